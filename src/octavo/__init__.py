@@ -2,7 +2,7 @@
 
 
 def __getattr__(name: str) -> str:
-    """Looked up when asked for: reading the package's metadata would slow every start down."""
+    """Look up the version only when it is requested: reading the package's metadata would slow down every start."""
     if name != "__version__":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib.metadata import version

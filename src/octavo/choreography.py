@@ -4,7 +4,7 @@ Code that enqueues a job builds it here and enqueues it in the transaction of th
 neither is. Triggers and functions of the database check and count; they do not enqueue jobs. Two groups of jobs are not
 in this table: scheduled jobs, and jobs that `octavo jobs add` creates.
 
-This module is not part of `pipeline`, because packages that `pipeline` imports enqueue jobs, too. `make docs` writes
+This module is not part of `pipeline`, because packages that `pipeline` imports also enqueue jobs. `make docs` writes
 the table to docs/reference/what-follows-what.md.
 """
 
@@ -54,7 +54,7 @@ class Consequence:
     """The job that follows an event: one job of `kind`.
 
     `sources` are the causes of the event: job kinds, a person or the relay. A job with a lower `priority` runs earlier;
-    5 is the default, for jobs that a person waits for.
+    5 is the default, for jobs that a person is waiting for.
     """
 
     kind: str

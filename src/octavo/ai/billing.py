@@ -146,8 +146,8 @@ class Billing:
     async def _reserve(self, call: BilledCall[OutputT], request: CallRequest) -> Reservation:
         """Reserve budget.
 
-        Returns verdicts GRANTED, ANSWERED and IN_FLIGHT, of which the caller retries the last two; all other verdicts
-        raise an error.
+        The returned verdict is GRANTED, ANSWERED or IN_FLIGHT; the caller handles the last two and tries again. All
+        other verdicts raise an error.
         """
         if call.seconds_left < MIN_SHARE * call.seconds:
             raise ProviderFault(Fault.TIMED_OUT)

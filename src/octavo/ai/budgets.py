@@ -67,7 +67,7 @@ async def set_budgets(connection: Connection, admin: UUID, changes: Mapping[Scop
 async def lock_ledger(connection: Connection) -> None:
     """Block reservations until the transaction ends.
 
-    Take this lock last: while it is held, no other lock may be waited for.
+    Take this lock last: do not wait for any other lock while holding it.
     """
     await connection.execute(QUERIES.lock_ledger)
 

@@ -1,8 +1,8 @@
-"""How a model call can fail, and what follows from each failure.
+"""The ways in which a model call can fail, and how each failure is handled.
 
 There are two tables. The first maps a provider's response to a fault. The second maps each fault to the error that the
-job fails with (the class of the error decides about retries), and says whether the next model is tried and whether the
-provider's circuit breaker counts the fault.
+job fails with (the class of the error determines whether the job is retried), and says whether the next model is tried
+and whether the provider's circuit breaker counts the fault.
 
 Unlisted responses and invalid API keys do not fall back to another model, because a fallback could hide for months that
 a paid model does not work.
@@ -103,7 +103,10 @@ FINISH_REASONS: dict[str, dict[str, Fault]] = {
 
 
 class FaultRule(NamedTuple):
-    """What follows from a fault. `trips_circuit`: five such faults in a row open the provider's circuit breaker."""
+    """How a fault is handled.
+
+    `trips_circuit`: whether five such faults in a row open the provider's circuit breaker.
+    """
 
     error: type[OctavoError]
     falls_back: bool

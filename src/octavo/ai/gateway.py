@@ -82,7 +82,7 @@ class Gateway:
     async def ask(self, task: Task[In, Out], given: In, caller: Caller) -> ModelAnswer[Out]:
         """Run a task of `octavo.ai.tasks` with the first model that can do it.
 
-        Calling again is safe: identical requests of one owner are paid for once, even if the process is killed in
+        Calling again is safe: identical requests of one owner are paid for only once, even if the process is killed in
         between. `made_by` in the answer is the model that answered, or `local` if no data left this machine.
 
         Raises an `OctavoError` of the class that a job should fail with; do not catch it. Temporary errors
@@ -152,7 +152,7 @@ class Gateway:
         """Embed any number of texts of any length with `model` (`provider:model` or `local`) or the configured model.
 
         There is no fallback to another model, because vectors of two models cannot be compared. Each call contains up
-        to 100 windows and is paid for once: embedding the same texts again costs nothing.
+        to 100 windows and is paid for only once: embedding the same texts again costs nothing.
         """
         chosen = parse_model(model) if model else self._chain.embedding
         if chosen.provider == LOCAL:
@@ -196,7 +196,10 @@ class Gateway:
         return await remote.billing.reuse(call) or await remote.billing.call(call, model, send)
 
     async def maintain(self, database: Database) -> float:
-        """Close abandoned calls and resume jobs that waited for budget. Returns the seconds until the next run."""
+        """Close abandoned calls and resume jobs that were waiting for budget.
+
+        Returns the seconds until the next run.
+        """
         del database
         if self._remote:
             await self._remote.billing.maintain()

@@ -102,7 +102,7 @@ async def delete_analysis(connection: Connection, owner: UUID, analysis: UUID) -
 
 
 async def _hold(connection: Connection, owner: UUID, analysis: UUID, *, planned: bool = False) -> None:
-    """Lock an analysis and its jobs. With `planned`, raises `NotPlanned` if the analysis is not planned yet."""
+    """Lock an analysis and its jobs. With `planned`, raises `NotPlanned` if the analysis has not been planned yet."""
     values = {"owner": owner, "analysis": analysis}
     await connection.execute(QUERIES.hold_jobs, values)
     rows = await fetch_rows(connection, QUERIES.hold, values)

@@ -30,9 +30,9 @@ _COUNTED = [one.name for one in fields(Counts)]
 
 @dataclass(frozen=True, slots=True)
 class SegmentView:
-    """A segment. It owns the units `first` to `last`; `context` units before them are shown, too.
+    """A segment. It owns the units `first` to `last`; the `context` units before them are also shown.
 
-    `split`: its parts have replaced it.
+    `split`: whether its parts have replaced it.
     """
 
     id: UUID

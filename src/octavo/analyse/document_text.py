@@ -50,10 +50,7 @@ class UnitLengths:
     characters: Sequence[int]
 
     def tokens(self, *, as_files: bool) -> list[int]:
-        """Estimate the tokens of each unit, rather too high than too low.
-
-        A page in a file costs as much as an image.
-        """
+        """Estimate the tokens of each unit, erring on the high side. A page in a file costs as much as an image."""
         if as_files:
             return [PAGE_TOKENS for _ in self.characters]
         return [count // CHARACTERS_PER_TOKEN + 1 for count in self.characters]

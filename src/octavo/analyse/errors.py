@@ -1,4 +1,4 @@
-"""Errors of analyses and prompts."""
+"""Errors for analyses and prompts."""
 
 from __future__ import annotations
 

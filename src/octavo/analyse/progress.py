@@ -44,7 +44,7 @@ async def enqueue_due_items(connection: Connection, analysis: UUID) -> int:
 
 
 async def settle(connection: Connection, analysis: UUID) -> None:
-    """Start to consolidate each prompt whose segments are all answered, and update the status of the analysis.
+    """Start consolidating each prompt whose segments have all been answered, and update the status of the analysis.
 
     Called after changes to items or results.
     """

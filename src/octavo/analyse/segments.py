@@ -93,8 +93,8 @@ def plan_segments(tokens: Sequence[int], limits: SegmentLimits) -> list[Segment]
 def subdivide(segment: Segment) -> list[Segment]:
     """Divide a segment that was too long: into parts of up to 80 units or, if it has no more than 80, into halves.
 
-    A part has at most as many context units as own units. A segment with a single unit loses its context. Returns an
-    empty list if the segment cannot be divided further.
+    A part never has more context units than units that it owns. A segment with a single unit loses its context. Returns
+    an empty list if the segment cannot be divided further.
     """
     if segment.own == 1:
         return [Segment(segment.first, segment.last, segment.first)] if segment.context_first < segment.first else []

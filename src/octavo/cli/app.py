@@ -158,7 +158,10 @@ def web(
 
 @app.command()
 def worker(parent: Parent = None) -> None:
-    """Run one worker. You can run more, also on other machines; `octavo up` starts OCTAVO_WORKERS of them."""
+    """Run one worker.
+
+    You can run more of them, including on other machines; `octavo up` starts OCTAVO_WORKERS of them.
+    """
     from octavo.ops.work import work
 
     asyncio.run(work(begin("worker", parent), beside_web=parent is not None))

@@ -46,7 +46,7 @@ def convert(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Convert PDFs to XML with a mapping. A file that was converted before is not converted again.
+    """Convert PDFs to XML with a mapping. A file that has already been converted is not converted again.
 
     Exits with code 1 if a file could not be converted.
     """

@@ -112,7 +112,7 @@ def ls(
 
 @app.command()
 def show(job: Annotated[str, typer.Argument(metavar="ID")], as_json: AsJson = False) -> None:
-    """Show one job: its status, the reason why it waits, and its history."""
+    """Show one job: its status, the reason why it is waiting, and its history."""
     (wanted,) = read_ids([job])
 
     async def run(connection: Connection) -> tuple[JobView, list[EventView]]:
@@ -237,7 +237,10 @@ def read_ids(texts: Sequence[str]) -> list[UUID]:
 
 
 async def sync_kinds(connection: Connection) -> None:
-    """Store the job kinds in the database. A worker does this when it starts, but no worker may have run yet."""
+    """Store the job kinds in the database.
+
+    Workers do this when they start, but it is possible that none has run yet.
+    """
     from octavo.jobs import kinds
     from octavo.pipeline import known_kinds
 
@@ -352,7 +355,7 @@ def row_of_event(event: EventView) -> list[str]:
 
 
 def line_of(job: JobView) -> str:
-    """The error of a job, the reason why it waits, or the time left."""
+    """The error of a job, the reason why it is waiting, or the time left."""
     from octavo.jobs.waiting_reasons import explain_waiting
 
     if job.error:

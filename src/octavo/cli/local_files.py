@@ -43,7 +43,7 @@ class LocalFile:
 
 @dataclass(frozen=True, slots=True)
 class SkippedFile:
-    """A file in a folder that is not added."""
+    """A file that was skipped when a folder was added."""
 
     shown: str
     reason: Reason

@@ -82,7 +82,7 @@ def make_table(
 def share(width: int, needs: Mapping[int, int]) -> dict[int, int]:
     """Divide the width among the columns.
 
-    A column gets the width it needs, up to an equal share of what narrower columns leave.
+    A column gets the width it needs, up to an equal share of the width that narrower columns leave.
     """
     shares: dict[int, int] = {}
     for number, need in sorted(needs.items(), key=lambda item: item[1]):
@@ -106,7 +106,7 @@ def make_facts(facts: Mapping[str, str | None]) -> Table:
 
 
 def short_id(document: UUID) -> str:
-    """The last characters of the id. The first ones are the same for ids that were created at the same time."""
+    """The last characters of the id. The first characters are the same for ids that were created at the same time."""
     return str(document)[-SHORT_ID:]
 
 

@@ -39,7 +39,7 @@ def watch(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Follow documents until they are processed. Exits with code 1 if one failed."""
+    """Follow documents until they are processed. Exits with code 1 if any of them failed."""
     watched = Watch()
 
     async def run(client: Client) -> None:
@@ -203,7 +203,7 @@ def progress_of(job: Job | None) -> str:
 
 
 def explain(job: Job | None) -> str:
-    """The reason why a document waits, or the time left."""
+    """The reason why a document is waiting, or the time left."""
     if job is None:
         return ""
     if job.waiting_because:

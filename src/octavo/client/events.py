@@ -1,4 +1,4 @@
-"""Reads streams from the server: an owner's events, also across broken connections, and answers to questions."""
+"""Reads streams from the server: an owner's events, resumed after broken connections, and answers to questions."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Retries:
         self.repeated = False
 
     async def pause(self) -> bool:
-        """Pause before the next attempt. Returns False if no attempt is left."""
+        """Pause before the next attempt. Returns False if no attempts are left."""
         if not self._pauses:
             return False
         await self._sleep(self._pauses.pop(0))

@@ -34,7 +34,7 @@ Record = TypeVar("Record")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One call. `repeatable`: sending it twice has the same effect as sending it once.
+    """One call. `repeatable`: whether sending it twice has the same effect as sending it once.
 
     `body` is called for each attempt.
     """

@@ -216,5 +216,5 @@ class UploadCalls:
 
 
 def unless_plain(extraction: Extraction) -> dict[str, str]:
-    """The `extraction` field, left out for the default, because older servers do not know it."""
+    """The `extraction` field. It is omitted for the default, because older servers do not support it."""
     return {} if extraction is Extraction.PLAIN else {"extraction": extraction.value}

@@ -1,8 +1,8 @@
 """The contradiction engine: clauses of two chunks about the same thing that cannot both be true.
 
 They differ in a negation, an antonym, a number, a date or their tone. Rules only find possible contradictions; a model
-or a person confirms them. Precision matters more than recall. Skipped are questions, uncertain or planned statements,
-statements true only of some cases, and pairs about different times or subjects.
+or a person confirms them. Precision matters more than recall. Questions, uncertain or planned statements, statements
+that are true only in some cases, and pairs about different times or subjects are skipped.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ def _dates(clauses: ClausePair) -> Conflict | None:
 
 
 def _opposite_tones(pair: ChunkPair, mine: Sequence[Claim], theirs: Sequence[Claim]) -> Iterator[Conflict]:
-    """Find clauses about the same concept with opposite tones. The tones of their chunks must be opposite, too."""
+    """Find clauses about the same concept with opposite tones. The tones of their chunks must also be opposite."""
     if not _opposed(pair.source.polarity or 0.0, pair.target.polarity or 0.0, LEAST_TONE):
         return
     concepts = {concept: frozenset(map(as_root, concept.lower().split())) for concept in shared_concepts(pair)}
@@ -289,7 +289,7 @@ def _opposites(mine: frozenset[str], theirs: frozenset[str]) -> Iterator[tuple[s
 
 @lru_cache(maxsize=50_000)
 def _opposites_of(word: str) -> frozenset[str]:
-    """The opposites of a word: its antonyms, the word with a negating prefix, and the word without its own prefix."""
+    """The opposites of a word: its antonyms, the word with a negating prefix, and the word without such a prefix."""
     longer = {prefix + word for prefix in PREFIXES} - _not_negated() if len(word) >= LEAST_LETTERS else set[str]()
     denied = {word.removeprefix(prefix) for prefix in PREFIXES if word.startswith(prefix)}
     shorter = set[str]() if word in _not_negated() else {one for one in denied if len(one) >= LEAST_LETTERS}

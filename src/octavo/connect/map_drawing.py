@@ -34,7 +34,7 @@ class Line:
 class Dot:
     """A document. `at` is the position of the label `name`, `anchor` its alignment.
 
-    `crowded`: the label overlaps something.
+    `crowded`: whether the label overlaps something.
     """
 
     node: Node

@@ -71,7 +71,7 @@ STOPS = word_set(
 class Quantity:
     """A number with its unit.
 
-    `of` is what is counted or measured; `place` and `last` are the indexes of its first and last word.
+    `of` is the thing that is counted or measured; `place` and `last` are the indexes of its first and last word.
     """
 
     low: float
@@ -86,7 +86,10 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True)
 class DateMention:
-    """A date. Missing parts are compatible with any value. `bound`: it follows "since", "before" or a similar word."""
+    """A date. Missing parts are compatible with any value.
+
+    `bound`: whether it follows "since", "before" or a similar word.
+    """
 
     year: int | None
     month: int | None
@@ -128,7 +131,7 @@ def read_dates(words: Sequence[str]) -> list[DateMention]:
 
 @lru_cache(maxsize=50_000)
 def _may_be_date(word: str) -> bool:
-    """A cheap check whether a word can be part of a date. It rules out most words."""
+    """A cheap check for whether a word can be part of a date. It rules out most words."""
     return word in MONTHS or word.removesuffix("s") in WEEKDAYS or _is_year((word,), 0)
 
 
@@ -181,7 +184,7 @@ def read_quantities(words: Sequence[str], skip: frozenset[int]) -> list[Quantity
 
 @lru_cache(maxsize=50_000)
 def _may_be_number(word: str) -> bool:
-    """A cheap check whether a number can start with this word. It rules out most words."""
+    """A cheap check for whether a number can start with this word. It rules out most words."""
     return not word[0].isalpha() or word.split("-", maxsplit=1)[0] in {*ONES, *TENS}
 
 

@@ -21,8 +21,8 @@ MOST_NAMED = 3
 class Thresholds:
     """Cosine similarities that depend on the embedding model.
 
-    From `similar` on, chunks say the same thing. From `related` on, they are about the same subject and may contradict
-    each other. Below `apart`, their subjects differ, and shared concepts make a bridge.
+    At or above `similar`, chunks say the same thing. At or above `related`, they are about the same subject and may
+    contradict each other. Below `apart`, their subjects differ, and shared concepts make a bridge.
     """
 
     similar: float

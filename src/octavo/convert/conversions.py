@@ -172,7 +172,7 @@ async def training_samples(connection: Connection, owner: UUID) -> list[dict[str
 
 
 async def expire_conversions(database: Database, bucket: Bucket) -> int:
-    """Delete expired results and sources in batches. The conversion stays as archived.
+    """Delete expired results and sources in batches. The conversion itself is kept as archived.
 
     Each batch changes its rows and records the events in one transaction, then deletes the objects that are no longer
     used.

@@ -1,4 +1,4 @@
-"""Errors of mappings and conversions. A `BadMapping` names the file, the field and the reason."""
+"""Errors for mappings and conversions. A `BadMapping` names the file, the field and the reason."""
 
 from __future__ import annotations
 

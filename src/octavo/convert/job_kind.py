@@ -15,7 +15,7 @@ from octavo.storage import Bucket
 
 
 class ConversionTools(Protocol):
-    """What a conversion uses of the worker's tools."""
+    """The worker's tools that a conversion needs."""
 
     @property
     def settings(self) -> Settings: ...

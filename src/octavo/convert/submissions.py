@@ -50,7 +50,7 @@ class ConversionIntake:
     ) -> Submission:
         """Submit a file, which must be a PDF.
 
-        `mapping` is called after the body was read, because a form may send the mapping's name after the file.
+        `mapping` is called after the body has been read, because a form may send the mapping's name after the file.
         """
         job, label = new_id(), clean_filename(filename)
         stored: Stored | None = None
@@ -95,7 +95,7 @@ class ConversionIntake:
     async def _store(self, job: UUID, label: str, body: AsyncIterable[bytes]) -> Stored:
         """Store the body.
 
-        The type is detected from the first bytes, so that other files than PDFs are rejected early.
+        The type is detected from the first bytes, so that files other than PDFs are rejected early.
         """
         try:
             stored = await self.bucket.put(f"conversions/{job}/source", _only_pdf(body, label), limit=self.upload_bytes)

@@ -61,8 +61,8 @@ class Place(NamedTuple):
 class Value:
     """A value of a field. `row` counts from 1 within a table.
 
-    `value` is in the canonical form of its type: 2024-08-15, 350.55, EUR. `verified`: the document contains the value
-    at its place. A constant from the mapping is not verified.
+    `value` is in the canonical form of its type: 2024-08-15, 350.55, EUR. `verified`: whether the document contains the
+    value at its place. A constant from the mapping is not verified.
     """
 
     name: str
@@ -193,7 +193,7 @@ class TypedMatch(NamedTuple):
 
 
 class Notation(NamedTuple):
-    """How a document writes numbers and dates that would be ambiguous otherwise, such as 1.234 and 3/4/2024."""
+    """How to read numbers and dates of a document that would otherwise be ambiguous, such as 1.234 and 3/4/2024."""
 
     decimal: str | None = None
     month_first: bool = False

@@ -1,6 +1,6 @@
 """The base class of all errors, and errors that several packages raise. Others are in `<package>/errors.py`.
 
-An error has a stable code, a class that decides about retries, and a message that tells a person what to do: its
+An error has a stable code, a class that determines whether to retry, and a message that tells a person what to do: its
 docstring. The caller can correct the cause of a `BadInput`; a `Defect` is a bug in Octavo.
 """
 
@@ -28,7 +28,10 @@ class ErrorClass(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RetryRule:
-    """`charged`: the attempt counts towards the limit. Attempts that fail because of another service do not count."""
+    """`charged`: whether the attempt counts towards the limit.
+
+    Attempts that fail because of another service do not count.
+    """
 
     first_delay_seconds: int
     charged: bool
@@ -77,7 +80,10 @@ class BadInput(OctavoError):
 
     @property
     def line(self) -> str:
-        """The detail alone for `BadInput` itself, whose title says nothing. Subclasses have a specific title."""
+        """For `BadInput` itself, only the detail, because its title is too general.
+
+        Subclasses have a specific title.
+        """
         return self.detail if self.detail and type(self) is BadInput else super().line
 
 

@@ -59,7 +59,7 @@ class Database:
         await self._pool.close()
 
     async def _check(self, connection: Connection) -> None:
-        """Check a connection only if it was idle for some time or has received data."""
+        """Check a connection only if it has been idle for some time or has received data."""
         idle = time.monotonic() - self._used.get(connection, 0.0)
         if idle > FRESH_SECONDS or _has_input(connection):
             await AsyncConnectionPool.check_connection(connection)

@@ -52,7 +52,10 @@ class Delivery:
 
 
 class Channel(Protocol):
-    """A channel sends deliveries, for example by mail. If `send` raises an error, its class decides about a retry."""
+    """A channel sends deliveries, for example by mail.
+
+    If `send` raises an error, the class of the error determines whether the delivery is retried.
+    """
 
     @property
     def name(self) -> str: ...

@@ -1,4 +1,4 @@
-"""Errors of deliveries: before an event is sent, and from the response of the receiver."""
+"""Delivery errors: before an event is sent, and from the receiver's response."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def sign(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
 def signed_headers(secret: str, message_id: str, timestamp: int, body: bytes) -> dict[str, str]:
     """The headers of a signed webhook.
 
-    `message_id` is the same for every attempt, so that receivers can drop repeats; `timestamp` differs.
+    `message_id` is the same for every attempt, so that receivers can drop duplicates; `timestamp` differs.
     """
     return {
         "webhook-id": message_id,

@@ -31,7 +31,7 @@ _PERMANENT = 500  # SMTP codes below this are temporary failures
 
 @dataclass(frozen=True, slots=True)
 class MailServer:
-    """The server that mail is sent to: without TLS (smtp), with STARTTLS (smtp+starttls) or with TLS (smtps)."""
+    """The SMTP server that sends the mail: without TLS (smtp), with STARTTLS (smtp+starttls) or with TLS (smtps)."""
 
     host: str
     port: int
@@ -88,7 +88,7 @@ def check_mail_address(address: str) -> str:
 def make_mail(delivery: Delivery, sender: str, now: datetime) -> EmailMessage:
     """Create the mail for a delivery.
 
-    Its Message-ID is the same for every attempt, so that a mailbox can drop repeats.
+    Its Message-ID is the same for every attempt, so that a mailbox can drop duplicates.
     """
     mail = EmailMessage(policy=SMTP)
     domain = sender.rpartition("@")[2]

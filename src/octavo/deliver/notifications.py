@@ -75,7 +75,7 @@ async def show_notification(connection: Connection, owner_id: UUID, notification
 
 
 async def mark_read(connection: Connection, owner_id: UUID, notification: UUID) -> Notification:
-    """Mark a notification as read. If it was read before, the time of the first reading is kept."""
+    """Mark a notification as read. If it has already been read, the time at which it was first read is kept."""
     await connection.execute(QUERIES.mark_read, {"owner": owner_id, "id": notification})
     return await show_notification(connection, owner_id, notification)
 

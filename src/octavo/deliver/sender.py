@@ -100,7 +100,7 @@ class Sender:
     async def send(self, channel: str, delivery: Delivery, job: ClaimedJob) -> JSON:
         """Send a delivery once.
 
-        A failure is recorded and raised again, so that the job engine decides about a retry.
+        A failure is recorded and raised again, so that the job engine can decide whether to retry the delivery.
         """
         started = time.monotonic()
         try:

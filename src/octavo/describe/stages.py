@@ -5,7 +5,7 @@
 - `embedded`: a vector for each chunk
 
 Each stage is attempted even if another one fails, so a document without a title can still be found by meaning. A
-document whose description failed can be read, and its status shows which parts are missing; a retry makes only those.
+document whose description failed can be read, and its status shows which parts are missing; a retry adds only those.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ class DocumentDescriber:
         return write
 
     async def _compare_if_late(self, connection: Connection, missing: str) -> None:
-        """Compare the document again if the stage `missing` is finished, too: the description is now complete."""
+        """Compare the document again if the stage `missing` has also finished: the description is then complete."""
         if await self._run.finished_parts(missing):
             await compare_documents(connection, Cause.DESCRIBED_LATE, [self._document], "described")
 

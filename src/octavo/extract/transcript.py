@@ -40,7 +40,7 @@ _EARLY_SECONDS = 300
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """`start` is None for words before the first timestamp. `new_speaker`: somebody else starts to speak here."""
+    """`start` is None for words before the first timestamp. `new_speaker`: whether another speaker starts here."""
 
     text: str
     start: float | None

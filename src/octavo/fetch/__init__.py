@@ -1,4 +1,4 @@
-"""Requests to other servers: only public addresses, also after redirects, with limits on size and time."""
+"""Requests to other servers: only public addresses, even after redirects, with limits on size and time."""
 
 from octavo.fetch.addresses import is_public
 from octavo.fetch.client import GuardedClient

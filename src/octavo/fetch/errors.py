@@ -1,4 +1,4 @@
-"""Errors of fetches that got no usable response. A response with an error status is usable and is returned."""
+"""Errors for fetches that got no usable response. A response with an error status is usable and is returned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors of uploads."""
+"""Upload errors."""
 
 from __future__ import annotations
 

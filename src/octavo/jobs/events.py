@@ -30,7 +30,7 @@ class BadCursor(BadInput):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Cursor:
-    """The position of a reader: all events up to this position were read."""
+    """The position of a reader: all events up to this position have been read."""
 
     xid: int
     id: int

@@ -100,9 +100,10 @@ class Run(Generic[Tools]):
             raise LeaseLost
 
     async def current_owner(self, connection: Connection) -> UUID:
-        """The job's owner now. When a visitor signs in, running jobs move to the account; `job.owner_id` does not.
+        """The current owner of the job.
 
-        In a `save` the owner stays the same until the transaction ends.
+        When a visitor signs in, running jobs move to the account, but `job.owner_id` is not updated. In a `save`, the
+        owner stays the same until the transaction ends.
         """
         row = await (await connection.execute(QUERIES.owner_of, {"job": self.job.id})).fetchone()
         if row is None:

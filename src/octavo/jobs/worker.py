@@ -165,7 +165,7 @@ class Worker(Generic[Tools]):
             return await cursor.fetchall()
 
     async def _start_unknown(self, connection: Connection) -> None:
-        """Start jobs that this worker claimed although it never received the response."""
+        """Start jobs that this worker claimed in an exchange whose response was lost."""
         async with connection.cursor(row_factory=class_row(ClaimedJob)) as cursor:
             await cursor.execute(QUERIES.claimed_by, {"worker": self.id, "running": self._slots.job_ids})
             for job in await cursor.fetchall():

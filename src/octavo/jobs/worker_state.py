@@ -24,9 +24,9 @@ FULL_SCAN_SECONDS = 3.0
 class WorkerLimits:
     """The limits of a worker.
 
-    `slots` is how many jobs run at the same time. `batch` is how many jobs are claimed in one exchange, so that a
-    worker with many slots leaves some jobs to others. A lease is renewed four times during its duration. If it was not
-    renewed for two thirds of its duration, the job is abandoned.
+    `slots` is the number of jobs that run at the same time. `batch` is the number of jobs claimed in one exchange, so
+    that a worker with many slots leaves some jobs to others. A lease is renewed four times during its duration. If it
+    has not been renewed for two thirds of its duration, the job is abandoned.
     """
 
     slots: int = 10
@@ -45,7 +45,7 @@ class WorkerLimits:
 
     @property
     def takeover_delay_seconds(self) -> float:
-        """How long, after an outage, the other workers have to renew their leases."""
+        """The number of seconds that other workers have to renew their leases after an outage."""
         return max(3.0, self.heartbeat_seconds * 2)
 
 
@@ -120,7 +120,7 @@ class Slots:
                 one.task.cancel()
 
     async def empty(self) -> list[ClaimedJob]:
-        """Wait some time for running jobs to finish, then cancel the rest. Returns the cancelled jobs."""
+        """Give running jobs a limited time to finish, then cancel the rest. Returns the cancelled jobs."""
         if tasks := [one.task for one in self.running.values() if one.task]:
             await asyncio.wait(tasks, timeout=self._limits.grace_seconds)
         left = list(self.running.values())

@@ -61,7 +61,7 @@ _CONTEXT = 40
 class DateMatch:
     """A date in a text. `iso` is a year, month or day in ISO 8601.
 
-    `label` is higher the more clearly words before the date mark it as the document's date.
+    `label` is higher if the words before the date clearly mark it as the document's date.
     """
 
     iso: str

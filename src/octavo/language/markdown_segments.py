@@ -46,7 +46,7 @@ _RULE = re.compile(r"[-=*_|:+\s]*")
 
 
 def blank_markup(markdown: str) -> str:
-    """Replace markup by spaces. The length of the text stays the same."""
+    """Replace markup with spaces. The length of the text stays the same."""
     return _HIDDEN.sub(lambda match: " " * len(match.group()), markdown).translate(_MARKS)
 
 

@@ -18,7 +18,7 @@ _ENDING = ".!?\u2026\u3002\uff01\uff1f\uff61"
 
 
 class Sentence(NamedTuple):
-    """A sentence, `content[start:end]` of its chunk. `whole`: it ends with sentence punctuation."""
+    """A sentence, `content[start:end]` of its chunk. `whole`: whether it ends with sentence punctuation."""
 
     start: int
     end: int

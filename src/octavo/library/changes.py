@@ -35,7 +35,7 @@ FILLED_IN = frozenset({"title", "author", "document_date", "tags"})
 
 
 class Unset:
-    """Marks a field that stays unchanged. None cannot mark this, because it clears the field."""
+    """Marks a field that stays unchanged. None cannot be used for this, because it clears the field."""
 
 
 UNSET = Unset()
@@ -91,7 +91,7 @@ async def lock_documents(
 async def lock_contents(
     connection: Connection, owner: UUID, documents: Iterable[UUID], *, trashed: bool | None = False
 ) -> list[LockedDocument]:
-    """Lock documents and all others with the same content: the change may decide which of them is canonical."""
+    """Lock documents and all others with the same content: the change may affect which of them is canonical."""
     wanted = list(documents)
     values = {"owner": owner, "documents": wanted}
     await connection.execute(QUERIES.hold_owner, {"owner": owner})
@@ -193,7 +193,7 @@ async def retry_document(
 async def _has_extraction(connection: Connection, held: LockedDocument, extraction: Extraction) -> bool:
     """Whether the document's job uses this extraction.
 
-    Raises `StillProcessed` if the job runs with another extraction.
+    Raises `StillProcessed` if the job is running with another extraction.
     """
     row = await (await connection.execute(QUERIES.job_extraction, {"job": held.process_id})).fetchone()
     if row is not None and row[0] == extraction:
@@ -284,7 +284,7 @@ async def trash_documents(connection: Connection, owner: UUID, documents: Iterab
 async def restore_documents(connection: Connection, owner: UUID, documents: Iterable[UUID]) -> int:
     """Restore documents from the trash and resume their jobs.
 
-    If the content was added again meanwhile, they become duplicates.
+    If the content has been added again in the meantime, they become duplicates.
     """
     held = await lock_contents(connection, owner, documents, trashed=True)
     await connection.execute(QUERIES.restore, {"documents": [one.id for one in held]})

@@ -90,7 +90,10 @@ def change(old: str, changes: Sequence[Change]) -> str:
 
 
 def split_paragraphs(text: str) -> list[str]:
-    """Split a text into paragraphs and the separators between them. All parts joined are the original text."""
+    """Split a text into paragraphs and the separators between them.
+
+    Joined together, the parts give the original text.
+    """
     pieces, position, end = list[str](), 0, len(text.rstrip())
     for between in _PARAGRAPH.finditer(text, 0, end):
         pieces += [text[position : between.start()], between.group()]
@@ -219,7 +222,7 @@ class _Alignment:
         return [Gap(a + 1, b, c + 1, d) for (a, c), (b, d) in pairwise(ends) if a + 1 < b and c + 1 < d]
 
     def _fewest_edits(self, gap: Gap) -> list[tuple[int, int, int]]:
-        """Find the unchanged parts with Myers's greedy algorithm. Returns none if the steps are used up."""
+        """Find the unchanged parts with Myers's greedy algorithm. Returns no parts if the steps are used up."""
         old, new = self._old[gap.a : gap.b], self._new[gap.c : gap.d]
         if not old or not new:
             return []

@@ -74,7 +74,7 @@ async def find_documents(connection: Connection, owner: UUID, documents: Sequenc
 
 
 async def show_document(connection: Connection, owner: UUID, document: UUID, *, trashed: bool = False) -> Document:
-    """Read one document. If `trashed` is set, it must be in the trash; otherwise it must not be there."""
+    """Read one document. If `trashed` is set, it must be in the trash; otherwise it must not be."""
     rows = await _read(connection, owner, {"document": document, "trashed": trashed, "versions": True}, 1)
     if not rows:
         raise NotFound

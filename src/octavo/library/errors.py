@@ -1,4 +1,4 @@
-"""Errors of documents, collections and versions."""
+"""Errors for documents, collections and versions."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ async def find_locked(connection: Connection, owner: UUID, document: UUID) -> st
 
 
 async def keep_unlocked(connection: Connection, owner: UUID, document: UUID, stored: Stored) -> list[str]:
-    """Process the document from this unlocked copy from now on. Returns the keys to delete after the commit."""
+    """From now on, process the document from this unlocked copy. Returns the keys to delete after the commit."""
     await lock_documents(connection, owner, [document])
     before = await fetch_rows(connection, UNLOCKED.delete_unlocked, {"document": document})
     await connection.execute(

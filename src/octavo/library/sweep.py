@@ -41,7 +41,10 @@ async def _purge(database: Database, bucket: Bucket, owner: UUID, documents: lis
 
 
 async def sweep_objects(database: Database, bucket: Bucket, older_than_seconds: float) -> int:
-    """Delete stored objects without a row. Recent objects are kept, because their row is perhaps not committed yet."""
+    """Delete stored objects without a row.
+
+    Recent objects are kept, because their rows may not have been committed yet.
+    """
     removed = 0
     batch: list[str] = []
     before = datetime.now(UTC) - timedelta(seconds=older_than_seconds)

@@ -150,7 +150,7 @@ async def _open(connection: Connection, owner: UUID, pick: DocumentRevision) -> 
 
 
 def _first(changes: Sequence[Change]) -> list[Change]:
-    """The first changes, up to a limit. If the whole text is new, all changes would be too long to show."""
+    """The first changes, up to a limit. If the whole text is new, the full list would be too long to show."""
     chosen, room = list[Change](), MOST_CHARACTERS
     for change in changes[:MOST_CHANGES]:
         size = sum(len(part.text) for part in change.parts)

@@ -123,7 +123,7 @@ async def schedules(installation: Installation) -> str:
 async def documents(installation: Installation) -> str:
     """Check that every document matches its job, upload, versions and files.
 
-    Also checks that the recorded storage usage of owners is right, and that no chunk is orphaned.
+    Also checks that the recorded storage usage of owners is correct, and that no chunk is orphaned.
     """
     await _refuse_rows(installation, QUERIES.wrong_documents, "Documents do not match the status of their jobs")
     await _refuse_rows(installation, QUERIES.uncanonical_documents, "Documents have no upload")

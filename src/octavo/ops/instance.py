@@ -143,14 +143,17 @@ def sandbox_of(
 def _files_at_once(memory_bytes: int) -> int:
     """How many files are read in parallel: twice the CPU count, but no more than fit into half of the memory.
 
-    Twice, so that small files do not wait for slow ones.
+    The factor of two keeps small files from waiting for slow ones.
     """
     return max(1, min(2 * (os.cpu_count() or 1), psutil.virtual_memory().total // 2 // memory_bytes))
 
 
 @asynccontextmanager
 async def open_recognition(settings: Settings) -> AsyncGenerator[Recognition]:
-    """Open text recognition. Its parent process loads the models with the first scan, so other files do not wait."""
+    """Open text recognition.
+
+    Its parent process loads the models with the first scan, so other files do not wait for them.
+    """
     async with aclosing(sandbox_of(settings, OCR_PRELOAD)) as sandbox:
         yield Recognition(sandbox, settings.ocr_language, settings.ocr_seconds, settings.ocr_pages)
 

@@ -24,7 +24,7 @@ RENEWED_BELOW_SECONDS = SESSION_SECONDS - 24 * 3600
 
 @dataclass(frozen=True, slots=True)
 class OpenSession:
-    """A valid session. `renewed`: it was extended, so the browser needs a new cookie."""
+    """A valid session. `renewed`: whether it was extended and the browser needs a new cookie."""
 
     caller: Caller
     renewed: bool
@@ -39,7 +39,10 @@ async def open_anonymous_session(connection: Connection) -> tuple[str, Caller]:
 
 
 async def open_session(connection: Connection, owner_id: UUID, user_id: UUID | None, *, replacing: str | None) -> str:
-    """Replace the browser's old session by a new one. The documents of an anonymous visitor are moved to the owner."""
+    """Replace the browser's old session with a new one.
+
+    The documents of an anonymous visitor are moved to the owner.
+    """
     visitor = await end_session(connection, replacing)
     if visitor:
         values = {"visitor": visitor, "person": owner_id}

@@ -175,7 +175,7 @@ async def keep_segment(connection: Connection, files: SegmentFiles, segment: UUI
 
 
 async def analyse_long_document(run: Run[Tools], document: UUID) -> None:
-    """Start an analysis with all active prompts if the document is long enough and was never analysed before."""
+    """Start an analysis with all active prompts if the document is long enough and has never been analysed."""
     settings = run.tools.settings
     if not settings.analyse_pages:
         return

@@ -41,7 +41,7 @@ ANSWERED, SPLIT = "answered", "split"
 class Item:
     """One prompt for one segment.
 
-    `is_cut`: the segment is already split, because it was too long for another prompt.
+    `is_cut`: whether the segment has already been split because it was too long for another prompt.
     """
 
     id: UUID
@@ -164,7 +164,7 @@ class SegmentQuestion:
     # split
 
     async def split(self) -> JSON:
-        """Replace the segment by its parts for this prompt.
+        """Replace the segment with its parts for this prompt.
 
         The parts are created only once, and all prompts share them.
         """

@@ -215,9 +215,9 @@ class Processing:
             await self.files.keep(connection, "image_jpeg", made, JPEG_TYPE)
 
     def use_fitted(self, made: JSON) -> None:
-        """Use the copy of the picture in later stages.
+        """Use the stored JPEG copy of the picture in later stages.
 
-        If the picture cannot be decoded, this revision does not try again.
+        If the picture could not be decoded, the document gets no text, and later stages do not decode it again.
         """
         if not isinstance(made, dict):
             raise TypeError("this stage returns what it stored")
@@ -363,7 +363,7 @@ class Processing:
 
 
 def _without_rewrite_metadata(extracted: Extracted) -> Extracted:
-    """Remove metadata that only Octavo may set, about rewritten texts, in case the file contains it."""
+    """Remove metadata about rewritten texts, in case the file contains it: only Octavo may set it."""
     about = extracted.metadata
     if not about.extra.keys() & set(WRITTEN_BY):
         return extracted

@@ -49,16 +49,16 @@ class RevisionFiles:
         await connection.execute(QUERIES.insert_artifact, place | values)
 
     async def forget(self, connection: Connection, cursor: AsyncCursor[TupleRow]) -> None:
-        """Delete the rows of those objects in `cursor` that nothing refers to any more.
+        """Delete the rows of objects that are no longer used. `cursor` returns the keys to check.
 
-        Their files are deleted later.
+        The files are deleted later.
         """
         values = {"keys": [row[0] for row in await cursor.fetchall()]}
         unused = await (await connection.execute(QUERIES.delete_unused_objects, values)).fetchall()
         self._unused += [row[0] for row in unused]
 
     def begin_saving(self) -> None:
-        """Clear the list of unused files. If an earlier try was rolled back, its files are still in use."""
+        """Clear the list of unused files. If an earlier transaction was rolled back, its files are still in use."""
         self._unused = []
 
     async def remove_unused(self) -> None:

@@ -44,7 +44,7 @@ Ask = Callable[[], Awaitable[ModelAnswer[MarkdownText]]]
 class Rewriting:
     """Rewrites one revision.
 
-    `_made_by` is the model of the last answer; nearly always, all answers are from the same model.
+    `_made_by` is the model of the last answer; almost always, all answers come from the same model.
     """
 
     run: Run[Tools]

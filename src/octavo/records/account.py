@@ -24,7 +24,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """Limits and options that apply to you. `sign_up`: anybody can create an account.
+    """Limits and options that apply to you. `sign_up`: whether anybody can create an account.
 
     `extraction`: the modes available to you.
     """
@@ -104,7 +104,7 @@ class DocumentBudget:
 
 @dataclass(frozen=True, slots=True)
 class PurposeUsage:
-    """Calls for one purpose. `failed` counts calls without a usable answer; some of them cost money, too."""
+    """Calls for one purpose. `failed` counts calls without a usable answer; some of these calls still cost money."""
 
     purpose: str
     model: str
@@ -133,8 +133,8 @@ class MonthUsage:
 class Usage:
     """The usage of a month, such as `2026-11`. `estimated_usd` is the part of `cost_usd` that is only estimated.
 
-    `reserved_usd` is set aside for open calls; `saved_usd` is what reused answers would have cost; `budget_usd` is the
-    owner's monthly budget. `purposes` and `documents` belong to this month, most expensive first; `months` are recent
+    `reserved_usd` is set aside for open calls; `saved_usd` is the cost that reused answers avoided; `budget_usd` is the
+    owner's monthly budget. `purposes` and `documents` are for this month, most expensive first; `months` are recent
     months. `everybody_usd` is the cost of all owners together, for administrators only.
     """
 

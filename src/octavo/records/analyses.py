@@ -103,7 +103,7 @@ class Analysis:
 
 @dataclass(frozen=True, slots=True)
 class CitationView:
-    """A citation. `verified`: the quote was found on this page."""
+    """A citation. `verified`: whether the quote was found on this page."""
 
     page: int
     quote: str

@@ -26,7 +26,7 @@ class Document:
 
     `described_by` is `local` or the model that wrote the description. If describing failed, `status` is still
     `completed`, `needs_classification` is true, and `error` contains the reason. `version` counts uploads of new bytes;
-    `revision` counts how often these bytes were processed. `superseded`: a newer version exists.
+    `revision` counts how often these bytes were processed. `superseded`: whether a newer version exists.
     """
 
     id: UUID
@@ -141,7 +141,7 @@ class Received:
 class Outcome:
     """The result of an upload. `state` is `uploaded`, or `deduplicated` if `document_id` already had this content.
 
-    `duplicate`: the upload was already finalised, and this is its earlier result.
+    `duplicate`: whether the upload had already been finalised; if so, this is its earlier result.
     """
 
     state: str

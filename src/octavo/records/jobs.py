@@ -42,7 +42,7 @@ class StageView:
 
 @dataclass(frozen=True, slots=True)
 class WaitingBecause:
-    """Why a job waits.
+    """The reason why a job is waiting.
 
     `detail` is a sentence for people, with times in UTC; `facts` contains the values in the sentence.
     """
@@ -56,7 +56,8 @@ class WaitingBecause:
 class JobView:
     """A job.
 
-    In a list of jobs, `stages` contains only whole stages; for a single job also the finished parts of stages.
+    In a list of jobs, `stages` contains only whole stages; for a single job, it also contains the finished parts of
+    stages.
     """
 
     id: UUID

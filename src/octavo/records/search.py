@@ -82,9 +82,10 @@ class SearchPage:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """`verified`: the chunk contains these words, and `quote` is the exact text of the chunk.
+    """`verified`: whether the chunk contains these words.
 
-    If not `verified`, `quote` is the text that the model claimed. Statements refer to the citation by its `number`.
+    If so, `quote` is the exact text of the chunk; otherwise it is the text that the model claimed. Statements refer to
+    the citation by its `number`.
     """
 
     number: int
@@ -100,7 +101,7 @@ class Citation:
 class Statement:
     """One statement of an answer. `citations` are the numbers of its citations.
 
-    `verified`: at least one of them is verified.
+    `verified`: whether at least one of them is verified.
     """
 
     text: str
@@ -110,7 +111,10 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class AnswerSources:
-    """Sent at the end of an answer. `found`: the documents answer the question. `made_by` is `local` or a model."""
+    """Sent at the end of an answer. `found`: whether the documents answer the question.
+
+    `made_by`: `local`, or the name of a model.
+    """
 
     citations: list[Citation]
     found: bool

@@ -160,7 +160,7 @@ class PacedReader:
         return not (wants_more and len(data) >= _WORTHWHILE_BYTES)
 
     def finish(self) -> None:
-        """Read the small rest that a dead child left in the pipe, then close it."""
+        """Read the last bytes that a dead child left in the pipe, then close it."""
         with suppress(BlockingIOError):
             for _ in range(_MOST_LEFT_CHUNKS):
                 if not self.ended.done():

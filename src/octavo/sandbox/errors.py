@@ -1,4 +1,7 @@
-"""Errors of sandboxed tasks. Each inherits its `code` and `error_class` from its base class in `octavo.core.errors`."""
+"""Errors for sandboxed tasks.
+
+Each inherits its `code` and `error_class` from its base class in `octavo.core.errors`.
+"""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _PROGRESS_SECONDS = 0.1
 
 @dataclass(slots=True)
 class Task:
-    """What a sandboxed function can use: one file to read, one file to write, and the progress channel.
+    """The resources of a sandboxed function: one file to read, one file to write, and the progress channel.
 
     `input` is seekable. `input_path` opens the same file again, for libraries that need a path. If there is no input
     file, both are empty; if there is no output file, writing to `output` fails.

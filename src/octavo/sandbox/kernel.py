@@ -52,7 +52,7 @@ def syscall(number: int, *arguments: object) -> int:
 
 
 def die_with(parent: int) -> None:
-    """Let this process end when `parent` ends. End it now if `parent` has already ended."""
+    """Make this process end when `parent` ends. Exits immediately if `parent` has already ended."""
     if IS_LINUX:
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:

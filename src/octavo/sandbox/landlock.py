@@ -1,6 +1,6 @@
 """Landlock: after `restrict`, a process can open only the given files and folders, and only for reading.
 
-Rules apply to inodes, so the input file can be allowed alone, in any folder.
+Rules apply to inodes, so access can be limited to the input file alone, in any folder.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The preloaded parent process: a small process that has imported the parsers and forks a child for each task.
 
 It runs as `python -m octavo.sandbox.parent` with an empty environment and never reads a document. No other process
-sends signals to the children: only the process that reaps them can be sure that their process IDs were not reused.
+sends signals to the children: only the process that reaps them can be sure that their process IDs have not been reused.
 """
 
 from __future__ import annotations

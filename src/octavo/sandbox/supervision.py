@@ -96,7 +96,7 @@ _ORPHAN_SECONDS = 5
 
 @dataclass(frozen=True, slots=True)
 class Supervision:
-    """Runs one task in a child. `task` is the number by which the parent process knows the child."""
+    """Runs one task in a child. `task` is the number by which the parent process identifies the child."""
 
     link: ParentLink
     task: int

@@ -302,5 +302,5 @@ def _page(row: Row, at: int) -> int | None:
 
 
 async def _fetch(connection: Connection, query: bytes, values: Mapping[str, Any]) -> list[Row]:
-    """Run a query with a plan for these values, because the best plan depends on how common the words are."""
+    """Run a query with a plan made for these values, because the best plan depends on how common the words are."""
     return await fetch_rows(connection, query, values, prepare=False)

@@ -14,7 +14,10 @@ from octavo.records.search import Citation, Statement
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`found`: the documents answer the question. `made_by` is a model, or `local` for an offline answer."""
+    """`found`: whether the documents answer the question.
+
+    `made_by`: the name of a model, or `local` for an offline answer.
+    """
 
     found: bool
     statements: list[Statement]
@@ -69,7 +72,8 @@ def with_marks(statement: Statement, citations: Sequence[Citation]) -> str:
 def _look_up(cited: ChunkCitation, sources: Sequence[SourceChunk], number: int) -> Citation:
     """Find the quote in the chunk that the model named.
 
-    If it is not there, but in exactly one other chunk, that chunk is cited: models confuse numbers.
+    If it is not there, but in exactly one other chunk, that chunk is cited, because models sometimes mix up the
+    numbers.
     """
     named = sources[cited.passage]
     found = find_quote(cited.quote, named.content)

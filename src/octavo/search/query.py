@@ -108,5 +108,5 @@ def parse_query(text: str) -> SearchQuery:
 
 
 def _printable(text: str) -> str:
-    """Replace control characters and lone surrogates, which the database rejects, by spaces."""
+    """Replace control characters and lone surrogates, which the database rejects, with spaces."""
     return "".join(" " if unicodedata.category(char) in {"Cc", "Cs"} else char for char in text)

@@ -77,7 +77,7 @@ def _bare(text: str) -> str:
 def _densest(text: str, marks: Sequence[tuple[int, int]], length: int) -> int:
     """The index of the matched word that begins the best snippet.
 
-    Within `length` characters after it there are the most distinct matched words.
+    The `length` characters from there contain the most distinct matched words.
     """
     words = [text[start:end].lower() for start, end in marks]
     best, most, last = 0, -1.0, 0

@@ -29,7 +29,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class ObjectInfo:
-    """An object in the bucket, with its size and its time."""
+    """An object in the bucket, with its size and modification time."""
 
     key: str
     bytes: int
@@ -109,7 +109,7 @@ class Bucket(Protocol):
         ...
 
     async def sweep_unfinished(self, older_than_seconds: float) -> int:
-        """Remove unfinished writes that killed processes left. Returns the number removed."""
+        """Remove unfinished writes that killed processes left behind. Returns the number removed."""
         ...
 
     async def check(self) -> None:

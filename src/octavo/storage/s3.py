@@ -123,7 +123,10 @@ class S3Bucket:
             yield bytes(chunk)
 
     async def stat(self, key: str) -> ObjectInfo | None:
-        """The size and time of an object. None if the object or the whole bucket is missing, which look the same."""
+        """The size and time of an object.
+
+        None if the object or the whole bucket is missing: the two cases look the same.
+        """
         try:
             return await self._head(check_key(key))
         except ObjectMissing:

@@ -42,7 +42,10 @@ def sign_link(secret: bytes, link: Link) -> str:
 
 
 def verify_link(secret: bytes, method: str, key: str, query: Mapping[str, str], *, now: float) -> Link:
-    """Check the signature and the expiry time of a link. Both failures raise the same error, to reveal nothing."""
+    """Check the signature and the expiry time of a link.
+
+    Both failures raise the same error, so that it reveals nothing.
+    """
     expires = query.get("expires", "")
     if not _SECONDS.fullmatch(expires):  # int() would also accept signs, underscores and other digits
         raise LinkRefused

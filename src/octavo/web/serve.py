@@ -16,7 +16,7 @@ GRACE_SECONDS = 10
 
 
 class Server(uvicorn.Server):
-    """Ends open event streams before waiting for requests to finish, because a stream never finishes otherwise."""
+    """Ends open event streams before waiting for requests to finish, because streams would otherwise never finish."""
 
     def __init__(self, app: FastAPI, config: uvicorn.Config) -> None:
         super().__init__(config)

@@ -34,7 +34,7 @@ class Statement(Output):
 
 
 class CitedAnswer(Output):
-    """An answer with citations. Without `statements`, the chunks do not answer the question."""
+    """An answer with citations. If `statements` is empty, the chunks do not answer the question."""
 
     statements: Annotated[list[Statement], Field(max_length=MAX_STATEMENTS)]
 

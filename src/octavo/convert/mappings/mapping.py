@@ -118,7 +118,7 @@ class Otherwise(StrEnum):
 
 
 class Prefer(StrEnum):
-    """Which place is used if a value is found at several places with equal confidence."""
+    """The place to use if a value is found in several places with equal confidence."""
 
     FIRST = "first"
     LAST = "last"
@@ -190,7 +190,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How documents of one sender write numbers and dates, and how their text is changed before patterns apply."""
+    """The formats of numbers and dates in documents of one sender, and text changes before patterns are applied."""
 
     decimal: str | None = None
     date_formats: tuple[str, ...] = ()

@@ -66,7 +66,7 @@ class _Loader(getattr(_yaml, "CSafeLoader", _yaml.SafeLoader)):  # type: ignore[
 
 
 def load_yaml(text: str, file: str) -> Settings:
-    """Parse a YAML file, whose content must be keys with values."""
+    """Parse a YAML file, which must consist of keys and values."""
     if len(text) > MOST_BYTES:
         raise BadMapping(f"{file}: larger than {MOST_BYTES} bytes")
     try:

@@ -48,7 +48,7 @@ def open_embedded(mapping: Mapping, attachments: Sequence[tuple[str, bytes]]) ->
 
 
 def parse_safely(body: bytes) -> Any:  # noqa: ANN401
-    """Parse untrusted XML. None if it is not well-formed, or declares entities or a document type."""
+    """Parse untrusted XML. Returns None if it is not well-formed, or declares entities or a document type."""
     parser = _etree.XMLParser(
         resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_comments=True
     )

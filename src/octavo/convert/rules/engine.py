@@ -220,7 +220,7 @@ class _Document:
     def _top(self) -> Candidate | None:
         """Guess the sender's name.
 
-        It is the text run in the largest letters at the top of the first page that is not a label.
+        It is the text run with the largest letters at the top of the first page, ignoring labels.
         """
         if not self._lines:
             return None

@@ -114,7 +114,7 @@ class PageText:
     def place(self, start: int, end: int) -> Place | None:
         """The place of the characters from `start` to `end`.
 
-        If they span several pages, only the part on the first page.
+        If they span several pages, only the part on the first page is used.
         """
         indexes = sorted({index for index in self.origins[start:end] if index >= 0})
         if not indexes:

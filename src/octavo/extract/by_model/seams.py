@@ -35,7 +35,7 @@ class PageAnswer:
 class Seam:
     """Where two answers are joined: `before[:end] + after[start:]`.
 
-    `at_block`: a block starts at the seam in both answers.
+    `at_block`: whether a block starts at the seam in both answers.
     """
 
     end: int
@@ -87,8 +87,8 @@ def _find_seam(rest: str, pages: PageRange, after: PageAnswer) -> Seam | None:
 def find_seam(before: str, after: str, *, moved: bool = False) -> Seam | None:
     """Find where to switch from `before` to `after`, if the end of `before` matches the beginning of `after`.
 
-    `moved`: `before` also contains earlier text. A match at the same position in both texts is then ignored, because it
-    is only a phrase that all answers start with.
+    `moved`: whether `before` also contains earlier text. If so, a match at the same position in both texts is ignored,
+    because it is only a phrase that all answers start with.
     """
     left, right = index_words(before), index_words(after)
     for size in _RUNS:

@@ -73,7 +73,7 @@ def find_separator(sample: str) -> str:
 def _agreement(lines: Sequence[str], separator: str, *, strict: bool) -> tuple[float, int]:
     """The share of rows that have the most common number of cells, and that number.
 
-    `strict`: stop counting at a misplaced quote.
+    `strict`: whether to stop counting at a misplaced quote.
     """
     counts: Counter[int] = Counter()
     with suppress(csv.Error):

@@ -25,7 +25,7 @@ _LINK_ESCAPES = str.maketrans({"(": "%28", ")": "%29", "<": "%3C", ">": "%3E", "
 class TextRun:
     """Text with uniform formatting.
 
-    `is_raw`: the text is already Markdown, such as a formula or a footnote reference.
+    `is_raw`: whether the text is already Markdown, such as a formula or a footnote reference.
     """
 
     text: str

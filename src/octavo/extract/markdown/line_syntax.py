@@ -80,7 +80,7 @@ LONE_TAG = Markup(
 def begins(text: str, position: int = 0) -> str:
     """The kind of block that the line at `position` starts.
 
-    A group name of `LINE`, "html", "tag" for a tag alone on its line, or "text".
+    It is a group name of `LINE`, "html", "tag" for a tag alone on its line, or "text".
     """
     if text[position : position + 1].isalpha():  # true for most lines, and ten times faster than the pattern
         return "text"

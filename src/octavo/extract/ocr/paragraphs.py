@@ -32,7 +32,7 @@ _SENTENCE_END = (".", "!", "?", ":")
 class Paragraph:
     """`text` contains only intended line breaks; `size` is the letter size, `lines` the number of lines.
 
-    `runs`: the paragraph is horizontal running text, not table cells and not vertical text.
+    `runs`: whether the paragraph is horizontal running text, not table cells or vertical text.
     """
 
     text: str

@@ -140,7 +140,7 @@ class Document:
             made.close()
 
     def attachments(self, ending: str, most_bytes: int) -> Iterator[tuple[str, bytes]]:
-        """Names and contents of attached files with this ending. Empty and too large files are skipped."""
+        """Names and contents of attached files with this ending. Files that are empty or too large are skipped."""
         for index in range(self._document.count_attachments()):
             attachment = self._document.get_attachment(index)
             name, size = attachment.get_name(), ctypes.c_ulong()

@@ -120,7 +120,10 @@ def _letters(text: str) -> str:
 
 
 def indented(lines: Sequence[str], style: BlockStyle) -> list[str]:
-    """Restore the indentation of code from the page. Lines stay unchanged if their number differs from the page."""
+    """Restore the indentation of code from the page.
+
+    The lines stay unchanged if the page has a different number of lines.
+    """
     if len(lines) != len(style.lines):
         return list(lines)
     left = min(line[0].left for line in style.lines)

@@ -58,9 +58,9 @@ class PageBlock:
 class PageText:
     """The text of a page.
 
-    `pictures`: the page has images that may contain text; only checked if the page has little or no text. `plain`: the
-    text has no layout, so headings, tables and boxes are missing. `recognised`: the text comes from OCR. `failed`: the
-    reason why the page could not be read.
+    `pictures`: whether the page has images that may contain text; checked only if the page has little or no text.
+    `plain`: whether the text has no layout: headings, tables and boxes are then missing. `recognised`: whether the text
+    comes from OCR. `failed`: the reason why the page could not be read.
     """
 
     number: int

@@ -46,10 +46,10 @@ def _pages_per_copy(path: Path, document: Document) -> int:
 
 
 def _lay_out(document: Document, first: int, last: int, pages_per_copy: int) -> dict[int, PageLayout]:
-    """Read the layout of pages with liteparse, from copies of the pages that PDFium makes, for four reasons.
+    """Read the layout of pages with liteparse, from copies of the pages that PDFium makes.
 
-    liteparse refuses files without the right extension, keeps the whole file in memory, crashes on bookmarks that form
-    a cycle, and cannot open some damaged files that PDFium repairs.
+    liteparse cannot read the file directly: it refuses files without the right extension, keeps the whole file in
+    memory, crashes on bookmarks that form a cycle, and cannot open some damaged files that PDFium repairs.
     """
     laid: dict[int, PageLayout] = {}
     for start in range(first, last + 1, pages_per_copy):

@@ -29,7 +29,7 @@ _SAME_LINE = 0.5  # of a word's height; words of one line overlap vertically by 
 
 
 async def quote_in_sandbox(sandbox: Sandbox, path: Path, number: int, quote: str) -> QuoteOnPage:
-    """Find a quote on a page of the file at `path`. Raises `PageNotDrawn`, `Encrypted` and others."""
+    """Find a quote on a page of the file at `path`. Raises `PageNotDrawn`, `Encrypted` and other errors."""
     call = find_quote_in_file.call(number=number, quote=quote)
     try:
         with tempfile.TemporaryFile() as output:
@@ -99,7 +99,10 @@ def locate(words: Sequence[PlacedWord], quote: str) -> list[Box]:
 
 
 def _find(text: str, part: str, place: int, owners: Sequence[int]) -> int:
-    """The offset of `part` in the text from `place` on; -1 if not found. Matches of whole words are preferred."""
+    """The offset of the first match of `part` at or after `place`; -1 if not found.
+
+    Matches of whole words are preferred.
+    """
     first = start = text.find(part, place)
     while start >= 0:
         end = start + len(part)

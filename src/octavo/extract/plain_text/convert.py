@@ -22,7 +22,7 @@ _LEAST_ALIGNED = 0.5
 
 
 class _Block(NamedTuple):
-    """The Markdown of one block. `is_code`: the text is code that has no fence yet."""
+    """The Markdown of one block. `is_code`: whether the text is code that has no fence yet."""
 
     text: str
     page: int

@@ -59,7 +59,10 @@ def split_groups(pages: Iterable[str]) -> Iterator[Group]:
 
 
 def wrap_width(groups: Sequence[Group]) -> int:
-    """The width at which the text is wrapped. Nearly all lines with another line after them are at most this long."""
+    """The width at which the text is wrapped.
+
+    It is the 95th percentile of line lengths, ignoring the last line of each group.
+    """
     lengths = sorted(len(line) for group in groups for line in group.lines[:-1])
     return lengths[int(len(lengths) * _WIDTH_SHARE)] if lengths else 0
 

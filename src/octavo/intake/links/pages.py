@@ -72,7 +72,7 @@ def check_status(answer: FetchResponse) -> None:
 
 
 def read_wait(headers: Mapping[str, str]) -> float | None:
-    """The number of seconds that a site requests to wait, up to a limit."""
+    """The number of seconds that a site asks clients to wait, up to a limit."""
     return read_retry_after(headers.get("retry-after"), datetime.now(UTC), longest=MOST_WAIT_SECONDS)
 
 

@@ -85,6 +85,9 @@ def _address(attribution: str | None) -> str | None:
 
 
 def _first_line(text: str) -> str:
-    """A name for text without a title: its first line. Slashes are removed, because the name would look like a path."""
+    """A name for text without a title: its first line.
+
+    Slashes are removed, because they would make the name look like a path.
+    """
     line = next(line.strip() for line in text.splitlines() if line.strip())
     return line[:80].replace("/", " ").replace("\\", " ").strip(" .#*>-") or "Pasted text"

@@ -140,7 +140,7 @@ class PagePictures:
     async def draw_file(self, wanted: FilePageRequest) -> bytes:
         """Draw a page of a file.
 
-        The picture is not stored: the file expires after days, and browsers cache the picture.
+        The picture is not stored: the file expires after a few days, and browsers cache the picture.
         """
         self._failures.check(wanted)
         try:

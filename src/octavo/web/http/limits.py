@@ -1,6 +1,7 @@
 """Rate limits, limits for wrong passwords, and bounded concurrency.
 
-Each web process counts in its own memory. This is exact enough against floods, and no count has to survive a restart.
+Each web process keeps its own counts in memory. This is accurate enough to stop floods, and no count has to survive a
+restart.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class Buckets:
             raise TooFast((1 - tokens) * MINUTE / self._size)
 
     def _drop_full(self, now: float) -> None:
-        """Drop buckets that were idle for a minute. They are full again, like new ones."""
+        """Drop buckets that have been idle for a minute. They are full again, like new ones."""
         while self._buckets:
             key, (_, at) = next(iter(self._buckets.items()))
             if now - at < MINUTE and len(self._buckets) <= self._most_keys:
@@ -172,7 +173,7 @@ def group_address(host: str | None) -> str:
 class ConcurrencyLimit:
     """Limits how many tasks run in parallel, and how many run or wait in total.
 
-    One task more raises `TooFast` (429).
+    Any further task raises `TooFast` (429).
     """
 
     def __init__(self, parallel: int, most_waiting: int, busy_seconds: float) -> None:

@@ -52,7 +52,7 @@ def problem(
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An error before it is rendered. `is_plain`: a library raised it, and it has no specific message."""
+    """An error before it is rendered. `is_plain`: whether a library raised it without a specific message."""
 
     status: int
     code: str

@@ -160,7 +160,7 @@ class HostCheck:
     def _is_for_us(self, hosts: list[str]) -> bool:
         """Whether the Host header names this server.
 
-        Several Host headers are refused, because a proxy in front may have checked a different one.
+        A request with several Host headers is refused, because a proxy in front may have checked a different one.
         """
         return len(hosts) <= 1 and answers_to(hosts[0] if hosts else None, self._settings)
 

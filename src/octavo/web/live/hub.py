@@ -1,7 +1,8 @@
 """Distributes live events: one reader of the database for each web process, for any number of streams.
 
 All events are read from the database, so it does not matter which process wrote them. A stream first subscribes, then
-reads the events it missed from the database, and then continues with the events that the reader delivered meanwhile.
+reads the events it missed from the database, and then continues with the events that the reader delivered in the
+meantime.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class TooFarBehind(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class StreamIntervals:
-    """How often the database is read, heartbeats are sent, and the access of callers is checked again."""
+    """How often to read the database, send heartbeats, and check the access of callers again."""
 
     poll_seconds: float = 0.25
     heartbeat_seconds: float = 15.0
@@ -54,7 +55,7 @@ class Subscription:
     """The queue of one stream, and the signal that the stream must end.
 
     While a stream still reads missed events from the database, it takes nothing from the queue. If the queue overflows
-    meanwhile, the stream is not ended: it reads the dropped events from the database too.
+    in the meantime, the stream does not end: it also reads the dropped events from the database.
     """
 
     def __init__(self, *, is_behind: bool = False) -> None:
@@ -125,7 +126,7 @@ class Hub:
             self._leave(owner, subscription)
 
     def recheck(self, owner: UUID) -> None:
-        """Check immediately whether all streams of this owner still have access, because its credentials changed."""
+        """Check immediately whether all streams of this owner still have access: its credentials have changed."""
         for subscription in self._subscriptions.get(owner, ()):
             subscription.recheck.set()
 

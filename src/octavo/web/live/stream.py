@@ -158,7 +158,7 @@ async def wait_for_leaving(receive: Receive) -> None:
 async def first_of(leaving: asyncio.Task[None], *others: Coroutine[Any, Any, object]) -> None:
     """Wait until the caller leaves or a coroutine finishes, and cancel the rest.
 
-    Raises their errors, except an unavailable database.
+    Raises the errors of the coroutines, except if the database is unavailable.
     """
     tasks = [asyncio.create_task(one) for one in others]
     try:
@@ -174,7 +174,7 @@ async def first_of(leaving: asyncio.Task[None], *others: Coroutine[Any, Any, obj
 
 
 async def _end(subscription: Subscription, scope: Scope, send: Send, leaving: asyncio.Task[None]) -> None:
-    """End the response properly if the caller still reads, otherwise drop the connection."""
+    """End the response properly if the caller is still reading, otherwise drop the connection."""
     try:
         async with asyncio.timeout(0 if subscription.is_slow else END_SECONDS):
             await send_body(send, b"", more=False)

@@ -77,9 +77,9 @@ def is_address(address: str) -> bool:
 
 
 def describe_picture(words: str, address: str, *, linked: bool = False) -> str:
-    """Replace a picture, which is not loaded, by its description and address.
+    """Replace a picture, which is not loaded, with its description and address.
 
-    `linked`: the picture is inside a link.
+    `linked`: whether it is inside a link.
     """
     shown = f'<span class="picture">{escape(words.strip()) or "Picture"}</span>'
     if linked or not is_address(address):

@@ -39,7 +39,10 @@ _RULES = re.compile(r"[-=|:\s]*")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A document in a list. `named`: the title is not just the file name, so it is shown in a serif typeface."""
+    """A document in a list.
+
+    `named`: whether it has a title other than its file name; such titles are shown in a serif typeface.
+    """
 
     document: Document
     words: StatusText

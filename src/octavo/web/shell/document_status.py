@@ -44,7 +44,7 @@ LINKS = frozenset({"web", "youtube"})
 
 @dataclass(frozen=True, slots=True)
 class StatusAction:
-    """A button: a form, or a link if `method` is get. `asks`: it must be confirmed.
+    """A button: a form, or a link if `method` is get. `asks`: whether the user must confirm it.
 
     For a document, `action` is the last part of the path: after `/actions/documents/{id}/` for a form, after
     `/documents/{id}/` for a link. For a conversion, it is the whole path.
@@ -108,7 +108,7 @@ def stage_of(job: JobView, source_type: str = "") -> str:
 
 
 def last_progress(job: JobView) -> datetime:
-    """When this attempt last made progress, or started."""
+    """The time at which this attempt last made progress or, if it has made none, the time at which it started."""
     return max(filter(None, (job.progressed_at, job.started_at, job.created_at)))
 
 

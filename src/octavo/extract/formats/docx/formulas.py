@@ -1,4 +1,4 @@
-"""Convert Office Math formulas to LaTeX, which people and models can read."""
+"""Converts Office Math formulas to LaTeX, which people and models can read."""
 
 from __future__ import annotations
 

@@ -112,7 +112,10 @@ async def describe(connection: Connection, caller: Caller) -> Me:
 
 
 def _recheck_streams(services: Services, caller: Caller | None) -> None:
-    """Check the access of this owner's open event streams again, so that streams of this browser's old session end."""
+    """Check again whether this owner's open event streams still have access.
+
+    Streams of this browser's old session end.
+    """
     if caller:
         services.live.recheck(caller.owner_id)
 

@@ -46,7 +46,7 @@ class PromptSelection(BaseModel):
 
 
 class RerunRequest(BaseModel):
-    """Run one item again, all items of a prompt or, if both are null, everything."""
+    """Run one item again, all items of a prompt or, if both fields are null, the whole analysis."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -125,7 +125,7 @@ async def list_results(services: ServicesOf, caller: ReadCaller, analysis: UUID)
 async def change_prompts(
     services: ServicesOf, caller: WriteCaller, analysis: UUID, wanted: PromptSelection
 ) -> Analysis:
-    """Change the prompts. Only new or changed prompts are run."""
+    """Change the prompts of an analysis. Only new or changed prompts are run."""
     async with services.database.transaction() as connection:
         await analyses.change_prompts(connection, caller.owner_id, analysis, wanted.prompt_ids)
         return await details.show_analysis(connection, caller.owner_id, analysis)
@@ -144,7 +144,7 @@ async def rerun(
 
 @router.post("/{analysis}/cancel", responses=problems(401, 403, 404, 422))
 async def stop_analysis(services: ServicesOf, caller: WriteCaller, analysis: UUID) -> Analysis:
-    """Cancel immediately; existing answers are kept."""
+    """Cancel an analysis immediately; existing answers are kept."""
     async with services.database.transaction() as connection:
         await analyses.stop_analysis(connection, caller.owner_id, analysis)
         return await details.show_analysis(connection, caller.owner_id, analysis)

@@ -311,7 +311,7 @@ def _citation(item: ItemView | None, results: Sequence[ResultView], opened: Side
 
 
 async def _find(services: Services, owner: UUID, document: UUID, citation: CitationView) -> QuoteOnPage | None:
-    """Find the position of a verified quote. None if it is unknown; the page is then shown without a mark."""
+    """Find the position of a verified quote. Returns None if it is unknown; the page is then shown without a mark."""
     if not citation.verified:
         return None
     try:

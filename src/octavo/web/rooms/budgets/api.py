@@ -59,7 +59,7 @@ async def change_budgets(services: ServicesOf, caller: AdminCaller, wanted: Budg
 
 @router.get("/documents/{document}/budget", responses=problems(401, 404, 422))
 async def document_budget(services: ServicesOf, caller: ReadCaller, document: UUID) -> DocumentBudget:
-    """The budget of a document, its costs, and how much its paused jobs need."""
+    """The budget of a document, its costs, and the amount that its paused jobs need."""
     async with services.database.connection() as connection:
         return await read_document_budget(connection, caller.owner_id, document, Budgets.of(services.settings))
 

@@ -105,7 +105,8 @@ def as_written(found: BudgetsInForce) -> dict[str, str]:
 def suggest(budget: DocumentBudget) -> str:
     """The amount suggested in the form.
 
-    It is enough for all paused calls, in whole dollars; without paused calls it is the budget that is set.
+    It is enough for all paused calls, in whole dollars. If no calls are paused, it is the current budget, or empty if
+    none is set.
     """
     if budget.paused:
         enough = ceil(max(budget.spent_usd + budget.needed_usd, budget.usd))

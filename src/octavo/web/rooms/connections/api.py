@@ -78,13 +78,19 @@ async def connections(
 
 @router.post("/connections/{connection_id}/confirm", responses=problems(401, 403, 404, 422))
 async def confirm(services: ServicesOf, caller: WriteCaller, connection_id: UUID) -> Connection:
-    """Confirm a connection. The decision belongs to the two quotes, so it is kept when documents are compared again."""
+    """Confirm a connection.
+
+    The decision is stored for the two quotes, so it is kept when documents are compared again.
+    """
     return await _decide(services, caller, connection_id, Decision.CONFIRM)
 
 
 @router.post("/connections/{connection_id}/dismiss", responses=problems(401, 403, 404, 422))
 async def dismiss(services: ServicesOf, caller: WriteCaller, connection_id: UUID) -> Connection:
-    """Dismiss a connection. The decision belongs to the two quotes, so it is kept when documents are compared again."""
+    """Dismiss a connection.
+
+    The decision is stored for the two quotes, so it is kept when documents are compared again.
+    """
     return await _decide(services, caller, connection_id, Decision.DISMISS)
 
 

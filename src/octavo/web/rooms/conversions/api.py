@@ -171,7 +171,7 @@ async def conversions(
 
 @router.get("/training-samples", responses=problems(401, 422), response_class=Response)
 async def samples(services: ServicesOf, caller: ReadCaller) -> Response:
-    """Found and corrected values for training and evaluation, as JSON Lines."""
+    """The values before and after correction, for training and evaluation, as JSON Lines."""
     async with services.database.connection() as connection:
         found = await library.training_samples(connection, caller.owner_id)
     lines = "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in found)

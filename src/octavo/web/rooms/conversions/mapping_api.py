@@ -75,7 +75,7 @@ async def schema(services: ServicesOf, caller: ReadCaller, name: Name) -> Respon
 
 
 async def _find(services: Services, caller: Caller, name: str) -> StoredMapping:
-    """Find the mapping with this name. An unknown name is 404, because the name is part of the path."""
+    """Find the mapping with this name. Returns 404 for an unknown name, because the name is part of the path."""
     async with services.database.connection() as connection:
         try:
             return await find_mapping(connection, caller.owner_id, name)

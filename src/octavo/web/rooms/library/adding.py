@@ -118,7 +118,7 @@ async def replace(
     document: UUID,
     content_type: ContentType = "",
 ) -> Response:
-    """Replace a document by a new file.
+    """Replace a document with a new file.
 
     The new document gets the old one's tags and collection; the old one goes to the trash.
     """

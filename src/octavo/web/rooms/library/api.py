@@ -156,7 +156,7 @@ async def document(
     document: UUID,
     trashed: bool = False,  # noqa: FBT001, FBT002 - a query parameter
 ) -> Document:
-    """One of your documents. `trashed`: a document in the trash."""
+    """One of your documents. `trashed`: look for it in the trash instead."""
     async with services.database.connection() as connection:
         return await show_document(connection, caller.owner_id, document, trashed=trashed)
 

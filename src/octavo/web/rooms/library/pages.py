@@ -132,7 +132,7 @@ async def rows(
 
 @router.get("/fragments/frame")
 async def frame_pieces(request: Request, services: ServicesOf, caller: ReadCaller) -> Response:
-    """The dock, and the counts in the rail and on the tabs."""
+    """The parts of the frame that are updated live: the dock, and the counts in the rail and on the tabs."""
     async with services.database.connection() as connection:
         frame = await load_frame(connection, caller, "library", services.settings.upload_bytes)
         counts = (await fetch_rows(connection, QUERIES.tabs, {"owner": caller.owner_id}))[0]

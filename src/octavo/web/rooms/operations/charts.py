@@ -14,7 +14,7 @@ TIMES = 5
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The longest queue in the half hour that starts at `at`."""
+    """A point of the chart: the maximum queue length in the half hour that starts at `at`."""
 
     at: datetime
     number: int
@@ -38,7 +38,7 @@ class Chart:
 
 
 def follow_depth(changes: Iterable[tuple[datetime, int]], now: datetime, hours: int) -> list[Point]:
-    """The longest queue in each half hour, computed from the change of its length in each minute."""
+    """The maximum queue length in each half hour, computed from the changes in each minute."""
     by_minute = dict[datetime, int](changes)
     at = now.replace(minute=now.minute // 30 * 30, second=0, microsecond=0) - timedelta(hours=hours)
     depth = sum(change for minute, change in by_minute.items() if minute < at)

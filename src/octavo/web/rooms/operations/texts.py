@@ -38,7 +38,10 @@ CHIPS: dict[JobStatus, tuple[Tone, str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """One chip, and a message for each problem."""
+    """The health of the installation.
+
+    It has a status chip (`tone`, `glyph`, `chip`) and a message for each problem (`wrong`).
+    """
 
     tone: Tone
     glyph: str
@@ -69,14 +72,14 @@ def waiting_time(oldest: datetime | None, now: datetime) -> timedelta | None:
 
 
 def stage_words(job: JobView) -> str:
-    """What a document job is doing now. For other kinds of jobs, the name of their stage."""
+    """A description of what a document job is doing now. For other kinds of jobs, the name of their stage."""
     if job.kind == "process_document":
         return stage_of(job)
     return job.stage or "the start"
 
 
 def finished_words(kind: str, stage: str) -> str:
-    """What a document job did in this finished stage. For other kinds of jobs, the name of the stage."""
+    """A description of what a document job did in this stage. For other kinds of jobs, the name of the stage."""
     if kind != "process_document":
         return stage
     names = list(STAGES)

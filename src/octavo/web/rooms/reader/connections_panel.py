@@ -21,7 +21,7 @@ MOST_SHOWN, MOST_DISMISSED = 40, 20
 
 @dataclass(frozen=True, slots=True)
 class ConnectionsPanel:
-    """The content of the panel. `is_ready`: the text is indexed, so it can be compared with other documents."""
+    """The content of the panel. `is_ready`: whether the text is indexed and can be compared with other documents."""
 
     document_id: UUID
     chunk: UUID | None
@@ -50,7 +50,7 @@ async def connections_fragment(
 ) -> Response:
     """The panel as a fragment.
 
-    `of` is the chunk whose connections are shown; without it, those of the whole document are.
+    `of` is the chunk whose connections are shown; without it, the connections of the whole document are shown.
     """
     async with services.database.connection() as connection:
         found = await show_document(connection, caller.owner_id, document)

@@ -19,7 +19,7 @@ _HEADING = re.compile(r"<(h[2-6])>")
 
 @dataclass(frozen=True, slots=True)
 class ChunkPosition:
-    """A stored chunk of the document. `seconds` is when it starts in a recording.
+    """A stored chunk of the document. `seconds` is the time at which it starts in a recording.
 
     `boxes` are its positions on pages, each as page, left, top, right and bottom, in points.
     """
@@ -43,7 +43,7 @@ class ShownBlock:
 
 @dataclass(frozen=True, slots=True)
 class ChunkBlocks:
-    """Adjacent blocks of one chunk. `begins`: the chunk starts here, so its anchor is here."""
+    """Adjacent blocks of one chunk. `begins`: whether the chunk starts here and has its anchor here."""
 
     place: ChunkPosition | None
     begins: bool
@@ -68,7 +68,11 @@ def arrange(
     places: Sequence[ChunkPosition] = (),
     headings: Mapping[int, int | None] | None = None,
 ) -> list[Leaf]:
-    """Arrange the blocks of a window, whose Markdown is `text`. `headings` maps positions to heading numbers."""
+    """Group the blocks of one window of the text into pages.
+
+    `text` is the Markdown of the window, which begins at `start` in the document. `headings` maps positions to heading
+    numbers.
+    """
     leaves = [Leaf(None, start)]
     begins = [_lead(place.start - start, text) + start for place in places]
     waiting = list(reversed(breaks))
@@ -141,7 +145,7 @@ def _mark(box: Sequence[float], sheet: Sheet | None) -> Mark | None:
 def most_common_size(sheets: Iterable[Sheet]) -> tuple[int, int]:
     """The most common page size.
 
-    The picture frame has this size, so that the layout does not move from page to page.
+    The picture frame has this size, so that the layout does not shift from page to page.
     """
     sizes = Counter((round(one.width), round(one.height)) for one in sheets if one.width and one.height)
     width, height = sizes.most_common(1)[0][0] if sizes else FALLBACK_SIZE

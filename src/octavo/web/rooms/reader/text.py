@@ -91,7 +91,7 @@ async def find_text(connection: Connection, owner: UUID, document: UUID) -> Stor
 
 
 async def open_text(services: Services, owner: UUID, document: UUID, stored: Stored, choose: Choose) -> OpenText:
-    """Open the window that `choose` selects. If the text was replaced meanwhile, the new text is opened."""
+    """Open the window that `choose` selects. If the text has been replaced in the meantime, the new text is opened."""
     try:
         markdown = (await services.bucket.read(stored.key, limit=MOST_BYTES)).decode()
     except ObjectMissing:

@@ -55,7 +55,10 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A part of the text that is shown at one time. `plain`: the source is shown instead of rendered Markdown."""
+    """A part of the text that is shown at one time.
+
+    `plain`: whether the source is shown instead of rendered Markdown.
+    """
 
     number: int
     start: int
