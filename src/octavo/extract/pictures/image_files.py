@@ -80,7 +80,7 @@ _MIXABLE = {"1": "L", "P": "RGBA", "PA": "RGBA", "I;16": "I", "I;16B": "I", "I;1
 def fit_image(picture: Image.Image, side: int = SHOWN_PIXELS) -> Image.Image:
     """Rotate an image by its EXIF data, convert it to RGB on white, and scale it down.
 
-    No side is then longer than `side` pixels. Changes the given image, because there may not be enough memory for two.
+    No side is then longer than `side` pixels. Changes the given image, because memory may be too small for two.
     """
     if picture.mode in _MIXABLE:
         picture = picture.convert(_MIXABLE[picture.mode])

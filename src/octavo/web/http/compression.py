@@ -39,7 +39,7 @@ def accepts_gzip(headers: Headers) -> bool:
 
 
 def is_own_request(headers: Headers) -> bool:
-    """Whether a user, a program or one of our own pages made this request, and not another site in the browser."""
+    """Whether a user, a program or a page of Octavo made this request, and not another site in the browser."""
     return headers.get("sec-fetch-site") in {None, "none", "same-origin"}
 
 
