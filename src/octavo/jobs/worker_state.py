@@ -169,7 +169,7 @@ class ClaimStart:
 async def cancel_tasks(tasks: Sequence[asyncio.Task[None]]) -> None:
     """Cancel tasks until all have ended.
 
-    A task is cancelled more than once, because before Python 3.12 a cancellation is lost if a result arrives at the same time.
+    One cancellation is not always enough: before Python 3.12 it is lost if a result arrives at the same time.
     """
     while left := [task for task in tasks if not task.done()]:
         for task in left:
