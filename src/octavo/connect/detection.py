@@ -14,11 +14,13 @@ from uuid import UUID
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
-from octavo.connect.bridge import find_candidates
-from octavo.connect.contradiction import find_contradictions
+from octavo.connect.bridge import Candidate, choose_candidates, find_candidates
+from octavo.connect.contradiction import LEAST_TONE, find_contradictions
+from octavo.connect.domains import DocumentDomain, load_domains
 from octavo.connect.engine_types import ChunkPair, ComparableChunk, DetectedConnection, digest_of
 from octavo.connect.evidence import ClaimCache
 from octavo.connect.neighbours import EmbeddingModel, Neighbour, SearchScope, find_neighbours
+from octavo.connect.opposite_tones import find_opposite_tones
 from octavo.connect.similarity import MOST_KEPT, find_similar, thresholds_of
 from octavo.core.ids import new_id
 from octavo.database import Connection, Database, fetch_rows, load_queries
@@ -35,16 +37,22 @@ MOST_COMPARED = 12
 
 @dataclass(slots=True)
 class DetectionResult:
-    """Results of the engines for one document. Bridges are only candidates until they are explained."""
+    """Results of the engines for one document.
+
+    Bridges are only candidates until they are explained, and opposite tones until a model confirms the contradiction.
+    `domains` are those of the documents loaded so far.
+    """
 
     similar: list[DetectedConnection] = field(default_factory=list[DetectedConnection])
     contradictions: list[DetectedConnection] = field(default_factory=list[DetectedConnection])
-    bridges: list[tuple[ChunkPair, float]] = field(default_factory=list[tuple[ChunkPair, float]])
+    opposite_tones: list[DetectedConnection] = field(default_factory=list[DetectedConnection])
+    bridges: list[Candidate] = field(default_factory=list[Candidate])
+    domains: dict[UUID, DocumentDomain] = field(default_factory=dict[UUID, DocumentDomain])
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(Engine, 0.0))
 
 
 async def start_of_comparison(connection: Connection) -> datetime:
-    """Read the database's clock before the comparison starts. The results are saved with this time."""
+    """The database's time, read before anything is compared. The results are saved under it."""
     rows = await fetch_rows(connection, QUERIES.start_of_comparison, {})
     return rows[0]["started"]
 
@@ -74,7 +82,8 @@ async def compare(
     near = await find_neighbours(database, scope, chunks, MOST_NEIGHBOURS, limits.related)
     result.seconds[Engine.SIMILARITY] += time.monotonic() - began
     async with database.connection() as connection:
-        values = scope.values() | {"chunks": list(chunks), "most": MOST_BY_CONCEPTS}
+        most = {"most": MOST_BY_CONCEPTS, "most_opposed": MOST_COMPARED, "least_tone": LEAST_TONE}
+        values = scope.values() | {"chunks": list(chunks)} | most
         rows = await (await connection.execute(QUERIES.by_concepts, values)).fetchall()
         by_concepts = [Neighbour(*row) for row in rows]
         ids = {*chunks, *(one.target for one in (*near, *by_concepts))}
@@ -92,8 +101,23 @@ async def compare(
         return output
 
     result.similar += await timed(Engine.SIMILARITY, lambda: find_similar(nearest, limits.similar, claim_cache))
-    result.contradictions += await timed(Engine.CONTRADICTION, lambda: find_contradictions(compared, claim_cache))
-    result.bridges += await timed(Engine.BRIDGE, lambda: find_candidates(sharing, limits.apart))
+    contradictions = await timed(Engine.CONTRADICTION, lambda: find_contradictions(compared, claim_cache))
+    known = {(one.pair.source.id, one.pair.target.id) for one in contradictions}
+    result.contradictions += contradictions
+    result.opposite_tones += await timed(Engine.CONTRADICTION, lambda: find_opposite_tones(sharing, claim_cache, known))
+    candidates = await timed(Engine.BRIDGE, lambda: find_candidates(sharing, limits.apart))
+    await _load_domains(database, scope, candidates, result.domains)
+    result.bridges += choose_candidates(candidates, result.domains, limits.same_domain)
+
+
+async def _load_domains(
+    database: Database, scope: SearchScope, candidates: Iterable[Candidate], domains: dict[UUID, DocumentDomain]
+) -> None:
+    """Add the domains of the candidates' documents that are not loaded yet."""
+    documents = {chunk.document_id for pair, _ in candidates for chunk in (pair.source, pair.target)}
+    if missing := documents - domains.keys():
+        async with database.connection() as connection:
+            domains |= await load_domains(connection, scope.owner, scope.model, missing)
 
 
 def _nearest_of_each(pairs: Iterable[ChunkPair]) -> list[ChunkPair]:
@@ -128,7 +152,6 @@ async def load_chunks(connection: Connection, owner: UUID, chunks: Iterable[UUID
             None if row["emotion"] in {None, "unknown"} else row["polarity"],
             row["importance"] or 0.0,
             row["language"],
-            frozenset(row["tags"]),
         )
         for row in rows
     }

@@ -13,10 +13,7 @@ from octavo.records.search import Engine, Status
 
 @dataclass(frozen=True, slots=True)
 class ComparableChunk:
-    """A chunk with the data that engines use.
-
-    `polarity` is None if unknown; `domain` contains the tags of its document.
-    """
+    """A chunk with the data the engines use. `polarity` is None if unknown."""
 
     id: UUID
     document_id: UUID
@@ -26,7 +23,6 @@ class ComparableChunk:
     polarity: float | None = None
     importance: float = 0.0
     language: str | None = None
-    domain: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,30 +61,47 @@ WHERE q.chunk_id = ANY (:chunks) AND q.model_id = {model};
 -- name: has_index(name)
 SELECT EXISTS (SELECT FROM pg_index WHERE indexrelid = to_regclass(:name) AND indisvalid);
 
--- name: by_concepts(chunks, owner, excluded, model, most)
--- Chunks that share concepts with the given ones, in order of the number of shared concepts.
+-- name: by_concepts(chunks, owner, excluded, model, least_tone, most, most_opposed)
+-- Chunks that share concepts with the given ones: those that share most, and in addition those of opposite tone.
 WITH shared AS (
     SELECT mine.chunk_id AS source, theirs.chunk_id AS target, sum(least(mine.importance, theirs.importance)) AS weight
     FROM chunk_concepts mine JOIN chunk_concepts theirs ON lower(theirs.concept) = lower(mine.concept)
     JOIN chunks t ON t.id = theirs.chunk_id JOIN documents d ON d.id = t.document_id AND d.revision = t.revision
     WHERE mine.chunk_id = ANY (:chunks) AND d.owner_id = :owner AND d.id <> ALL (:excluded)
     GROUP BY 1, 2
+), toned AS (
+    SELECT s.*, coalesce(sign(m.polarity) * sign(t.polarity) < 0 AND least(abs(m.polarity), abs(t.polarity)) >= :least_tone::float8,
+                         false) AS opposed
+    FROM shared s
+    JOIN (SELECT id, (tone ->> 'polarity')::float8 AS polarity FROM chunks) AS m ON m.id = s.source
+    JOIN (SELECT id, (tone ->> 'polarity')::float8 AS polarity FROM chunks) AS t ON t.id = s.target
 ), placed AS (
-    SELECT *, row_number() OVER (PARTITION BY source ORDER BY weight DESC, target) AS place FROM shared
+    SELECT *, row_number() OVER (PARTITION BY source ORDER BY weight DESC, target) AS place,
+           row_number() OVER (PARTITION BY source, opposed ORDER BY weight DESC, target) AS place_of_tone
+    FROM toned
 )
 SELECT p.source, p.target, 1 - (a.vector <=> b.vector) AS similarity
 FROM placed p JOIN chunk_embeddings a ON a.chunk_id = p.source AND a.model_id = :model
 JOIN chunk_embeddings b ON b.chunk_id = p.target AND b.model_id = :model
-WHERE p.place <= :most;
+WHERE p.place <= :most OR p.opposed AND p.place_of_tone <= :most_opposed;
 
 -- name: comparable_chunks(owner, chunks)
 -- Chunks with the data the engines use.
 SELECT c.id, c.document_id, c.content, c.themes, c.importance, (c.tone ->> 'polarity')::float8 AS polarity,
        c.tone ->> 'primary_emotion' AS emotion, d.language,
-       coalesce((SELECT jsonb_object_agg(k.concept, k.importance) FROM chunk_concepts k WHERE k.chunk_id = c.id), '{}') AS concepts,
-       ARRAY(SELECT lower(t.name) FROM document_tags dt JOIN tags t ON t.id = dt.tag_id WHERE dt.document_id = d.id) AS tags
+       coalesce((SELECT jsonb_object_agg(k.concept, k.importance) FROM chunk_concepts k WHERE k.chunk_id = c.id), '{}') AS concepts
 FROM chunks c JOIN documents d ON d.id = c.document_id AND d.revision = c.revision
 WHERE c.id = ANY (:chunks) AND d.owner_id = :owner;
+
+-- name: domains(owner, documents, model, most)
+-- The most frequent themes of documents, and the mean of their vectors.
+SELECT d.id, ARRAY(
+    SELECT lower(t.theme) FROM chunks c CROSS JOIN unnest(c.themes) AS t (theme)
+    WHERE c.document_id = d.id AND c.revision = d.revision
+    GROUP BY 1 ORDER BY count(*) DESC, sum(c.importance) DESC NULLS LAST, 1 LIMIT :most) AS topics, (
+    SELECT avg(e.vector)::text FROM chunk_embeddings e JOIN chunks c ON c.id = e.chunk_id
+    WHERE e.document_id = d.id AND e.model_id = :model AND c.revision = d.revision) AS mean
+FROM documents d WHERE d.id = ANY (:documents) AND d.owner_id = :owner;
 
 -- name: lock_owner(owner)
 -- Only one transaction at a time saves connections of an owner, which rules out deadlocks.
