@@ -5,7 +5,7 @@ Pure: takes a document, its processing job and the time, and returns texts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
@@ -37,6 +37,7 @@ STAGES = {
     "enriched": "Indexing",
     "indexing": "Indexing",
     "embedded": "Connecting",
+    "improvement_planned": "Connecting",
 }
 FETCHING = "Fetching"
 LINKS = frozenset({"web", "youtube"})
@@ -57,6 +58,7 @@ class StatusAction:
 
 
 CANCEL = StatusAction("Cancel", "cancel")
+TRY_NOW = StatusAction("Try now", "try_now")
 RESUME = StatusAction("Resume", "resume")
 TRY_AGAIN = StatusAction("Try again", "retry")
 START_AGAIN = StatusAction("Start again", "retry")
@@ -130,7 +132,7 @@ def _unfinished(document: Document, job: JobView, now: datetime) -> StatusText:
         told = str(why.facts.get("message") or why.detail).removeprefix(OverBudget().title).strip()
         return StatusText("warn", "pause", "Over budget", told or _sentence(why.detail), (RAISE_BUDGET,))
     line = _sentence(why.detail) if why else None
-    return StatusText("", "clock", "Waiting", line, (CANCEL,))
+    return StatusText("", "clock", "Waiting", line, (TRY_NOW, CANCEL) if why and why.is_retry else (CANCEL,))
 
 
 def _failed(document: Document, job: JobView | None) -> StatusText:
@@ -148,6 +150,14 @@ def _failed(document: Document, job: JobView | None) -> StatusText:
 
 
 def _finished(document: Document) -> StatusText:
+    status = _read(document)
+    if not document.will_be_improved or document.needs_classification:
+        return status
+    line = " · ".join(filter(None, (status.line, "Described offline; will be improved")))
+    return replace(status, line=line, verbs=(*status.verbs, TRY_NOW))
+
+
+def _read(document: Document) -> StatusText:
     if document.needs_classification:
         cause = document.error.message if document.error else "No summary or tags could be created."
         return StatusText("warn", "warning", "Needs classification", f"Readable now. {cause}", (CLASSIFY,))
