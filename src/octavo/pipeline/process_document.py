@@ -57,7 +57,14 @@ from octavo.library.pictures import PICTURED
 from octavo.pipeline.analyse_document import analyse_long_document
 from octavo.pipeline.improve_document import enqueue_improvement
 from octavo.pipeline.link_source import SourceFile, as_source_file, fetch_source
-from octavo.pipeline.paged_sources import UNREADABLE, fit_picture, read_pdf, read_picture, unreadable_picture
+from octavo.pipeline.paged_sources import (
+    UNREADABLE,
+    UNREADABLE_CODE,
+    fit_picture,
+    read_pdf,
+    read_picture,
+    unreadable_picture,
+)
 from octavo.pipeline.revision_files import RevisionFiles
 from octavo.pipeline.rewriting import Rewriting
 from octavo.pipeline.tools import Tools
@@ -223,7 +230,7 @@ class Processing:
         if not isinstance(made, dict):
             raise TypeError("this stage returns what it stored")
         if UNREADABLE in made:
-            self._extracted = unreadable_picture(str(made[UNREADABLE]))
+            self._extracted = unreadable_picture(str(made[UNREADABLE]), str(made.get(UNREADABLE_CODE, "")))
         else:
             self.picture = str(made["key"])
 

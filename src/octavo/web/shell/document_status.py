@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
-from octavo.core.errors import RETRY_RULES, OctavoError, OverBudget
+from octavo.core.errors import RETRY_RULES, OctavoError, OverBudget, TooLarge
 from octavo.core.formatting import count_of, format_date, format_eta, format_span
 from octavo.core.types import JobStatus
 from octavo.describe.embedding import EMBED_DOCUMENT as EMBEDDING
@@ -165,9 +165,26 @@ def _read(document: Document) -> StatusText:
         return StatusText("", "twins", "Already here", "Same file as another document")
     if document.quality == "partial":
         return StatusText("", "warning", "Partial text", _readable_pages(document), (READ_REST,))
-    if document.quality == "empty" and (why := document.metadata.get("unreadable")):
-        return StatusText("warn", "warning", "Not opened", f"Stored unchanged. {why}", (TRY_AGAIN,))
+    if document.quality == "empty" and document.source_type == "image":
+        return _picture(document)
     return QUALITIES[document.quality or "full"]
+
+
+def _picture(document: Document) -> StatusText:
+    """A picture without text. Trying again can only help one that could not be decoded."""
+    why = document.metadata.get("unreadable")
+    if not why:
+        return StatusText("", "image", "Picture")
+    if document.metadata.get("unreadable_code") == TooLarge.code:
+        return StatusText("", "image", "Picture", f"Stored unchanged. {why}", (DOWNLOAD,))
+    return StatusText("warn", "warning", "Not opened", f"Stored unchanged. {why}", (TRY_AGAIN,))
+
+
+def needs_person(document: Document) -> bool:
+    """Whether the document belongs to the tab “Needs you”. The query of the tab decides in the same way."""
+    if document.quality == "empty":
+        return document.needs_classification or _read(document).tone == "warn"
+    return document.needs_classification or document.quality == "partial"
 
 
 QUALITIES = {
