@@ -32,6 +32,8 @@ class Cause(StrEnum):
     UPLOAD_STORED = "upload stored"
     REVISION_REQUESTED = "new revision requested"
     TAGGED = "tags assigned"
+    DESCRIBED_OFFLINE = "described offline because the providers are away"
+    IMPROVED = "description improved"
     EMBEDDED = "vectors complete"
     VECTORS_REQUESTED = "vectors requested"
     OTHER_MODEL = "vectors of another model complete"
@@ -72,6 +74,18 @@ CHOREOGRAPHY: Mapping[Cause, Consequence] = {
         "process_document", (PERSON,), "A person requested a new revision of a processed document."
     ),
     Cause.TAGGED: Consequence("embed_tags", ("process_document",), "A new description assigned tags to a document."),
+    Cause.DESCRIBED_OFFLINE: Consequence(
+        "improve_document",
+        ("process_document",),
+        "A document was described or embedded offline, because the configured providers are away.",
+        priority=7,
+    ),
+    Cause.IMPROVED: Consequence(
+        "detect_connections",
+        ("improve_document",),
+        "A document that was described offline was described again by the configured models.",
+        priority=6,
+    ),
     Cause.EMBEDDED: Consequence(
         "detect_connections",
         ("process_document", "embed_document", PERSON),

@@ -107,6 +107,7 @@ RULES: dict[str, Rule] = {
     "GET /api/v1/documents/{document}/markdown": Rule("read", "readable document"),
     "GET /api/v1/documents/{document}/pages/{number}.png": Rule("read", "pictured document"),
     "GET /api/v1/documents/{document}/source": Rule("read", "document"),
+    "GET /api/v1/documents/{document}/picture": Rule("read", "readable document", 409),
     "GET /api/v1/documents/{document}/export": Rule("read", "document"),
     # A download like the one above, only later: it needs no more than that.
     "POST /api/v1/documents/{document}/link": Rule("read", "document"),

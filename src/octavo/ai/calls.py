@@ -11,6 +11,7 @@ import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from enum import StrEnum
 from hashlib import sha256
 from typing import Generic, TypeVar
 from uuid import UUID
@@ -151,6 +152,18 @@ class Caller:
     job_id: UUID | None = None
     lease_token: int | None = None
     generation: int = 0
+
+
+class OfflineUse(StrEnum):
+    """When the offline implementation of a task may answer.
+
+    `AS_CONFIGURED`: if `local` is among the task's models. `ALSO_IF_AWAY`: also if all providers are away.
+    `NEVER`: not if the task has a remote model.
+    """
+
+    AS_CONFIGURED = "as_configured"
+    ALSO_IF_AWAY = "also_if_away"
+    NEVER = "never"
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,6 +132,22 @@ FAULT_RULES: dict[Fault, FaultRule] = {
 }
 
 
+# The provider is away: the same call may succeed later, without any change.
+AWAY = frozenset(
+    {
+        Fault.RATE_LIMITED,
+        Fault.OUT_OF_QUOTA,
+        Fault.OVERLOADED,
+        Fault.BROKEN,
+        Fault.TIMED_OUT,
+        Fault.UNREACHABLE,
+        Fault.CUT_OFF,
+        Fault.CIRCUIT_OPEN,
+    }
+)
+AWAY_ERRORS = tuple({FAULT_RULES[fault].error for fault in AWAY})
+
+
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
     """Tokens as counted by the provider. `cached` is the part of `input` that the provider read from its cache."""

@@ -8,11 +8,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial, reduce
+from typing import Any
 
 from octavo.ai.billing import BilledCall, Billing, CallResult, LocalOnly
 from octavo.ai.call_limits import CallLimits, shared_limits
-from octavo.ai.calls import LOCAL, Caller, FailedModel, ModelAnswer, ModelRequest
-from octavo.ai.faults import Fault, ProviderFault, TokenUsage, most_recoverable
+from octavo.ai.calls import LOCAL, Caller, FailedModel, ModelAnswer, ModelRequest, OfflineUse
+from octavo.ai.faults import AWAY, Fault, ProviderFault, TokenUsage, most_recoverable
 from octavo.ai.ledger import MAX_WAIT_SECONDS
 from octavo.ai.models import Model, ModelChain, parse_model
 from octavo.ai.providers import Embedder, Provider, VisionLimits
@@ -71,6 +72,11 @@ class Gateway:
         if self._remote:
             await self._remote.close()
 
+    @property
+    def has_offline_models(self) -> bool:
+        """Whether `local` is among the models that describe documents."""
+        return any(model.provider == LOCAL for model in self._chain.default)
+
     def vision_limits(self, task: str) -> VisionLimits | None:
         """The vision limits that suit all remote models of a task; None if the task has no remote model."""
         if self._remote is None:
@@ -79,7 +85,9 @@ class Gateway:
         limits = [providers[model.provider].vision_limits for model in self._chain.of(task) if model.provider != LOCAL]
         return reduce(VisionLimits.intersect, limits) if limits else None
 
-    async def ask(self, task: Task[In, Out], given: In, caller: Caller) -> ModelAnswer[Out]:
+    async def ask(
+        self, task: Task[In, Out], given: In, caller: Caller, offline: OfflineUse = OfflineUse.AS_CONFIGURED
+    ) -> ModelAnswer[Out]:
         """Run a task of `octavo.ai.tasks` with the first model that can do it.
 
         Calling again is safe: identical requests of one owner are paid for only once, even if the process is killed in
@@ -104,7 +112,7 @@ class Gateway:
         if self._remote and (reused := await self._remote.billing.reuse(call)):
             return reused
         faults: dict[Model, ProviderFault] = {}
-        for model in self._chain.of(task.name):
+        for model in self._models(task, offline):
             try:
                 if model.provider != LOCAL:
                     return await self._ask_remote(task, given, request, call, model, _failed_models(faults))
@@ -117,7 +125,14 @@ class Gateway:
                 continue
             if task.offline:
                 return await _ask_offline(task, given, _failed_models(faults))
+        if offline is OfflineUse.ALSO_IF_AWAY and task.offline and _is_away(faults):
+            return await _ask_offline(task, given, _failed_models(faults))
         raise _final_error(faults)
+
+    def _models(self, task: Task[In, Out], offline: OfflineUse) -> Sequence[Model]:
+        models = self._chain.of(task.name)
+        remote = [model for model in models if model.provider != LOCAL]
+        return remote if offline is OfflineUse.NEVER and remote else models
 
     async def _ask_remote(
         self,
@@ -226,6 +241,16 @@ async def _embed_offline(texts: Sequence[str]) -> ModelAnswer[Vectors]:
 
 def _failed_models(faults: Mapping[Model, ProviderFault]) -> tuple[FailedModel, ...]:
     return tuple(FailedModel(str(model), fault.fault) for model, fault in faults.items())
+
+
+def _is_away(faults: Mapping[Model, ProviderFault]) -> bool:
+    """Whether a later call may succeed, because a provider is away."""
+    return any(fault.fault in AWAY for fault in faults.values())
+
+
+def is_stopgap(answer: ModelAnswer[Any]) -> bool:
+    """Whether the answer was made offline only because a provider is away."""
+    return answer.made_by == LOCAL and any(one.fault in AWAY for one in answer.failed)
 
 
 def _final_error(faults: Mapping[Model, ProviderFault]) -> Exception:

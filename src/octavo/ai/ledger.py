@@ -175,9 +175,12 @@ class Ledger:
         await self._write(QUERIES.fail, values | _tokens(usage))
 
     async def maintain(self) -> None:
-        """Close abandoned calls, and resume paused jobs that fit into their budget again."""
+        """Close abandoned calls, resume paused jobs that fit into their budget again, and wake jobs that waited for a
+        provider that works again.
+        """
         async with self._database.connection() as connection:
             await connection.execute(QUERIES.maintain, {"kept_days": ANSWERS_KEPT_DAYS})
+            await connection.execute(QUERIES.wake_jobs)
         await resume_paused_jobs(self._database, self._budgets)
 
     async def _write(self, query: bytes, values: Mapping[str, Any]) -> None:

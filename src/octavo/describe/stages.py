@@ -17,8 +17,12 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from octavo.ai.calls import Caller, CallerGone, Picture
+from octavo.ai.calls import LOCAL, Caller, CallerGone, ModelAnswer, OfflineUse, Picture
+from octavo.ai.faults import AWAY_ERRORS
+from octavo.ai.gateway import is_stopgap
 from octavo.ai.tasks import CLASSIFY_DOCUMENT, CLASSIFY_IMAGE, ENRICH_CHUNKS, ImageToClassify
+from octavo.ai.tasks.task import In, Out, Task
+from octavo.ai.vectors import Vectors
 from octavo.choreography import Cause, compare_documents
 from octavo.core.errors import RETRY_RULES, OctavoError, OverBudget, TokenLimit
 from octavo.core.types import JSON
@@ -36,11 +40,14 @@ from octavo.storage import Bucket
 QUERIES = load_queries("describe")
 # The names of all stages and of their parts.
 STAGES = ("classified", "describing", "enriched", "indexing", "embedded")
+IMPROVEMENT_PLANNED, MADE_OFFLINE = "improvement_planned", "made_offline"
 CHUNKS_PER_DESCRIPTION = 50
 CHUNKS_PER_EMBEDDING = 100
 # A long document is classified by its first chunks and by samples of the rest.
 FIRST_CHUNKS, SAMPLED_CHUNKS = 50, 100
 PICTURE_TYPE, PICTURE_BYTES = "image/jpeg", 64 << 20
+# The attempts with the configured models before a document is described offline, if `local` is not one of them.
+TRIES_BEFORE_OFFLINE = 3
 
 # Calls a model about some chunks and returns a function that stores the answer.
 Write: TypeAlias = Callable[[Connection], Awaitable[None]]
@@ -69,19 +76,32 @@ class DocumentText:
     picture: str | None = None
 
 
-class DocumentDescriber:
-    """Runs the stages for one document. `on_tagged` runs in the transaction that adds its tags."""
+@dataclass(frozen=True, slots=True)
+class FollowUps:
+    """`tagged` runs in the transaction that adds tags. `offline` runs once at the end if a result was made offline
+    because the providers are away; None means that such results are not wanted.
+    """
 
-    def __init__(self, run: Run[Any], tools: DescribeTools, text: DocumentText, on_tagged: Write) -> None:
+    tagged: Write
+    offline: Write | None
+
+
+class DocumentDescriber:
+    """Runs the stages for one document."""
+
+    def __init__(self, run: Run[Any], tools: DescribeTools, text: DocumentText, follow_ups: FollowUps) -> None:
         job = run.job
         self._run = run
         self._tools = tools
         self._document = text.document
         self._revision = text.revision
         self._picture = text.picture
-        self._on_tagged = on_tagged
+        self._follow_ups = follow_ups
+        self._offline_use = OfflineUse.AS_CONFIGURED if follow_ups.offline else OfflineUse.NEVER
         self._caller = Caller(job.owner_id, text.document, job.id, job.lease_token, text.generation)
         self._chunks: list[StoredChunk] = []
+        # Whether the current stage was done offline because the providers are away.
+        self._is_stopgap = False
 
     async def describe(self, failure: OctavoError | None = None) -> None:
         """Run all stages. `failure` is an error of an earlier stage.
@@ -91,6 +111,8 @@ class DocumentDescriber:
         """
         if failure and is_temporary(failure):
             raise failure
+        if self._follow_ups.offline and await self._tries() >= TRIES_BEFORE_OFFLINE:
+            self._offline_use = OfflineUse.ALSO_IF_AWAY
         place = {"document": self._document, "revision": self._revision}
         self._chunks = await load_chunks(self._tools.database, QUERIES.chunks, **place)
         errors = [failure] if failure else []
@@ -103,6 +125,36 @@ class DocumentDescriber:
                 errors.append(error)
         if errors:
             raise first_temporary(errors)
+        if self._follow_ups.offline:
+            await self._improve_later(self._follow_ups.offline)
+
+    async def _tries(self) -> int:
+        """How often describing was attempted since the last finished stage, including this attempt."""
+        async with self._tools.database.connection() as connection:
+            (row,) = await fetch_rows(connection, QUERIES.tries, {"job": self._run.job.id})
+        return row["tries"]
+
+    async def _ask(self, task: Task[In, Out], given: In) -> ModelAnswer[Out]:
+        answer = await self._tools.gateway.ask(task, given, self._caller, self._offline_use)
+        self._is_stopgap = self._is_stopgap or is_stopgap(answer)
+        return answer
+
+    async def _improve_later(self, improve: Write) -> None:
+        """Plan the improvement if a stage of this or an earlier attempt was done offline because of an outage.
+
+        At the end, so that the improvement does not run beside the stages that it improves.
+        """
+        outputs = await self._run.finished_outputs(STAGES)
+        if not any(isinstance(output, dict) and output.get(MADE_OFFLINE) for output in outputs):
+            return
+
+        async def work() -> JSON:
+            return None
+
+        async def save(connection: Connection, _made: JSON) -> None:
+            await improve(connection)
+
+        await self._run.stage(IMPROVEMENT_PLANNED, work, save=save)
 
     # classified
 
@@ -111,18 +163,18 @@ class DocumentDescriber:
             await self._stage("classified", "", self._chunks, self._request_classification)
 
     async def _request_classification(self, _chunks: Sequence[StoredChunk]) -> Write:
-        gateway, source = self._tools.gateway, await self._source()
+        source = await self._source()
         if self._picture:
             picture = Picture(await self._shrunk_picture(self._picture), PICTURE_TYPE)
             text = "\n\n".join(chunk.content for chunk in source.chunks)
             image = ImageToClassify(picture, source.filename or "", text)
-            answer = await gateway.ask(CLASSIFY_IMAGE, image, self._caller)
+            answer = await self._ask(CLASSIFY_IMAGE, image)
         else:
-            answer = await gateway.ask(CLASSIFY_DOCUMENT, source, self._caller)
+            answer = await self._ask(CLASSIFY_DOCUMENT, source)
 
         async def write(connection: Connection) -> None:
             if await save_description(connection, self._document, answer.output, answer.made_by):
-                await self._on_tagged(connection)
+                await self._follow_ups.tagged(connection)
             await self._compare_if_late(connection, missing="enriched")
 
         return write
@@ -170,7 +222,7 @@ class DocumentDescriber:
         """Request the insights of a batch. If it is too long for the model, request each half separately."""
         texts: list[ChunkText] = [chunk.as_text() for chunk in chunks]
         try:
-            answer = await self._tools.gateway.ask(ENRICH_CHUNKS, texts, self._caller)
+            answer = await self._ask(ENRICH_CHUNKS, texts)
         except TokenLimit:
             half = len(chunks) // 2
             if not half:
@@ -186,23 +238,52 @@ class DocumentDescriber:
     async def _embed(self) -> None:
         async def finish(connection: Connection) -> None:
             await connection.execute(QUERIES.set_embeddings_ready, {"document": self._document})
-            await compare_documents(connection, Cause.EMBEDDED, [self._document])
+            if self._follow_ups.offline:
+                await compare_documents(connection, Cause.EMBEDDED, [self._document])
 
         await self._in_parts("embedded", "indexing", CHUNKS_PER_EMBEDDING, self._request_vectors, finish)
 
     async def _request_vectors(self, chunks: Sequence[StoredChunk]) -> Write:
-        # The vector of a text never changes, so even a new generation reuses the stored one.
-        caller = replace(self._caller, generation=0)
-        answer = await self._tools.gateway.embed([chunk.content for chunk in chunks], caller)
+        try:
+            vectors = await self._vectors(chunks, None)
+        except AWAY_ERRORS:
+            if not self._may_embed_offline:
+                raise
+            return await self._embed_all_offline()
 
         async def write(connection: Connection) -> None:
-            await save_chunk_vectors(connection, [chunk.id for chunk in chunks], answer.output)
+            await save_chunk_vectors(connection, [chunk.id for chunk in chunks], vectors)
 
         return write
 
+    @property
+    def _may_embed_offline(self) -> bool:
+        match self._offline_use:
+            case OfflineUse.AS_CONFIGURED:
+                return self._tools.gateway.has_offline_models
+            case OfflineUse.ALSO_IF_AWAY:
+                return True
+            case OfflineUse.NEVER:
+                return False
+
+    async def _embed_all_offline(self) -> Write:
+        """Embed the whole document offline, because vectors of two models cannot be compared."""
+        vectors = await self._vectors(self._chunks, LOCAL)
+        self._is_stopgap = True
+
+        async def write(connection: Connection) -> None:
+            await save_chunk_vectors(connection, [chunk.id for chunk in self._chunks], vectors)
+
+        return write
+
+    async def _vectors(self, chunks: Sequence[StoredChunk], model: str | None) -> Vectors:
+        # The vector of a text never changes, so even a new generation reuses the stored one.
+        caller = replace(self._caller, generation=0)
+        return (await self._tools.gateway.embed([chunk.content for chunk in chunks], caller, model)).output
+
     async def _compare_if_late(self, connection: Connection, missing: str) -> None:
-        """Compare the document again if the stage `missing` has also finished: the description is then complete."""
-        if await self._run.finished_parts(missing):
+        """Compare the document again if the stage `missing` is finished too: the description is now complete."""
+        if self._follow_ups.offline and await self._run.finished_parts(missing):
             await compare_documents(connection, Cause.DESCRIBED_LATE, [self._document], "described")
 
     # Parts
@@ -230,8 +311,9 @@ class DocumentDescriber:
         writes: list[Write] = []
 
         async def work() -> JSON:
+            self._is_stopgap = False
             writes.append(await make(chunks))
-            return len(chunks)
+            return {"passages": len(chunks), MADE_OFFLINE: True} if self._is_stopgap else len(chunks)
 
         async def save(connection: Connection, _made: JSON) -> None:
             for write in [*writes, *([finish] if finish else [])]:

@@ -1,4 +1,7 @@
-"""Retries, cancels and discards jobs on request. Each action applies to all of the given jobs or to none."""
+"""Retries, cancels and discards jobs on request. An action is applied to all of the given jobs or to none.
+
+Retrying a job that waits for its next attempt starts this attempt now.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from uuid import UUID
 
 from octavo.core.errors import NotFound
 from octavo.core.types import JOB_TRANSITIONS, RESTING, JobStatus
-from octavo.database import Connection, load_queries
+from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs import queue
 from octavo.jobs.queue import IllegalTransition
 
@@ -24,11 +27,28 @@ async def retry_jobs(
     from_stage: str | None = None,
     allowed: Collection[JobStatus] = RETRYABLE,
 ) -> int:
-    """Retry jobs from the last checkpoint, or from `from_stage`. An empty `from_stage` means from the beginning."""
-    held = await _hold(connection, owner_id, jobs, allowed)
+    """Retry jobs from the last checkpoint, or from the stage `from_stage`; an empty stage means from the beginning."""
+    wanted = set(jobs)
+    woken = await _try_now(connection, owner_id, wanted) if from_stage is None and allowed is RETRYABLE else set[UUID]()
+    held = await _hold(connection, owner_id, wanted - woken, allowed)
     for job in held:
         await queue.requeue(connection, job, from_stage=from_stage)
-    return len(held)
+    return len(held) + len(woken)
+
+
+async def retry_waiting_jobs(connection: Connection, owner_id: UUID, document: UUID) -> int:
+    """Start the next attempt of all jobs of a document that wait for it. Returns their number."""
+    rows = await fetch_rows(connection, QUERIES.waiting_jobs, {"owner": owner_id, "document": document})
+    return await retry_jobs(connection, owner_id, [row["id"] for row in rows])
+
+
+async def _try_now(connection: Connection, owner_id: UUID | None, jobs: Collection[UUID]) -> set[UUID]:
+    """End the back-off of these jobs. A provider whose circuit is open accepts one call, which decides."""
+    values = {"owner": owner_id, "jobs": list(jobs)}
+    woken = {row["id"] for row in await fetch_rows(connection, QUERIES.try_now, values)}
+    if woken:
+        await connection.execute(QUERIES.probe_now)
+    return woken
 
 
 async def cancel_jobs(connection: Connection, owner_id: UUID | None, jobs: Iterable[UUID]) -> int:

@@ -114,6 +114,10 @@ class Run(Generic[Tools]):
         """The parts of a stage that are already finished."""
         return {part for name, part in await self._finished_stages() if name == stage}
 
+    async def finished_outputs(self, stages: Collection[str]) -> list[JSON]:
+        """The outputs of these stages and of their parts, as far as they are finished."""
+        return [output for (name, _), output in (await self._finished_stages()).items() if name in stages]
+
     async def forget_stages(self, connection: Connection, stages: Collection[str]) -> None:
         """Mark stages as not finished, so that they run again. Called by a `save` that replaces their input."""
         await connection.execute(QUERIES.forget_stages, {"job": self.job.id, "stages": list(stages)})

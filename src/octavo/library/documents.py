@@ -16,6 +16,9 @@ from octavo.records.documents import Chunk, Concept, Document, DocumentJob, Page
 from octavo.records.jobs import JobError
 
 QUERIES = load_queries("documents")
+IMPROVE_DOCUMENT = "improve_document"
+# A dead letter of this kind is retried daily.
+IMPROVING = frozenset({"queued", "processing", "paused", "dead_letter"})
 # The form in which links to videos are stored.
 VIDEO = "https://www.youtube.com/watch?v="
 Tab = Literal["working", "needs_you", "failed", "stored_only"]
@@ -156,6 +159,7 @@ def _as_document(row: Row, tags: list[str], jobs: list[DocumentJob]) -> Document
         jobs=jobs,
         error=JobError(code, message) if code else None,
         cost_usd=float(cost),
+        will_be_improved=any(job.kind == IMPROVE_DOCUMENT and job.status in IMPROVING for job in jobs),
         **rest,
     )
 

@@ -28,7 +28,7 @@ from octavo.storage import ObjectMissing
 # The artifact kind of batches. All artifacts of this kind are deleted when the text is assembled.
 BATCH_KIND, BATCH_TYPE, BATCH_BYTES = "pages", "application/json", 256 << 20
 READING, RECOGNISING = "reading", "recognising"
-UNREADABLE = "unreadable"
+UNREADABLE, UNREADABLE_CODE = "unreadable", "unreadable_code"
 
 
 class PageParts:
@@ -91,7 +91,7 @@ async def fit_picture(run: Run[Tools], files: RevisionFiles, path: Path) -> dict
     try:
         body = await _picture(run, path).fit()
     except BadInput as error:
-        return {UNREADABLE: error.detail or error.title}
+        return {UNREADABLE: error.detail or error.title, UNREADABLE_CODE: error.code}
     return await files.put("picture.jpg", body)
 
 
@@ -100,13 +100,13 @@ async def read_picture(run: Run[Tools], files: RevisionFiles, path: Path) -> Ext
     try:
         facts = await picture.open()
     except BadInput as error:
-        return unreadable_picture(error.detail or error.title)
+        return unreadable_picture(error.detail or error.title, error.code)
     return await _recognise_pages(run, PageParts(run, files), picture, facts, [unread_sheets(facts)])
 
 
-def unreadable_picture(reason: str) -> Extracted:
-    """Create a document without text, with the reason in its metadata."""
-    about = Metadata(extra={UNREADABLE: reason})
+def unreadable_picture(reason: str, code: str) -> Extracted:
+    """A document without text, with the reason and its error code in its metadata."""
+    about = Metadata(extra={UNREADABLE: reason, UNREADABLE_CODE: code})
     return Extracted(SourceType.IMAGE, "", 0, Quality.EMPTY, metadata=about)
 
 

@@ -9,6 +9,7 @@
 - `analysis_asked`: an analysis is started if the document is long and the settings request it
 - `classified`, `enriched`, `embedded`: descriptions and vectors, see octavo.describe; if they fail, the document can
   still be read
+- `improvement_planned`: they were made offline because the providers are away; a job improves them later
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from octavo.core.ids import new_id
 from octavo.core.types import JSON, Extraction
 from octavo.database import Connection, load_queries
 from octavo.describe.saving import whole_date
-from octavo.describe.stages import STAGES, DocumentDescriber, DocumentText
+from octavo.describe.stages import IMPROVEMENT_PLANNED, STAGES, DocumentDescriber, DocumentText, FollowUps
 from octavo.extract.chunks.chunking import Chunk
 from octavo.extract.chunks.from_document import chunk_in_sandbox
 from octavo.extract.extracted import (
@@ -54,8 +55,16 @@ from octavo.library.changes import KIND as NAME
 from octavo.library.errors import SourceGone
 from octavo.library.pictures import PICTURED
 from octavo.pipeline.analyse_document import analyse_long_document
+from octavo.pipeline.improve_document import enqueue_improvement
 from octavo.pipeline.link_source import SourceFile, as_source_file, fetch_source
-from octavo.pipeline.paged_sources import UNREADABLE, fit_picture, read_pdf, read_picture, unreadable_picture
+from octavo.pipeline.paged_sources import (
+    UNREADABLE,
+    UNREADABLE_CODE,
+    fit_picture,
+    read_pdf,
+    read_picture,
+    unreadable_picture,
+)
 from octavo.pipeline.revision_files import RevisionFiles
 from octavo.pipeline.rewriting import Rewriting
 from octavo.pipeline.tools import Tools
@@ -136,8 +145,10 @@ async def process_document(run: Run[Tools]) -> JSON:
     chunks = await stage(CHUNKED, work.chunk, work.save_chunks)
     await analyse_long_document(run, source.id)
     text = DocumentText(source.id, wanted.revision, wanted.generation, work.picture)
-    describer = DocumentDescriber(run, run.tools, text, partial(enqueue_embed_tags, run=run))
-    await describer.describe(failure)
+    follow_ups = FollowUps(
+        tagged=partial(enqueue_embed_tags, run=run), offline=partial(enqueue_improvement, run=run, text=text)
+    )
+    await DocumentDescriber(run, run.tools, text, follow_ups).describe(failure)
     return {"chunks": chunks}
 
 
@@ -222,7 +233,7 @@ class Processing:
         if not isinstance(made, dict):
             raise TypeError("this stage returns what it stored")
         if UNREADABLE in made:
-            self._extracted = unreadable_picture(str(made[UNREADABLE]))
+            self._extracted = unreadable_picture(str(made[UNREADABLE]), str(made.get(UNREADABLE_CODE, "")))
         else:
             self.picture = str(made["key"])
 
@@ -321,7 +332,7 @@ class Processing:
         await self.files.forget(connection, await connection.execute(QUERIES.delete_batches, place))
         await self._save_pages(connection)
         await connection.execute(QUERIES.set_found, self._found(await self._read_extracted()))
-        await self._run.forget_stages(connection, [CHUNKED, *STAGES])
+        await self._run.forget_stages(connection, [CHUNKED, *STAGES, IMPROVEMENT_PLANNED])
 
     # chunked
 

@@ -7,7 +7,7 @@ from functools import partial
 from octavo.analyse.progress import recover_all
 from octavo.convert.conversions import expire_conversions
 from octavo.core.types import JSON
-from octavo.database import load_queries
+from octavo.database import Database, load_queries
 from octavo.deliver.notifications import forget_notifications
 from octavo.deliver.subscribers import forget_attempts
 from octavo.intake.upload_rows import sweep_abandoned
@@ -75,7 +75,13 @@ async def do_housekeeping(run: Run[Tools]) -> JSON:
         "deliveries_forgotten": await run.stage("deliveries", forget_deliveries),
         "notifications_forgotten": await run.stage("notifications", forget_old_notifications),
         "pictures_forgotten": await run.stage("pictures", forget_old_pictures),
+        "improvements_retried": await run.stage("improvements", partial(_retry_improvements, tools.database)),
     }
+
+
+async def _retry_improvements(database: Database) -> JSON:
+    async with database.transaction() as connection:
+        return (await connection.execute(QUERIES.retry_improvements)).rowcount
 
 
 async def recover_analyses(run: Run[Tools]) -> JSON:

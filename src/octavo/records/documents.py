@@ -25,8 +25,10 @@ class Document:
     """`title` is the file name until a better title is known. `deleted_at` is set while the document is in the trash.
 
     `described_by` is `local` or the model that wrote the description. If describing failed, `status` is still
-    `completed`, `needs_classification` is true, and `error` contains the reason. `version` counts uploads of new bytes;
-    `revision` counts how often these bytes were processed. `superseded`: whether a newer version exists.
+    `completed`, `needs_classification` is true, and `error` contains the reason. `will_be_improved`: it was described
+    offline because the providers were away, and a job replaces the description as soon as a provider answers.
+    `version` counts uploads of new bytes, `revision` counts how often these bytes were processed. `superseded`: a newer
+    version exists.
     """
 
     id: UUID
@@ -65,6 +67,7 @@ class Document:
     deleted_at: datetime | None
     process_id: UUID
     jobs: list[DocumentJob]
+    will_be_improved: bool = False
 
 
 @dataclass(frozen=True, slots=True)

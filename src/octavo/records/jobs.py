@@ -51,6 +51,11 @@ class WaitingBecause:
     detail: str
     facts: dict[str, Any]
 
+    @property
+    def is_retry(self) -> bool:
+        """Whether the job waits for its next attempt, which can also be started now."""
+        return self.reason in {"backing_off", "provider"} and "error" in self.facts
+
 
 @dataclass(frozen=True, slots=True)
 class JobView:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from base64 import b64decode
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
@@ -18,19 +19,25 @@ from PIL import Image
 from octavo.ai.gateway import Gateway
 from octavo.ai.gateway_setup import open_gateway
 from octavo.core.settings import Settings
+from octavo.database import fetch_rows, load_queries
 from octavo.describe import stages
 from octavo.describe.embedding import reembed
+from octavo.extract.pictures import image_files
 from octavo.library import changes
 from octavo.library.changes import Edit
-from octavo.library.documents import list_chunks
+from octavo.library.documents import Filters, list_chunks, list_documents
+from octavo.library.files import find_file
 from octavo.records.documents import Chunk
+from octavo.web.shell.document_status import describe
 from tests.support.fake_ai import FakeAnthropic, FakeGemini
 from tests.support.fake_ai.server import SECRET, Trouble
 from tests.support.library import Desk
 from tests.support.processing import OpenSandbox
 from tests.support.scans import saved
 from tests.support.working import add, finished, working
+from tests.unit.extract.pictures.test_sheets import HEIC
 
+PAGES = load_queries("pages")
 PROSE = """# How a bog keeps its rain
 
 A raised bog receives nothing but rain. Sphagnum moss holds twenty times its dry weight of water, and it lets it go
@@ -262,3 +269,35 @@ async def test_a_picture_is_sent_no_larger_than_the_smallest_sight_in_line(
     assert (shown.status, shown.needs_classification) == ("completed", False)
     (sent,) = [part["inlineData"] for part in gemini.asked[0].body["contents"][0]["parts"] if "inlineData" in part]
     assert Image.open(BytesIO(b64decode(sent["data"]))).size == (1568, 392)
+
+
+async def test_what_a_model_sees_in_a_photo_is_its_description_and_a_photo_needs_nobody(
+    desk: Desk, owner: UUID, sandbox: OpenSandbox, folder: Path, paid: Gateway, gemini: FakeGemini
+) -> None:
+    seen = {"title": "Gannets on a cliff", "author": None, "summary": "Seabirds rest.", "date": None, "language": "en"}
+    gemini.answer = lambda _asked: json.dumps({**seen, "type": "image", "tags": ["seabird"]})
+    picture = saved(Image.new("RGB", (800, 600), "skyblue"), "PNG")
+    async with working(desk, sandbox, folder, gateway=paid):
+        document = await add(desk, owner, "IMG_0001.png", picture)
+        shown = await finished(desk, owner, document)
+    assert (shown.title, shown.summary, shown.tags) == ("Gannets on a cliff", "Seabirds rest.", ["seabird"])
+    assert (shown.quality, shown.needs_classification, shown.word_count) == ("empty", False, 0)
+    assert describe(shown, None, shown.created_at).chip == "Picture"
+    async with desk.database.connection() as connection:
+        needing = await list_documents(connection, owner, Filters(tab="needs_you"))
+        (counted,) = await fetch_rows(connection, PAGES.tabs, {"owner": owner})
+        copy = await find_file(connection, owner, document, "image_jpeg")
+    assert (needing.items, counted["needs_you"], copy.content_type) == ([], 0, "image/jpeg")
+
+
+async def test_a_heic_over_the_limit_says_so_and_offers_no_retry(
+    desk: Desk, owner: UUID, sandbox: OpenSandbox, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(image_files, "MOST_HEIF_BYTES", 100)
+    async with working(desk, sandbox, folder):
+        shown = await finished(desk, owner, await add(desk, owner, "IMG_0002.heic", HEIC))
+    words = describe(shown, None, shown.created_at)
+    assert (words.tone, words.chip, [verb.label for verb in words.verbs]) == ("", "Picture", ["Download"])
+    assert words.line == "Stored unchanged. Images of this format are supported up to 0 MB."
+    async with desk.database.connection() as connection:
+        assert (await list_documents(connection, owner, Filters(tab="needs_you"))).items == []

@@ -61,7 +61,10 @@ class Bill:
 
 
 class FakeProvider(ABC):
-    """`script` is used up call by call, and then everything goes well. `answer` may be replaced by a test."""
+    """`script` is used up call by call, and then everything goes well. `answer` may be replaced by a test.
+
+    While `outage` is set, every call ends with it.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -72,6 +75,7 @@ class FakeProvider(ABC):
     def clear(self) -> None:
         """As new."""
         self.script: deque[Trouble | None] = deque()
+        self.outage: Trouble | None = None
         self.asked: list[Asked] = []
         self.bills: list[Bill] = []
         self.answer: Callable[[Asked], str] = good_answer
@@ -100,7 +104,7 @@ class FakeProvider(ABC):
 
     def trouble(self) -> Trouble | None:
         with self._lock:
-            return self.script.popleft() if self.script else None
+            return self.outage or (self.script.popleft() if self.script else None)
 
     def converse(self, asked: Asked) -> Answer:
         """One question: what the script says, or a good answer. What was made is billed, useful or not."""

@@ -20,6 +20,23 @@ SELECT fail_call(:call, :fault, :tokens_in::integer, :tokens_out::integer, :cost
 -- Close abandoned calls and delete old answers.
 SELECT tend_calls(make_interval(days => :kept_days));
 
+-- name: wake_jobs()!
+-- Ends the back-off of jobs that wait for a provider, if a provider has answered since they began to wait and is neither held
+-- nor unavailable now. A job that fails again waits again, until the next answer.
+WITH working AS (
+    SELECT g.name, max(c.ended_at) AS answered_at
+    FROM ai_gates g JOIN ai_calls c ON c.provider = g.name AND c.response IS NOT NULL
+    WHERE g.open_until IS NULL AND g.failures = 0 AND c.ended_at > engine_now() - interval '1 hour' AND NOT EXISTS (
+        SELECT FROM ai_gates held WHERE split_part(held.name, ':', 1) = g.name AND held.held_until > engine_now())
+    GROUP BY g.name
+), waiting AS (
+    SELECT j.id FROM jobs j
+    WHERE j.status = 'queued' AND j.run_after > engine_now() AND j.note #>> '{error,code}' = 'AI_UNAVAILABLE'
+      AND j.queued_at < (SELECT max(answered_at) FROM working)
+    ORDER BY j.id FOR UPDATE SKIP LOCKED
+)
+UPDATE jobs SET run_after = engine_now() FROM waiting WHERE jobs.id = waiting.id;
+
 -- name: provider_file(provider, account, owner, sha256)
 -- A file that the provider will keep long enough for another call.
 SELECT name, uri FROM provider_files

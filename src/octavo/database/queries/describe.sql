@@ -2,6 +2,14 @@
 -- The chunks of a revision in order.
 SELECT id, content, heading_path FROM chunks WHERE document_id = :document AND revision = :revision ORDER BY index;
 
+-- name: tries(job)
+-- The attempts since the last finished stage, including the current one.
+SELECT failures + waits + 1 AS tries FROM jobs WHERE id = :job;
+
+-- name: current_revision(document)
+-- The revision of a document that is not in the trash; no row if there is none.
+SELECT revision FROM documents WHERE id = :document AND deleted_at IS NULL;
+
 -- name: known(document)
 -- Metadata of a document without the values that an earlier description set.
 SELECT source_type, filename, CASE WHEN NOT 'title' = ANY (described) THEN title END AS title,

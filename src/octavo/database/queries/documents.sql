@@ -25,7 +25,10 @@ WHERE d.owner_id = :owner
       WHERE dt.document_id = d.id AND t.owner_id = :owner AND lower(t.name) = lower(:tag)))
   AND (:tab::text IS NULL OR CASE :tab
       WHEN 'working' THEN d.status = 'pending'
-      WHEN 'needs_you' THEN d.status = 'completed' AND (d.needs_classification OR d.quality IN ('partial', 'empty'))
+      WHEN 'needs_you' THEN d.status = 'completed' AND (d.needs_classification OR d.quality IN ('partial', 'empty')
+          -- As in the count of this tab.
+          AND NOT (d.quality = 'empty' AND d.source_type = 'image' AND (
+              NOT d.metadata ? 'unreadable' OR d.metadata ->> 'unreadable_code' = 'TOO_LARGE')))
       WHEN 'failed' THEN d.status = 'failed'
       ELSE d.quality = 'stored_only' END)
   AND (:after_id::uuid IS NULL OR CASE :sort

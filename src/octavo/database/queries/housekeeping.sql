@@ -11,3 +11,7 @@ DELETE FROM owners o WHERE kind = 'anonymous'
   AND NOT EXISTS (SELECT FROM documents WHERE owner_id = o.id)
   AND NOT EXISTS (SELECT FROM uploads WHERE owner_id = o.id AND state = 'pending')
   AND NOT EXISTS (SELECT FROM jobs WHERE owner_id = o.id);
+
+-- name: retry_improvements()
+-- Retries improvements of descriptions that gave up, because the providers were away for a whole day.
+SELECT requeue_job(id, NULL) FROM jobs WHERE kind = 'improve_document' AND status = 'dead_letter' ORDER BY id;

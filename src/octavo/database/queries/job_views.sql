@@ -40,6 +40,33 @@ SELECT id, status, cap_key FROM jobs
 WHERE id = ANY (:jobs) AND (:owner::uuid IS NULL OR owner_id = :owner)
 ORDER BY id FOR UPDATE;
 
+-- name: try_now(owner, jobs)
+-- Ends the back-off of jobs and records it. Returns the jobs that were waiting for their next attempt.
+WITH waiting AS (
+    SELECT id FROM jobs
+    WHERE id = ANY (:jobs) AND (:owner::uuid IS NULL OR owner_id = :owner) AND status = 'queued' AND run_after > engine_now()
+    ORDER BY id FOR UPDATE
+), woken AS (
+    UPDATE jobs SET run_after = engine_now(), event_xid = greatest(event_xid, pg_current_xact_id())
+    FROM waiting WHERE jobs.id = waiting.id
+    RETURNING jobs.id, jobs.owner_id, jobs.document_id, jobs.event_xid
+), told AS (
+    INSERT INTO events (xid, process_id, kind, owner_id, document_id, detail)
+    SELECT event_xid, id, 'try_now', owner_id, document_id, '{}' FROM woken
+)
+SELECT id FROM woken;
+
+-- name: probe_now()!
+-- Lets providers whose circuit is open accept one call now.
+UPDATE ai_gates SET open_until = engine_now() WHERE open_until > engine_now();
+
+-- name: waiting_jobs(owner, document)
+-- The jobs of a document that wait for their next attempt, and improvements of its description that gave up.
+SELECT id FROM jobs
+WHERE owner_id = :owner AND document_id = :document
+  AND (status = 'queued' AND run_after > engine_now() OR kind = 'improve_document' AND status = 'dead_letter')
+ORDER BY id;
+
 -- name: workers()
 -- Running workers, and those that disappeared in the last hour.
 SELECT id, host, pid, kinds, slots, running, expires_at > engine_now() AS alive, started_at, heartbeat_at, expires_at

@@ -13,7 +13,7 @@ from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs.views import find_jobs
 from octavo.library.pictures import is_pictured
 from octavo.records.documents import Document
-from octavo.web.shell.document_status import StatusText, describe
+from octavo.web.shell.document_status import StatusText, describe, needs_person
 
 QUERIES = load_queries("pages")
 MOST_TAGS = 3
@@ -59,6 +59,19 @@ class Row:
         """The address of the picture of the first page, if the document has page pictures."""
         document = self.document
         return f"/api/v1/documents/{document.id}/pages/1.png?width=120" if is_pictured(document) else None
+
+    @property
+    def has_jpeg(self) -> bool:
+        """Whether there is a copy of the picture as JPEG."""
+        return self.document.source_type == "image" and is_pictured(self.document)
+
+    @property
+    def tab(self) -> str:
+        """The tab of the library that lists the document."""
+        document = self.document
+        if document.status != "completed":
+            return {"pending": "working", "failed": "failed"}[document.status]
+        return "needs_you" if needs_person(document) else document.quality or ""
 
     @property
     def tags(self) -> list[str]:

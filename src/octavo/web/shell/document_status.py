@@ -5,11 +5,11 @@ Pure functions: they take a document, its processing job and the time, and retur
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
-from octavo.core.errors import RETRY_RULES, OctavoError, OverBudget
+from octavo.core.errors import RETRY_RULES, OctavoError, OverBudget, TooLarge
 from octavo.core.formatting import count_of, format_date, format_eta, format_span
 from octavo.core.types import JobStatus
 from octavo.describe.embedding import EMBED_DOCUMENT as EMBEDDING
@@ -37,6 +37,7 @@ STAGES = {
     "enriched": "Indexing",
     "indexing": "Indexing",
     "embedded": "Connecting",
+    "improvement_planned": "Connecting",
 }
 FETCHING = "Fetching"
 LINKS = frozenset({"web", "youtube"})
@@ -57,6 +58,7 @@ class StatusAction:
 
 
 CANCEL = StatusAction("Cancel", "cancel")
+TRY_NOW = StatusAction("Try now", "try_now")
 RESUME = StatusAction("Resume", "resume")
 TRY_AGAIN = StatusAction("Try again", "retry")
 START_AGAIN = StatusAction("Start again", "retry")
@@ -130,7 +132,7 @@ def _unfinished(document: Document, job: JobView, now: datetime) -> StatusText:
         told = str(why.facts.get("message") or why.detail).removeprefix(OverBudget().title).strip()
         return StatusText("warn", "pause", "Over budget", told or _sentence(why.detail), (RAISE_BUDGET,))
     line = _sentence(why.detail) if why else None
-    return StatusText("", "clock", "Waiting", line, (CANCEL,))
+    return StatusText("", "clock", "Waiting", line, (TRY_NOW, CANCEL) if why and why.is_retry else (CANCEL,))
 
 
 def _failed(document: Document, job: JobView | None) -> StatusText:
@@ -148,6 +150,14 @@ def _failed(document: Document, job: JobView | None) -> StatusText:
 
 
 def _finished(document: Document) -> StatusText:
+    status = _read(document)
+    if not document.will_be_improved or document.needs_classification:
+        return status
+    line = " · ".join(filter(None, (status.line, "Described offline; will be improved")))
+    return replace(status, line=line, verbs=(*status.verbs, TRY_NOW))
+
+
+def _read(document: Document) -> StatusText:
     if document.needs_classification:
         cause = document.error.message if document.error else "No summary or tags could be created."
         return StatusText("warn", "warning", "Needs classification", f"Readable now. {cause}", (CLASSIFY,))
@@ -155,9 +165,26 @@ def _finished(document: Document) -> StatusText:
         return StatusText("", "twins", "Already here", "Same file as another document")
     if document.quality == "partial":
         return StatusText("", "warning", "Partial text", _readable_pages(document), (READ_REST,))
-    if document.quality == "empty" and (why := document.metadata.get("unreadable")):
-        return StatusText("warn", "warning", "Not opened", f"Stored unchanged. {why}", (TRY_AGAIN,))
+    if document.quality == "empty" and document.source_type == "image":
+        return _picture(document)
     return QUALITIES[document.quality or "full"]
+
+
+def _picture(document: Document) -> StatusText:
+    """A picture without text. Trying again can only help one that could not be decoded."""
+    why = document.metadata.get("unreadable")
+    if not why:
+        return StatusText("", "image", "Picture")
+    if document.metadata.get("unreadable_code") == TooLarge.code:
+        return StatusText("", "image", "Picture", f"Stored unchanged. {why}", (DOWNLOAD,))
+    return StatusText("warn", "warning", "Not opened", f"Stored unchanged. {why}", (TRY_AGAIN,))
+
+
+def needs_person(document: Document) -> bool:
+    """Whether the document belongs to the tab “Needs you”. The query of the tab decides in the same way."""
+    if document.quality == "empty":
+        return document.needs_classification or _read(document).tone == "warn"
+    return document.needs_classification or document.quality == "partial"
 
 
 QUALITIES = {

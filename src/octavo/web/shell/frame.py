@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated
 from uuid import UUID
@@ -38,6 +38,7 @@ class DockItem:
     done: int
     total: int | None
     verb: str = "cancel"
+    may_try_now: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,8 @@ def _item(job: JobView, name: str) -> DockItem:
         line = f"Waiting: {job.waiting_because.detail}" if job.waiting_because else "Waiting"
         state = "waiting"
     eta = format_eta(job.eta)
-    return DockItem(job.id, job.document_id, _address(job), name, state, line, eta, progress.done, progress.total)
+    item = DockItem(job.id, job.document_id, _address(job), name, state, line, eta, progress.done, progress.total)
+    return replace(item, may_try_now=bool(job.waiting_because and job.waiting_because.is_retry))
 
 
 def _address(job: JobView) -> str | None:

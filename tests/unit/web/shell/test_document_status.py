@@ -100,8 +100,25 @@ FINISHED: dict[str, tuple[dict[str, Any], tuple[str, str, str | None, list[str]]
         ("", "Partial text", "3 of 4 pages have text", ["Read the rest"]),
     ),
     "empty": ({"quality": "empty"}, ("warn", "No text", "Nothing readable was found", ["Try OCR"])),
+    "picture": ({"quality": "empty", "source_type": "image"}, ("", "Picture", None, [])),
+    "picture over the limit": (
+        {
+            "quality": "empty",
+            "source_type": "image",
+            "metadata": {"unreadable": "It is too large.", "unreadable_code": "TOO_LARGE"},
+        },
+        ("", "Picture", "Stored unchanged. It is too large.", ["Download"]),
+    ),
+    "described offline": (
+        {"will_be_improved": True},
+        ("ok", "Full text", "Described offline; will be improved", ["Try now"]),
+    ),
     "not decoded": (
-        {"quality": "empty", "metadata": {"unreadable": "The picture is damaged: it cannot be decoded."}},
+        {
+            "quality": "empty",
+            "source_type": "image",
+            "metadata": {"unreadable": "The picture is damaged: it cannot be decoded."},
+        },
         ("warn", "Not opened", "Stored unchanged. The picture is damaged: it cannot be decoded.", ["Try again"]),
     ),
     "stored only": (

@@ -32,7 +32,9 @@ def describe_conversion(
     if found.status == JobStatus.PROCESSING:
         return StatusText("run", "play", "Converting", None, (cancel,), eta=format_eta(job.eta) if job else None)
     why = job.waiting_because if job else None
-    return StatusText("", "clock", "Waiting", why.detail[:1].upper() + why.detail[1:] if why else None, (cancel,))
+    try_now = StatusAction("Try now", f"/actions/jobs/{found.id}/retry")
+    verbs = (try_now, cancel) if why and why.is_retry else (cancel,)
+    return StatusText("", "clock", "Waiting", why.detail[:1].upper() + why.detail[1:] if why else None, verbs)
 
 
 def _complete(found: StoredConversion, sure: ConfidenceSummary | None) -> StatusText:

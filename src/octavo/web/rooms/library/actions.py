@@ -15,7 +15,7 @@ from fastapi import APIRouter, Form, Request, Response
 from octavo.core.errors import BadInput, NotFound
 from octavo.core.types import Extraction, JobStatus
 from octavo.database import Connection, fetch_rows, load_queries
-from octavo.jobs.actions import cancel_jobs, discard_dead_letters, retry_jobs
+from octavo.jobs.actions import cancel_jobs, discard_dead_letters, retry_jobs, retry_waiting_jobs
 from octavo.jobs.queue import IllegalTransition
 from octavo.jobs.views import MOST_LIMIT, show_job
 from octavo.library import changes
@@ -63,6 +63,12 @@ async def resume(connection: Connection, owner: UUID, document: UUID) -> None:
         await retry_jobs(connection, owner, [job.id])
 
 
+async def try_now(connection: Connection, owner: UUID, document: UUID) -> None:
+    """Start the next attempt of its waiting jobs now. Repeating this is safe: other jobs are left alone."""
+    await show_document(connection, owner, document)
+    await retry_waiting_jobs(connection, owner, document)
+
+
 async def restart(connection: Connection, owner: UUID, document: UUID) -> None:
     await changes.retry_document(connection, owner, document, "")
 
@@ -101,10 +107,11 @@ async def restore(connection: Connection, owner: UUID, document: UUID) -> None:
         await show_document(connection, owner, document)
 
 
-Action = Literal["cancel", "retry", "resume", "restart", "classify", "clean", "reread", "trash", "restore"]
+Action = Literal["cancel", "retry", "try_now", "resume", "restart", "classify", "clean", "reread", "trash", "restore"]
 ACTIONS: dict[Action, Change] = {
     "cancel": cancel,
     "retry": retry,
+    "try_now": try_now,
     "resume": resume,
     "restart": restart,
     "classify": classify,

@@ -29,6 +29,7 @@ from octavo.web.rooms.library.unlocking import Unlocking
 router = APIRouter(prefix="/api/v1/documents", tags=["documents"])
 LINK_SECONDS = 300
 MOST_IDS = 500
+JPEG_KIND = "image_jpeg"
 NOT_POST = ["GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]
 Plain = r"^[^\x00-\x1f\x7f]*$"
 Wanted = Annotated[str | None, Query(max_length=500, pattern=Plain), IF_GIVEN]
@@ -255,6 +256,14 @@ async def source(services: ServicesOf, caller: ReadCaller, document: UUID, asked
     return await _download(services, caller.owner_id, document, "source", asked)
 
 
+@router.get(
+    "/{document}/picture", responses={**UNCHANGED, **problems(401, 404, 409, 416, 422)}, response_class=Response
+)
+async def picture(services: ServicesOf, caller: ReadCaller, document: UUID, asked: RangeHeaders) -> Response:
+    """The JPEG copy of a picture: upright and at most 2048 pixels wide and high. The source is kept unchanged."""
+    return await _download(services, caller.owner_id, document, JPEG_KIND, asked)
+
+
 @router.post("/{document}/link", responses=problems(401, 404, 409, 422))
 async def link(
     services: ServicesOf, caller: ReadCaller, document: UUID, kind: Literal["source", "markdown"] = "source"
@@ -285,6 +294,8 @@ async def _download(services: Services, owner: UUID, document: UUID, kind: str, 
 
 
 def _label(filename: str, kind: str) -> str:
+    if kind == JPEG_KIND:
+        return f"{filename.rpartition('.')[0] or filename}.jpg"
     if kind == "source" or filename.lower().endswith(".md"):
         return filename
     return f"{filename}.md"

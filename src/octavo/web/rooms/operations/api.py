@@ -139,7 +139,7 @@ async def cancel(services: ServicesOf, caller: WriteCaller, job: UUID) -> JobVie
 
 @jobs_router.post("/{job}/retry", responses=problems(400, 401, 403, 404, 409, 422))
 async def retry(services: ServicesOf, caller: WriteCaller, job: UUID, wanted: RetryRequest | None = None) -> JobView:
-    """Requeue a failed, cancelled or paused job."""
+    """Requeue a failed, cancelled or paused job, or start the next attempt of a waiting one now."""
     async with services.database.transaction() as connection:
         await retry_jobs(connection, caller.owner_id, [job], from_stage=wanted.from_stage if wanted else None)
         return await show_job(connection, caller.owner_id, job)

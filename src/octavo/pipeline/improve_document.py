@@ -1,0 +1,84 @@
+"""Job kind that describes a document again that was described offline because the providers were away.
+
+It waits until a provider answers, and then replaces the description and adds the vectors of the configured model. Until
+then, and if it fails, the document keeps what was made offline. Answers that were already paid for are reused.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from octavo.choreography import Cause, compare_documents, job_after
+from octavo.core.errors import BadInput
+from octavo.core.types import JSON
+from octavo.database import Connection, fetch_rows, load_queries
+from octavo.describe.stages import DocumentDescriber, DocumentText, FollowUps
+from octavo.jobs.job_run import ClaimedJob, Run
+from octavo.jobs.kinds import JobKind
+from octavo.jobs.queue import enqueue
+from octavo.library.documents import IMPROVE_DOCUMENT
+from octavo.pipeline.tools import Tools
+from octavo.pipeline.vector_jobs import enqueue_embed_tags
+
+QUERIES = load_queries("describe")
+
+
+class ImproveInput(BaseModel):
+    """The revision to describe, with the generation and the picture of the job that described it offline."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    revision: int = Field(ge=1)
+    generation: int = Field(default=0, ge=0)
+    picture: str | None = None
+
+
+def read_improve_input(given: dict[str, JSON]) -> ImproveInput:
+    try:
+        return ImproveInput.model_validate(given)
+    except ValidationError:
+        raise BadInput("revision: must be a positive integer.") from None
+
+
+async def improve_document(run: Run[Tools]) -> JSON:
+    """Describe the revision with the configured models. A revision that was replaced meanwhile is left alone."""
+    document, wanted = run.job.document_id, read_improve_input(run.input)
+    if document is None:
+        raise BadInput("This job needs a document.")
+    async with run.tools.database.connection() as connection:
+        current = await fetch_rows(connection, QUERIES.current_revision, {"document": document})
+    if [row["revision"] for row in current] != [wanted.revision]:
+        return {"improved": False}
+    text = DocumentText(document, wanted.revision, wanted.generation, wanted.picture)
+    follow_ups = FollowUps(tagged=partial(enqueue_embed_tags, run=run), offline=None)
+    await DocumentDescriber(run, run.tools, text, follow_ups).describe()
+
+    async def work() -> JSON:
+        return None
+
+    async def save(connection: Connection, _made: JSON) -> None:
+        await compare_documents(connection, Cause.IMPROVED, [document], f"improved:{run.job.id}")
+
+    await run.stage("improved", work, save=save)
+    return {"improved": True}
+
+
+async def enqueue_improvement(connection: Connection, run: Run[Tools], text: DocumentText) -> None:
+    """Enqueue one job for each revision that a job described offline."""
+    wanted: dict[str, JSON] = {"revision": text.revision, "generation": text.generation}
+    if text.picture:
+        wanted["picture"] = text.picture
+    key, owner = f"improve:{run.job.id}:{text.revision}", await run.current_owner(connection)
+    improvement = job_after(Cause.DESCRIBED_OFFLINE, owner, wanted, key=key, document=text.document)
+    await enqueue(connection, [improvement])
+
+
+KIND = JobKind(
+    IMPROVE_DOCUMENT,
+    improve_document,
+    time_limit_seconds=600,
+    limit_renewed_by_stage=True,
+    check_input=read_improve_input,
+)
