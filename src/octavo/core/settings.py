@@ -203,7 +203,7 @@ class Settings(BaseSettings):
         Texts,
         Field(
             description="Browser extensions and sites that can call the API with a key (CORS), separated by commas, "
-            "such as `chrome-extension://abc`."
+            "such as `chrome-extension://abc`. If set, requests with a key from any other origin are refused."
         ),
     ] = ()
     analyse_pages: Annotated[

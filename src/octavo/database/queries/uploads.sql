@@ -38,6 +38,14 @@ SELECT id, owner_id, document_id, process_id, state, is_canonical, duplicates, f
        (SELECT duplicate_of FROM documents d WHERE d.id = uploads.document_id) AS duplicate_of
 FROM uploads WHERE id = :id AND owner_id = :owner;
 
+-- name: list_uploads(owner, state, after_at, after_id, most)
+SELECT id, filename, state, error_code, error_message, created_at, content_type, coalesce(bytes, claimed_bytes) AS bytes,
+       CASE WHEN state IN ('uploaded', 'deduplicated') THEN document_id END AS document_id
+FROM uploads
+WHERE owner_id = :owner AND state = :state
+  AND (:after_id::uuid IS NULL OR (created_at, id) < (:after_at::timestamptz, :after_id::uuid))
+ORDER BY created_at DESC, id DESC LIMIT :most;
+
 -- name: content_key(owner, id)
 -- The key of an upload's bytes; NULL if no document is (or is no longer) created from it.
 SELECT a.key FROM uploads u
@@ -51,8 +59,9 @@ FROM (SELECT id, object_key FROM uploads WHERE id = :id AND owner_id = :owner AN
 WHERE uploads.id = before.id
 RETURNING before.object_key;
 
--- name: refuse_upload(owner, id, code, message)
--- Records the reason with an event; returns the received keys, so that they can be removed.
+-- name: refuse_upload(owner, id, code, message, most)
+-- Records the reason with an event; returns the received keys, so that they can be removed. Only the newest `most` refused
+-- uploads of an owner are kept.
 WITH refused AS (
     UPDATE uploads SET state = 'rejected', error_code = :code, error_message = :message, object_key = NULL,
                        finalized_at = clock_timestamp()
@@ -64,6 +73,10 @@ WITH refused AS (
     SELECT process_id, 'rejected', owner_id, jsonb_build_object('upload', :id::uuid, 'error',
            jsonb_build_object('code', :code::text, 'message', :message::text))
     FROM refused
+), forgotten AS (
+    DELETE FROM uploads WHERE id IN (
+        SELECT id FROM uploads WHERE owner_id = :owner AND state = 'rejected' AND id <> :id::uuid
+        ORDER BY created_at DESC, id DESC OFFSET :most::bigint - 1)
 )
 SELECT object_key, incoming_key FROM refused;
 
