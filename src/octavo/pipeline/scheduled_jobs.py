@@ -9,7 +9,7 @@ from octavo.convert.conversions import expire_conversions
 from octavo.core.types import JSON
 from octavo.database import load_queries
 from octavo.deliver.notifications import forget_notifications
-from octavo.deliver.subscribers import forget_attempts
+from octavo.deliver.subscribers import forget_attempts, warn_of_failing
 from octavo.intake.upload_rows import sweep_abandoned
 from octavo.jobs.job_run import Run
 from octavo.jobs.kinds import JobKind
@@ -53,15 +53,6 @@ async def do_housekeeping(run: Run[Tools]) -> JSON:
     async def remove_orphans() -> JSON:
         return await sweep_objects(tools.database, tools.bucket, UNFINISHED_SECONDS)
 
-    async def forget_deliveries() -> JSON:
-        return await forget_attempts(tools.database)
-
-    async def forget_old_notifications() -> JSON:
-        return await forget_notifications(tools.database)
-
-    async def forget_old_pictures() -> JSON:
-        return await forget_pictures(tools.database, tools.bucket)
-
     await run.stage("events", create_partitions)
     return {
         "sign_ins_forgotten": await run.stage("sign-ins", forget_sign_ins),
@@ -72,9 +63,10 @@ async def do_housekeeping(run: Run[Tools]) -> JSON:
         ),
         "unfinished_writes_removed": await run.stage("storage", sweep_storage),
         "orphans_removed": await run.stage("orphans", remove_orphans),
-        "deliveries_forgotten": await run.stage("deliveries", forget_deliveries),
-        "notifications_forgotten": await run.stage("notifications", forget_old_notifications),
-        "pictures_forgotten": await run.stage("pictures", forget_old_pictures),
+        "deliveries_forgotten": await run.stage("deliveries", partial(forget_attempts, tools.database)),
+        "failing_recipients_reported": await run.stage("failing recipients", partial(warn_of_failing, tools.database)),
+        "notifications_forgotten": await run.stage("notifications", partial(forget_notifications, tools.database)),
+        "pictures_forgotten": await run.stage("pictures", partial(forget_pictures, tools.database, tools.bucket)),
     }
 
 

@@ -23,6 +23,7 @@ from octavo.intake.errors import (
     UploadIncomplete,
 )
 from octavo.intake.upload_list import list_uploads
+from octavo.intake.upload_rows import sweep_abandoned
 from octavo.intake.uploads import MOST_REFUSED
 from octavo.library.changes import purge_documents, restore_documents, trash_documents
 from tests.support.library import LIMITS, Desk
@@ -280,4 +281,13 @@ async def test_an_upload_that_ended_takes_nothing_more(desk: Desk, owner: UUID) 
         await desk.intake.finalize(owner, refused, LIMITS)
     with pytest.raises(NotFound):
         await desk.intake.finalize(owner, uuid4(), LIMITS)
+    await desk.check_books()
+
+
+async def test_an_abandoned_upload_ends_with_an_event(desk: Desk, owner: UUID) -> None:
+    ticket = await desk.intake.begin(owner, NewUpload("a.txt"), LIMITS)
+    assert await sweep_abandoned(desk.database, desk.bucket, 0) == 1
+    (event,) = await desk.rows("SELECT kind, process_id, owner_id, detail FROM events")
+    assert (event["kind"], event["process_id"], event["owner_id"]) == ("abandoned", ticket.process_id, owner)
+    assert event["detail"]["error"]["code"] == "ABANDONED"
     await desk.check_books()

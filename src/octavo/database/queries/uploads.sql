@@ -81,11 +81,20 @@ WITH refused AS (
 SELECT object_key, incoming_key FROM refused;
 
 -- name: abandoned(seconds, most)
--- Abandoned uploads.
-UPDATE uploads SET state = 'failed', error_code = 'ABANDONED', error_message = 'It was never finished.',
-                   object_key = NULL, finalized_at = clock_timestamp()
-FROM (SELECT id, object_key, incoming_key FROM uploads
-      WHERE state = 'pending' AND created_at < clock_timestamp() - make_interval(secs => :seconds)
-      ORDER BY created_at LIMIT :most FOR UPDATE SKIP LOCKED) AS before
-WHERE uploads.id = before.id
-RETURNING before.object_key, before.incoming_key;
+-- Ends abandoned uploads with an event; returns the received keys, so that they can be removed.
+WITH ended AS (
+    UPDATE uploads SET state = 'failed', error_code = 'ABANDONED', error_message = 'It was never finished.',
+                       object_key = NULL, finalized_at = clock_timestamp()
+    FROM (SELECT id, object_key, incoming_key FROM uploads
+          WHERE state = 'pending' AND created_at < clock_timestamp() - make_interval(secs => :seconds)
+          ORDER BY created_at LIMIT :most FOR UPDATE SKIP LOCKED) AS before
+    WHERE uploads.id = before.id
+    RETURNING uploads.id, uploads.process_id, uploads.owner_id, uploads.error_code, uploads.error_message,
+              before.object_key, before.incoming_key
+), told AS (
+    INSERT INTO events (process_id, kind, owner_id, detail)
+    SELECT process_id, 'abandoned', owner_id, jsonb_build_object('upload', id, 'error',
+           jsonb_build_object('code', error_code, 'message', error_message))
+    FROM ended
+)
+SELECT object_key, incoming_key FROM ended;
