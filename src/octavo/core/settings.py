@@ -139,6 +139,13 @@ class Settings(BaseSettings):
     trash_days: Annotated[
         int, Field(ge=0, description="Days after which documents in the trash are deleted permanently.")
     ] = 30
+    anonymous_days: Annotated[
+        int,
+        Field(
+            ge=0,
+            description="Days for which the documents of a visitor are kept after their last session has ended.",
+        ),
+    ] = 30
     sandbox_memory_bytes: Annotated[
         int, Field(ge=64 * MEBIBYTE, description="Memory limit for extracting one file, in bytes.")
     ] = 2048 * MEBIBYTE

@@ -15,7 +15,7 @@ from octavo.jobs.job_run import Run
 from octavo.jobs.kinds import JobKind
 from octavo.jobs.schedules import Schedule
 from octavo.library.pictures import forget_pictures
-from octavo.library.sweep import purge_old_trash, sweep_objects
+from octavo.library.sweep import expire_collections, expire_visitors, purge_old_trash, sweep_objects
 from octavo.pipeline.tools import Tools
 
 QUERIES = load_queries("housekeeping")
@@ -36,6 +36,7 @@ async def do_housekeeping(run: Run[Tools]) -> JSON:
         async with run.tools.database.transaction() as connection:
             links = await connection.execute(QUERIES.forget_links)
             sessions = await connection.execute(QUERIES.forget_sessions)
+            await connection.execute(QUERIES.mark_left)
             visitors = await connection.execute(QUERIES.forget_visitors)
             return links.rowcount + sessions.rowcount + visitors.rowcount
 
@@ -54,7 +55,10 @@ async def do_housekeeping(run: Run[Tools]) -> JSON:
         return await sweep_objects(tools.database, tools.bucket, UNFINISHED_SECONDS)
 
     await run.stage("events", create_partitions)
+    visitors = partial(expire_visitors, tools.database, tools.bucket, tools.settings.anonymous_days)
     return {
+        "visitors_expired": await run.stage("visitors", visitors),
+        "documents_expired": await run.stage("collections", partial(expire_collections, tools.database)),
         "sign_ins_forgotten": await run.stage("sign-ins", forget_sign_ins),
         "uploads_abandoned": await run.stage("uploads", close_uploads),
         "documents_purged": await run.stage("trash", empty_trash),

@@ -165,6 +165,7 @@ class UploadView:
     state: str
     error: JobError | None
     created_at: datetime
+    ended_at: datetime | None
     content_type: str
     bytes: int | None
     document_id: UUID | None

@@ -166,3 +166,19 @@ BEGIN
     VALUES (new_id, 'conversion.failed', owner,
             jsonb_build_object('error', jsonb_build_object('code', code, 'message', message)));
 END $$;
+
+-- Retention of visitors' documents and of collections.
+ALTER TABLE owners ADD COLUMN left_at timestamptz;
+
+COMMENT ON COLUMN owners.left_at IS 'When it was found that a visitor has no session left. Nobody can reach these documents any more.';
+
+CREATE INDEX owners_left ON owners (left_at) WHERE left_at IS NOT NULL;
+
+ALTER TABLE collections ADD COLUMN keep_days integer CHECK (keep_days > 0);
+
+COMMENT ON COLUMN collections.keep_days IS 'Days after their last change until its documents go to the trash; NULL keeps them.';
+
+CREATE INDEX collections_expire ON collections (id) WHERE keep_days IS NOT NULL;
+
+-- Nothing read it.
+ALTER TABLE uploads DROP COLUMN received_at;

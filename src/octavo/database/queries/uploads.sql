@@ -1,9 +1,9 @@
 -- name: insert_upload(id, owner_id, document_id, process_id, duplicates, filename, content_type, source_type, source_url, given, claimed_bytes, claimed_sha256, incoming_key, object_key, bytes, sha256, version_of)!
 INSERT INTO uploads (id, owner_id, document_id, process_id, duplicates, filename, content_type, source_type, source_url,
-                     given, claimed_bytes, claimed_sha256, incoming_key, object_key, bytes, sha256, version_of, received_at)
+                     given, claimed_bytes, claimed_sha256, incoming_key, object_key, bytes, sha256, version_of)
 VALUES (:id, :owner_id, :document_id, :process_id, :duplicates, :filename, :content_type, :source_type, :source_url,
         :given, :claimed_bytes, decode(:claimed_sha256, 'hex'), :incoming_key, :object_key, :bytes, decode(:sha256, 'hex'),
-        :version_of, CASE WHEN :object_key::text IS NOT NULL THEN clock_timestamp() END);
+        :version_of);
 
 -- name: place(id, owner, sha256, key, source_type, quota, process, compare)
 -- Finalize; returns no row if the upload has changed since the caller read it.
@@ -39,7 +39,7 @@ SELECT id, owner_id, document_id, process_id, state, is_canonical, duplicates, f
 FROM uploads WHERE id = :id AND owner_id = :owner;
 
 -- name: list_uploads(owner, state, after_at, after_id, most)
-SELECT id, filename, state, error_code, error_message, created_at, content_type, coalesce(bytes, claimed_bytes) AS bytes,
+SELECT id, filename, state, error_code, error_message, created_at, finalized_at AS ended_at, content_type, coalesce(bytes, claimed_bytes) AS bytes,
        CASE WHEN state IN ('uploaded', 'deduplicated') THEN document_id END AS document_id
 FROM uploads
 WHERE owner_id = :owner AND state = :state
@@ -54,7 +54,7 @@ WHERE u.id = :id AND u.owner_id = :owner;
 
 -- name: set_received(owner, id, key, bytes, sha256)
 -- Records the received bytes; returns the previously received key, or no row if the upload is closed.
-UPDATE uploads SET object_key = :key, bytes = :bytes, sha256 = decode(:sha256, 'hex'), received_at = clock_timestamp()
+UPDATE uploads SET object_key = :key, bytes = :bytes, sha256 = decode(:sha256, 'hex')
 FROM (SELECT id, object_key FROM uploads WHERE id = :id AND owner_id = :owner AND state = 'pending' FOR UPDATE) AS before
 WHERE uploads.id = before.id
 RETURNING before.object_key;

@@ -24,7 +24,6 @@ CREATE TABLE uploads (
     error_code     text,
     error_message  text,
     created_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
-    received_at    timestamptz,
     finalized_at   timestamptz,
     version_of     uuid,
     CONSTRAINT canonical_is_uploaded CHECK (NOT is_canonical OR state = 'uploaded'),
