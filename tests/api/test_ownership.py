@@ -86,6 +86,7 @@ def given(**more: object) -> Body:
 
 RULES: dict[str, Rule] = {
     "POST /api/v1/uploads": Rule("write", None, 201, given(filename="a.txt")),
+    "GET /api/v1/uploads": Rule("read", None),
     "PUT /api/v1/uploads/{upload}/content": Rule("write", "begun upload", content=b"other bytes"),
     "GET /api/v1/uploads/{upload}/content": Rule("read", "upload"),
     "POST /api/v1/uploads/{upload}/finalize": Rule("write", "received upload"),

@@ -197,3 +197,17 @@ async def test_an_error_is_resolved_with_who_and_when(house: House, ada: httpx.A
     assert [one["id"] for one in unread["items"]] == [news["id"]]
     assert (await ada.post("/api/v1/notifications/read")).json() == {"marked": 1}
     assert (await ada.get("/api/v1/notifications")).json()["unread"] == 0
+
+
+async def test_starting_an_analysis_makes_its_person_a_recipient_of_its_end(
+    house: House, ada: httpx.AsyncClient
+) -> None:
+    added = await ada.post("/api/v1/documents", content=b"A text.", headers={"x-upload-filename": "a.txt"})
+    document = added.json()["document_id"]
+    await house.run("UPDATE documents SET text_ready = true, revision = 1 WHERE id = %s", document)
+    answer = await ada.post("/api/v1/analyses", json={"document_id": document})
+    assert answer.status_code == 202, answer.text
+    (recipient,) = (await ada.get("/api/v1/webhooks")).json()["items"]
+    assert (recipient["channel"], recipient["address"], recipient["personal"]) == ("mail", "ada@example.org", True)
+    assert recipient["events"] == ["analysis.completed", "analysis.failed", "analysis.abandoned"]
+    assert str((await house.rows("SELECT process_id FROM requesters"))[0][0]) == answer.json()["id"]

@@ -25,6 +25,7 @@ from octavo.cli import (
     prompts,
     schedules,
     search,
+    uploads,
     watch,
 )
 from octavo.core.errors import NotRunning
@@ -59,6 +60,7 @@ app.add_typer(jobs.app, name="jobs")
 app.add_typer(mappings.app, name="mappings")
 app.add_typer(prompts.app, name="prompts")
 app.add_typer(schedules.app, name="schedules")
+app.add_typer(uploads.app, name="uploads")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Parent = Annotated[int | None, typer.Option(hidden=True, help="Stop when the process with this ID ends.")]

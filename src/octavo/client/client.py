@@ -19,7 +19,7 @@ from octavo.client.uploads import UploadCalls, unless_plain
 from octavo.core.pagination import Page
 from octavo.core.types import Extraction
 from octavo.records.account import BudgetsInForce, DocumentBudget, KeyScope, KeyView, NewKey, Published, Usage
-from octavo.records.documents import Chunk, Comparison, Document, Retried, Version
+from octavo.records.documents import Chunk, Comparison, Document, Retried, UploadState, UploadView, Version
 from octavo.records.jobs import JobView
 from octavo.records.search import AnswerSources, Connection, Mode, SearchPage, Statement
 
@@ -167,6 +167,12 @@ class Client(UploadCalls):
         given = {"from_stage": from_stage, "password": password, **unless_plain(extraction)}
         body = {name: value for name, value in given.items() if value is not None}
         return await self._call(Retried, Request("POST", f"/documents/{document}/retry", json=body))
+
+    async def list_uploads(
+        self, state: UploadState = "rejected", *, cursor: str | None = None, limit: int = MOST_LISTED
+    ) -> Page[UploadView]:
+        """List uploads in one state, newest first. Refused uploads have the reason in `error`."""
+        return await self._list(UploadView, "/uploads", {"state": state, "cursor": cursor, "limit": limit})
 
     async def reembed(self, model: str | None = None) -> int:
         """Create missing embeddings, with this model or, by default, the server's.

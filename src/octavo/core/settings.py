@@ -146,6 +146,13 @@ class Settings(BaseSettings):
     trash_days: Annotated[
         int, Field(ge=0, description="Days after which documents in the trash are deleted permanently.")
     ] = 30
+    anonymous_days: Annotated[
+        int,
+        Field(
+            ge=0,
+            description="Days for which the documents of a visitor are kept after their last session has ended.",
+        ),
+    ] = 30
     sandbox_memory_bytes: Annotated[
         int, Field(ge=64 * MEBIBYTE, description="Memory limit for extracting one file, in bytes.")
     ] = 2048 * MEBIBYTE
@@ -211,7 +218,7 @@ class Settings(BaseSettings):
         Texts,
         Field(
             description="Browser extensions and sites that can call the API with a key (CORS), separated by commas, "
-            "such as `chrome-extension://abc`."
+            "such as `chrome-extension://abc`. If set, requests with a key from any other origin are refused."
         ),
     ] = ()
     analyse_pages: Annotated[

@@ -26,6 +26,8 @@ EventType = Literal[
     "document.deleted",
     "document.restored",
     "document.purged",
+    "document.expired",
+    "document.abandoned",
     "job.created",
     "job.queued",
     "job.processing",
@@ -50,16 +52,32 @@ EventType = Literal[
     "analysis.completed",
     "analysis.failed",
     "analysis.abandoned",
+    "conversion.completed",
+    "conversion.needs_review",
+    "conversion.failed",
+    "conversion.downloaded",
+    "conversion.expired",
 ]
+# Shown in the application only: a failed delivery never causes another one.
+FAILING = "webhook.failing"
+NoticeType = EventType | Literal["webhook.failing"]
 EVENT_TYPES: tuple[EventType, ...] = get_args(EventType)
-NEWS: tuple[EventType, ...] = ("document.completed", "analysis.completed")
+NEWS: tuple[EventType, ...] = (
+    "document.completed",
+    "analysis.completed",
+    "conversion.completed",
+    "conversion.needs_review",
+)
 ERRORS: tuple[EventType, ...] = (
     "document.failed",
     "job.failed",
     "job.dead_letter",
     "analysis.failed",
     "analysis.abandoned",
+    "conversion.failed",
 )
+# The mail to the person who requested an analysis.
+REQUESTED: tuple[EventType, ...] = ("analysis.completed", "analysis.failed", "analysis.abandoned")
 DEFAULT_EVENTS: tuple[EventType, ...] = (*NEWS, *ERRORS)
 TEST = "webhook.test"
 
@@ -78,6 +96,14 @@ _SENTENCES: Mapping[str, str] = {
     "analysis.completed": "The analysis of {thing} is complete.",
     "analysis.failed": "The analysis of {thing} failed{code}.",
     "analysis.abandoned": "The analysis of {thing} was abandoned after two days without progress{code}.",
+    "conversion.completed": "{thing} was converted.",
+    "conversion.needs_review": "{thing} was converted and needs review{reason}.",
+    "conversion.failed": "{thing} could not be converted{reason}{code}.",
+    "conversion.downloaded": "The result of {thing} was downloaded.",
+    "conversion.expired": "{thing}: files of its conversion expired and were deleted.",
+    "document.expired": "{thing} expired and was deleted.",
+    "document.abandoned": "An upload was never finished.",
+    FAILING: "Deliveries to {thing} have failed for more than a week. Check the address and the receiver.",
     TEST: "This is a test. Deliveries to this address work.",
 }
 
@@ -91,29 +117,65 @@ class Message:
     link: str | None
 
 
-def describe(
-    event_type: str,
-    *,
-    title: str | None = None,
-    error_code: str | None = None,
-    document_id: UUID | None = None,
-    public_url: str | None = None,
-) -> Message:
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What an event is about. `title` is the title of the document, or the file name of the conversion."""
+
+    type: str
+    process_id: UUID | None = None
+    document_id: UUID | None = None
+    title: str | None = None
+    error_code: str | None = None
+    reason: str | None = None
+    converts: bool = False
+
+    @property
+    def is_conversion(self) -> bool:
+        return self.converts or self.type.startswith("conversion.")
+
+    @property
+    def is_undescribed(self) -> bool:
+        """Whether only the description of a document failed."""
+        failed_model = (self.error_code or "").startswith(_MODELS) and self.document_id is not None
+        return failed_model and not self.is_conversion and not self.type.startswith("analysis.")
+
+
+def describe(about: Subject, *, public_url: str | None = None, for_administrator: bool = False) -> Message:
     """The message for an event. A document without a title is called “A document”."""
-    named = plain(title) if title else ""
-    thing = f"“{named}”" if named else "A document" if document_id else "A job"
-    if error_code and error_code.startswith(_MODELS) and document_id and not event_type.startswith("analysis."):
-        event_type = _UNDESCRIBED
+    event_type = _UNDESCRIBED if about.is_undescribed else about.type
     pattern = _SENTENCES.get(event_type, f"{{thing}}: {event_type.partition('.')[2]}.")
-    sentence = pattern.format(thing=thing, code=f" ({error_code})" if error_code else "")
-    return Message(f"Octavo: {sentence.rstrip('.')}", sentence, link_to(document_id, public_url))
+    code = f" ({about.error_code})" if about.error_code else ""
+    reason = f": {about.reason.rstrip('.')}" if about.reason else ""
+    sentence = pattern.format(thing=_name(about), code=code, reason=reason)
+    path = operations_path(about) if for_administrator else path_of(about)
+    link = f"{public_url.rstrip('/')}{path or '/'}" if public_url else None
+    return Message(f"Octavo: {sentence.rstrip('.')}", sentence, link)
 
 
-def link_to(document_id: UUID | None, public_url: str | None) -> str | None:
-    if not public_url:
-        return None
-    base = public_url.rstrip("/")
-    return f"{base}/documents/{document_id}" if document_id else f"{base}/"
+def _name(about: Subject) -> str:
+    if about.title and (named := plain(about.title)):
+        return f"“{named}”"
+    if about.is_conversion:
+        return "A file"
+    return "A document" if about.document_id else "A job"
+
+
+def path_of(about: Subject) -> str | None:
+    """The page of the thing that an event is about; None if it has none."""
+    if about.process_id and about.type.startswith("analysis."):
+        return f"/analyses/{about.process_id}"
+    if about.process_id and about.is_conversion:
+        return f"/conversions/{about.process_id}"
+    if about.process_id and about.type == FAILING:
+        return f"/settings/webhooks/{about.process_id}"
+    if about.type == "document.rejected":
+        return "/uploads"
+    return f"/documents/{about.document_id}" if about.document_id else None
+
+
+def operations_path(about: Subject) -> str | None:
+    """The page of the job: an administrator cannot open the documents of other owners."""
+    return f"/operations/jobs/{about.process_id}" if about.process_id else None
 
 
 def plain(text: str) -> str:

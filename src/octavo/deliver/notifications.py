@@ -10,7 +10,7 @@ from uuid import UUID
 from octavo.core.errors import BadInput, NotFound
 from octavo.core.pagination import make_cursor, read_cursor
 from octavo.database import Connection, Database, Row, fetch_rows, load_queries
-from octavo.deliver.messages import EventType, describe
+from octavo.deliver.messages import NoticeType, Subject, describe, path_of
 
 QUERIES = load_queries("deliveries")
 KEPT_DAYS = 90
@@ -25,10 +25,10 @@ class NotAnError(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """A notification. `title` is the title that the document had at the time of the event."""
+    """`title` is the title of the document at that time, or the file name of a conversion."""
 
     id: UUID
-    type: EventType
+    type: NoticeType
     level: Literal["news", "error"]
     process_id: UUID
     document_id: UUID | None
@@ -40,6 +40,7 @@ class Notification:
     read_at: datetime | None
     resolved_at: datetime | None
     resolved_by: UUID | None
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +109,6 @@ async def _read(connection: Connection, owner_id: UUID, **wanted: Any) -> list[R
 
 
 def _as_view(row: Row) -> Notification:
-    document = row["document_id"]
-    about = describe(row["type"], title=row["title"], error_code=row["error_code"], document_id=document)
-    link = f"/documents/{document}" if document else None
-    if row["type"].startswith("analysis."):
-        link = f"/analyses/{row['process_id']}"
-    return Notification(**row, sentence=about.sentence, link=link)
+    names = ("type", "process_id", "document_id", "title", "error_code", "reason")
+    about = Subject(**{name: row[name] for name in names})
+    return Notification(**row, sentence=describe(about).sentence, link=path_of(about))

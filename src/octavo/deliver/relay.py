@@ -10,7 +10,7 @@ from uuid import UUID
 
 from octavo.choreography import Cause, job_after
 from octavo.database import Connection, Database, Row, fetch_rows, load_queries
-from octavo.deliver.messages import ERRORS, NEWS
+from octavo.deliver.messages import ERRORS, FAILING, NEWS
 from octavo.jobs.queue import NewJob, enqueue
 
 QUERIES = load_queries("deliveries")
@@ -40,7 +40,7 @@ async def relay_once(database: Database, batch: int = BATCH) -> int:
 
 
 async def _relay_batch(connection: Connection, batch: int) -> int:
-    values = {"most": batch, "news": list(NEWS), "errors": list(ERRORS)}
+    values = {"most": batch, "news": list(NEWS), "errors": [*ERRORS, FAILING]}
     (step,) = await fetch_rows(connection, QUERIES.relay, values)
     if step["due"]:
         await enqueue(connection, [_delivery_job(due) for due in step["due"]])

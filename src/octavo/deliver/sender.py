@@ -20,7 +20,7 @@ from octavo.deliver.channels import Channels, Delivery, EventRecord
 from octavo.deliver.errors import ReceiverGone
 from octavo.deliver.http_channels import SlackChannel, WebhookChannel
 from octavo.deliver.mail import MailChannel, MailServer
-from octavo.deliver.messages import TEST, describe
+from octavo.deliver.messages import TEST, Subject, describe
 from octavo.fetch import GuardedClient
 from octavo.jobs.job_run import ClaimedJob
 
@@ -86,13 +86,8 @@ class Sender:
             return None
         row = rows[0]
         event = _test_event(job) if wanted.test else _event(row)
-        message = describe(
-            wanted.type,
-            title=row["title"],
-            error_code=_error_code(event.detail),
-            document_id=event.document_id,
-            public_url=self.public_url,
-        )
+        about = _subject(wanted.type, event, row)
+        message = describe(about, public_url=self.public_url, for_administrator=row["everybodys"])
         message_id = f"test_{job.id}" if wanted.test else f"evt_{event.id}"
         delivery = Delivery(message_id, wanted.type, event, message, row["id"], row["address"], row["secret"])
         return row["channel"], delivery
@@ -144,7 +139,20 @@ def _event(row: Row) -> EventRecord:
     return EventRecord(id=row["event_id"], **fields)
 
 
-def _error_code(detail: Mapping[str, JSON]) -> str | None:
+def _subject(event_type: str, event: EventRecord, row: Row) -> Subject:
+    return Subject(
+        event_type,
+        event.process_id if event.id is not None else None,
+        event.document_id,
+        row["title"],
+        _text_of(event.detail, "code"),
+        _text_of(event.detail, "message"),
+        converts=row["converts"],
+    )
+
+
+def _text_of(detail: Mapping[str, JSON], name: str) -> str | None:
+    """A field of the error of an event. The reason of an event without an error counts as its message."""
     error = detail.get("error")
-    code = error.get("code") if isinstance(error, dict) else None
-    return code if isinstance(code, str) else None
+    found = error.get(name) if isinstance(error, dict) else detail.get("reason") if name == "message" else None
+    return found if isinstance(found, str) else None

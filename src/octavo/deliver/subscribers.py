@@ -17,13 +17,14 @@ from octavo.database import Connection, Database, Row, fetch_rows, load_queries
 from octavo.deliver.channels import Channels
 from octavo.deliver.errors import TooManySubscribers
 from octavo.deliver.http_channels import new_secret
-from octavo.deliver.messages import ERRORS, EventType
+from octavo.deliver.messages import ERRORS, REQUESTED, EventType
 from octavo.jobs.queue import enqueue
 from octavo.owners import Caller
 
 QUERIES = load_queries("deliveries")
 MOST_SUBSCRIBERS = 20
 KEPT_DAYS = 90
+FAILING_DAYS = 7
 SHOWN_CHARACTERS = 4
 
 ChannelName = Literal["webhook", "mail", "slack"]
@@ -31,9 +32,10 @@ ChannelName = Literal["webhook", "mail", "slack"]
 
 @dataclass(frozen=True, slots=True)
 class Subscriber:
-    """A recipient. `waiting` is the number of pending deliveries.
+    """A recipient. `waiting` counts pending deliveries. The address of a chat is a secret, so it is shortened.
 
-    The address of a chat is secret, so only part of it is shown.
+    `failing_since`: no delivery has succeeded since this failure. `personal`: the mail address of a member, who gets
+    the events of the analyses that this member started.
     """
 
     id: UUID
@@ -44,6 +46,8 @@ class Subscriber:
     stopped_because: str | None
     created_at: datetime
     waiting: int
+    failing_since: datetime | None
+    personal: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,17 @@ async def add_subscriber(
         raise TooManySubscribers
     made = await show_subscriber(connection, caller.owner_id, values["id"])
     return NewSubscriber(**{name: getattr(made, name) for name in Subscriber.__dataclass_fields__}, secret=secret)
+
+
+async def notify_requester(connection: Connection, caller: Caller, process: UUID) -> None:
+    """Send the person who requested a process a mail when it has ended; nothing if the caller is not a person.
+
+    Call it in the transaction that starts the process.
+    """
+    if caller.user_id is None:
+        return
+    values = {"process": process, "owner": caller.owner_id, "user": caller.user_id, "id": new_id()}
+    await connection.execute(QUERIES.add_requester, values | {"events": list(REQUESTED)})
 
 
 async def list_subscribers(connection: Connection, owner_id: UUID) -> list[Subscriber]:
@@ -160,6 +175,12 @@ async def keep_administrators(connection: Connection, owner_id: UUID, addresses:
     given = {channel: address for channel, address in addresses.items() if address}
     values = {"owner": owner_id, "channels": list(given), "addresses": list(given.values()), "events": list(ERRORS)}
     await connection.execute(QUERIES.keep_administrators, values)
+
+
+async def warn_of_failing(database: Database) -> int:
+    """Notify owners of recipients that have failed for a week."""
+    async with database.transaction() as connection:
+        return (await connection.execute(QUERIES.warn_of_failing, {"days": FAILING_DAYS})).rowcount
 
 
 async def forget_attempts(database: Database) -> int:

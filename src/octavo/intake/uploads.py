@@ -49,6 +49,8 @@ QUERIES = load_queries("uploads")
 HEAD_BYTES = 64 << 10
 PUT_SECONDS = 3600
 FIRST_REVISION = 1
+# Refused uploads that are kept per owner, so that a program that never stops sending cannot fill the table.
+MOST_REFUSED = 200
 Detect = Callable[[bytes, str, str], str]
 
 
@@ -292,6 +294,7 @@ class Intake:
     async def _refuse(self, upload: Upload, error: OctavoError, *, fresh: bool = False) -> OctavoError:
         """Record why the upload is rejected, remove its bytes, and return the error to raise."""
         values = {"owner": upload.owner_id, "id": upload.id, "code": error.code, "message": error.line}
+        values["most"] = MOST_REFUSED
         async with self._database.transaction() as connection:
             if fresh:
                 await insert_upload(connection, upload)

@@ -269,7 +269,9 @@ def process_job(cause: Cause, owner: UUID, document: UUID, revision: int, job: U
 # Deleting ----------------------------------------------------------------------------------------------------------
 
 
-async def trash_documents(connection: Connection, owner: UUID, documents: Iterable[UUID]) -> int:
+async def trash_documents(
+    connection: Connection, owner: UUID, documents: Iterable[UUID], event: str = "deleted"
+) -> int:
     """Move documents to the trash and cancel their jobs. The same content can then be added again."""
     held = await lock_contents(connection, owner, documents)
     ids = [one.id for one in held]
@@ -277,7 +279,7 @@ async def trash_documents(connection: Connection, owner: UUID, documents: Iterab
     await connection.execute(QUERIES.trash, {"documents": ids})
     await connection.execute(QUERIES.release_uploads, {"documents": ids})
     await connection.execute(QUERIES.settle_contents, {"documents": ids})
-    await _record(connection, "deleted", held, {})
+    await _record(connection, event, held, {})
     return len(held)
 
 
@@ -297,14 +299,13 @@ async def restore_documents(connection: Connection, owner: UUID, documents: Iter
     return len(held)
 
 
-async def purge_documents(connection: Connection, owner: UUID, documents: Iterable[UUID]) -> list[str]:
-    """Delete documents permanently.
-
-    Returns the keys of objects that are no longer used, to be deleted after the commit.
-    """
+async def purge_documents(
+    connection: Connection, owner: UUID, documents: Iterable[UUID], event: str = "purged"
+) -> list[str]:
+    """Delete documents permanently. Returns the keys of unused objects, to be deleted after the commit."""
     held = await lock_contents(connection, owner, documents, trashed=None)
     ids = [one.id for one in held]
-    await _record(connection, "purged", held, {})
+    await _record(connection, event, held, {})
     await _stop_jobs(connection, ids)
     await connection.execute(QUERIES.release_uploads, {"documents": ids})
     await connection.execute(QUERIES.settle_contents, {"documents": ids})

@@ -20,9 +20,12 @@ EVENTS = load_queries("events")
 
 @dataclass(frozen=True, slots=True)
 class Collection:
+    """`keep_days`: its documents go to the trash this many days after their last change; None keeps them."""
+
     id: UUID
     name: str
     created_at: datetime
+    keep_days: int | None
     documents: int
 
 
@@ -67,6 +70,14 @@ async def rename_collection(connection: Connection, owner: UUID, collection: UUI
     if row is None:
         raise NotFound
     await _publish(connection, owner, collection, "renamed")
+
+
+async def keep_collection(connection: Connection, owner: UUID, collection: UUID, days: int | None) -> None:
+    """Set for how many days after their last change the documents are kept; None keeps them."""
+    values = {"owner": owner, "id": collection, "days": days}
+    if await (await connection.execute(QUERIES.keep_collection, values)).fetchone() is None:
+        raise NotFound
+    await _publish(connection, owner, collection, "kept")
 
 
 async def delete_collection(connection: Connection, owner: UUID, collection: UUID) -> None:

@@ -1,14 +1,16 @@
-"""Daily clean-up of old documents in the trash, and of stored objects without a row."""
+"""Daily clean-up of old documents in the trash, of expired documents, and of objects without a row."""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from uuid import UUID
 
 from octavo.core.errors import NotFound
 from octavo.database import Database, load_queries
-from octavo.library.changes import purge_documents
+from octavo.library.changes import purge_documents, trash_documents
 from octavo.storage import Bucket
 
 QUERIES = load_queries("documents")
@@ -16,27 +18,62 @@ AT_ONCE = 500
 
 
 async def purge_old_trash(database: Database, bucket: Bucket, days: int) -> int:
-    """Permanently delete documents that have been in the trash for longer than the given time."""
-    purged = 0
+    """Permanently delete documents that have been in the trash for this long."""
+    return await _for_each_owner(database, QUERIES.old_trash, {"days": days}, partial(_purge, database, bucket))
+
+
+async def expire_visitors(database: Database, bucket: Bucket, days: int) -> int:
+    """Permanently delete the documents and conversions of visitors whose last session ended this long ago."""
+    purge = partial(_purge, database, bucket, event="expired")
+    expired = await _for_each_owner(database, QUERIES.left_documents, {"days": days}, purge)
+    async with database.transaction() as connection:
+        rows = await (await connection.execute(QUERIES.delete_left_jobs, {"days": days})).fetchall()
+        unused = await connection.execute(QUERIES.delete_unused_objects, {"keys": [row[0] for row in rows]})
+        keys = [row[0] for row in await unused.fetchall()]
+    await bucket.delete(keys)
+    return expired
+
+
+async def expire_collections(database: Database) -> int:
+    """Move documents to the trash whose collection does not keep them any longer."""
+    return await _for_each_owner(database, QUERIES.expired_documents, {}, partial(_trash, database))
+
+
+async def _for_each_owner(
+    database: Database, query: bytes, values: Mapping[str, object], change: Callable[[UUID, list[UUID]], Awaitable[int]]
+) -> int:
+    """Apply a change to all documents that a query finds, in batches. Returns their number."""
+    changed = 0
     while True:
         async with database.connection() as connection:
-            rows = await (await connection.execute(QUERIES.old_trash, {"days": days, "most": AT_ONCE})).fetchall()
+            rows = await (await connection.execute(query, {**values, "most": AT_ONCE})).fetchall()
         by_owner: dict[UUID, list[UUID]] = defaultdict(list)
         for document, owner in rows:
             by_owner[owner].append(document)
-        for owner, documents in by_owner.items():
-            purged += await _purge(database, bucket, owner, documents)
-        if len(rows) < AT_ONCE:
-            return purged
+        done = [await change(owner, documents) for owner, documents in by_owner.items()]
+        changed += sum(done)
+        if len(rows) < AT_ONCE or not any(done):
+            return changed
 
 
-async def _purge(database: Database, bucket: Bucket, owner: UUID, documents: list[UUID]) -> int:
+async def _purge(
+    database: Database, bucket: Bucket, owner: UUID, documents: list[UUID], *, event: str = "purged"
+) -> int:
     try:
         async with database.transaction() as connection:
-            keys = await purge_documents(connection, owner, documents)
+            keys = await purge_documents(connection, owner, documents, event)
     except NotFound:  # one of them was restored or deleted in the meantime; the others are deleted next time
         return 0
     await bucket.delete(keys)
+    return len(documents)
+
+
+async def _trash(database: Database, owner: UUID, documents: list[UUID]) -> int:
+    try:
+        async with database.transaction() as connection:
+            await trash_documents(connection, owner, documents, "expired")
+    except NotFound:  # one of them was deleted in the meantime; the others expire next time
+        return 0
     return len(documents)
 
 

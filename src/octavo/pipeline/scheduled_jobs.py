@@ -9,13 +9,13 @@ from octavo.convert.conversions import expire_conversions
 from octavo.core.types import JSON
 from octavo.database import Database, load_queries
 from octavo.deliver.notifications import forget_notifications
-from octavo.deliver.subscribers import forget_attempts
+from octavo.deliver.subscribers import forget_attempts, warn_of_failing
 from octavo.intake.upload_rows import sweep_abandoned
 from octavo.jobs.job_run import Run
 from octavo.jobs.kinds import JobKind
 from octavo.jobs.schedules import Schedule
 from octavo.library.pictures import forget_pictures
-from octavo.library.sweep import purge_old_trash, sweep_objects
+from octavo.library.sweep import expire_collections, expire_visitors, purge_old_trash, sweep_objects
 from octavo.pipeline.tools import Tools
 
 QUERIES = load_queries("housekeeping")
@@ -36,6 +36,7 @@ async def do_housekeeping(run: Run[Tools]) -> JSON:
         async with run.tools.database.transaction() as connection:
             links = await connection.execute(QUERIES.forget_links)
             sessions = await connection.execute(QUERIES.forget_sessions)
+            await connection.execute(QUERIES.mark_left)
             visitors = await connection.execute(QUERIES.forget_visitors)
             return links.rowcount + sessions.rowcount + visitors.rowcount
 
@@ -53,17 +54,11 @@ async def do_housekeeping(run: Run[Tools]) -> JSON:
     async def remove_orphans() -> JSON:
         return await sweep_objects(tools.database, tools.bucket, UNFINISHED_SECONDS)
 
-    async def forget_deliveries() -> JSON:
-        return await forget_attempts(tools.database)
-
-    async def forget_old_notifications() -> JSON:
-        return await forget_notifications(tools.database)
-
-    async def forget_old_pictures() -> JSON:
-        return await forget_pictures(tools.database, tools.bucket)
-
     await run.stage("events", create_partitions)
+    visitors = partial(expire_visitors, tools.database, tools.bucket, tools.settings.anonymous_days)
     return {
+        "visitors_expired": await run.stage("visitors", visitors),
+        "documents_expired": await run.stage("collections", partial(expire_collections, tools.database)),
         "sign_ins_forgotten": await run.stage("sign-ins", forget_sign_ins),
         "uploads_abandoned": await run.stage("uploads", close_uploads),
         "documents_purged": await run.stage("trash", empty_trash),
@@ -72,9 +67,10 @@ async def do_housekeeping(run: Run[Tools]) -> JSON:
         ),
         "unfinished_writes_removed": await run.stage("storage", sweep_storage),
         "orphans_removed": await run.stage("orphans", remove_orphans),
-        "deliveries_forgotten": await run.stage("deliveries", forget_deliveries),
-        "notifications_forgotten": await run.stage("notifications", forget_old_notifications),
-        "pictures_forgotten": await run.stage("pictures", forget_old_pictures),
+        "deliveries_forgotten": await run.stage("deliveries", partial(forget_attempts, tools.database)),
+        "failing_recipients_reported": await run.stage("failing recipients", partial(warn_of_failing, tools.database)),
+        "notifications_forgotten": await run.stage("notifications", partial(forget_notifications, tools.database)),
+        "pictures_forgotten": await run.stage("pictures", partial(forget_pictures, tools.database, tools.bucket)),
         "improvements_retried": await run.stage("improvements", partial(_retry_improvements, tools.database)),
     }
 

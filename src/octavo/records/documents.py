@@ -10,6 +10,7 @@ from uuid import UUID
 from octavo.records.jobs import JobError
 
 PartKind = Literal["same", "removed", "added"]
+UploadState = Literal["pending", "uploaded", "deduplicated", "rejected", "failed", "deleted"]
 FieldValue: TypeAlias = str | int | list[str] | None
 
 
@@ -155,6 +156,21 @@ class Outcome:
     sha256: str | None
     duplicate_of: UUID | None = None
     duplicate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UploadView:
+    """An upload of the list. `error` is the reason why it was refused; `document_id` is the document it led to."""
+
+    id: UUID
+    filename: str
+    state: str
+    error: JobError | None
+    created_at: datetime
+    ended_at: datetime | None
+    content_type: str
+    bytes: int | None
+    document_id: UUID | None
 
 
 # Versions ----------------------------------------------------------------------------------------------------------

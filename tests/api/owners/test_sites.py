@@ -130,6 +130,18 @@ async def test_an_extension_on_the_list_calls_with_a_key(open_house: OpenHouse) 
     assert wrong.headers["access-control-allow-origin"] == EXTENSION
 
 
+@pytest.mark.parametrize("origin", ["chrome-extension://other", "https://evil.example", "null"])
+async def test_where_there_is_a_list_of_origins_a_key_from_another_one_is_refused(
+    open_house: OpenHouse, origin: str
+) -> None:
+    house = await open_house(origins=(EXTENSION,))
+    program = await house.program(await make_key(await house.person("ada@example.org")))
+    for method, path in (("GET", "/api/v1/jobs"), ("POST", CANCEL)):
+        refused(await program.request(method, path, headers={"origin": origin}), 403, "CROSS_SITE")
+    assert (await program.get("/api/v1/jobs")).status_code == 200
+    assert (await program.get("/api/v1/jobs", headers={"origin": ADDRESS})).status_code == 200
+
+
 async def test_an_extension_without_a_key_changes_nothing(open_house: OpenHouse) -> None:
     house = await open_house(origins=(EXTENSION,))
     browser = await house.person("ada@example.org")

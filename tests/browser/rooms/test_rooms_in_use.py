@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 from tests.browser.conftest import OpenBrowser
 from tests.browser.rooms.work import tell
 from tests.support.browser import Place, Visitor, come_back, until
+from tests.support.conversions import invoice
 from tests.support.passwords import PASSWORD
 
 
@@ -95,3 +96,6 @@ def test_what_ends_while_nobody_looks_is_told_in_this_browser(member: Visitor) -
     # The stream rests while nothing is worked on; the window that is come back to hears of what it missed.
     until(page, lambda: come_back(page) and page.evaluate("told.length"), "it is told")
     assert page.evaluate("told") == ["“peat.txt” is ready."]
+    member.ask("POST", "/conversions", files={"file": ("in.pdf", invoice().write())}, data={"mapping": "invoice_v1"})
+    until(page, lambda: come_back(page) and page.evaluate("told.length > 1"), "the conversion is told")
+    assert page.evaluate("told")[1].startswith("“in.pdf” was converted")

@@ -119,7 +119,7 @@ def working(instance: Instance) -> Generator[None]:
 
 COMMANDS = [
     *("add", "ls", "show", "rm", "restore", "retry", "cancel", "reembed", "watch"),
-    *("keys", "keys add", "keys ls", "keys rm"),
+    *("keys", "keys add", "keys ls", "keys rm", "uploads ls"),
 ]
 
 
@@ -181,6 +181,17 @@ def test_what_is_refused_is_told_with_its_code_and_the_rest_is_added(console: Co
     (refused,) = (item for item in found["items"] if item["state"] == "refused")
     assert refused["error"] == {"code": "EMPTY", "message": "The content is empty."}
     assert (found["existing"], found["refused"]) == (1, 1)
+
+
+def test_refused_uploads_are_listed_with_their_reason(console: Console) -> None:
+    (first,) = console.add(write("there already.md"))
+    console.run("add", "there already.md", "--duplicates", "reject")
+    said = console.say("uploads", "ls")
+    assert any("there already.md" in line and first in line and "(DUPLICATE)" in line for line in said.splitlines())
+    (newest, *_) = console.read("uploads", "ls", "--state", "rejected")["items"]
+    found = newest["filename"], newest["state"], newest["error"]["code"]
+    assert found == ("there already.md", "rejected", "DUPLICATE")
+    assert console.say("uploads", "ls", "--state", "deleted") == "No deleted uploads.\n"
 
 
 def test_a_file_that_is_there_already_is_treated_as_was_asked(console: Console) -> None:

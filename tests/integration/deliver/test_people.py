@@ -10,7 +10,10 @@ from uuid import UUID
 import pytest
 
 from octavo.core.errors import ErrorClass
-from octavo.deliver.subscribers import keep_administrators
+from octavo.deliver.messages import DEFAULT_EVENTS
+from octavo.deliver.notifications import list_notifications
+from octavo.deliver.subscribers import keep_administrators, list_subscribers, notify_requester, warn_of_failing
+from octavo.owners import Caller
 from tests.support.deliveries import Mailbox, PostOffice, delivering, mail_server, receiver
 from tests.support.engine import Engine
 from tests.support.instance import free_port
@@ -198,3 +201,102 @@ async def test_what_is_told_to_programs_holds_no_title(
     assert str(document) in sent
     assert "Gewicht" not in sent
     assert "note.txt" not in sent
+
+
+# The person who asked for an analysis ------------------------------------------------------------------------------
+
+
+def add_person(engine: Engine, owner: UUID, email: str) -> Caller:
+    added = (
+        "INSERT INTO users (id, email, password_hash, owner_id) VALUES (gen_random_uuid(), %s, 'x', %s) RETURNING id"
+    )
+    user = engine.one(added, email, engine.add_owner())
+    engine.run("INSERT INTO memberships (owner_id, user_id, role) VALUES (%s, %s, 'member')", owner, user)
+    return Caller(owner, "user", user, "member", "write", "session")
+
+
+async def ask_for_analysis(desk: Desk, engine: Engine, caller: Caller) -> UUID:
+    (analysis,) = engine.put(caller.owner_id, engine.add_kind("analyse_document"))
+    async with desk.database.transaction() as connection:
+        await notify_requester(connection, caller, analysis)
+    return analysis
+
+
+def end_analysis(engine: Engine, owner: UUID, analysis: UUID) -> None:
+    event = "INSERT INTO events (process_id, kind, owner_id) VALUES (%s, 'analysis.completed', %s)"
+    engine.run(event, analysis, owner)
+
+
+async def test_who_asked_for_an_analysis_gets_a_mail_without_subscribing(
+    desk: Desk, office: PostOffice, engine: Engine, owner: UUID
+) -> None:
+    """And nobody else; and no second one where the same address gets it anyway."""
+    ada, bob = add_person(engine, owner, "ada@example.org"), add_person(engine, owner, "bob@example.org")
+    mailbox = Mailbox()
+    with mail_server(mailbox) as port:
+        first, second = await ask_for_analysis(desk, engine, ada), await ask_for_analysis(desk, engine, bob)
+        third = await ask_for_analysis(desk, engine, ada)
+        end_analysis(engine, owner, first)
+        async with delivering(office, smtp_url=f"smtp://127.0.0.1:{port}", public_url=PUBLIC):
+            await office.until_delivered()
+            ((_, recipients, mail),) = mailbox.mails
+            assert recipients == ["ada@example.org"]
+            assert mail.get_content().split()[-1] == f"{PUBLIC}/analyses/{first}"
+            engine.run("DELETE FROM memberships WHERE user_id = %s", bob.user_id)
+            end_analysis(engine, owner, second)
+            office.subscribe(owner, "Ada@example.org", DEFAULT_EVENTS, channel="mail")
+            end_analysis(engine, owner, third)
+            await office.until_delivered()
+    assert [recipients for _, recipients, _ in mailbox.mails[1:]] == [["Ada@example.org"]]
+    async with desk.database.connection() as connection:
+        assert [one.personal for one in await list_subscribers(connection, owner)] == [True, True, False]
+
+
+async def test_a_person_who_paused_these_mails_gets_none(
+    desk: Desk, office: PostOffice, engine: Engine, owner: UUID
+) -> None:
+    ada = add_person(engine, owner, "ada@example.org")
+    await ask_for_analysis(desk, engine, ada)
+    engine.run("UPDATE subscribers SET active = false")
+    end_analysis(engine, owner, await ask_for_analysis(desk, engine, ada))
+    await office.relay()
+    assert engine.one("SELECT count(*) FROM outgoing") == 0
+    assert not engine.one("SELECT active FROM subscribers")
+
+
+# Recipients that fail ----------------------------------------------------------------------------------------------
+
+
+async def test_a_recipient_that_has_failed_for_a_week_says_so_once_until_it_works_again(
+    desk: Desk, office: PostOffice, engine: Engine, owner: UUID
+) -> None:
+    async def since() -> object:
+        async with desk.database.connection() as connection:
+            return (await list_subscribers(connection, owner))[0].failing_since
+
+    async def notices() -> list[str]:
+        await warn_of_failing(desk.database)
+        await office.relay()
+        async with desk.database.connection() as connection:
+            page = await list_notifications(connection, owner, unread=True, cursor=None, limit=10)
+        return [one.sentence for one in page.items if one.type == "webhook.failing"]
+
+    with receiver(400, 400) as hook:
+        address = f"http://127.0.0.1:{hook.port}/hook"
+        office.subscribe(owner, address, ["document.completed"])
+        async with delivering(office, fetch_allow=(f"127.0.0.1:{hook.port}",)):
+            for body in (b"one", b"two"):
+                await desk.add(owner, body)
+                engine.complete(engine.claim_one(kinds=["process_document"]))
+                await office.until_delivered()
+            first = await since()
+            assert first
+            assert await notices() == []
+            engine.run("UPDATE subscribers SET failing_since = failing_since - interval '8 days'")
+            told = f"Deliveries to “{address}” have failed for more than a week. Check the address and the receiver."
+            assert await notices() == [told]
+            assert await notices() == [told]
+            await desk.add(owner, b"three")
+            engine.complete(engine.claim_one(kinds=["process_document"]))
+            await office.until_delivered()
+            assert await since() is None

@@ -22,6 +22,9 @@ from octavo.intake.errors import (
     UploadClosed,
     UploadIncomplete,
 )
+from octavo.intake.upload_list import list_uploads
+from octavo.intake.upload_rows import sweep_abandoned
+from octavo.intake.uploads import MOST_REFUSED
 from octavo.library.changes import purge_documents, restore_documents, trash_documents
 from tests.support.library import LIMITS, Desk
 
@@ -217,6 +220,36 @@ async def test_a_refused_upload_leaves_one_row_that_says_why(desk: Desk, owner: 
     await desk.check_books()
 
 
+async def test_refused_uploads_are_listed_with_their_reason_to_their_owner(desk: Desk, owner: UUID) -> None:
+    for number in range(3):
+        with pytest.raises(Empty):
+            await desk.intake.take(owner, NewUpload(f"empty {number}.pdf"), b"", LIMITS)
+    async with desk.database.connection() as connection:
+        first = await list_uploads(connection, owner, "rejected", limit=2)
+        rest = await list_uploads(connection, owner, "rejected", cursor=first.next_cursor, limit=2)
+        other = await list_uploads(connection, await desk.new_owner(), "rejected", limit=2)
+    assert [one.filename for one in (*first.items, *rest.items)] == [f"empty {number}.pdf" for number in (2, 1, 0)]
+    assert {one.error.code for one in first.items if one.error} == {"EMPTY"}
+    assert (rest.next_cursor, other.items) == (None, [])
+
+
+async def test_only_the_newest_refused_uploads_are_kept(desk: Desk, owner: UUID) -> None:
+    await desk.rows(
+        """INSERT INTO uploads (id, owner_id, document_id, process_id, state, duplicates, filename, content_type,
+                                source_type, error_code, error_message, created_at)
+           SELECT gen_random_uuid(), %s, gen_random_uuid(), gen_random_uuid(), 'rejected', 'reuse', n::text, '', 'file',
+                  'EMPTY', 'Empty.', clock_timestamp() - make_interval(days => n)
+           FROM generate_series(1, %s) AS n RETURNING id""",
+        owner,
+        MOST_REFUSED + 20,
+    )
+    with pytest.raises(Empty):
+        await desk.intake.take(owner, NewUpload("newest.pdf"), b"", LIMITS)
+    assert await desk.one("SELECT count(*) FROM uploads") == MOST_REFUSED
+    assert await desk.one("SELECT count(*) FROM uploads WHERE filename = 'newest.pdf'") == 1
+    assert await desk.one("SELECT max(filename::int) FROM uploads WHERE filename <> 'newest.pdf'") == MOST_REFUSED - 1
+
+
 async def test_a_full_quota_refuses_and_leaves_nothing(desk: Desk, owner: UUID) -> None:
     narrow = IntakeLimits(upload_bytes=1 << 20, stored_bytes=len(TEXT) + 10, concurrent=10)
     await desk.add(owner, TEXT, narrow)
@@ -248,4 +281,13 @@ async def test_an_upload_that_ended_takes_nothing_more(desk: Desk, owner: UUID) 
         await desk.intake.finalize(owner, refused, LIMITS)
     with pytest.raises(NotFound):
         await desk.intake.finalize(owner, uuid4(), LIMITS)
+    await desk.check_books()
+
+
+async def test_an_abandoned_upload_ends_with_an_event(desk: Desk, owner: UUID) -> None:
+    ticket = await desk.intake.begin(owner, NewUpload("a.txt"), LIMITS)
+    assert await sweep_abandoned(desk.database, desk.bucket, 0) == 1
+    (event,) = await desk.rows("SELECT kind, process_id, owner_id, detail FROM events")
+    assert (event["kind"], event["process_id"], event["owner_id"]) == ("abandoned", ticket.process_id, owner)
+    assert event["detail"]["error"]["code"] == "ABANDONED"
     await desk.check_books()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from octavo.deliver.channels import Delivery, EventRecord
 from octavo.deliver.errors import BadAddress, MailNotSet
 from octavo.deliver.mail import MailChannel, MailServer, check_mail_address, make_mail
-from octavo.deliver.messages import describe
+from octavo.deliver.messages import Subject, describe
 
 DOCUMENT = UUID("00000000-0000-7000-8000-000000000001")
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -26,7 +26,8 @@ HEADERS = {
 
 def about(title: str, address: str = "ada@example.org") -> Delivery:
     told = EventRecord(7, NOW, "complete", DOCUMENT, DOCUMENT, "complete", {})
-    message = describe("document.completed", title=title, document_id=DOCUMENT, public_url="https://docs.example.org")
+    about = Subject("document.completed", title=title, document_id=DOCUMENT)
+    message = describe(about, public_url="https://docs.example.org")
     return Delivery("evt_7", "document.completed", told, message, DOCUMENT, address, None)
 
 

@@ -14,11 +14,13 @@ from octavo.deliver.messages import (
     NEWS,
     TEST,
     TITLE_CHARACTERS,
+    Subject,
     describe,
     plain,
 )
 
 DOCUMENT = UUID("00000000-0000-7000-8000-000000000001")
+PROCESS = UUID("00000000-0000-7000-8000-000000000002")
 
 
 @pytest.mark.parametrize(
@@ -30,20 +32,50 @@ DOCUMENT = UUID("00000000-0000-7000-8000-000000000001")
         ("job.failed", {"error_code": "TIMEOUT"}, "A job failed (TIMEOUT)."),
         ("job.dead_letter", {}, "A job failed for good after several attempts."),
         ("document.downloaded", {"title": "Scan"}, "“Scan”: downloaded."),
+        ("conversion.completed", {"title": "in.pdf"}, "“in.pdf” was converted."),
+        (
+            "conversion.needs_review",
+            {"title": "in.pdf", "reason": "2 of 9 values unverified"},
+            "“in.pdf” was converted and needs review: 2 of 9 values unverified.",
+        ),
+        (
+            "conversion.failed",
+            {"title": "in.pdf", "reason": "This is not a PDF.", "error_code": "NOT_PDF"},
+            "“in.pdf” could not be converted: This is not a PDF (NOT_PDF).",
+        ),
         (TEST, {}, "This is a test. Deliveries to this address work."),
     ],
 )
 def test_an_event_is_told_in_a_sentence(event_type: str, more: dict[str, object], sentence: str) -> None:
-    message = describe(event_type, **more)  # pyright: ignore[reportArgumentType]
+    message = describe(Subject(event_type, **more))  # pyright: ignore[reportArgumentType]
     assert message.sentence == sentence
     assert message.title == f"Octavo: {sentence.rstrip('.')}"
 
 
-def test_a_link_leads_to_the_document_where_the_address_of_the_installation_is_known() -> None:
-    told = describe("document.completed", document_id=DOCUMENT, public_url="https://docs.example.org/")
-    assert told.link == f"https://docs.example.org/documents/{DOCUMENT}"
-    assert describe("job.failed", public_url="https://docs.example.org").link == "https://docs.example.org/"
-    assert describe("document.completed", document_id=DOCUMENT).link is None
+@pytest.mark.parametrize(
+    ("event_type", "document", "path"),
+    [
+        ("document.completed", DOCUMENT, f"/documents/{DOCUMENT}"),
+        ("analysis.completed", DOCUMENT, f"/analyses/{PROCESS}"),
+        ("conversion.needs_review", None, f"/conversions/{PROCESS}"),
+        ("conversion.failed", DOCUMENT, f"/conversions/{PROCESS}"),
+        ("document.rejected", None, "/uploads"),
+        ("webhook.failing", None, f"/settings/webhooks/{PROCESS}"),
+        ("job.failed", None, "/"),
+    ],
+)
+def test_a_link_leads_to_the_thing_where_the_address_of_the_installation_is_known(
+    event_type: str, document: UUID | None, path: str
+) -> None:
+    about = Subject(event_type, PROCESS, document)
+    assert describe(about, public_url="https://docs.example.org/").link == f"https://docs.example.org{path}"
+    assert describe(about).link is None
+
+
+def test_an_administrator_is_led_to_the_job_because_the_document_is_somebody_elses() -> None:
+    about = Subject("job.dead_letter", PROCESS, DOCUMENT)
+    told = describe(about, public_url="https://docs.example.org", for_administrator=True)
+    assert told.link == f"https://docs.example.org/operations/jobs/{PROCESS}"
 
 
 @pytest.mark.parametrize(
@@ -60,7 +92,7 @@ def test_a_link_leads_to_the_document_where_the_address_of_the_installation_is_k
 )
 def test_a_title_is_one_plain_line(title: str, shown: str) -> None:
     assert plain(title) == shown
-    assert shown in describe("document.completed", title=title).sentence
+    assert shown in describe(Subject("document.completed", title=title)).sentence
 
 
 def test_a_long_title_is_cut() -> None:
@@ -70,15 +102,15 @@ def test_a_long_title_is_cut() -> None:
 
 
 def test_a_title_of_nothing_is_no_title() -> None:
-    assert describe("document.completed", title=" \n", document_id=DOCUMENT).sentence == "A document is ready."
+    assert describe(Subject("document.completed", title=" \n", document_id=DOCUMENT)).sentence == "A document is ready."
 
 
 def test_braces_in_a_title_are_only_braces() -> None:
-    assert describe("document.completed", title="{thing} {0}").sentence == "“{thing} {0}” is ready."
+    assert describe(Subject("document.completed", title="{thing} {0}")).sentence == "“{thing} {0}” is ready."
 
 
 def test_a_title_calls_nobody_in_a_chat() -> None:
-    message = describe("document.completed", title="<!channel> <https://evil.example|here> & more")
+    message = describe(Subject("document.completed", title="<!channel> <https://evil.example|here> & more"))
     assert chat_text(message) == "“&lt;!channel&gt; &lt;https://evil.example|here&gt; &amp; more” is ready."
 
 

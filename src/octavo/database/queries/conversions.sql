@@ -34,14 +34,9 @@ WHERE c.owner_id = :owner AND (:status::text IS NULL OR j.status = :status)
 ORDER BY c.created_at DESC, c.id DESC LIMIT :limit;
 
 -- name: confidence_summaries(owner, ids)
--- A value is a list of name, value, confidence, place, verified, table and row.
-SELECT c.id, s.found, s.unverified, s.least, jsonb_array_length(r.record -> 'missing') AS missing,
-       (SELECT count(*) FROM jsonb_array_elements(r.record -> 'checks') k WHERE k -> 1 = 'false') AS broken
+SELECT c.id, s.found, s.unverified, s.lowest AS least, s.missing, s.broken
 FROM conversions c JOIN revisions r ON r.conversion_id = c.id AND r.number = c.revision
-CROSS JOIN LATERAL (
-    SELECT count(*) AS found, count(*) FILTER (WHERE NOT (v ->> 4)::boolean AND (v ->> 2)::double precision < 1) AS unverified,
-           min((v ->> 2)::double precision) AS least
-    FROM jsonb_array_elements(r.record -> 'values') v) s
+CROSS JOIN LATERAL summarise_record(r.record) s
 WHERE c.owner_id = :owner AND c.id = ANY (:ids);
 
 -- name: model_cost(owner, id)

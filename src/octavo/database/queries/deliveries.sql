@@ -10,12 +10,25 @@ SELECT events_read, due FROM relay_events(:most, :news, :errors);
 WITH held AS (SELECT id FROM owners WHERE id = :owner FOR NO KEY UPDATE)
 INSERT INTO subscribers (id, owner_id, channel, address, secret, events)
 SELECT :id, held.id, :channel, :address, :secret, :events FROM held
-WHERE (SELECT count(*) FROM subscribers WHERE owner_id = held.id AND NOT everybodys) < :most
+WHERE (SELECT count(*) FROM subscribers WHERE owner_id = held.id AND NOT everybodys AND user_id IS NULL) < :most
 RETURNING id;
+
+-- name: add_requester(process, owner, user, id, events)!
+-- Records who requested a process, and creates the recipient of that person. A recipient that was paused stays paused.
+WITH person AS (
+    SELECT u.id, u.email FROM users u JOIN memberships m ON m.user_id = u.id WHERE u.id = :user AND m.owner_id = :owner
+), requested AS (
+    INSERT INTO requesters (process_id, user_id) SELECT :process, id FROM person
+)
+INSERT INTO subscribers (id, owner_id, channel, address, events, user_id)
+SELECT :id, :owner, 'mail', email, :events, id FROM person
+ON CONFLICT (owner_id, user_id) WHERE user_id IS NOT NULL DO UPDATE SET address = excluded.address
+WHERE subscribers.address <> excluded.address;
 
 -- name: subscribers(owner, id)
 -- All recipients of an owner, oldest first, or one of them.
-SELECT s.id, s.channel, s.address, s.events, s.active, s.stopped_because, s.created_at,
+SELECT s.id, s.channel, s.address, s.events, s.active, s.stopped_because, s.created_at, s.failing_since,
+       s.user_id IS NOT NULL AS personal,
        (SELECT count(*) FROM outgoing o WHERE o.subscriber_id = s.id AND NOT o.ended) AS waiting
 FROM subscribers s
 WHERE s.owner_id = :owner AND NOT s.everybodys AND (:id::uuid IS NULL OR s.id = :id)
@@ -56,14 +69,20 @@ WHERE subscribers.address <> excluded.address OR subscribers.events <> excluded.
 -- Everything needed to deliver an event. The title is only returned to its owner.
 SELECT s.id, s.channel, s.address, s.secret, s.active,
        e.id AS event_id, e.at, e.kind, e.state_after, e.process_id, e.document_id, e.detail,
-       CASE WHEN d.owner_id = s.owner_id AND NOT s.everybodys THEN coalesce(d.title, d.filename) END AS title
+       CASE WHEN NOT s.everybodys THEN coalesce(c.filename, d.title, d.filename) END AS title,
+       s.everybodys, c.id IS NOT NULL AS converts
 FROM subscribers s
 LEFT JOIN events e ON e.process_id = :process::uuid AND e.id = :event::bigint
-LEFT JOIN documents d ON d.id = e.document_id
+LEFT JOIN documents d ON d.id = e.document_id AND (d.owner_id = s.owner_id OR s.everybodys)
+LEFT JOIN conversions c ON c.id = e.process_id AND (c.owner_id = s.owner_id OR s.everybodys)
 WHERE s.id = :subscriber;
 
 -- name: insert_try(id, subscriber, job, attempt, event, process, type, status, answer, seconds, error_code)!
 -- Inserts nothing if the recipient was deleted in the meantime.
+WITH changed AS (
+    UPDATE subscribers SET failing_since = CASE WHEN :status = 'failed' THEN engine_now() END, warned_at = NULL
+    WHERE id = :subscriber AND (failing_since IS NULL) = (:status = 'failed')
+)
 INSERT INTO deliveries (id, subscriber_id, job_id, attempt, event_id, process_id, type, status, answer, seconds, error_code)
 SELECT :id, s.id, :job, :attempt, :event, :process, :type, :status, :answer, :seconds, :error_code
 FROM subscribers s WHERE s.id = :subscriber FOR KEY SHARE;
@@ -79,7 +98,7 @@ ORDER BY d.at DESC, d.id DESC LIMIT :most;
 -- name: notifications(owner, id, unread, before_at, before_id, most)
 -- Newest first.
 SELECT n.id, n.type, n.level, n.process_id, n.document_id, n.title, n.error_code, n.created_at, n.read_at, n.resolved_at,
-       n.resolved_by
+       n.resolved_by, n.reason
 FROM notifications n
 WHERE n.owner_id = :owner AND (:id::uuid IS NULL OR n.id = :id) AND (NOT :unread OR n.read_at IS NULL)
   AND (:before_at::timestamptz IS NULL OR (n.created_at, n.id) < (:before_at, :before_id::uuid))
@@ -107,3 +126,13 @@ DELETE FROM deliveries WHERE at < engine_now() - make_interval(days => :days);
 DELETE FROM notifications
 WHERE (level = 'news' AND created_at < clock_timestamp() - make_interval(days => :days))
    OR (resolved_at IS NOT NULL AND read_at < clock_timestamp() - make_interval(days => :days));
+
+-- name: warn_of_failing(days)!
+-- Notifies owners of recipients that have failed for so many days, once until a delivery succeeds again.
+WITH failing AS (
+    UPDATE subscribers SET warned_at = engine_now()
+    WHERE failing_since < engine_now() - make_interval(days => :days) AND warned_at IS NULL AND active AND NOT everybodys
+    RETURNING id, owner_id, failing_since
+)
+INSERT INTO events (process_id, kind, owner_id, detail)
+SELECT id, 'webhook.failing', owner_id, jsonb_build_object('since', failing_since) FROM failing;

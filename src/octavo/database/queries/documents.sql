@@ -169,7 +169,7 @@ ON CONFLICT (owner_id, lower(name)) DO UPDATE SET name = collections.name
 RETURNING id, xmax = 0 AS is_new;
 
 -- name: collections(owner)
-SELECT c.id, c.name, c.created_at, count(d.id) AS documents
+SELECT c.id, c.name, c.created_at, c.keep_days, count(d.id) AS documents
 FROM collections c LEFT JOIN documents d ON d.collection_id = c.id AND d.deleted_at IS NULL
 WHERE c.owner_id = :owner GROUP BY c.id ORDER BY lower(c.name);
 
@@ -285,6 +285,33 @@ SELECT EXISTS (SELECT FROM artifacts WHERE document_id = :document AND kind = 's
 -- name: old_trash(days, most)
 SELECT id, owner_id FROM documents
 WHERE deleted_at < clock_timestamp() - make_interval(days => :days) ORDER BY deleted_at LIMIT :most;
+
+-- name: left_documents(days, most)
+-- Documents of visitors who left so many days ago.
+SELECT d.id, d.owner_id FROM owners o JOIN documents d ON d.owner_id = o.id
+WHERE o.left_at < clock_timestamp() - make_interval(days => :days) ORDER BY o.left_at, d.id LIMIT :most;
+
+-- name: delete_left_jobs(days)
+-- Deletes what else belongs to visitors who left so many days ago: their jobs, with their conversions. Returns the keys of the
+-- files of the conversions.
+WITH gone AS (
+    SELECT id FROM owners WHERE left_at < clock_timestamp() - make_interval(days => :days)
+), files AS (
+    SELECT f.key FROM conversion_files f JOIN conversions c ON c.id = f.conversion_id JOIN gone ON gone.id = c.owner_id
+), deleted AS (
+    DELETE FROM jobs j USING gone WHERE j.owner_id = gone.id AND j.status IN ('complete', 'failed', 'dead_letter', 'cancelled')
+)
+SELECT DISTINCT key FROM files;
+
+-- name: expired_documents(most)
+-- Documents whose collection keeps them for fewer days than have passed since their last change.
+SELECT d.id, d.owner_id FROM collections c JOIN documents d ON d.collection_id = c.id
+WHERE c.keep_days IS NOT NULL AND d.deleted_at IS NULL AND d.status <> 'pending'
+  AND d.updated_at < clock_timestamp() - make_interval(days => c.keep_days)
+ORDER BY d.id LIMIT :most;
+
+-- name: keep_collection(owner, id, days)
+UPDATE collections SET keep_days = :days WHERE id = :id AND owner_id = :owner RETURNING id;
 
 -- name: known_keys(keys)
 -- Which of these objects are referenced or being uploaded.

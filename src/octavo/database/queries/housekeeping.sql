@@ -4,6 +4,11 @@ DELETE FROM sign_in_links WHERE expires_at < clock_timestamp();
 -- name: forget_sessions()!
 DELETE FROM sessions WHERE expires_at < clock_timestamp();
 
+-- name: mark_left()!
+-- Visitors whose last session ended. Nobody can open another session for them.
+UPDATE owners o SET left_at = clock_timestamp()
+WHERE kind = 'anonymous' AND left_at IS NULL AND NOT EXISTS (SELECT FROM sessions WHERE owner_id = o.id);
+
 -- name: forget_visitors()!
 -- Visitors without a session and without any data.
 DELETE FROM owners o WHERE kind = 'anonymous'

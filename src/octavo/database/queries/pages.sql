@@ -37,7 +37,8 @@ SELECT coalesce((SELECT documents FROM owner_usage WHERE owner_id = :owner), 0)
            AND status = 'failed') AS failed,
        (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NULL AND NOT superseded
            AND quality = 'stored_only')
-           AS stored_only;
+           AS stored_only,
+       (SELECT count(*) FROM uploads WHERE owner_id = :owner AND state = 'rejected') AS refused;
 
 -- name: now()
 -- The time of the database.

@@ -80,6 +80,46 @@ CREATE TRIGGER conversion_follows AFTER UPDATE OF status ON jobs FOR EACH ROW
           AND (NEW.status IN ('failed', 'dead_letter', 'cancelled') OR OLD.status IN ('failed', 'dead_letter', 'cancelled')))
     EXECUTE FUNCTION conversion_follows();
 
+-- Counts the values of a revision, those that are not verified, the missing required ones, and the checks that failed. A value
+-- is a list of name, value, confidence, place, verified, table and row.
+CREATE FUNCTION summarise_record(record jsonb, OUT found bigint, OUT unverified bigint, OUT lowest double precision,
+                                 OUT missing bigint, OUT broken bigint) LANGUAGE sql IMMUTABLE AS $$
+    SELECT count(*), count(*) FILTER (WHERE NOT (v ->> 4)::boolean AND (v ->> 2)::double precision < 1),
+           min((v ->> 2)::double precision), jsonb_array_length(record -> 'missing'),
+           (SELECT count(*) FROM jsonb_array_elements(record -> 'checks') k WHERE k -> 1 = 'false')
+    FROM jsonb_array_elements(record -> 'values') v
+$$;
+
+-- Why a person must review a revision; NULL if there is nothing to review.
+CREATE FUNCTION review_reason(record jsonb) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE WHEN s.unverified > 0 THEN format('%s of %s values unverified', s.unverified, s.found)
+                WHEN s.missing > 0 THEN format('%s required value%s missing', s.missing, CASE s.missing WHEN 1 THEN '' ELSE 's' END)
+                WHEN s.broken > 0 THEN format('%s check%s failed', s.broken, CASE s.broken WHEN 1 THEN '' ELSE 's' END) END
+    FROM summarise_record(record) s
+$$;
+
+-- Writes the event of a conversion that ended: ready, to be reviewed, or failed. Cancelling it writes none.
+CREATE FUNCTION conversion_ends() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    reason text;
+BEGIN
+    IF NEW.status = 'complete' THEN
+        SELECT review_reason(r.record) INTO reason
+        FROM conversions c JOIN revisions r ON r.conversion_id = c.id AND r.number = c.revision WHERE c.id = NEW.id;
+    END IF;
+    INSERT INTO events (xid, process_id, kind, owner_id, document_id, detail)
+    VALUES (greatest(NEW.event_xid, pg_current_xact_id()), NEW.id,
+            CASE WHEN NEW.status <> 'complete' THEN 'conversion.failed'
+                 WHEN reason IS NULL THEN 'conversion.completed' ELSE 'conversion.needs_review' END,
+            NEW.owner_id, NEW.document_id, jsonb_strip_nulls(jsonb_build_object('reason', reason, 'error',
+                CASE WHEN NEW.error_code IS NOT NULL
+                     THEN jsonb_build_object('code', NEW.error_code, 'message', NEW.error_message) END)));
+    RETURN NULL;
+END $$;
+CREATE TRIGGER conversion_ends AFTER UPDATE OF status ON jobs FOR EACH ROW
+    WHEN (NEW.kind = 'convert' AND OLD.status <> NEW.status AND NEW.status IN ('complete', 'failed', 'dead_letter'))
+    EXECUTE FUNCTION conversion_ends();
+
 -- One conversion for each content and mapping of an owner: returns the existing one (made = false; the stored object is then
 -- not needed), or enqueues `job`, which octavo.choreography built.
 CREATE FUNCTION begin_conversion(job jsonb, owner uuid, document uuid, name text, mapping_name text, mapping_hash bytea,
@@ -121,6 +161,9 @@ BEGIN
            message, at, at
     FROM job_kinds k WHERE k.name = 'convert';
     INSERT INTO conversions (id, owner_id, filename, mapping, live) VALUES (new_id, owner, name, mapping_name, false);
+    INSERT INTO events (process_id, kind, owner_id, detail)
+    VALUES (new_id, 'conversion.failed', owner,
+            jsonb_build_object('error', jsonb_build_object('code', code, 'message', message)));
 END $$;
 
 -- The circuit breaker of a remote conversion service, shared by all workers.

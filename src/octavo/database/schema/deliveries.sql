@@ -11,6 +11,9 @@ CREATE TABLE subscribers (
     active          boolean NOT NULL DEFAULT true,
     stopped_because text,
     created_at      timestamptz NOT NULL DEFAULT engine_now(),
+    failing_since   timestamptz,
+    warned_at       timestamptz,
+    user_id         uuid REFERENCES users ON DELETE CASCADE,
     CONSTRAINT webhooks_are_signed CHECK ((secret IS NOT NULL) = (channel = 'webhook')),
     CONSTRAINT stopped_for_a_reason CHECK (NOT active OR stopped_because IS NULL)
 );
@@ -18,8 +21,32 @@ CREATE TABLE subscribers (
 COMMENT ON COLUMN subscribers.secret IS 'Signs webhooks. Shown once, when it is created.';
 COMMENT ON COLUMN subscribers.everybodys IS 'Of the administrator, from the settings: gets the failures of all owners.';
 
+COMMENT ON COLUMN subscribers.failing_since IS 'The first failed delivery after the last successful one.';
+COMMENT ON COLUMN subscribers.warned_at IS 'When its owner was notified that it is failing.';
+COMMENT ON COLUMN subscribers.user_id IS 'Of a person: gets mail only about the processes that this person requested.';
+
 CREATE INDEX subscribers_owner ON subscribers (owner_id, created_at, id);
 CREATE UNIQUE INDEX subscribers_everybodys ON subscribers (channel) WHERE everybodys;
+CREATE UNIQUE INDEX subscribers_person ON subscribers (owner_id, user_id) WHERE user_id IS NOT NULL;
+CREATE INDEX subscribers_user ON subscribers (user_id) WHERE user_id IS NOT NULL;
+
+-- The person who requested a process and gets a mail when it has ended.
+CREATE TABLE requesters (
+    process_id uuid PRIMARY KEY REFERENCES jobs ON DELETE CASCADE,
+    user_id    uuid NOT NULL REFERENCES users ON DELETE CASCADE
+);
+
+CREATE INDEX requesters_user ON requesters (user_id);
+
+-- Whether an event is for the recipient of a person: the person requested the process and is still a member, and no other
+-- recipient of the owner sends the same mail.
+CREATE FUNCTION is_for_person(recipient subscribers, process uuid, event text) RETURNS boolean LANGUAGE sql STABLE AS $$
+    SELECT EXISTS (SELECT FROM requesters r JOIN memberships m ON m.user_id = r.user_id
+                   WHERE r.process_id = process AND r.user_id = recipient.user_id AND m.owner_id = recipient.owner_id)
+       AND NOT EXISTS (SELECT FROM subscribers o
+                       WHERE o.owner_id = recipient.owner_id AND o.user_id IS NULL AND o.active AND o.channel = 'mail'
+                         AND lower(o.address) = lower(recipient.address) AND event = ANY (o.events))
+$$;
 
 -- Pending deliveries. Events of one process are delivered to a recipient in order: only the first row of each such queue has
 -- a job.
@@ -85,10 +112,12 @@ CREATE TABLE notifications (
     read_at     timestamptz,
     resolved_at timestamptz,
     resolved_by uuid REFERENCES users ON DELETE SET NULL,
+    reason      text,
     CONSTRAINT only_errors_are_resolved CHECK (resolved_at IS NULL OR level = 'error'),
     CONSTRAINT somebody_at_a_time CHECK (resolved_by IS NULL OR resolved_at IS NOT NULL)
 );
 
+COMMENT ON COLUMN notifications.reason IS 'Why it failed, or why it needs review.';
 COMMENT ON COLUMN notifications.title IS 'Title of the document at that time. It is stored here, with the owner, and never in an event.';
 
 CREATE UNIQUE INDEX notifications_once ON notifications (event_id);
@@ -108,12 +137,15 @@ CREATE TABLE relay (
 INSERT INTO relay (xid, id) SELECT pg_snapshot_xmin(pg_current_snapshot()), 0;
 
 -- The public type of an event; NULL for events that are not delivered. Events of delivery jobs are not delivered. Analyses have
--- their own events, so the events of their many jobs are omitted. An event without a job belongs to a document that was
+-- their own events, so the events of their many jobs are omitted. Conversions have their own events besides those of their jobs.
+-- An event without a job belongs to a document that was
 -- rejected before its job was created, or deleted permanently. A duplicate that shares results is complete when it is created.
 CREATE FUNCTION event_type(job_kind text, event_kind text, state_after text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE
         WHEN job_kind IN ('deliver', 'housekeeping') THEN NULL
-        WHEN starts_with(event_kind, 'analysis.') THEN event_kind
+        WHEN split_part(event_kind, '.', 1) IN ('analysis', 'conversion', 'webhook') AND strpos(event_kind, '.') > 0
+            THEN event_kind
+        WHEN job_kind = 'convert' AND event_kind IN ('downloaded', 'expired') THEN 'conversion.' || event_kind
         WHEN event_kind = 'dead_letter' THEN 'job.dead_letter'
         WHEN job_kind IN ('analyse_document', 'answer_segment', 'consolidate_answers', 'recover_analyses') THEN NULL
         ELSE CASE coalesce(job_kind, 'process_document') WHEN 'process_document' THEN 'document.' ELSE 'job.' END
@@ -197,23 +229,31 @@ BEGIN
         ORDER BY e.xid, e.id LIMIT most
     ), named AS MATERIALIZED (
         -- The owner of a job may have changed since: a visitor who signed in.
-        SELECT f.*, event_type(j.kind, f.kind, f.state_after) AS type, coalesce(j.owner_id, f.owner_id) AS whose
+        SELECT f.*, event_type(j.kind, f.kind, f.state_after) AS type, coalesce(j.owner_id, f.owner_id) AS whose,
+               -- A conversion has its own event for its failure.
+               coalesce(j.kind = 'convert' AND f.kind IN ('failed', 'dead_letter'), false) AS twice
         FROM found f LEFT JOIN jobs j ON j.id = f.process_id
     ), told AS (
-        INSERT INTO notifications (id, owner_id, event_id, process_id, document_id, type, level, title, error_code, created_at)
+        INSERT INTO notifications (id, owner_id, event_id, process_id, document_id, type, level, title, error_code, reason,
+                                   created_at)
         SELECT gen_random_uuid(), o.id, n.id, n.process_id, d.id, n.type,
                CASE WHEN n.type = ANY (errors) THEN 'error' ELSE 'news' END,
-               coalesce(d.title, d.filename), n.detail #>> '{error,code}', n.at
+               coalesce(c.filename, d.title, d.filename, CASE s.channel WHEN 'slack' THEN 'Slack' ELSE s.address END),
+               n.detail #>> '{error,code}', coalesce(n.detail #>> '{error,message}', n.detail ->> 'reason'), n.at
         FROM named n JOIN owners o ON o.id = n.whose LEFT JOIN documents d ON d.id = n.document_id
-        WHERE n.type = ANY (news || errors)
+        LEFT JOIN conversions c ON c.id = n.process_id LEFT JOIN subscribers s ON s.id = n.process_id
+        WHERE n.type = ANY (news || errors) AND NOT n.twice
     ), put AS (
         INSERT INTO outgoing (subscriber_id, event_id, process_id, type)
         SELECT subscriber, id, process_id, type FROM (
             SELECT s.id AS subscriber, n.* FROM named n JOIN subscribers s ON s.owner_id = n.whose AND NOT s.everybodys
             WHERE s.active AND n.type = ANY (s.events) AND n.at >= s.created_at
+              AND (s.user_id IS NULL OR is_for_person(s, n.process_id, n.type))
+              AND NOT (n.twice AND 'conversion.failed' = ANY (s.events))
             UNION ALL
             SELECT s.id, n.* FROM named n CROSS JOIN subscribers s
-            WHERE s.everybodys AND s.active AND n.type = ANY (s.events) AND n.at >= s.created_at) AS wanted
+            WHERE s.everybodys AND s.active AND n.type = ANY (s.events) AND n.at >= s.created_at
+              AND NOT (n.twice AND 'conversion.failed' = ANY (s.events))) AS wanted
         ORDER BY xid, id
         RETURNING subscriber_id, process_id
     )

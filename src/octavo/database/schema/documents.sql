@@ -15,10 +15,14 @@ CREATE TABLE collections (
     id         uuid PRIMARY KEY,
     owner_id   uuid NOT NULL REFERENCES owners ON DELETE CASCADE,
     name       text NOT NULL CHECK (name <> ''),
-    created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    keep_days  integer CHECK (keep_days > 0)
 );
 
+COMMENT ON COLUMN collections.keep_days IS 'Days after their last change until its documents go to the trash; NULL keeps them.';
+
 CREATE UNIQUE INDEX collections_name ON collections (owner_id, lower(name));
+CREATE INDEX collections_expire ON collections (id) WHERE keep_days IS NOT NULL;
 
 CREATE TABLE tags (
     id         uuid PRIMARY KEY,

@@ -5,13 +5,16 @@ CREATE EXTENSION IF NOT EXISTS vector;
 CREATE TABLE owners (
     id         uuid PRIMARY KEY,
     kind       text NOT NULL CHECK (kind IN ('local', 'anonymous', 'user')),
-    created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    left_at    timestamptz
 );
 
+COMMENT ON COLUMN owners.left_at IS 'When it was found that a visitor has no session left. Nobody can reach these documents any more.';
 COMMENT ON TABLE owners IS 'Every row that belongs to somebody refers to one of these.';
 
 -- The local owner: the person who runs this installation, and its administrator.
 CREATE UNIQUE INDEX owners_one_local ON owners (kind) WHERE kind = 'local';
+CREATE INDEX owners_left ON owners (left_at) WHERE left_at IS NOT NULL;
 
 CREATE TABLE users (
     id            uuid PRIMARY KEY,

@@ -24,7 +24,6 @@ CREATE TABLE uploads (
     error_code     text,
     error_message  text,
     created_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
-    received_at    timestamptz,
     finalized_at   timestamptz,
     version_of     uuid,
     CONSTRAINT canonical_is_uploaded CHECK (NOT is_canonical OR state = 'uploaded'),
@@ -41,6 +40,7 @@ COMMENT ON COLUMN uploads.version_of IS 'The document, in any version, of which 
 CREATE UNIQUE INDEX uploads_canonical ON uploads (owner_id, sha256) WHERE is_canonical;
 CREATE INDEX uploads_pending ON uploads (owner_id, created_at) WHERE state = 'pending';
 CREATE INDEX uploads_document ON uploads (document_id);
+CREATE INDEX uploads_listed ON uploads (owner_id, state, created_at, id);
 
 -- Copies the results of a processed document with the same content. The objects are shared, the rows are copied.
 CREATE FUNCTION copy_results(twin uuid, copy uuid, process uuid) RETURNS void LANGUAGE plpgsql AS $$

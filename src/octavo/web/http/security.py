@@ -125,6 +125,12 @@ def is_cross_site(headers: Headers, origins: Collection[str]) -> bool:
     return site != "same-origin" or origin.lower() not in {"null", *origins}
 
 
+def is_other_origin(headers: Headers, origins: Collection[str]) -> bool:
+    """Whether the request names an origin that is neither this server nor allowed. Programs name none."""
+    origin = headers.get("origin")
+    return origin is not None and origin.lower() not in origins and not is_same_origin(origin, headers.get("host"))
+
+
 # Middleware --------------------------------------------------------------------------------------------------------
 
 
@@ -166,9 +172,9 @@ class HostCheck:
 
 
 class SameSite:
-    """Refuses POST and other changing requests that another site makes a browser send (CSRF).
+    """Refuses changing requests that another site makes a browser send (CSRF). Allowed origins can use an API key.
 
-    Allowed origins can use an API key.
+    If there is a list of allowed origins, other origins are refused even with a key: extensions can bypass CORS.
     """
 
     def __init__(self, app: ASGIApp, origins: Collection[str]) -> None:
@@ -187,10 +193,14 @@ class SameSite:
         return await self._pass(scope, receive, readable_from(origin, send), headers)
 
     async def _pass(self, scope: Scope, receive: Receive, send: Send, headers: Headers) -> None:
-        by_cookie = scope["method"] in UNSAFE_METHODS and bearer_key(headers) is None
-        if by_cookie and is_cross_site(headers, self._origins):
+        if self._is_refused(scope["method"], headers):
             return await refusal(CrossSite())(scope, receive, send)
         return await self._app(scope, receive, send)
+
+    def _is_refused(self, method: str, headers: Headers) -> bool:
+        if bearer_key(headers) is not None:
+            return bool(self._origins) and is_other_origin(headers, self._origins)
+        return method in UNSAFE_METHODS and is_cross_site(headers, self._origins)
 
 
 class SessionHeaders:

@@ -19,6 +19,7 @@ ROOMS: dict[str, tuple[str, str, bool]] = {
     "prompts": ("Prompts", "edit", True),
     "weights": ("Connections", "connections", True),
     "budgets": ("Budgets", "coins", True),
+    "retention": ("Retention", "clock", True),
     "webhooks": ("Notifications out", "send", False),
     "appearance": ("Appearance", "theme", True),
 }
@@ -41,6 +42,7 @@ SAID = {
     "used": "Prompt reactivated.",
     "gone": "Prompt deleted.",
     "weights": "Weights saved. All lists use the new order.",
+    "retention": "Retention saved. It applies from the next night on.",
     "budgets": "Budgets saved. Paused work resumes where the budget allows.",
 }
 

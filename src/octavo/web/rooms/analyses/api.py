@@ -13,6 +13,7 @@ from octavo.analyse.analyses import AT_ONCE, MOST_AT_ONCE, Mode
 from octavo.analyse.details import SegmentView
 from octavo.analyse.prompts import PromptFields, PromptVersion
 from octavo.core.pagination import Page
+from octavo.deliver.subscribers import notify_requester
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.records.analyses import Analysis, ItemView, Prompt, ResultView
 from octavo.web.context.callers import ReadCaller, WriteCaller
@@ -81,6 +82,8 @@ async def start_analysis(services: ServicesOf, caller: WriteCaller, wanted: NewA
             mode=wanted.mode,
             at_once=wanted.at_once,
         )
+        if services.settings.smtp_url:
+            await notify_requester(connection, caller, analysis)
         return await details.show_analysis(connection, caller.owner_id, analysis)
 
 

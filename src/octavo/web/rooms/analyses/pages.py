@@ -16,6 +16,7 @@ from octavo.analyse.prompts import PromptFields, add_prompt, list_prompts
 from octavo.core.errors import BadInput, NotFound, OctavoError
 from octavo.core.formatting import format_eta
 from octavo.database import Connection
+from octavo.deliver.subscribers import notify_requester
 from octavo.extract.extracted import QuoteOnPage
 from octavo.library.documents import Filters, list_documents, show_document
 from octavo.library.pictures import is_pictured
@@ -143,6 +144,8 @@ async def start(
         if not chosen:
             return back_to(f"/analyses/new?document={document}&wrong=Choose+a+prompt+or+write+your+own.")
         made = await analyses.start_analysis(connection, owner, document, chosen, mode=mode, at_once=at_once)
+        if services.settings.smtp_url:
+            await notify_requester(connection, caller, made)
     return back_to(f"/analyses/{made}")
 
 

@@ -1,10 +1,22 @@
 """The library: the list of documents, adding, editing, versions, the trash, and the API for documents and uploads."""
 
-from octavo.web.rooms.library import actions, adding, api, collections, edit, exports, pages, upload_api, versions
+from octavo.web.rooms.library import (
+    actions,
+    adding,
+    api,
+    collections,
+    edit,
+    exports,
+    pages,
+    retention,
+    upload_api,
+    versions,
+)
 
 ROUTERS = (
     pages.router,
     edit.router,
+    retention.router,
     versions.router,
     adding.router,
     actions.router,

@@ -13,15 +13,25 @@ from octavo.library import collections
 from octavo.library.collections import Collection, Tag
 from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.services import ServicesOf
-from octavo.web.http.parameters import problems
+from octavo.web.http.parameters import WHOLE, problems
 
 router = APIRouter(prefix="/api/v1", tags=["documents"])
+MOST_DAYS = 36_500
 
 
 class CollectionName(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     name: Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
+
+
+class CollectionEdit(BaseModel):
+    """Only the fields that are sent are changed. `keep_days`: null keeps the documents."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")] | None = None
+    keep_days: Annotated[int, Field(ge=1, le=MOST_DAYS), WHOLE] | None = None
 
 
 @router.get("/collections", responses=problems(401))
@@ -41,11 +51,13 @@ async def make_collection(services: ServicesOf, caller: WriteCaller, wanted: Col
 
 
 @router.patch("/collections/{collection}", status_code=204, responses=problems(400, 401, 403, 404, 409, 422))
-async def rename_collection(
-    services: ServicesOf, caller: WriteCaller, collection: UUID, wanted: CollectionName
-) -> None:
+async def edit_collection(services: ServicesOf, caller: WriteCaller, collection: UUID, wanted: CollectionEdit) -> None:
+    """Rename a collection, or set for how many days after their last change its documents are kept."""
     async with services.database.transaction() as connection:
-        await collections.rename_collection(connection, caller.owner_id, collection, wanted.name)
+        if wanted.name is not None:
+            await collections.rename_collection(connection, caller.owner_id, collection, wanted.name)
+        if "keep_days" in wanted.model_fields_set:
+            await collections.keep_collection(connection, caller.owner_id, collection, wanted.keep_days)
 
 
 @router.delete("/collections/{collection}", status_code=204, responses=problems(401, 403, 404, 422))

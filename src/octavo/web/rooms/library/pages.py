@@ -11,6 +11,8 @@ from fastapi.responses import RedirectResponse
 from pydantic import BaseModel, Field
 
 from octavo.database import fetch_rows, load_queries
+from octavo.intake.upload_list import list_uploads
+from octavo.intake.uploads import MOST_REFUSED
 from octavo.library.collections import list_collections, list_tags
 from octavo.library.documents import Filters, Sort, Tab, find_documents, list_documents
 from octavo.web.context.callers import ReadCaller
@@ -109,6 +111,19 @@ async def trash(
         rows = await make_rows(connection, owner, page.items, frame.now)
     more = f"/trash?{urlencode({'cursor': page.next_cursor})}" if page.next_cursor else None
     return render(request, "trash.html", frame, rows=rows, next_address=more, days=services.settings.trash_days)
+
+
+@router.get("/uploads")
+async def refused_uploads(
+    request: Request,
+    services: ServicesOf,
+    frame: LibraryFrame,
+    cursor: Annotated[str | None, Query(max_length=1500)] = None,
+) -> Response:
+    async with services.database.connection() as connection:
+        page = await list_uploads(connection, frame.caller.owner_id, "rejected", cursor=cursor, limit=ROWS)
+    more = f"/uploads?{urlencode({'cursor': page.next_cursor})}" if page.next_cursor else None
+    return render(request, "uploads.html", frame, uploads=page.items, next_address=more, most=MOST_REFUSED)
 
 
 # Fragments for scripts ---------------------------------------------------------------------------------------------

@@ -11,16 +11,19 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from octavo.core.errors import BadInput
+from octavo.core.pagination import Page
 from octavo.core.types import Extraction
 from octavo.intake import NewUpload, Outcome, clean_filename
+from octavo.intake.upload_list import list_uploads
 from octavo.intake.upload_rows import Policy
-from octavo.records.documents import Received, Ticket
+from octavo.jobs.views import DEFAULT_LIMIT
+from octavo.records.documents import Received, Ticket, UploadState, UploadView
 from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.intake import IntakeOf, LimitsOf, check_extraction
 from octavo.web.context.services import ServicesOf
 from octavo.web.http.downloads import attachment
 from octavo.web.http.multipart import FormReader
-from octavo.web.http.parameters import RAW, ExtractionField, problems, read_name
+from octavo.web.http.parameters import RAW, Cursor, ExtractionField, Limit, problems, read_name
 from octavo.web.http.problems import describe_validation_errors
 from octavo.web.rooms.library.json_sources import SCHEMA, read_json_source
 
@@ -83,6 +86,19 @@ async def begin(
     """Announce a file. Send its bytes to `put_url`, then finalize the upload, which creates the document."""
     check_extraction(services.settings, caller, announced.extraction)
     return await intake.begin(caller.owner_id, announced.as_upload(), limits)
+
+
+@router.get("/uploads", responses=problems(400, 401, 422))
+async def uploads(
+    services: ServicesOf,
+    caller: ReadCaller,
+    state: UploadState = "rejected",
+    cursor: Cursor = None,
+    limit: Limit = DEFAULT_LIMIT,
+) -> Page[UploadView]:
+    """Your uploads in one state, newest first. Refused uploads (`rejected`) have the reason in `error`."""
+    async with services.database.connection() as connection:
+        return await list_uploads(connection, caller.owner_id, state, cursor=cursor, limit=limit)
 
 
 @router.put(

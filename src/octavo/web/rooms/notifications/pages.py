@@ -22,6 +22,8 @@ NotificationsFrame = Annotated[Frame, Depends(FrameFor("notifications"))]
 Back = Annotated[str, Form(max_length=2000)]
 ROWS = 50
 HERE = "/notifications"
+# What the link of a notification opens, by the first part of its type.
+OPENERS = {"analysis": "Open analysis", "conversion": "Open conversion", "webhook": "Open recipient"}
 
 
 @router.get("")
@@ -47,6 +49,7 @@ async def list_notifications(
         only_unread=unread,
         here=here,
         more=more,
+        openers=OPENERS,
         resolver=lambda one: _resolver(one, people),  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
     )
 

@@ -34,6 +34,9 @@ EVENTS: dict[EventType, str] = {
     "analysis.completed": "An analysis is complete",
     "analysis.failed": "An analysis failed",
     "analysis.abandoned": "An analysis stalled",
+    "conversion.completed": "A conversion is complete",
+    "conversion.needs_review": "A conversion needs review",
+    "conversion.failed": "A conversion failed",
     "job.failed": "A job failed",
     "job.dead_letter": "A job failed for good",
 }
