@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from octavo.core.errors import Empty
 from octavo.core.types import JSON
+from octavo.extract.transcript import linked_urls
 from octavo.fetch import BadUrl, parse_url, refuse_literal
 from octavo.intake.links.addresses import canonical_url, label_of, video_id, watch_url
 from octavo.intake.upload_rows import NewUpload, Policy
@@ -42,7 +43,10 @@ def video_source(given: str, *, title: str | None = None, duplicates: Policy = "
 def paste_source(
     text: str, *, title: str | None = None, attribution: str | None = None, duplicates: Policy = "reuse"
 ) -> GivenSource:
-    """Pasted text. `attribution` is where it comes from; if that is a URL, it is stored as the source URL."""
+    """Pasted text. `attribution` is where it comes from; if that is a URL, it is stored as the source URL.
+
+    Without one, a transcript whose timestamps link to a video comes from that video.
+    """
     if not text.strip():
         raise Empty("The text contains no words.")
     given: dict[str, JSON] = {"title": title, "source": attribution}
@@ -51,7 +55,7 @@ def paste_source(
         PASTE_TYPE,
         duplicates=duplicates,
         source_type="paste",
-        source_url=_address(attribution),
+        source_url=_address(attribution or _linked_video(text)),
         given={name: value for name, value in given.items() if value},
     )
     return GivenSource(upload, text.encode(errors="replace"))
@@ -76,6 +80,10 @@ def _address(attribution: str | None) -> str | None:
         return canonical_url(attribution)
     except BadUrl:
         return None
+
+
+def _linked_video(text: str) -> str | None:
+    return next(filter(video_id, linked_urls(text)), None)
 
 
 def _first_line(text: str) -> str:
