@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any, Literal, TypeAlias
 from uuid import UUID
@@ -25,7 +25,8 @@ class Document:
     """`title` is the file name until a better one is known. `deleted_at` is set while the document is in the trash.
 
     `described_by` is `local` or the model that wrote the description. If describing failed, `status` is still
-    `completed`, `needs_classification` is true, and `error` contains the reason.
+    `completed`, `needs_classification` is true, and `error` contains the reason. `missing` then lists the parts that
+    could not be made: `text_by_model`, `description`, `chunk_descriptions`, `vectors`.
     `version` counts uploads of new bytes, `revision` counts how often these bytes were processed. `superseded`: a newer
     version exists.
     """
@@ -66,6 +67,7 @@ class Document:
     deleted_at: datetime | None
     process_id: UUID
     jobs: list[DocumentJob]
+    missing: list[str] = field(default_factory=list[str])
 
 
 @dataclass(frozen=True, slots=True)
