@@ -267,7 +267,8 @@ def facts_of(document: Document, job: Job | None) -> dict[str, str | None]:
     return {
         "Title": document.title,
         "Id": str(document.id),
-        "Status": f"{document.status}{', needs classification' if document.needs_classification else ''}",
+        "Status": f"{document.status}{', needs classification' if needs_classification(document) else ''}",
+        "Missing": ", ".join(part.replace("_", " ") for part in document.missing),
         "Reason": f"{document.error.message} ({document.error.code})" if document.error else None,
         "Stage": stage_of(job) if job else None,
         "Quality": (document.quality or "").replace("_", " "),
@@ -281,7 +282,7 @@ def facts_of(document: Document, job: Job | None) -> dict[str, str | None]:
         "Text by": text_by(document),
         "Collection": document.collection,
         "File": f"{document.filename}, {format_bytes(document.bytes)}, {document.source_type}",
-        "From": document.source_url,
+        "From": document.source_url or str(document.metadata.get("source") or ""),
         "Version": f"{document.version}{'; a newer version exists' if document.superseded else ''}",
         "Revision": str(document.revision or ""),
         "Copy of": str(document.duplicate_of or ""),
@@ -290,6 +291,10 @@ def facts_of(document: Document, job: Job | None) -> dict[str, str | None]:
         "Added": local_time(document.created_at),
         "Deleted": local_time(document.deleted_at) if document.deleted_at else None,
     }
+
+
+def needs_classification(document: Document) -> bool:
+    return document.needs_classification and (not document.missing or "description" in document.missing)
 
 
 def text_by(document: Document) -> str | None:

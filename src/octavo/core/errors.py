@@ -155,7 +155,7 @@ class ContentBlocked(OctavoError):
 
 
 class TimedOut(OctavoError):
-    """Timed out. It will be retried automatically."""
+    """Timed out."""
 
     code = "TIMEOUT"
     error_class = ErrorClass.TIMEOUT
@@ -163,7 +163,7 @@ class TimedOut(OctavoError):
 
 
 class NetworkFailed(OctavoError):
-    """The server could not be reached. It will be retried automatically."""
+    """The server could not be reached."""
 
     code = "NETWORK"
     error_class = ErrorClass.NETWORK
@@ -171,7 +171,7 @@ class NetworkFailed(OctavoError):
 
 
 class RateLimited(OctavoError):
-    """Too many requests. It will be retried automatically in a few minutes."""
+    """Too many requests. Retry in a few minutes."""
 
     code = "RATE_LIMIT"
     error_class = ErrorClass.RATE_LIMIT
@@ -187,7 +187,7 @@ class QuotaExhausted(OctavoError):
 
 
 class ModelUnavailable(OctavoError):
-    """The model provider is not available. It will be retried automatically."""
+    """The model provider is not available."""
 
     code = "AI_UNAVAILABLE"
     error_class = ErrorClass.AI_QUOTA
@@ -195,7 +195,7 @@ class ModelUnavailable(OctavoError):
 
 
 class ModelFailed(OctavoError):
-    """The model provider failed. It will be retried automatically."""
+    """The model provider failed."""
 
     code = "AI_FAILED"
     error_class = ErrorClass.TRANSIENT
@@ -203,7 +203,7 @@ class ModelFailed(OctavoError):
 
 
 class AnswerUnusable(OctavoError):
-    """The model's answer did not have the required form. It will be retried automatically."""
+    """The model's answer did not have the required form."""
 
     code = "AI_ANSWER_UNUSABLE"
     error_class = ErrorClass.TRANSIENT
@@ -263,7 +263,7 @@ class GatewayRefused(OctavoError):
 
 
 class GatewayFailed(OctavoError):
-    """The conversion service failed. It will be retried automatically."""
+    """The conversion service failed."""
 
     code = "GW_5XX"
     error_class = ErrorClass.TRANSIENT
@@ -271,7 +271,7 @@ class GatewayFailed(OctavoError):
 
 
 class GatewayTimedOut(OctavoError):
-    """The conversion service did not respond in time. It will be retried automatically."""
+    """The conversion service did not respond in time."""
 
     code = "GW_TIMEOUT"
     error_class = ErrorClass.TIMEOUT

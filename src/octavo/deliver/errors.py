@@ -41,14 +41,14 @@ class DeliveryFailed(OctavoError):
 
 
 class ReceiverFailed(DeliveryFailed):
-    """The receiver failed. The delivery will be retried automatically."""
+    """The receiver failed."""
 
     code = "RECEIVER_FAILED"
     error_class = ErrorClass.TRANSIENT
 
 
 class ReceiverBusy(DeliveryFailed):
-    """The receiver is busy. The delivery will be retried automatically."""
+    """The receiver is busy."""
 
     code = "RECEIVER_BUSY"
     error_class = RateLimited.error_class

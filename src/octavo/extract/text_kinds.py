@@ -44,12 +44,34 @@ _SEPARATORS = ",;\t|"
 _LEAST_ROWS = 3
 _COMPARED_ROWS = 20
 
+_TABLE_HEAD = re.compile(r"^[^\n|]*\|[^\n]*\n[ \t]*\|?[ \t]*:?-{3,}:?[ \t]*\|[ \t]*:?-{3,}", re.MULTILINE)
+# One of these is enough: people only write them as Markdown.
+_CLEAR_MARKDOWN = (
+    re.compile(r"\A---\n(?:[A-Za-z_][\w-]*:[^\n]*\n(?:[ \t-][^\n]*\n)*)+---(?:\n|$)"),  # front matter
+    re.compile(r"\[[^\[\]\n]{1,200}\]\((?:https?://|mailto:)[^()\s]{1,1000}\)"),
+    _TABLE_HEAD,
+    re.compile(r"(?<!\S)\*\*\w(?:[^*\n]{0,200}[^*\s])?\*\*(?!\w)"),
+    re.compile(r"^[ \t]*[-*+] \[[ xX]\] \S", re.MULTILINE),
+)
+_FENCE = re.compile(r"^(?:```|~~~)([\w+-]*)[ \t]*$", re.MULTILINE)
+# A heading has an empty line or the start of the text before it, and prose, a list or an empty line after it.
+_HEADING = re.compile(
+    r"(?:\A|(?<=\n\n))#{1,6} (?!#)\S[^\n]*"
+    r"(?=\n(?:[ \t]*$|[-*+>] |\d{1,3}\. |[^\W\d_][\w'\u2019-]*,? \w[^=;{}\n]*$)|\Z)",
+    re.MULTILINE,
+)
+# In scripts and settings the same sign starts a comment.
+_STATEMENT = re.compile(
+    r"[ \t]*(?:[\w.\[\]-]+[ \t]*=[ \t]*\S|(?:import|from \S+ import|def|export|echo|sudo|cd|git|pip|npm|apt) \S"
+    r"|[\w.-]+\([^\n]*\)[ \t]*$|[^\n]*[;{}][ \t]*$)"
+)
+_MOST_STATEMENTS = 0.3
+# Two of these are enough.
 _MARKDOWN_SIGNS = (
     re.compile(r"^#{1,6} \S[^\n]*\n(?:\n|$)", re.MULTILINE),  # a heading followed by an empty line
     re.compile(r"^(?:```|~~~)[\w+-]*$", re.MULTILINE),
     re.compile(r"\[[^\]\n]{1,200}\]\([^)\s]{1,500}\)"),
     re.compile(r"^\|?(?:[ \t]*:?-{3,}:?[ \t]*\|)+", re.MULTILINE),
-    re.compile(r"(?<!\S)\*\*\w[^*\n]{0,200}\*\*"),
 )
 
 
@@ -81,10 +103,28 @@ def _confirmed(text: str, label: SourceType | None) -> SourceType | None:
 def _structural(text: str, suffix: str) -> SourceType | None:
     if suffix not in _MAYBE_MARKDOWN or text.startswith("#!"):
         return None
-    if not suffix and _is_table(text):
+    if not suffix and _is_table(text) and not _TABLE_HEAD.search(text):
         return SourceType.CSV
+    return SourceType.MARKDOWN if _is_markdown(text) else None
+
+
+def _is_markdown(text: str) -> bool:
+    if _is_fenced(text) or any(mark.search(text) for mark in _CLEAR_MARKDOWN):
+        return True
     signs = sum(sign.search(text) is not None for sign in _MARKDOWN_SIGNS)
-    return SourceType.MARKDOWN if signs > 1 else None
+    return signs > 1 or (_HEADING.search(text) is not None and not _is_script(text))
+
+
+def _is_fenced(text: str) -> bool:
+    """Whether the text has a fenced block: a fence, and a later one without a language."""
+    return not all(_FENCE.findall(text)[1:])
+
+
+def _is_script(text: str) -> bool:
+    """Whether many lines are statements, so that `#` starts comments."""
+    lines = [line for line in text.split("\n") if line.strip() and not line.startswith("#")]
+    statements = sum(_STATEMENT.match(line) is not None for line in lines)
+    return bool(lines) and statements >= _MOST_STATEMENTS * len(lines)
 
 
 def _mail_fields(text: str) -> set[str]:

@@ -32,6 +32,14 @@ _TIMESTAMP = re.compile(
     r"[ \t]*(?P<open>[\[(]?)(?:(?P<hours>\d{1,3}):)?(?P<minutes>\d{1,3}):(?P<seconds>[0-5]\d)(?:[.,]\d{1,3})?[\])]?"
     r"(?![\d:])(?:[ \t]*[-\u2013\u2014:][ \t]+|[ \t]+|$)"
 )
+# "[[12:34](https://…)]" anywhere, "[12:34](https://…)" at the start of a line: a timestamp that links to its moment.
+_LINKED_TIMESTAMP = re.compile(
+    r"(?:(?P<outer>\[)|^[ \t]*)\[(?P<time>(?:\d{1,3}:)?\d{1,3}:[0-5]\d)\]\((?P<url>https?://[^\s()]{1,1000})\)"
+    r"(?(outer)\])[ \t]*(?:[-\u2013\u2014:][ \t]+)?",
+    re.MULTILINE,
+)
+# Notes about a video have such links too, but more lines without one.
+_LINES_PER_LINK = 4
 _MINUTES_OF_AN_HOUR = 60
 # In an agenda all times of day are round; in a transcript only some timestamps are.
 _ROUND = 5
@@ -143,7 +151,7 @@ class _Timestamp:
 def read_timestamps(text: str) -> list[Snippet] | None:
     """Split a text at its timestamps; None if it is not a transcript. Text before the first timestamp is kept."""
     snippets: list[tuple[_Timestamp | None, list[str]]] = [(None, [])]
-    for line in text.split("\n"):
+    for line in _unlink(text).split("\n"):
         found = _TIMESTAMP.match(line)
         stamp = _read(found) if found else None
         if found and stamp:
@@ -153,6 +161,19 @@ def read_timestamps(text: str) -> list[Snippet] | None:
     if not _is_transcript(stamps):
         return None
     return [Snippet(" ".join(lines), stamp.seconds if stamp else None) for stamp, lines in snippets]
+
+
+def linked_urls(text: str) -> list[str]:
+    """The URLs of a transcript's timestamps; empty if its timestamps are not links, or if it is not a transcript."""
+    urls = [found["url"] for found in _LINKED_TIMESTAMP.finditer(text)]
+    return urls if _unlink(text) != text and read_timestamps(text) is not None else []
+
+
+def _unlink(text: str) -> str:
+    """Write each timestamp that is a link at the start of a line, without its URL."""
+    unlinked, count = _LINKED_TIMESTAMP.subn(r"\n[\g<time>] ", text)
+    lines = sum(not line.isspace() for line in text.splitlines() if line)
+    return unlinked if count >= LEAST_TIMESTAMPS and count * _LINES_PER_LINK >= lines else text
 
 
 def _read(found: re.Match[str]) -> _Timestamp | None:

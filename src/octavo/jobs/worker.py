@@ -386,6 +386,6 @@ async def register_worker(connection: Connection, worker: UUID, kinds: Kinds[Any
 
 
 class UnexpectedError(OctavoError):
-    """An unexpected error occurred. It will be retried automatically."""
+    """An unexpected error occurred. The log has the details."""
 
     error_class = ErrorClass.TRANSIENT

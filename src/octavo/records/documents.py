@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any, Literal, TypeAlias
 from uuid import UUID
@@ -26,8 +26,10 @@ class Document:
     """`title` is the file name until a better title is known. `deleted_at` is set while the document is in the trash.
 
     `described_by` is `local` or the model that wrote the description. If describing failed, `status` is still
-    `completed`, `needs_classification` is true, and `error` contains the reason. `will_be_improved`: it was described
-    offline because the providers were away, and a job replaces the description as soon as a provider answers.
+    `completed`, `needs_classification` is true, and `error` contains the reason. `missing` then lists the parts that
+    could not be made: `text_by_model`, `description`, `chunk_descriptions`, `vectors`. `will_be_improved`: the document
+    was described offline because the providers were away, and a job replaces the description as soon as a provider
+    answers.
     `version` counts uploads of new bytes, `revision` counts how often these bytes were processed. `superseded`: a newer
     version exists.
     """
@@ -69,6 +71,7 @@ class Document:
     process_id: UUID
     jobs: list[DocumentJob]
     will_be_improved: bool = False
+    missing: list[str] = field(default_factory=list[str])
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,3 +83,63 @@ def test_the_ring_of_a_slim_rail_opens_the_dock(place: Place, open_browser: Open
         ring.click()
         items.first.get_by_role("button", name="Cancel one.txt").click()
         expect(items.filter(has_text="one.txt")).to_contain_text("Cancelled")
+
+
+def hold(place: Place, job: str, *, stale: bool) -> None:
+    """A job that has made no progress for a quarter of an hour, or that waits for a higher budget."""
+    running = (
+        "status = 'processing', admitted = true, attempt = 1, started_at = now(), leased_by = gen_random_uuid(), "
+        "lease_expires_at = now() + interval '1 hour', deadline_at = now() + interval '1 hour'"
+    )
+    long_ago = "now() - interval '15 minutes'"
+    note = """status = 'paused', note = '{"error": {"code": "OVER_BUDGET", "message": "$1 of $1 spent"}}'"""
+    place.database.run(f"UPDATE jobs SET {running} WHERE id = %s", job)
+    if stale:
+        times = ", ".join(f"{name} = {long_ago}" for name in ("created_at", "started_at", "progressed_at"))
+        place.database.run(f"UPDATE jobs SET {times} WHERE id = %s", job)
+    else:
+        ended = "admitted = false, leased_by = NULL, lease_expires_at = NULL, deadline_at = NULL"
+        place.database.run(f"UPDATE jobs SET {note}, {ended}, lease_token = lease_token + 1 WHERE id = %s", job)
+
+
+def test_stale_and_over_budget_documents_need_you(place: Place, member: Visitor) -> None:
+    with place.workers_held():
+        documents = {name: member.upload(f"{name}.txt", f"Words of {name}.") for name in ("stale", "poor", "waiting")}
+        for name in ("stale", "poor"):
+            hold(place, member.document(documents[name])["process_id"], stale=name == "stale")
+        page = member.open("/library")
+        expect(page.locator('[data-tab="needs_you"] .count')).to_have_text("2")
+        expect(page.locator('[data-tab="working"] .count')).to_have_text("1")
+        page.locator('.tab[data-tab="needs_you"]').click()
+        expect(page.locator("#documents > .row")).to_have_count(2)
+        stale = page.locator(f"#d-{documents['stale']}")
+        expect(stale.locator(".chip")).to_have_text("Stale")
+        expect(page.locator(f"#d-{documents['poor']} .chip")).to_have_text("Over budget")
+        page.locator('.tab[data-tab="working"]').click()
+        expect(page.locator("#documents > .row")).to_have_count(1)
+        page.goto(f"/documents/{documents['stale']}")
+        expect(page.locator(".absent .cause")).to_contain_text("No progress for 15 min")
+        page.locator(".absent").get_by_role("button", name="Resume").click()
+        expect(page.locator("#state")).to_contain_text("Waiting")
+        place.database.cancel(member.document(documents["poor"])["process_id"])
+    member.wait_for(documents["stale"])
+
+
+def test_the_reader_of_an_amber_document_says_why_what_is_missing_and_offers_one_action(
+    place: Place, member: Visitor
+) -> None:
+    document = member.upload("amber.txt", "Words that cannot be found by their meaning.")
+    member.wait_for(document)
+    place.database.run(
+        "UPDATE documents SET needs_classification = true, embeddings_ready = false WHERE id = %s", document
+    )
+    page = member.open(f"/documents/{document}")
+    note = page.locator(".about-text.warn")
+    expect(page.locator("#state .chip")).to_have_text("Not indexed")
+    expect(note).to_contain_text("Readable now.")
+    expect(note).to_contain_text("Missing: search by meaning and connections.")
+    expect(note.get_by_role("button")).to_have_count(1)
+    check_axe(page)
+    note.get_by_role("button", name="Index again").click()
+    expect(page.locator("#state .chip")).to_have_text("Full text", timeout=WORK_MS)
+    expect(page.locator(".about-text")).to_have_count(0)

@@ -186,12 +186,14 @@ async def test_a_document_that_nobody_can_describe_is_readable_and_one_retry_mak
         assert amber.error
         assert amber.error.code == "AI_CONTENT_BLOCKED"
         assert amber.embeddings_ready
+        assert amber.missing == ["description", "chunk_descriptions"]
         assert (chunk.made_by, amber.summary) == (None, None)
         async with desk.database.transaction() as connection:
             again = await changes.retry_document(connection, owner, document, "classified")
         assert (again.process_id, again.state) == (amber.process_id, "pending")
         normal = await finished(desk, owner, document)
     assert (normal.status, normal.needs_classification, normal.error, normal.revision) == ("completed", False, None, 1)
+    assert normal.missing == []
     assert normal.described_by
     assert normal.described_by.startswith("gemini:")
     assert normal.cost_usd > 0
@@ -227,6 +229,7 @@ async def test_a_document_that_gives_orders_changes_nothing_but_itself(
     assert replace(after, jobs=before.jobs) == before  # those that nobody waits for may have ended meanwhile
     assert (shown.title, shown.document_date, shown.tags) == ("Owned", None, ["owned"])
     assert (shown.status, shown.needs_classification) == ("completed", True)
+    assert shown.missing == ["chunk_descriptions"]
 
 
 async def test_a_twin_gets_descriptions_and_vectors_too(

@@ -67,6 +67,10 @@ async def test_a_page_and_the_tabs_are_read_without_the_rest_of_the_library(desk
     for sort in ("newest", "oldest", "title"):
         values = dict.fromkeys(UNSET) | {"owner": shelf, "trashed": False, "versions": False, "sort": sort, "most": 51}
         assert pages_read(await plan_of(desk, DOCUMENTS.documents, values)) < 300, sort
+    for tab in ("working", "needs_you"):
+        values = dict.fromkeys(UNSET) | {"owner": shelf, "trashed": False, "versions": False, "tab": tab}
+        plan = await plan_of(desk, DOCUMENTS.documents, values | {"sort": "newest", "most": 51})
+        assert (plan["Actual Rows"], pages_read(plan) < 300) == (MANY // 1000, True), tab
     assert pages_read(await plan_of(desk, PAGES.tabs, {"owner": shelf})) < 300
     async with desk.database.connection() as connection:
         (counts,) = await fetch_rows(connection, PAGES.tabs, {"owner": shelf})

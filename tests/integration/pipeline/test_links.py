@@ -283,6 +283,16 @@ async def test_a_pasted_transcript_knows_its_times(library: Library) -> None:
     assert (await library.source(shown.id))[1] == stamped.encode()
 
 
+async def test_a_pasted_transcript_that_links_to_its_video_opens_it(library: Library) -> None:
+    lines = [f"[[{at // 60:02}:{at % 60:02}]({WATCH}&t={at}s)] Word {at} is said here." for at in range(0, 400, 3)]
+    shown = await library.process(paste_source("\n".join(lines), title="A talk"))
+    assert (shown.source_type, shown.source_url) == ("paste", WATCH)
+    chunks = await library.chunks(shown.id)
+    assert [chunk.seconds for chunk in chunks] == [int(chunk.content.split()[1]) for chunk in chunks]
+    assert [chunk.url for chunk in chunks] == [f"{WATCH}&t={int(chunk.seconds or 0)}s" for chunk in chunks]
+    assert "[" not in await library.text(shown.id)
+
+
 async def test_pasted_text_is_kept_and_structured(library: Library) -> None:
     shown = await library.process(paste_source("Some words.\n\n* one\n* two\n", attribution="A book"))
     assert (shown.status, shown.source_type, shown.source_url) == ("completed", "paste", None)

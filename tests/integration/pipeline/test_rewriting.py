@@ -161,6 +161,7 @@ async def test_a_fault_leaves_the_plain_text_amber_and_one_retry_makes_it_whole(
         assert (amber.status, amber.needs_classification, amber.text_ready) == ("completed", True, True)
         assert amber.error
         assert amber.error.code == "AI_CONTENT_BLOCKED"
+        assert amber.missing == ["text_by_model", "description"]
         assert await text_of(desk, owner, document) == NOTES
         async with desk.database.connection() as connection:
             (chunk,) = (await list_chunks(connection, owner, document)).items
@@ -243,6 +244,7 @@ async def test_without_a_model_nothing_but_the_plain_text_is_made(
     assert (shown.status, shown.needs_classification, shown.described_by) == ("completed", True, "local")
     assert shown.error
     assert shown.error.code == "AI_NO_MODEL"
+    assert shown.missing == ["text_by_model"]
     assert await text_of(desk, owner, document) == NOTES
 
 

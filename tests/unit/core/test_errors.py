@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import re
+from importlib import import_module
 
 import pytest
 
@@ -106,3 +108,16 @@ def test_every_class_has_a_rule_and_lasting_ones_are_not_tried_again() -> None:
 
 def test_a_full_disk_is_worth_another_try() -> None:
     assert RETRY_RULES[StorageFailed.error_class] is not None
+
+
+def every(error: type[OctavoError]) -> list[type[OctavoError]]:
+    return [error, *(deeper for one in error.__subclasses__() for deeper in every(one))]
+
+
+def test_no_message_promises_a_retry_because_the_last_attempt_fails_with_it_too() -> None:
+    """Whether a job is retried is said by the job: it waits for its next attempt, or it failed for good."""
+    import_module("octavo.web.app")
+    import_module("octavo.jobs.worker")
+    messages = [f"{error.__doc__} {vars(error).get('advice', '')}" for error in every(OctavoError)]
+    assert len(messages) > 50
+    assert [message for message in messages if re.search(r"\b(?:re)?tried (?:again|automatically)", message)] == []

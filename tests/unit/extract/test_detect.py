@@ -107,6 +107,23 @@ README = "# Project\n\nWith a [link](https://example.org) and\n\n```\ncode\n```\
         (MEMO.encode(), SourceType.TEXT),  # people write such heads too
         (b"a;b;c\n1;2;3\n4;5;6\n", SourceType.CSV),
         (README.encode(), SourceType.MARKDOWN),
+        (b"# Orchard walls\n\nPears ripen early on a wall that faces south.", SourceType.MARKDOWN),
+        (b"Words first.\n\n## Walls\nPears ripen early here.", SourceType.MARKDOWN),
+        (b"# Only a title", SourceType.MARKDOWN),
+        (b"See [the map](https://example.org/map?x=1) for the way.", SourceType.MARKDOWN),
+        (b"Take **three pears** and wait.", SourceType.MARKDOWN),
+        (b"Run this:\n\n```sh\nmake\n```\n", SourceType.MARKDOWN),
+        (b"Name | Age\n--- | ---\nAda | 36\n", SourceType.MARKDOWN),
+        (b"To do:\n\n- [ ] prune\n- [x] water\n", SourceType.MARKDOWN),
+        (b"---\ntitle: Walls\ntags:\n- pears\n---\n\nWords.", SourceType.MARKDOWN),
+        # one mark that people write in other texts too
+        (b"# the port\n\nport = 80\nhost = example.org\n", SourceType.TEXT),
+        (b"# build it\n\ncd project\nmake -j4\ngit push\n", SourceType.TEXT),
+        (b"#include the stones\n\nand the wood.", SourceType.TEXT),
+        (b"We are # 1\n\nin the list.", SourceType.TEXT),
+        (b"He *really* said [sic] (twice) 2 ** 3 and ** nothing **.", SourceType.TEXT),
+        (b"Wall\n----\n\nPears.", SourceType.TEXT),
+        (b"> quoted by mail\n\nYes.", SourceType.TEXT),
         (b"#!/bin/sh\n# comment\n\n```\n", SourceType.TEXT),
         (b"Just a sentence, with a comma.", SourceType.TEXT),
         (b"BMW and MZ build motorcycles.", SourceType.TEXT),  # two letters are no magic

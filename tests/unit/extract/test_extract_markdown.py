@@ -40,6 +40,14 @@ def test_bytes_become_text(tmp_path: Path) -> None:
     assert extract(path, Hints(SourceType.MARKDOWN)).markdown == "# Über\n\nText\n"
 
 
+def test_a_file_of_linked_timestamps_is_a_transcript(tmp_path: Path) -> None:
+    path = tmp_path / "input"
+    path.write_text("\n".join(f"[[0:0{at}](https://youtu.be/a?t={at})] Words." for at in (0, 4, 9)))
+    extracted = extract(path, Hints(SourceType.MARKDOWN))
+    assert (extracted.source_type, extracted.markdown) == (SourceType.MARKDOWN, "Words. Words. Words.")
+    assert [moment.seconds for moment in extracted.moments] == [0, 4, 9]
+
+
 def test_front_matter_is_read_and_stays() -> None:
     markdown = FRONT + "\n# Heading\n"
     extracted = from_text(markdown)

@@ -17,6 +17,19 @@ TRANSCRIPTS = {
     "in brackets": "[00:00] Hello there.\n[00:05] This is it.\n[1:02:03] The end.",
     "in parentheses": "(0:00) Hello there.\n(0:05) This is it.\n(1:02:03) The end.",
     "with a dash": "0:00 - Hello there.\n0:05 \u2013 This is it.\n1:02:03 \u2014 The end.",
+    "linked to the video": (
+        "[[0:00](https://www.youtube.com/watch?v=dQw4w9WgXcQ&t=0s)] Hello there.\n"
+        "[[0:05](https://www.youtube.com/watch?v=dQw4w9WgXcQ&t=5s)] This is it.\n"
+        "[[1:02:03](https://www.youtube.com/watch?v=dQw4w9WgXcQ&t=3723s)] The end."
+    ),
+    "linked, in running text": (
+        "[[00:00](https://youtu.be/dQw4w9WgXcQ?t=0)] Hello there. [[00:05](https://youtu.be/dQw4w9WgXcQ?t=5)] "
+        "This is it. [[1:02:03](https://youtu.be/dQw4w9WgXcQ?t=3723)] The end."
+    ),
+    "linked, in single brackets": (
+        "[0:00](https://youtu.be/a) Hello there.\n[0:05](https://youtu.be/a) - This is it.\n"
+        "[1:02:03](https://youtu.be/a)\nThe end."
+    ),
     "indented, with empty lines": "  0:00\n\nHello there.\n\n  0:05\n\nThis is it.\n\n 1:02:03\n\nThe end.\n",
     "with parts of seconds": "00:00.120 Hello there.\n00:05.480 This is it.\n01:02:03.000 The end.",
 }
@@ -70,6 +83,19 @@ def test_every_word_behind_a_time_is_kept(steps: list[tuple[int, str]]) -> None:
     extracted = paste.from_text("\n".join(lines))
     assert extracted.markdown.split() == expected
     assert len(extracted.moments) == len(steps)
+
+
+def test_notes_that_link_to_moments_of_a_video_stay_markdown() -> None:
+    links = [f"[[0:0{second}](https://youtu.be/a?t={second})]" for second in (1, 4, 9)]
+    notes = "# Notes\n\n" + "\n\n".join(f"One.\n\nTwo.\n\nThree.\n\nFour.\n\nSee {link}." for link in links)
+    assert paste.from_text(notes).markdown == notes
+
+
+def test_one_heading_makes_a_paste_markdown() -> None:
+    pasted = "# Orchard walls\n\nPears ripen early on a wall that faces south."
+    extracted = paste.from_text(pasted)
+    assert extracted.markdown == pasted
+    assert [entry.title for entry in extracted.outline] == ["Orchard walls"]
 
 
 def test_markdown_stays_markdown_and_text_becomes_it() -> None:

@@ -141,6 +141,13 @@ def test_a_paste_keeps_where_it_is_from() -> None:
     assert paste_source("Words.", attribution=f"https://youtu.be/{VIDEO}").upload.source_url == WATCH
 
 
+def test_a_transcript_that_links_to_its_video_is_from_that_video() -> None:
+    lines = [f"[[0:0{second}]({WATCH}&t={second}s)] Words." for second in (0, 4, 9)]
+    assert paste_source("\n".join(lines)).upload.source_url == WATCH
+    assert paste_source("\n".join(lines), attribution="A talk in Rome").upload.source_url is None
+    assert paste_source("\n".join(lines[:1])).upload.source_url is None  # a text that quotes one moment
+
+
 @pytest.mark.parametrize("text", ["", " \n\t "], ids=["nothing", "spaces"])
 def test_a_paste_without_words_is_empty(text: str) -> None:
     with pytest.raises(Empty):

@@ -7,6 +7,15 @@ SELECT d.id, coalesce(nullif(d.title, ''), d.filename) AS title, d.filename, d.s
        d.duplicate_of, d.version, d.superseded, d.revision, d.metadata, d.download_count, d.first_downloaded_at, d.created_at, d.updated_at,
        d.deleted_at, d.process_id, j.error_code, j.error_message,
        coalesce((SELECT spent_usd FROM ai_spending WHERE key = 'document:' || d.id), 0) AS cost_usd,
+       CASE WHEN d.needs_classification THEN array_remove(ARRAY[
+           CASE WHEN j.input ->> 'extraction' <> 'plain'
+               AND NOT EXISTS (SELECT FROM job_stages WHERE job_id = j.id AND stage = 'rewritten') THEN 'text_by_model' END,
+           CASE WHEN NOT EXISTS (SELECT FROM job_stages WHERE job_id = j.id AND stage = 'classified')
+               AND (d.described_by IS NULL OR EXISTS (SELECT FROM job_stages WHERE job_id = j.id)) THEN 'description' END,
+           CASE WHEN EXISTS (SELECT FROM chunks WHERE document_id = d.id AND revision = d.revision AND made_by IS NULL)
+               THEN 'chunk_descriptions' END,
+           CASE WHEN NOT d.embeddings_ready AND EXISTS (SELECT FROM chunks WHERE document_id = d.id AND revision = d.revision)
+               THEN 'vectors' END], NULL) ELSE '{}' END AS missing,
        lower(coalesce(nullif(d.title, ''), d.filename)) AS order_text
 FROM documents d
 LEFT JOIN jobs j ON j.id = d.process_id
@@ -24,11 +33,12 @@ WHERE d.owner_id = :owner
       SELECT FROM document_tags dt JOIN tags t ON t.id = dt.tag_id
       WHERE dt.document_id = d.id AND t.owner_id = :owner AND lower(t.name) = lower(:tag)))
   AND (:tab::text IS NULL OR CASE :tab
-      WHEN 'working' THEN d.status = 'pending'
+      WHEN 'working' THEN d.status = 'pending' AND d.id <> ALL (ARRAY(SELECT id FROM documents_held WHERE owner_id = :owner))
       WHEN 'needs_you' THEN d.status = 'completed' AND (d.needs_classification OR d.quality IN ('partial', 'empty')
           -- As in the count of this tab.
           AND NOT (d.quality = 'empty' AND d.source_type = 'image' AND (
               NOT d.metadata ? 'unreadable' OR d.metadata ->> 'unreadable_code' = 'TOO_LARGE')))
+          OR d.id = ANY (ARRAY(SELECT id FROM documents_held WHERE owner_id = :owner))
       WHEN 'failed' THEN d.status = 'failed'
       ELSE d.quality = 'stored_only' END)
   AND (:after_id::uuid IS NULL OR CASE :sort

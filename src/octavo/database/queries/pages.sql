@@ -27,12 +27,14 @@ SELECT coalesce((SELECT documents FROM owner_usage WHERE owner_id = :owner), 0)
        - (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NOT NULL)
        - (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NULL AND superseded) AS everything,
        (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NULL AND NOT superseded
-           AND status = 'pending') AS working,
+           AND status = 'pending')
+       - (SELECT count(*) FROM documents_held WHERE owner_id = :owner) AS working,
        (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NULL AND NOT superseded AND status = 'completed'
            AND (needs_classification OR quality IN ('partial', 'empty')
                -- A picture needs no text. It needs a person only if it could not be decoded.
                AND NOT (quality = 'empty' AND source_type = 'image' AND (
-                   NOT metadata ? 'unreadable' OR metadata ->> 'unreadable_code' = 'TOO_LARGE')))) AS needs_you,
+                   NOT metadata ? 'unreadable' OR metadata ->> 'unreadable_code' = 'TOO_LARGE'))))
+       + (SELECT count(*) FROM documents_held WHERE owner_id = :owner) AS needs_you,
        (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NULL AND NOT superseded
            AND status = 'failed') AS failed,
        (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NULL AND NOT superseded

@@ -1,4 +1,4 @@
-"""Markdown files: the text stays unchanged, only its structure is read."""
+"""Markdown files: the text stays unchanged, only its structure is read. Transcripts are written as paragraphs."""
 
 from __future__ import annotations
 
@@ -9,12 +9,18 @@ from octavo.core.errors import Empty
 from octavo.core.languages import count_words
 from octavo.extract.decode import decode
 from octavo.extract.extracted import Block, BlockKind, Extracted, Metadata, SourceType
+from octavo.extract.formats import youtube
 from octavo.extract.markdown import FrontMatter, outline_of, read_blocks, read_front_matter
 from octavo.extract.registry import Hints, Processor
+from octavo.extract.transcript import linked_urls, read_timestamps
 
 
 def extract(path: Path, _hints: Hints) -> Extracted:
-    return from_text(decode(path.read_bytes()))
+    markdown = decode(path.read_bytes())
+    snippets = read_timestamps(markdown) if linked_urls(markdown) else None
+    if snippets is not None:
+        return youtube.from_snippets(snippets, SourceType.MARKDOWN, Metadata())
+    return from_text(markdown)
 
 
 def from_text(markdown: str) -> Extracted:

@@ -40,7 +40,7 @@ class PageMissing(LinkFailed):
 
 
 class SiteBusy(LinkFailed):
-    """The site limits requests from this server. It will be retried automatically."""
+    """The site limits requests from this server."""
 
     code = "PAGE_RATE_LIMIT"
     error_class = ErrorClass.RATE_LIMIT
@@ -51,7 +51,7 @@ class SiteFailed(LinkFailed):
 
     code = "PAGE_SITE_FAILED"
     error_class = ErrorClass.TRANSIENT
-    advice = "It will be retried automatically a few times. If that fails, retry when the site works again."
+    advice = "Retry when the site works again."
 
 
 class PageRefused(LinkFailed):
@@ -80,11 +80,11 @@ class PageTooLarge(TooLarge):
 
 
 class PageTooSlow(TimedOut):
-    """The site did not respond in time. It will be retried automatically; if that fails, paste the text."""
+    """The site did not respond in time. Retry later, or paste the text."""
 
 
 class SiteUnreachable(NetworkFailed):
-    """The site cannot be reached. It will be retried automatically."""
+    """The site cannot be reached."""
 
 
 # Videos ------------------------------------------------------------------------------------------------------------
@@ -118,7 +118,7 @@ class VideoLive(LinkFailed):
 
 
 class VideoTooManyRequests(LinkFailed):
-    """YouTube limits requests from this server. It will be retried automatically."""
+    """YouTube limits requests from this server."""
 
     code = "VIDEO_RATE_LIMIT"
     error_class = ErrorClass.RATE_LIMIT
@@ -129,7 +129,7 @@ class VideoBlocked(LinkFailed):
 
     code = "VIDEO_BLOCKED"
     error_class = ErrorClass.TRANSIENT
-    advice = f"It will be retried automatically a few times. {PASTE_TRANSCRIPT}"
+    advice = PASTE_TRANSCRIPT
 
 
 class VideoConsent(LinkFailed):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from octavo.core.errors import Empty
 from octavo.core.types import JSON
+from octavo.extract.transcript import linked_urls
 from octavo.fetch import BadUrl, parse_url, refuse_literal
 from octavo.intake.links.addresses import canonical_url, label_of, video_id, watch_url
 from octavo.intake.upload_rows import NewUpload, Policy
@@ -45,9 +46,9 @@ def video_source(given: str, *, title: str | None = None, duplicates: Policy = "
 def paste_source(
     text: str, *, title: str | None = None, attribution: str | None = None, duplicates: Policy = "reuse"
 ) -> GivenSource:
-    """Create the source for pasted text.
+    """Pasted text. `attribution` is where it comes from; if that is a URL, it is stored as the source URL.
 
-    `attribution` says where the text comes from; a URL is stored as the source URL.
+    Without one, a transcript whose timestamps link to a video comes from that video.
     """
     if not text.strip():
         raise Empty("It contains no text.")
@@ -57,7 +58,7 @@ def paste_source(
         PASTE_TYPE,
         duplicates=duplicates,
         source_type="paste",
-        source_url=_address(attribution),
+        source_url=_address(attribution or _linked_video(text)),
         given={name: value for name, value in given.items() if value},
     )
     return GivenSource(upload, text.encode(errors="replace"))
@@ -82,6 +83,10 @@ def _address(attribution: str | None) -> str | None:
         return canonical_url(attribution)
     except BadUrl:
         return None
+
+
+def _linked_video(text: str) -> str | None:
+    return next(filter(video_id, linked_urls(text)), None)
 
 
 def _first_line(text: str) -> str:

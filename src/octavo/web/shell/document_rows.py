@@ -69,8 +69,10 @@ class Row:
     def tab(self) -> str:
         """The tab of the library that lists the document."""
         document = self.document
-        if document.status != "completed":
-            return {"pending": "working", "failed": "failed"}[document.status]
+        if document.status == "pending":
+            return "needs_you" if self.words.tone == "warn" else "working"
+        if document.status == "failed":
+            return "failed"
         return "needs_you" if needs_person(document) else document.quality or ""
 
     @property

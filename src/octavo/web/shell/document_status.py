@@ -67,6 +67,9 @@ DISCARD = StatusAction("Discard", "discard", asks=True)
 REPLACE = StatusAction("Replace file", "replace", "get")
 DOWNLOAD = StatusAction("Download", "source", "get")
 CLASSIFY = StatusAction("Classify again", "classify")
+WRITE_TEXT = StatusAction("Write the text again", "classify")
+DESCRIBE = StatusAction("Describe again", "classify")
+INDEX = StatusAction("Index again", "classify")
 READ_REST = StatusAction("Read the rest", "retry")
 TRY_OCR = StatusAction("Try OCR", "retry")
 RAISE_BUDGET = StatusAction("Raise budget", "budget", "get")
@@ -74,7 +77,10 @@ RAISE_BUDGET = StatusAction("Raise budget", "budget", "get")
 
 @dataclass(frozen=True, slots=True)
 class StatusText:
-    """`chip` is None while the document is being processed; `line` and the progress are shown instead."""
+    """`chip` is None while the document is being processed; `line` and the progress are shown instead.
+
+    `missing` names what a completed document lacks.
+    """
 
     tone: Tone = ""
     glyph: str = ""
@@ -84,6 +90,7 @@ class StatusText:
     done: int = 0
     total: int | None = None
     eta: str | None = None
+    missing: str | None = None
 
     @property
     def is_working(self) -> bool:
@@ -159,8 +166,7 @@ def _finished(document: Document) -> StatusText:
 
 def _read(document: Document) -> StatusText:
     if document.needs_classification:
-        cause = document.error.message if document.error else "No summary or tags could be created."
-        return StatusText("warn", "warning", "Needs classification", f"Readable now. {cause}", (CLASSIFY,))
+        return _incomplete(document)
     if document.duplicate_of and document.quality is None:
         return StatusText("", "twins", "Already here", "Same file as another document")
     if document.quality == "partial":
@@ -185,6 +191,32 @@ def needs_person(document: Document) -> bool:
     if document.quality == "empty":
         return document.needs_classification or _read(document).tone == "warn"
     return document.needs_classification or document.quality == "partial"
+
+
+@dataclass(frozen=True, slots=True)
+class MissingPart:
+    """A part of a completed document that could not be made: the chip and the action if it is the first one missing."""
+
+    chip: str
+    verb: StatusAction
+    what: str
+
+
+# The first missing part names the state. The action of each makes all missing parts.
+MISSING_PARTS = {
+    "description": MissingPart("Needs classification", CLASSIFY, "title, summary and tags"),
+    "text_by_model": MissingPart("Text not rewritten", WRITE_TEXT, "the text written by a model"),
+    "chunk_descriptions": MissingPart("Passages not described", DESCRIBE, "themes and concepts of its passages"),
+    "vectors": MissingPart("Not indexed", INDEX, "search by meaning and connections"),
+}
+
+
+def _incomplete(document: Document) -> StatusText:
+    parts = [part for name, part in MISSING_PARTS.items() if name in document.missing]
+    first = parts[0] if parts else MISSING_PARTS["description"]
+    cause = document.error.message if document.error else "A part of it could not be made."
+    missing = f"Missing: {'; '.join(part.what for part in parts)}." if parts else None
+    return StatusText("warn", "warning", first.chip, f"Readable now. {cause}", (first.verb,), missing=missing)
 
 
 QUALITIES = {

@@ -149,11 +149,12 @@ async def test_the_text_carries_its_own_language(room: Room) -> None:
     assert re.search(r'<div class="window"[^>]* lang="pt-BR" dir="auto">', await room.read(f"/documents/{document}"))
 
 
-async def test_a_video_is_opened_at_the_second(room: Room) -> None:
+@pytest.mark.parametrize("source_type", ["youtube", "paste"])
+async def test_a_video_is_opened_at_the_second(room: Room, source_type: str) -> None:
     document = await room.add("a.md", "# Talk\n\nWords that were said.")
     address = "https://www.youtube.com/watch?v=abc&t=9"
     await room.house.run(
-        "UPDATE documents SET source_type = 'youtube', source_url = %s WHERE id = %s", address, document
+        "UPDATE documents SET source_type = %s, source_url = %s WHERE id = %s", source_type, address, document
     )
     await room.house.run("UPDATE chunks SET seconds = 754 WHERE document_id = %s", document)
     shown = await room.read(f"/documents/{document}")

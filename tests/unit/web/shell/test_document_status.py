@@ -132,6 +132,39 @@ FINISHED: dict[str, tuple[dict[str, Any], tuple[str, str, str | None, list[str]]
 }
 
 
+INCOMPLETE: dict[str, tuple[list[str], str, str, str]] = {
+    "a description": (["description"], "Needs classification", "Missing: title, summary and tags.", "Classify again"),
+    "vectors": (["vectors"], "Not indexed", "Missing: search by meaning and connections.", "Index again"),
+    "insights": (
+        ["chunk_descriptions"],
+        "Passages not described",
+        "Missing: themes and concepts of its passages.",
+        "Describe again",
+    ),
+    "what a model should have written": (
+        ["text_by_model"],
+        "Text not rewritten",
+        "Missing: the text written by a model.",
+        "Write the text again",
+    ),
+    "several parts": (
+        ["chunk_descriptions", "vectors"],
+        "Passages not described",
+        "Missing: themes and concepts of its passages; search by meaning and connections.",
+        "Describe again",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", INCOMPLETE)
+def test_an_amber_document_names_its_cause_what_is_missing_and_one_action(name: str) -> None:
+    missing, chip, sentence, verb = INCOMPLETE[name]
+    error = JobError("AI_UNAVAILABLE", "The model provider is not available.")
+    found = words({"needs_classification": True, "missing": missing, "error": error})
+    assert said(found) == ("warn", chip, "Readable now. The model provider is not available.", [verb])
+    assert found.missing == sentence
+
+
 @pytest.mark.parametrize("name", FINISHED)
 def test_a_finished_document_says_how_good_its_text_is(name: str) -> None:
     given, wanted = FINISHED[name]

@@ -106,17 +106,17 @@ async function refresh() {
   const now = one("#state", fresh);
   shown.replaceChildren(...now.childNodes);
   shown.dataset.status = now.dataset.status;
-  patchGoing(one("#going", fresh), now.dataset.status);
+  patch(one("#going"), one("#going", fresh));
+  patch(one("#note"), one("#note", fresh));
+  const bones = one(".bones");
+  if (bones) bones.hidden = now.dataset.status !== "pending";
   tell(now.dataset);
 }
 
-/** @param {HTMLElement | null} now @param {string} status */
-function patchGoing(now, status) {
-  const going = one("#going");
-  if (!going || !now || going.innerHTML === now.innerHTML) return;
-  if (!going.contains(document.activeElement) && !going.matches(":active")) going.replaceChildren(...now.childNodes);
-  const bones = one(".bones");
-  if (bones) bones.hidden = status !== "pending";
+/** Replaces a part of the page, unless it is being used. @param {HTMLElement | null} shown @param {HTMLElement | null} now */
+function patch(shown, now) {
+  if (!shown || !now || shown.innerHTML.trim() === now.innerHTML.trim()) return;
+  if (!shown.contains(document.activeElement) && !shown.matches(":active")) shown.replaceChildren(...now.childNodes);
 }
 
 /** @param {DOMStringMap} now */

@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from uuid import UUID
 
 from octavo.database import Connection, fetch_rows, load_queries
+from octavo.library.documents import moment_url
 from octavo.records.documents import Document
 from octavo.storage import ObjectMissing
 from octavo.web.context.services import Services
@@ -132,8 +133,9 @@ async def find_place(connection: Connection, owner: UUID, document: UUID, chunk:
 
 
 def moment_address(document: Document, seconds: float | None) -> str | None:
-    """The address that opens the recording at this second; None if the document is not a recording."""
-    if seconds is None or document.source_type != "youtube" or not document.source_url:
+    """The address of the recording at that second."""
+    is_video = document.source_type == "youtube" or moment_url(document.source_url, seconds)
+    if seconds is None or not is_video or not document.source_url:
         return None
     place = urlsplit(document.source_url)
     if place.scheme not in {"http", "https"}:
