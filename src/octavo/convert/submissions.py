@@ -163,7 +163,7 @@ class ConversionIntake:
 
 
 async def _only_pdf(body: AsyncIterable[bytes], label: str) -> AsyncGenerator[bytes]:
-    """Pass the body on unchanged. Raises `NotPdf` as soon as enough bytes have arrived to detect the type."""
+    """Pass the body on unchanged. Raises `NotPdf` for any other type, once enough bytes have arrived to detect it."""
     head, checked = b"", False
     async for part in body:
         if checked:

@@ -257,7 +257,10 @@ class Settings(BaseSettings):
     ] = 12_000
     requests_per_minute_anonymous: Annotated[
         int,
-        Field(ge=1, description="Maximum requests per minute for each IP address without an account, per web process."),
+        Field(
+            ge=1,
+            description="Maximum requests per minute from one IP address by visitors without an account, per web process.",
+        ),
     ] = 6000
     proxies: Annotated[
         Texts,
@@ -323,8 +326,8 @@ class Settings(BaseSettings):
     task_models: Annotated[
         Texts,
         Field(
-            description="Models for individual tasks, separated by commas, such as "
-            "`classify_image=openai:gpt-5|gemini:gemini-2.5-pro`."
+            description="Models for individual tasks: `task=model` entries, separated by commas. Several models of a task "
+            "are separated by `|` and tried in this order, such as `classify_image=openai:gpt-5|gemini:gemini-2.5-pro`."
         ),
     ] = ()
     embedding_model: Annotated[

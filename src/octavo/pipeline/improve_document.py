@@ -15,7 +15,7 @@ from octavo.core.errors import BadInput
 from octavo.core.types import JSON
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.describe.stages import DocumentDescriber, DocumentText, FollowUps
-from octavo.jobs.job_run import ClaimedJob, Run
+from octavo.jobs.job_run import Run
 from octavo.jobs.kinds import JobKind
 from octavo.jobs.queue import enqueue
 from octavo.library.documents import IMPROVE_DOCUMENT

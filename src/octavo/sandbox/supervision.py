@@ -30,12 +30,12 @@ _FLAGS = os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
 
 
 def open_input(given: InputFile | None) -> int:
-    """Open a file again, for reading only."""
+    """Open a path, or reopen an open file, for reading only. None opens `/dev/null`."""
     return _open_regular(given, os.O_RDONLY)
 
 
 def open_output(given: OutputFile | None) -> int:
-    """Open a file again, for writing only, and truncate it."""
+    """Open a path, or reopen an open file, for writing only, and truncate it."""
     return _open_regular(given, os.O_WRONLY | os.O_TRUNC)
 
 

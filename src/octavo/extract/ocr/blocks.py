@@ -27,14 +27,14 @@ _TITLE = re.compile(r"\d{1,2}(?:\.\d{1,2}){0,4}\.?\s+[^\W\d_a-z].*[^\s.,;:\d]")
 
 
 def blocks_of(lines: Sequence[Line], scale: float = 1.0) -> list[PageBlock]:
-    """The blocks of a page. Boxes stay in pixels; letter sizes are divided by `scale`, the pixels per page unit."""
+    """The blocks of a page. Boxes stay in pixels; font sizes are divided by `scale`, the pixels per page unit."""
     paragraphs = [paragraph for column in reading_order(lines) for paragraph in join_lines(column)]
     usual = _usual(paragraphs)
     return list(_blocks(paragraphs, usual, scale))
 
 
 def _usual(paragraphs: Sequence[Paragraph]) -> float:
-    """The median letter size, weighted by the amount of text."""
+    """The median font size, weighted by the amount of text."""
     sizes = [paragraph.size for paragraph in paragraphs for _ in range(1 + len(paragraph.text) // 20)]
     return median(sizes) if sizes else 0.0
 
@@ -95,7 +95,7 @@ def _is_heading(paragraph: Paragraph, usual: float) -> bool:
 
 
 def _size(paragraph: Paragraph, usual: float, scale: float) -> float:
-    """The letter size, rounded to half points. A size close to the usual one is replaced by the usual one."""
+    """The font size, rounded to half points. A size close to the usual one is replaced by the usual one."""
     same = not paragraph.runs or abs(paragraph.size - usual) <= SAME_SIZE * usual
     return round((usual if same else paragraph.size) / scale * 2) / 2
 

@@ -33,7 +33,7 @@ class Line:
 
     @property
     def size(self) -> float:
-        """The letter size, from the height of the box and from whether the text has ascenders or descenders."""
+        """The font size, from the height of the box and from whether the text has ascenders or descenders."""
         extent = _SMALL + _MARGIN
         extent += 0 if _STAYS_SMALL.fullmatch(self.text) else _ABOVE
         extent += _BELOW if self._reaches_below else 0

@@ -11,13 +11,13 @@ from statistics import median
 from octavo.extract.extracted import Box
 from octavo.extract.ocr.lines import Line, around
 
-# A paragraph ends where the distance to the next line is this much larger than usual, or the letter size differs by
+# A paragraph ends where the distance to the next line is this much larger than usual, or the font size differs by
 # this factor.
 GAP = 1.22
 LARGER = 1.35
 # The usual distance between lines is at most this many times their height.
 MOST_PITCH = 1.7
-# The letter sizes of shorter lines are inexact, so they are ignored.
+# The font sizes of shorter lines are inexact, so they are ignored.
 ENOUGH_LETTERS = 8
 # A line that ends this far before the edge of its column is the last of its paragraph.
 SHORT = 0.75
@@ -30,7 +30,7 @@ _SENTENCE_END = (".", "!", "?", ":")
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """`text` contains only intended line breaks; `size` is the letter size, `lines` the number of lines.
+    """`text` contains only intended line breaks; `size` is the font size, `lines` the number of lines.
 
     `runs`: whether the paragraph is horizontal running text, not table cells or vertical text.
     """

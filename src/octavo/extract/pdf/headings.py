@@ -33,7 +33,7 @@ _SENTENCE_END = re.compile(r"[.;,:]\W*\Z")
 
 
 class Style(NamedTuple):
-    """The letter size of a heading, and whether it is bold."""
+    """The font size of a heading, and whether it is bold."""
 
     size: float
     bold: bool
@@ -43,7 +43,7 @@ Headings = Mapping[Place, PageBlock]
 
 
 def body_size(pages: Iterable[PageText]) -> float:
-    """The letter size of most of the text in the document; 0 if no size is known."""
+    """The font size of most of the text in the document; 0 if no size is known."""
     letters: Counter[float] = Counter()
     for page in pages:
         for block in page.blocks:
@@ -76,7 +76,7 @@ def heading_levels(
 
 
 def is_likely(block: PageBlock, body: float) -> bool:
-    """Whether the block looks like a heading, given the letter size of the body text."""
+    """Whether the block looks like a heading, given the font size of the body text."""
     text = block.text
     if len(text) > _MOST_CHARACTERS or block.lines > _MOST_LINES or len(_LETTERS.findall(text)) < _LEAST_LETTERS:
         return False
@@ -119,7 +119,7 @@ def _levels_of_marked(likely: Headings, marked: Mapping[Place, int]) -> dict[Sty
 
 
 def _levels_by_rank(likely: Headings) -> dict[Style, int]:
-    """Map styles to levels by letter size; bold styles come before regular styles of the same size.
+    """Map styles to levels by font size; bold styles come before regular styles of the same size.
 
     If the largest style is used only on the first page, as for a title, the next style also gets level 1.
     """

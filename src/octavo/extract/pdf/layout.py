@@ -1,6 +1,6 @@
 """Reads the layout of PDF pages with liteparse and converts it to our own blocks.
 
-Only blocks and letter sizes are used. liteparse would decide heading levels and running headers for each batch
+Only blocks and font sizes are used. liteparse would decide heading levels and running headers for each batch
 separately; Octavo decides them later, for the whole document.
 """
 

@@ -32,7 +32,7 @@ class Run(NamedTuple):
 
 
 class BlockStyle(NamedTuple):
-    """The letter size of most of a block, whether it is bold, and its lines."""
+    """The font size of most of a block, whether it is bold, and its lines."""
 
     size: float = 0.0
     bold: bool = False

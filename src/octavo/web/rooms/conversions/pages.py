@@ -118,5 +118,5 @@ async def load_rows(connection: Connection, frame: Frame, cursor: str | None) ->
 
 
 async def titles_of(stored: list[StoredMapping]) -> dict[str, str]:
-    """Map mapping names to titles. Parsing all mappings takes a moment, so this runs in a thread."""
+    """Return the title of each mapping, by name. Parsing all mappings takes a moment, so this runs in a thread."""
     return await asyncio.to_thread(lambda: {one.name: one.read().title for one in stored})

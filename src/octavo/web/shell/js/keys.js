@@ -22,7 +22,7 @@ const HELP = [
   ["j  k", "Next or previous document"],
   ["Enter", "Open the document"],
   ["x", "Select; with Shift, a range"],
-  ["r", "Run the action of the current row"],
+  ["r", "Press the button in the highlighted row"],
   ["Esc", "Close / clear selection"],
   ["?", "Show this list"],
 ];
