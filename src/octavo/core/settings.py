@@ -259,7 +259,8 @@ class Settings(BaseSettings):
         int,
         Field(
             ge=1,
-            description="Maximum requests per minute from one IP address by visitors without an account, per web process.",
+            description="Maximum requests per minute from one IP address by visitors without an account, "
+            "per web process.",
         ),
     ] = 6000
     proxies: Annotated[
@@ -326,8 +327,8 @@ class Settings(BaseSettings):
     task_models: Annotated[
         Texts,
         Field(
-            description="Models for individual tasks: `task=model` entries, separated by commas. Several models of a task "
-            "are separated by `|` and tried in this order, such as `classify_image=openai:gpt-5|gemini:gemini-2.5-pro`."
+            description="Models for individual tasks: `task=model` entries, separated by commas. Several models of a "
+            "task are separated by `|` and tried in this order, such as `classify_image=openai:gpt-5|gemini:gemini-2.5-pro`."
         ),
     ] = ()
     embedding_model: Annotated[
