@@ -328,7 +328,8 @@ class Settings(BaseSettings):
         Texts,
         Field(
             description="Models for individual tasks: `task=model` entries, separated by commas. Several models of a "
-            "task are separated by `|` and tried in this order, such as `classify_image=openai:gpt-5|gemini:gemini-2.5-pro`."
+            "task are separated by `|` and tried in this order, such as "
+            "`classify_image=openai:gpt-5|gemini:gemini-2.5-pro`."
         ),
     ] = ()
     embedding_model: Annotated[
