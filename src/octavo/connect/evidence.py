@@ -8,6 +8,7 @@ from uuid import UUID
 from octavo.connect.claims import Claim, read_claims
 from octavo.connect.engine_types import ComparableChunk, Span
 from octavo.connect.english_words import weigh
+from octavo.core.languages import primary_language
 from octavo.language.languages import ENGLISH
 from octavo.language.sentences import split_sentences
 
@@ -37,7 +38,7 @@ class ClaimCache:
 
     def is_supported(self, chunk: ComparableChunk) -> bool:
         """Whether the contradiction rules apply to the chunk: its language must be English or unknown."""
-        return chunk.language in {None, ENGLISH}
+        return primary_language(chunk.language) in {None, ENGLISH}
 
 
 def shared_quotes(source: ComparableChunk, target: ComparableChunk, claim_cache: ClaimCache) -> tuple[Span, Span]:

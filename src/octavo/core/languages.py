@@ -1,4 +1,4 @@
-"""Languages that text recognition supports (ISO 639 codes), and word counts that work in every script."""
+"""Language tags, the languages that text recognition supports (ISO 639), and word counts for every script."""
 
 from __future__ import annotations
 
@@ -21,6 +21,14 @@ FEW_CHARACTERS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 # A word begins at its first letter or digit and ends at the next space. Symbols alone ("|", "##") are not words, and
 # no run of symbols is scanned twice.
 WORD = re.compile(f"[{ONE_CHARACTER}]|[{FEW_CHARACTERS}]{{1,5}}|[^\\W_][^\\s{ONE_CHARACTER}{FEW_CHARACTERS}]*")
+
+
+def primary_language(tag: str | None) -> str | None:
+    """The first part of a language tag, in lower case: `en` for en-US and en_GB. Languages are compared by it.
+
+    The database has a function of the same name.
+    """
+    return (tag or "").replace("_", "-").partition("-")[0].strip().lower() or None
 
 
 def count_words(text: str) -> int:

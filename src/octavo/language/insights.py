@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+
+from octavo.core.languages import primary_language
 
 MAX_THEMES = 3
 MAX_CONCEPTS = 10
@@ -23,7 +25,12 @@ Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max
 Text = Annotated[str, StringConstraints(strip_whitespace=True, max_length=1000)]
 # A year, month or day in ISO 8601.
 PartialDate = Annotated[str, StringConstraints(pattern=r"^\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?)?$")]
-LanguageCode = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}$")]
+# A model may answer with a longer tag; only its first part is kept.
+LanguageCode = Annotated[
+    str,
+    BeforeValidator(lambda tag: primary_language(tag) if isinstance(tag, str) else tag),
+    StringConstraints(pattern=r"^[a-z]{2,3}$"),
+]
 
 
 class Emotion(StrEnum):

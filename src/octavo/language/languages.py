@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
+from octavo.core.languages import primary_language
 from octavo.language.load_once import load_once
 from octavo.language.markdown_segments import blank_markup
 from octavo.language.vocabulary import STOPWORDS, WORD
@@ -30,11 +31,11 @@ def detect_language(text: str) -> str | None:
 
 def confirm_language(text: str, expected: str | None) -> str | None:
     """The language of a chunk: that of the document if enough of its stop words occur, else the detected one."""
-    words = WORD.findall(text[:_SAMPLE].lower())
-    stopwords = STOPWORDS.get(expected or "", frozenset())
+    words, own = WORD.findall(text[:_SAMPLE].lower()), primary_language(expected)
+    stopwords = STOPWORDS.get(own or "", frozenset())
     if words and sum(word in stopwords for word in words) >= _MIN_STOPWORDS * len(words):
-        return expected
-    return detect_language(text) or expected
+        return own
+    return detect_language(text) or own
 
 
 def detect_document_language(texts: Sequence[str], claimed: str | None = None) -> str | None:
@@ -45,7 +46,7 @@ def detect_document_language(texts: Sequence[str], claimed: str | None = None) -
     ]
     if found:
         return max(found, key=found.count)
-    code = (claimed or "").replace("_", "-").partition("-")[0].lower()
+    code = primary_language(claimed)
     return code if code in _identifier().labels else None
 
 

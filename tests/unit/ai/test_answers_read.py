@@ -42,6 +42,11 @@ def test_what_is_only_too_much_is_cut() -> None:
     assert (len(cut.title or ""), len(cut.tags), len(cut.summary), cut.author) == (200, 8, 1000, None)
 
 
+@pytest.mark.parametrize(("tag", "language"), [("en-US", "en"), ("pt_BR", "pt"), ("DE", "de"), (None, None)])
+def test_a_language_with_a_region_is_the_language(tag: str | None, language: str | None) -> None:
+    assert read(language=tag).language == language
+
+
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
@@ -50,6 +55,8 @@ def test_what_is_only_too_much_is_cut() -> None:
         ({"summary": None}, "summary: "),
         ({"surprise": 1}, "surprise: "),
         ({"tags": "council"}, "tags: "),
+        ({"language": "English"}, "language: "),
+        ({"language": 3}, "language: "),
     ],
 )
 def test_what_is_wrong_is_told_without_what_was_said(wrong: dict[str, JSON], said: str) -> None:

@@ -99,3 +99,9 @@ def test_other_languages_than_english_are_not_judged() -> None:
     first, second = "The gate is open in winter.", "The gate is not open in winter."
     assert compare(first, second, language="en") is not None
     assert compare(first, second, language="nl") is None
+
+
+@pytest.mark.parametrize("tag", ["en-US", "en-GB", "en_AU", "EN"])
+def test_every_variety_of_english_is_judged(tag: str) -> None:
+    assert compare("The gate is open in winter.", "The gate is not open in winter.", language=tag) is not None
+    assert compare("The gate is open in winter.", "The gate is not open in winter.", language="nl-BE") is None

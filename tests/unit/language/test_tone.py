@@ -59,3 +59,8 @@ def test_a_sentence_without_end_is_read_in_time() -> None:
     start = time.process_time()
     tone(text)
     assert time.process_time() - start < 5
+
+
+def test_every_variety_of_english_has_a_tone() -> None:
+    praise = "Engineers consider the bridge safe and the cables are in excellent condition."
+    assert tone(praise, "en-GB") == tone(praise, "en_US") == tone(praise)

@@ -182,7 +182,7 @@ WHERE used.documents > 0 ORDER BY score DESC, t.name LIMIT :most;
 
 -- name: kinds(owner)
 -- Source types and languages of the owner's documents.
-SELECT DISTINCT source_type, language FROM documents WHERE owner_id = :owner AND deleted_at IS NULL AND revision > 0;
+SELECT DISTINCT source_type, primary_language(language) AS language FROM documents WHERE owner_id = :owner AND deleted_at IS NULL AND revision > 0;
 
 -- name: source_chunks(owner, chunks)
 -- The chunks that a question is answered from, of current revisions, and where their pages begin.

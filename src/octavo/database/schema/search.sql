@@ -1,9 +1,14 @@
 -- Full-text search: the words of chunks by language, and the totals that ranking needs.
 
+-- The first part of a language tag, in lower case: en for en-US and en_GB. Languages are compared by it, in Python by
+-- `core.languages.primary_language`.
+CREATE FUNCTION primary_language(tag text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
+    nullif(btrim(split_part(translate(lower(tag), '_', '-'), '-', 1)), '');
+
 -- The text search configuration of a language. A text in an unknown language is indexed as English, which is most common, and
 -- again when its language is known. A language without a configuration is indexed without stemming.
 CREATE FUNCTION search_config(of_language text) RETURNS regconfig LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
-    CASE split_part(lower(coalesce(of_language, 'en')), '-', 1)
+    CASE coalesce(primary_language(of_language), 'en')
         WHEN 'en' THEN 'pg_catalog.english'::regconfig
         WHEN 'ar' THEN 'pg_catalog.arabic'::regconfig
         WHEN 'ca' THEN 'pg_catalog.catalan'::regconfig
@@ -160,7 +165,7 @@ RETURNS TABLE (id uuid, revision integer, config regconfig) LANGUAGE sql STABLE 
       AND (chosen -> 'collection' IS NULL OR EXISTS (
           SELECT FROM collections c WHERE c.id = d.collection_id AND lower(c.name) = lower(chosen ->> 'collection')))
       AND (chosen -> 'kinds' IS NULL OR d.source_type IN (SELECT jsonb_array_elements_text(chosen -> 'kinds')))
-      AND (chosen -> 'language' IS NULL OR d.language = chosen ->> 'language')
+      AND (chosen -> 'language' IS NULL OR primary_language(d.language) = primary_language(chosen ->> 'language'))
       AND (chosen -> 'since' IS NULL OR coalesce(d.document_date, d.created_at::date) >= (chosen ->> 'since')::date)
       AND (chosen -> 'until' IS NULL OR coalesce(d.document_date, d.created_at::date) <= (chosen ->> 'until')::date)
 $$;

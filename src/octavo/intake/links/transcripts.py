@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from octavo.core.errors import NetworkFailed, OctavoError, TimedOut, TooLarge
+from octavo.core.languages import primary_language
 from octavo.extract.transcript import RawSnippet, RawTranscript
 from octavo.fetch import FetchLimits, FetchResponse, GuardedClient
 from octavo.intake.links import errors
@@ -118,16 +119,12 @@ def choose(offered: TranscriptList) -> Transcript:
     every = list(offered)
     own = [one.language_code for one in every if one.is_generated][:1]
     for language in (*own, "en"):
-        of_language = [one for one in every if _is_same(one.language_code, language)]
+        of_language = [one for one in every if primary_language(one.language_code) == primary_language(language)]
         if of_language:
             return min(of_language, key=lambda one: (one.is_generated, one.language_code != language))
     if not every:
         raise errors.TranscriptOff
     return min(every, key=lambda one: one.is_generated)
-
-
-def _is_same(code: str, language: str) -> bool:
-    return code.partition("-")[0] == language.partition("-")[0]
 
 
 # The session for the library ---------------------------------------------------------------------------------------

@@ -86,6 +86,21 @@ async def test_each_language_is_read_in_its_own_way(room: Room) -> None:
     assert await found(room, "the of die", mode="text") == []
 
 
+async def test_the_language_filter_takes_every_variety_of_a_language(room: Room) -> None:
+    tagged = {"plain": "en", "british": "en-GB", "american": "en_US", "german": "de-AT"}
+    ids = await add_all(room, **{name: f"---\nlanguage: {tag}\n---\n\n{BRIDGE}" for name, tag in tagged.items()})
+    english = {ids[name] for name in ("plain", "british", "american")}
+    for asked in ("en", "en-GB", "EN_us"):
+        for mode in ("hybrid", "text", "semantic"):
+            assert set(await found(room, "bridge", mode=mode, language=asked)) == english
+    assert await found(room, "bridge", language="de") == [ids["german"]]
+    # All of them are read by the rules of English, and one choice stands for all of them.
+    assert set(await found(room, "engineer measuring", mode="text", language="en")) == english
+    page = await room.owner.get("/search", params={"q": "bridge", "language": "en-GB"})
+    choices = page.text.partition('id="by-language"')[2].partition("</select>")[0]
+    assert re.findall(r"<option( selected)?>([^<]+)</option>", choices) == [("", "de"), (" selected", "en")]
+
+
 async def test_a_stranger_finds_nothing(room: Room) -> None:
     await add_all(room, bog=BOG)
     stranger = await room.house.person(f"{uuid4()}@example.org")

@@ -9,9 +9,10 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Request, Response
-from pydantic import BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field
 
 from octavo.core.errors import OctavoError
+from octavo.core.languages import primary_language
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.describe.saving import whole_date
 from octavo.library.collections import list_collections, list_tags
@@ -26,6 +27,7 @@ QUERIES = load_queries("search")
 HITS, OF_ONE, MOST_TAGS = 30, 4, 40
 MODES: dict[Mode, str] = {"hybrid": "Words and meaning", "text": "Words", "semantic": "Meaning"}
 Text = Annotated[str, Field(max_length=500)]
+Language = Annotated[Text, AfterValidator(lambda tag: primary_language(tag) or "")]
 
 
 class SearchQuery(BaseModel):
@@ -37,7 +39,7 @@ class SearchQuery(BaseModel):
     tag: Text = ""
     collection: Text = ""
     kind: Text = ""
-    language: Text = ""
+    language: Language = ""
     since: Text = ""
     until: Text = ""
     versions: Literal["", "1"] = ""
