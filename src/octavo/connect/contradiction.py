@@ -190,7 +190,7 @@ def _dates(clauses: ClausePair) -> Conflict | None:
 
 def _opposite_tones(pair: ChunkPair, mine: Sequence[Claim], theirs: Sequence[Claim]) -> Iterator[Conflict]:
     """Find clauses about the same concept with opposite tones, if the tones of their chunks are opposite, too."""
-    if not _opposed(pair.source.polarity or 0.0, pair.target.polarity or 0.0, LEAST_TONE):
+    if not are_opposed(pair.source.polarity or 0.0, pair.target.polarity or 0.0, LEAST_TONE):
         return
     concepts = {concept: frozenset(map(as_root, concept.lower().split())) for concept in shared_concepts(pair)}
     for concept, roots in concepts.items():
@@ -205,10 +205,11 @@ def _judge_oppositely(one: Claim, other: Claim) -> bool:
         return False
     if len(one.roots & other.roots) < LEAST_SHARED or one.partial is not other.partial:
         return False
-    return _opposed(polarity_of(" ".join(one.words)), polarity_of(" ".join(other.words)), LEAST_CLAUSE_TONE)
+    return are_opposed(polarity_of(" ".join(one.words)), polarity_of(" ".join(other.words)), LEAST_CLAUSE_TONE)
 
 
-def _opposed(one: float, other: float, least: float) -> bool:
+def are_opposed(one: float, other: float, least: float) -> bool:
+    """Whether two polarities have opposite signs and are both clear enough."""
     return min(abs(one), abs(other)) >= least and one * other < 0
 
 

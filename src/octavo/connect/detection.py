@@ -15,10 +15,11 @@ from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from octavo.connect.bridge import find_candidates
-from octavo.connect.contradiction import find_contradictions
+from octavo.connect.contradiction import LEAST_TONE, find_contradictions
 from octavo.connect.engine_types import ChunkPair, ComparableChunk, DetectedConnection, digest_of
 from octavo.connect.evidence import ClaimCache
 from octavo.connect.neighbours import EmbeddingModel, Neighbour, SearchScope, find_neighbours
+from octavo.connect.opposite_tones import find_opposite_tones
 from octavo.connect.similarity import MOST_KEPT, find_similar, thresholds_of
 from octavo.core.ids import new_id
 from octavo.database import Connection, Database, fetch_rows, load_queries
@@ -35,10 +36,14 @@ MOST_COMPARED = 12
 
 @dataclass(slots=True)
 class DetectionResult:
-    """Results of the engines for one document. Bridges are only candidates until they are explained."""
+    """Results of the engines for one document.
+
+    Bridges are only candidates until they are explained, and opposite tones until a model confirms the contradiction.
+    """
 
     similar: list[DetectedConnection] = field(default_factory=list[DetectedConnection])
     contradictions: list[DetectedConnection] = field(default_factory=list[DetectedConnection])
+    opposite_tones: list[DetectedConnection] = field(default_factory=list[DetectedConnection])
     bridges: list[tuple[ChunkPair, float]] = field(default_factory=list[tuple[ChunkPair, float]])
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(Engine, 0.0))
 
@@ -74,7 +79,8 @@ async def compare(
     near = await find_neighbours(database, scope, chunks, MOST_NEIGHBOURS, limits.related)
     result.seconds[Engine.SIMILARITY] += time.monotonic() - began
     async with database.connection() as connection:
-        values = scope.values() | {"chunks": list(chunks), "most": MOST_BY_CONCEPTS}
+        most = {"most": MOST_BY_CONCEPTS, "most_opposed": MOST_COMPARED, "least_tone": LEAST_TONE}
+        values = scope.values() | {"chunks": list(chunks)} | most
         rows = await (await connection.execute(QUERIES.by_concepts, values)).fetchall()
         by_concepts = [Neighbour(*row) for row in rows]
         ids = {*chunks, *(one.target for one in (*near, *by_concepts))}
@@ -92,7 +98,10 @@ async def compare(
         return output
 
     result.similar += await timed(Engine.SIMILARITY, lambda: find_similar(nearest, limits.similar, claim_cache))
-    result.contradictions += await timed(Engine.CONTRADICTION, lambda: find_contradictions(compared, claim_cache))
+    contradictions = await timed(Engine.CONTRADICTION, lambda: find_contradictions(compared, claim_cache))
+    known = {(one.pair.source.id, one.pair.target.id) for one in contradictions}
+    result.contradictions += contradictions
+    result.opposite_tones += await timed(Engine.CONTRADICTION, lambda: find_opposite_tones(sharing, claim_cache, known))
     result.bridges += await timed(Engine.BRIDGE, lambda: find_candidates(sharing, limits.apart))
 
 

@@ -60,7 +60,11 @@ def shared_quotes(source: ComparableChunk, target: ComparableChunk, claim_cache:
 def quote_of(chunk: ComparableChunk, claim: Claim | None) -> Span:
     """The sentence of a claim, cut at a word boundary if it is very long."""
     text = chunk.content
-    start, end = (claim.start, claim.end) if claim else next(split_sentences(text), (0, len(text)))
+    return shorten(text, *((claim.start, claim.end) if claim else next(split_sentences(text), (0, len(text)))))
+
+
+def shorten(text: str, start: int, end: int) -> Span:
+    """The range, cut at a word boundary if it is too long for a quote."""
     if end - start > MOST_QUOTED:
         space = text.rfind(" ", start + 1, start + MOST_QUOTED)
         end = space if space > 0 else start + MOST_QUOTED

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import TypeVar
+from uuid import UUID
 
 from pydantic import BaseModel
 
@@ -17,7 +18,7 @@ from octavo.ai.gateway import Gateway
 from octavo.ai.tasks import EXPLAIN_BRIDGES, JUDGE_CONTRADICTIONS, Task
 from octavo.ai.tasks.explain_bridges import MAX_PAIRS as BRIDGES_PER_CALL
 from octavo.ai.tasks.judge_contradictions import MAX_PAIRS as CONTRADICTIONS_PER_CALL
-from octavo.ai.tasks.judge_contradictions import Verdict
+from octavo.ai.tasks.judge_contradictions import Judgement, Verdict
 from octavo.connect.bridge import connect, explain_offline, with_model_explanation
 from octavo.connect.engine_types import ChunkPair, DetectedConnection
 from octavo.connect.evidence import ClaimCache
@@ -26,6 +27,8 @@ from octavo.records.search import Status
 
 MOST_CALLS = 200
 MOST_USD = Decimal("0.20")
+# Only the most promising pairs that share a concept in opposite tones are sent to a model.
+MOST_OPPOSITE_TONES = 100
 # Only the most promising bridges are sent to a model.
 MOST_BRIDGES = 400
 
@@ -61,20 +64,30 @@ class ModelJudge:
 
     async def judge(self, contradictions: Sequence[DetectedConnection]) -> list[DetectedConnection]:
         """Confirm contradictions, keep unclear ones as possible, and drop those a model finds compatible."""
-        strongest_first = sorted(contradictions, key=lambda one: -one.strength)
-        kept: list[DetectedConnection] = []
-        for batch in _batches(strongest_first, CONTRADICTIONS_PER_CALL):
+        return [
+            one for one, verdict in await self._judge_strongest(contradictions) if verdict is not Verdict.COMPATIBLE
+        ]
+
+    async def confirm(self, candidates: Sequence[DetectedConnection]) -> list[DetectedConnection]:
+        """Only the contradictions that a model confirms. Without a model there are none."""
+        strongest = sorted(candidates, key=_strongest_first)[:MOST_OPPOSITE_TONES]
+        return [one for one, verdict in await self._judge_strongest(strongest) if verdict is Verdict.CONTRADICTION]
+
+    async def _judge_strongest(
+        self, contradictions: Sequence[DetectedConnection]
+    ) -> list[tuple[DetectedConnection, Verdict | None]]:
+        """Each contradiction with the verdict of a model, the strongest first; None if no model judged it."""
+        judged: list[tuple[DetectedConnection, Verdict | None]] = []
+        for batch in _batches(sorted(contradictions, key=_strongest_first), CONTRADICTIONS_PER_CALL):
             answered = await self._call(JUDGE_CONTRADICTIONS, [TextPair(*one.quotes) for one in batch])
             if answered is None or answered.made_by == LOCAL:
-                kept += batch
+                judged += [(one, None) for one in batch]
                 continue
-            for one, judgement in zip(batch, answered.output.pairs, strict=True):
-                if judgement.verdict is Verdict.CONTRADICTION:
-                    why = judgement.explanation or one.explanation
-                    kept.append(replace(one, status=Status.CONFIRMED, explanation=why, made_by=answered.made_by))
-                elif judgement.verdict is Verdict.UNCLEAR:
-                    kept.append(one)
-        return kept
+            judged += [
+                (_with_verdict(one, judgement, answered.made_by), judgement.verdict)
+                for one, judgement in zip(batch, answered.output.pairs, strict=True)
+            ]
+        return judged
 
     async def explain(self, candidates: Sequence[tuple[ChunkPair, float]]) -> list[DetectedConnection]:
         """Return the bridges that a model confirmed, and the best of those that no model judged."""
@@ -101,6 +114,17 @@ class ModelJudge:
         answered = await self._gateway.ask(task, pairs, self._caller)
         self._budget.record(answered)
         return answered
+
+
+def _with_verdict(one: DetectedConnection, judgement: Judgement, made_by: str) -> DetectedConnection:
+    if judgement.verdict is not Verdict.CONTRADICTION:
+        return one
+    why = judgement.explanation or one.explanation
+    return replace(one, status=Status.CONFIRMED, explanation=why, made_by=made_by)
+
+
+def _strongest_first(one: DetectedConnection) -> tuple[float, UUID, UUID]:
+    return -one.strength, one.pair.source.id, one.pair.target.id
 
 
 def _batches(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:

@@ -61,7 +61,8 @@ class DocumentComparison:
     async def _judge(self, outcome: detection.DetectionResult) -> dict[str, JSON]:
         """Let a model judge the candidates. Temporary errors are raised, so that the job is retried.
 
-        If the error is permanent, or this is the last attempt, the candidates are kept without a judgement.
+        If the error is permanent, or this is the last attempt, the candidates are kept without a judgement, except
+        those that only a model can confirm.
         """
         job, budget = self._run.job, JudgeBudget()
         judge = ModelJudge(
@@ -73,6 +74,7 @@ class DocumentComparison:
         told: dict[str, JSON] = {}
         try:
             judged = await judge.judge(outcome.contradictions)
+            judged += await judge.confirm(outcome.opposite_tones)
             self._found = [*outcome.similar, *judged, *await judge.explain(outcome.bridges)]
         except (LeaseLost, CallerGone):
             raise

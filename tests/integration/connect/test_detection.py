@@ -7,8 +7,11 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
+from psycopg.types.json import Jsonb
 
 from octavo.connect import detection
+from octavo.connect.evidence import ClaimCache
+from tests.support.connections import put_passage, put_vector
 from tests.support.library import Desk
 from tests.support.processing import OpenSandbox
 from tests.support.working import add, working
@@ -88,3 +91,39 @@ async def test_a_comparison_that_ends_late_keeps_what_a_later_one_found(
     async with desk.database.connection() as connection:
         await detection.save(connection, owner, safe, [], await detection.start_of_comparison(connection))
     assert not await found_between(desk, safe, study)
+
+
+async def a_passage(desk: Desk, owner: UUID, number: int, concepts: dict[str, float], polarity: float) -> UUID:
+    """A document with one described chunk. All vectors are the same."""
+    document = (await desk.add(owner, f"Note {number}.".encode())).document_id
+    await desk.rows("UPDATE documents SET revision = 1, last_revision = 1, language = 'de' WHERE id = %s", document)
+    passage = await put_passage(desk.rows, document, f"Die Brücke {number} ist gut oder schlecht.")
+    await put_vector(desk.rows, passage, [1.0, 0.0, 0.0])
+    tone = Jsonb({"polarity": polarity, "primary_emotion": "neutral"})
+    await desk.rows("UPDATE chunks SET tone = %s, importance = 0.9 WHERE id = %s", tone, passage)
+    for concept, importance in concepts.items():
+        await desk.rows(
+            "INSERT INTO chunk_concepts (chunk_id, concept, importance) VALUES (%s, %s, %s)",
+            *(passage, concept, importance),
+        )
+    return passage
+
+
+async def found_for(desk: Desk, owner: UUID, passage: UUID) -> detection.DetectionResult:
+    result = detection.DetectionResult()
+    document = await desk.one("SELECT document_id FROM chunks WHERE id = %s", passage)
+    async with desk.database.connection() as connection:
+        model = await detection.find_model(connection, document, "test")
+        assert model
+        scope = await detection.search_scope(connection, owner, document, model)
+    await detection.compare(desk.database, scope, [passage], ClaimCache(), result)
+    return result
+
+
+async def test_what_speaks_of_the_same_in_the_opposite_tone_is_not_crowded_out(desk: Desk, owner: UUID) -> None:
+    praise = await a_passage(desk, owner, 0, {"Brücke": 0.4, "Stahl": 0.9}, 0.8)
+    for number in range(detection.MOST_BY_CONCEPTS + 1):
+        await a_passage(desk, owner, number + 1, {"Brücke": 0.9, "Stahl": 0.9}, 0.5)
+    blame = await a_passage(desk, owner, 100, {"brücke": 0.4}, -0.8)
+    (one,) = (await found_for(desk, owner, praise)).opposite_tones
+    assert (one.pair.source.id, one.pair.target.id) == (praise, blame)

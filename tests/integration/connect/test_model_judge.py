@@ -16,9 +16,10 @@ from octavo.ai.gateway import Gateway
 from octavo.ai.gateway_setup import open_gateway, open_local_gateway
 from octavo.connect import model_judge
 from octavo.connect.contradiction import find_contradictions
-from octavo.connect.engine_types import ChunkPair, ComparableChunk
+from octavo.connect.engine_types import ChunkPair, ComparableChunk, DetectedConnection
 from octavo.connect.evidence import ClaimCache
 from octavo.connect.model_judge import JudgeBudget, ModelJudge
+from octavo.connect.opposite_tones import find_opposite_tones
 from octavo.core.settings import Settings
 from octavo.records.search import Status
 from tests.support.fake_ai import FakeGemini
@@ -77,6 +78,35 @@ async def test_a_model_confirms_drops_or_leaves_open(gateway: Gateway, gemini: F
     assert budget.spent > 0
 
 
+def tones(count: int) -> list[DetectedConnection]:
+    """Candidates by shared concept and opposite tone, each stronger than the one before."""
+    pairs: list[ChunkPair] = []
+    for n in range(count):
+        strength = (n + 1) / (count + 1)
+        texts = (f"Die Brücke {n} ist ein Segen.", f"Die Brücke {n} ist eine Gefahr.")
+        one, other = (
+            ComparableChunk(uuid4(), uuid4(), text, {"Brücke": strength}, polarity=polarity, language="de")
+            for text, polarity in zip(texts, (0.9, -0.9), strict=True)
+        )
+        pairs.append(ChunkPair(one, other, 0.1))
+    return find_opposite_tones(pairs, ClaimCache())
+
+
+async def test_opposite_tones_are_kept_only_if_a_model_confirms_them(
+    gateway: Gateway, gemini: FakeGemini, owner: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_judge, "MOST_OPPOSITE_TONES", 6)
+    judged = await ModelJudge(gateway, Caller(owner), JudgeBudget(), ClaimCache()).confirm(tones(9))
+    # Of the six most promising every third is confirmed; what is unclear is not shown.
+    assert [(one.quotes[0], one.status) for one in judged] == [
+        ("Die Brücke 8 ist ein Segen.", Status.CONFIRMED),
+        ("Die Brücke 5 ist ein Segen.", Status.CONFIRMED),
+    ]
+    assert len(gemini.asked) == 1
+    assert "Die Brücke 3 " in gemini.asked[0].text
+    assert "Die Brücke 2 " not in gemini.asked[0].text
+
+
 async def test_what_a_document_may_cost_is_a_limit_and_the_rest_is_explained_here(
     gateway: Gateway, gemini: FakeGemini, owner: UUID, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -103,5 +133,6 @@ async def test_offline_nothing_is_asked_and_contradictions_stay_possible(owner: 
     judge = ModelJudge(open_local_gateway(), Caller(owner), budget, ClaimCache())
     possible = find_contradictions([pair_of(CLAIMS[0].format("castle"), CLAIMS[1].format("castle"))], ClaimCache())
     assert await judge.judge(possible) == possible
+    assert await judge.confirm(tones(4)) == []
     assert all(one.made_by == "local" for one in await judge.explain(candidates(4)))
     assert (budget.calls, budget.spent) == (0, 0)

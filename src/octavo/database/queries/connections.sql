@@ -61,21 +61,29 @@ WHERE q.chunk_id = ANY (:chunks) AND q.model_id = {model};
 -- name: has_index(name)
 SELECT EXISTS (SELECT FROM pg_index WHERE indexrelid = to_regclass(:name) AND indisvalid);
 
--- name: by_concepts(chunks, owner, excluded, model, most)
--- Chunks that share concepts with the given ones, in order of the number of shared concepts.
+-- name: by_concepts(chunks, owner, excluded, model, least_tone, most, most_opposed)
+-- Chunks that share concepts with the given ones: those that share most, and in addition those of opposite tone.
 WITH shared AS (
     SELECT mine.chunk_id AS source, theirs.chunk_id AS target, sum(least(mine.importance, theirs.importance)) AS weight
     FROM chunk_concepts mine JOIN chunk_concepts theirs ON lower(theirs.concept) = lower(mine.concept)
     JOIN chunks t ON t.id = theirs.chunk_id JOIN documents d ON d.id = t.document_id AND d.revision = t.revision
     WHERE mine.chunk_id = ANY (:chunks) AND d.owner_id = :owner AND d.id <> ALL (:excluded)
     GROUP BY 1, 2
+), toned AS (
+    SELECT s.*, coalesce(sign(m.polarity) * sign(t.polarity) < 0 AND least(abs(m.polarity), abs(t.polarity)) >= :least_tone::float8,
+                         false) AS opposed
+    FROM shared s
+    JOIN (SELECT id, (tone ->> 'polarity')::float8 AS polarity FROM chunks) AS m ON m.id = s.source
+    JOIN (SELECT id, (tone ->> 'polarity')::float8 AS polarity FROM chunks) AS t ON t.id = s.target
 ), placed AS (
-    SELECT *, row_number() OVER (PARTITION BY source ORDER BY weight DESC, target) AS place FROM shared
+    SELECT *, row_number() OVER (PARTITION BY source ORDER BY weight DESC, target) AS place,
+           row_number() OVER (PARTITION BY source, opposed ORDER BY weight DESC, target) AS place_of_tone
+    FROM toned
 )
 SELECT p.source, p.target, 1 - (a.vector <=> b.vector) AS similarity
 FROM placed p JOIN chunk_embeddings a ON a.chunk_id = p.source AND a.model_id = :model
 JOIN chunk_embeddings b ON b.chunk_id = p.target AND b.model_id = :model
-WHERE p.place <= :most;
+WHERE p.place <= :most OR p.opposed AND p.place_of_tone <= :most_opposed;
 
 -- name: comparable_chunks(owner, chunks)
 -- Chunks with the data the engines use.
