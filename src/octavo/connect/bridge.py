@@ -1,12 +1,14 @@
-"""The bridge engine: important chunks about different subjects that share some of their concepts."""
+"""The bridge engine: important chunks of documents in different domains that share some of their concepts."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 from uuid import UUID
 
+from octavo.connect.domains import UNKNOWN, DocumentDomain, are_different
 from octavo.connect.engine_types import ChunkPair, ComparableChunk, DetectedConnection
 from octavo.connect.evidence import ClaimCache, shared_quotes
 from octavo.connect.similarity import MOST_NAMED, shared_concepts
@@ -18,26 +20,43 @@ MOST_CANDIDATES = 15
 # Most bridges kept per chunk if no model has judged them.
 MOST_UNJUDGED = 3
 
+# A pair and its concept overlap.
+Candidate: TypeAlias = tuple[ChunkPair, float]
 
-def find_candidates(pairs: Iterable[ChunkPair], apart: float) -> list[tuple[ChunkPair, float]]:
-    """Find pairs that may be bridges, with their concept overlap: the best pairs of each source chunk."""
-    by_source: dict[UUID, list[tuple[ChunkPair, float]]] = defaultdict(list)
-    for pair in pairs:
-        if min(pair.source.importance, pair.target.importance) <= LEAST_IMPORTANCE or not _are_different_subjects(
-            pair, apart
-        ):
-            continue
-        overlap = concept_overlap(pair.source, pair.target)
-        if LEAST_OVERLAP < overlap < MOST_OVERLAP:
+
+def find_candidates(pairs: Iterable[ChunkPair], apart: float) -> list[Candidate]:
+    """Find important pairs on different subjects that share some of their concepts, with their concept overlap."""
+    return [
+        (pair, overlap)
+        for pair in pairs
+        if min(pair.source.importance, pair.target.importance) > LEAST_IMPORTANCE
+        and pair.similarity < apart
+        and LEAST_OVERLAP < (overlap := concept_overlap(pair.source, pair.target)) < MOST_OVERLAP
+    ]
+
+
+def choose_candidates(
+    candidates: Iterable[Candidate], domains: Mapping[UUID, DocumentDomain], same_domain: float
+) -> list[Candidate]:
+    """Of the candidates whose documents are in different domains, the best ones of each source chunk."""
+    by_source: dict[UUID, list[Candidate]] = defaultdict(list)
+    for pair, overlap in candidates:
+        one, other = (domains.get(chunk.document_id, UNKNOWN) for chunk in (pair.source, pair.target))
+        if are_different(one, other, same_domain):
             by_source[pair.source.id].append((pair, overlap))
-    return [one for candidates in by_source.values() for one in sorted(candidates, key=_best_first)[:MOST_CANDIDATES]]
+    return [one for found in by_source.values() for one in best_first(found)[:MOST_CANDIDATES]]
 
 
-def explain_offline(candidates: Sequence[tuple[ChunkPair, float]], claim_cache: ClaimCache) -> list[DetectedConnection]:
+def best_first(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """The candidates by strength, no matter where in their documents they are."""
+    return sorted(candidates, key=lambda one: (-strength_of(*one), one[0].source.id, one[0].target.id))
+
+
+def explain_offline(candidates: Sequence[Candidate], claim_cache: ClaimCache) -> list[DetectedConnection]:
     """Explain bridges without a model: name the shared concepts and the themes of both sides."""
     kept: Counter[UUID] = Counter()
     connections: list[DetectedConnection] = []
-    for pair, overlap in sorted(candidates, key=_best_first):
+    for pair, overlap in best_first(candidates):
         if max(kept[pair.source.id], kept[pair.target.id]) >= MOST_UNJUDGED:
             continue
         kept.update((pair.source.id, pair.target.id))
@@ -71,16 +90,6 @@ def concept_overlap(one: ComparableChunk, other: ComparableChunk) -> float:
         return 0.0
     shared = sum(min(mine[name], theirs[name]) for name in mine.keys() & theirs.keys())
     return shared / max(min(sum(mine.values()), sum(theirs.values())), 1e-9)
-
-
-def _are_different_subjects(pair: ChunkPair, apart: float) -> bool:
-    """Whether the vectors of the chunks are far enough apart, and their documents share no tag."""
-    return pair.similarity < apart and pair.source.domain.isdisjoint(pair.target.domain)
-
-
-def _best_first(one: tuple[ChunkPair, float]) -> tuple[float, UUID, UUID]:
-    pair, overlap = one
-    return -strength_of(pair, overlap), pair.source.id, pair.target.id
 
 
 def _subjects(pair: ChunkPair) -> str:

@@ -14,8 +14,9 @@ from uuid import UUID
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
-from octavo.connect.bridge import find_candidates
+from octavo.connect.bridge import Candidate, choose_candidates, find_candidates
 from octavo.connect.contradiction import LEAST_TONE, find_contradictions
+from octavo.connect.domains import DocumentDomain, load_domains
 from octavo.connect.engine_types import ChunkPair, ComparableChunk, DetectedConnection, digest_of
 from octavo.connect.evidence import ClaimCache
 from octavo.connect.neighbours import EmbeddingModel, Neighbour, SearchScope, find_neighbours
@@ -39,17 +40,19 @@ class DetectionResult:
     """Results of the engines for one document.
 
     Bridges are only candidates until they are explained, and opposite tones until a model confirms the contradiction.
+    `domains` are those of the documents loaded so far.
     """
 
     similar: list[DetectedConnection] = field(default_factory=list[DetectedConnection])
     contradictions: list[DetectedConnection] = field(default_factory=list[DetectedConnection])
     opposite_tones: list[DetectedConnection] = field(default_factory=list[DetectedConnection])
-    bridges: list[tuple[ChunkPair, float]] = field(default_factory=list[tuple[ChunkPair, float]])
+    bridges: list[Candidate] = field(default_factory=list[Candidate])
+    domains: dict[UUID, DocumentDomain] = field(default_factory=dict[UUID, DocumentDomain])
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(Engine, 0.0))
 
 
 async def start_of_comparison(connection: Connection) -> datetime:
-    """The database's time, read before anything is compared. What is found is saved under it."""
+    """The database's time, read before anything is compared. The results are saved under it."""
     rows = await fetch_rows(connection, QUERIES.start_of_comparison, {})
     return rows[0]["started"]
 
@@ -102,7 +105,19 @@ async def compare(
     known = {(one.pair.source.id, one.pair.target.id) for one in contradictions}
     result.contradictions += contradictions
     result.opposite_tones += await timed(Engine.CONTRADICTION, lambda: find_opposite_tones(sharing, claim_cache, known))
-    result.bridges += await timed(Engine.BRIDGE, lambda: find_candidates(sharing, limits.apart))
+    candidates = await timed(Engine.BRIDGE, lambda: find_candidates(sharing, limits.apart))
+    await _load_domains(database, scope, candidates, result.domains)
+    result.bridges += choose_candidates(candidates, result.domains, limits.same_domain)
+
+
+async def _load_domains(
+    database: Database, scope: SearchScope, candidates: Iterable[Candidate], domains: dict[UUID, DocumentDomain]
+) -> None:
+    """Add the domains of the candidates' documents that are not loaded yet."""
+    documents = {chunk.document_id for pair, _ in candidates for chunk in (pair.source, pair.target)}
+    if missing := documents - domains.keys():
+        async with database.connection() as connection:
+            domains |= await load_domains(connection, scope.owner, scope.model, missing)
 
 
 def _nearest_of_each(pairs: Iterable[ChunkPair]) -> list[ChunkPair]:
@@ -137,7 +152,6 @@ async def load_chunks(connection: Connection, owner: UUID, chunks: Iterable[UUID
             None if row["emotion"] in {None, "unknown"} else row["polarity"],
             row["importance"] or 0.0,
             row["language"],
-            frozenset(row["tags"]),
         )
         for row in rows
     }

@@ -13,7 +13,7 @@ from octavo.records.search import Engine, Status
 
 @dataclass(frozen=True, slots=True)
 class ComparableChunk:
-    """A chunk with the data the engines use. `polarity` is None if unknown; `domain` contains its document's tags."""
+    """A chunk with the data the engines use. `polarity` is None if unknown."""
 
     id: UUID
     document_id: UUID
@@ -23,7 +23,6 @@ class ComparableChunk:
     polarity: float | None = None
     importance: float = 0.0
     language: str | None = None
-    domain: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,8 @@ from octavo.ai.tasks import EXPLAIN_BRIDGES, JUDGE_CONTRADICTIONS, Task
 from octavo.ai.tasks.explain_bridges import MAX_PAIRS as BRIDGES_PER_CALL
 from octavo.ai.tasks.judge_contradictions import MAX_PAIRS as CONTRADICTIONS_PER_CALL
 from octavo.ai.tasks.judge_contradictions import Judgement, Verdict
-from octavo.connect.bridge import connect, explain_offline, with_model_explanation
-from octavo.connect.engine_types import ChunkPair, DetectedConnection
+from octavo.connect.bridge import Candidate, best_first, connect, explain_offline, with_model_explanation
+from octavo.connect.engine_types import DetectedConnection
 from octavo.connect.evidence import ClaimCache
 from octavo.language.insights import TextPair
 from octavo.records.search import Status
@@ -89,11 +89,15 @@ class ModelJudge:
             ]
         return judged
 
-    async def explain(self, candidates: Sequence[tuple[ChunkPair, float]]) -> list[DetectedConnection]:
-        """Return the bridges that a model confirmed, and the best of those that no model judged."""
+    async def explain(self, candidates: Sequence[Candidate]) -> list[DetectedConnection]:
+        """Return the bridges that a model confirmed, and the best of those that no model judged.
+
+        The model gets the most promising ones first, because calls and budget can end before the last one.
+        """
         kept: list[DetectedConnection] = []
-        unjudged: list[tuple[ChunkPair, float]] = list(candidates[MOST_BRIDGES:])
-        for batch in _batches(candidates[:MOST_BRIDGES], BRIDGES_PER_CALL):
+        promising = best_first(candidates)
+        unjudged = promising[MOST_BRIDGES:]
+        for batch in _batches(promising[:MOST_BRIDGES], BRIDGES_PER_CALL):
             pairs = [TextPair(pair.source.content, pair.target.content) for pair, _ in batch]
             answered = await self._call(EXPLAIN_BRIDGES, pairs)
             if answered is None or answered.made_by == LOCAL:

@@ -22,18 +22,20 @@ class Thresholds:
     """Cosine similarities that depend on the embedding model.
 
     From `similar` on, chunks say the same thing. From `related` on, they are about the same subject and may contradict
-    each other. Below `apart`, their subjects differ, and shared concepts make a bridge.
+    each other. Below `apart`, their subjects differ, and shared concepts make a bridge. From `same_domain` on, the mean
+    vectors of two documents show that they are about the same.
     """
 
     similar: float
     related: float
     apart: float
+    same_domain: float
 
 
 # Measured in docs/decisions/0018-connections.md. Typical similarities differ between models.
-BY_MODEL = {LOCAL_MODEL: Thresholds(similar=0.65, related=0.35, apart=0.5)}
+BY_MODEL = {LOCAL_MODEL: Thresholds(similar=0.65, related=0.35, apart=0.5, same_domain=0.55)}
 # For models that were not measured: higher, because missing connections are better than many wrong ones.
-UNKNOWN = Thresholds(similar=0.75, related=0.5, apart=0.6)
+UNKNOWN = Thresholds(similar=0.75, related=0.5, apart=0.6, same_domain=0.65)
 
 
 def thresholds_of(model: str) -> Thresholds:

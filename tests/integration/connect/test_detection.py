@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from uuid import UUID
 
@@ -11,6 +12,7 @@ from psycopg.types.json import Jsonb
 
 from octavo.connect import detection
 from octavo.connect.evidence import ClaimCache
+from octavo.library.changes import Edit, edit_documents
 from tests.support.connections import put_passage, put_vector
 from tests.support.library import Desk
 from tests.support.processing import OpenSandbox
@@ -93,12 +95,19 @@ async def test_a_comparison_that_ends_late_keeps_what_a_later_one_found(
     assert not await found_between(desk, safe, study)
 
 
-async def a_passage(desk: Desk, owner: UUID, number: int, concepts: dict[str, float], polarity: float) -> UUID:
-    """A document with one described chunk. All vectors are the same."""
+async def a_passage(
+    desk: Desk,
+    owner: UUID,
+    number: int,
+    concepts: dict[str, float],
+    polarity: float,
+    vector: Sequence[float] = (1.0, 0.0),
+) -> UUID:
+    """A document with one described chunk."""
     document = (await desk.add(owner, f"Note {number}.".encode())).document_id
     await desk.rows("UPDATE documents SET revision = 1, last_revision = 1, language = 'de' WHERE id = %s", document)
     passage = await put_passage(desk.rows, document, f"Die Brücke {number} ist gut oder schlecht.")
-    await put_vector(desk.rows, passage, [1.0, 0.0, 0.0])
+    await put_vector(desk.rows, passage, vector)
     tone = Jsonb({"polarity": polarity, "primary_emotion": "neutral"})
     await desk.rows("UPDATE chunks SET tone = %s, importance = 0.9 WHERE id = %s", tone, passage)
     for concept, importance in concepts.items():
@@ -127,3 +136,21 @@ async def test_what_speaks_of_the_same_in_the_opposite_tone_is_not_crowded_out(d
     blame = await a_passage(desk, owner, 100, {"brücke": 0.4}, -0.8)
     (one,) = (await found_for(desk, owner, praise)).opposite_tones
     assert (one.pair.source.id, one.pair.target.id) == (praise, blame)
+
+
+async def test_a_personal_tag_never_removes_a_bridge_and_one_subject_is_none(desk: Desk, owner: UUID) -> None:
+    shared, nothing = {"buffer": 0.5, "slow release": 0.5}, 0.0
+    bog = await a_passage(desk, owner, 0, {**shared, "peat": 0.9, "moss": 0.9}, nothing)
+    bank = await a_passage(desk, owner, 1, {**shared, "money": 0.9, "credit": 0.9}, nothing, (0.0, 1.0))
+    fen = await a_passage(desk, owner, 2, {**shared, "fen": 0.9, "reeds": 0.9}, nothing, (0.0, 1.0))
+    documents = [row["document_id"] for row in await desk.rows("SELECT document_id FROM chunks ORDER BY content")]
+    async with desk.database.connection() as connection:
+        await edit_documents(connection, owner, documents, Edit(tags=["To read"]))
+    assert {pair.target.id for pair, _ in (await found_for(desk, owner, bog)).bridges} == {bank, fen}
+    # The same topics, or documents that lie close together as a whole, are one domain.
+    await desk.rows("UPDATE chunks SET themes = '{Wetlands,Water}' WHERE id = ANY (%s)", [bog, fen])
+    await desk.rows("UPDATE chunks SET themes = '{Money,Water}' WHERE id = %s", bank)
+    assert {pair.target.id for pair, _ in (await found_for(desk, owner, bog)).bridges} == {bank}
+    near = await put_passage(desk.rows, documents[1], "Bogs and fens keep the rain.", index=1)
+    await put_vector(desk.rows, near, [3.0, 0.5])
+    assert (await found_for(desk, owner, bog)).bridges == []

@@ -124,6 +124,19 @@ async def test_what_a_document_may_cost_is_a_limit_and_the_rest_is_explained_her
     assert budget.calls < 3
 
 
+async def test_the_most_promising_bridges_are_judged_not_the_first_pages(
+    gateway: Gateway, gemini: FakeGemini, owner: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_judge, "MOST_BRIDGES", 10)
+    in_page_order = [
+        (pair_of(f"Bog {n}.", f"Bank {n}.", concepts={"buffer": 0.5}, importance=0.61 + n / 100), 0.4)
+        for n in range(30)
+    ]
+    await ModelJudge(gateway, Caller(owner), JudgeBudget(), ClaimCache()).explain(in_page_order)
+    assert len(gemini.asked) == 1
+    assert [int(n) for n in re.findall(r"Bog (\d+)\.", gemini.asked[0].text)] == list(range(29, 19, -1))
+
+
 async def spent(desk: Desk) -> Decimal:
     return await desk.one("SELECT sum(cost_usd) FROM ai_calls WHERE purpose = 'explain_bridges'")
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from uuid import UUID, uuid4
 
-from octavo.connect.bridge import explain_offline, find_candidates
+import numpy as np
+
+from octavo.connect.bridge import MOST_CANDIDATES, choose_candidates, explain_offline, find_candidates
+from octavo.connect.domains import UNKNOWN as UNKNOWN_DOMAIN
+from octavo.connect.domains import DocumentDomain, are_different
 from octavo.connect.engine_types import ChunkPair, ComparableChunk, digest_of
 from octavo.connect.evidence import MOST_QUOTED, ClaimCache
 from octavo.connect.map import HEIGHT, WIDTH, lay_out
@@ -63,11 +68,31 @@ def test_bridges_are_important_of_other_subjects_and_share_some_concepts() -> No
         ChunkPair(bog, chunk(number=5, concepts={"cheese": 0.9}, importance=0.9), 0.2),  # none
     ]
     assert find_candidates(refused, 0.5) == []
-    tagged = [
-        chunk(number=n, concepts=c, importance=0.9, domain=frozenset({"water"}))
-        for n, c in ((6, bog.concepts), (7, bank.concepts))
-    ]
-    assert find_candidates([ChunkPair(tagged[0], tagged[1], 0.2)], 0.5) == []
+
+
+def domain(*topics: str, mean: Sequence[float] = (1.0, 0.0)) -> DocumentDomain:
+    return DocumentDomain(frozenset(topics), np.array(mean, dtype=np.float32))
+
+
+def test_another_domain_is_told_by_topics_and_by_the_documents_as_a_whole() -> None:
+    bog = domain("bog", "water", "moss")
+    assert are_different(bog, domain("bank", "water", "money", mean=(0.0, 1.0)), 0.5)
+    # One common topic of several is what a bridge is built on; most of them are the same subject.
+    assert not are_different(bog, domain("bog", "water", "fen", mean=(0.0, 1.0)), 0.5)
+    assert not are_different(bog, domain("bog", mean=(0.0, 1.0)), 0.5)
+    # Other words for the same: the documents as a whole are near each other.
+    assert not are_different(bog, domain("mire", "rain", "sphagnum", mean=(0.8, 0.6)), 0.5)
+    assert are_different(UNKNOWN_DOMAIN, UNKNOWN_DOMAIN, 0.5)
+
+
+def test_of_each_passage_the_strongest_bridges_to_other_domains_are_candidates() -> None:
+    source = chunk(number=1, importance=0.9)
+    others = [chunk(number=n, importance=0.6 + n / 200) for n in range(2, 42)]
+    same = chunk(number=50, importance=0.99)
+    pairs = [(ChunkPair(source, other, 0.1), 0.4) for other in (*others, same)]
+    domains = {source.document_id: domain("bog"), same.document_id: domain("bog")}
+    chosen = choose_candidates(pairs, domains, 0.5)
+    assert [pair.target.id.int for pair, _ in chosen] == list(range(41, 41 - MOST_CANDIDATES, -1))
 
 
 def test_a_verdict_is_remembered_by_what_is_said_in_either_order() -> None:

@@ -89,10 +89,19 @@ WHERE p.place <= :most OR p.opposed AND p.place_of_tone <= :most_opposed;
 -- Chunks with the data the engines use.
 SELECT c.id, c.document_id, c.content, c.themes, c.importance, (c.tone ->> 'polarity')::float8 AS polarity,
        c.tone ->> 'primary_emotion' AS emotion, d.language,
-       coalesce((SELECT jsonb_object_agg(k.concept, k.importance) FROM chunk_concepts k WHERE k.chunk_id = c.id), '{}') AS concepts,
-       ARRAY(SELECT lower(t.name) FROM document_tags dt JOIN tags t ON t.id = dt.tag_id WHERE dt.document_id = d.id) AS tags
+       coalesce((SELECT jsonb_object_agg(k.concept, k.importance) FROM chunk_concepts k WHERE k.chunk_id = c.id), '{}') AS concepts
 FROM chunks c JOIN documents d ON d.id = c.document_id AND d.revision = c.revision
 WHERE c.id = ANY (:chunks) AND d.owner_id = :owner;
+
+-- name: domains(owner, documents, model, most)
+-- The most frequent themes of documents, and the mean of their vectors.
+SELECT d.id, ARRAY(
+    SELECT lower(t.theme) FROM chunks c CROSS JOIN unnest(c.themes) AS t (theme)
+    WHERE c.document_id = d.id AND c.revision = d.revision
+    GROUP BY 1 ORDER BY count(*) DESC, sum(c.importance) DESC NULLS LAST, 1 LIMIT :most) AS topics, (
+    SELECT avg(e.vector)::text FROM chunk_embeddings e JOIN chunks c ON c.id = e.chunk_id
+    WHERE e.document_id = d.id AND e.model_id = :model AND c.revision = d.revision) AS mean
+FROM documents d WHERE d.id = ANY (:documents) AND d.owner_id = :owner;
 
 -- name: lock_owner(owner)
 -- Only one transaction at a time saves connections of an owner, which rules out deadlocks.
