@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -132,14 +133,18 @@ def _folder(out: Path) -> Path:
 
 
 def _names(files: Sequence[LocalFile], form: Form) -> dict[LocalFile, str]:
-    """Choose a name for each result. Files with the same name from different folders get a number."""
+    """Choose a different name for each result. Files with the same name from different folders get a number."""
     ending = "json" if form is Form.JSON else "xml"
-    taken: dict[str, int] = {}
+    stems = {file: Path(file.name).stem or "result" for file in files}
+    own = {stem.casefold() for stem in stems.values()}
+    taken: set[str] = set()
     names: dict[LocalFile, str] = {}
-    for file in files:
-        stem = Path(file.name).stem or "result"
-        taken[stem] = taken.get(stem, 0) + 1
-        names[file] = f"{stem}.{ending}" if taken[stem] == 1 else f"{stem}-{taken[stem]}.{ending}"
+    for file, stem in stems.items():
+        numbered = (f"{stem}-{number}" for number in count(2))
+        free = (one for one in numbered if one.casefold() not in own | taken)
+        chosen = stem if stem.casefold() not in taken else next(free)
+        taken.add(chosen.casefold())
+        names[file] = f"{chosen}.{ending}"
     return names
 
 

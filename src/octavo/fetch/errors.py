@@ -44,3 +44,9 @@ class AnswerBroken(NetworkFailed):
 
     code = "ANSWER_BROKEN"
     error_class = ErrorClass.PERMANENT
+
+
+class AnswerIncomplete(NetworkFailed):
+    """The site's response ended before it was complete. It will be retried automatically."""
+
+    code = "ANSWER_INCOMPLETE"

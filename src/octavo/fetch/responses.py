@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from octavo.core.errors import TooLarge
 from octavo.core.formatting import format_bytes
-from octavo.fetch.errors import AnswerBroken
+from octavo.fetch.errors import AnswerBroken, AnswerIncomplete
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +56,14 @@ class Body:
         return len(self._bytes)
 
     async def read(self, chunks: AsyncIterable[bytes]) -> bytes:
+        received = False
         async for chunk in chunks:
             self._bytes += self._unpack(chunk) if self._unpacker else chunk
             if len(self._bytes) > self._limit:
                 raise TooLarge(f"The limit is {format_bytes(self._limit)}.")
+            received = received or bool(chunk)
+        if self._unpacker and received and not self._unpacker.eof:
+            raise AnswerIncomplete
         return bytes(self._bytes)
 
     def _unpack(self, chunk: bytes) -> bytes:

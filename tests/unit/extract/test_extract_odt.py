@@ -101,3 +101,13 @@ def test_no_words_are_empty_and_damage_is_told(tmp_path: Path) -> None:
         read(PROCESSOR, tmp_path, odt(p("")))
     with pytest.raises(BadInput, match="damaged"):
         read(PROCESSOR, tmp_path, odt("", more={"content.xml": "<office"}))
+
+
+def test_a_table_with_an_empty_first_row_is_read(tmp_path: Path) -> None:
+    empty = "<table:table-cell/>" * 2
+    filled = "".join(f"<table:table-cell>{p(words)}</table:table-cell>" for words in ("Name", "Sum"))
+    rows = "".join(f"<table:table-row>{row}</table:table-row>" for row in (empty, filled, empty))
+    found = markdown(PROCESSOR, tmp_path, odt(p("Before.") + f"<table:table>{rows}</table:table>" + p("After.")))
+    assert "| Name | Sum |" in found
+    assert found.startswith("Before.")
+    assert found.endswith("After.")

@@ -10,6 +10,7 @@ import pytest
 
 from octavo.core.errors import TooLarge
 from octavo.fetch import AnswerBroken
+from octavo.fetch.errors import AnswerIncomplete
 from octavo.fetch.responses import Body
 
 TEXT = b"Some words that are sent. " * 500
@@ -64,3 +65,15 @@ async def test_packings_that_were_not_asked_for_are_refused(encoding: str) -> No
 async def test_what_cannot_be_unpacked_is_said_to_be_broken(sent: bytes) -> None:
     with pytest.raises(AnswerBroken):
         await Body("gzip", 100_000).read(in_pieces(sent))
+
+
+@pytest.mark.parametrize(
+    ("encoding", "sent"),
+    [("gzip", gzip.compress(TEXT)), ("deflate", zlib.compress(TEXT)), ("deflate", bare(TEXT))],
+    ids=["gzip", "deflate", "bare deflate"],
+)
+async def test_a_packed_response_that_ends_early_is_not_taken_for_whole(encoding: str, sent: bytes) -> None:
+    for length in (1, len(sent) // 2, len(sent) - 1):
+        with pytest.raises(AnswerIncomplete):
+            await Body(encoding, 100_000).read(in_pieces(sent[:length]))
+    assert await Body(encoding, 100_000).read(in_pieces(b"")) == b""

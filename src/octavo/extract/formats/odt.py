@@ -305,9 +305,9 @@ class _BodyReader:
             cells = self._row(row, spans)
             copies = _number(attribute(row, "table:number-rows-repeated"), 1) if any(cells) else 1
             rows += [cells] * min(copies, _MOST_REPEATED_CELLS)
-        while rows and not any(rows[-1]):
-            rows.pop()
-        if any(cell for row in rows for cell in row):
+        filled = [number for number, row in enumerate(rows) if any(row)]
+        if filled:
+            rows = rows[filled[0] : filled[-1] + 1]
             rows[0] = [self.pending + rows[0][0], *rows[0][1:]]
             self.pending = ""
             yield Table(rows)
