@@ -188,7 +188,7 @@ async def test_a_document_that_waits_says_why(room: Room) -> None:
 async def test_a_kept_file_offers_itself(room: Room) -> None:
     document = await room.add("a.bin", bytes(range(256)))
     shown = await room.read(f"/documents/{document}")
-    assert "This type is not read" in shown
+    assert "This file type is not read" in shown
     assert f'href="/api/v1/documents/{document}/source" download>Download</a>' in shown
     assert 'id="outline"' not in shown
 
