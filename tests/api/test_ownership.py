@@ -121,6 +121,7 @@ RULES: dict[str, Rule] = {
     "GET /api/v1/search": Rule("read", None, query="?q=bog&mode=text"),
     "GET /api/v1/documents/{document}/related": Rule("read", "document"),
     "GET /api/v1/documents/{document}/connections": Rule("read", "document"),
+    "GET /api/v1/connections": Rule("read", None, query="?id=0000"),
     "POST /api/v1/connections/{connection_id}/confirm": Rule("write", "connection"),
     "POST /api/v1/connections/{connection_id}/dismiss": Rule("write", "connection"),
     "POST /api/v1/connections/{connection_id}/undo": Rule("write", "connection"),

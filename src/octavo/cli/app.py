@@ -18,15 +18,19 @@ from octavo.cli import (
     costs,
     diff,
     documents,
+    edit,
     extract,
     jobs,
     keys,
     mappings,
     prompts,
+    related,
     schedules,
     search,
     uploads,
+    verdicts,
     watch,
+    weights,
 )
 from octavo.core.errors import NotRunning
 from octavo.core.settings import Settings, load_settings, variable_name
@@ -45,9 +49,13 @@ app = typer.Typer(
 
 app.add_typer(add.app)
 app.add_typer(documents.app)
+app.add_typer(edit.app)
 app.add_typer(diff.app)
 app.add_typer(ask.app)
 app.add_typer(connections.app)
+app.add_typer(verdicts.app)
+app.add_typer(weights.app)
+app.add_typer(related.app)
 app.add_typer(search.app)
 app.add_typer(watch.app)
 app.add_typer(analyse.app)

@@ -12,15 +12,14 @@ import typer
 
 from octavo.cli.names import find_ids
 from octavo.cli.options import AsJson, Cursor, Key, Server
-from octavo.cli.output import clean, print_json
+from octavo.cli.output import clean, print_json, short_id
 from octavo.cli.remote import Target, call
 from octavo.core.errors import BadInput
 from octavo.core.formatting import count_of
 
 if TYPE_CHECKING:
     from octavo.client import Client
-    from octavo.core.pagination import Page
-    from octavo.records.search import Connection, ConnectionSide
+    from octavo.records.search import ComparisonStatus, Connection, ConnectionPage, ConnectionSide
 
 app = typer.Typer()
 POLL_SECONDS = 0.5
@@ -64,7 +63,7 @@ def connections(  # noqa: PLR0917 - each is an option of the command
     if document is None:
         raise BadInput("Name a document, or use --rebuild to compare all of them.")
 
-    async def run(client: Client) -> Page[Connection]:
+    async def run(client: Client) -> ConnectionPage:
         (found,) = await find_ids(client, [document])
         wanted = {"engine": ENGINES[engine] if engine else None, "status": "dismissed" if dismissed else None}
         return await client.list_connections(found, **wanted, cursor=cursor, limit=limit)
@@ -73,19 +72,35 @@ def connections(  # noqa: PLR0917 - each is an option of the command
     if as_json:
         return print_json(page)
     show(page.items)
-    if not page.items:
-        typer.echo("No connections.")
+    if not page.items or page.comparison.state != "done":
+        typer.echo(describe_comparison(page.comparison))
     if page.next_cursor:
         typer.echo(f"Next page: --cursor {page.next_cursor}")
     return None
 
 
+def describe_comparison(comparison: ComparisonStatus) -> str:
+    """Whether the list is complete and, if not, why not."""
+    why = f": {clean(comparison.detail)}" if comparison.detail else ""
+    return {
+        "done": "No connections.",
+        "not_indexed": "Not compared yet: the text is still being indexed.",
+        "no_text": "This document has no indexed text to compare.",
+        "never": "Not compared yet. Compare it with --rebuild.",
+        "waiting": f"Not compared yet{why}.",
+        "running": "Being compared now.",
+        "paused": f"The comparison is paused{why}.",
+        "failed": f"The comparison failed{why}. Compare again with --rebuild.",
+        "cancelled": "The comparison was cancelled. Compare again with --rebuild.",
+    }[comparison.state]
+
+
 def show(items: Sequence[Connection]) -> None:
     for one in items:
         status = f", {one.status}" if one.status != "found" else ""
-        typer.echo(f"{WORDS[one.engine]} {one.strength:.2f}{status}: {clean(one.explanation)}")
+        typer.echo(f"{short_id(one.id)}  {WORDS[one.engine]} {one.strength:.2f}{status}: {clean(one.explanation)}")
         for side in (one.source, one.target):
-            typer.echo(f"  {place_of(side)}: “{clean(side.quote)}”")
+            typer.echo(f"    {place_of(side)}: “{clean(side.quote)}”")
 
 
 def place_of(side: ConnectionSide) -> str:

@@ -21,7 +21,15 @@ from octavo.core.types import Extraction
 from octavo.records.account import BudgetsInForce, DocumentBudget, KeyScope, KeyView, NewKey, Published, Usage
 from octavo.records.documents import Chunk, Comparison, Document, Retried, UploadState, UploadView, Version
 from octavo.records.jobs import JobView
-from octavo.records.search import AnswerSources, Connection, Mode, SearchPage, Statement
+from octavo.records.search import (
+    AnswerSources,
+    Connection,
+    ConnectionPage,
+    Mode,
+    RelatedDocument,
+    SearchPage,
+    Statement,
+)
 
 DocumentStatus = Literal["pending", "completed", "failed"]
 BulkAction = Literal["delete", "restore", "purge"]
@@ -236,13 +244,31 @@ class Client(UploadCalls):
         status: str | None = None,
         cursor: str | None = None,
         limit: int = MOST_LISTED,
-    ) -> Page[Connection]:
-        """List a document's connections to other documents, most important first."""
+    ) -> ConnectionPage:
+        """List connections to other documents, most important first, and the state of the comparison."""
         wanted = {"engine": engine, "status": status, "cursor": cursor, "limit": limit}
-        return await self._list(Connection, f"/documents/{document}/connections", wanted)
+        query = {name: as_query(value) for name, value in wanted.items() if value is not None}
+        return read_record(ConnectionPage, await self._transport.get(f"/documents/{document}/connections", query))
+
+    async def find_connections(self, part: str) -> list[Connection]:
+        """Connections whose id begins or ends with `part`."""
+        return (await self._list(Connection, "/connections", {"id": part})).items
 
     async def judge_connection(self, connection: UUID, decision: Decision) -> Connection:
         return await self._call(Connection, Request("POST", f"/connections/{connection}/{decision}", repeatable=True))
+
+    async def read_weights(self) -> dict[str, int]:
+        """The weight of each engine, from 0 to 100."""
+        return read_record(dict[str, int], await self._transport.get("/connections/weights"))
+
+    async def set_weights(self, weights: Mapping[str, int]) -> dict[str, int]:
+        """Set the weights of all engines. They apply to all lists immediately."""
+        body = await self._transport.call(Request("PUT", "/connections/weights", repeatable=True, json=weights))
+        return read_record(dict[str, int], body)
+
+    async def related_documents(self, document: UUID, *, limit: int = 10) -> list[RelatedDocument]:
+        """Documents on similar topics, most similar first."""
+        return (await self._list(RelatedDocument, f"/documents/{document}/related", {"limit": limit})).items
 
     async def rebuild_connections(self, documents: Sequence[UUID] | None = None) -> list[UUID]:
         """Compare these documents, or all documents, again. Returns the ids of the jobs."""

@@ -69,6 +69,12 @@ async def show_connection(connection: DatabaseConnection, owner: UUID, ident: UU
     raise NotFound(f"Connection {ident}.")
 
 
+async def find_connections(connection: DatabaseConnection, owner: UUID, part: str, limit: int) -> list[Connection]:
+    """Connections whose id begins or ends with `part`, as seen from their stored source documents."""
+    rows = await fetch_rows(connection, QUERIES.find, {"owner": owner, "part": part.lower(), "most": limit})
+    return [await show_connection(connection, owner, row["id"]) for row in rows]
+
+
 async def count_connections(connection: DatabaseConnection, owner: UUID, document: UUID) -> dict[str, int]:
     rows = await fetch_rows(connection, QUERIES.counts, {"owner": owner, "document": document})
     return {row["engine"]: row["connections"] for row in rows}

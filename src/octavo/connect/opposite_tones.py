@@ -42,14 +42,13 @@ def _shared_concept(pair: ChunkPair) -> str | None:
 
 
 def _connect(pair: ChunkPair, concept: str, claim_cache: ClaimCache) -> DetectedConnection:
-    spans = [_quote(chunk, concept, claim_cache) for chunk in (pair.source, pair.target)]
-    explanation = f"One speaks well of {concept}, the other does not."
     return DetectedConnection(
         Engine.CONTRADICTION,
         pair,
         round(0.5 + 0.4 * _promise(pair, concept), 3),
-        *spans,
-        explanation,
+        _quote(pair.source, concept, claim_cache),
+        _quote(pair.target, concept, claim_cache),
+        f"One speaks well of {concept}, the other does not.",
         Status.POSSIBLE,
         detail={"kind": "polarity"},
     )

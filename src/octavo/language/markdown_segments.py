@@ -37,7 +37,9 @@ _HIDDEN = re.compile(
     r"|\$[^$\n]{1,300}\$"
     r"|&[a-z]{2,8};"
 )
-_MARKS = str.maketrans(dict.fromkeys("*_`~[]\\", " "))
+_MARKS = str.maketrans(dict.fromkeys("*`~[]\\", " "))
+# Inside a word an underscore is a letter of a name: my_file_name.
+_UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
 _FENCE = re.compile(r"\s*(```|~~~)")
 _HEADING = re.compile(r"\s{0,3}#{1,6}\s+")
 _ITEM = re.compile(r"\s*(?:[-+*•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?")
@@ -46,8 +48,9 @@ _RULE = re.compile(r"[-=*_|:+\s]*")
 
 
 def blank_markup(markdown: str) -> str:
-    """Replace markup with spaces. The length of the text stays the same."""
-    return _HIDDEN.sub(lambda match: " " * len(match.group()), markdown).translate(_MARKS)
+    """The same text with markup replaced by spaces; the length stays the same."""
+    shown = _HIDDEN.sub(lambda match: " " * len(match.group()), markdown).translate(_MARKS)
+    return _UNDERSCORE.sub(" ", shown)
 
 
 def split_segments(markdown: str) -> Iterator[Segment]:

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from octavo.connect import comparisons
 from octavo.core.errors import BadInput, Cancelled
 from octavo.core.types import JSON
 from octavo.database import fetch_rows, load_queries
@@ -18,7 +19,6 @@ from octavo.jobs.kinds import JobKind
 from octavo.pipeline.tools import Tools
 
 QUERIES = load_queries("connections")
-NAME = "detect_connections"
 MOST_ATTEMPTS = 3
 
 
@@ -55,7 +55,7 @@ async def _document(run: Run[Tools]) -> UUID:
 
 
 KIND = JobKind(
-    NAME,
+    comparisons.KIND,
     detect_connections,
     time_limit_seconds=600,
     limit_renewed_by_stage=True,

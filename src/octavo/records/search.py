@@ -122,6 +122,17 @@ class AnswerSources:
     cost_usd: float
 
 
+@dataclass(frozen=True, slots=True)
+class RelatedDocument:
+    """A document on similar topics. `score` is the mean similarity of its most similar chunks."""
+
+    document_id: UUID
+    title: str
+    source_type: str
+    summary: str | None
+    score: float
+
+
 # Connections -------------------------------------------------------------------------------------------------------
 
 
@@ -156,3 +167,37 @@ class Connection:
     explanation: str
     kind: str | None
     made_by: str
+
+
+class ComparisonState(StrEnum):
+    """`not_indexed`: the text is still being indexed. `no_text`: nothing to compare. `never`: not requested yet."""
+
+    NOT_INDEXED = "not_indexed"
+    NO_TEXT = "no_text"
+    NEVER = "never"
+    WAITING = "waiting"
+    RUNNING = "running"
+    PAUSED = "paused"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    DONE = "done"
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonStatus:
+    """The comparison of a document with all others. Until it is `done`, connections may be missing.
+
+    `detail` is the reason why it waits or failed.
+    """
+
+    state: ComparisonState
+    detail: str | None = None
+    job_id: UUID | None = None
+    over_budget: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionPage:
+    items: list[Connection]
+    next_cursor: str | None
+    comparison: ComparisonStatus

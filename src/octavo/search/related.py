@@ -10,6 +10,7 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from octavo.database import Connection, fetch_rows, load_queries
+from octavo.records.search import RelatedDocument
 from octavo.search.chunk_search import ChunkFilter, nearest
 from octavo.search.query import Filters
 
@@ -21,17 +22,6 @@ SCORED_CHUNKS = 3
 # Below this similarity texts are unrelated; with the offline model, unrelated texts seldom reach it.
 LEAST_SIMILARITY = 0.35
 MOST_RELATED = 10
-
-
-@dataclass(frozen=True, slots=True)
-class RelatedDocument:
-    """A document on similar topics. `score` is the mean similarity of its most similar chunks."""
-
-    document_id: UUID
-    title: str
-    source_type: str
-    summary: str | None
-    score: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import OpenBrowser
 from tests.support.browser import Place, check_axe, no_sideways_scroll, until
 
 SAFE = "The harbour bridge carries forty thousand cars. Engineers consider the bridge safe. " * 3
+BREAD = "Feed the starter with flour and water, let the dough rest overnight, and bake the loaf with steam. " * 3
+FAILED = """
+    UPDATE jobs SET status = 'failed', admitted = false, failed_at = clock_timestamp(), error_code = 'TIMED_OUT',
+                    error_message = 'Timed out.'
+    WHERE document_id = %s AND kind = 'detect_connections' AND status = 'queued'"""
 UNSAFE = "The harbour bridge carries forty thousand cars. Engineers do not consider the bridge safe. " * 3
 
 
@@ -46,3 +51,45 @@ def test_a_contradiction_is_shown_with_both_quotes_dismissed_by_keyboard_and_bro
     expect(contradiction).to_have_count(1)
     contradiction.locator("h3 a").click()
     page.wait_for_url(f"**/documents/{second}?c=*")
+
+
+def test_no_connections_is_said_when_the_comparison_is_done_and_a_failed_one_is_tried_again(
+    place: Place, open_browser: OpenBrowser
+) -> None:
+    member = open_browser(place.sign_up())
+    document = member.add("bread.md", BREAD)
+    page = member.open(f"/documents/{document}?panel=connections")
+    panel = page.locator("#connections")
+    expect(panel).to_contain_text("No connections. No other document in your library")
+    with place.workers_held():
+        member.ask("POST", "/connections/rebuild", json={"document_ids": [document]})
+        page.reload()
+        expect(panel).to_contain_text("Waiting to be compared with your other documents")
+        expect(panel).not_to_contain_text("No connections")
+        expect(page.locator(".dock-item a")).to_have_attribute("href", f"/documents/{document}?panel=connections")
+        check_axe(page)
+        picture(page, "comparison-waits")
+        place.database.run(FAILED, document)
+        expect(panel).to_contain_text("The comparison failed: Timed out (TIMED_OUT).")
+        check_axe(page)
+        no_sideways_scroll(page)
+        picture(page, "comparison-failed")
+        panel.get_by_role("button", name="Try again").focus()
+        page.keyboard.press("Enter")
+        expect(panel).to_contain_text("Waiting to be compared")
+        history = member.open(f"/documents/{document}/history")
+        expect(history.get_by_role("cell", name="Comparison failed", exact=True)).to_be_visible()
+        expect(history.get_by_role("cell", name="Comparison", exact=True)).to_have_count(3)
+        picture(history, "comparison-history")
+        member.open("/connections")
+        expect(page.get_by_role("heading", name="Documents are being compared")).to_be_visible()
+        check_axe(page)
+        picture(page, "comparison-map")
+        member.open(f"/documents/{document}?panel=connections")
+        expect(panel).to_contain_text("Waiting to be compared")
+    expect(panel).to_contain_text("No connections. No other document in your library")
+
+
+def picture(page: Page, name: str) -> None:
+    if folder := os.environ.get("SCREENSHOTS"):
+        page.screenshot(path=f"{folder}/{name}.png")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import signal
@@ -20,6 +21,7 @@ import pytest
 from octavo.cli import main
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
 from tests.integration.client.servers import cutting
+from tests.support.connections import connect, put_vector
 from tests.support.instance import Instance, free_port, instance_in
 from tests.support.pdf import Pdf, Words
 from tests.support.postgres import open_folder
@@ -119,7 +121,8 @@ def working(instance: Instance) -> Generator[None]:
 
 COMMANDS = [
     *("add", "ls", "show", "rm", "restore", "retry", "cancel", "reembed", "watch"),
-    *("keys", "keys add", "keys ls", "keys rm", "uploads ls"),
+    *("edit", "connections", "verdict", "weights", "related"),
+    *("keys", "keys add", "keys ls", "keys rm"),
 ]
 
 
@@ -547,3 +550,97 @@ def test_text_is_added_with_its_title_and_source(console: Console) -> None:
 )
 def test_what_does_not_go_together_is_refused_in_one_line(console: Console, arguments: list[str], said: str) -> None:
     assert said in console.refuse(*arguments)
+
+
+# Editing and connections -------------------------------------------------------------------------------------------
+
+
+def test_what_a_person_knows_of_documents_is_edited_and_cleared(console: Console) -> None:
+    one, other = console.add(write("one.txt"), write("other.txt"))
+    said = console.say(
+        *("edit", one, "--title", "Crane lease", "--author", "Ada", "--date", "2024-02-29"),
+        *("--tag", "Law", "--tag", "Cranes", "--collection", "Contracts"),
+    )
+    assert said == "Edited 1 document: Crane lease.\n"
+    shown = console.read("show", one)
+    assert (shown["title"], shown["author"], shown["document_date"]) == ("Crane lease", "Ada", "2024-02-29")
+    assert (sorted(shown["tags"]), shown["collection"]) == (["Cranes", "Law"], "Contracts")
+    # Tags are added to the others, and two documents are edited like one.
+    edited = console.read("edit", one, other, "--tag", "law", "--tag", "2024", "--remove-tag", "CRANES")["items"]
+    assert [sorted(item["tags"], key=str.lower) for item in edited] == [["2024", "Law"], ["2024", "Law"]]
+    (edited,) = console.read("edit", one, "--clear", "author", "--clear", "date", "--clear", "collection")["items"]
+    assert (edited["title"], edited["author"], edited["document_date"], edited["collection"]) == (
+        *("Crane lease", None, None),
+        None,
+    )
+    (edited,) = console.read("edit", one, "--clear", "tags", "--tag", "New")["items"]
+    assert edited["tags"] == ["New"]
+
+
+def test_an_edit_that_changes_nothing_or_contradicts_itself_is_refused(console: Console) -> None:
+    (one,) = console.add(write("one.txt"))
+    assert "Nothing to change. Use --title" in console.refuse("edit", one)
+    assert "--clear title and --title exclude each other" in console.refuse(
+        "edit", one, "--title", "A", "--clear", "title"
+    )
+    assert console.run("edit", one, "--date", "29.02.2024").returncode == 2
+    assert "ends with ffff" in console.refuse("edit", "ffff", "--title", "A")
+
+
+def connect_two(console: Console) -> tuple[str, str, str]:
+    """Two documents and a connection between them, written straight into the database."""
+    one, other = console.add(write("one.txt"), write("other.txt"))
+    ((owner,),) = console.query("SELECT owner_id FROM documents WHERE id = %s", one)
+    info = EmbeddedPostgres(DataFolder(console.instance.data)).connection_info()
+    with psycopg.connect(info) as database:
+
+        async def execute(statement: str, *values: object) -> None:
+            database.execute(statement.encode(), values)
+
+        async def make() -> UUID:
+            made = await connect(execute, owner, UUID(one), UUID(other))
+            for document in (one, other):
+                ((passage,),) = database.execute(b"SELECT id FROM chunks WHERE document_id = %s", [document]).fetchall()
+                await put_vector(execute, passage, [1.0, 0.5])
+            return made
+
+        return one, other, str(asyncio.run(make()))
+
+
+def test_connections_are_listed_with_their_id_and_judged_by_it(console: Console) -> None:
+    one, _, connection = connect_two(console)
+    # It was not compared yet, so the list may not be whole.
+    listed = console.say("connections", one)
+    assert listed.startswith(f"{connection[-8:]}  Contradiction 0.80, possible: Both say it.")
+    assert listed.endswith("Not compared yet: the text is still being indexed.\n")
+    assert console.read("connections", one)["comparison"]["state"] == "not_indexed"
+    assert ", confirmed: " in console.say("verdict", "confirm", connection[-8:])
+    (judged,) = console.read("verdict", "dismiss", connection)["items"]
+    assert judged["status"] == "dismissed"
+    assert "Contradiction" not in console.say("connections", one)
+    assert "dismissed" in console.say("connections", one, "--dismissed")
+    assert ", possible: " in console.say("verdict", "undo", connection[-12:])
+    assert "`octavo connections` lists them" in console.refuse("verdict", "undo", "xyz")
+    assert "No connection's id begins or ends with ffff" in console.refuse("verdict", "undo", "ffff")
+    assert console.run("verdict", "praise", connection).returncode == 2
+
+
+def test_weights_are_shown_and_only_those_given_are_changed(console: Console) -> None:
+    usual = {"semantic_similarity": 60, "contradiction_detection": 80, "thematic_bridge": 40}
+    assert console.read("weights") == usual
+    assert console.read("weights", "--bridge", "95") == {**usual, "thematic_bridge": 95}
+    assert [line.split() for line in console.say("weights").splitlines()] == [
+        *(["Similar", "60"], ["Contradictions", "80"], ["Bridges", "95"]),
+    ]
+    assert console.run("weights", "--similar", "101").returncode == 2
+    console.say("weights", "--bridge", "40")
+
+
+def test_related_documents_are_listed_most_similar_first(console: Console) -> None:
+    one, other, _ = connect_two(console)
+    found = console.read("related", one)["items"]
+    assert other in [item["document_id"] for item in found]
+    assert found[0]["score"] == max(item["score"] for item in found)
+    assert other in console.say("related", one)
+    (alone,) = console.add(write("alone.txt"))
+    assert console.say("related", alone) == "No related documents.\n"

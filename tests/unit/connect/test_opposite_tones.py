@@ -18,7 +18,7 @@ GERMAN = (
 )
 
 
-def chunk(content: str, polarity: float | None, language: str = "de", **concepts: float) -> ComparableChunk:
+def chunk(content: str, polarity: float | None, concepts: dict[str, float], language: str = "de") -> ComparableChunk:
     return ComparableChunk(uuid4(), uuid4(), content, concepts, polarity=polarity, language=language)
 
 
@@ -26,10 +26,9 @@ def pair(first: ComparableChunk, second: ComparableChunk, similarity: float = 0.
     return ChunkPair(first, second, similarity)
 
 
-def german(first: float | None = 0.7, second: float | None = -0.8, **concepts: float) -> ChunkPair:
-    concepts = concepts or {"Hafenbrücke": 0.9}
+def german(first: float | None = 0.7, second: float | None = -0.8, importance: float = 0.9) -> ChunkPair:
     return pair(
-        chunk(GERMAN[0], first, **concepts), chunk(GERMAN[1], second, **{name.lower(): 0.8 for name in concepts})
+        chunk(GERMAN[0], first, {"Hafenbrücke": importance}), chunk(GERMAN[1], second, {"hafenbrücke": importance})
     )
 
 
@@ -49,7 +48,7 @@ def test_tones_that_are_not_clearly_opposite_are_none(first: float | None, secon
 
 
 def test_without_a_shared_concept_there_is_no_candidate() -> None:
-    one = pair(chunk(GERMAN[0], 0.7, Hafenbrücke=0.9), chunk(GERMAN[1], -0.8, Regen=0.9))
+    one = pair(chunk(GERMAN[0], 0.7, {"Hafenbrücke": 0.9}), chunk(GERMAN[1], -0.8, {"Regen": 0.9}))
     assert find_opposite_tones([one], ClaimCache()) == []
 
 
@@ -59,7 +58,7 @@ def test_what_rules_found_already_is_not_judged_twice() -> None:
 
 
 def test_the_more_central_the_concept_and_the_clearer_the_tone_the_stronger() -> None:
-    clear, faint, aside = german(0.9, -0.9), german(0.3, -0.3), german(0.9, -0.9, Hafenbrücke=0.1)
+    clear, faint, aside = german(0.9, -0.9), german(0.3, -0.3), german(0.9, -0.9, importance=0.1)
     strengths = [find_opposite_tones([one], ClaimCache())[0].strength for one in (clear, faint, aside)]
     assert strengths[0] == max(strengths)
     assert all(0.5 <= strength <= 0.9 for strength in strengths)
@@ -68,13 +67,13 @@ def test_the_more_central_the_concept_and_the_clearer_the_tone_the_stronger() ->
 def test_in_english_the_sentence_with_the_tone_of_the_chunk_is_quoted() -> None:
     text = "# Bridge\n\nThe bridge was built in 1987. " + "It rains. " * 60 + "The bridge is a wonderful success."
     other = "The bridge is in town. " + "It rains. " * 60 + "The bridge is a horrible disaster."
-    one = pair(chunk(text, 0.6, "en-GB", bridge=0.9), chunk(other, -0.6, "en", bridge=0.9))
+    one = pair(chunk(text, 0.6, {"bridge": 0.9}, "en-GB"), chunk(other, -0.6, {"bridge": 0.9}, "en"))
     (found,) = find_opposite_tones([one], ClaimCache())
     assert found.quotes == ("The bridge is a wonderful success.", "The bridge is a horrible disaster.")
 
 
 @pytest.mark.parametrize("text", ["word " * 500, "# Only a heading", "| a | table |", "吾輩は猫である。" * 200])
 def test_a_quote_is_verbatim_and_short(text: str) -> None:
-    one = pair(chunk(text, 0.6, "ja", other=0.9), chunk(text.strip(), -0.6, "ja", other=0.9))
+    one = pair(chunk(text, 0.6, {"other": 0.9}, "ja"), chunk(text.strip(), -0.6, {"other": 0.9}, "ja"))
     (found,) = find_opposite_tones([one], ClaimCache())
     assert all(quote and quote in text and len(quote) <= MOST_QUOTED for quote in found.quotes)

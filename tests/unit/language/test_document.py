@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from octavo.language import describe
 from octavo.language.document_types import find_type
 from octavo.language.insights import ChunkText, DocumentSource, DocumentType
 from octavo.language.titles import find_author, find_title
@@ -77,3 +78,15 @@ MINUTES = "Minutes of the board meeting\nAttendees: A, B\nAction items\nNext mee
 )
 def test_types(kind: str, head: str, words: int, document_type: DocumentType) -> None:
     assert find_type(kind=kind, title=None, head=head, words=words) is document_type
+
+
+def test_names_with_underscores_stay_whole_in_title_and_summary() -> None:
+    title = "How my_file_name is written"
+    text = (
+        f"# {title}\n\nThe program writes the totals of the year to my_file_name.pdf every night, "
+        "and _nobody_ has to start it by hand.\n\nA second program reads my_file_name.pdf and sends it to the council."
+    )
+    insight = describe(DocumentSource([ChunkText(text, (title,))], filename="report.md")).document
+    assert insight.title == title
+    assert "my_file_name.pdf" in insight.summary
+    assert "_nobody_" not in insight.summary

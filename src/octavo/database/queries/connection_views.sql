@@ -62,6 +62,14 @@ WHERE NOT EXISTS (
     SELECT FROM connection_verdicts v WHERE v.owner_id = :owner AND v.digest = sides.digest AND v.verdict = 'dismissed')
 GROUP BY 1, 2 ORDER BY 1, 2;
 
+-- name: find(owner, part, most)
+-- Connections whose id begins or ends with the given characters, dismissed ones too.
+SELECT c.id FROM connections c
+JOIN documents s ON s.id = c.source_document AND s.deleted_at IS NULL
+JOIN documents t ON t.id = c.target_document AND t.deleted_at IS NULL
+WHERE c.owner_id = :owner AND (starts_with(c.id::text, :part) OR right(c.id::text, length(:part)) = :part)
+ORDER BY c.id LIMIT :most;
+
 -- name: document_of(owner, connection)
 -- The documents of a connection, and the digest under which its verdict is stored.
 SELECT c.source_document, c.target_document, c.digest FROM connections c
@@ -100,3 +108,23 @@ GROUP BY 1, 2, 3 ORDER BY strength DESC, one, other, engine LIMIT :most;
 
 -- name: titles(owner, documents)
 SELECT id, coalesce(nullif(title, ''), filename) AS title FROM documents WHERE owner_id = :owner AND id = ANY (:documents);
+
+-- name: last_comparison(owner, document, revision, kind)
+-- The newest job that compares a revision of a document.
+SELECT id FROM jobs
+WHERE document_id = :document AND owner_id = :owner AND kind = :kind AND (input ->> 'revision')::integer = :revision
+ORDER BY created_at DESC, id DESC LIMIT 1;
+
+-- name: unfinished_comparisons(owner, kind)
+-- Documents that are being processed, or whose comparison waits or runs.
+SELECT count(*)::integer AS documents FROM documents d
+WHERE d.owner_id = :owner AND d.deleted_at IS NULL AND (d.status = 'pending' OR EXISTS (
+    SELECT FROM jobs j WHERE j.document_id = d.id AND j.kind = :kind AND j.status IN ('queued', 'processing', 'paused')));
+
+-- name: failed_comparisons(owner, kind)
+SELECT d.id FROM documents d CROSS JOIN LATERAL (
+    SELECT j.status FROM jobs j
+    WHERE j.document_id = d.id AND j.kind = :kind AND (j.input ->> 'revision')::integer = d.revision
+    ORDER BY j.created_at DESC, j.id DESC LIMIT 1) AS last
+WHERE d.owner_id = :owner AND d.deleted_at IS NULL AND d.embeddings_ready AND last.status IN ('failed', 'dead_letter')
+ORDER BY d.created_at, d.id;

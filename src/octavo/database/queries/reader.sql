@@ -27,11 +27,10 @@ FROM chunks c JOIN documents d ON d.id = c.document_id AND d.revision = c.revisi
 WHERE d.id = :document AND d.owner_id = :owner AND c.id = :passage;
 
 -- name: happened(owner, document, before, most)
--- The events of a document, newest first, without progress, parts of stages, and the jobs for tags and connections.
-SELECT e.id, e.at, e.kind, e.process_id, e.document_id, e.detail
+-- The events of a document, newest first, with the kinds of their jobs; without progress, parts of stages, and jobs for tags.
+SELECT e.id, e.at, e.kind, e.process_id, e.document_id, e.detail, (SELECT j.kind FROM jobs j WHERE j.id = e.process_id) AS job_kind
 FROM events e
-WHERE e.process_id IN (SELECT id FROM jobs WHERE document_id = :document AND owner_id = :owner
-                           AND kind NOT IN ('embed_tags', 'detect_connections')
+WHERE e.process_id IN (SELECT id FROM jobs WHERE document_id = :document AND owner_id = :owner AND kind <> 'embed_tags'
                        UNION SELECT process_id FROM documents WHERE id = :document AND owner_id = :owner)
   AND e.kind NOT IN ('progress', 'analysis.item', 'analysis.result') AND e.detail ->> 'part' IS NULL
   AND (e.document_id IS NULL OR e.document_id = :document)

@@ -32,8 +32,10 @@ KINDS = {
     "image": "Image",
 }
 BADGE_LETTERS = 4
-# Markdown syntax that is removed: marks at the start of a line, emphasis, code and link targets.
-_MARKS = re.compile(r"^[#>\-*+\s]+|[*_`~]{1,3}|!?\[(?=[^\]]*\]\()|\]\([^)]*\)|<[^>]*>")
+# Markdown syntax that is removed: marks at the start of a line, emphasis, code, link targets and escaping backslashes.
+_MARKS = re.compile(r"^[#>\-*+\s]+|[*`~]{1,3}|!?\[(?=[^\]]*\]\()|\]\([^)]*\)|<[^>]*>|\\(?=[!-/:-@\[-`{-~])")
+# Underscores are emphasis only around words. Inside a word they belong to a name: my_file_name.
+_EMPHASIS = re.compile(r"(?<![\w\\])(_{1,3})(?=[^\s_])(.{1,200}?)(?<=[^\s_\\])\1(?!\w)")
 _RULES = re.compile(r"[-=|:\s]*")
 
 
@@ -119,7 +121,7 @@ def make_row(document: Document, words: StatusText, now: datetime, opening: str 
 
 def plain_words(markdown: str, title: str) -> str:
     """The beginning of a text on one line, without Markdown syntax and without the title."""
-    lines = [_MARKS.sub("", line).strip() for line in markdown.splitlines()]
+    lines = [_MARKS.sub("", _EMPHASIS.sub(r"\2", line)).strip() for line in markdown.splitlines()]
     words = [line for line in lines if line and line != title and not _RULES.fullmatch(line)]
     return " ".join(" ".join(words).split())
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
+from octavo.connect.comparisons import KIND as COMPARISON
 from octavo.core.errors import RETRY_RULES, OctavoError, OverBudget, TooLarge
 from octavo.core.formatting import count_of, format_date, format_eta, format_span
 from octavo.core.types import JobStatus
@@ -39,6 +40,8 @@ STAGES = {
     "embedded": "Connecting",
     "improvement_planned": "Connecting",
 }
+# The activity of jobs with a single stage.
+ACTIVITIES = {EMBEDDING: "Indexing", COMPARISON: "Comparing"}
 FETCHING = "Fetching"
 LINKS = frozenset({"web", "youtube"})
 
@@ -109,8 +112,8 @@ def describe(document: Document, job: JobView | None, now: datetime) -> StatusTe
 
 
 def stage_of(job: JobView, source_type: str = "") -> str:
-    if job.kind == EMBEDDING:
-        return "Indexing"
+    if job.kind in ACTIVITIES:
+        return ACTIVITIES[job.kind]
     if job.stage is None and source_type in LINKS:
         return FETCHING
     return STAGES.get(job.stage, "Working")

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from fastapi import Depends, Request
 
+from octavo.connect.comparisons import KIND as COMPARISON
 from octavo.convert.conversions import KIND as CONVERSION
 from octavo.core.formatting import format_eta
 from octavo.core.types import JobStatus
@@ -43,13 +44,17 @@ class DockItem:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """`cursor` is the position after which live events follow; `ring` is the overall progress in percent."""
+    """`cursor` is the position after which live events follow; `ring` is the overall progress in percent.
+
+    `working` counts all jobs in progress, `comparing` those of them that compare documents.
+    """
 
     caller: Caller
     name: str
     place: str
     documents: int
     working: int
+    comparing: int
     dock: list[DockItem]
     unread: int
     dead_letters: int
@@ -74,6 +79,7 @@ async def load_frame(connection: Connection, caller: Caller, place: str, upload_
         place=place,
         documents=counted["documents"],
         working=counted["working"],
+        comparing=counted["comparing"],
         dock=await load_dock(connection, caller.owner_id) if counted["working"] else [],
         unread=counted["unread"],
         dead_letters=dead[0]["count"] if dead else 0,
@@ -96,7 +102,8 @@ def _item(job: JobView, name: str) -> DockItem:
         line = f"{stage} {progress.done:,} of {progress.total:,}" if progress.total else stage
         state = "working"
     else:
-        line = f"Waiting: {job.waiting_because.detail}" if job.waiting_because else "Waiting"
+        waiting = "Waiting to be compared" if job.kind == COMPARISON else "Waiting"
+        line = f"{waiting}: {job.waiting_because.detail}" if job.waiting_because else waiting
         state = "waiting"
     eta = format_eta(job.eta)
     item = DockItem(job.id, job.document_id, _address(job), name, state, line, eta, progress.done, progress.total)
@@ -106,7 +113,8 @@ def _item(job: JobView, name: str) -> DockItem:
 def _address(job: JobView) -> str | None:
     if job.kind == CONVERSION:
         return f"/conversions/{job.id}"
-    return f"/documents/{job.document_id}" if job.document_id else None
+    panel = "?panel=connections" if job.kind == COMPARISON else ""
+    return f"/documents/{job.document_id}{panel}" if job.document_id else None
 
 
 class FrameFor:

@@ -9,11 +9,13 @@ from uuid import UUID
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
+from octavo.connect.comparisons import show_comparison
 from octavo.connect.connections import (
     ConnectionFilter,
     Decision,
     Weights,
     decide,
+    find_connections,
     list_connections,
     read_weights,
     set_weights,
@@ -24,12 +26,15 @@ from octavo.core.pagination import Page
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.library.documents import show_document
 from octavo.owners import Caller
-from octavo.records.search import Connection, Engine, Status
+from octavo.records.search import Connection, ConnectionPage, Engine, Status
 from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.parameters import WHOLE, Cursor, Limit, problems
 
 router = APIRouter(prefix="/api/v1", tags=["connections"])
+IdPart = Annotated[str, Query(pattern=r"^[0-9a-fA-F-]{4,36}$", description="The beginning or the end of an id.")]
+FEW, MOST_FOUND = 10, 50
+Few = Annotated[int, Query(ge=1, le=MOST_FOUND)]
 Weight = Annotated[int, Field(ge=0, le=100), WHOLE]
 
 
@@ -65,15 +70,25 @@ async def connections(
     chunk_id: UUID | None = None,
     cursor: Cursor = None,
     limit: Limit = DEFAULT_LIMIT,
-) -> Page[Connection]:
+) -> ConnectionPage:
     """Connections of a document to others, sorted by strength times the weight of their engine.
 
-    Dismissed ones are listed only with `status=dismissed`.
+    Dismissed ones are listed only with `status=dismissed`. The list is complete when `comparison.state` is `done`.
     """
     async with services.database.connection() as connection:
-        await show_document(connection, caller.owner_id, document)
+        found = await show_document(connection, caller.owner_id, document)
         wanted = ConnectionFilter(engine, status, chunk_id)
-        return await list_connections(connection, caller.owner_id, document, wanted, cursor=cursor, limit=limit)
+        # Read first: if the comparison ends in between, the next request finds more, and nothing is reported too early.
+        comparison = await show_comparison(connection, caller.owner_id, found)
+        page = await list_connections(connection, caller.owner_id, document, wanted, cursor=cursor, limit=limit)
+        return ConnectionPage(page.items, page.next_cursor, comparison)
+
+
+@router.get("/connections", responses=problems(401, 422))
+async def find(services: ServicesOf, caller: ReadCaller, id: IdPart, limit: Few = FEW) -> Page[Connection]:  # noqa: A002
+    """Connections whose id begins or ends with these characters. Dismissed ones are included."""
+    async with services.database.connection() as connection:
+        return Page(await find_connections(connection, caller.owner_id, id, limit), None)
 
 
 @router.post("/connections/{connection_id}/confirm", responses=problems(401, 403, 404, 422))

@@ -11,6 +11,7 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Form, Query, Request, Response
 from pydantic import BaseModel, Field
 
+from octavo.connect.comparisons import count_unfinished, failed_comparisons
 from octavo.connect.connections import (
     DEFAULT_WEIGHTS,
     ConnectionFilter,
@@ -23,6 +24,7 @@ from octavo.connect.connections import (
 )
 from octavo.connect.map import HEIGHT, MOST_NODES, WIDTH, MapFilter, load_map
 from octavo.connect.map_drawing import draw
+from octavo.connect.rebuild import rebuild
 from octavo.core.errors import NotFound
 from octavo.database import Connection as Database
 from octavo.library.documents import show_document
@@ -96,6 +98,8 @@ async def map_page(
         view = MapFilter(asked.focus or None, asked.engine or None, asked.least)
         drawn = await load_map(connection, owner, view)
         pair = await _pair(connection, owner, asked) if asked.one and asked.other else None
+        left = 0 if drawn.nodes else await count_unfinished(connection, owner)
+        failed = [] if drawn.nodes else await failed_comparisons(connection, owner)
     return render(
         request,
         "connections.html",
@@ -104,6 +108,8 @@ async def map_page(
         focus=focus,
         drawing=draw(drawn),
         pair=pair,
+        left=left,
+        failed=len(failed),
         engines=ENGINES,
         size=(int(WIDTH), int(HEIGHT)),
         is_full=len(drawn.nodes) >= MOST_NODES,
@@ -144,6 +150,22 @@ async def weigh(
     async with services.database.transaction() as connection:
         weights = Weights(semantic_similarity, contradiction_detection, thematic_bridge)
         await set_weights(connection, caller.owner_id, weights)
+    return done(request, back)
+
+
+@router.post("/actions/connections/compare")
+async def compare(
+    request: Request,
+    services: ServicesOf,
+    caller: WriteCaller,
+    document: Annotated[UUID | None, Form()] = None,
+    back: Back = "/connections",
+) -> Response:
+    """Compare a document again. Without one, all documents whose last comparison failed."""
+    async with services.database.transaction() as connection:
+        chosen = [document] if document else await failed_comparisons(connection, caller.owner_id)
+        if chosen:
+            await rebuild(connection, caller.owner_id, chosen)
     return done(request, back)
 
 

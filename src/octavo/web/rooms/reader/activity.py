@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, cast
 from uuid import UUID
 
+from octavo.connect.comparisons import KIND as COMPARISON
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs.views import EventView
 
@@ -36,6 +37,28 @@ SENTENCES = {
     "analysis.completed": "Analysis complete",
     "analysis.failed": "Analysis failed",
     "analysis.abandoned": "Analysis stalled",
+}
+# Events of the job that compares a document with the others.
+COMPARISON_SENTENCES = {
+    "created": "Comparison queued",
+    "queued": "Comparison queued",
+    "processing": "Comparison started",
+    "retry": "Comparison queued for another attempt",
+    "complete": "Comparison finished",
+    "failed": "Comparison failed",
+    "dead_letter": "Comparison failed for good",
+    "paused": "Comparison paused",
+    "cancelled": "Comparison cancelled",
+}
+JOB_NAMES = {
+    "process_document": "Processing",
+    "detect_connections": "Comparison",
+    "embed_document": "Indexing",
+    "embed_tags": "Indexing of tags",
+    "analyse_document": "Analysis",
+    "answer_segment": "Part of an analysis",
+    "consolidate_answers": "Answers of an analysis",
+    "convert": "Conversion",
 }
 # The result of each finished stage.
 STAGES = {
@@ -84,11 +107,15 @@ async def list_activity(
 ) -> list[Activity]:
     """The activity of a document, newest first."""
     values = {"owner": owner, "document": document, "before": before, "most": most}
-    return [describe_event(EventView(**row)) for row in await fetch_rows(connection, QUERIES.happened, values)]
+    rows = await fetch_rows(connection, QUERIES.happened, values)
+    kinds = [row.pop("job_kind") for row in rows]
+    return [describe_event(EventView(**row), kind) for row, kind in zip(rows, kinds, strict=True)]
 
 
-def describe_event(event: EventView) -> Activity:
+def describe_event(event: EventView, job_kind: str | None = None) -> Activity:
     sentence = _sentence(event.kind, event.detail)
+    if job_kind == COMPARISON:
+        sentence = COMPARISON_SENTENCES.get(event.kind, sentence)
     return Activity(event.id, event.at, sentence, _more(event.detail), TONES.get(event.kind, ""))
 
 

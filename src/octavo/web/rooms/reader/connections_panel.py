@@ -7,10 +7,12 @@ from uuid import UUID
 
 from fastapi import APIRouter, Request, Response
 
+from octavo.connect.comparisons import show_comparison
 from octavo.connect.connections import ConnectionFilter, count_connections, list_connections, read_weights
 from octavo.database import Connection as Database
 from octavo.library.documents import show_document
-from octavo.records.search import Connection, Status
+from octavo.records.documents import Document
+from octavo.records.search import ComparisonStatus, Connection, Status
 from octavo.web.context.callers import ReadCaller
 from octavo.web.context.services import ServicesOf
 from octavo.web.shell.templates import render
@@ -21,7 +23,7 @@ MOST_SHOWN, MOST_DISMISSED = 40, 20
 
 @dataclass(frozen=True, slots=True)
 class ConnectionsPanel:
-    """The content of the panel. `is_ready`: whether the text is indexed and can be compared with other documents."""
+    """The content of the panel. Until the comparison is done, connections may be missing."""
 
     document_id: UUID
     chunk: UUID | None
@@ -29,19 +31,23 @@ class ConnectionsPanel:
     dismissed: list[Connection]
     total: int
     weights: dict[str, int]
-    is_ready: bool
+    comparison: ComparisonStatus
 
 
 async def show_connections(
-    connection: Database, owner: UUID, document: UUID, *, is_ready: bool, chunk: UUID | None = None
+    connection: Database, owner: UUID, document: Document, *, chunk: UUID | None = None
 ) -> ConnectionsPanel:
-    """Connections of a document or of one chunk; `total` always counts the whole document."""
-    counts = await count_connections(connection, owner, document)
-    items = await list_connections(connection, owner, document, ConnectionFilter(chunk=chunk), limit=MOST_SHOWN)
+    """Connections of a document or of one chunk; `total` always counts the whole document.
+
+    The state of the comparison is read first, so that a comparison that ends meanwhile is not reported too early.
+    """
+    comparison, ident = await show_comparison(connection, owner, document), document.id
+    counts = await count_connections(connection, owner, ident)
+    items = await list_connections(connection, owner, ident, ConnectionFilter(chunk=chunk), limit=MOST_SHOWN)
     gone = ConnectionFilter(status=Status.DISMISSED, chunk=chunk)
-    dismissed = await list_connections(connection, owner, document, gone, limit=MOST_DISMISSED)
+    dismissed = await list_connections(connection, owner, ident, gone, limit=MOST_DISMISSED)
     weights = asdict(await read_weights(connection, owner))
-    return ConnectionsPanel(document, chunk, items.items, dismissed.items, sum(counts.values()), weights, is_ready)
+    return ConnectionsPanel(ident, chunk, items.items, dismissed.items, sum(counts.values()), weights, comparison)
 
 
 @router.get("/documents/{document}/connections")
@@ -54,6 +60,6 @@ async def connections_fragment(
     """
     async with services.database.connection() as connection:
         found = await show_document(connection, caller.owner_id, document)
-        shown = await show_connections(connection, caller.owner_id, document, is_ready=found.embeddings_ready, chunk=of)
+        shown = await show_connections(connection, caller.owner_id, found, chunk=of)
     back = f"/documents/{document}?panel=connections" + (f"&of={of}" if of else "")
     return render(request, "reader_connections.html", None, connections=shown, back=back, may_write=caller.may_write)

@@ -22,7 +22,7 @@ from octavo.web.context.callers import ReadCaller
 from octavo.web.context.intake import may_rewrite
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.markdown.safety import is_address
-from octavo.web.rooms.reader.activity import list_activity, stage_done
+from octavo.web.rooms.reader.activity import JOB_NAMES, list_activity, stage_done
 from octavo.web.rooms.reader.connections_panel import show_connections
 from octavo.web.rooms.reader.text import (
     MOST_BYTES,
@@ -105,8 +105,8 @@ async def reader(  # noqa: PLR0917 - query parameters
         stored = await find_text(connection, owner, ident)
         cited = await find_place(connection, owner, ident, c) if c else None
         twin = await _twin(connection, owner, row.document)
-        ready, chunk = row.document.embeddings_ready, await find_place(connection, owner, ident, of) if of else None
-        related = await show_connections(connection, owner, ident, is_ready=ready, chunk=chunk.id if chunk else None)
+        chunk = await find_place(connection, owner, ident, of) if of else None
+        related = await show_connections(connection, owner, row.document, chunk=chunk.id if chunk else None)
         versions = [] if row.document.deleted_at else await list_versions(connection, owner, ident)
     too_long = stored is not None and stored.bytes > MOST_BYTES
     wanted = Position(read_number(p), cited.start if cited else read_number(at))
@@ -212,6 +212,7 @@ async def history(
         happened=shown,
         jobs=jobs,
         stage_done=stage_done,
+        job_names=JOB_NAMES,
         earlier=more,
         is_first=not before,
     )

@@ -3,14 +3,12 @@
 
 import { all, isField, make, one, parse } from "../../shell/js/dom.js";
 import { request, fetchPiece } from "../../shell/js/request.js";
-import { onEvent, onLost } from "../../shell/js/live.js";
+import { onEvent, onLost, wake } from "../../shell/js/live.js";
 import { throttled } from "../../shell/js/throttle.js";
 import { onClick, togglePanel } from "./reader-panels.js";
 import { complain } from "../../shell/js/toast.js";
 
 const BATCH_MS = 250;
-// Documents are compared after indexing, when the event stream may already be closed.
-const LATER_MS = 4000;
 
 const panel = one("#about");
 const holder = one("#connections");
@@ -56,11 +54,21 @@ async function showList() {
   if (number === asked) put(list);
 }
 
+/** The state of the comparison changes in place, so that nothing below is offered as new. @param {HTMLElement} shown @param {HTMLElement} now */
+function showComparison(shown, now) {
+  if (shown.innerHTML === now.innerHTML) return;
+  const focused = shown.contains(document.activeElement);
+  shown.replaceWith(document.importNode(now, true));
+  if (focused) restoreFocus(/** @type {any} */ ({}));
+}
+
 async function refresh() {
   const number = asked;
   const list = await fetchList();
   const shown = one("#connections-list", holder);
-  if (number !== asked || list.innerHTML === shown.innerHTML) return;
+  if (number !== asked) return;
+  showComparison(one(".comparison", shown), one(".comparison", list));
+  if (list.innerHTML === shown.innerHTML) return;
   if (!holder.matches(":hover") && !holder.contains(document.activeElement)) return put(list);
   if (one(".news", holder)) return;
   const button = make("button", { class: "button news", type: "button" }, "New connections · Show");
@@ -79,6 +87,7 @@ function send(event) {
 /** @param {string} address @param {URLSearchParams} body */
 async function post(address, body) {
   try {
+    wake();
     await request(address, { method: "POST", body });
     await showList();
     one("#announcements").textContent = "Connections updated.";
@@ -112,9 +121,8 @@ if (holder) {
   holder.addEventListener("change", (/** @type {any} */ { target }) => target.closest("[data-weights]")?.requestSubmit());
   const plan = throttled(refresh, BATCH_MS);
   onEvent((event) => {
-    if (event.kind !== "complete" && event.kind !== "connection_judged") return;
-    plan();
-    setTimeout(plan, LATER_MS);
+    const isAbout = event.document_id === holder.dataset.document && event.state_after;
+    if (isAbout || event.kind === "complete" || event.kind === "connection_judged") plan();
   });
   onLost(plan);
   document.addEventListener("keydown", (event) => {

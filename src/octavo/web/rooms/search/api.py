@@ -11,8 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from octavo.core.pagination import Page
 from octavo.describe.embedding import embedding_model, reembed
 from octavo.library.documents import show_document
+from octavo.records.search import RelatedDocument
 from octavo.search import DEFAULT_LIMIT, MOST_LIMIT, Filters, Mode, SearchPage, find_page
-from octavo.search.related import MOST_RELATED, RelatedDocument, SimilarTag, related_documents, similar_tags
+from octavo.search.related import MOST_RELATED, SimilarTag, related_documents, similar_tags
 from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.services import ServicesOf
 from octavo.web.http.parameters import Cursor, Date, problems

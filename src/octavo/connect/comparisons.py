@@ -1,0 +1,59 @@
+"""The state of the comparison of a document with all others, so that "no connections" is never shown too early."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from octavo.core.types import JobStatus
+from octavo.database import Connection, fetch_rows, load_queries
+from octavo.jobs.views import find_jobs
+from octavo.records.documents import Document
+from octavo.records.jobs import JobView
+from octavo.records.search import ComparisonState, ComparisonStatus
+
+QUERIES = load_queries("connection_views")
+# The kind of the jobs that compare documents.
+KIND = "detect_connections"
+STATES = {
+    JobStatus.QUEUED: ComparisonState.WAITING,
+    JobStatus.PROCESSING: ComparisonState.RUNNING,
+    JobStatus.PAUSED: ComparisonState.PAUSED,
+    JobStatus.COMPLETE: ComparisonState.DONE,
+    JobStatus.CANCELLED: ComparisonState.CANCELLED,
+}
+
+
+async def show_comparison(connection: Connection, owner: UUID, document: Document) -> ComparisonStatus:
+    """The state of the last comparison of the document's current revision."""
+    values = {"owner": owner, "document": document.id, "revision": document.revision, "kind": KIND}
+    rows = await fetch_rows(connection, QUERIES.last_comparison, values)
+    jobs = await find_jobs(connection, owner, [row["id"] for row in rows]) if rows else {}
+    job = next(iter(jobs.values()), None)
+    return _of_job(job) if job else ComparisonStatus(_without_job(document))
+
+
+def _of_job(job: JobView) -> ComparisonStatus:
+    state = STATES.get(job.status, ComparisonState.FAILED)
+    if state is ComparisonState.FAILED and job.error:
+        return ComparisonStatus(state, f"{job.error.message.rstrip('.')} ({job.error.code})", job.id)
+    because = job.waiting_because
+    over_budget = because is not None and because.facts.get("code") == "OVER_BUDGET"
+    return ComparisonStatus(state, because.detail if because else None, job.id, over_budget=over_budget)
+
+
+def _without_job(document: Document) -> ComparisonState:
+    if document.embeddings_ready and document.word_count:
+        return ComparisonState.NEVER
+    return ComparisonState.NOT_INDEXED if document.status == "pending" else ComparisonState.NO_TEXT
+
+
+async def count_unfinished(connection: Connection, owner: UUID) -> int:
+    """The number of the owner's documents that are not compared yet, because their jobs wait or run."""
+    rows = await fetch_rows(connection, QUERIES.unfinished_comparisons, {"owner": owner, "kind": KIND})
+    return int(rows[0]["documents"])
+
+
+async def failed_comparisons(connection: Connection, owner: UUID) -> list[UUID]:
+    """The owner's documents whose last comparison failed."""
+    rows = await fetch_rows(connection, QUERIES.failed_comparisons, {"owner": owner, "kind": KIND})
+    return [row["id"] for row in rows]

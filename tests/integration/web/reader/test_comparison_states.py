@@ -1,0 +1,123 @@
+"""“No connections” is said when the comparison is done; until then its state is shown, with a way on."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from uuid import UUID
+
+import pytest
+
+from tests.integration.web.reader.conftest import Room
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+NOTHING = "No connections. No other document in your library"
+NOTE = "# Sourdough\n\nFeed the starter with flour and water and let the dough rest overnight."
+
+
+async def add_and_compare(room: Room) -> str:
+    document = await room.upload("note.md", NOTE)
+    async with room.working():
+        await room.until_done()
+        await until_compared(room)
+    return document
+
+
+async def until_compared(room: Room) -> None:
+    open_jobs = "SELECT FROM jobs WHERE kind = 'detect_connections' AND status IN ('queued', 'processing')"
+    async with asyncio.timeout(30):
+        while await room.house.rows(open_jobs):  # noqa: ASYNC110 - another task makes it true
+            await asyncio.sleep(0.02)
+
+
+async def panel(room: Room, document: str) -> str:
+    html = await room.read(f"/documents/{document}/connections")
+    return " ".join(re.sub(r"<[^>]+>", " ", html).split())
+
+
+async def comparison(room: Room, document: str) -> dict[str, str]:
+    return (await room.owner.get(f"/api/v1/documents/{document}/connections")).json()["comparison"]
+
+
+async def let_it_fail(room: Room, document: str) -> None:
+    """The waiting comparison ends as if a worker had given it up."""
+    failed = await room.house.run(
+        "UPDATE jobs SET status = 'failed', admitted = false, failed_at = clock_timestamp(), error_code = 'TIMED_OUT', "
+        "error_message = 'Timed out.' WHERE document_id = %s AND kind = 'detect_connections' AND status = 'queued'",
+        UUID(document),
+    )
+    assert failed == 1
+
+
+async def test_a_text_that_is_not_indexed_yet_promises_connections(room: Room) -> None:
+    document = await room.upload("note.md", NOTE)
+    assert (await comparison(room, document))["state"] == "not_indexed"
+    assert "once the text is indexed" in await panel(room, document)
+    async with room.working():
+        await room.until_done()
+
+
+async def test_a_finished_comparison_without_a_result_says_so(room: Room) -> None:
+    document = await add_and_compare(room)
+    assert (await comparison(room, document))["state"] == "done"
+    assert NOTHING in await panel(room, document)
+    assert "No connections yet" in await room.read("/connections")
+
+
+async def test_a_waiting_comparison_is_shown_in_the_panel_the_map_the_dock_and_the_history(room: Room) -> None:
+    document = await add_and_compare(room)
+    answer = await room.owner.post("/actions/connections/compare", data={"document": document, "back": "/library"})
+    assert answer.status_code == 303
+    shown = await comparison(room, document)
+    assert (shown["state"], bool(shown["detail"])) == ("waiting", True)
+    text = await panel(room, document)
+    assert "Waiting to be compared" in text
+    assert NOTHING not in text
+    assert "Documents are being compared" in await room.read("/connections")
+    library = await room.read("/library")
+    assert f'href="/documents/{document}?panel=connections"' in library
+    history = await room.read(f"/documents/{document}/history")
+    assert "Comparison queued" in history
+    assert "Comparison finished" in history
+    assert history.count(">Comparison</td>") == 2
+    async with room.working():
+        await until_compared(room)
+    assert (await comparison(room, document))["state"] == "done"
+
+
+async def test_a_failed_comparison_says_why_and_can_be_retried(room: Room) -> None:
+    document = await add_and_compare(room)
+    await room.owner.post("/actions/connections/compare", data={"document": document})
+    await let_it_fail(room, document)
+    shown = await comparison(room, document)
+    assert (shown["state"], shown["detail"]) == ("failed", "Timed out (TIMED_OUT)")
+    text = await panel(room, document)
+    assert "The comparison failed: Timed out (TIMED_OUT)." in text
+    assert "Try again" in text
+    assert NOTHING not in text
+    assert "Comparisons failed" in await room.read("/connections")
+    # Without a document, what failed is compared again.
+    await room.owner.post("/actions/connections/compare", data={})
+    assert (await comparison(room, document))["state"] == "waiting"
+    async with room.working():
+        await until_compared(room)
+    assert NOTHING in await panel(room, document)
+
+
+async def test_a_cancelled_comparison_can_be_started_again(room: Room) -> None:
+    document = await add_and_compare(room)
+    await room.owner.post("/actions/connections/compare", data={"document": document})
+    job = (await comparison(room, document))["job_id"]
+    assert (await room.owner.post(f"/actions/jobs/{job}/cancel")).status_code == 303
+    text = await panel(room, document)
+    assert "The comparison was cancelled" in text
+    assert "Compare" in text
+
+
+async def test_a_stranger_compares_nothing(room: Room) -> None:
+    document = await add_and_compare(room)
+    stranger = await room.house.person("somebody@example.org")
+    answer = await stranger.post("/actions/connections/compare", data={"document": document})
+    assert answer.status_code == 404
+    assert (await comparison(room, document))["state"] == "done"
