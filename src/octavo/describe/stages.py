@@ -227,6 +227,7 @@ class DocumentDescriber:
             half = len(chunks) // 2
             if not half:
                 raise
+            await self._run.keep_alive()
             return [*await self._insights(chunks[:half]), *await self._insights(chunks[half:])]
         return [
             {"chunk": str(chunk.id), "made_by": answer.made_by, **insight.model_dump(mode="json")}

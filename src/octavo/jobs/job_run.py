@@ -98,6 +98,13 @@ class Run(Generic[Tools]):
         values = {"done": done, "total": total, "unit": unit, "stage": stage}
         if not await self._write(QUERIES.progress, values):
             raise LeaseLost
+        self.renew_limit()
+
+    async def keep_alive(self) -> None:
+        """Renew the time limit without progress, while the job waits for something that has its own time limit."""
+        if not await self._write(QUERIES.renew_deadline, {}):
+            raise LeaseLost
+        self.renew_limit()
 
     async def current_owner(self, connection: Connection) -> UUID:
         """The current owner of the job.

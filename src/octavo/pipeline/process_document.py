@@ -72,8 +72,9 @@ from octavo.pipeline.vector_jobs import enqueue_embed_tags
 
 QUERIES = load_queries("processing")
 EXTRACTED_BYTES = 1 << 30
-# Longer than the longest stage, in which two models read a hundred pages one after the other.
-STAGE_SECONDS = 1800
+# The time limit without a finished stage or progress.
+STAGE_SECONDS = 600
+STARTS_PER_SECOND = 20.0
 MOST_DETAILS = 20
 REWRITTEN, PLAIN_KIND = "rewritten", {"kind": "plain_markdown"}
 # Metadata of a rewritten text. These names are never taken from a file.
@@ -394,5 +395,10 @@ def _details(extracted: Extracted) -> dict[str, JSON]:
 
 
 KIND = JobKind(
-    NAME, process_document, time_limit_seconds=STAGE_SECONDS, limit_renewed_by_stage=True, check_input=read_input
+    NAME,
+    process_document,
+    time_limit_seconds=STAGE_SECONDS,
+    limit_renewed_by_stage=True,
+    starts_per_second=STARTS_PER_SECOND,
+    check_input=read_input,
 )

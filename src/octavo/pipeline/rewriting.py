@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -27,11 +28,13 @@ from octavo.extract.extracted import Extracted, SourceType
 from octavo.extract.pdf.pdf_file import PdfInSandbox
 from octavo.extract.pictures.page_images import show_in_sandbox
 from octavo.jobs.job_run import Run
+from octavo.jobs.worker_state import cancel_tasks
 from octavo.pipeline.paged_sources import PageParts
 from octavo.pipeline.revision_files import RevisionFiles
 from octavo.pipeline.tools import Tools
 
 STAGE = "rewriting"
+RENEW_SECONDS = 120
 # The maximum size of a file in one request, for providers that do not store files.
 MOST_FILE_BYTES = 20 << 20
 PDF_TYPE, JPEG_TYPE = "application/pdf", "image/jpeg"
@@ -112,7 +115,8 @@ class Rewriting:
 
         async def work() -> bytes:
             try:
-                answered = await ask()
+                async with self._kept_alive():
+                    answered = await ask()
             except TokenLimit:
                 return json.dumps({"whole": False}).encode()
             return json.dumps({"markdown": answered.output.markdown, "made_by": answered.made_by}).encode()
@@ -126,6 +130,21 @@ class Rewriting:
             return Answer("", whole=False)
         self._made_by = made["made_by"]
         return Answer(made["markdown"])
+
+    @asynccontextmanager
+    async def _kept_alive(self) -> AsyncGenerator[None]:
+        """Renew the time limit of the stage during a call, which has a longer one for two models and their files."""
+
+        async def renew() -> None:
+            while True:
+                await asyncio.sleep(RENEW_SECONDS)
+                await self.run.keep_alive()
+
+        task = asyncio.create_task(renew())
+        try:
+            yield
+        finally:
+            await cancel_tasks([task])
 
     async def _finish(self) -> Extracted | None:
         if self._made_by is None:

@@ -40,7 +40,8 @@ class Scores:
 class SearchHit:
     """A matching chunk. `snippet` is plain text; `marks` are the start and end of the matched words in it.
 
-    `score` is between 0 and 1 and comparable only within one search.
+    `score` is between 0 and 1 and comparable only within one search. `seconds` is the time of a chunk
+    of a video, and `url` opens the video at that time.
     """
 
     document_id: UUID
@@ -54,6 +55,7 @@ class SearchHit:
     seconds: float | None
     score: float
     scores: Scores
+    url: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from octavo.ai.calls import Caller, ModelAnswer
 from octavo.ai.vectors import Vectors
 from octavo.core.errors import BadInput, OctavoError, TimedOut
 from octavo.database import Connection, Database, Row, fetch_rows, load_queries
+from octavo.library.documents import moment_url
 from octavo.records.search import Degraded, Mode, Scores, SearchHit, SearchPage
 from octavo.search.query import DEFAULT_LIMIT, Filters, SearchQuery, parse_query
 from octavo.search.ranking import (
@@ -289,6 +290,7 @@ def _as_hit(row: Row, score: float, scores: Scores) -> SearchHit:
         page=_page(row, snippet.at),
         heading_path=row["heading_path"],
         seconds=row["seconds"],
+        url=moment_url(row["source_url"], row["seconds"]),
         score=round(score, 6),
         scores=scores,
     )

@@ -146,7 +146,7 @@ REFUSALS: dict[str, tuple[dict[str, Route], type[OctavoError], ErrorClass]] = {
         errors.VideoUnreadable,
         ErrorClass.PERMANENT,
     ),
-    "a problem of theirs": ({"answer": Answer(503)}, errors.SiteFailed, ErrorClass.TRANSIENT),
+    "a problem of theirs": ({"answer": Answer(503)}, errors.SiteFailed, ErrorClass.NETWORK),
     "a refusal": ({"answer": Answer(400)}, errors.PageRefused, ErrorClass.PERMANENT),
     "too large": ({"answer": player(EN), "text": page("x" * (2 << 20))}, errors.PageTooLarge, ErrorClass.VALIDATION),
 }

@@ -123,6 +123,17 @@ def test_heartbeats_do_not_extend_the_time_limit(engine: Engine, owner: UUID) ->
 
 
 @pytest.mark.parametrize("renewed", [True, False])
+def test_progress_renews_the_time_limit_as_well(engine: Engine, owner: UUID, renewed: bool) -> None:
+    engine.add_kind("demo", limit=100, renewed=renewed)
+    engine.put(owner)
+    job = engine.claim_one(lease=1000)
+    engine.advance(90)
+    assert engine.progress(job, 3)
+    engine.advance(90)
+    assert engine.renew(job) == ({job.id} if renewed else set())
+
+
+@pytest.mark.parametrize("renewed", [True, False])
 def test_a_stage_renews_the_time_limit_of_kinds_that_say_so(engine: Engine, owner: UUID, renewed: bool) -> None:
     engine.add_kind("demo", limit=100, renewed=renewed)
     engine.put(owner)

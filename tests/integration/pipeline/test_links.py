@@ -11,6 +11,7 @@ from uuid import UUID
 
 import pytest
 
+from octavo.ai.gateway_setup import open_local_gateway
 from octavo.fetch import GuardedClient
 from octavo.intake import Outcome
 from octavo.intake.links.sources import GivenSource, link_source, paste_source
@@ -19,6 +20,8 @@ from octavo.library.documents import list_chunks
 from octavo.library.files import File, find_file
 from octavo.records.documents import Chunk
 from octavo.sandbox import Sandbox
+from octavo.search.chunk_search import find
+from tests.support.deliveries import SKIP_WAITS
 from tests.support.library import LIMITS, Desk
 from tests.support.pdf import Pdf, Words
 from tests.support.sites import Answer, Site, canary, page, redirect, running_site
@@ -213,8 +216,8 @@ async def waiting(library: Library, source: GivenSource, **settings: Any) -> dic
 
 LATER: dict[str, tuple[Callable[[Site], Answer], str, int]] = {
     "busy": (lambda _: Answer(429, headers={"Retry-After": "1234"}), "PAGE_RATE_LIMIT", 0),
-    "broken": (lambda _: Answer(500), "PAGE_SITE_FAILED", 1),
-    "away": (lambda _: Answer(503), "PAGE_SITE_FAILED", 1),
+    "broken": (lambda _: Answer(500), "PAGE_SITE_FAILED", 0),
+    "away": (lambda _: Answer(503, headers={"Retry-After": "1234"}), "PAGE_SITE_FAILED", 0),
     "slow": (lambda site: Answer(pieces=site.drip(b"x")), "TIMEOUT", 1),
     "cut off": (lambda _: Answer(headers={"Content-Length": "99"}, pieces=[b"x"]), "NETWORK", 0),
 }
@@ -227,8 +230,27 @@ async def test_what_may_pass_is_tried_again(
     site.routes["/a"] = answer(site)
     job = await waiting(library, library.link("/a"), fetch_seconds=1)
     assert (job["code"], job["failures"]) == (code, charged)
-    if code == "PAGE_RATE_LIMIT":
+    if "Retry-After" in site.routes["/a"].headers:
         assert job["wait"] >= 1234
+
+
+async def test_a_site_that_answers_5xx_is_tried_again_after_5_25_and_125_seconds(library: Library, site: Site) -> None:
+    site.routes["/a"] = Answer(502)
+    outcome = await library.take(library.link("/a"))
+    asked = "SELECT extract(epoch FROM run_after - queued_at) AS wait FROM jobs WHERE id = %s AND run_after IS NOT NULL"
+    task = asyncio.create_task(library.work(outcome.document_id))
+    waits: list[float] = []
+    try:
+        async with asyncio.timeout(60):
+            while len(waits) < 4:
+                if rows := await library.desk.rows(f"{asked} AND waits = %s", outcome.process_id, len(waits) + 1):
+                    waits.append(float(rows[0]["wait"]))
+                    await library.desk.rows(SKIP_WAITS)
+                await asyncio.sleep(0.02)
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    assert all(0.9 * wanted <= wait <= 1.1 * wanted for wait, wanted in zip(waits, (5, 25, 125, 625), strict=True))
 
 
 async def test_a_link_that_leads_inside_is_never_followed(library: Library) -> None:
@@ -256,6 +278,8 @@ async def test_a_video_becomes_text_whose_passages_open_it_at_their_second(libra
         number = int(chunk.content.split("number ")[1].split()[0])
         assert chunk.seconds == number * 4
         assert chunk.url == f"{WATCH}&t={number * 4}s"
+    (hit, *_) = (await find(library.desk.database, open_local_gateway(), library.owner, "speech", mode="text")).items
+    assert hit.url == f"{WATCH}&t={int(hit.seconds or 0)}s"
     file, body = await library.source(shown.id)
     raw = json.loads(body)
     assert (raw["video_id"], raw["kind"], len(raw["snippets"])) == ("dQw4w9WgXcQ", "manual", len(SPEECH))

@@ -16,6 +16,7 @@ from octavo.core.languages import count_words
 from octavo.extract.extracted import Metadata, SourceType
 from octavo.extract.formats import youtube
 from octavo.extract.registry import Hints
+from octavo.extract.spoken_sentences import add_sentences
 from octavo.extract.transcript import (
     ENOUGH_WORDS,
     MOST_WORDS,
@@ -132,3 +133,42 @@ def test_a_video_without_a_title_is_called_by_its_id(tmp_path: Path) -> None:
 def test_a_transcript_of_sounds_only_is_empty() -> None:
     with pytest.raises(Empty):
         youtube.from_snippets([Snippet("[Music]", 0.0)], SourceType.YOUTUBE, META)
+
+
+GENERATED = (
+    "welcome to the bog today we look at how moss holds its water",
+    "the upper layer is loose and quick and the lower layer of peat",
+    "is dense and slow so the rain stays where it falls and",
+    "the ditches have to be closed before the moss comes back",
+)
+
+
+def test_a_transcript_without_punctuation_gets_sentences_and_keeps_its_words_and_seconds() -> None:
+    spoken = [Snippet(text, 5.0 * number, 5.0) for number, text in enumerate(GENERATED)]
+    written = write_transcript(add_sentences(spoken))
+    assert written.markdown == (
+        "Welcome to the bog today we look at how moss holds its water the upper layer is loose and quick and the lower "
+        "layer of peat is dense and slow. So the rain stays where it falls and the ditches have to be closed before "
+        "the moss comes back."
+    )
+    assert [moment.seconds for moment in written.moments] == [0.0, 5.0, 10.0, 15.0]
+
+
+def test_a_pause_ends_a_sentence() -> None:
+    spoken = [Snippet(text, 9.0 * number, 5.0) for number, text in enumerate(GENERATED)]
+    assert write_transcript(add_sentences(spoken)).markdown.startswith(
+        "Welcome to the bog today we look at how moss holds its water. The upper layer"
+    )
+
+
+@given(st.lists(st.builds(Snippet, words, times, st.floats(0, 9)), max_size=30))
+def test_sentences_change_no_word(snippets: list[Snippet]) -> None:
+    cleaned = clean_snippets(snippets)
+    changed = add_sentences(cleaned)
+    assert [one.start for one in changed] == [one.start for one in cleaned]
+    assert [said(one.text.lower()) for one in changed] == [said(one.text.lower()) for one in cleaned]
+
+
+def test_punctuated_transcripts_stay_as_they_are() -> None:
+    spoken = [Snippet(f"{text.capitalize()}.", 5.0 * number) for number, text in enumerate(GENERATED)]
+    assert add_sentences(spoken) == spoken

@@ -57,6 +57,16 @@ SELECT hold_lease(:job, :token);
 -- name: owner_of(job)
 SELECT owner_id FROM jobs WHERE id = :job FOR SHARE;
 
+-- name: renew_deadline(job, token)
+-- Renews the time limit of kinds whose stages renew it. True if the lease is still valid.
+WITH held AS (
+    UPDATE jobs SET deadline_at = CASE WHEN k.limit_renewed_by_stage THEN engine_now() + k.time_limit ELSE deadline_at END
+    FROM job_kinds k
+    WHERE jobs.id = :job AND lease_token = :token AND status = 'processing' AND k.name = jobs.kind
+    RETURNING jobs.id
+)
+SELECT EXISTS (SELECT FROM held);
+
 -- name: stage_outputs(job)
 -- The stages that earlier attempts finished.
 SELECT stage, part, output FROM job_stages WHERE job_id = :job;

@@ -140,7 +140,7 @@ WHERE d.owner_id = :owner AND d.deleted_at IS NULL;
 -- name: details(owner, chunks, marked, begin, end)
 -- The details of hits: the chunk with its matched words between two marks, and where its pages begin.
 SELECT c.id AS chunk_id, d.id AS document_id, coalesce(nullif(d.title, ''), d.filename) AS title, d.source_type,
-       c.heading_path, c.char_start, c.page_from, c.page_to, c.seconds,
+       c.heading_path, c.char_start, c.page_from, c.page_to, c.seconds, d.source_url,
        CASE WHEN :marked::tsquery IS NULL THEN plain.text
             ELSE ts_headline(search_config(d.language), plain.text, :marked,
                              'HighlightAll=true, StartSel=' || :begin || ', StopSel=' || :end) END AS marked,

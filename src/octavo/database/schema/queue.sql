@@ -399,17 +399,20 @@ BEGIN
     RETURN true;
 END $$;
 
--- Stores the progress of a job. Writes an event when the unit, total or stage changes, at the end, and otherwise at most every
--- two seconds, because events are never deleted.
+-- Stores the progress of a job, which renews its time limit like a finished stage. Writes an event when the unit, total or stage
+-- changes, at the end, and otherwise at most every two seconds, because events are never deleted.
 CREATE FUNCTION report_progress(job uuid, token bigint, now_done integer, of_total integer, counted text, doing text)
 RETURNS boolean LANGUAGE sql AS $$
     WITH before AS (
-        SELECT id, progressed_at, total, unit, stage, t.at FROM jobs, (SELECT engine_now() AS at) AS t
+        SELECT id, progressed_at, total, unit, stage, t.at,
+               CASE WHEN k.limit_renewed_by_stage THEN t.at + k.time_limit ELSE deadline_at END AS deadline_at
+        FROM jobs JOIN job_kinds k ON k.name = jobs.kind, (SELECT engine_now() AS at) AS t
         WHERE id = job AND lease_token = token AND status = 'processing'
         FOR UPDATE OF jobs
     ), held AS (
         UPDATE jobs SET done = now_done, total = of_total, unit = counted, stage = coalesce(doing, jobs.stage),
-                        progressed_at = before.at, event_xid = greatest(jobs.event_xid, pg_current_xact_id())
+                        progressed_at = before.at, deadline_at = before.deadline_at,
+                        event_xid = greatest(jobs.event_xid, pg_current_xact_id())
         FROM before WHERE jobs.id = before.id
         RETURNING jobs.*
     ), told AS (

@@ -146,7 +146,10 @@ class _Document:
             before = self._plain.markdown[section.start : section.end]
             places = common_places(before, text)
             local = [replace(one, start=one.start - section.start) for one in moments]
-            self.moments += [replace(one, start=one.start + start) for one in _find_moments(local, places)]
+            found = [replace(one, start=one.start + start) for one in _find_moments(local, places)]
+            # A heading that the model added belongs to the first moment of its section.
+            first = [Moment(start, moments[0].seconds)] if local[0].start == 0 else []
+            self.moments += [*first, *(one for one in found if not first or one.seconds > first[0].seconds)]
 
     def _write(self, section: Section, text: str) -> int:
         if text and self._end:

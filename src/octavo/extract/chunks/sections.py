@@ -10,7 +10,7 @@ from octavo.extract.chunks.measure import Measure
 
 SHORTEST = 200
 LONGEST = 500
-# A shorter section never becomes a chunk alone: it is joined with the next one, even across a main heading.
+# A shorter section counts as an introduction of the next one, or as a remnant of the one before.
 FRAGMENT = 50
 _MAIN_LEVEL = 2
 _MOST_TITLE = 200
@@ -65,16 +65,15 @@ def read_sections(measure: Measure, blocks: Sequence[BlockLike]) -> Iterator[Sec
 
 
 def merge_sections(sections: Sequence[Section]) -> Iterator[Section]:
-    """Merge short sections with their neighbours.
+    """Join a section that is too short for a chunk with the next one, even across a main heading.
 
-    A section that starts with a main heading, or with a heading above the current level, starts a new section, unless
-    the section before it is only a fragment.
+    Otherwise a document with many short sections has more short chunks than long ones.
     """
     current: Section | None = None
     for place, section in enumerate(sections):
         following = sections[place + 1] if place + 1 < len(sections) else None
         if current and _belongs(current, section, following):
-            level = section.level if current.size < FRAGMENT else current.level
+            level = section.level if current.size < FRAGMENT else min(current.level, section.level)
             current = Section(current.start, section.end, level, current.path)
             continue
         if current:
@@ -85,11 +84,11 @@ def merge_sections(sections: Sequence[Section]) -> Iterator[Section]:
 
 
 def _belongs(current: Section, section: Section, following: Section | None) -> bool:
-    if current.size < FRAGMENT:
+    if current.size < SHORTEST:
         return True
     if section.level <= _MAIN_LEVEL or section.level < current.level or current.size + section.size > LONGEST:
         return False
-    return current.size < SHORTEST or _is_remnant(section, following)
+    return _is_remnant(section, following)
 
 
 def _is_remnant(section: Section, following: Section | None) -> bool:

@@ -11,6 +11,7 @@ from octavo.extract.decode import clean
 from octavo.extract.extracted import Extracted, Metadata, SourceType
 from octavo.extract.markdown import read_blocks
 from octavo.extract.registry import Hints, Processor
+from octavo.extract.spoken_sentences import add_sentences
 from octavo.extract.transcript import Snippet, clean_snippets, read_raw_transcript, write_transcript
 
 
@@ -23,7 +24,7 @@ def extract(path: Path, _hints: Hints) -> Extracted:
 
 
 def from_snippets(snippets: Iterable[Snippet], source_type: SourceType, metadata: Metadata) -> Extracted:
-    text = write_transcript(clean_snippets(snippets))
+    text = write_transcript(add_sentences(clean_snippets(snippets)))
     if not text.markdown:
         raise Empty("The transcript contains no text.")
     return Extracted(

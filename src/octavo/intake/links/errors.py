@@ -50,8 +50,9 @@ class SiteFailed(LinkFailed):
     """The site reported an internal error."""
 
     code = "PAGE_SITE_FAILED"
-    error_class = ErrorClass.TRANSIENT
-    advice = "Retry when the site works again."
+    # The site is away, which is not the fault of the document: it is retried after 5, 25, 125 seconds and so on.
+    error_class = ErrorClass.NETWORK
+    advice = "It will be retried automatically, for a day at most. If that fails, retry when the site works again."
 
 
 class PageRefused(LinkFailed):

@@ -67,7 +67,7 @@ def check_status(answer: FetchResponse) -> None:
     if answer.status == _BUSY:
         raise errors.SiteBusy(retry_after_seconds=read_wait(answer.headers))
     if answer.status in _SERVER_ERRORS:
-        raise errors.SiteFailed
+        raise errors.SiteFailed(retry_after_seconds=read_wait(answer.headers))
     raise _STATUSES.get(answer.status, errors.PageRefused)
 
 

@@ -184,7 +184,9 @@ def _explain(error: Exception, exchange: Exchange) -> OctavoError:
     if status == _TOO_MANY and exchange.last:
         return errors.VideoTooManyRequests(retry_after_seconds=read_wait(exchange.last.headers))
     if isinstance(error, library.YouTubeRequestFailed):
-        return errors.SiteFailed() if status in _SERVER_ERRORS else errors.PageRefused(errors.PASTE_TRANSCRIPT)
+        if status in _SERVER_ERRORS and exchange.last:
+            return errors.SiteFailed(retry_after_seconds=read_wait(exchange.last.headers))
+        return errors.PageRefused(errors.PASTE_TRANSCRIPT)
     if isinstance(error, library.TranscriptsDisabled | library.NoTranscriptFound):
         live = exchange.details.get("isLive") or exchange.details.get("isUpcoming")
         return errors.VideoLive() if live else errors.TranscriptOff()

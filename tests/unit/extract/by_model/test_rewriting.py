@@ -114,6 +114,7 @@ def test_moments_of_a_transcript_follow_their_words() -> None:
     made = rewrite(plain, {0: written}, MODEL)
     assert made.markdown == written
     assert [one.seconds for one in made.moments] == [0.0, 4.0, 9.0]
+    assert made.moments[0].start == 0  # the heading belongs to the first second
     assert made.markdown[made.moments[-1].start :].startswith("for a very")
 
 

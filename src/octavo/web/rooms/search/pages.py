@@ -77,12 +77,14 @@ class SnippetPart:
 
 @dataclass(frozen=True, slots=True)
 class HitPlace:
-    """A matching chunk and the address that opens it."""
+    """A matching chunk and the address that opens it. `moment` is the URL of a video at the second of the chunk."""
 
     address: str
     page: int | None
     heading: str
     parts: list[SnippetPart]
+    moment: str | None = None
+    seconds: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +158,8 @@ def group(hits: Iterable[SearchHit]) -> list[Group]:
         one = groups.setdefault(hit.document_id, Group(hit.document_id, hit.title, hit.source_type, []))
         address = f"/documents/{hit.document_id}?c={hit.chunk_id}#c-{hit.chunk_id}"
         heading = " / ".join(part for part in hit.heading_path if part != hit.title)
-        one.places.append(HitPlace(address, hit.page, heading, list(cut(hit.snippet, hit.marks))))
+        parts = list(cut(hit.snippet, hit.marks))
+        one.places.append(HitPlace(address, hit.page, heading, parts, hit.url, int(hit.seconds or 0)))
     return list(groups.values())
 
 
