@@ -240,6 +240,14 @@ class Settings(BaseSettings):
     conversion_gateway_bytes: Annotated[
         int, Field(ge=1, description="Maximum size of a file for the conversion service, in bytes.")
     ] = 20 * MEBIBYTE
+    conversion_gateway_failures: Annotated[
+        int,
+        Field(ge=1, description="Failures in a row after which the conversion service gets no requests for a while."),
+    ] = 5
+    conversion_gateway_policy: Annotated[
+        Literal["wait", "fail"],
+        Field(description="What conversions do while the service gets no requests: `wait`, or `fail` immediately."),
+    ] = "wait"
     conversion_delete_after_download: Annotated[
         bool,
         Field(description="Delete the result of a conversion in the daily clean-up after its first download."),
