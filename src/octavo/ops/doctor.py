@@ -123,15 +123,23 @@ async def schedules(installation: Installation) -> str:
 async def documents(installation: Installation) -> str:
     """Every document matches its job, its upload, its versions and its files, and the usage of owners is right."""
     await _refuse_rows(installation, QUERIES.wrong_documents, "Documents do not match the status of their jobs")
-    await _refuse_rows(installation, QUERIES.uncanonical_documents, "Documents without an upload")
+    await _refuse_rows(installation, QUERIES.uncanonical_documents, "Documents without a canonical upload, or with two")
     await _refuse_rows(installation, QUERIES.wrong_versions, "Versions are in the wrong order")
     await _refuse_rows(installation, QUERIES.wrong_references, "Wrong reference counts of files")
     await _refuse_rows(installation, QUERIES.wrong_usage, "Wrong storage usage of owners")
     await _refuse_rows(installation, QUERIES.orphan_chunks, "Orphaned chunks")
     row = await (await installation.connection.execute(QUERIES.count_documents)).fetchone()
-    total, trashed, chunks = row or (0, 0, 0)
-    each = f", {chunks / total:.1f} chunks each" if total else ""
+    total, trashed, least, mean, most = row or (0, 0, 0, 0, 0)
+    each = f", {least} to {most} chunks per document, {mean:.1f} on average" if total else ""
     return f"{total} documents, {trashed} of them in the trash{each}"
+
+
+@check("connections")
+async def connections(installation: Installation) -> str:
+    """The number of connections of each engine."""
+    rows = await (await installation.connection.execute(QUERIES.count_connections)).fetchall()
+    found = ", ".join(f"{count} {engine}" for engine, count in rows)
+    return f"{sum(count for _, count in rows)} connections{f': {found}' if found else ''}"
 
 
 @check("analyses")
