@@ -59,6 +59,11 @@ FROM_ELSEWHERE: list[dict[str, str]] = [
     {"origin": "https://evil.example"},
     {"origin": "null"},
 ]
+SETTINGS: dict[str, Any] = {
+    "requests_per_minute": 10**6,
+    "requests_per_minute_anonymous": 10**6,
+    "conversion_gateway_url": "https://convert.example.org",
+}
 MISSING = "00000000-0000-7000-8000-000000000000"
 ANY_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -206,6 +211,8 @@ RULES: dict[str, Rule] = {
     "POST /api/v1/admin/dead-letters/{job}/discard": Rule("admin", "dead letter"),
     "GET /api/v1/admin/workers": Rule("admin", None),
     "GET /api/v1/admin/health": Rule("admin", None),
+    "GET /api/v1/admin/circuits": Rule("admin", None),
+    "POST /api/v1/admin/circuits/{name}/try": Rule("admin", "conversion service"),
 }
 # It ends the session that it is asked with, and is tried with sessions that may end: tests/api/owners.
 ELSEWHERE = {"DELETE /api/v1/session"}
@@ -258,6 +265,7 @@ class World:
             "owner": self.other_owner,
             "webhook": self.webhook,
             "notification": self.notification,
+            "conversion service": self.conversion_service,
         }
         return await makers[thing]() if thing else ""
 
@@ -302,6 +310,9 @@ class World:
         document = await self.document()
         await self.house.run("UPDATE documents SET text_ready = true, revision = 1 WHERE id = %s", document)
         return document
+
+    async def conversion_service(self) -> str:
+        return "conversion"
 
     async def prompt(self) -> str:
         return await self.post("/api/v1/prompts", "id", title="Money", content=f"How much is {self.number()}?")
@@ -380,7 +391,7 @@ class World:
 async def world(newest_server: Server) -> AsyncGenerator[World]:
     with open_folder() as folder, newest_server.database() as info, pytest.MonkeyPatch.context() as patch:
         hash_fast(patch)
-        async with house_on(info, folder, requests_per_minute=10**6, requests_per_minute_anonymous=10**6) as house:
+        async with house_on(info, folder, **SETTINGS) as house:
             yield await settle(house, info)
 
 

@@ -190,16 +190,27 @@ def migrate(as_json: AsJson = False) -> None:
 
 
 @app.command()
-def doctor(as_json: AsJson = False) -> None:
-    """Check the database, jobs, documents, files, storage and sandbox. Exits with code 0 only if every check passes."""
+def doctor(
+    repair: Annotated[
+        bool, typer.Option("--repair", help="First correct what can be computed again, such as counts and statuses.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Check database, jobs, documents, files, storage and sandbox. Exits with code 0 only if every check passes."""
     from octavo.ops.doctor import examine
+    from octavo.ops.repairs import repair as repair_all
 
-    checks = asyncio.run(examine(load_settings()))
+    values = load_settings()
+    repairs = asyncio.run(repair_all(values)) if repair else []
+    checks = asyncio.run(examine(values))
     healthy = all(one.ok for one in checks)
     if as_json:
         found: list[dict[str, Any]] = [{"name": one.name, "ok": one.ok, "detail": one.detail} for one in checks]
-        typer.echo(json.dumps({"healthy": healthy, "checks": found}, indent=2))
+        made = [{"name": one.name, "changed": one.changed} for one in repairs]
+        typer.echo(json.dumps({"healthy": healthy, "checks": found, "repairs": made}, indent=2))
     else:
+        for one in repairs:
+            typer.echo(f"fixed {one.name}: {one.changed}")
         for one in checks:
             typer.echo(f"{'ok  ' if one.ok else 'BAD '} {one.name:<12} {one.detail}")
         typer.echo("All checks passed." if healthy else "Some checks failed; see above.")

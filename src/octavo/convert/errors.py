@@ -49,3 +49,10 @@ class GatewayPaused(GatewayFailed):
 
     error_class = ErrorClass.NETWORK
     status = 503
+
+
+class GatewayStopped(GatewayFailed):
+    """The conversion service keeps failing, so this file was not sent. Try again later."""
+
+    error_class = ErrorClass.PERMANENT
+    status = 503

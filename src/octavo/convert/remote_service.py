@@ -14,7 +14,8 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
-from octavo.convert.errors import GatewayPaused
+from octavo.ai.circuits import gate_of_service
+from octavo.convert.errors import GatewayPaused, GatewayStopped
 from octavo.convert.mappings.stored_mappings import StoredMapping
 from octavo.convert.rules.result_xml import SchemaMismatch, read_xml
 from octavo.convert.values import Conversion
@@ -73,9 +74,11 @@ class RemoteService:
 
     async def _wait_for_circuit(self) -> None:
         seconds = self.settings.conversion_gateway_seconds + _PROBE_EXTRA_SECONDS
-        values = {"address": self._address, "seconds": seconds}
+        values = {"gate": gate_of_service(self._address), "seconds": seconds}
         async with self.run.database.transaction() as connection:
             row = await (await connection.execute(QUERIES.gateway_pause, values)).fetchone()
+        if row and row[0] and self.settings.conversion_gateway_policy == "fail":
+            raise GatewayStopped
         if row and row[0]:
             error = GatewayPaused()
             error.retry_after_seconds = row[0]
@@ -109,7 +112,9 @@ class RemoteService:
         async with self.run.database.transaction() as connection:
             await self._hold_lease(connection)
             await connection.execute(QUERIES.report_gateway_call, {"job": self.run.job.id, "detail": Jsonb(detail)})
-            await connection.execute(QUERIES.gateway_answered, {"address": self._address, "well": well})
+            most = self.settings.conversion_gateway_failures
+            counted = {"gate": gate_of_service(self._address), "well": well, "most": most}
+            await connection.execute(QUERIES.gateway_answered, counted)
 
     async def _hold_lease(self, connection: Connection) -> None:
         lease = {"job": self.run.job.id, "token": self.run.job.lease_token}

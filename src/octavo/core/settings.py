@@ -248,6 +248,14 @@ class Settings(BaseSettings):
     conversion_gateway_bytes: Annotated[
         int, Field(ge=1, description="Maximum size of a file sent to the conversion service, in bytes.")
     ] = 20 * MEBIBYTE
+    conversion_gateway_failures: Annotated[
+        int,
+        Field(ge=1, description="Failures in a row after which the conversion service gets no requests for a while."),
+    ] = 5
+    conversion_gateway_policy: Annotated[
+        Literal["wait", "fail"],
+        Field(description="What conversions do while the service gets no requests: `wait`, or `fail` immediately."),
+    ] = "wait"
     conversion_delete_after_download: Annotated[
         bool,
         Field(description="Delete the result of a conversion in the first daily clean-up after it is downloaded."),

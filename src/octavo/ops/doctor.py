@@ -126,15 +126,23 @@ async def documents(installation: Installation) -> str:
     Also checks that the recorded storage usage of owners is correct, and that no chunk is orphaned.
     """
     await _refuse_rows(installation, QUERIES.wrong_documents, "Documents do not match the status of their jobs")
-    await _refuse_rows(installation, QUERIES.uncanonical_documents, "Documents have no canonical upload record")
+    await _refuse_rows(installation, QUERIES.uncanonical_documents, "Documents have no canonical upload record, or two")
     await _refuse_rows(installation, QUERIES.wrong_versions, "Versions are in the wrong order")
     await _refuse_rows(installation, QUERIES.wrong_references, "Reference counts of files are incorrect")
     await _refuse_rows(installation, QUERIES.wrong_usage, "Recorded storage usage of owners is incorrect")
     await _refuse_rows(installation, QUERIES.orphan_chunks, "Orphaned chunks")
     row = await (await installation.connection.execute(QUERIES.count_documents)).fetchone()
-    total, trashed, chunks = row or (0, 0, 0)
-    each = f", {chunks / total:.1f} chunks each" if total else ""
+    total, trashed, least, mean, most = row or (0, 0, 0, 0, 0)
+    each = f", {least} to {most} chunks per document, {mean:.1f} on average" if total else ""
     return f"{total} documents, {trashed} of them in the trash{each}"
+
+
+@check("connections")
+async def connections(installation: Installation) -> str:
+    """The number of connections of each engine."""
+    rows = await (await installation.connection.execute(QUERIES.count_connections)).fetchall()
+    found = ", ".join(f"{count} {engine}" for engine, count in rows)
+    return f"{sum(count for _, count in rows)} connections{f': {found}' if found else ''}"
 
 
 @check("analyses")

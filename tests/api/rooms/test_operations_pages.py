@@ -14,7 +14,7 @@ from octavo.jobs.schedules import Schedule, sync_schedules
 from octavo.web.rooms.operations.job_pages import ROWS
 from tests.api.rooms.conftest import administrator, guest, heading, is_page, person, went_to, words
 from tests.support.engine import Engine, engine_on
-from tests.support.visitors import House, me, refused
+from tests.support.visitors import House, OpenHouse, me, refused
 
 ROUTES = [
     ("GET", "/operations"),
@@ -23,6 +23,7 @@ ROUTES = [
     ("GET", "/operations/jobs/{job}"),
     ("POST", "/operations/dead-letters"),
     ("POST", "/operations/schedules/nightly/run"),
+    ("POST", "/operations/circuits/conversion/try"),
     ("POST", "/operations/jobs/{job}/cancel"),
     ("POST", "/operations/jobs/{job}/resume"),
     ("POST", "/operations/jobs/{job}/restart"),
@@ -258,3 +259,15 @@ async def test_a_schedule_is_run_now(house: House, engine: Engine) -> None:
     (job,) = engine.rows("SELECT id FROM jobs")
     went_to(answer, f"/operations/jobs/{job['id']}")
     is_page(await browser.post("/operations/schedules/yearly/run"), 404)
+
+
+async def test_a_service_that_is_left_alone_is_shown_and_tried_now(open_house: OpenHouse) -> None:
+    address = "https://convert.example.org"
+    house = await open_house(conversion_gateway_url=address, conversion_gateway_policy="fail")
+    browser = await administrator(house)
+    assert "Conversion service 0 of 5 Jobs fail Available" in words(await browser.get("/operations"))
+    await house.run("SELECT count_for_circuit(%s, false, 1, engine_now())", f"conversion:{address}")
+    assert "Conversion service 1 of 5 Jobs fail Paused until" in words(await browser.get("/operations"))
+    went_to(await browser.post("/operations/circuits/conversion/try"), "/operations#circuits-head")
+    assert "Conversion service 1 of 5 Jobs fail Testing" in words(await browser.get("/operations"))
+    assert (await browser.get("/api/v1/admin/circuits")).json()["items"][0]["half_open"] is True

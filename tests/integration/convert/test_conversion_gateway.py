@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,12 @@ from uuid import UUID
 
 import pytest
 
+from octavo.ai.circuits import gate_of_service, list_circuits, try_now
 from octavo.convert.mappings.shipped_mappings import load_shipped
 from octavo.convert.rules.engine import convert as find
 from octavo.convert.rules.result_xml import render
+from octavo.core.errors import NotFound
+from octavo.core.settings import Settings
 from tests.support.conversions import convert, converted, invoice
 from tests.support.library import Desk
 from tests.support.processing import OpenSandbox
@@ -86,13 +90,68 @@ async def test_a_service_that_fails_again_and_again_is_left_alone_and_tried_by_o
     async def pause() -> float:
         return await desk.one("SELECT gateway_pause('a', interval '1 minute')")
 
+    async def answer(*, well: bool) -> None:
+        await desk.rows("SELECT count_for_circuit('a', %s, 5, engine_now())", well)
+
     for _ in range(4):
-        await desk.rows("SELECT gateway_answered('a', false)")
+        await answer(well=False)
         assert await pause() == 0
-    await desk.rows("SELECT gateway_answered('a', false)")
-    assert 5 < await pause() <= 10
-    await desk.rows("UPDATE engine_clock SET shift = interval '11 seconds' RETURNING 1")
+    await answer(well=False)
+    assert 20 < await pause() <= 30
+    await desk.rows("UPDATE engine_clock SET shift = interval '31 seconds' RETURNING 1")
     assert await pause() == 0  # one may try
-    assert await pause() > 10  # the others wait for it
-    await desk.rows("SELECT gateway_answered('a', true)")
+    assert await pause() > 30  # the others wait for it
+    await answer(well=True)
     assert await pause() == 0
+
+
+async def open_circuit(desk: Desk, address: str) -> None:
+    await desk.rows("SELECT count_for_circuit(%s, false, 1, engine_now())", gate_of_service(address))
+
+
+async def test_where_the_policy_is_to_fail_nothing_waits_for_a_service_that_is_away(
+    desk: Desk, owner: UUID, folder: Path, service: Site
+) -> None:
+    address = f"{service.url}/convert"
+    await open_circuit(desk, address)
+    begun = await convert(desk, owner, invoice().write())
+    settings = {"conversion_gateway_url": address, "conversion_gateway_policy": "fail"}
+    async with working(desk, OpenSandbox(), folder, **settings):
+        found = await converted(desk, owner, begun.id)
+    assert (found.status, found.error_code, service.asked) == ("failed", "GW_5XX", [])
+
+
+async def test_the_limit_is_a_setting(desk: Desk, owner: UUID, folder: Path, service: Site) -> None:
+    service.routes["/convert"] = Answer(503, b"busy")
+    begun = await convert(desk, owner, invoice().write())
+    await desk.rows("UPDATE jobs SET max_attempts = 1 RETURNING id")
+    address = f"{service.url}/convert"
+    async with working(desk, OpenSandbox(), folder, conversion_gateway_url=address, conversion_gateway_failures=1):
+        await converted(desk, owner, begun.id)
+    assert await desk.one("SELECT gateway_pause(%s, interval '1 minute')", gate_of_service(address)) > 0
+
+
+async def test_try_now_sends_what_waits_for_a_service_that_is_back(
+    desk: Desk, owner: UUID, folder: Path, service: Site
+) -> None:
+    address = f"{service.url}/convert"
+    service.routes["/convert"] = Answer(body=XML, headers={"Content-Type": "application/xml"})
+    await open_circuit(desk, address)
+    begun = await convert(desk, owner, invoice().write())
+    settings = Settings(data_dir=folder, conversion_gateway_url=address)
+    async with working(desk, OpenSandbox(), folder, conversion_gateway_url=address):
+        async with asyncio.timeout(30):
+            while not await desk.one("SELECT count(*) FROM jobs WHERE status = 'queued' AND run_after > engine_now()"):  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+        async with desk.database.transaction() as connection:
+            (shown,) = await list_circuits(connection, settings)
+            assert (shown.name, shown.limit, shown.policy, shown.half_open) == ("conversion", 5, "wait", False)
+            assert shown.open_until
+            await try_now(connection, settings, "conversion")
+            with pytest.raises(NotFound):
+                await try_now(connection, settings, "gemini")
+        found = await converted(desk, owner, begun.id)
+    assert (found.status, len(service.asked)) == ("complete", 1)
+    async with desk.database.connection() as connection:
+        (shown,) = await list_circuits(connection, settings)
+    assert (shown.failures, shown.open_until) == (0, None)

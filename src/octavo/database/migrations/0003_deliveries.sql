@@ -182,3 +182,76 @@ CREATE INDEX collections_expire ON collections (id) WHERE keep_days IS NOT NULL;
 
 -- Nothing read it.
 ALTER TABLE uploads DROP COLUMN received_at;
+
+-- One table and one rule for all circuit breakers.
+DROP FUNCTION gateway_pause(text, interval);
+DROP FUNCTION gateway_answered(text, boolean);
+DROP TABLE gateway_circuits;
+
+CREATE FUNCTION count_for_circuit(gate text, well boolean, most integer, at timestamptz) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    IF well THEN
+        UPDATE ai_gates SET failures = 0, open_until = NULL, probe_until = NULL WHERE name = gate AND failures > 0;
+        RETURN;
+    END IF;
+    INSERT INTO ai_gates (name) VALUES (gate) ON CONFLICT DO NOTHING;
+    UPDATE ai_gates SET
+        failures = failures + 1, probe_until = NULL,
+        open_until = CASE WHEN failures + 1 >= most
+            THEN at + make_interval(secs => least(600, 30 * 2 ^ least(failures + 1 - most, 10))) END
+    WHERE name = gate AND coalesce(open_until <= at, true);
+END $$;
+
+CREATE OR REPLACE FUNCTION settle_call(call uuid, read integer, written integer, cost numeric, took double precision, answer jsonb)
+RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    at timestamptz := engine_now();
+    settled ai_calls;
+BEGIN
+    UPDATE ai_calls SET
+        state = 'settled', tokens_in = read, tokens_out = written, cost_usd = cost, seconds = took, ended_at = at,
+        response = CASE WHEN request_hash IS NOT NULL THEN answer END
+    WHERE id = call AND state = 'reserved' RETURNING * INTO settled;
+    IF settled.id IS NULL THEN
+        UPDATE ai_calls SET tokens_in = read, tokens_out = written, cost_usd = cost, seconds = took, is_estimated = false
+        WHERE id = call AND fault = 'abandoned';
+        RETURN false;
+    END IF;
+    PERFORM count_for_circuit(settled.provider, true, NULL, at);
+    RETURN true;
+END $$;
+
+CREATE OR REPLACE FUNCTION fail_call(call uuid, of_fault text, read integer, written integer, cost numeric, took double precision,
+                          hurts boolean, hold double precision)
+RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    most CONSTANT integer := 5;
+    at timestamptz := engine_now();
+    failed ai_calls;
+BEGIN
+    UPDATE ai_calls SET
+        state = 'failed', fault = of_fault, tokens_in = read, tokens_out = written, seconds = took,
+        cost_usd = coalesce(cost, estimate_usd), is_estimated = cost IS NULL, ended_at = coalesce(ended_at, at)
+    WHERE id = call AND (state = 'reserved' OR fault = 'abandoned') RETURNING * INTO failed;
+    IF hurts IS NOT NULL AND failed.provider IS NOT NULL THEN
+        PERFORM count_for_circuit(failed.provider, NOT hurts, most, at);
+    END IF;
+    IF hold > 0 THEN
+        INSERT INTO ai_gates (name, held_until)
+        VALUES (failed.provider || ':' || failed.model, at + make_interval(secs => hold))
+        ON CONFLICT (name) DO UPDATE SET held_until = greatest(ai_gates.held_until, excluded.held_until);
+    END IF;
+END $$;
+
+CREATE FUNCTION gateway_pause(gate text, probe interval) RETURNS double precision LANGUAGE plpgsql AS $$
+DECLARE
+    at timestamptz := engine_now();
+    seconds double precision;
+BEGIN
+    PERFORM FROM ai_gates WHERE name = gate FOR UPDATE;
+    seconds := circuit_pause(gate, at);
+    IF seconds = 0 THEN
+        UPDATE ai_gates SET probe_until = at + probe WHERE name = gate AND open_until IS NOT NULL;
+    END IF;
+    RETURN seconds;
+END $$;

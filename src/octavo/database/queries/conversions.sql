@@ -150,11 +150,11 @@ SELECT name, file, text, created_at FROM mappings WHERE owner_id = :owner AND na
 INSERT INTO mappings (id, owner_id, name, file, text) VALUES (:id, :owner, :name, :file, :text)
 ON CONFLICT (owner_id, name) DO NOTHING RETURNING name;
 
--- name: gateway_pause(address, seconds)
-SELECT gateway_pause(:address, make_interval(secs => :seconds));
+-- name: gateway_pause(gate, seconds)
+SELECT gateway_pause(:gate, make_interval(secs => :seconds));
 
--- name: gateway_answered(address, well)!
-SELECT gateway_answered(:address, :well);
+-- name: gateway_answered(gate, well, most)!
+SELECT count_for_circuit(:gate, :well, :most, engine_now());
 
 -- name: report_gateway_call(job, detail)!
 INSERT INTO events (process_id, kind, owner_id, document_id, detail)

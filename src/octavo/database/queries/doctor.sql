@@ -77,7 +77,10 @@ ORDER BY d.id LIMIT 10;
 SELECT d.id FROM documents d
 WHERE d.deleted_at IS NULL AND d.duplicate_of IS NULL
   AND NOT EXISTS (SELECT FROM uploads u WHERE u.document_id = d.id AND u.is_canonical AND u.owner_id = d.owner_id)
-ORDER BY d.id LIMIT 10;
+UNION
+SELECT unnest(array_agg(u.document_id)) FROM uploads u WHERE u.state = 'uploaded' AND u.is_canonical
+GROUP BY u.owner_id, u.sha256 HAVING count(*) > 1
+ORDER BY id LIMIT 10;
 
 -- name: wrong_versions()
 -- Documents with a wrong superseded mark, and version families with two owners.
@@ -97,9 +100,14 @@ WHERE c.revision <> d.revision AND d.status <> 'pending' GROUP BY 1, 2 LIMIT 10;
 SELECT key, bytes FROM objects WHERE key > :key ORDER BY key LIMIT :most;
 
 -- name: count_documents()
-SELECT count(*), count(*) FILTER (WHERE deleted_at IS NOT NULL),
-       (SELECT count(*) FROM chunks c JOIN documents d ON d.id = c.document_id AND d.revision = c.revision)
-FROM documents;
+-- With the least, mean and largest number of chunks of a document.
+SELECT count(*), count(*) FILTER (WHERE d.deleted_at IS NOT NULL), coalesce(min(n.chunks), 0), coalesce(avg(n.chunks), 0)::float8,
+       coalesce(max(n.chunks), 0)
+FROM documents d CROSS JOIN LATERAL (
+    SELECT count(*) AS chunks FROM chunks c WHERE c.document_id = d.id AND c.revision = d.revision) AS n;
+
+-- name: count_connections()
+SELECT engine, count(*) FROM connections GROUP BY engine ORDER BY engine;
 
 -- name: wrong_spending()
 -- Spending totals that differ from the sum of the calls.

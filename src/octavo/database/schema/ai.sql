@@ -63,7 +63,8 @@ CREATE TABLE ai_spending (
     spent_usd    numeric(16, 8) NOT NULL DEFAULT 0 CHECK (spent_usd >= 0)
 );
 
--- Rate limits and circuit breaker of a provider (`gemini`), and delays of one of its models (`gemini:gemini-2.5-flash`).
+-- Rate limits and circuit breaker of a provider (`gemini`), and delays of one of its models (`gemini:gemini-2.5-flash`). Also the
+-- circuit breaker of the conversion service (`conversion:https://…`).
 CREATE TABLE ai_gates (
     name        text PRIMARY KEY,
     requests_at timestamptz NOT NULL DEFAULT '-infinity',
@@ -227,6 +228,22 @@ CREATE FUNCTION circuit_pause(of_provider text, at timestamptz) RETURNS double p
     FROM ai_gates WHERE name = of_provider AND open_until IS NOT NULL
 $$;
 
+-- Records the outcome of a call for the circuit breaker. `most` failures in a row open it, longer each time, up to ten minutes.
+-- Calls that were sent before it opened do not count.
+CREATE FUNCTION count_for_circuit(gate text, well boolean, most integer, at timestamptz) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    IF well THEN
+        UPDATE ai_gates SET failures = 0, open_until = NULL, probe_until = NULL WHERE name = gate AND failures > 0;
+        RETURN;
+    END IF;
+    INSERT INTO ai_gates (name) VALUES (gate) ON CONFLICT DO NOTHING;
+    UPDATE ai_gates SET
+        failures = failures + 1, probe_until = NULL,
+        open_until = CASE WHEN failures + 1 >= most
+            THEN at + make_interval(secs => least(600, 30 * 2 ^ least(failures + 1 - most, 10))) END
+    WHERE name = gate AND coalesce(open_until <= at, true);
+END $$;
+
 -- How many seconds a call must wait before it is sent, across all workers: because the provider requested it, or because of
 -- rate limits. If the wait is at most `patience`, the call is counted. Bursts of six seconds are allowed, and a tenth of
 -- the rate is reserved for them.
@@ -344,8 +361,7 @@ BEGIN
         WHERE id = call AND fault = 'abandoned';
         RETURN false;
     END IF;
-    UPDATE ai_gates SET failures = 0, open_until = NULL, probe_until = NULL
-    WHERE name = settled.provider AND failures > 0;
+    PERFORM count_for_circuit(settled.provider, true, NULL, at);
     RETURN true;
 END $$;
 
@@ -363,15 +379,8 @@ BEGIN
         state = 'failed', fault = of_fault, tokens_in = read, tokens_out = written, seconds = took,
         cost_usd = coalesce(cost, estimate_usd), is_estimated = cost IS NULL, ended_at = coalesce(ended_at, at)
     WHERE id = call AND (state = 'reserved' OR fault = 'abandoned') RETURNING * INTO failed;
-    IF NOT hurts THEN
-        UPDATE ai_gates SET failures = 0, open_until = NULL, probe_until = NULL WHERE name = failed.provider AND failures > 0;
-    ELSIF hurts THEN
-        -- Calls that were sent before the circuit opened do not count.
-        UPDATE ai_gates SET
-            failures = failures + 1, probe_until = NULL,
-            open_until = CASE WHEN failures + 1 >= most
-                THEN at + make_interval(secs => least(600, 30 * 2 ^ least(failures + 1 - most, 10))) END
-        WHERE name = failed.provider AND coalesce(open_until <= at, true);
+    IF hurts IS NOT NULL AND failed.provider IS NOT NULL THEN
+        PERFORM count_for_circuit(failed.provider, NOT hurts, most, at);
     END IF;
     IF hold > 0 THEN
         INSERT INTO ai_gates (name, held_until)

@@ -166,40 +166,17 @@ BEGIN
             jsonb_build_object('error', jsonb_build_object('code', code, 'message', message)));
 END $$;
 
--- The circuit breaker of a remote conversion service, shared by all workers.
-CREATE TABLE gateway_circuits (
-    address     text PRIMARY KEY,
-    failures    integer NOT NULL DEFAULT 0,
-    open_until  timestamptz,
-    probe_until timestamptz
-);
-
-COMMENT ON COLUMN gateway_circuits.open_until IS 'Set while the circuit is open. After it one call may probe, until probe_until.';
-
--- How many seconds the circuit breaker stays open; 0 lets a call through. After that time one call is sent as a test.
-CREATE FUNCTION gateway_pause(of_address text, probe interval) RETURNS double precision LANGUAGE plpgsql AS $$
+-- How many seconds the circuit breaker of the conversion service stays open; 0 lets a call through. After that time one call is
+-- sent as a test. The circuit breakers of models are in the same table and work in the same way.
+CREATE FUNCTION gateway_pause(gate text, probe interval) RETURNS double precision LANGUAGE plpgsql AS $$
 DECLARE
     at timestamptz := engine_now();
-    circuit gateway_circuits;
+    seconds double precision;
 BEGIN
-    SELECT * INTO circuit FROM gateway_circuits WHERE address = of_address FOR UPDATE;
-    IF circuit.open_until IS NULL THEN
-        RETURN 0;
+    PERFORM FROM ai_gates WHERE name = gate FOR UPDATE;
+    seconds := circuit_pause(gate, at);
+    IF seconds = 0 THEN
+        UPDATE ai_gates SET probe_until = at + probe WHERE name = gate AND open_until IS NOT NULL;
     END IF;
-    IF circuit.open_until > at OR circuit.probe_until > at THEN
-        RETURN greatest(extract(epoch FROM greatest(circuit.open_until, circuit.probe_until) - at), 1);
-    END IF;
-    UPDATE gateway_circuits SET probe_until = at + probe WHERE address = of_address;
-    RETURN 0;
+    RETURN seconds;
 END $$;
-
--- Records the outcome of a call. Five failures in a row open the circuit breaker, and each further failure keeps it open
--- longer, up to ten minutes.
-CREATE FUNCTION gateway_answered(of_address text, well boolean) RETURNS void LANGUAGE sql AS $$
-    INSERT INTO gateway_circuits AS c (address, failures) VALUES (of_address, CASE WHEN well THEN 0 ELSE 1 END)
-    ON CONFLICT (address) DO UPDATE SET
-        failures = CASE WHEN well THEN 0 ELSE c.failures + 1 END,
-        probe_until = NULL,
-        open_until = CASE WHEN NOT well AND c.failures + 1 >= 5
-            THEN engine_now() + least(interval '10 seconds' * 2 ^ least(c.failures - 4, 10), interval '10 minutes') END
-$$;

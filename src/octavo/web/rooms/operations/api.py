@@ -9,6 +9,7 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Query
 from pydantic import BaseModel, ConfigDict, Field
 
+from octavo.ai.circuits import Circuit, list_circuits, try_now
 from octavo.core.pagination import Page
 from octavo.core.types import JobStatus
 from octavo.jobs.actions import cancel_jobs, discard_dead_letters, requeue_dead_letters, retry_jobs
@@ -98,6 +99,21 @@ async def health(services: ServicesOf) -> Health:
     async with services.database.connection() as connection:
         live = sum(worker.alive for worker in await list_workers(connection))
         return Health(all(check.ok for check in checks), checks, live, await count_jobs(connection))
+
+
+@router.get("/circuits")
+async def circuits(services: ServicesOf) -> Page[Circuit]:
+    """Circuit breakers of the model providers and of the conversion service."""
+    async with services.database.connection() as connection:
+        return Page(await list_circuits(connection, services.settings), None)
+
+
+@router.post("/circuits/{name}/try", responses=problems(404))
+async def try_circuit(services: ServicesOf, name: str) -> Page[Circuit]:
+    """Send the next call now, although the circuit is open. If it succeeds, the circuit closes."""
+    async with services.database.transaction() as connection:
+        await try_now(connection, services.settings, name)
+        return Page(await list_circuits(connection, services.settings), None)
 
 
 jobs_router = APIRouter(prefix="/api/v1/jobs", tags=["jobs"])

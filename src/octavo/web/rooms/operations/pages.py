@@ -9,6 +9,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends, Form, Request, Response
 
+from octavo.ai.circuits import Circuit, list_circuits, try_now
 from octavo.core.errors import BadInput, NotFound, Unauthenticated
 from octavo.core.formatting import count_of
 from octavo.database import Connection, Row, fetch_rows, load_queries
@@ -50,6 +51,7 @@ class Overview:
     more_letters: bool
     workers: list[WorkerView]
     schedules: list[ScheduleState]
+    circuits: list[Circuit]
 
 
 # Access ----------------------------------------------------------------------------------------------------------
@@ -100,6 +102,7 @@ async def _look(services: Services, caller: Caller) -> Overview:
         page = await dead_letters(connection, limit=MOST_LETTERS)
         workers = await list_workers(connection)
         schedules = await list_schedules(connection)
+        circuits = await list_circuits(connection, services.settings)
         titles = await find_titles(connection, caller.owner_id, page.items)
     waits = waiting_time(counts["oldest_at"], counts["now"])
     return Overview(
@@ -110,6 +113,7 @@ async def _look(services: Services, caller: Caller) -> Overview:
         more_letters=page.next_cursor is not None,
         workers=workers,
         schedules=schedules,
+        circuits=circuits,
     )
 
 
@@ -167,3 +171,12 @@ async def run_schedule(services: ServicesOf, caller: Administrator, name: str) -
     async with services.database.transaction() as connection:
         job = await run_now(connection, name)
     return back_to(f"/operations/jobs/{job}")
+
+
+@router.post("/circuits/{name}/try")
+async def try_circuit(services: ServicesOf, caller: Administrator, name: str) -> Response:
+    """Send the next call to a provider or service now, although its circuit is open."""
+    del caller
+    async with services.database.transaction() as connection:
+        await try_now(connection, services.settings, name)
+    return back_to("/operations#circuits-head")

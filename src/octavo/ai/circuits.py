@@ -1,0 +1,80 @@
+"""Circuit breakers of model providers and of the conversion service: their state, and ending a pause early."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from octavo.ai.calls import LOCAL
+from octavo.core.errors import NotFound
+from octavo.core.settings import Settings
+from octavo.database import Connection, fetch_rows, load_queries
+
+QUERIES = load_queries("circuits")
+CONVERSION = "conversion"
+# The database function `fail_call` has the same number.
+MODEL_FAILURES = 5
+Policy = Literal["next model", "wait", "fail"]
+# The jobs that wait for a conversion service, and those that wait for a model.
+_CONVERSION_JOBS = ["convert"]
+_MODEL_JOBS = [
+    *("process_document", "embed_document", "embed_tags", "detect_connections", "convert"),
+    *("analyse_document", "answer_segment", "consolidate_answers"),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Circuit:
+    """`limit` failures in a row open it, and no calls are sent until `open_until`; then one call is sent as a test.
+
+    `policy` says what happens to jobs meanwhile: the next model is called, or they wait, or they fail.
+    """
+
+    name: str
+    failures: int
+    limit: int
+    policy: Policy
+    open_until: datetime | None
+    half_open: bool
+
+
+def gate_of_service(address: str) -> str:
+    """The name of the conversion service in the table of gates."""
+    return f"{CONVERSION}:{address}"
+
+
+async def list_circuits(connection: Connection, settings: Settings) -> list[Circuit]:
+    """The circuit breakers of the providers and of the service that the settings name."""
+    gates = _gates(settings)
+    rows = await fetch_rows(connection, QUERIES.circuits, {"gates": list(gates.values())})
+    return [_as_circuit(name, row, settings) for name, row in zip(gates, rows, strict=True)]
+
+
+async def try_now(connection: Connection, settings: Settings, name: str) -> None:
+    """Send the next call as a test, and wake the jobs that wait for it."""
+    gates = _gates(settings)
+    if name not in gates:
+        raise NotFound
+    await connection.execute(QUERIES.try_now, {"gate": gates[name]})
+    kinds = _CONVERSION_JOBS if name == CONVERSION else _MODEL_JOBS
+    await connection.execute(QUERIES.wake_jobs, {"kinds": kinds})
+
+
+def _gates(settings: Settings) -> dict[str, str]:
+    gates = {provider: provider for provider in settings.providers if provider != LOCAL}
+    if settings.conversion_gateway_url:
+        gates[CONVERSION] = gate_of_service(settings.conversion_gateway_url)
+    return gates
+
+
+def _as_circuit(name: str, row: dict[str, object], settings: Settings) -> Circuit:
+    converts = name == CONVERSION
+    return Circuit(
+        name=name,
+        failures=int(str(row["failures"])),
+        limit=settings.conversion_gateway_failures if converts else MODEL_FAILURES,
+        policy=settings.conversion_gateway_policy if converts else "next model",
+        open_until=row["open_until"] if isinstance(row["open_until"], datetime) else None,
+        half_open=bool(row["half_open"]),
+    )

@@ -1,0 +1,89 @@
+"""`octavo doctor --repair` corrects what follows from other rows, and only reports the rest."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from pydantic import SecretStr
+
+from octavo.core.settings import Settings
+from octavo.ops.doctor import examine
+from octavo.ops.repairs import repair
+from tests.support.engine import engine_on
+from tests.support.library import Desk
+from tests.support.postgres import as_url
+
+# The name of the repair, what breaks the installation, and the check that finds it.
+DAMAGES = {
+    "slot counts": ("INSERT INTO caps (key, most, taken) VALUES ('k', 5, 3)", "caps"),
+    "document statuses": ("UPDATE documents SET status = 'failed'", "documents"),
+    "canonical documents": ("UPDATE uploads SET is_canonical = false", "documents"),
+    "versions": ("UPDATE documents SET superseded = true", "documents"),
+    "reference counts": ("UPDATE objects SET refs = 7", "documents"),
+    "unused file rows": (
+        "INSERT INTO objects (key, bytes, sha256) VALUES ('lost', 1, decode(repeat('00', 32), 'hex'))",
+        "documents",
+    ),
+    "storage usage": ("UPDATE owner_usage SET bytes = bytes + 1", "documents"),
+    "model costs": ("INSERT INTO ai_spending (key, spent_usd) VALUES ('month:2026-01', 3)", "ledger"),
+}
+
+
+@pytest.fixture
+def settings(database_info: str, folder: Path) -> Settings:
+    return Settings(
+        data_dir=folder / "data",
+        database_url=SecretStr(as_url(database_info)),
+        storage_url=(folder / "objects").as_uri(),
+    )
+
+
+async def wrong(settings: Settings) -> set[str]:
+    return {one.name for one in await examine(settings) if not one.ok and one.name != "sandbox"}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+async def test_what_can_be_computed_again_is_repaired(
+    desk: Desk, owner: UUID, settings: Settings, database_info: str, name: str
+) -> None:
+    await desk.add(owner, b"text")
+    damage, found_by = DAMAGES[name]
+    with engine_on(database_info) as engine, contextlib.suppress(AssertionError):
+        engine.connection.execute(b"SET session_replication_role = replica")
+        engine.run(damage)
+        engine.connection.execute(b"SET session_replication_role = origin")
+    assert found_by in await wrong(settings)
+    assert [(one.name, one.changed) for one in await repair(settings)] == [(name, 1)]
+    assert await wrong(settings) == set()
+    assert await repair(settings) == []
+    await desk.check_books()
+
+
+async def test_a_missing_file_is_reported_and_left_alone(desk: Desk, owner: UUID, settings: Settings) -> None:
+    await desk.add(owner, b"text")
+    await desk.bucket.delete([info.key async for info in desk.bucket.list()])
+    assert await repair(settings) == []
+    assert await wrong(settings) == {"files"}
+    assert await desk.one("SELECT count(*) FROM documents") == 1
+
+
+async def test_two_canonical_documents_of_one_content_are_found(desk: Desk, owner: UUID, settings: Settings) -> None:
+    """As only a damaged index lets them be."""
+    await desk.add(owner, b"text")
+    await desk.add(owner, b"text", duplicates="new")
+    async with desk.database.transaction() as connection:
+        await connection.execute("DROP INDEX uploads_canonical")
+        await connection.execute("UPDATE uploads SET is_canonical = true")
+    (found,) = [one for one in await examine(settings) if one.name == "documents"]
+    assert not found.ok
+    assert "Documents without a canonical upload, or with two" in found.detail
+
+
+async def test_chunks_and_connections_are_counted(desk: Desk, owner: UUID, settings: Settings) -> None:
+    await desk.add(owner, b"text")
+    details = {one.name: one.detail for one in await examine(settings)}
+    assert details["documents"] == "1 documents, 0 of them in the trash, 0 to 0 chunks per document, 0.0 on average"
+    assert details["connections"] == "0 connections"
