@@ -50,6 +50,7 @@ EventType = Literal[
     "analysis.completed",
     "analysis.failed",
     "analysis.abandoned",
+    "analysis.stopped",
 ]
 EVENT_TYPES: tuple[EventType, ...] = get_args(EventType)
 NEWS: tuple[EventType, ...] = ("document.completed", "analysis.completed")
@@ -67,6 +68,7 @@ TITLE_CHARACTERS = 120
 _NOT_SHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]+")
 # If a model fails, the document can still be read but has no description.
 _MODELS, _UNDESCRIBED = "AI_", "undescribed"
+_INCOMPLETE = "incomplete"
 _SENTENCES: Mapping[str, str] = {
     _UNDESCRIBED: "{thing} can be read, but its description failed{code}.",
     "document.completed": "{thing} is ready.",
@@ -76,6 +78,7 @@ _SENTENCES: Mapping[str, str] = {
     "job.failed": "A job failed{code}.",
     "job.dead_letter": "{thing} failed for good after several attempts{code}.",
     "analysis.completed": "The analysis of {thing} is complete.",
+    _INCOMPLETE: "The analysis of {thing} is complete, but some parts of the document have no answer.",
     "analysis.failed": "The analysis of {thing} failed{code}.",
     "analysis.abandoned": "The analysis of {thing} was abandoned after two days without progress{code}.",
     TEST: "This is a test. Deliveries to this address work.",
@@ -104,6 +107,8 @@ def describe(
     thing = f"“{named}”" if named else "A document" if document_id else "A job"
     if error_code and error_code.startswith(_MODELS) and document_id and not event_type.startswith("analysis."):
         event_type = _UNDESCRIBED
+    if event_type == "analysis.completed" and error_code:
+        event_type = _INCOMPLETE
     pattern = _SENTENCES.get(event_type, f"{{thing}}: {event_type.partition('.')[2]}.")
     sentence = pattern.format(thing=thing, code=f" ({error_code})" if error_code else "")
     return Message(f"Octavo: {sentence.rstrip('.')}", sentence, link_to(document_id, public_url))

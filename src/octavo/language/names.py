@@ -89,6 +89,7 @@ _INSTITUTION = re.compile(
 )
 # A capitalised word that begins or ends something else than a name.
 _NOT_NAME_WORDS = """
+jr sr phd esq
 abbildung absatz abschnitt abstract account act agreement air amount anhang anlage annex anschrift appendix april
 article artikel attachment auftrag august avenue award bahnhof bank bay bestellung betrag betreff book boulevard box
 bridge building buyer canyon castle center centre century chapter church city clause client code company conference

@@ -60,7 +60,11 @@ class LoggedError:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """`title` is the document's title. `units` counts pages, or passages if there are none; `unit` says which."""
+    """`title` is the document's title. `units` counts pages, or passages if there are none; `unit` says which.
+
+    A completed analysis has an `error` if some parts of the document have no answer. `last_heartbeat` is the last sign
+    of life of a worker that runs one of its jobs.
+    """
 
     id: UUID
     document_id: UUID
@@ -92,7 +96,7 @@ class Analysis:
 
     @property
     def is_over(self) -> bool:
-        return self.status in ("completed", "error")
+        return self.status in ("completed", "error", "stopped")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +137,29 @@ class ItemView:
 
 
 @dataclass(frozen=True, slots=True)
+class AnsweredPart:
+    """The pages from `first` to `last`, and the model that answered for them, or `local`."""
+
+    first: int
+    last: int
+    answered_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """The pages from `first` to `last` have no answer."""
+
+    first: int
+    last: int
+    error: JobError
+
+
+@dataclass(frozen=True, slots=True)
 class ResultView:
     """The answer to one prompt for the whole document; `content` is None until it is complete.
 
-    `prompt` and `system` are the texts that were sent.
+    `prompt` and `system` are the texts that were sent. `made_by` combined the answers of the `parts`; `answered_by`
+    names everything that answered a part. `gaps` are the pages without an answer.
     """
 
     prompt_id: UUID
@@ -157,3 +180,6 @@ class ResultView:
     cost_usd: float
     seconds: float | None
     completed_at: datetime | None
+    answered_by: list[str]
+    parts: list[AnsweredPart]
+    gaps: list[Gap]

@@ -35,6 +35,7 @@ SENTENCES = {
     "analysis.completed": "Analysis complete",
     "analysis.failed": "Analysis failed",
     "analysis.abandoned": "Analysis stalled",
+    "analysis.stopped": "Analysis stopped",
 }
 # The result of each finished stage.
 STAGES = {
