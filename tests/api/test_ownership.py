@@ -149,10 +149,12 @@ RULES: dict[str, Rule] = {
     "GET /api/v1/analyses/{analysis}/segments": Rule("read", "analysis"),
     "GET /api/v1/analyses/{analysis}/items": Rule("read", "analysis"),
     "GET /api/v1/analyses/{analysis}/results": Rule("read", "analysis"),
+    "GET /api/v1/analyses/{analysis}/export": Rule("read", "analysis"),
     # Nothing of it was asked yet that could be asked anew.
     "PUT /api/v1/analyses/{analysis}/prompts": Rule("write", "analysis", 409, given()),
     "POST /api/v1/analyses/{analysis}/rerun": Rule("write", "analysis", 409),
     "POST /api/v1/analyses/{analysis}/cancel": Rule("write", "analysis"),
+    "POST /api/v1/analyses/{analysis}/stop": Rule("write", "analysis"),
     "POST /api/v1/analyses/{analysis}/retry": Rule("write", "analysis"),
     "POST /api/v1/conversions": Rule("write", "pictured document", 202, lambda thing: {"document_id": thing}),
     "GET /api/v1/conversions": Rule("read", None),

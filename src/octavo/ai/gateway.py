@@ -31,7 +31,7 @@ from octavo.ai.vectors import (
     pool,
     unpack,
 )
-from octavo.core.errors import NoModel
+from octavo.core.errors import NoModel, OctavoError, TokenLimit
 from octavo.database import Database
 
 # A task has time for two calls, one that fails and one that succeeds, plus the wait for a rate limit.
@@ -60,13 +60,23 @@ class RemoteModels:
 class Gateway:
     """Runs tasks with models. If `remote` is None, the offline provider runs all tasks."""
 
-    def __init__(self, chain: ModelChain, remote: RemoteModels | None = None) -> None:
+    def __init__(
+        self, chain: ModelChain, remote: RemoteModels | None = None, *, compatible_context: int | None = None
+    ) -> None:
         self._chain = chain
         self._remote = remote
+        self._compatible_context = compatible_context
 
     def call_limits(self, task: str) -> CallLimits:
         """How much of a document fits into one call for this task."""
-        return shared_limits(self._chain.of(task))
+        return shared_limits(self._chain.of(task), self._compatible_context)
+
+    def expected_cost(self, task: str, usage: TokenUsage) -> Decimal:
+        """What the first model of a task charges for these tokens, in US dollars; 0 if the task is done offline."""
+        model = self._chain.of(task)[0]
+        if self._remote is None or model.provider == LOCAL:
+            return Decimal(0)
+        return self._remote.billing.cost_of(model, usage)
 
     async def aclose(self) -> None:
         if self._remote:
@@ -86,11 +96,20 @@ class Gateway:
         return reduce(VisionLimits.intersect, limits) if limits else None
 
     async def ask(
-        self, task: Task[In, Out], given: In, caller: Caller, offline: OfflineUse = OfflineUse.AS_CONFIGURED
+        self,
+        task: Task[In, Out],
+        given: In,
+        caller: Caller,
+        offline: OfflineUse = OfflineUse.AS_CONFIGURED,
+        *,
+        goes_offline: Callable[[OctavoError], bool] | None = None,
     ) -> ModelAnswer[Out]:
         """Run a task of `octavo.ai.tasks` with the first model that can do it.
 
-        Calling again is safe: identical requests of one owner are paid for only once, even if the process is killed in
+        With `goes_offline`, all other models are tried before `local`, unless `local` comes first, and `local` answers
+        only if the function returns true for the error of the others.
+
+        Calling again is safe: identical requests of one owner are paid for once, even if the process is killed in
         between. `made_by` in the answer is the model that answered, or `local` if no data left this machine.
 
         Raises an `OctavoError` of the class that a job should fail with; do not catch it. Temporary errors
@@ -112,7 +131,8 @@ class Gateway:
         if self._remote and (reused := await self._remote.billing.reuse(call)):
             return reused
         faults: dict[Model, ProviderFault] = {}
-        for model in self._models(task, offline):
+        models = self._models(task, offline)
+        for model in _local_last(models) if goes_offline else models:
             try:
                 if model.provider != LOCAL:
                     return await self._ask_remote(task, given, request, call, model, _failed_models(faults))
@@ -123,11 +143,13 @@ class Gateway:
                 if not fault.rule.falls_back:
                     raise fault.as_error(str(model)) from None
                 continue
+            if faults and goes_offline and not goes_offline(error := _error_of_call(faults)):
+                raise error
             if task.offline:
                 return await _ask_offline(task, given, _failed_models(faults))
         if offline is OfflineUse.ALSO_IF_AWAY and task.offline and _is_away(faults):
             return await _ask_offline(task, given, _failed_models(faults))
-        raise _final_error(faults)
+        raise _error_of_call(faults) if goes_offline else _final_error(faults)
 
     def _models(self, task: Task[In, Out], offline: OfflineUse) -> Sequence[Model]:
         models = self._chain.of(task.name)
@@ -253,7 +275,20 @@ def is_stopgap(answer: ModelAnswer[Any]) -> bool:
     return answer.made_by == LOCAL and any(one.fault in AWAY for one in answer.failed)
 
 
-def _final_error(faults: Mapping[Model, ProviderFault]) -> Exception:
+def _local_last(models: Sequence[Model]) -> Sequence[Model]:
+    """The same models with `local` at the end; unchanged if it is preferred to all others."""
+    return models if models[0].provider == LOCAL else sorted(models, key=lambda model: model.provider == LOCAL)
+
+
+def _error_of_call(faults: Mapping[Model, ProviderFault]) -> OctavoError:
+    """The error if every model failed. A request that was too long for one of them can be made smaller."""
+    for model, fault in faults.items():
+        if fault.rule.error is TokenLimit:
+            return fault.as_error(str(model))
+    return _final_error(faults)
+
+
+def _final_error(faults: Mapping[Model, ProviderFault]) -> OctavoError:
     if not faults:
         return NoModel()
     fault = most_recoverable(faults.values())

@@ -44,7 +44,8 @@ def open_gateway(settings: Settings, database: Database) -> Gateway:
     budgets, rates = Budgets.of(settings), parse_rate_limits(settings.provider_limits)
     ledger = Ledger(database, budgets, rates, allow_anonymous=settings.anonymous_models)
     providers = {name: _provider(name, settings, http, database) for name in {model.provider for model in remote}}
-    return Gateway(chain, RemoteModels(providers, Billing(ledger, prices), http.aclose))
+    remote_models = RemoteModels(providers, Billing(ledger, prices), http.aclose)
+    return Gateway(chain, remote_models, compatible_context=settings.compatible_context)
 
 
 def parse_rate_limits(given: Iterable[str]) -> dict[str, RateLimit]:
@@ -69,7 +70,8 @@ def _provider(name: str, settings: Settings, http: HttpClient, database: Databas
         case "anthropic":
             return Anthropic(http, settings.anthropic_url, _reveal(settings.anthropic_key))
         case _:
-            return Compatible(http, settings.compatible_url or "", _reveal(settings.compatible_key))
+            url, key = settings.compatible_url or "", _reveal(settings.compatible_key)
+            return Compatible(http, url, key, settings.compatible_context)
 
 
 def _reveal(secret: SecretStr | None) -> str:

@@ -9,7 +9,7 @@ from uuid import UUID
 from octavo.analyse import progress
 from octavo.analyse.errors import NoPrompts, NotPlanned, NotReadable
 from octavo.choreography import Cause, job_after
-from octavo.core.errors import Cancelled, NotFound
+from octavo.core.errors import NotFound
 from octavo.core.ids import new_id
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs import queue
@@ -84,12 +84,11 @@ async def ask_again(
 async def stop_analysis(connection: Connection, owner: UUID, analysis: UUID) -> None:
     """Stop an analysis immediately. Its answers are kept, and a restart continues with the remaining items."""
     await _hold(connection, owner, analysis)
-    stopped = Cancelled()
-    await progress.stop(connection, analysis, stopped.code, stopped.title)
+    await progress.stop(connection, analysis)
 
 
 async def restart_analysis(connection: Connection, owner: UUID, analysis: UUID) -> None:
-    """Continue an analysis that failed, was stopped or was abandoned."""
+    """Continue an analysis that failed, was stopped or abandoned, or has gaps."""
     await _hold(connection, owner, analysis)
     await progress.restart(connection, analysis)
 

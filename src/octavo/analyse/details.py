@@ -13,8 +13,10 @@ from octavo.database import Connection, Row, fetch_rows, load_queries
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.records.analyses import (
     Analysis,
+    AnsweredPart,
     CitationView,
     Done,
+    Gap,
     ItemsDone,
     ItemView,
     LoggedError,
@@ -30,9 +32,9 @@ _COUNTED = [one.name for one in fields(Counts)]
 
 @dataclass(frozen=True, slots=True)
 class SegmentView:
-    """A segment. It owns the units `first` to `last`; the `context` units before them are also shown.
+    """Owns the units `first` to `last`; `context` units are shown before them. `split`: its parts have replaced it.
 
-    `split`: whether its parts have replaced it.
+    `answered_by` names the models that answered prompts for it.
     """
 
     id: UUID
@@ -43,6 +45,7 @@ class SegmentView:
     tokens: int
     ready: bool
     split: bool
+    answered_by: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,12 @@ async def list_analyses(
     items = [_as_analysis(row, []) for row in rows[:limit]]
     more = make_cursor(items[-1].created_at, items[-1].id) if len(rows) > limit else None
     return Page(items, more)
+
+
+async def list_running(connection: Connection, owner: UUID, most: int) -> list[Analysis]:
+    """List analyses that are being answered, newest first."""
+    rows = await _read(connection, owner, running=True, most=most)
+    return [_as_analysis(row, []) for row in rows]
 
 
 async def show_analysis(connection: Connection, owner: UUID, analysis: UUID) -> Analysis:
@@ -122,7 +131,7 @@ async def _check_owner(connection: Connection, owner: UUID, analysis: UUID) -> N
 
 
 async def _read(connection: Connection, owner: UUID, **wanted: Any) -> list[Row]:  # noqa: ANN401
-    values = {"id": None, "document": None, "after_at": None, "after_id": None, "most": 1}
+    values = {"id": None, "document": None, "running": False, "after_at": None, "after_id": None, "most": 1}
     return await fetch_rows(connection, QUERIES.analyses, values | {"owner": owner} | wanted)
 
 
@@ -186,10 +195,15 @@ def _as_result(row: Row) -> ResultView:
     rest = dict(row)
     for name in ("error_code", "error_message", "items", "items_done"):
         del rest[name]
+    parts = [AnsweredPart(**one) for one in rest.pop("parts")]
+    gaps = [Gap(one["first"], one["last"], JobError(one["code"], one["message"])) for one in rest.pop("gaps")]
+    answered_by = list(dict.fromkeys(one.answered_by for one in parts))
     rest["cost_usd"] = float(rest["cost_usd"])
     rest["citations"] = [CitationView(**one) for one in rest["citations"]]
     content, done = rest.pop("answer"), Done(row["items_done"], row["items"])
-    return ResultView(**rest, content=content, items=done, error=_error(row))
+    return ResultView(
+        **rest, content=content, items=done, error=_error(row), answered_by=answered_by, parts=parts, gaps=gaps
+    )
 
 
 def _error(row: Row) -> JobError | None:

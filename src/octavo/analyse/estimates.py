@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
-from octavo.records.analyses import Health, Percent
+from octavo.core.formatting import count_of
+from octavo.records.analyses import Analysis, Health, Percent
 from octavo.records.jobs import Eta
 
 # After this time without progress the analysis counts as stuck, even if jobs are still being retried.
@@ -61,10 +62,33 @@ def eta_of(counts: Counts) -> Eta | None:
 def health_of(counts: Counts) -> Health:
     """The most serious problem or, if there is none, the current state, as a message for people."""
     if counts.status == "completed":
-        return Health(ok=True, message="All prompts have been answered.")
+        gaps = counts.error_message is not None
+        return Health(ok=not gaps, message=counts.error_message or "All prompts have been answered.")
+    if counts.status == "stopped":
+        return Health(ok=True, message="Stopped by you. Resume it to answer the rest.")
     problem = next((message for applies, message in _problems(counts) if applies), None)
     state = f"{counts.running} running." if counts.running else "Waiting in the queue."
     return Health(ok=problem is None, message=problem or state)
+
+
+PHASES = {
+    "initializing": "Waiting to be planned",
+    "uploading": "Preparing pages",
+    "processing": "Answering",
+    "consolidating": "Combining answers",
+    "completed": "Complete",
+    "abandoned": "Stalled",
+}
+
+
+def describe_progress(analysis: Analysis) -> str:
+    """The phase, the answers so far, retries and errors of a running analysis, in one line."""
+    counted = f"{analysis.items.done:,} of {analysis.items.total:,}" if analysis.phase == "processing" else ""
+    retries = count_of(analysis.retries, "retry", "retries") if analysis.retries else ""
+    failed = f"{analysis.items.failed:,} failed" if analysis.items.failed else ""
+    paused = f"{analysis.paused:,} paused" if analysis.paused else ""
+    first = " ".join(filter(None, (PHASES[analysis.phase], counted)))
+    return " · ".join(filter(None, (first, retries, failed, paused)))
 
 
 def _problems(counts: Counts) -> list[tuple[bool, str]]:

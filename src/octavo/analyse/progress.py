@@ -67,10 +67,20 @@ async def settle(connection: Connection, analysis: UUID) -> None:
     await connection.execute(QUERIES.settle, {"analysis": analysis})
 
 
-async def stop(connection: Connection, analysis: UUID, code: str, message: str, phase: str | None = None) -> None:
-    """End an analysis with an error and cancel its jobs. Answers are kept."""
-    values: dict[str, Any] = {"analysis": analysis}
-    await connection.execute(QUERIES.set_stopped, values | {"code": code, "message": message, "phase": phase})
+async def stop(connection: Connection, analysis: UUID) -> None:
+    """End an analysis because a person wants it. Answers are kept, and the rest can be resumed."""
+    await connection.execute(QUERIES.set_stopped, {"analysis": analysis})
+    await _cancel_jobs(connection, analysis)
+
+
+async def abandon(connection: Connection, analysis: UUID) -> None:
+    """End an analysis without progress with an error. A person can resume it."""
+    await connection.execute(QUERIES.set_abandoned, {"analysis": analysis, "code": ABANDONED, "message": NO_PROGRESS})
+    await _cancel_jobs(connection, analysis)
+
+
+async def _cancel_jobs(connection: Connection, analysis: UUID) -> None:
+    values = {"analysis": analysis}
     row = await (await connection.execute(QUERIES.is_preparing, values)).fetchone()
     if row and row[0]:
         await queue.cancel(connection, analysis)  # this also cancels the jobs that depend on it
@@ -79,11 +89,14 @@ async def stop(connection: Connection, analysis: UUID, code: str, message: str, 
 
 
 async def restart(connection: Connection, analysis: UUID) -> None:
-    """Continue an analysis that failed, was stopped or was abandoned. Answers are kept."""
+    """Continue an analysis that failed, was stopped or abandoned, or has gaps. Answers are kept."""
     values = {"analysis": analysis}
     row = await (await connection.execute(QUERIES.has_items, values)).fetchone()
     if not row or not row[0]:
         await connection.execute(QUERIES.requeue_preparation, values)
+        return
+    work = await (await connection.execute(QUERIES.has_open_work, values)).fetchone()
+    if work and not work[0]:
         return
     await connection.execute(QUERIES.replan_items_without_job, values)
     await connection.execute(QUERIES.requeue_failed_jobs, values)
@@ -149,7 +162,7 @@ async def _recover(connection: Connection, analysis: UUID) -> tuple[int, bool]:
     (state,) = await fetch_rows(connection, QUERIES.open_jobs, values)
     if not state["idle_for_days"] or state["active"]:
         return enqueued, False
-    await stop(connection, analysis, ABANDONED, NO_PROGRESS, "abandoned")
+    await abandon(connection, analysis)
     return enqueued, True
 
 

@@ -20,6 +20,7 @@ OWN_BYTES = 15 << 20
 PAGE_OF_TEXT_TOKENS = 600
 # A segment that was too long is first cut into parts of this size, then halved.
 CUT_OWN = 80
+PART_CONTEXT = 3
 MOST_NAMED = 10
 
 
@@ -93,8 +94,9 @@ def plan_segments(tokens: Sequence[int], limits: SegmentLimits) -> list[Segment]
 def subdivide(segment: Segment) -> list[Segment]:
     """Divide a segment that was too long: into parts of up to 80 units or, if it has no more than 80, into halves.
 
-    A part never has more context units than units that it owns. A segment with a single unit loses its context. Returns
-    an empty list if the segment cannot be divided further.
+    A part has at most as many context units as own units. If the segment had little or no context, as the first one of
+    a document, its later parts get a third of their length from the parts before them. A single unit loses its context.
+    Returns an empty list if the segment cannot be divided further.
     """
     if segment.own == 1:
         return [Segment(segment.first, segment.last, segment.first)] if segment.context_first < segment.first else []
@@ -102,7 +104,8 @@ def subdivide(segment: Segment) -> list[Segment]:
     borders = [segment.first + segment.own * place // number for place in range(number + 1)]
     parts: list[Segment] = []
     for first, behind in pairwise(borders):
-        context = min(segment.first - segment.context_first, behind - first)
+        own = behind - first
+        context = max(min(segment.first - segment.context_first, own), own // PART_CONTEXT)
         parts.append(Segment(first, behind - 1, max(segment.context_first, first - context)))
     return parts
 

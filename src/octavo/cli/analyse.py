@@ -123,6 +123,8 @@ def print_results(analysis: Analysis, results: Sequence[ResultView]) -> None:
             typer.echo(f"  no answer: {result.error.message if result.error else analysis.health.message}")
         for line in (result.content or "").splitlines():
             typer.echo(f"  {clean(line)}")
+        if result.answered_by:
+            typer.echo(f"  Answered by {', '.join(map(clean, result.answered_by))}.")
         unsure = [one for one in result.citations if not one.verified]
         if unsure:
             pages = ", ".join(str(one.page) for one in unsure)

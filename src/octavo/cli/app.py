@@ -12,6 +12,7 @@ import typer
 from octavo.cli import (
     add,
     analyse,
+    analyses,
     ask,
     connections,
     convert,
@@ -66,6 +67,7 @@ app.add_typer(costs.budgets_app, name="budgets")
 app.add_typer(keys.app, name="keys")
 app.add_typer(jobs.app, name="jobs")
 app.add_typer(mappings.app, name="mappings")
+app.add_typer(analyses.app, name="analyses")
 app.add_typer(prompts.app, name="prompts")
 app.add_typer(schedules.app, name="schedules")
 app.add_typer(uploads.app, name="uploads")

@@ -78,8 +78,17 @@ class AnalysisCalls:
         body = {"prompt_ids": [str(one) for one in prompts]}
         return await self._change(Request("PUT", f"/analyses/{analysis}/prompts", repeatable=True, json=body))
 
+    async def export(self, analysis: UUID, form: str = "markdown") -> bytes:
+        """The answers as a file: markdown, json or csv."""
+        path, query = f"/analyses/{analysis}/export", {"format": form}
+        response = await self._transport.send(Request("GET", path, repeatable=True, query=query))
+        return response.content if response else b""
+
+    async def stop(self, analysis: UUID) -> Analysis:
+        return await self._change(Request("POST", f"/analyses/{analysis}/stop"))
+
     async def cancel(self, analysis: UUID) -> Analysis:
-        return await self._change(Request("POST", f"/analyses/{analysis}/cancel"))
+        return await self.stop(analysis)
 
     async def retry(self, analysis: UUID) -> Analysis:
         """Continue with the items that failed or were stopped."""

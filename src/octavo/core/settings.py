@@ -225,10 +225,19 @@ class Settings(BaseSettings):
         int,
         Field(
             ge=0,
-            description="Documents with more pages than this are automatically analysed once with all active prompts; "
-            "0 disables this.",
+            description="Documents with more pages than this are automatically analysed once with all active prompts, "
+            "if the estimated cost is within OCTAVO_ANALYSE_BUDGET; 0 disables this.",
         ),
-    ] = 0
+    ] = 300
+    analyse_budget: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=1e6,
+            description="Largest estimated cost of an automatic analysis, in US dollars. A document that would cost "
+            "more is analysed only on request. Offline analyses cost nothing.",
+        ),
+    ] = 1.0
     analyse_bytes: Annotated[
         int, Field(ge=1, description="Maximum size of a file that is analysed automatically, in bytes.")
     ] = 60 * MEBIBYTE
@@ -324,6 +333,16 @@ class Settings(BaseSettings):
         ),
     ] = None
     compatible_model: Annotated[str | None, Field(description="Model to use on the OpenAI-compatible server.")] = None
+    compatible_context: Annotated[
+        int,
+        Field(
+            ge=2048,
+            le=100_000_000,
+            description="Context size of that model in tokens, for the prompt and the answer together. Long documents "
+            "are divided so that each request fits. Ollama uses a small context unless `OLLAMA_CONTEXT_LENGTH` is set, "
+            "and cuts longer prompts without an error.",
+        ),
+    ] = 100_000
     providers: Annotated[
         Texts,
         Field(

@@ -57,6 +57,7 @@ EventType = Literal[
     "conversion.failed",
     "conversion.downloaded",
     "conversion.expired",
+    "analysis.stopped",
 ]
 # Shown in the application only: a failed delivery never causes another one.
 FAILING = "webhook.failing"
@@ -85,6 +86,7 @@ TITLE_CHARACTERS = 120
 _NOT_SHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]+")
 # If a model fails, the document can still be read but has no description.
 _MODELS, _UNDESCRIBED = "AI_", "undescribed"
+_INCOMPLETE = "incomplete"
 _SENTENCES: Mapping[str, str] = {
     _UNDESCRIBED: "{thing} can be read, but its description failed{code}.",
     "document.completed": "{thing} is ready.",
@@ -94,6 +96,7 @@ _SENTENCES: Mapping[str, str] = {
     "job.failed": "A job failed{code}.",
     "job.dead_letter": "{thing} failed for good after several attempts{code}.",
     "analysis.completed": "The analysis of {thing} is complete.",
+    _INCOMPLETE: "The analysis of {thing} is complete, but some parts of the document have no answer.",
     "analysis.failed": "The analysis of {thing} failed{code}.",
     "analysis.abandoned": "The analysis of {thing} was abandoned after two days without progress{code}.",
     "conversion.completed": "{thing} was converted.",
@@ -143,6 +146,8 @@ class Subject:
 def describe(about: Subject, *, public_url: str | None = None, for_administrator: bool = False) -> Message:
     """The message for an event. A document without a title is called “A document”."""
     event_type = _UNDESCRIBED if about.is_undescribed else about.type
+    if event_type == "analysis.completed" and about.error_code:
+        event_type = _INCOMPLETE
     pattern = _SENTENCES.get(event_type, f"{{thing}}: {event_type.partition('.')[2]}.")
     code = f" ({about.error_code})" if about.error_code else ""
     reason = f": {about.reason.rstrip('.')}" if about.reason else ""

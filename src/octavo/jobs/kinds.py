@@ -11,7 +11,7 @@ from octavo.core.types import JSON
 from octavo.database import Connection, load_queries
 
 if TYPE_CHECKING:
-    from octavo.jobs.job_run import Run
+    from octavo.jobs.job_run import ClaimedJob, Run
 
 QUERIES = load_queries("jobs")
 
@@ -32,6 +32,8 @@ class JobKind(Generic[Tools]):
     workers.
 
     `check_input` raises `BadInput` for input that the handler would reject, so that such a job is not enqueued.
+
+    `after_failure` runs after a failed attempt. A crash of the process can skip it, so a schedule must repair that.
     """
 
     name: str
@@ -42,6 +44,7 @@ class JobKind(Generic[Tools]):
     cap: int | None = None
     starts_per_second: float | None = None
     check_input: Callable[[dict[str, JSON]], object] | None = None
+    after_failure: Callable[[Tools, ClaimedJob], Awaitable[None]] | None = None
 
 
 class Kinds(Generic[Tools]):

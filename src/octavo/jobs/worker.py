@@ -237,6 +237,15 @@ class Worker(Generic[Tools]):
         self._faults.reach("fail.before")
         await retry_until_available(lambda: self._execute(QUERIES.fail, values))
         self._faults.reach("fail.after")
+        await self._after_failure(job)
+
+    async def _after_failure(self, job: ClaimedJob) -> None:
+        """Call the hook of the kind, which finds out whether the job will be retried."""
+        if hook := self._kinds[job.kind].after_failure:
+            try:
+                await hook(self._tools, job)
+            except (DatabaseUnavailable, OctavoError, psycopg.Error) as error:
+                log.warning("not continued after a failure", job=str(job.id), reason=explain(error))
 
     async def _pause(self, job: ClaimedJob, paused: OverBudget) -> None:
         values = {"job": job.id, "token": job.lease_token, "code": paused.code, "message": paused.line}

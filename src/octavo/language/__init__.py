@@ -6,6 +6,7 @@ imports this package, because the tasks fall back to it if no model is configure
 
 from octavo.language.description import MADE_BY, Description, describe, prepare
 from octavo.language.embedding import DIMENSIONS, NAME, Embedder, offline_embedder
+from octavo.language.extraction import extract, find_subject
 from octavo.language.quotes import answer, asks_summary, summarise_in_quotes
 
 __all__ = [
@@ -17,6 +18,8 @@ __all__ = [
     "answer",
     "asks_summary",
     "describe",
+    "extract",
+    "find_subject",
     "offline_embedder",
     "prepare",
     "summarise_in_quotes",

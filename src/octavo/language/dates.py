@@ -31,7 +31,7 @@ _PATTERNS = [
         rf"(?<![\d-]){_YEAR}-(?P<month>\d\d)-(?P<day>\d\d)(?!\d)",
         rf"(?<![\d-]){_YEAR}/(?P<month>\d\d)/(?P<day>\d\d)(?!\d)",
         rf"(?<![\d.])(?P<day>\d\d?)(?:st|nd|rd|th|er|\.)?(?:\sof)?{_BETWEEN}(?P<name>{_NAMES})\b{_BETWEEN}{_YEAR}(?!\d)",
-        rf"\b(?P<name>{_NAMES})\b\.?\s(?P<day>\d\d?)(?:st|nd|rd|th)?,?\s{_YEAR}(?!\d)",
+        rf"\b(?P<name>{_NAMES})\b\.?\s(?P<day>\d\d?)(?:st|nd|rd|th)?\s?,?\s{_YEAR}(?!\d)",
         rf"(?<![\d.])(?P<day>\d\d?)\.\s?(?P<month>\d\d?)\.\s?{_YEAR}(?!\.?\d)",
         rf"(?<![\d/-])(?P<either>\d\d?)(?P<mark>[/-])(?P<other>\d\d?)(?P=mark){_YEAR}(?!\d)",
         rf"\b(?P<name>{_NAMES})\b\.?,?\s{_YEAR}(?!\d)",
@@ -79,19 +79,24 @@ def find_date(text: str, claimed: str | None = None, language: str | None = None
 
 
 def find_dates(text: str, language: str | None = None) -> Sequence[DateMatch]:
-    """All dates in text order. If several patterns match the same characters, the first pattern wins."""
-    taken: list[tuple[int, int]] = []
+    """All dates in text order that can be the document's. Where several patterns match, the first pattern wins."""
     found: list[DateMatch] = []
-    for match in (match for pattern in _PATTERNS for match in pattern.finditer(text)):
-        iso = _iso(match.groupdict(), language)
-        before = text[max(match.start() - _CONTEXT, 0) : match.start()]
-        if not iso or any(start < match.end() and match.start() < end for start, end in taken):
-            continue
-        taken.append(match.span())
+    for iso, start, _ in find_spans(text, language):
+        before = text[max(start - _CONTEXT, 0) : start]
         if not _OTHER_LABEL.search(before):
             label = 2 if _DOCUMENT_LABEL.search(before) else 1 if _ANY_LABEL.search(before) else 0
-            found.append(DateMatch(iso, match.start(), label))
-    return sorted(found, key=lambda one: one.start)
+            found.append(DateMatch(iso, start, label))
+    return found
+
+
+def find_spans(text: str, language: str | None = None) -> list[tuple[str, int, int]]:
+    """All dates in text order, as ISO 8601 with their start and end."""
+    found: list[tuple[str, int, int]] = []
+    for match in (match for pattern in _PATTERNS for match in pattern.finditer(text)):
+        iso = _iso(match.groupdict(), language)
+        if iso and not any(start < match.end() and match.start() < end for _, start, end in found):
+            found.append((iso, match.start(), match.end()))
+    return sorted(found, key=lambda one: one[1])
 
 
 def _iso(parts: dict[str, str | None], language: str | None) -> str | None:

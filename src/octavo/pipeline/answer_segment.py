@@ -16,11 +16,11 @@ from octavo.analyse.citations import Citation, PageTexts, verify
 from octavo.analyse.document_text import AnalysedDocument, load_analysis, measure, read_texts
 from octavo.analyse.progress import enqueue_due_items, settle
 from octavo.analyse.segments import Segment, subdivide
-from octavo.core.errors import BadInput, Cancelled, TokenLimit
+from octavo.core.errors import RETRY_RULES, BadInput, Cancelled, OctavoError, QuotaExhausted, TokenLimit
 from octavo.core.types import JSON
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.extract.pdf.pdf_file import PdfInSandbox
-from octavo.jobs.job_run import Run
+from octavo.jobs.job_run import ClaimedJob, Run
 from octavo.jobs.kinds import JobKind
 from octavo.pipeline.analyse_document import (
     PDF_TYPE,
@@ -35,6 +35,9 @@ from octavo.pipeline.tools import Tools
 QUERIES = load_queries("analyses")
 SEGMENT_BYTES = 256 << 20
 ANSWERED, SPLIT = "answered", "split"
+# Temporary errors of all models are retried before `local` answers.
+ATTEMPTS_BEFORE_LOCAL = 3
+LONGEST_WAIT_SECONDS = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,23 @@ async def answer_segment(run: Run[Tools]) -> JSON:
     return await work.split()
 
 
+def gives_up(error: OctavoError, attempt: int) -> bool:
+    """Whether `local` can answer instead: if a retry is useless or far away, or after several attempts."""
+    far = isinstance(error, QuotaExhausted) or (error.retry_after_seconds or 0) > LONGEST_WAIT_SECONDS
+    return RETRY_RULES[error.error_class] is None or far or attempt >= ATTEMPTS_BEFORE_LOCAL
+
+
+async def after_failure(tools: Tools, job: ClaimedJob) -> None:
+    """Continue without an item that failed for good: with the next segment, or with the answers of the others."""
+    if job.parent_id is None:
+        return
+    async with tools.database.transaction() as connection:
+        await connection.execute(QUERIES.hold_analysis, {"analysis": job.parent_id})
+        if await fetch_rows(connection, QUERIES.has_failed, {"job": job.id}):
+            await enqueue_due_items(connection, job.parent_id)
+            await settle(connection, job.parent_id)
+
+
 async def load_item(run: Run[Tools]) -> Item:
     """Load the item of the job. Raises `Cancelled` if it no longer belongs to this job."""
     async with run.database.connection() as connection, connection.cursor(row_factory=class_row(Item)) as cursor:
@@ -105,7 +125,7 @@ class SegmentQuestion:
         async def work() -> JSON:
             job = self._run.job
             caller = Caller(job.owner_id, self._analysed.document_id, job.id, job.lease_token, self._item.generation)
-            answered = await self._tools.gateway.ask(ANSWER_SEGMENT, given, caller)
+            answered = await self._tools.gateway.ask(ANSWER_SEGMENT, given, caller, goes_offline=self._goes_offline)
             cited = [(one.page, one.quote, one.relevance) for one in answered.output.citations]
             own = [one for one in cited if self._item.first <= one[0] <= self._item.last]
             made.append((answered, verify(own, PageTexts(dict(given.texts)))))
@@ -124,6 +144,12 @@ class SegmentQuestion:
             await self._go_on(connection)
 
         return await self._run.stage(ANSWERED, work, save=save)
+
+    def _goes_offline(self, error: OctavoError) -> bool:
+        """Whether `local` can answer after this error: only if no smaller or later request can succeed."""
+        if isinstance(error, TokenLimit):
+            return not subdivide(self._item.segment)
+        return gives_up(error, self._run.job.attempt)
 
     async def _given(self) -> SegmentToAnswer:
         item, tools = self._item, self._tools
@@ -229,4 +255,10 @@ def check_input(given: dict[str, JSON]) -> None:
         raise BadInput("item: must be an item of an analysis. Start the analysis instead.")
 
 
-KIND = JobKind("answer_segment", answer_segment, time_limit_seconds=900, check_input=check_input)
+KIND = JobKind(
+    "answer_segment",
+    answer_segment,
+    time_limit_seconds=900,
+    check_input=check_input,
+    after_failure=after_failure,
+)

@@ -8,20 +8,22 @@ from uuid import UUID
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
-from octavo.ai.calls import Caller
+from octavo.ai.calls import LOCAL, Caller
 from octavo.ai.tasks import CONSOLIDATE_ANSWERS
-from octavo.ai.tasks.answer_segment import PageCitation
 from octavo.ai.tasks.consolidate_answers import AnswersToConsolidate, SegmentResult
+from octavo.ai.tasks.page_citations import PageCitation
 from octavo.analyse.citations import Citation, PageTexts, verify
 from octavo.analyse.document_text import AnalysedDocument, load_analysis, read_texts
 from octavo.analyse.errors import Incomplete
 from octavo.analyse.progress import settle
-from octavo.analyse.segments import check_coverage
-from octavo.core.errors import BadInput, Cancelled, TokenLimit
+from octavo.analyse.segments import MOST_NAMED, check_coverage
+from octavo.core.errors import BadInput, Cancelled, OctavoError, TokenLimit
 from octavo.core.types import JSON
 from octavo.database import Connection, Row, fetch_rows, load_queries
 from octavo.jobs.job_run import Run
 from octavo.jobs.kinds import JobKind
+from octavo.language import find_subject
+from octavo.pipeline.answer_segment import gives_up
 from octavo.pipeline.tools import Tools
 
 QUERIES = load_queries("analyses")
@@ -45,6 +47,7 @@ class ConsolidatedAnswer:
     citations: list[Citation]
     made_by: str
     failed_models: list[dict[str, str]]
+    gaps: list[Row]
 
 
 async def consolidate_answers(run: Run[Tools]) -> JSON:
@@ -92,6 +95,7 @@ class Consolidation:
                 "citations": Jsonb([asdict(citation) for citation in one.citations]),
                 "made_by": one.made_by,
                 "failed_models": Jsonb(one.failed_models),
+                "gaps": Jsonb(one.gaps),
             }
             if not (await connection.execute(QUERIES.save_result, values)).rowcount:
                 raise Cancelled
@@ -100,41 +104,64 @@ class Consolidation:
         return await self._run.stage(STAGE, work, save=save)
 
     async def _consolidate(self) -> ConsolidatedAnswer:
-        rows = await self._answers()
+        rows, gaps = await self._answers()
+        note = describe_gaps(gaps, self._analysed.one_unit)
         if len(rows) == 1:  # nothing to consolidate, so no call is needed
             (row,) = rows
             citations = [Citation(**one) for one in row["answer"]["citations"]]
-            return ConsolidatedAnswer(row["answer"]["answer"], citations, row["made_by"], row["failed_models"])
+            answer = note + row["answer"]["answer"]
+            return ConsolidatedAnswer(answer, citations, row["made_by"], row["failed_models"], gaps)
         whole = await self._join([as_segment_result(row) for row in rows])
         texts = PageTexts(dict(await self._texts(whole)))
         cited = [(one.page, one.quote, one.relevance) for one in whole.citations]
-        return ConsolidatedAnswer(whole.answer, verify(cited, texts), self._made_by, self._failed)
+        return ConsolidatedAnswer(note + whole.answer, verify(cited, texts), self._made_by, self._failed, gaps)
 
-    async def _answers(self) -> list[Row]:
-        """The answers for all segments. Raises `Incomplete` unless they cover every page exactly once."""
+    async def _answers(self) -> tuple[list[Row], list[Row]]:
+        """The answers of all segments, and the segments that failed.
+
+        Raises `Incomplete` unless they cover every page exactly once together.
+        """
         values = {"analysis": self._result.analysis_id, "prompt": self._result.prompt_id}
         async with self._run.database.connection() as connection:
             rows = await fetch_rows(connection, QUERIES.answers, values)
-        proof = check_coverage([(row["first"], row["last"]) for row in rows], self._analysed.units or 0)
+            gaps = await fetch_rows(connection, QUERIES.failed_items, values)
+        proof = check_coverage([(row["first"], row["last"]) for row in [*rows, *gaps]], self._analysed.units or 0)
         if not proof.is_complete:
             raise Incomplete(f"In the answers, {proof.explain(self._analysed.unit or 'pages')}.")
-        return rows
+        return rows, gaps
 
     async def _join(self, parts: list[SegmentResult]) -> SegmentResult:
         """Combine parts into one answer. If they do not fit into one call, each half is combined first."""
-        given = AnswersToConsolidate(self._result.question, self._result.system, parts, self._analysed.one_unit)
+        given = AnswersToConsolidate(
+            self._result.question, self._result.system, parts, self._analysed.one_unit, await self._local_texts(parts)
+        )
         gateway, half = self._run.tools.gateway, len(parts) // 2
         fits = CONSOLIDATE_ANSWERS.request(given).input_tokens <= gateway.call_limits(CONSOLIDATE_ANSWERS.name).tokens
         if not fits and half > 1:
             return await self._join([await self._join(parts[:half]), await self._join(parts[half:])])
         try:
-            answered = await gateway.ask(CONSOLIDATE_ANSWERS, given, self._caller)
+            answered = await gateway.ask(
+                CONSOLIDATE_ANSWERS, given, self._caller, goes_offline=lambda error: self._goes_offline(error, half)
+            )
         except TokenLimit:
             if half <= 1:
                 raise
             return await self._join([await self._join(parts[:half]), await self._join(parts[half:])])
         self._made_by, self._failed = answered.made_by, [asdict(one) for one in answered.failed]
-        return SegmentResult(parts[0].first, parts[-1].last, answered.output.answer, answered.output.citations)
+        output = answered.output
+        return SegmentResult(parts[0].first, parts[-1].last, output.answer, output.citations, answered.made_by)
+
+    def _goes_offline(self, error: OctavoError, half: int) -> bool:
+        return half <= 1 if isinstance(error, TokenLimit) else gives_up(error, self._run.job.attempt)
+
+    async def _local_texts(self, parts: list[SegmentResult]) -> list[tuple[int, str]]:
+        """The pages that `local` answered for, because it finds names and amounts in all of them together."""
+        tools = self._run.tools
+        texts: list[tuple[int, str]] = []
+        for part in parts:
+            if part.made_by == LOCAL and find_subject(self._result.question):
+                texts += await read_texts(tools.database, tools.bucket, self._analysed, part.first, part.last)
+        return texts
 
     async def _texts(self, said: SegmentResult) -> list[tuple[int, str]]:
         """The texts of all pages, because a citation may have a wrong page number. Empty if there are no citations."""
@@ -148,7 +175,17 @@ def as_segment_result(row: Row) -> SegmentResult:
     """Convert the stored answer of a segment. Verified quotes come first."""
     kept = sorted((Citation(**one) for one in row["answer"]["citations"]), key=lambda one: not one.verified)
     cited = [PageCitation(page=one.page, quote=one.quote, relevance=one.relevance) for one in kept]
-    return SegmentResult(row["first"], row["last"], row["answer"]["answer"], cited)
+    return SegmentResult(row["first"], row["last"], row["answer"]["answer"], cited, row["made_by"])
+
+
+def describe_gaps(gaps: list[Row], unit: str) -> str:
+    """The note above an answer that does not cover the whole document, as Markdown."""
+    if not gaps:
+        return ""
+    named = [f"{one['first']} to {one['last']}" if one["last"] > one["first"] else str(one["first"]) for one in gaps]
+    more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
+    reasons = " ".join(dict.fromkeys(one["message"] for one in gaps[:MOST_NAMED]))
+    return f"> Not answered: {unit} {', '.join(named[:MOST_NAMED])}{more}. {reasons}\n\n"
 
 
 def check_input(given: dict[str, JSON]) -> None:

@@ -63,9 +63,10 @@ class LoggedError:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """`title` is the document's title.
+    """`title` is the document's title. `units` counts pages, or passages if there are none; `unit` says which.
 
-    `units` is the number of pages or, without pages, of passages; `unit` says which.
+    A completed analysis has an `error` if some parts of the document have no answer. `last_heartbeat` is the last sign
+    of life of a worker that runs one of its jobs.
     """
 
     id: UUID
@@ -98,7 +99,7 @@ class Analysis:
 
     @property
     def is_over(self) -> bool:
-        return self.status in ("completed", "error")
+        return self.status in ("completed", "error", "stopped")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +140,29 @@ class ItemView:
 
 
 @dataclass(frozen=True, slots=True)
+class AnsweredPart:
+    """The pages from `first` to `last`, and the model that answered for them, or `local`."""
+
+    first: int
+    last: int
+    answered_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """The pages from `first` to `last` have no answer."""
+
+    first: int
+    last: int
+    error: JobError
+
+
+@dataclass(frozen=True, slots=True)
 class ResultView:
     """The answer to one prompt for the whole document; `content` is None until it is complete.
 
-    `prompt` and `system` are the texts that were sent.
+    `prompt` and `system` are the texts that were sent. `made_by` combined the answers of the `parts`; `answered_by`
+    names everything that answered a part. `gaps` are the pages without an answer.
     """
 
     prompt_id: UUID
@@ -163,3 +183,6 @@ class ResultView:
     cost_usd: float
     seconds: float | None
     completed_at: datetime | None
+    answered_by: list[str]
+    parts: list[AnsweredPart]
+    gaps: list[Gap]

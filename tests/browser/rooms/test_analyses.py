@@ -96,3 +96,62 @@ def open_two_at_once(page: Page) -> None:
     expect(side).to_have_attribute("data-item", wanted)
     page.keyboard.press("Escape")
     cells.nth(3).focus()
+
+
+CONTRACT = """# Lease of a tower crane
+
+This contract is made on 14 March 2024 between Brenner Hoists GmbH, represented by Ada Brenner, and a
+builder.
+
+The lessee must pay a rent of 4,250 EUR per month. The lessor shall inspect the crane every 90 days.
+"""
+
+
+def test_a_contract_is_answered_offline_with_quotes_and_downloads(place: Place, open_browser: OpenBrowser) -> None:
+    member = open_browser(place.sign_up())
+    document = member.add("lease.md", CONTRACT)
+    page = member.open(f"/analyses/new?document={document}")
+    page.get_by_role("button", name="Start").click()
+    expect(page.locator("#an-status .chip", has_text="Complete")).to_be_visible(timeout=WORK_MS)
+    for title, words in (
+        ("People and organisations", "Ada Brenner"),
+        ("Money", "4,250 EUR"),
+        ("Dates", "14 March 2024"),
+    ):
+        answer = page.locator(".answer", has=page.get_by_role("heading", name=title))
+        expect(answer.locator(".said")).to_contain_text(words)
+        expect(answer).to_contain_text("Answered by offline rules, without a model")
+    check_axe(page)
+    picture(page, "analysis-contract")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="CSV").click()
+    assert "4,250 EUR" in download.value.path().read_text(encoding="utf-8-sig")
+
+
+def test_a_running_analysis_shows_how_it_is_going_and_stops_without_alarm(
+    place: Place, open_browser: OpenBrowser
+) -> None:
+    member = open_browser(place.sign_up())
+    document = member.add("harbour.pdf", write_book(290))
+    page = member.open(f"/analyses/new?document={document}")
+    page.get_by_label("Parallel requests").fill("1")
+    page.get_by_role("button", name="Start").click()
+    run = page.locator("#an-run")
+    expect(run).to_contain_text("Answering", timeout=WORK_MS)
+    for word in ("Running for", "Last sign of life", "Time left", "Retries", "Errors"):
+        expect(run).to_contain_text(word)
+    check_axe(page)
+    picture(page, "analysis-running")
+    expect(page.locator("#dock .dock-item", has_text="harbour")).to_contain_text("Answering")
+    page.locator("#an-status").get_by_role("button", name="Stop").click()
+    expect(page.locator("#an-status .chip", has_text="Stopped by you")).to_be_visible()
+    expect(page.get_by_role("button", name="Resume")).to_be_visible()
+    assert page.locator(".cell.bad").count() == 0
+    picture(page, "analysis-stopped")
+    member.open("/notifications")
+    expect(member.page.get_by_text("failed")).to_have_count(0)
+
+
+def picture(page: Page, name: str) -> None:
+    if folder := os.environ.get("SCREENSHOTS"):
+        page.screenshot(path=f"{folder}/{name}.png", full_page=True)

@@ -65,7 +65,7 @@ async def test_what_cannot_be_analysed_is_refused_and_leaves_nothing(book: Study
 
 
 async def test_the_owner_hears_of_the_end_and_of_errors_once(study: Study, gemini: FakeGemini) -> None:
-    gemini.script.append(Trouble.BAD_KEY)
+    gemini.script.extend([Trouble.BAD_KEY] * 3)
     asked = await study.prompt()
     async with study.work():
         good_one = await study.start([asked], at_once=1)
@@ -88,6 +88,25 @@ async def test_the_owner_hears_of_the_end_and_of_errors_once(study: Study, gemin
             f"/analyses/{good_one}",
         ),
     ]
+
+
+async def test_stopping_makes_no_notice_and_an_answer_with_a_gap_makes_one_that_says_so(
+    study: Study, gemini: FakeGemini
+) -> None:
+    stopped = await study.start([await study.prompt()])
+    async with study.desk.database.transaction() as connection:
+        await analyses.stop_analysis(connection, study.owner, stopped)
+    assert (await study.show(stopped)).status == "stopped"
+    gemini.script.append(Trouble.BAD_KEY)
+    async with study.work():
+        await study.ended(await study.start([await study.prompt("Who pays?")], at_once=1))
+    while await relay_once(study.desk.database):
+        pass
+    async with study.desk.database.connection() as connection:
+        page = await list_notifications(connection, study.owner, unread=False, cursor=None, limit=50)
+        assert (await (await connection.execute(DOCTOR.wrong_analyses)).fetchall()) == []
+    sentence = "The analysis of “book.pdf” is complete, but some parts of the document have no answer."
+    assert [(one.type, one.level, one.sentence) for one in page.items] == [("analysis.completed", "news", sentence)]
 
 
 async def test_a_deleted_analysis_leaves_no_files_that_no_other_one_has(study: Study) -> None:

@@ -88,7 +88,7 @@ async def test_what_lost_its_job_gets_another(study: Study) -> None:
         assert (await study.ended(analysis)).status == "completed"
 
 
-async def test_a_dead_letter_is_an_error_that_says_so_and_goes_on_when_it_is_requeued(
+async def test_a_dead_letter_leaves_a_stated_gap_that_is_filled_when_it_is_requeued(
     study: Study, gemini: FakeGemini
 ) -> None:
     """Seed: dead letter; errors reach the owner, and the rest of the analysis is finished."""
@@ -101,17 +101,23 @@ async def test_a_dead_letter_is_an_error_that_says_so_and_goes_on_when_it_is_req
     await study.run("UPDATE jobs SET max_attempts = 1 WHERE kind = 'answer_segment'")
     async with study.work():
         shown = await study.ended(analysis)
-        assert (shown.status, shown.items.failed, shown.health.ok) == ("error", 1, False)
+        assert (shown.status, shown.items.failed, shown.health.ok) == ("completed", 1, False)
         assert shown.error
         assert shown.error.code == "ANALYSIS_INCOMPLETE"
         assert "AI_ANSWER_UNUSABLE" in {one.code for one in shown.errors}
-        results = {one.prompt_id: one.status for one in await study.results(analysis)}
-        assert results == {bad: "failed", good: "completed"}
+        first, second = await study.results(analysis)
+        assert (first.status, second.status, second.gaps) == ("completed", "completed", [])
+        assert [(one.first, one.last, one.error.code) for one in first.gaps] == [(11, 20, "AI_ANSWER_UNUSABLE")]
+        assert (first.content or "").startswith("> Not answered: page 11 to 20. ")
+        assert [(one.first, one.last) for one in first.parts] == [(1, 10), (21, 25)]
         gemini.answer = answer_well
         dead = await study.desk.one("SELECT id FROM jobs WHERE status = 'dead_letter'")
         async with study.desk.database.transaction() as connection:
             await queue.requeue(connection, dead)
-        assert (await study.ended(analysis)).status == "completed"
+        shown = await study.ended(analysis)
+    assert (shown.status, shown.error, shown.health.ok) == ("completed", None, True)
+    first = (await study.results(analysis))[0]
+    assert (first.gaps, first.content) == ([], "3 parts.")
 
 
 async def test_a_page_that_is_too_long_for_every_model_fails_alone(study: Study, gemini: FakeGemini) -> None:
@@ -129,7 +135,9 @@ async def test_a_page_that_is_too_long_for_every_model_fails_alone(study: Study,
     analysis = await study.start([await study.prompt()])
     async with study.work():
         shown = await study.ended(analysis)
-    assert (shown.status, shown.items.failed) == ("error", 1)
+    assert (shown.status, shown.items.failed) == ("completed", 1)
+    (result,) = await study.results(analysis)
+    assert (result.content or "").startswith("> Not answered: page 13. ")
     (failed,) = [one for one in await study.items(analysis) if one.status == "failed"]
     assert (failed.first, failed.last) == (13, 13)
     assert failed.error
@@ -181,6 +189,7 @@ async def test_when_all_models_are_exhausted_it_waits_and_the_next_model_answers
     both = open_gateway(Settings.model_validate(given), study.desk.database)
     analysis = await study.start([await study.prompt("What is the harbour fee of pier 3?")], at_once=1)
     async with study.work(gateway=both):
+        await let_time_pass(study, analysis)
         assert (await study.ended(analysis)).status == "completed"
     await both.aclose()
     first = (await study.items(analysis))[0]
@@ -188,13 +197,25 @@ async def test_when_all_models_are_exhausted_it_waits_and_the_next_model_answers
     assert first.failed_models == [{"model": "gemini:gemini-2.5-flash", "fault": "out_of_quota"}]
 
 
-async def test_abandoned_after_two_days_without_progress_and_restarted_by_one_call(study: Study) -> None:
-    """Seed: abandoned, over 48 hours. Only what nothing would move any more: here its budget is used up."""
+async def test_waiting_for_the_budget_is_never_abandoned(study: Study) -> None:
     analysis = await study.start([await study.prompt()])
     await study.prepare()
     for row in await study.desk.rows("SELECT id FROM jobs WHERE status = 'queued'"):
         async with study.desk.database.transaction() as connection:
             await queue.pause(connection, row["id"], code="OVER_BUDGET", message="Nothing left.")
+    await study.run(TWO_DAYS)
+    assert await recover(study) == (0, 0)
+    shown = await study.show(analysis)
+    assert (shown.status, shown.paused) == ("analyzing", 3)
+
+
+async def test_abandoned_after_two_days_without_progress_and_restarted_by_one_call(study: Study) -> None:
+    """Seed: abandoned, over 48 hours. Only what nothing would move any more: here its preparation stopped for good."""
+    analysis = await study.start([await study.prompt()])
+    await study.run("ALTER TABLE jobs DISABLE TRIGGER analysis_follows")
+    async with study.desk.database.transaction() as connection:
+        await queue.cancel(connection, analysis)
+    await study.run("ALTER TABLE jobs ENABLE TRIGGER analysis_follows")
     assert await recover(study) == (0, 0)
     await study.run(TWO_DAYS)
     assert await recover(study) == (0, 1)
@@ -232,7 +253,8 @@ async def test_stopped_keeps_its_answers_and_goes_on_from_there(study: Study, ge
             await analyses.stop_analysis(connection, study.owner, analysis)
         stopped.set()
         shown = await study.show(analysis)
-        assert (shown.status, shown.error and shown.error.code) == ("error", "CANCELLED")
+        assert (shown.status, shown.error, shown.items.failed) == ("stopped", None, 0)
+        assert (shown.health.ok, shown.health.message.startswith("Stopped by you.")) == (True, True)
         assert not await study.desk.rows(
             "SELECT 1 FROM jobs WHERE parent_id = %s AND status IN ('queued', 'processing')", analysis
         )

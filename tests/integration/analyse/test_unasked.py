@@ -8,6 +8,8 @@ from uuid import UUID
 
 import pytest
 
+from octavo.ai.gateway import Gateway
+from octavo.core.settings import Settings
 from tests.support.analyses import write_book
 from tests.support.library import Desk
 from tests.support.processing import OpenSandbox
@@ -25,7 +27,7 @@ PROMPTS = """
         ({"analyse_pages": 2}, 1),
         ({"analyse_pages": 3}, 0),  # no more than that
         ({"analyse_pages": 2, "analyse_bytes": 100}, 0),
-        ({}, 0),
+        ({}, 0),  # 300 pages
     ],
 )
 async def test_a_document_above_the_threshold_is_asked_all_active_prompts_once(
@@ -37,3 +39,20 @@ async def test_a_document_above_the_threshold_is_asked_all_active_prompts_once(
     assert await desk.one(ANALYSES, document) == analysed
     if analysed:
         assert await desk.one(PROMPTS, document) == 0
+
+
+@pytest.mark.parametrize(("budget", "analysed"), [(1.0, 1), (0.00001, 0)])
+async def test_an_analysis_that_nobody_asked_for_stays_within_its_budget(
+    desk: Desk, owner: UUID, folder: Path, gateway: Gateway, budget: float, analysed: int
+) -> None:
+    document = await add(desk, owner, "book.pdf", write_book(3), content_type="application/pdf")
+    settings = {"analyse_pages": 2, "analyse_budget": budget}
+    async with working(desk, OpenSandbox(), folder, gateway=gateway, **settings):
+        assert (await finished(desk, owner, document)).status == "completed"
+    assert await desk.one(ANALYSES, document) == analysed
+    (stage,) = await desk.rows("SELECT output FROM job_stages WHERE stage = 'analysis_asked'")
+    assert stage["output"]["estimated_usd"] > 0
+
+
+def test_long_documents_are_analysed_by_default() -> None:
+    assert (Settings().analyse_pages, Settings().analyse_budget) == (300, 1.0)

@@ -14,7 +14,9 @@ __all__ = ["console", "instance"]
 ASKED = "What is the harbour fee of pier 7?"
 
 
-@pytest.mark.parametrize("command", ["analyse", "prompts ls", "prompts add", "prompts edit", "prompts rm"])
+@pytest.mark.parametrize(
+    "command", ["analyse", "analyses ls", "analyses stop", "prompts ls", "prompts add", "prompts edit", "prompts rm"]
+)
 def test_every_command_explains_itself(console: Console, command: str) -> None:
     said = console.say(*command.split(), "--help")
     assert f"octavo {command} " in said
@@ -31,6 +33,12 @@ def test_a_file_is_read_asked_and_answered(console: Console, instance: Instance)
         assert any(one["page"] == 7 and one["verified"] for one in result["citations"])
         document = found["analysis"]["document_id"]
         said = console.run("analyse", document[-8:], "--prompt", ASKED, "--watch")
+        analysis = found["analysis"]["id"]
+        assert sentence(7) in console.say("analyses", "export", analysis[-8:])
+        console.say("analyses", "export", analysis, "--format", "csv", "--out", "answers.csv")
+        assert "harbour fee of pier 7" in Path("answers.csv").read_text(encoding="utf-8-sig")
+        assert "completed" in console.say("analyses", "ls")
+        assert console.read("analyses", "stop", analysis)["status"] == "completed"  # it was over already
     assert said.returncode == 0
     assert sentence(7) in said.stdout
     assert "done" in said.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +20,9 @@ FAMILY = "openai"
 # Models that reason. Their reasoning is billed as output, so it is kept short.
 REASONING_MODELS = ("gpt-5", "o1", "o3", "o4")
 REASONING_TOKENS = 4000
+# Natural text has three to five.
+MOST_CHARACTERS_PER_TOKEN = 7
+_REPEATED = re.compile(r"(.)\1{2,}", re.DOTALL)
 
 
 class TokenDetails(BaseModel):
@@ -63,11 +67,14 @@ class Compatible:
     http: HttpClient
     url: str
     key: str | None
+    context_tokens: int | None = None
 
     # Self-hosted models accept only a few pictures per call, and no PDFs.
     vision_limits: ClassVar[VisionLimits] = VisionLimits(pixels=2048, pages=5, pdfs=False)
     dialect: ClassVar[dict[str, Any]] = {}
     limit_name: ClassVar[str] = "max_tokens"
+    # Some servers cut a prompt that is too long without an error.
+    cuts_silently: ClassVar[bool] = True
 
     async def generate(self, model: str, request: ModelRequest, owner: UUID, seconds: float) -> ModelReply:
         del owner
@@ -76,7 +83,18 @@ class Compatible:
             form = {"name": request.purpose, "schema": request.schema, "strict": True}
             body["response_format"] = {"type": "json_schema", "json_schema": form}
         reply = await self.http.post(FAMILY, f"{self.url}/chat/completions", body, self._headers(), seconds)
-        return _read_reply(reply.read_as(Completion))
+        read = _read_reply(reply.read_as(Completion))
+        if self.cuts_silently and (fault := self._find_cut(request, read.usage)):
+            raise ProviderFault(fault, read.usage)
+        return read
+
+    def _find_cut(self, request: ModelRequest, usage: TokenUsage) -> Fault | None:
+        """Whether the server cut the prompt or the answer, judged by the tokens that it counted."""
+        if usage.output >= request.output_tokens:
+            return Fault.TRUNCATED
+        full = self.context_tokens and usage.input + usage.output >= self.context_tokens
+        cut = 0 < usage.input < _least_tokens(request)
+        return Fault.TOO_LONG if full or cut else None
 
     async def embed(self, model: str, texts: Sequence[str], seconds: float) -> EmbeddingReply:
         body = {"model": model, "input": list(texts)}
@@ -100,11 +118,19 @@ class OpenAI(Compatible):
     vision_limits: ClassVar[VisionLimits] = VisionLimits(pixels=2048, pages=100)
     dialect: ClassVar[dict[str, Any]] = {"store": False}
     limit_name: ClassVar[str] = "max_completion_tokens"
+    cuts_silently: ClassVar[bool] = False
 
     def _limits(self, model: str, request: ModelRequest) -> dict[str, Any]:
         if not model.startswith(REASONING_MODELS):
             return {self.limit_name: request.output_tokens}
         return {self.limit_name: request.output_tokens + REASONING_TOKENS, "reasoning_effort": "low"}
+
+
+def _least_tokens(request: ModelRequest) -> int:
+    """Fewer prompt tokens than this mean that the prompt was cut. Runs of dots or spaces are a single token."""
+    written = [part.text for part in request.parts if isinstance(part, InstructionText | QuotedText)]
+    texts = [request.instructions, *written]
+    return sum(len(_REPEATED.sub(r"\1\1", text)) for text in texts) // MOST_CHARACTERS_PER_TOKEN
 
 
 async def _messages(request: ModelRequest) -> list[dict[str, Any]]:

@@ -6,29 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
 from octavo.ai.calls import FileReference, InstructionText, Part, QuotedText
+from octavo.ai.tasks.found_by_rules import list_findings
+from octavo.ai.tasks.page_citations import LongText, PageCitation
 from octavo.ai.tasks.task import Task
-from octavo.language.insights import ChunkText, Output, Share, Text
+from octavo.language.insights import ChunkText, Output, Text
 
 MAX_CITATIONS = 12
+# Rules find more in a segment than a model quotes.
+MAX_FOUND = 100
 ANSWER_TOKENS = 1500
-_NOTHING = "Nothing was found here."
-
-LongText = Annotated[str, StringConstraints(strip_whitespace=True, max_length=20_000)]
-QuoteText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
-
-
-class PageCitation(Output):
-    """A citation.
-
-    `page` is the page number used in the request, `quote` is verbatim, `relevance` is its weight for the answer.
-    """
-
-    page: Annotated[int, Field(ge=1)]
-    quote: QuoteText
-    relevance: Share
+_NOTHING = "No sentence that matches this prompt was found offline. Set up a model for an answer."
 
 
 class SegmentAnswer(Output):
@@ -39,7 +29,7 @@ class SegmentAnswer(Output):
 
     found: bool
     answer: LongText
-    citations: Annotated[list[PageCitation], Field(max_length=MAX_CITATIONS)]
+    citations: Annotated[list[PageCitation], Field(max_length=MAX_FOUND)]
     summary: Text
 
 
@@ -87,7 +77,20 @@ def build_parts(segment: SegmentToAnswer) -> list[Part]:
 
 
 def answer_offline(segment: SegmentToAnswer) -> SegmentAnswer:
-    """Answer with the best sentences of the pages, in page order if the question asks for a summary."""
+    """Answer with what rules find or, if the prompt asks for something else, with the best sentences of the pages."""
+    from octavo.language import find_subject
+
+    if subject := find_subject(segment.question):
+        listed = list_findings(subject, segment.texts, segment.unit)
+        summary = listed.citations[0].quote if listed.citations else ""
+        return SegmentAnswer(
+            found=bool(listed.citations), answer=listed.text, citations=listed.citations, summary=summary
+        )
+    return _quote_offline(segment)
+
+
+def _quote_offline(segment: SegmentToAnswer) -> SegmentAnswer:
+    """Answer with sentences of the pages, in page order if the question asks for a summary."""
     from octavo.language import answer, asks_summary, offline_embedder, summarise_in_quotes
 
     numbers = [number for number, _ in segment.texts]

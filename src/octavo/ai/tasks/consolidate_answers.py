@@ -8,17 +8,20 @@ from typing import Annotated
 
 from pydantic import Field
 
-from octavo.ai.calls import InstructionText, Part, QuotedText
-from octavo.ai.tasks.answer_segment import LongText, PageCitation
+from octavo.ai.calls import LOCAL, InstructionText, Part, QuotedText
+from octavo.ai.tasks.found_by_rules import list_findings
+from octavo.ai.tasks.page_citations import LongText, PageCitation
 from octavo.ai.tasks.task import Task
 from octavo.language.insights import Output
 
-MAX_CITATIONS = 24
+MAX_CITATIONS = 100
 ANSWER_TOKENS = 2000
 # Offline: quotes that score less than this share of the best one are omitted.
 _MIN_SHARE_OF_BEST = 0.75
 _MAX_OFFLINE = 10
-_NOTHING = "Nothing about this was found in the document."
+_NOTHING = "No sentence that matches this prompt was found offline. Set up a model for an answer."
+_MAX_CHARACTERS = 19_000
+_SHORTENED = "\n\n… The answers of the parts are longer; open them in the grid."
 
 
 class ConsolidatedAnswer(Output):
@@ -28,20 +31,24 @@ class ConsolidatedAnswer(Output):
 
 @dataclass(frozen=True, slots=True)
 class SegmentResult:
-    """The answer for one segment, the pages from `first` to `last`."""
+    """The answer for the pages from `first` to `last`. `made_by` is the model, or `local`."""
 
     first: int
     last: int
     answer: str
     citations: Sequence[PageCitation]
+    made_by: str = LOCAL
 
 
 @dataclass(frozen=True, slots=True)
 class AnswersToConsolidate:
+    """`texts` contains the numbered pages of the parts that `local` answered. Only the offline provider uses them."""
+
     question: str
     system: str
     parts: Sequence[SegmentResult]
     unit: str = "page"
+    texts: Sequence[tuple[int, str]] = ()
 
 
 def build_parts(given: AnswersToConsolidate) -> list[Part]:
@@ -59,8 +66,30 @@ def build_parts(given: AnswersToConsolidate) -> list[Part]:
 
 
 def consolidate_offline(given: AnswersToConsolidate) -> ConsolidatedAnswer:
-    """Answer with the best quotes, in page order."""
-    cited = [one for part in given.parts for one in part.citations]
+    """Combine offline answers into one list. Answers that a model wrote are kept as they are, under their pages."""
+    written = [part for part in given.parts if part.made_by != LOCAL]
+    found = _combine_found(given, [part for part in given.parts if part.made_by == LOCAL])
+    if not written:
+        return found
+    sections = [
+        f"**{given.unit.capitalize()} {part.first} to {part.last}** ({part.made_by})\n\n{part.answer}"
+        for part in written
+    ]
+    text = "\n\n".join([*sections, f"**Answered offline**\n\n{found.answer}"] if found.citations else sections)
+    if len(text) > _MAX_CHARACTERS:
+        text = text[: text.rfind("\n", 0, _MAX_CHARACTERS)] + _SHORTENED
+    cited = [one for part in written for one in part.citations] + list(found.citations)
+    return ConsolidatedAnswer(answer=text, citations=cited[:MAX_CITATIONS])
+
+
+def _combine_found(given: AnswersToConsolidate, parts: Sequence[SegmentResult]) -> ConsolidatedAnswer:
+    """What rules find in all pages together, or the best quotes in page order."""
+    from octavo.language import find_subject
+
+    if given.texts and (subject := find_subject(given.question)):
+        listed = list_findings(subject, given.texts, given.unit)
+        return ConsolidatedAnswer(answer=listed.text, citations=listed.citations)
+    cited = [one for part in parts for one in part.citations]
     best = max((one.relevance for one in cited), default=0.0)
     ranked = sorted(
         (one for one in cited if one.relevance >= _MIN_SHARE_OF_BEST * best), key=lambda one: -one.relevance

@@ -4,8 +4,11 @@
 SELECT id, revision, text_ready FROM documents WHERE id = :document AND owner_id = :owner AND deleted_at IS NULL;
 
 -- name: long_document(document, pages, bytes)
--- A document to analyse automatically; nothing if it is too short, too large, or was analysed before.
-SELECT owner_id FROM documents d
+-- A document to analyse automatically, with the number of active prompts; nothing if it is too short, too large, or was
+-- analysed before.
+SELECT d.id, d.owner_id, d.revision, d.bytes, d.source_type,
+       (SELECT count(*) FROM prompts p WHERE p.active AND (p.owner_id = d.owner_id OR p.owner_id IS NULL)) AS prompts
+FROM documents d
 WHERE id = :document AND page_count > :pages AND bytes <= :bytes AND text_ready AND deleted_at IS NULL
   AND NOT EXISTS (SELECT FROM analyses a WHERE a.document_id = d.id);
 
@@ -70,7 +73,7 @@ WITH due AS (
     WHERE i.analysis_id = :analysis AND i.status = 'planned' AND i.job_id IS NULL
       AND (a.mode = 'parallel' OR i.id IN (
           SELECT DISTINCT ON (n.prompt_id) n.id FROM analysis_items n JOIN segments s ON s.id = n.segment_id
-          WHERE n.analysis_id = :analysis AND n.status IN ('planned', 'failed') ORDER BY n.prompt_id, s.first))
+          WHERE n.analysis_id = :analysis AND n.status = 'planned' ORDER BY n.prompt_id, s.first))
 ), taken AS (
     UPDATE analysis_items i SET job_id = gen_random_uuid() FROM due WHERE i.id = due.id
     RETURNING i.id, i.job_id, i.prompt_id, i.segment_id
@@ -81,14 +84,15 @@ JOIN analysis_results r ON r.analysis_id = :analysis AND r.prompt_id = t.prompt_
 ORDER BY r.execution_order, r.prompt_id, s.first;
 
 -- name: take_answered_prompts(analysis)
--- Assigns a job to each prompt whose segments are all answered and that is not consolidated. The caller holds the lock of the
+-- Assigns a job to each prompt whose segments are all answered or failed and that is not consolidated. The caller holds the lock of the
 -- analysis and enqueues the jobs.
 WITH taken AS (
     UPDATE analysis_results r SET status = 'running', job_id = gen_random_uuid() FROM analyses a
     WHERE a.id = :analysis AND a.status = 'analyzing' AND a.phase IN ('processing', 'consolidating')
       AND r.analysis_id = a.id AND r.status = 'pending' AND NOT EXISTS (
-          SELECT FROM analysis_items i
-          WHERE i.analysis_id = a.id AND i.prompt_id = r.prompt_id AND i.status IN ('planned', 'failed'))
+          SELECT FROM analysis_items i WHERE i.analysis_id = a.id AND i.prompt_id = r.prompt_id AND i.status = 'planned')
+      AND EXISTS (
+          SELECT FROM analysis_items i WHERE i.analysis_id = a.id AND i.prompt_id = r.prompt_id AND i.status = 'done')
     RETURNING r.prompt_id, r.job_id, r.execution_order, a.owner_id, a.at_once
 )
 SELECT prompt_id, job_id, owner_id, at_once FROM taken ORDER BY execution_order, prompt_id;
@@ -99,8 +103,12 @@ SELECT settle_analysis(:analysis);
 -- name: reopen(analysis)
 SELECT reopen_analysis(:analysis);
 
--- name: set_stopped(analysis, code, message, phase)!
-UPDATE analyses SET status = 'error', phase = coalesce(:phase, phase), error_code = :code, error_message = :message
+-- name: set_stopped(analysis)!
+UPDATE analyses SET status = 'stopped', progressed_at = engine_now()
+WHERE id = :analysis AND status IN ('queued', 'analyzing');
+
+-- name: set_abandoned(analysis, code, message)!
+UPDATE analyses SET status = 'error', phase = 'abandoned', error_code = :code, error_message = :message
 WHERE id = :analysis AND status IN ('queued', 'analyzing');
 
 -- name: is_preparing(analysis)
@@ -137,8 +145,17 @@ SELECT requeue_job(failed.id, NULL) FROM (
     ORDER BY p.execution_order, p.prompt_id, s.first) AS failed;
 
 -- name: reset_failed_results(analysis)!
-UPDATE analysis_results SET status = 'pending', job_id = NULL, error_code = NULL, error_message = NULL
-WHERE analysis_id = :analysis AND status = 'failed';
+-- Results that failed, and answers with gaps that are asked again.
+UPDATE analysis_results r SET status = 'pending', job_id = NULL, answer = NULL, citations = '[]', made_by = NULL,
+    failed_models = '[]', completed_at = NULL, gaps = '[]', error_code = NULL, error_message = NULL
+WHERE analysis_id = :analysis AND (status = 'failed' OR status = 'completed' AND EXISTS (
+    SELECT FROM analysis_items i
+    WHERE i.analysis_id = r.analysis_id AND i.prompt_id = r.prompt_id AND i.status = 'planned'));
+
+-- name: has_open_work(analysis)
+-- Whether something failed, or was never asked because the analysis was stopped.
+SELECT EXISTS (SELECT FROM analysis_items WHERE analysis_id = :analysis AND status IN ('planned', 'failed'))
+    OR EXISTS (SELECT FROM analysis_results WHERE analysis_id = :analysis AND status <> 'completed');
 
 -- name: items_to_ask(analysis, item, prompt)
 -- All items, those of a prompt, or one; a split item is represented by its parts.
@@ -170,7 +187,7 @@ UPDATE analysis_results SET job_id = NULL, status = 'pending', error_code = NULL
 -- name: forget_results(analysis, items)!
 -- The consolidated answers of the prompts of these items, which will run again.
 UPDATE analysis_results r SET status = 'pending', generation = generation + 1, job_id = NULL, answer = NULL,
-                              citations = '[]', made_by = NULL, failed_models = '[]', completed_at = NULL,
+                              citations = '[]', made_by = NULL, failed_models = '[]', completed_at = NULL, gaps = '[]',
                               error_code = NULL, error_message = NULL
 WHERE analysis_id = :analysis AND EXISTS (
     SELECT FROM analysis_items i WHERE i.id = ANY (:items) AND i.prompt_id = r.prompt_id AND i.status = 'planned');
@@ -197,10 +214,11 @@ WHERE analysis_id = :analysis AND status = 'running' AND NOT EXISTS (
     SELECT FROM jobs j WHERE j.id = r.job_id AND j.status IN ('queued', 'processing', 'paused'));
 
 -- name: open_jobs(analysis)
--- Whether jobs started by an analysis are unfinished, whether any of its jobs is running or queued, and whether it can be
--- abandoned.
+-- Whether jobs started by an analysis are unfinished, whether any of its jobs is running, queued or paused, and whether it can
+-- be abandoned. A paused job waits for its budget, however long that takes.
 SELECT EXISTS (SELECT FROM jobs WHERE parent_id = :analysis AND status IN ('queued', 'processing', 'paused')) AS open,
-       EXISTS (SELECT FROM jobs WHERE (id = :analysis OR parent_id = :analysis) AND status IN ('queued', 'processing')) AS active,
+       EXISTS (SELECT FROM jobs WHERE (id = :analysis OR parent_id = :analysis)
+                 AND status IN ('queued', 'processing', 'paused')) AS active,
        EXISTS (SELECT FROM analyses WHERE id = :analysis AND status IN ('queued', 'analyzing')
                  AND progressed_at < engine_now() - interval '48 hours') AS idle_for_days;
 
@@ -217,7 +235,7 @@ DELETE FROM analyses WHERE id = :analysis;
 
 -- Views --------------------------------------------------------------------------------------------------------------
 
--- name: analyses(owner, id, document, after_at, after_id, most)
+-- name: analyses(owner, id, document, running, after_at, after_id, most)
 -- Analyses with their counts, newest first.
 SELECT a.id, a.document_id, coalesce(d.title, d.filename) AS title, a.mode, a.at_once, a.status, a.phase, a.unit, a.units,
        a.error_code, a.error_message, a.created_at, a.completed_at, a.progressed_at,
@@ -240,8 +258,9 @@ CROSS JOIN LATERAL (
     SELECT count(*) FILTER (WHERE status = 'processing') AS running, count(*) FILTER (WHERE status = 'queued') AS waiting,
            count(*) FILTER (WHERE status = 'paused') AS paused,
            count(DISTINCT leased_by) AS workers, coalesce(sum(greatest(attempt - 1, 0)), 0) AS retries,
-           max(progressed_at) AS heartbeat_at
-    FROM jobs WHERE parent_id = a.id OR id = a.id) AS j
+           -- The last sign of life: progress of a job, or a heartbeat of a worker that runs one.
+           greatest(max(o.progressed_at), max(w.heartbeat_at)) AS heartbeat_at
+    FROM jobs o LEFT JOIN workers w ON w.id = o.leased_by WHERE o.parent_id = a.id OR o.id = a.id) AS j
 CROSS JOIN LATERAL (
     SELECT count(*) AS samples, avg(seconds) AS mean_seconds,
            (percentile_cont(0.25) WITHIN GROUP (ORDER BY seconds)) AS low_seconds,
@@ -254,6 +273,7 @@ CROSS JOIN LATERAL (
     FROM jobs q JOIN ai_calls c ON c.job_id = q.id WHERE q.parent_id = a.id) AS t
 WHERE a.owner_id = :owner AND (:id::uuid IS NULL OR a.id = :id) AND (:document::uuid IS NULL OR a.document_id = :document)
   AND (:after_at::timestamptz IS NULL OR (a.created_at, a.id) < (:after_at, :after_id::uuid)) AND d.deleted_at IS NULL
+  AND (NOT :running::boolean OR a.status = 'analyzing')
 ORDER BY a.created_at DESC, a.id DESC LIMIT :most;
 
 -- name: is_owned(owner, analysis)
@@ -270,7 +290,9 @@ ORDER BY e.id DESC LIMIT :most;
 -- name: segments(analysis)
 -- In page order; a split segment comes before its parts.
 SELECT s.id, s.parent_id, s.first, s.last, s.first - s.context_first AS context, s.tokens, s.ready,
-       EXISTS (SELECT FROM segments part WHERE part.parent_id = s.id) AS split
+       EXISTS (SELECT FROM segments part WHERE part.parent_id = s.id) AS split,
+       ARRAY(SELECT DISTINCT i.made_by FROM analysis_items i
+             WHERE i.segment_id = s.id AND i.made_by IS NOT NULL ORDER BY 1) AS answered_by
 FROM segments s WHERE s.analysis_id = :analysis ORDER BY s.first, s.last DESC, s.id;
 
 -- name: cells(analysis)
@@ -302,12 +324,15 @@ ORDER BY r.execution_order, r.prompt_id, s.first, i.id LIMIT :most;
 
 -- name: results(analysis)
 SELECT r.prompt_id, r.title, r.content AS prompt, r.system, r.version, r.execution_order, r.status, r.answer, r.citations,
-       r.made_by, r.failed_models, r.error_code, r.error_message, r.completed_at, coalesce(j.attempt, 0) AS attempts,
+       r.made_by, r.failed_models, r.error_code, r.error_message, r.completed_at, r.gaps, coalesce(j.attempt, 0) AS attempts,
        c.tokens, c.cost_usd, extract(epoch FROM r.completed_at - j.started_at)::double precision AS seconds,
-       n.items, n.items_done
+       n.items, n.items_done, n.parts
 FROM analysis_results r LEFT JOIN jobs j ON j.id = r.job_id
 CROSS JOIN LATERAL (
-    SELECT count(*) AS items, count(*) FILTER (WHERE i.status = 'done') AS items_done FROM analysis_items i
+    SELECT count(*) AS items, count(*) FILTER (WHERE i.status = 'done') AS items_done,
+           coalesce(jsonb_agg(jsonb_build_object('first', s.first, 'last', s.last, 'answered_by', i.made_by)
+                              ORDER BY s.first) FILTER (WHERE i.status = 'done'), '[]') AS parts
+    FROM analysis_items i JOIN segments s ON s.id = i.segment_id
     WHERE i.analysis_id = r.analysis_id AND i.prompt_id = r.prompt_id AND i.status <> 'split') AS n
 CROSS JOIN LATERAL (
     SELECT coalesce(sum(tokens_in + tokens_out), 0)::bigint AS tokens, coalesce(sum(cost_usd), 0) AS cost_usd
@@ -418,7 +443,15 @@ SELECT s.first, s.last, i.answer, i.made_by, i.failed_models
 FROM analysis_items i JOIN segments s ON s.id = i.segment_id
 WHERE i.analysis_id = :analysis AND i.prompt_id = :prompt AND i.status = 'done' ORDER BY s.first;
 
--- name: save_result(analysis, prompt, job, answer, citations, made_by, failed_models)!
+-- name: has_failed(job)
+SELECT 1 FROM analysis_items WHERE job_id = :job AND status = 'failed';
+
+-- name: failed_items(analysis, prompt)
+SELECT s.first, s.last, i.error_code AS code, i.error_message AS message
+FROM analysis_items i JOIN segments s ON s.id = i.segment_id
+WHERE i.analysis_id = :analysis AND i.prompt_id = :prompt AND i.status = 'failed' ORDER BY s.first;
+
+-- name: save_result(analysis, prompt, job, answer, citations, made_by, failed_models, gaps)!
 UPDATE analysis_results SET status = 'completed', answer = :answer, citations = :citations, made_by = :made_by,
-                            failed_models = :failed_models, completed_at = engine_now()
+                            failed_models = :failed_models, gaps = :gaps, completed_at = engine_now()
 WHERE analysis_id = :analysis AND prompt_id = :prompt AND job_id = :job AND status = 'running';

@@ -67,7 +67,7 @@ CREATE TABLE analyses (
     revision      integer NOT NULL,
     mode          text NOT NULL CHECK (mode IN ('parallel', 'sequential')),
     at_once       integer NOT NULL CHECK (at_once BETWEEN 1 AND 10),
-    status        text NOT NULL CHECK (status IN ('created', 'queued', 'analyzing', 'completed', 'error')),
+    status        text NOT NULL CHECK (status IN ('created', 'queued', 'analyzing', 'completed', 'error', 'stopped')),
     phase         text NOT NULL DEFAULT 'initializing'
                   CHECK (phase IN ('initializing', 'uploading', 'processing', 'consolidating', 'completed', 'abandoned')),
     unit          text CHECK (unit IN ('pages', 'passages')),
@@ -80,12 +80,14 @@ CREATE TABLE analyses (
     CONSTRAINT completed_in_both CHECK ((status = 'completed') = (phase = 'completed')),
     CONSTRAINT completed_has_its_time CHECK ((status = 'completed') = (completed_at IS NOT NULL)),
     CONSTRAINT abandoned_is_an_error CHECK (phase <> 'abandoned' OR status = 'error'),
-    CONSTRAINT error_has_its_code CHECK ((status = 'error') = (error_code IS NOT NULL)),
+    CONSTRAINT error_has_its_code CHECK (CASE status WHEN 'error' THEN error_code IS NOT NULL WHEN 'completed' THEN true
+                                         ELSE error_code IS NULL END),
     CONSTRAINT message_with_its_code CHECK ((error_code IS NULL) = (error_message IS NULL)),
     CONSTRAINT planned_before_asked CHECK (units IS NOT NULL OR phase IN ('initializing', 'abandoned'))
 );
 
 COMMENT ON TABLE analyses IS 'An analysis has the id of the job that prepares it, which is the parent of all its other jobs.';
+COMMENT ON COLUMN analyses.error_code IS 'Also set on a completed analysis if some of its segments have no answer.';
 COMMENT ON COLUMN analyses.units IS 'How many pages or chunks have to be covered; known when it is planned.';
 
 CREATE INDEX analyses_owner ON analyses (owner_id, created_at, id);
@@ -135,6 +137,7 @@ CREATE TABLE analysis_results (
     error_code      text,
     error_message   text,
     completed_at    timestamptz,
+    gaps            jsonb NOT NULL DEFAULT '[]',
     PRIMARY KEY (analysis_id, prompt_id),
     CONSTRAINT answer_when_completed CHECK ((status = 'completed') = (answer IS NOT NULL)),
     CONSTRAINT maker_with_answer CHECK ((answer IS NULL) = (made_by IS NULL)),
@@ -142,6 +145,8 @@ CREATE TABLE analysis_results (
     CONSTRAINT error_when_failed CHECK ((status = 'failed') = (error_code IS NOT NULL)),
     CONSTRAINT job_when_running CHECK (status <> 'running' OR job_id IS NOT NULL)
 );
+
+COMMENT ON COLUMN analysis_results.gaps IS 'The ranges of pages without an answer, with the error of each.';
 
 -- One row for each prompt and segment.
 CREATE TABLE analysis_items (
@@ -182,9 +187,13 @@ CREATE TABLE analysis_transitions (
 INSERT INTO analysis_transitions (before, after, why) VALUES
     ('created',   'queued',    'its job is in line'),
     ('queued',    'analyzing', 'its segments are planned'),
-    ('queued',    'error',     'it cannot be prepared, is cancelled, or nothing happens for two days'),
+    ('queued',    'error',     'it cannot be prepared, or nothing happens for two days'),
+    ('queued',    'stopped',   'a person stops it'),
     ('analyzing', 'completed', 'all prompts are answered'),
-    ('analyzing', 'error',     'a prompt cannot be answered, it is cancelled, or nothing happens for two days'),
+    ('analyzing', 'error',     'a prompt cannot be answered, or nothing happens for two days'),
+    ('analyzing', 'stopped',   'a person stops it'),
+    ('stopped',   'queued',    'it is prepared again'),
+    ('stopped',   'analyzing', 'the rest is asked'),
     ('error',     'queued',    'it is prepared again'),
     ('error',     'analyzing', 'what failed is asked again'),
     ('completed', 'analyzing', 'something is asked anew, or more is asked');
@@ -235,8 +244,8 @@ END $$;
 CREATE TRIGGER results_tell AFTER UPDATE ON analysis_results REFERENCING OLD TABLE AS changed_from NEW TABLE AS changed_to
     FOR EACH STATEMENT EXECUTE FUNCTION tell_results();
 
--- Updates the status of an analysis. A prompt fails if one of its items failed, and the analysis is complete, failed or open
--- depending on its prompts. The caller holds the lock of the analysis.
+-- Updates the status of an analysis. A prompt fails if all of its items failed; if only some failed, its answer has gaps. The
+-- analysis is complete, failed or open depending on its prompts. The caller holds the lock of the analysis.
 CREATE FUNCTION settle_analysis(wanted uuid) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     held analyses;
@@ -247,24 +256,27 @@ BEGIN
         RETURN;
     END IF;
     UPDATE analysis_results r SET status = 'failed', error_code = 'ANALYSIS_INCOMPLETE',
-        error_message = 'Some pages could not be asked.'
+        error_message = 'No part of the document could be answered. ' || (
+            SELECT coalesce(i.error_message, i.error_code) FROM analysis_items i
+            WHERE i.analysis_id = wanted AND i.prompt_id = r.prompt_id AND i.status = 'failed' ORDER BY i.id LIMIT 1)
     WHERE r.analysis_id = wanted AND r.status = 'pending'
       AND EXISTS (SELECT FROM analysis_items i
                   WHERE i.analysis_id = wanted AND i.prompt_id = r.prompt_id AND i.status = 'failed')
       AND NOT EXISTS (SELECT FROM analysis_items i
-                      WHERE i.analysis_id = wanted AND i.prompt_id = r.prompt_id AND i.status = 'planned'
-                        AND (i.job_id IS NOT NULL OR held.mode = 'parallel'));
+                      WHERE i.analysis_id = wanted AND i.prompt_id = r.prompt_id AND i.status IN ('planned', 'done'));
     UPDATE analyses a SET
         progressed_at = at,
         status = n.status,
         phase = CASE WHEN n.status = 'completed' THEN 'completed' WHEN n.asking THEN 'processing' ELSE 'consolidating' END,
         completed_at = CASE WHEN n.status = 'completed' THEN at END,
-        error_code = CASE WHEN n.status = 'error' THEN n.code END,
-        error_message = CASE WHEN n.status = 'error' THEN n.message END
+        error_code = CASE n.status WHEN 'error' THEN n.code WHEN 'completed' THEN n.gap_code END,
+        error_message = CASE n.status WHEN 'error' THEN n.message WHEN 'completed' THEN n.gap_message END
     FROM (SELECT CASE WHEN bool_or(r.status IN ('pending', 'running')) THEN 'analyzing'
                       WHEN bool_or(r.status = 'failed') THEN 'error' ELSE 'completed' END AS status,
                  (array_agg(r.error_code ORDER BY r.execution_order) FILTER (WHERE r.status = 'failed'))[1] AS code,
                  (array_agg(r.error_message ORDER BY r.execution_order) FILTER (WHERE r.status = 'failed'))[1] AS message,
+                 CASE WHEN bool_or(r.gaps <> '[]') THEN 'ANALYSIS_INCOMPLETE' END AS gap_code,
+                 CASE WHEN bool_or(r.gaps <> '[]') THEN 'Some parts of the document have no answer.' END AS gap_message,
                  EXISTS (SELECT FROM analysis_items i WHERE i.analysis_id = wanted AND i.status = 'planned') AS asking
           FROM analysis_results r WHERE r.analysis_id = wanted) AS n
     WHERE a.id = wanted;
@@ -274,34 +286,45 @@ END $$;
 CREATE FUNCTION reopen_analysis(wanted uuid) RETURNS void LANGUAGE sql AS $$
     UPDATE analyses SET status = 'analyzing', phase = 'processing', completed_at = NULL, error_code = NULL,
                         error_message = NULL, progressed_at = engine_now()
-    WHERE id = wanted AND (status IN ('completed', 'error') OR phase = 'consolidating') AND units IS NOT NULL
+    WHERE id = wanted AND (status IN ('completed', 'error', 'stopped') OR phase = 'consolidating') AND units IS NOT NULL
       AND EXISTS (SELECT FROM analysis_items WHERE analysis_id = wanted)
 $$;
 
--- Updates the state of an analysis in the transaction that changes one of its jobs.
+-- Updates the state of an analysis in the transaction that changes one of its jobs. An analysis that a person stopped is not
+-- changed: its items and results wait until it is resumed.
 CREATE FUNCTION follow_analysis_job() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     ended boolean := NEW.status IN ('failed', 'dead_letter', 'cancelled');
+    stopped boolean := NEW.status = 'cancelled' AND NEW.error_code IS NULL;
     code text := coalesce(NEW.error_code, 'CANCELLED');
     message text := coalesce(NEW.error_message, 'Stopped by you.');
 BEGIN
     IF NEW.kind = 'analyse_document' THEN
-        UPDATE analyses SET progressed_at = engine_now(), status = CASE WHEN ended THEN 'error' ELSE 'queued' END,
+        UPDATE analyses SET progressed_at = engine_now(),
+            status = CASE WHEN stopped THEN 'stopped' WHEN ended THEN 'error' ELSE 'queued' END,
             phase = CASE WHEN ended THEN phase ELSE 'initializing' END,
-            error_code = CASE WHEN ended THEN code END, error_message = CASE WHEN ended THEN message END
-        WHERE id = NEW.id AND CASE WHEN ended THEN status IN ('queued', 'analyzing') ELSE status = 'error' END;
+            error_code = CASE WHEN ended AND NOT stopped THEN code END,
+            error_message = CASE WHEN ended AND NOT stopped THEN message END
+        WHERE id = NEW.id AND CASE WHEN ended THEN status IN ('queued', 'analyzing') ELSE status IN ('error', 'stopped') END;
         RETURN NULL;
     END IF;
     PERFORM FROM analyses WHERE id = NEW.parent_id FOR UPDATE;
+    IF stopped AND EXISTS (SELECT FROM analyses WHERE id = NEW.parent_id AND status = 'stopped') THEN
+        UPDATE analysis_items SET job_id = NULL WHERE job_id = NEW.id AND status = 'planned';
+        UPDATE analysis_results SET status = 'pending', job_id = NULL WHERE job_id = NEW.id AND status = 'running';
+        RETURN NULL;
+    END IF;
     IF NEW.kind = 'answer_segment' AND ended THEN
         UPDATE analysis_items SET status = 'failed', error_code = code, error_message = message
         WHERE job_id = NEW.id AND status = 'planned';
     ELSIF NEW.kind = 'answer_segment' THEN
         UPDATE analysis_items SET status = 'planned', error_code = NULL, error_message = NULL
         WHERE job_id = NEW.id AND status = 'failed';
-        UPDATE analysis_results r SET status = 'pending', error_code = NULL, error_message = NULL
+        -- Also an answer that was made, or is being made, without this item.
+        UPDATE analysis_results r SET status = 'pending', job_id = NULL, answer = NULL, citations = '[]', made_by = NULL,
+            failed_models = '[]', completed_at = NULL, gaps = '[]', error_code = NULL, error_message = NULL
         FROM analysis_items i WHERE i.job_id = NEW.id AND r.analysis_id = i.analysis_id AND r.prompt_id = i.prompt_id
-          AND r.status = 'failed';
+          AND i.status = 'planned' AND r.status <> 'pending';
     ELSIF ended THEN
         UPDATE analysis_results SET status = 'failed', error_code = code, error_message = message
         WHERE job_id = NEW.id AND status = 'running';

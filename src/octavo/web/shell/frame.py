@@ -9,6 +9,8 @@ from uuid import UUID
 
 from fastapi import Depends, Request
 
+from octavo.analyse.details import list_running
+from octavo.analyse.estimates import describe_progress
 from octavo.connect.comparisons import KIND as COMPARISON
 from octavo.convert.conversions import KIND as CONVERSION
 from octavo.core.formatting import format_eta
@@ -17,6 +19,7 @@ from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs.events import latest_cursor
 from octavo.jobs.views import find_jobs
 from octavo.owners import Caller
+from octavo.records.analyses import Analysis
 from octavo.records.jobs import JobView
 from octavo.web.context.callers import ReadCaller
 from octavo.web.context.services import ServicesOf
@@ -40,6 +43,9 @@ class DockItem:
     total: int | None
     verb: str = "cancel"
     may_try_now: bool = False
+    # Set if the item is not one job.
+    key: str | None = None
+    stop_address: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +98,26 @@ async def load_frame(connection: Connection, caller: Caller, place: str, upload_
 async def load_dock(connection: Connection, owner: UUID) -> list[DockItem]:
     rows = await fetch_rows(connection, QUERIES.dock, {"owner": owner, "most": DOCK_ITEMS})
     jobs = await find_jobs(connection, owner, [row["id"] for row in rows])
-    return [_item(jobs[row["id"]], row["name"]) for row in rows if row["id"] in jobs]
+    running = await list_running(connection, owner, DOCK_ITEMS)
+    listed = [_item(jobs[row["id"]], row["name"]) for row in rows if row["id"] in jobs]
+    return [*map(_analysis_item, running), *listed][:DOCK_ITEMS]
+
+
+def _analysis_item(analysis: Analysis) -> DockItem:
+    """An analysis as one item, because it has hundreds of jobs."""
+    return DockItem(
+        job_id=analysis.id,
+        document_id=None,
+        address=f"/analyses/{analysis.id}",
+        name=analysis.title,
+        state="working" if analysis.items.running else "waiting",
+        line=describe_progress(analysis),
+        eta=format_eta(analysis.eta),
+        done=analysis.items.done,
+        total=analysis.items.total or None,
+        key=f"analysis-{analysis.id}",
+        stop_address=f"/analyses/{analysis.id}/stop",
+    )
 
 
 def _item(job: JobView, name: str) -> DockItem:

@@ -7,6 +7,7 @@ import { onEvent, onLost } from "../../shell/js/live.js";
 import { throttled } from "../../shell/js/throttle.js";
 
 const LEAST_MS = 500;
+const HEARTBEAT_MS = 5000;
 const PLACES = ["#an-status", "#an-grid", "#an-answers"];
 
 const { pieces } = one("#analysis").dataset;
@@ -55,3 +56,5 @@ addEventListener("pointerdown", () => (pressed = true), true);
 for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => setTimeout(() => (pressed = false)), true);
 onEvent(plan);
 onLost(plan);
+// Elapsed time, heartbeat and time left change without events.
+setInterval(() => one("#an-status").dataset.status === "analyzing" && plan(), HEARTBEAT_MS);

@@ -5,17 +5,20 @@ from __future__ import annotations
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field, StrictBool
+from pydantic_core import to_json
 
 from octavo.analyse import analyses, details, prompts
 from octavo.analyse.analyses import AT_ONCE, MOST_AT_ONCE, Mode
 from octavo.analyse.details import SegmentView
+from octavo.analyse.export import ENDINGS, MEDIA_TYPES, ExportFormat, as_csv, as_markdown
 from octavo.analyse.prompts import PromptFields, PromptVersion
 from octavo.core.pagination import Page
 from octavo.deliver.subscribers import notify_requester
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.records.analyses import Analysis, ItemView, Prompt, ResultView
+from octavo.storage import attachment_header
 from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.services import ServicesOf
 from octavo.web.http.parameters import WHOLE, Cursor, Limit, problems
@@ -124,6 +127,29 @@ async def list_results(services: ServicesOf, caller: ReadCaller, analysis: UUID)
         return Page(await details.list_results(connection, caller.owner_id, analysis), None)
 
 
+@router.get("/{analysis}/export", response_class=Response, responses=problems(401, 404, 422))
+async def export_analysis(
+    services: ServicesOf,
+    caller: ReadCaller,
+    analysis: UUID,
+    form: Annotated[ExportFormat, Query(alias="format")] = "markdown",
+) -> Response:
+    """The answers as a file: `markdown`, `json` or `csv`. The JSON contains the analysis and its results."""
+    async with services.database.connection() as connection:
+        shown = await details.show_analysis(connection, caller.owner_id, analysis)
+        results = await details.list_results(connection, caller.owner_id, analysis)
+    match form:
+        case "markdown":
+            content = as_markdown(shown, results).encode()
+        case "csv":
+            content = as_csv(shown, results).encode("utf-8-sig")  # Excel needs the mark
+        case "json":
+            content = to_json({"analysis": shown, "results": results}, indent=2)
+    name = f"{shown.title} - analysis.{ENDINGS[form]}"
+    headers = {"content-disposition": attachment_header(name)}
+    return Response(content, media_type=MEDIA_TYPES[form], headers=headers)
+
+
 @router.put("/{analysis}/prompts", responses=problems(400, 401, 403, 404, 409, 422))
 async def change_prompts(
     services: ServicesOf, caller: WriteCaller, analysis: UUID, wanted: PromptSelection
@@ -145,9 +171,17 @@ async def rerun(
         return await details.show_analysis(connection, caller.owner_id, analysis)
 
 
-@router.post("/{analysis}/cancel", responses=problems(401, 403, 404, 422))
+@router.post("/{analysis}/stop", responses=problems(401, 403, 404, 422))
 async def stop_analysis(services: ServicesOf, caller: WriteCaller, analysis: UUID) -> Analysis:
-    """Cancel an analysis immediately; existing answers are kept."""
+    """Stop immediately, which is not a failure. Existing answers are kept, and `retry` resumes the rest."""
+    async with services.database.transaction() as connection:
+        await analyses.stop_analysis(connection, caller.owner_id, analysis)
+        return await details.show_analysis(connection, caller.owner_id, analysis)
+
+
+@router.post("/{analysis}/cancel", responses=problems(401, 403, 404, 422))
+async def cancel_analysis(services: ServicesOf, caller: WriteCaller, analysis: UUID) -> Analysis:
+    """The same as `stop`."""
     async with services.database.transaction() as connection:
         await analyses.stop_analysis(connection, caller.owner_id, analysis)
         return await details.show_analysis(connection, caller.owner_id, analysis)
@@ -155,7 +189,7 @@ async def stop_analysis(services: ServicesOf, caller: WriteCaller, analysis: UUI
 
 @router.post("/{analysis}/retry", responses=problems(401, 403, 404, 422))
 async def restart_analysis(services: ServicesOf, caller: WriteCaller, analysis: UUID) -> Analysis:
-    """Resume an analysis that failed, was cancelled or stalled."""
+    """Resume an analysis that failed, was stopped or stalled, or answer the parts that are missing."""
     async with services.database.transaction() as connection:
         await analyses.restart_analysis(connection, caller.owner_id, analysis)
         return await details.show_analysis(connection, caller.owner_id, analysis)

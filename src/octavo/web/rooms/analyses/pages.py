@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Form, Query, Request, Response
 
+from octavo.ai.calls import LOCAL
 from octavo.analyse import analyses, details
 from octavo.analyse.analyses import AT_ONCE, MOST_AT_ONCE, Mode
 from octavo.analyse.details import Cell, SegmentView
+from octavo.analyse.estimates import describe_progress
 from octavo.analyse.prompts import PromptFields, add_prompt, list_prompts
 from octavo.core.errors import BadInput, NotFound, OctavoError
-from octavo.core.formatting import format_eta
+from octavo.core.formatting import format_eta, format_span
 from octavo.database import Connection
 from octavo.deliver.subscribers import notify_requester
 from octavo.extract.extracted import QuoteOnPage
@@ -40,7 +43,9 @@ STATUS = {
     "analyzing": ("play", "Processing", "run"),
     "completed": ("check", "Complete", "ok"),
     "error": ("error", "Failed", "bad"),
+    "stopped": ("pause", "Stopped by you", ""),
 }
+GAPS = ("warning", "Complete with gaps", "warn")
 CELLS = {
     "planned": ("clock", "Planned", ""),
     "running": ("play", "Running", "run"),
@@ -59,11 +64,36 @@ class GridRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    first: int
+    last: int
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
-    """A result with its answer as safe HTML."""
+    """A result with its answer as safe HTML, and what answered each part if it was not the same everywhere."""
 
     result: ResultView
     html: str
+
+    @property
+    def answered_by(self) -> str:
+        """What answered and, if it differs, what combined the answers."""
+        names = [_name(one) for one in self.result.answered_by]
+        if len(names) > 1:
+            return f"Answered by {', '.join(names[:-1])} and {names[-1]}; combined by {_name(self.result.made_by)}"
+        if not names:
+            return ""
+        same = self.result.made_by in self.result.answered_by
+        return f"Answered by {names[0]}" + ("" if same else f"; combined by {_name(self.result.made_by)}")
+
+    @property
+    def parts(self) -> list[Part]:
+        found = [Part(one.first, one.last, _name(one.answered_by)) for one in self.result.parts]
+        found += [Part(one.first, one.last, f"no answer ({one.error.code})") for one in self.result.gaps]
+        differ = len({one.by for one in found}) > 1
+        return sorted(found, key=lambda one: one.first) if differ and self.result.content else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +114,16 @@ class AnalysisView:
             "more_rows": self.more_rows,
             "eta": format_eta(self.analysis.eta),
             "unit": _unit(self.analysis),
-            "going": STATUS[self.analysis.status],
+            "going": status_of(self.analysis),
+            "phase": describe_progress(self.analysis),
+            "elapsed": format_span(timedelta(seconds=self.analysis.elapsed_seconds)),
             "cells": CELLS,
         }
+
+
+def status_of(analysis: Analysis) -> tuple[str, str, str]:
+    """The icon, label and tone of an analysis."""
+    return GAPS if analysis.status == "completed" and analysis.error else STATUS[analysis.status]
 
 
 @router.get("")
@@ -99,7 +136,7 @@ async def list_page(
     async with services.database.connection() as connection:
         page = await details.list_analyses(connection, frame.caller.owner_id, cursor=cursor, limit=ROWS)
     more = f"/analyses?cursor={page.next_cursor}" if page.next_cursor else None
-    return render(request, "analyses.html", frame, page=page, more=more, statuses=STATUS)
+    return render(request, "analyses.html", frame, page=page, more=more, status_of=status_of)
 
 
 @router.get("/new")
@@ -179,7 +216,8 @@ async def show_pieces(request: Request, services: ServicesOf, frame: AnalysesFra
 
 
 @router.post("/{analysis}/cancel")
-async def cancel(services: ServicesOf, caller: WriteCaller, analysis: UUID) -> Response:
+@router.post("/{analysis}/stop")
+async def stop(services: ServicesOf, caller: WriteCaller, analysis: UUID) -> Response:
     async with services.database.transaction() as connection:
         await analyses.stop_analysis(connection, caller.owner_id, analysis)
     return back_to(f"/analyses/{analysis}")
@@ -237,6 +275,10 @@ async def _load(connection: Connection, owner: UUID, analysis: UUID) -> Analysis
 def _as_html(content: str | None) -> str:
     """Render the answer of a model as safe HTML, because it is as untrusted as a document."""
     return "".join(block.html for block in render_window(content)) if content else ""
+
+
+def _name(model: str | None) -> str:
+    return "offline rules, without a model" if model == LOCAL else model or "nothing"
 
 
 def _unit(analysis: Analysis) -> str:

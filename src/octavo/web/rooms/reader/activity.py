@@ -37,6 +37,7 @@ SENTENCES = {
     "analysis.completed": "Analysis complete",
     "analysis.failed": "Analysis failed",
     "analysis.abandoned": "Analysis stalled",
+    "analysis.stopped": "Analysis stopped",
 }
 # Events of the job that compares a document with the others.
 COMPARISON_SENTENCES = {
