@@ -293,8 +293,8 @@ class Intake:
 
     async def _refuse(self, upload: Upload, error: OctavoError, *, fresh: bool = False) -> OctavoError:
         """Record why the upload is rejected, remove its bytes, and return the error to raise."""
-        values = {"owner": upload.owner_id, "id": upload.id, "code": error.code, "message": error.line}
-        values["most"] = MOST_REFUSED
+        about = {"owner": upload.owner_id, "id": upload.id, "code": error.code, "message": error.line}
+        values = about | {"most": MOST_REFUSED}
         async with self._database.transaction() as connection:
             if fresh:
                 await insert_upload(connection, upload)
