@@ -280,7 +280,7 @@ class Intake:
         except psycopg.errors.UniqueViolation as error:
             if error.diag.constraint_name != "uploads_canonical":
                 raise
-            raise Duplicate(f"It exists as document {error.diag.message_detail}.") from None
+            raise Duplicate(error.diag.message_detail or "") from None
         return _outcome(upload, *row) if row else None
 
     async def _repeat(self, upload: Upload) -> Outcome:
@@ -291,7 +291,7 @@ class Intake:
     async def _refuse(self, upload: Upload, error: OctavoError, *, fresh: bool = False) -> OctavoError:
         """Record the reason, remove the bytes, and return the error to raise."""
         values = {"owner": upload.owner_id, "id": upload.id, "code": error.code, "message": error.line}
-        values["most"] = MOST_REFUSED
+        values |= {"most": MOST_REFUSED}
         async with self._database.transaction() as connection:
             if fresh:
                 await insert_upload(connection, upload)

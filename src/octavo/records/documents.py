@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any, Literal, TypeAlias
 from uuid import UUID
@@ -28,7 +28,7 @@ class Document:
     `described_by` is `local` or the model that wrote the description. If describing failed, `status` is still
     `completed`, `needs_classification` is true, and `error` contains the reason.
     `version` counts uploads of new bytes, `revision` counts how often these bytes were processed. `superseded`: a newer
-    version exists.
+    version exists. `also_named` are other file names under which the same bytes were added.
     """
 
     id: UUID
@@ -67,6 +67,7 @@ class Document:
     deleted_at: datetime | None
     process_id: UUID
     jobs: list[DocumentJob]
+    also_named: list[str] = field(default_factory=list[str])
 
 
 @dataclass(frozen=True, slots=True)
