@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from inspect import signature
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -10,6 +12,8 @@ from xml.etree import ElementTree as ET
 
 import httpx
 
+from octavo.client.conversions import ConversionCalls
+from octavo.convert.mappings.stored_mappings import DEFAULT_MAPPING
 from octavo.extract.detect import detect
 from octavo.intake import Intake
 from tests.support.conversions import converted, invoice
@@ -103,3 +107,41 @@ async def test_mappings_are_listed_checked_added_and_have_a_schema(house: House)
     names = [one["name"] for one in (await client.get("/api/v1/mappings")).json()["items"]]
     assert names == ["invoice_v1", "pt_simon_invoice_v1", "receipt_v1", "mine_v1"]
     assert b"urn:octavo:mapping:mine_v1" in (await client.get("/api/v1/mappings/mine_v1/schema")).content
+
+
+async def test_page_api_and_command_have_the_same_default_mapping(house: House) -> None:
+    client = await house.browser()
+    form = await client.post(CONVERSIONS, files={"file": ("bill.pdf", PDF, "application/pdf")})
+    raw = await client.post(CONVERSIONS, content=invoice("B-1").write(), headers={"x-upload-filename": "bill.pdf"})
+    page = await client.get("/conversions", headers={"accept": "text/html"})
+    (chosen,) = re.findall(r'<option value="([^"]+)" selected', page.text)
+    assert {form.json()["mapping"], raw.json()["mapping"], chosen} == {DEFAULT_MAPPING}
+    assert signature(ConversionCalls.convert).parameters["mapping"].default is None  # the server decides
+
+
+async def test_a_repeated_submission_names_the_conversion_that_it_repeats(house: House) -> None:
+    client = await house.browser()
+    first, again = (await send(client)).json(), (await send(client)).json()
+    assert (first["duplicate_of"], again["duplicate_of"], again["id"]) == (None, first["id"], first["id"])
+
+
+async def test_what_models_answered_can_be_exported(house: House) -> None:
+    client = await house.browser()
+    begun = (await send(client)).json()["id"]
+    answers = [{"name": "total", "value": "12,50", "quote": "12,50"}, {"name": "due_date", "value": "x", "quote": "y"}]
+    model = {
+        "task": "extract_fields",
+        "fields": ["total", "due_date"],
+        "made_by": "gemini:x",
+        "said": answers,
+        "error": None,
+    }
+    record = {"values": [["total", "12.50", 0.8, None, True, None, None]], "checks": [], "missing": [], "model": model}
+    insert = "INSERT INTO revisions (conversion_id, number, record, made_by) VALUES (%s, 1, %s, 'engine')"
+    await house.run(insert, begun, json.dumps(record))
+    answer = await client.get("/api/v1/model-checks")
+    assert answer.headers["content-type"] == "application/jsonl"
+    (line,) = map(json.loads, answer.text.splitlines())
+    assert (line["conversion"], line["made_by"], line["mapping"]) == (begun, "gemini:x", "invoice_v1")
+    assert [one["accepted"] for one in line["said"]] == ["12.50", None]
+    assert (await (await house.browser()).get("/api/v1/model-checks")).text == ""

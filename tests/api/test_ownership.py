@@ -159,6 +159,7 @@ RULES: dict[str, Rule] = {
     "POST /api/v1/conversions": Rule("write", "pictured document", 202, lambda thing: {"document_id": thing}),
     "GET /api/v1/conversions": Rule("read", None),
     "GET /api/v1/training-samples": Rule("read", None),
+    "GET /api/v1/model-checks": Rule("read", None),
     "GET /api/v1/conversions/{conversion}": Rule("read", "conversion"),
     "PATCH /api/v1/conversions/{conversion}": Rule(
         "write", "conversion", 409, given(values=[{"name": "total", "value": "1.00"}])

@@ -38,7 +38,10 @@ class Form(StrEnum):
 @app.command()
 def convert(
     files: Annotated[list[str], typer.Argument(metavar="PDF", help="Files, folders or glob patterns.")],
-    mapping: Annotated[str, typer.Option(help="Name of the mapping; see `octavo mappings ls`.")] = "invoice_v1",
+    mapping: Annotated[
+        str | None,
+        typer.Option(help="Name of the mapping; see `octavo mappings ls`. Default: the default of the server."),
+    ] = None,
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for the results; created if missing.")] = Path(),
     form: Annotated[
         Form, typer.Option(help="xml: XML with the positions of values; plain: XML without positions; json: JSON.")
@@ -84,7 +87,7 @@ class NotConverted(BadInput):
 class ConversionBatch:
     """One run of the command: sends files in parallel, waits for each result and writes it."""
 
-    mapping: str
+    mapping: str | None
     form: str
     folder: Path
     names: dict[LocalFile, str]

@@ -286,6 +286,7 @@ def facts_of(document: Document, job: Job | None) -> dict[str, str | None]:
         "Version": f"{document.version}{'; a newer version exists' if document.superseded else ''}",
         "Revision": str(document.revision or ""),
         "Copy of": str(document.duplicate_of or ""),
+        "Also added as": ", ".join(document.also_named),
         "SHA-256": document.sha256,
         "Cost": f"{document.cost_usd:.4f} USD" if document.cost_usd else None,
         "Added": local_time(document.created_at),

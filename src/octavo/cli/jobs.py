@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 from uuid import UUID
 
@@ -160,10 +161,22 @@ def cancel(jobs: Ids, as_json: AsJson = False) -> None:
     report_changed("Cancelled", act(run), as_json)
 
 
+class Then(StrEnum):
+    NOTHING = "nothing"
+    RESTART = "restart"
+    FAIL_PARENT = "fail_parent"
+
+
 @app.command("dead-letters")
 def dead_letters(
     requeue: Annotated[list[str] | None, typer.Option(metavar="ID|all", help="Queue these again.")] = None,
     discard: Annotated[list[str] | None, typer.Option(metavar="ID|all", help="Discard these permanently.")] = None,
+    then: Annotated[
+        Then,
+        typer.Option(
+            help="After --discard. restart: delete the results and process again; fail_parent: end the analysis."
+        ),
+    ] = Then.NOTHING,
     limit: Limit = 50,
     cursor: Cursor = None,
     as_json: AsJson = False,
@@ -172,7 +185,7 @@ def dead_letters(
     if requeue and discard:
         raise BadInput("--requeue and --discard cannot be combined.")
     if requeue or discard:
-        return change_dead_letters(requeue or discard or [], again=bool(requeue), as_json=as_json)
+        return change_dead_letters(requeue or discard or [], then, again=bool(requeue), as_json=as_json)
 
     async def run(connection: Connection) -> Page[JobView]:
         from octavo.jobs import views
@@ -182,15 +195,16 @@ def dead_letters(
     return print_page(act(run), as_json)
 
 
-def change_dead_letters(jobs: Sequence[str], *, again: bool, as_json: bool) -> None:
+def change_dead_letters(jobs: Sequence[str], then: Then, *, again: bool, as_json: bool) -> None:
     everything = ALL in jobs
     named = [] if everything else read_ids(jobs)
 
     async def run(connection: Connection) -> int:
-        from octavo.jobs.actions import discard_dead_letters, requeue_dead_letters
+        from octavo.jobs.actions import requeue_dead_letters
+        from octavo.ops.dead_letters import discard
 
         wanted = await all_dead_letters(connection) if everything else named
-        return await (requeue_dead_letters if again else discard_dead_letters)(connection, wanted)
+        return await (requeue_dead_letters(connection, wanted) if again else discard(connection, wanted, then.value))
 
     report_changed("Queued again" if again else "Discarded", act(run), as_json)
 

@@ -21,8 +21,11 @@ class ConversionCalls:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    async def convert(self, path: Path, name: str, mapping: str) -> ConversionView:
-        """Submit a PDF. If the connection breaks, a retry returns the conversion that the first attempt created."""
+    async def convert(self, path: Path, name: str, mapping: str | None = None) -> ConversionView:
+        """Submit a PDF. A retry after a broken connection returns the conversion of the first attempt.
+
+        Without a mapping, the server uses its default.
+        """
         size = path.stat().st_size  # noqa: ASYNC240 - quicker than a thread call
         headers = {
             "x-upload-filename": quote(fsencode(name)),
@@ -33,7 +36,7 @@ class ConversionCalls:
             "POST",
             "/conversions",
             repeatable=True,
-            query={"mapping": mapping},
+            query={"mapping": mapping} if mapping else {},
             headers=headers,
             body=lambda: FileBody(path, size, None),
         )

@@ -33,6 +33,8 @@ def conversion_to_record(conversion: Conversion) -> dict[str, JSON]:
     }
     if conversion.model_lookup:
         record["model"] = conversion.model_lookup.as_json()
+    if not conversion.fits:
+        record["fits"] = False
     return record
 
 
@@ -57,9 +59,8 @@ def conversion_from_record(read: Any, mapping: Mapping) -> Conversion:  # noqa: 
             CheckResult(_is(str, check), None if holds is None else _is(bool, holds)) for check, holds in read["checks"]
         )
         missing = tuple(_is(str, name) for name in read["missing"])
-        return Conversion(
-            mapping.name, values, checks, missing, _is(str, read["source"]), _lookup_from_json(read.get("model"))
-        )
+        lookup, source = _lookup_from_json(read.get("model")), _is(str, read["source"])
+        return Conversion(mapping.name, values, checks, missing, source, lookup, fits=read.get("fits") is not False)
     except (ValueError, TypeError, KeyError, AttributeError):
         raise _unusable() from None
 

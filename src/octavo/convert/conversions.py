@@ -171,6 +171,21 @@ async def training_samples(connection: Connection, owner: UUID) -> list[dict[str
     ]
 
 
+async def model_checks(connection: Connection, owner: UUID) -> list[dict[str, Any]]:
+    """Every model call of a conversion: its answers, and those that were accepted after a check of the document."""
+    rows = await (await connection.execute(QUERIES.model_checks, {"owner": owner})).fetchall()
+    return [_model_check(*row) for row in rows]
+
+
+def _model_check(conversion: UUID, mapping: str, sha256: str, at: datetime, record: str) -> dict[str, Any]:
+    read = json.loads(record)
+    # The rules found no value for these fields, so a value of them is the answer in its canonical form.
+    accepted = {name: value for name, value, *_ in read["values"]}
+    answers = [{**one, "accepted": accepted.get(one["name"])} for one in read["model"]["said"]]
+    named = {"conversion": str(conversion), "mapping": mapping, "sha256": sha256, "at": at.isoformat()}
+    return {**named, **read["model"], "said": answers}
+
+
 async def expire_conversions(database: Database, bucket: Bucket) -> int:
     """Delete expired results and sources in batches. The conversion itself is kept as archived.
 

@@ -24,6 +24,12 @@ class MappingTaken(BadInput):
     status = 409
 
 
+class NotThisKind(BadInput):
+    """This mapping is for other documents: a keyword is missing, or an excluded one is present. Try another mapping."""
+
+    code = "NOT_THIS_KIND"
+
+
 class NothingFound(BadInput):
     """None of the required values were found in this document. Try another mapping."""
 

@@ -17,6 +17,7 @@ from octavo.convert.conversion_json import (
     conversion_to_json,
     conversion_to_record,
 )
+from octavo.convert.errors import NotThisKind
 from octavo.convert.mappings.shipped_mappings import mapping_from_text
 from octavo.convert.values import Box, Conversion, Sheet, Suggestion, Word, sheets_from_json
 from octavo.core.errors import Defect
@@ -54,7 +55,7 @@ async def convert_pdf_in_sandbox(pdf: PdfInSandbox, mapping_text: str, file: str
     read = _parsed(made.output)
     if read.get("conversion") is not None:
         words = None if read.get("words") is None else json.dumps(read["words"], ensure_ascii=False).encode()
-        return PdfConversion(_without_lookup(conversion_from_record(read["conversion"], mapping)), words)
+        return PdfConversion(_checked(conversion_from_record(read["conversion"], mapping)), words)
     words = (await recognise_words(pdf, read.get("words"))).document
     return PdfConversion(await convert_in_sandbox(pdf.sandbox, words, mapping_text, file), words)
 
@@ -82,11 +83,16 @@ async def convert_in_sandbox(
         given.write(words)
         given.flush()
         await sandbox.run(call, input_file=given, output_file=made)
-        return _without_lookup(await asyncio.to_thread(lambda: conversion_from_json(made.read(), mapping)))
+        return _checked(await asyncio.to_thread(lambda: conversion_from_json(made.read(), mapping)))
 
 
-def _without_lookup(conversion: Conversion) -> Conversion:
-    """Remove the model lookup: a sandboxed process cannot call a model, so a lookup in its output is forged."""
+def _checked(conversion: Conversion) -> Conversion:
+    """Refuse a document that the mapping is not for, and remove the model lookup.
+
+    A sandboxed process cannot call a model, so a lookup in its output is forged.
+    """
+    if not conversion.fits:
+        raise NotThisKind
     return replace(conversion, model_lookup=None)
 
 

@@ -128,7 +128,10 @@ class ModelLookup:
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """`missing` lists the required fields without a value; `source` is where the values come from."""
+    """`missing` are the required fields without a value; `source` is the origin of the values.
+
+    `fits` is false if the document lacks a keyword of the mapping, or has an excluded one.
+    """
 
     mapping: str
     values: tuple[Value, ...]
@@ -136,6 +139,7 @@ class Conversion:
     missing: tuple[str, ...] = ()
     source: str = "rules"
     model_lookup: ModelLookup | None = None
+    fits: bool = True
 
     def single(self, name: str) -> Value | None:
         return next((one for one in self.values if one.name == name and one.table is None), None)

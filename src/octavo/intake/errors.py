@@ -45,6 +45,10 @@ class Duplicate(BadInput):
     code = "DUPLICATE"
     status = 409
 
+    def __init__(self, twin: str) -> None:
+        super().__init__(f"It exists as document {twin}.")
+        self.fields = {"duplicate_of": twin}
+
 
 class QuotaExceeded(TooLarge):
     """Storage quota exceeded. Delete something permanently, or ask for a larger quota."""

@@ -283,7 +283,7 @@ class Intake:
         except psycopg.errors.UniqueViolation as error:
             if error.diag.constraint_name != "uploads_canonical":
                 raise
-            raise Duplicate(f"It already exists as document {error.diag.message_detail}.") from None
+            raise Duplicate(error.diag.message_detail or "") from None
         return _outcome(upload, *row) if row else None
 
     async def _repeat(self, upload: Upload) -> Outcome:

@@ -137,7 +137,7 @@ def _behind(sort: Sort, row: Row) -> str:
 
 
 async def _as_documents(connection: Connection, rows: Sequence[Row]) -> list[Document]:
-    """Build documents from rows. This takes two queries, regardless of the number of documents."""
+    """Build the documents. This takes three queries, regardless of the number of documents."""
     ids = [row["id"] for row in rows]
     tags: dict[UUID, list[str]] = defaultdict(list)
     for row in await fetch_rows(connection, QUERIES.tags_of, {"documents": ids}):
@@ -145,10 +145,13 @@ async def _as_documents(connection: Connection, rows: Sequence[Row]) -> list[Doc
     jobs: dict[UUID, list[DocumentJob]] = defaultdict(list)
     for row in await fetch_rows(connection, QUERIES.jobs_of, {"documents": ids}):
         jobs[row["document_id"]].append(DocumentJob(row["id"], row["kind"], row["status"]))
-    return [_as_document(row, tags[row["id"]], jobs[row["id"]]) for row in rows]
+    names: dict[UUID, list[str]] = defaultdict(list)
+    for row in await fetch_rows(connection, QUERIES.other_names, {"documents": ids}):
+        names[row["document_id"]].append(row["filename"])
+    return [_as_document(row, tags[row["id"]], jobs[row["id"]], names[row["id"]]) for row in rows]
 
 
-def _as_document(row: Row, tags: list[str], jobs: list[DocumentJob]) -> Document:
+def _as_document(row: Row, tags: list[str], jobs: list[DocumentJob], also_named: list[str]) -> Document:
     rest = dict(row)
     code, message, cost = rest.pop("error_code"), rest.pop("error_message"), rest.pop("cost_usd")
     del rest["order_text"]
@@ -157,6 +160,7 @@ def _as_document(row: Row, tags: list[str], jobs: list[DocumentJob]) -> Document
     return Document(
         tags=tags,
         jobs=jobs,
+        also_named=also_named,
         error=JobError(code, message) if code else None,
         cost_usd=float(cost),
         will_be_improved=any(job.kind == IMPROVE_DOCUMENT and job.status in IMPROVING for job in jobs),

@@ -47,7 +47,7 @@ class ModelCall(BaseModel):
 
 
 class ConversionView(BaseModel):
-    """`duplicate_of` is always null: the same file with the same mapping returns the existing conversion."""
+    """`duplicate_of`: the response to a submission whose file and mapping were submitted before; then it is its id."""
 
     id: UUID
     document_id: UUID | None

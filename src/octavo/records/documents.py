@@ -31,7 +31,7 @@ class Document:
     was described offline because the providers were away, and a job replaces the description as soon as a provider
     answers.
     `version` counts uploads of new bytes, `revision` counts how often these bytes were processed. `superseded`: a newer
-    version exists.
+    version exists. `also_named` are other file names under which the same bytes were added.
     """
 
     id: UUID
@@ -72,6 +72,7 @@ class Document:
     jobs: list[DocumentJob]
     will_be_improved: bool = False
     missing: list[str] = field(default_factory=list[str])
+    also_named: list[str] = field(default_factory=list[str])
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,3 +38,11 @@ async def test_the_library_leads_to_the_refused_files(house: House) -> None:
 async def test_a_wrong_request_is_refused(house: House, query: dict[str, str]) -> None:
     answer = await (await house.browser()).get("/api/v1/uploads", params=query)
     assert answer.status_code in {400, 422}
+
+
+async def test_a_refused_duplicate_names_its_twin_in_a_field(house: House) -> None:
+    browser = await house.browser()
+    files = {"file": ("a.txt", b"The same text.", "text/plain")}
+    first = (await browser.post("/api/v1/documents", files=files)).json()["document_id"]
+    answer = await browser.post("/api/v1/documents", files=files, data={"duplicates": "reject"})
+    assert refused(answer, 409, "DUPLICATE")["duplicate_of"] == first

@@ -28,7 +28,7 @@ def is_dead(engine: Engine, job: UUID) -> bool:
 
 
 def fill_rooms(member: Visitor) -> str:
-    """A key, a second person, a stopped webhook with a log, prompts and notifications; answers the webhook's id."""
+    """A key, a second person, a stopped webhook with a log, prompts, a refused file and more; answers the webhook's id."""
     member.ask("POST", "/keys", json={"name": "A script with a name that is longer than most names", "scope": "write"})
     email = f"somebody.with.a.long.address.{uuid4().hex}@department.example.org"
     member.place.sign_up(email)
@@ -45,6 +45,9 @@ def fill_rooms(member: Visitor) -> str:
         )
     for title in ("Payments", "What a contract says of payments that are late, and of everything else"):
         member.ask("POST", "/prompts", json={"title": title, "content": "Who pays what, and until when? " * 8})
+    member.ask("POST", "/collections", json={"name": "Everything that came with the mail of the last years"})
+    empty = {"file": ("A scan of which nothing came through, with a long name.pdf", b"", "application/pdf")}
+    member.api.post("/api/v1/documents", files=empty)
     tell(member, None)
     tell(member, "CRASHED")
     return hook

@@ -115,8 +115,8 @@ async def test_where_the_policy_is_to_fail_nothing_waits_for_a_service_that_is_a
     address = f"{service.url}/convert"
     await open_circuit(desk, address)
     begun = await convert(desk, owner, invoice().write())
-    policy = "fail"
-    async with working(desk, OpenSandbox(), folder, conversion_gateway_url=address, conversion_gateway_policy=policy):
+    settings: dict[str, Any] = {"conversion_gateway_url": address, "conversion_gateway_policy": "fail"}
+    async with working(desk, OpenSandbox(), folder, **settings):
         found = await converted(desk, owner, begun.id)
     assert (found.status, found.error_code, service.asked) == ("failed", "GW_5XX", [])
 

@@ -293,6 +293,21 @@ async def test_a_mapping_of_ones_own_is_used_and_never_changes(
     assert refused.value.code == "UNKNOWN_MAPPING"
 
 
+@pytest.mark.parametrize(("more", "code"), [("keywords: [Invoice]", None), ("keywords: [Nordlicht]", "NOT_THIS_KIND")])
+@pytest.mark.parametrize("excluded", [False, True])
+async def test_a_mapping_is_only_used_for_documents_with_its_keywords(
+    desk: Desk, owner: UUID, sandbox: OpenSandbox, folder: Path, more: str, code: str | None, excluded: bool
+) -> None:
+    if excluded:
+        more, code = more.replace("keywords", "exclude_keywords"), None if code else "NOT_THIS_KIND"
+    async with desk.database.transaction() as connection:
+        await add_mapping(connection, owner, "mine.yaml", f"name: mine_v1\nextends: invoice_v1\n{more}\n")
+    begun = await convert(desk, owner, PDF, "mine_v1")
+    async with working(desk, sandbox, folder):
+        found = await converted(desk, owner, begun.id)
+    assert (found.status, found.error_code) == ("failed" if code else "complete", code)
+
+
 async def test_a_visitors_conversions_and_mappings_become_the_persons(desk: Desk, owner: UUID) -> None:
     visitor = await desk.new_owner()
     await desk.rows("UPDATE owners SET kind = 'anonymous' WHERE id = %s RETURNING id", visitor)

@@ -26,6 +26,7 @@ from octavo.intake.upload_list import list_uploads
 from octavo.intake.upload_rows import sweep_abandoned
 from octavo.intake.uploads import MOST_REFUSED
 from octavo.library.changes import purge_documents, restore_documents, trash_documents
+from octavo.library.documents import show_document
 from tests.support.library import LIMITS, Desk
 
 TEXT = b"The quick brown fox. " * 50
@@ -291,3 +292,13 @@ async def test_an_abandoned_upload_ends_with_an_event(desk: Desk, owner: UUID) -
     assert (event["kind"], event["process_id"], event["owner_id"]) == ("abandoned", ticket.process_id, owner)
     assert event["detail"]["error"]["code"] == "ABANDONED"
     await desk.check_books()
+
+
+async def test_the_name_of_the_second_file_is_kept(desk: Desk, owner: UUID) -> None:
+    for name in ("first.txt", "second.txt", "second.txt", "first.txt"):
+        made = await desk.intake.take(owner, NewUpload(name), TEXT, LIMITS)
+    async with desk.database.connection() as connection:
+        document = await show_document(connection, owner, made.document_id)
+        (named, *_) = (await list_uploads(connection, owner, "deduplicated", limit=10)).items
+    assert (document.filename, document.also_named) == ("first.txt", ["second.txt"])
+    assert (named.filename, named.document_id) == ("first.txt", document.id)

@@ -32,7 +32,8 @@ def convert(sheets: Sequence[Sheet], mapping: Mapping, attachments: Sequence[tup
     document = _Document(sheets, mapping)
     embedded = open_embedded(mapping, attachments)
     values = list(document.from_embedded(embedded)) if embedded else list(document.values())
-    return finish(mapping, values, source="embedded" if embedded else "rules")
+    made = finish(mapping, values, source="embedded" if embedded else "rules")
+    return replace(made, fits=document.fits())
 
 
 def finish(mapping: Mapping, values: Sequence[Value], source: str) -> Conversion:
@@ -101,6 +102,13 @@ class _Document:
     @cached_property
     def _text(self) -> patterns.PageText:
         return patterns.prepare(text_in_columns(self._sheets, self._lines), self._mapping.options)
+
+    def fits(self) -> bool:
+        """Whether the document has all keywords of the mapping and none of the excluded ones."""
+        mapping = self._mapping
+        if not mapping.keywords and not mapping.exclude_keywords:
+            return True
+        return patterns.fits(mapping, text_in_columns(self._sheets, self._lines))
 
     # By embedded XML
 

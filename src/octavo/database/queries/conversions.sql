@@ -102,6 +102,12 @@ JOIN revisions first ON first.conversion_id = c.id AND first.number = 1
 JOIN revisions last ON last.conversion_id = c.id AND last.number = c.revision AND last.made_by = 'person'
 WHERE c.owner_id = :owner ORDER BY c.created_at, c.id;
 
+-- name: model_checks(owner)
+-- Conversions for which a model was called, with the values that the engine accepted.
+SELECT c.id, c.mapping, encode(c.sha256, 'hex') AS sha256, r.created_at, r.record::text AS record
+FROM conversions c JOIN revisions r ON r.conversion_id = c.id AND r.number = 1
+WHERE c.owner_id = :owner AND r.record ? 'model' ORDER BY c.created_at, c.id;
+
 -- name: expire_sources(most)
 -- Deletes expired sources of finished jobs; the conversion and its result stay.
 WITH due AS (

@@ -59,6 +59,12 @@ WHERE dt.document_id = ANY (:documents) ORDER BY dt.document_id, lower(t.name);
 -- name: jobs_of(documents)
 SELECT document_id, id, kind, status FROM jobs WHERE document_id = ANY (:documents) ORDER BY document_id, created_at, id;
 
+-- name: other_names(documents)
+-- Names of uploads of the same bytes that were not stored again.
+SELECT DISTINCT u.document_id, u.filename FROM uploads u JOIN documents d ON d.id = u.document_id
+WHERE u.document_id = ANY (:documents) AND u.state = 'deduplicated' AND u.filename <> d.filename
+ORDER BY u.document_id, u.filename;
+
 -- name: artifact(owner, document, kind, name)
 -- One file of a document's current revision.
 SELECT a.key, a.content_type, o.bytes, encode(o.sha256, 'hex') AS sha256, d.filename, d.process_id

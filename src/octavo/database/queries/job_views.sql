@@ -79,3 +79,8 @@ UNION ALL
 SELECT status, count(*) FROM jobs WHERE status = 'processing' GROUP BY status
 UNION ALL
 SELECT status, count(*) FROM jobs WHERE status IN ('failed', 'dead_letter', 'paused') GROUP BY status;
+
+-- name: analyses_of(jobs)
+-- The analyses that jobs belong to. An analysis has the id of the job that prepares it.
+SELECT j.id AS job, a.id AS analysis, a.owner_id AS owner FROM jobs j JOIN analyses a ON a.id = coalesce(j.parent_id, j.id)
+WHERE j.id = ANY (:jobs) ORDER BY a.id;

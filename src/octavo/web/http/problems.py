@@ -44,15 +44,23 @@ SENTENCES = {
 
 
 def problem(
-    status: int, code: str, title: str, detail: str | None = None, headers: dict[str, str] | None = None
+    status: int,
+    code: str,
+    title: str,
+    detail: str | None = None,
+    headers: dict[str, str] | None = None,
+    fields: Mapping[str, str] | None = None,
 ) -> JSONResponse:
     body = {"type": "about:blank", "title": title, "status": status, "code": code, "detail": detail or title}
-    return JSONResponse(body, status, headers=headers, media_type=MEDIA_TYPE)
+    return JSONResponse(body | dict(fields or {}), status, headers=headers, media_type=MEDIA_TYPE)
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An error before it is rendered. `is_plain`: whether a library raised it without a specific message."""
+    """An error before it is rendered. `is_plain`: raised by a library, without a specific message.
+
+    `fields` are additional fields of the problem, such as `duplicate_of`.
+    """
 
     status: int
     code: str
@@ -60,6 +68,7 @@ class Failure:
     detail: str | None = None
     headers: dict[str, str] = field(default_factory=dict[str, str])
     is_plain: bool = False
+    fields: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def line(self) -> str:
@@ -79,7 +88,7 @@ def handle_problems(app: FastAPI, as_page: AsPage, crash_headers: Mapping[str, s
     async def answer(request: Request, failure: Failure) -> Response:
         page = await as_page(request, failure)
         headers = failure.headers or None
-        return page or problem(failure.status, failure.code, failure.title, failure.detail, headers)
+        return page or problem(failure.status, failure.code, failure.title, failure.detail, headers, failure.fields)
 
     @app.exception_handler(OctavoError)
     async def known(request: Request, error: OctavoError) -> Response:
@@ -87,7 +96,9 @@ def handle_problems(app: FastAPI, as_page: AsPage, crash_headers: Mapping[str, s
             log.warning("request failed", path=request.url.path, code=error.code, reason=error.line)
         wait = error.retry_after_seconds
         headers = dict(getattr(error, "headers", {})) | ({"retry-after": str(math.ceil(wait))} if wait else {})
-        return await answer(request, Failure(error.status, error.code, error.title, error.detail, headers))
+        fields = getattr(error, "fields", {})
+        failure = Failure(error.status, error.code, error.title, error.detail, headers, fields=fields)
+        return await answer(request, failure)
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
 from typing import Annotated, Any, Literal
@@ -129,7 +130,8 @@ async def convert(
                 "Send a form with `file`, raw bytes with the header X-Upload-Filename, or JSON with `document_id`."
             )
     async with services.database.connection() as connection:
-        return await _show(connection, caller.owner_id, begun.id)
+        found = await _show(connection, caller.owner_id, begun.id)
+    return found if begun.created else found.model_copy(update={"duplicate_of": begun.id})
 
 
 def conversion_intake(services: Services, limits: IntakeLimits) -> ConversionIntake:
@@ -173,8 +175,18 @@ async def conversions(
 async def samples(services: ServicesOf, caller: ReadCaller) -> Response:
     """The values before and after correction, for training and evaluation, as JSON Lines."""
     async with services.database.connection() as connection:
-        found = await library.training_samples(connection, caller.owner_id)
-    lines = "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in found)
+        return _json_lines(await library.training_samples(connection, caller.owner_id))
+
+
+@router.get("/model-checks", responses=problems(401, 422), response_class=Response)
+async def checks(services: ServicesOf, caller: ReadCaller) -> Response:
+    """Every model call for missing values, with its answers and whether they were accepted, as JSON Lines."""
+    async with services.database.connection() as connection:
+        return _json_lines(await library.model_checks(connection, caller.owner_id))
+
+
+def _json_lines(rows: Sequence[Mapping[str, Any]]) -> Response:
+    lines = "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in rows)
     return Response(lines, media_type="application/jsonl", headers={"x-content-type-options": "nosniff"})
 
 

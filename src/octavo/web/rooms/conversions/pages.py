@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
 from octavo.convert.conversions import ConfidenceSummary, StoredConversion, list_conversions, summarise_confidence
-from octavo.convert.mappings.stored_mappings import StoredMapping, list_mappings
+from octavo.convert.mappings.stored_mappings import DEFAULT_MAPPING, StoredMapping, list_mappings
 from octavo.core.errors import OctavoError
 from octavo.database import Connection
 from octavo.jobs.views import find_jobs
@@ -28,8 +28,6 @@ router = APIRouter(include_in_schema=False, prefix="/conversions")
 ConversionsFrame = Annotated[Frame, Depends(FrameFor("conversions"))]
 Cursor = Annotated[str | None, Query(max_length=500)]
 ROWS = 50
-# Preselected in the form: for invoices of any sender. The default of the API is for one particular sender.
-FORM_MAPPING = "invoice_v1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +72,7 @@ async def convert(
                 raise NothingChosen
             fields = form.fields
             name = form.filename
-            await intake.submit_file(caller.owner_id, name, lambda: fields.get("mapping") or FORM_MAPPING, form.file)
+            await intake.submit_file(caller.owner_id, name, lambda: fields.get("mapping") or DEFAULT_MAPPING, form.file)
     except OctavoError as error:
         return await _show(request, services, frame, error.status, wrong=error, chosen=fields.get("mapping"))
     return back_to("/conversions")
@@ -98,7 +96,7 @@ async def _show(
         "more": f"/conversions?cursor={following}" if following else None,
         "cursor": cursor,
         "mappings": await titles_of(stored),
-        "chosen": chosen or FORM_MAPPING,
+        "chosen": chosen or DEFAULT_MAPPING,
         "wrong": wrong,
     }
     return render(request, "conversions.html", frame, status, **shown)

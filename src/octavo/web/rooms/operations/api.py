@@ -12,8 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from octavo.ai.circuits import Circuit, list_circuits, try_now
 from octavo.core.pagination import Page
 from octavo.core.types import JobStatus
-from octavo.jobs.actions import cancel_jobs, discard_dead_letters, requeue_dead_letters, retry_jobs
+from octavo.jobs.actions import cancel_jobs, requeue_dead_letters, retry_jobs
 from octavo.jobs.views import DEFAULT_LIMIT, WorkerView, count_jobs, dead_letters, list_jobs, list_workers, show_job
+from octavo.ops import dead_letters as dead_letter_jobs
+from octavo.ops.dead_letters import Then
 from octavo.ops.health import Check
 from octavo.records.jobs import JobView
 from octavo.web.context.callers import ReadCaller, WriteCaller, administer
@@ -31,6 +33,18 @@ class ManyJobs(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     ids: list[UUID] = Field(min_length=1, max_length=1000)
+
+
+class DiscardRequest(BaseModel):
+    """`then`: `restart` deletes the results of the job and processes it again; `fail_parent` ends its analysis."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    then: Then = "nothing"
+
+
+class DiscardManyRequest(ManyJobs, DiscardRequest):
+    """Either all of these jobs are discarded or none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +77,10 @@ async def requeue_many(services: ServicesOf, wanted: ManyJobs) -> ChangeCount:
 
 
 @router.post("/dead-letters/discard", responses=problems(400, 404, 409))
-async def discard_many(services: ServicesOf, wanted: ManyJobs) -> ChangeCount:
+async def discard_many(services: ServicesOf, wanted: DiscardManyRequest) -> ChangeCount:
     """Discard these dead letters: all of them, or none if one of them is not a dead letter."""
     async with services.database.transaction() as connection:
-        return ChangeCount(await discard_dead_letters(connection, wanted.ids))
+        return ChangeCount(await dead_letter_jobs.discard(connection, wanted.ids, wanted.then))
 
 
 @router.post("/dead-letters/{job}/requeue", responses=problems(400, 404, 409))
@@ -78,10 +92,10 @@ async def requeue(services: ServicesOf, job: UUID, wanted: RetryRequest | None =
 
 
 @router.post("/dead-letters/{job}/discard", responses=problems(404, 409))
-async def discard(services: ServicesOf, job: UUID) -> JobView:
+async def discard(services: ServicesOf, job: UUID, wanted: DiscardRequest | None = None) -> JobView:
     """Discard one dead letter."""
     async with services.database.transaction() as connection:
-        await discard_dead_letters(connection, [job])
+        await dead_letter_jobs.discard(connection, [job], wanted.then if wanted else "nothing")
         return await show_job(connection, None, job)
 
 

@@ -13,9 +13,10 @@ from octavo.ai.circuits import Circuit, list_circuits, try_now
 from octavo.core.errors import BadInput, NotFound, Unauthenticated
 from octavo.core.formatting import count_of
 from octavo.database import Connection, Row, fetch_rows, load_queries
-from octavo.jobs.actions import discard_dead_letters, requeue_dead_letters
+from octavo.jobs.actions import requeue_dead_letters
 from octavo.jobs.schedules import ScheduleState, list_schedules, run_now
 from octavo.jobs.views import WorkerView, dead_letters, list_workers
+from octavo.ops.dead_letters import Then, discard
 from octavo.owners import Caller
 from octavo.records.jobs import JobView
 from octavo.web.context.callers import OptionalCaller
@@ -31,6 +32,15 @@ QUERIES = load_queries("operations")
 MOST_LETTERS = 50
 CHART_HOURS = 24
 STAYS = "The jobs are removed from this list. Their documents and events are kept."
+# What follows a discard, and how the page asks for it.
+DISCARDS: dict[str, tuple[Then, str]] = {
+    "discard": ("nothing", STAYS),
+    "discard_restart": (
+        "restart",
+        "The results of the jobs are deleted, and they are processed again from the beginning.",
+    ),
+    "discard_fail": ("fail_parent", "The analyses of the jobs end as failed. Answers that exist are kept."),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,31 +147,31 @@ async def change_letters(
     request: Request,
     services: ServicesOf,
     frame: OperationsFrame,
-    action: Annotated[Literal["resume", "restart", "discard"], Form()],
+    action: Annotated[Literal["resume", "restart", "discard", "discard_restart", "discard_fail"], Form()],
     ids: Annotated[list[UUID] | None, Form(max_length=1000)] = None,
     confirmed: Annotated[str, Form(max_length=10)] = "",
 ) -> Response:
     """Change all selected jobs, or none if one of them is no longer a dead letter."""
     if not ids:
         raise BadInput("Select at least one job first.")
-    if action == "discard" and not confirmed:
-        return ask(request, _question(ids), frame)
+    if action in DISCARDS and not confirmed:
+        return ask(request, _question(ids, action), frame)
     async with services.database.transaction() as connection:
-        if action == "discard":
-            await discard_dead_letters(connection, ids)
+        if action in DISCARDS:
+            await discard(connection, ids, DISCARDS[action][0])
         else:
             await requeue_dead_letters(connection, ids, from_stage="" if action == "restart" else None)
     return back_to("/operations")
 
 
-def _question(ids: Sequence[UUID]) -> Question:
+def _question(ids: Sequence[UUID], action: str) -> Question:
     return Question(
         title=f"Discard {count_of(len(ids), 'failed job')}?",
-        text=STAYS,
+        text=DISCARDS[action][1],
         action="/operations/dead-letters",
         verb=f"Discard {len(ids):,}",
         keep="/operations",
-        fields=[("action", "discard"), *(("ids", str(one)) for one in ids)],
+        fields=[("action", action), *(("ids", str(one)) for one in ids)],
     )
 
 

@@ -1,0 +1,50 @@
+"""Discards jobs that failed for good: only that, or start again without any result, or end what they belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+from uuid import UUID
+
+from octavo.analyse.progress import stop
+from octavo.core.errors import BadInput
+from octavo.database import Connection, fetch_rows, load_queries
+from octavo.jobs import queue
+from octavo.jobs.actions import discard_dead_letters
+
+QUERIES = load_queries("job_views")
+ANALYSES = load_queries("analyses")
+# `restart`: delete the results of the job and process it again. `fail_parent`: end the analysis as an error.
+Then = Literal["nothing", "restart", "fail_parent"]
+LOST_PART = "PART_DISCARDED"
+
+
+class NoParent(BadInput):
+    """Only a job of an analysis has something that can be ended with it."""
+
+    code = "NO_PARENT"
+    status = 409
+
+
+async def discard(connection: Connection, jobs: Iterable[UUID], then: Then = "nothing") -> int:
+    """Discard these dead letters: all of them, or none if one of them is not a dead letter."""
+    wanted = list(jobs)
+    parents = await _parents(connection, wanted) if then == "fail_parent" else set[UUID]()
+    discarded = await discard_dead_letters(connection, wanted)
+    if then == "restart":
+        for job in wanted:
+            await queue.requeue(connection, job, from_stage="")
+    for analysis in sorted(parents):
+        await stop(connection, analysis, LOST_PART, "A part failed for good and was discarded.")
+    return discarded
+
+
+async def _parents(connection: Connection, jobs: list[UUID]) -> set[UUID]:
+    """The analyses of these jobs. All of their jobs are locked, and then they are, in the order of other changes."""
+    rows = await fetch_rows(connection, QUERIES.analyses_of, {"jobs": jobs})
+    if len({row["job"] for row in rows}) < len(set(jobs)):
+        raise NoParent
+    for query in (ANALYSES.hold_jobs, ANALYSES.hold):
+        for row in rows:
+            await connection.execute(query, {"owner": row["owner"], "analysis": row["analysis"]})
+    return {row["analysis"] for row in rows}
