@@ -13,7 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from octavo.core.errors import BadInput
 from octavo.core.types import Extraction
 from octavo.intake import NewUpload, Outcome, clean_filename
-from octavo.intake.upload_rows import Policy
+from octavo.intake.upload_rows import Policy, with_details
 from octavo.records.documents import Received, Ticket
 from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.intake import IntakeOf, LimitsOf, check_extraction
@@ -38,7 +38,8 @@ def _whole(value: object) -> object:
 class Announcement(BaseModel):
     """The file that will be sent. `bytes` and `sha256` are checked against the received data.
 
-    `version_of` is the id of a document; the file becomes a new version of it, and the old version is kept.
+    `source` says where it comes from, in words or as a URL. `version_of` is the id of a document; the file becomes a
+    new version of it, and the old version is kept.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -49,20 +50,21 @@ class Announcement(BaseModel):
     sha256: str | None = Field(default=None, pattern=r"^[0-9a-fA-F]{64}$")
     duplicates: Policy = "reuse"
     title: str | None = Field(default=None, max_length=500, pattern=Plain)
+    source: str | None = Field(default=None, max_length=2000, pattern=Plain)
     extraction: ExtractionField = Extraction.PLAIN
     version_of: VersionOf | None = None
 
     def as_upload(self) -> NewUpload:
-        details = {"title": self.title, "extraction": None if self.extraction is Extraction.PLAIN else self.extraction}
-        return NewUpload(
+        extraction = None if self.extraction is Extraction.PLAIN else self.extraction
+        upload = NewUpload(
             self.filename,
             self.content_type,
             self.bytes,
             self.sha256.lower() if self.sha256 else None,
             self.duplicates,
-            given={name: value for name, value in details.items() if value},
             version_of=self.version_of,
         )
+        return with_details(upload, title=self.title, source=self.source, extraction=extraction)
 
 
 class RawFields(BaseModel):
@@ -71,6 +73,7 @@ class RawFields(BaseModel):
     duplicates: Policy = "reuse"
     extraction: ExtractionField = Extraction.PLAIN
     title: str | None = Field(default=None, max_length=500, pattern=Plain)
+    source: str | None = Field(default=None, max_length=2000, pattern=Plain)
     sha256: str | None = Field(default=None, pattern=r"^[0-9a-fA-F]{64}$")
     bytes: int | None = Field(default=None, ge=0, le=1 << 50)
     version_of: UUID | None = None
@@ -124,6 +127,7 @@ async def finalize(intake: IntakeOf, limits: LimitsOf, caller: WriteCaller, uplo
                         "properties": {
                             "duplicates": {"type": "string", "enum": ["reuse", "new", "reject"]},
                             "title": {"type": "string"},
+                            "source": {"type": "string"},
                             "extraction": {"type": "string", "enum": [*Extraction]},
                             "version_of": {"type": "string", "format": "uuid"},
                             "file": {"type": "string", "format": "binary"},
@@ -148,7 +152,8 @@ async def add(
 ) -> Outcome:
     """Add a document in one request: a form with `file` as its last field, raw bytes with `X-Upload-Filename`, or JSON.
 
-    For raw bytes, send the fields in the query: `duplicates`, `title`, `extraction`, `sha256`, `bytes`, `version_of`.
+    For raw bytes, send the fields in the query: `duplicates`, `title`, `source`, `extraction`, `sha256`, `bytes`,
+    `version_of`.
     JSON contains one of `url`, `youtube_url` and `text`.
     """
     media_type = content_type.partition(";")[0].strip().lower()
