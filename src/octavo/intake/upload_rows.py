@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 from uuid import UUID
 
@@ -58,6 +58,11 @@ class NewUpload:
     source_url: str | None = None
     given: dict[str, JSON] = field(default_factory=dict[str, JSON])
     version_of: UUID | None = None
+
+
+def with_details(upload: NewUpload, **details: JSON) -> NewUpload:
+    """The upload with more given details; empty ones are left out."""
+    return replace(upload, given=upload.given | {name: value for name, value in details.items() if value})
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,11 @@ from base64 import b64encode
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.support.browser import WORK_MS, Place, Visitor, slow_line
+from tests.browser.conftest import OpenBrowser
+from tests.support.browser import WORK_MS, Place, Visitor, check_axe, slow_line
 
 # What a browser hands to a page when files and folders are dropped on it; only the page's own part of it is played.
 DROP = """(entries) => {
@@ -231,3 +233,38 @@ def test_what_is_done_leaves_the_dock_and_what_failed_stays(member: Visitor) -> 
     expect(left).to_contain_text("TOO_LARGE")
     left.get_by_role("button", name="Remove huge.txt").click()
     expect(page.locator("#dock .dock-item")).to_have_count(0)
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no-scripts"])
+def test_the_options_of_the_box_hold_for_files_and_texts(
+    place: Place, open_browser: OpenBrowser, scripts: bool
+) -> None:
+    member = open_browser(place.sign_up(), scripts=scripts)
+    page = member.open("/library")
+
+    def choose_options(title: str) -> None:
+        page.get_by_text("Options", exact=True).click()
+        page.get_by_label("Title", exact=True).fill(title)
+        page.get_by_label("Source", exact=True).fill("A talk in Rome")
+        page.get_by_label("If it is already here").select_option("Keep both")
+
+    choose_options("From the box")
+    page.locator("#paste").fill("Rain is what a bog is made of.")
+    if scripts:
+        check_axe(page)
+    page.get_by_role("button", name="Add", exact=True).click()
+    expect(row_named(page, "From the box")).to_be_visible()
+    if not scripts:
+        choose_options("From a file")
+    else:
+        expect(page.get_by_label("Title", exact=True)).to_have_value("")  # it was for the text
+        page.get_by_label("Title", exact=True).fill("From a file")
+        page.get_by_label("Source", exact=True).fill("A talk in Rome")
+    choose(page, ("a.txt", "Moss grows on the bog."))
+    if not scripts:
+        page.get_by_role("button", name="Send").click()
+    expect(row_named(page, "From a file")).to_be_visible(timeout=WORK_MS)
+    assert [one["metadata"]["source"] for one in member.documents()] == ["A talk in Rome"] * 2
+    member.wait_for_all([one["id"] for one in member.documents()])
+    page.goto(f"/documents/{member.documents()[0]['id']}?panel=about")
+    expect(page.locator("#about-document")).to_contain_text("A talk in Rome")

@@ -245,7 +245,7 @@ def test_the_palette_finds_documents_and_pages(member: Visitor) -> None:
 
     page.keyboard.press("Control+k")
     page.keyboard.type("water")
-    expect(page.get_by_role("option")).to_have_text(re.compile("Water table"))
+    expect(page.locator("dialog").get_by_role("option")).to_have_text(re.compile("Water table"))
     page.keyboard.press("Enter")
     page.wait_for_url(f"**/documents/{document}")
 

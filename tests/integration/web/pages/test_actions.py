@@ -185,6 +185,63 @@ async def test_a_file_is_sent_by_a_form(person: httpx.AsyncClient) -> None:
     assert [one["filename"] for one in (await person.get("/api/v1/documents")).json()["items"]] == ["plain.txt"]
 
 
+def as_form(fields: dict[str, str], filename: str = "", content: str = "") -> tuple[str, dict[str, str]]:
+    """A form as browsers send it, also if no file was chosen."""
+    parts = [f'name="{name}"\r\n\r\n{value}' for name, value in fields.items()]
+    parts.append(f'name="file"; filename="{filename}"\r\nContent-Type: text/plain\r\n\r\n{content}')
+    body = "".join(f"--x\r\nContent-Disposition: form-data; {part}\r\n" for part in parts)
+    return body + "--x--\r\n", {"content-type": "multipart/form-data; boundary=x"}
+
+
+OPTIONS = {"title": "Mine", "source": "A talk in Rome", "duplicates": "new"}
+
+
+@pytest.mark.parametrize(
+    ("text", "file"),
+    [("Some words.", ()), ("https://example.org/rain", ()), ("", ("a.txt", "Words."))],
+    ids=["text", "link", "file"],
+)
+async def test_every_way_in_takes_title_source_and_policy(
+    person: httpx.AsyncClient, text: str, file: tuple[str, ...]
+) -> None:
+    """In one form, as browsers without scripts send it; twice, because a second document was asked for."""
+    body, kind = as_form(OPTIONS | {"text": text, "extraction": "plain"}, *file)
+    for _ in range(2):
+        answer = await person.post("/actions/upload", content=body, headers=PAGE | kind)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/library")
+    second, first = (await person.get("/api/v1/documents")).json()["items"]
+    for one in (first, second):
+        assert (one["title"], one["metadata"]["source"]) == ("Mine", "A talk in Rome")
+    assert second["duplicate_of"] == first["id"]
+    assert "A talk in Rome" in (await person.get(f"/documents/{first['id']}", headers=PAGE)).text
+    body, kind = as_form(OPTIONS | {"text": text, "duplicates": "reject"}, *file)
+    refused = await person.post("/actions/upload", content=body, headers=JSON | kind)
+    assert (refused.status_code, refused.json()["code"]) == (409, "DUPLICATE")
+
+
+async def test_a_file_and_a_text_in_one_form_are_two_documents(person: httpx.AsyncClient) -> None:
+    files = {"file": ("a.txt", b"Words of the file.")}
+    answer = await person.post("/actions/upload", data={"text": "Words of the box."}, files=files, headers=JSON)
+    assert [one["state"] for one in answer.json()] == ["uploaded", "uploaded"]
+
+
+@pytest.mark.parametrize("way", ["clean", "pages"])
+async def test_reading_by_a_model_needs_a_model(person: httpx.AsyncClient, way: str) -> None:
+    form = {"text": "Some words.", "extraction": way}
+    answers = [
+        await person.post("/actions/add", data=form, headers=JSON),
+        await person.post("/actions/upload", data=form, files={"file": ("a.txt", b"Words.")}, headers=JSON),
+    ]
+    assert [one.json()["code"] for one in answers] == ["AI_NO_MODEL", "AI_NO_MODEL"]
+    assert (await person.get("/api/v1/documents")).json()["items"] == []
+
+
+async def test_options_that_do_not_exist_are_refused_in_words(person: httpx.AsyncClient) -> None:
+    for field in ("duplicates", "extraction"):
+        answer = await person.post("/actions/upload", data={field: "x"}, files={"file": ("a.txt", b"W")}, headers=JSON)
+        assert (answer.status_code, field in answer.json()["detail"]) == (422, True)
+
+
 async def test_a_replacement_takes_over_tags_and_the_old_file_goes_to_the_trash(person: httpx.AsyncClient) -> None:
     old = await add(person)
     await person.patch(f"/api/v1/documents/{old}", json={"tags": ["bog"], "collection": "Moor"})

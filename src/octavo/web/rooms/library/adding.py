@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -13,26 +12,25 @@ from fastapi.encoders import jsonable_encoder
 from fastapi.responses import JSONResponse
 from pydantic import SecretStr
 
-from octavo.core.errors import BadInput, Empty
-from octavo.intake import NewUpload, Outcome, clean_filename
-from octavo.intake.links import link_source, paste_source
+from octavo.core.errors import BadInput
+from octavo.intake import Intake, IntakeLimits, NewUpload, Outcome, clean_filename
 from octavo.library import changes
 from octavo.library.changes import Edit
 from octavo.library.documents import show_document
+from octavo.owners import Caller
 from octavo.web.context.callers import WriteCaller
-from octavo.web.context.intake import IntakeOf, LimitsOf
-from octavo.web.context.services import ServicesOf
+from octavo.web.context.intake import IntakeOf, LimitsOf, check_extraction
+from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.multipart import Form as Sent
 from octavo.web.http.multipart import FormReader
+from octavo.web.rooms.library.add_box import BOX_BYTES, AddForm, read_box
 from octavo.web.rooms.library.unlocking import Unlocking
-from octavo.web.shell.forms import LIBRARY, Back, NothingChosen, local_path, wants_json
+from octavo.web.shell.forms import LIBRARY, NothingChosen, local_path, wants_json
 from octavo.web.shell.frame import LibraryFrame
 from octavo.web.shell.templates import back_to, render
 
 router = APIRouter(include_in_schema=False)
 SAMPLES = Path(__file__).with_name("samples")
-MOST_CHARACTERS = 1_000_000
-_LINK = re.compile(r"https?://\S+", re.IGNORECASE)
 ContentType = Annotated[str, Header()]
 Password = Annotated[SecretStr, Form(min_length=1, max_length=500)]
 
@@ -58,18 +56,20 @@ async def add(
     caller: WriteCaller,
     intake: IntakeOf,
     limits: LimitsOf,
-    text: Annotated[str, Form(max_length=MOST_CHARACTERS)] = "",
-    back: Back = LIBRARY,
+    form: Annotated[AddForm, Form()],
 ) -> Response:
     """Add a web page, a video or a text."""
-    written = text.strip()
-    if not written:
-        raise Empty("Paste a link or text first.")
-    allowed = frozenset(services.settings.fetch_allow)
-    source = link_source(written, allow=allowed) if _LINK.fullmatch(written) else paste_source(text)
+    outcome = await _take_text(services, caller, intake, limits, form)
+    return added(request, [outcome], form.back)
+
+
+async def _take_text(
+    services: Services, caller: Caller, intake: Intake, limits: IntakeLimits, form: AddForm
+) -> Outcome:
+    check_extraction(services.settings, caller, form.extraction)
+    source = form.as_source(frozenset(services.settings.fetch_allow))
     with services.limits.transfers.one(caller.owner_id, limits.concurrent):
-        outcome = await intake.take(caller.owner_id, source.upload, source.body, limits)
-    return added(request, [outcome], back)
+        return await intake.take(caller.owner_id, source.upload, source.body, limits)
 
 
 @router.post("/actions/upload")
@@ -81,10 +81,19 @@ async def upload(
     limits: LimitsOf,
     content_type: ContentType = "",
 ) -> Response:
-    with services.limits.transfers.one(caller.owner_id, limits.concurrent):
-        form = await read_file(request, content_type)
-        outcome = await intake.take(caller.owner_id, as_upload(form), form.file, limits)
-    return added(request, [outcome], form.fields.get("back", LIBRARY))
+    """Add the file of the add box, and the link or text in it."""
+    form = await FormReader(content_type, request.stream(), field_bytes=BOX_BYTES).read()
+    box = read_box(form.fields)
+    if not form.filename and not box.text.strip():
+        raise NothingChosen
+    outcomes: list[Outcome] = []
+    if form.filename:
+        check_extraction(services.settings, caller, box.extraction)
+        with services.limits.transfers.one(caller.owner_id, limits.concurrent):
+            outcomes.append(await intake.take(caller.owner_id, box.apply(as_upload(form)), form.file, limits))
+    if box.text.strip():
+        outcomes.append(await _take_text(services, caller, intake, limits, box))
+    return added(request, outcomes, box.back)
 
 
 @router.post("/actions/samples")

@@ -14,7 +14,7 @@ from octavo.core.errors import BadInput, TooLarge
 from octavo.core.types import Extraction
 from octavo.intake.links import link_source, paste_source, video_source
 from octavo.intake.links.sources import GivenSource
-from octavo.intake.upload_rows import Policy
+from octavo.intake.upload_rows import Policy, with_details
 from octavo.web.http.parameters import ExtractionField
 from octavo.web.http.problems import describe_validation_errors
 
@@ -24,14 +24,18 @@ PASTE_BYTES = 16 << 20
 _JSON_FACTOR = 3
 _ADDRESS_BYTES = 64 << 10
 Line = Annotated[str, Field(max_length=500, pattern=r"^[^\x00-\x1f\x7f]*$")]
+Origin = Annotated[str, Field(max_length=2000, pattern=r"^[^\x00-\x1f\x7f]*$")]
 _ANY_OBJECT: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
 
 
 class JsonSource(BaseModel):
+    """`source` says where the document comes from: a description or a URL."""
+
     model_config = ConfigDict(extra="forbid", strict=True)
     key: ClassVar[str]
 
     title: Line | None = None
+    source: Origin | None = None
     duplicates: Policy = "reuse"
     extraction: ExtractionField = Extraction.PLAIN
     version_of: Annotated[UUID, Field(strict=False)] | None = None
@@ -62,11 +66,10 @@ class VideoSource(JsonSource):
 
 
 class TextSource(JsonSource):
-    """Pasted text; `source` is its origin."""
+    """Pasted text."""
 
     key = "text"
     text: str
-    source: Annotated[str, Field(max_length=2000, pattern=r"^[^\x00-\x1f\x7f]*$")] | None = None
 
     def as_source(self, allow: frozenset[str]) -> GivenSource:
         del allow
@@ -93,10 +96,9 @@ async def read_json_source(body: AsyncIterable[bytes], upload_bytes: int, allow:
 
 def _read_source(given: JsonSource, allow: frozenset[str]) -> GivenSource:
     source = given.as_source(allow)
-    upload = replace(source.upload, version_of=given.version_of)
-    if given.extraction is not Extraction.PLAIN:
-        upload = replace(upload, given={**upload.given, "extraction": given.extraction})
-    return replace(source, upload=upload)
+    extraction = None if given.extraction is Extraction.PLAIN else given.extraction
+    upload = with_details(source.upload, source=given.source, extraction=extraction)
+    return replace(source, upload=replace(upload, version_of=given.version_of))
 
 
 def _parse(body: bytes) -> JsonSource:

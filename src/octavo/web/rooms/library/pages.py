@@ -16,6 +16,7 @@ from octavo.intake.uploads import MOST_REFUSED
 from octavo.library.collections import list_collections, list_tags
 from octavo.library.documents import Filters, Sort, Tab, find_documents, list_documents
 from octavo.web.context.callers import ReadCaller
+from octavo.web.context.intake import may_rewrite
 from octavo.web.context.services import ServicesOf
 from octavo.web.shell.document_rows import make_rows
 from octavo.web.shell.frame import LibraryFrame, load_frame
@@ -94,6 +95,7 @@ async def library(
         sorts=SORTS,
         asked=asked,
         cards=bool(asked.view),
+        may_rewrite=may_rewrite(services.settings, frame.caller),
         next_address=asked.address(cursor=page.next_cursor) if page.next_cursor else None,
     )
 

@@ -15,7 +15,7 @@ from octavo.core.pagination import Page
 from octavo.core.types import Extraction
 from octavo.intake import NewUpload, Outcome, clean_filename
 from octavo.intake.upload_list import list_uploads
-from octavo.intake.upload_rows import Policy
+from octavo.intake.upload_rows import Policy, with_details
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.records.documents import Received, Ticket, UploadState, UploadView
 from octavo.web.context.callers import ReadCaller, WriteCaller
@@ -41,7 +41,8 @@ def _whole(value: object) -> object:
 class Announcement(BaseModel):
     """The file that will be sent. `bytes` and `sha256` are checked against the received data.
 
-    `version_of` is the id of a document; the file becomes a new version of it, and the old version is kept.
+    `source` says where it comes from, in words or as a URL. `version_of` is the id of a document; the file becomes a
+    new version of it, and the old version is kept.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -52,20 +53,21 @@ class Announcement(BaseModel):
     sha256: str | None = Field(default=None, pattern=r"^[0-9a-fA-F]{64}$")
     duplicates: Policy = "reuse"
     title: str | None = Field(default=None, max_length=500, pattern=Plain)
+    source: str | None = Field(default=None, max_length=2000, pattern=Plain)
     extraction: ExtractionField = Extraction.PLAIN
     version_of: VersionOf | None = None
 
     def as_upload(self) -> NewUpload:
-        details = {"title": self.title, "extraction": None if self.extraction is Extraction.PLAIN else self.extraction}
-        return NewUpload(
+        extraction = None if self.extraction is Extraction.PLAIN else self.extraction
+        upload = NewUpload(
             self.filename,
             self.content_type,
             self.bytes,
             self.sha256.lower() if self.sha256 else None,
             self.duplicates,
-            given={name: value for name, value in details.items() if value},
             version_of=self.version_of,
         )
+        return with_details(upload, title=self.title, source=self.source, extraction=extraction)
 
 
 class RawFields(BaseModel):
@@ -74,6 +76,7 @@ class RawFields(BaseModel):
     duplicates: Policy = "reuse"
     extraction: ExtractionField = Extraction.PLAIN
     title: str | None = Field(default=None, max_length=500, pattern=Plain)
+    source: str | None = Field(default=None, max_length=2000, pattern=Plain)
     sha256: str | None = Field(default=None, pattern=r"^[0-9a-fA-F]{64}$")
     bytes: int | None = Field(default=None, ge=0, le=1 << 50)
     version_of: UUID | None = None
@@ -140,6 +143,7 @@ async def finalize(intake: IntakeOf, limits: LimitsOf, caller: WriteCaller, uplo
                         "properties": {
                             "duplicates": {"type": "string", "enum": ["reuse", "new", "reject"]},
                             "title": {"type": "string"},
+                            "source": {"type": "string"},
                             "extraction": {"type": "string", "enum": [*Extraction]},
                             "version_of": {"type": "string", "format": "uuid"},
                             "file": {"type": "string", "format": "binary"},
@@ -164,8 +168,9 @@ async def add(
 ) -> Outcome:
     """Add a document in one request: a form with `file` as its last field, raw bytes with `X-Upload-Filename`, or JSON.
 
-    For raw bytes, send the other fields in the query: `duplicates`, `title`, `extraction`, `sha256`, `bytes`,
-    `version_of`. JSON contains exactly one of `url`, `youtube_url` and `text`.
+    For raw bytes, send the fields in the query: `duplicates`, `title`, `source`, `extraction`, `sha256`, `bytes`,
+    `version_of`.
+    JSON contains one of `url`, `youtube_url` and `text`.
     """
     media_type = content_type.partition(";")[0].strip().lower()
     with services.limits.transfers.one(caller.owner_id, limits.concurrent):

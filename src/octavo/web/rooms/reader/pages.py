@@ -170,10 +170,19 @@ def _view(request: Request, panel: str, document: Document) -> dict[str, Any]:
         "address": address,
         "pictures": f"/api/v1/documents/{document.id}/pages" if is_pictured(document) else None,
         "source": document.source_url if document.source_url and is_address(document.source_url) else None,
+        **_origin(document),
         "moment_address": partial(moment_address, document),
         "format_moment": format_moment,
         "language": _language(document.language),
     }
+
+
+def _origin(document: Document) -> dict[str, str | None]:
+    """Where the document comes from in the words of the person who added it, unless its link says the same."""
+    origin = str(document.metadata.get("source") or "")
+    address = origin if is_address(origin) else None
+    is_told = address is not None and document.source_url is not None
+    return {"origin": None if is_told else origin, "origin_address": address}
 
 
 def _language(language: str | None) -> str | None:

@@ -7,6 +7,7 @@ import { openDialog } from "./dialog.js";
 import { wake } from "./live.js";
 import { fetchRows, refresh, rowOf } from "./patch.js";
 import { complain, toast } from "./toast.js";
+import { clearOptions, readOptions } from "./add-options.js";
 import { upload } from "./upload.js";
 
 // Longer texts are uploaded as a file.
@@ -23,7 +24,7 @@ export function startPasting() {
     else return;
     event.preventDefault();
   });
-  const form = one("form.paste");
+  const form = one("form[data-add-box]");
   if (form) listen(form);
 }
 
@@ -67,12 +68,13 @@ async function send(form, box) {
   if (text.length > MOST_CHARACTERS) {
     upload([new File([text], "Pasted text.txt", { type: "text/plain" })]);
     box.value = "";
-    return;
+    return; // with the options of the box
   }
   box.readOnly = true; // until the first request is done
   try {
-    const [outcome] = await request(form.action, { method: "POST", body: new URLSearchParams({ text }) });
+    const [outcome] = await request("/actions/add", { method: "POST", body: new URLSearchParams({ ...readOptions(1), text }) });
     box.value = "";
+    clearOptions();
     form.dispatchEvent(new Event("added"));
     await welcome([outcome]);
   } catch (error) {

@@ -8,10 +8,11 @@ const ADDRESS = "/api/v1/documents";
 /** @typedef {"waiting" | "sending" | "done" | "twin" | "failed" | "cancelled"} State */
 
 export class Transfer extends EventTarget {
-  /** @param {File} file */
-  constructor(file) {
+  /** @param {File} file @param {Record<string, string>} [options] parameters of the request */
+  constructor(file, options = {}) {
     super();
     this.file = file;
+    this.options = options;
     /** @type {State} */
     this.state = "waiting";
     this.sent = 0;
@@ -21,7 +22,6 @@ export class Transfer extends EventTarget {
     this.error = null;
     /** @type {XMLHttpRequest | null} */
     this.request = null;
-    this.policy = "reuse";
   }
 
   get isOpen() {
@@ -50,7 +50,7 @@ export class Transfer extends EventTarget {
   send() {
     return new Promise((resolve) => {
       const request = (this.request = new XMLHttpRequest());
-      request.open("POST", `${ADDRESS}?duplicates=${this.policy}`);
+      request.open("POST", `${ADDRESS}?${new URLSearchParams(this.options)}`);
       request.setRequestHeader("x-upload-filename", encodeURIComponent(this.file.name));
       request.setRequestHeader("content-type", this.file.type || "application/octet-stream");
       request.setRequestHeader("accept", "application/json");

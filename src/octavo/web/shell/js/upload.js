@@ -3,6 +3,7 @@
 
 import { bytes, canWrite, icon, make, one } from "./dom.js";
 import { RequestError } from "./request.js";
+import { clearOptions, readOptions } from "./add-options.js";
 import { claim, insert } from "./arrivals.js";
 import { addToDock, handOver, leaveDock, showRing, sweep } from "./dock.js";
 import { wake } from "./live.js";
@@ -32,7 +33,9 @@ export function startUploads() {
 export function upload(files) {
   if (!files.length) return;
   if (!canWrite()) return toast("You have read-only access here.", { tone: "bad" });
-  const added = files.map((file) => new Transfer(file));
+  const options = readOptions(files.length);
+  const added = files.map((file) => new Transfer(file, options));
+  clearOptions();
   transfers.push(...added);
   const made = added.map(givePlace);
   addToDock(made.map(({ item }) => item));
@@ -236,7 +239,7 @@ function again(transfer) {
 
 /** @param {Transfer} transfer */
 function keepBoth(transfer) {
-  transfer.policy = "new";
+  transfer.options = { ...transfer.options, duplicates: "new" };
   again(transfer);
 }
 
