@@ -47,6 +47,6 @@ class AnswerBroken(NetworkFailed):
 
 
 class AnswerIncomplete(NetworkFailed):
-    """The site's response ended before it was complete. It will be retried automatically."""
+    """The site's response ended before it was complete."""
 
     code = "ANSWER_INCOMPLETE"

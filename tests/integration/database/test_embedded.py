@@ -216,7 +216,9 @@ def test_the_data_folder_keeps_its_major_version(data: Path) -> None:
 
 def test_a_data_folder_of_an_unknown_major_is_refused_untouched(stopped: EmbeddedPostgres, data: Path) -> None:
     (data / "postgres/PG_VERSION").write_text("17\n")
-    with pytest.raises(WrongDatabase, match="created by PostgreSQL 17, but this Octavo includes 16 and 18") as refused:
+    with pytest.raises(
+        WrongDatabase, match="created by PostgreSQL 17, but this version of Octavo includes 16 and 18"
+    ) as refused:
         stopped.start()
     assert "pg_dump" in refused.value.line
     assert stopped.pid() is None

@@ -75,7 +75,7 @@ async def test_a_page_and_the_tabs_are_read_without_the_rest_of_the_library(desk
     async with desk.database.connection() as connection:
         (counts,) = await fetch_rows(connection, PAGES.tabs, {"owner": shelf})
     each = MANY // 1000
-    tabs = {"everything": MANY, "working": each, "needs_you": each, "failed": each, "stored_only": each}
+    tabs = {"everything": MANY, "working": each, "needs_you": each, "failed": each, "stored_only": each, "refused": 0}
     assert counts == tabs
 
 

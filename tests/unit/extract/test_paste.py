@@ -81,7 +81,8 @@ def test_every_word_behind_a_time_is_kept(steps: list[tuple[int, str]]) -> None:
         lines.append(f"{second // 60}:{second % 60:02} {words}")
         expected += words.split()
     extracted = paste.from_text("\n".join(lines))
-    assert extracted.markdown.split() == expected
+    # A text without punctuation gets full stops and capital letters.
+    assert [word.rstrip(".").lower() for word in extracted.markdown.split()] == expected
     assert len(extracted.moments) == len(steps)
 
 

@@ -52,7 +52,7 @@ class SiteFailed(LinkFailed):
     code = "PAGE_SITE_FAILED"
     # The site is away, which is not the fault of the document: it is retried after 5, 25, 125 seconds and so on.
     error_class = ErrorClass.NETWORK
-    advice = "It will be retried automatically, for a day at most. If that fails, retry when the site works again."
+    advice = "Retry when the site works again."
 
 
 class PageRefused(LinkFailed):
