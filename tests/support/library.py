@@ -70,6 +70,4 @@ async def open_desk(connection_info: str, bucket: Bucket) -> AsyncGenerator[Desk
     async with Database(connection_info, connections=12) as database:
         async with database.transaction() as connection:
             await sync_kinds(connection, known_kinds())
-            # Who claims by hand is faster than documents may start.
-            await connection.execute(b"DELETE FROM start_rates")
         yield Desk(database, bucket, Intake(database, bucket, lambda _head, _name, _type: "text"))

@@ -53,8 +53,6 @@ class House:
         await self.desk.bucket.delete([info.key async for info in self.desk.bucket.list()])
         async with self.desk.database.transaction() as connection:
             await sync_kinds(connection, known_kinds())
-            # Who claims by hand is faster than documents may start.
-            await connection.execute(b"DELETE FROM start_rates")
 
     async def change(self, what: Callable[..., Coroutine[Any, Any, Any]], *arguments: object) -> Any:  # noqa: ANN401
         """As a route does it: one transaction, and what nobody needs any more is removed after it."""
