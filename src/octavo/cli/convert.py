@@ -144,7 +144,7 @@ def _names(files: Sequence[LocalFile], form: Form) -> dict[LocalFile, str]:
     names: dict[LocalFile, str] = {}
     for file, stem in stems.items():
         numbered = (f"{stem}-{number}" for number in count(2))
-        free = (one for one in numbered if one.casefold() not in own | taken)
+        free = (one for one in numbered if one.casefold() not in own and one.casefold() not in taken)
         chosen = stem if stem.casefold() not in taken else next(free)
         taken.add(chosen.casefold())
         names[file] = f"{chosen}.{ending}"

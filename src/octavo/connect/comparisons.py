@@ -37,8 +37,10 @@ def _of_job(job: JobView) -> ComparisonStatus:
     if state is ComparisonState.FAILED and job.error:
         return ComparisonStatus(state, f"{job.error.message.rstrip('.')} ({job.error.code})", job.id)
     because = job.waiting_because
-    over_budget = because is not None and because.facts.get("code") == "OVER_BUDGET"
-    return ComparisonStatus(state, because.detail if because else None, job.id, over_budget=over_budget)
+    if because is None:
+        return ComparisonStatus(state, None, job.id)
+    over_budget = because.facts.get("code") == "OVER_BUDGET"
+    return ComparisonStatus(state, because.detail.rstrip("."), job.id, over_budget=over_budget)
 
 
 def _without_job(document: Document) -> ComparisonState:

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 from collections.abc import Sequence
+from contextlib import aclosing
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
 from psycopg.types.json import Jsonb
 
+from octavo.ai.gateway import Gateway
+from octavo.ai.gateway_setup import open_gateway
 from octavo.connect import detection
 from octavo.connect.evidence import ClaimCache
+from octavo.connect.rebuild import rebuild
+from octavo.core.settings import Settings
 from octavo.library.changes import Edit, edit_documents
 from tests.support.connections import put_passage, put_vector
+from tests.support.fake_ai import FakeGemini
+from tests.support.fake_ai.server import SECRET, Asked
 from tests.support.library import Desk
 from tests.support.processing import OpenSandbox
 from tests.support.working import add, working
@@ -34,6 +44,10 @@ STUDY = (
     "and engineers call it safe. "
 )
 BREAD = "# Sourdough\n\n" + "Feed the starter with flour and water, let the dough rest overnight, bake it with steam. "
+GERMAN = (
+    "# Bericht\n\nDie neue Hafenbrücke ist ein Segen für die Stadt und ihre Bürger, sagt der Rat.",
+    "# Brief\n\nDie neue Hafenbrücke ist eine Gefahr für alle, die sie betreten müssen, schreibt der Ingenieur.",
+)
 PAIRS = """SELECT engine, least(source_document::text, target_document::text) AS one,
                   greatest(source_document::text, target_document::text) AS other FROM connections"""
 
@@ -136,6 +150,47 @@ async def test_what_speaks_of_the_same_in_the_opposite_tone_is_not_crowded_out(d
     blame = await a_passage(desk, owner, 100, {"brücke": 0.4}, -0.8)
     (one,) = (await found_for(desk, owner, praise)).opposite_tones
     assert (one.pair.source.id, one.pair.target.id) == (praise, blame)
+
+
+async def describe_as(desk: Desk, document: UUID, polarity: float) -> None:
+    """What a model that reads German would say of it."""
+    tone = Jsonb({"polarity": polarity, "primary_emotion": "neutral"})
+    await desk.rows("UPDATE chunks SET tone = %s WHERE document_id = %s", tone, document)
+    await desk.rows(
+        "INSERT INTO chunk_concepts (chunk_id, concept, importance) "
+        "SELECT id, 'Hafenbrücke', 0.9 FROM chunks WHERE document_id = %s ON CONFLICT DO NOTHING",
+        document,
+    )
+
+
+def confirm(asked: Asked) -> str:
+    numbers = re.findall(r"Pair (\d+)\.", asked.text)
+    said = [{"pair": int(n), "verdict": "contradiction", "explanation": "Segen oder Gefahr."} for n in numbers]
+    return json.dumps({"pairs": said})
+
+
+async def test_opposite_tones_are_a_contradiction_only_where_a_model_confirms_it(
+    desk: Desk, owner: UUID, sandbox: OpenSandbox, folder: Path
+) -> None:
+    async def compare(gateway: Gateway | None = None) -> list[dict[str, Any]]:
+        async with working(desk, sandbox, folder, gateway=gateway):
+            async with desk.database.transaction() as connection:
+                await rebuild(connection, owner, [praise])
+            await settled(desk)
+        return await desk.rows("SELECT status, explanation FROM connections WHERE engine = 'contradiction_detection'")
+
+    async with working(desk, sandbox, folder):
+        praise, blame = [await add(desk, owner, "note.md", text.encode()) for text in GERMAN]
+        await settled(desk)
+    await describe_as(desk, praise, 0.8)
+    await describe_as(desk, blame, -0.8)
+    assert await compare() == []
+    with FakeGemini() as gemini:
+        gemini.answer = confirm
+        given = {"providers": "gemini", "gemini_key": SECRET, "gemini_url": gemini.url, "embedding_model": "local"}
+        async with aclosing(open_gateway(Settings.model_validate(given), desk.database)) as gateway:
+            found = await compare(gateway)
+    assert found == [{"status": "confirmed", "explanation": "Segen oder Gefahr."}]
 
 
 async def test_a_personal_tag_never_removes_a_bridge_and_one_subject_is_none(desk: Desk, owner: UUID) -> None:
