@@ -74,7 +74,7 @@ async def list_analyses(
 
 
 async def list_running(connection: Connection, owner: UUID, most: int) -> list[Analysis]:
-    """List analyses that are being answered, newest first."""
+    """List analyses that have not ended, newest first."""
     rows = await _read(connection, owner, running=True, most=most)
     return [_as_analysis(row, []) for row in rows]
 

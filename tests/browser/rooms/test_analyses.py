@@ -132,10 +132,11 @@ def test_a_running_analysis_shows_how_it_is_going_and_stops_without_alarm(
     place: Place, open_browser: OpenBrowser
 ) -> None:
     member = open_browser(place.sign_up())
-    document = member.add("harbour.pdf", write_book(290))
-    page = member.open(f"/analyses/new?document={document}")
-    page.get_by_label("Parallel requests").fill("1")
-    page.get_by_role("button", name="Start").click()
+    document = member.add("harbour.pdf", write_book(120))
+    analysis = member.ask("POST", "/analyses", json={"document_id": document})["id"]
+    # No item gets a slot, so that it runs until it is stopped.
+    place.database.run("INSERT INTO caps (key, most, taken) VALUES (%s, 1, 1)", f"analysis:{analysis}")
+    page = member.open(f"/analyses/{analysis}")
     run = page.locator("#an-run")
     expect(run).to_contain_text("Answering", timeout=WORK_MS)
     for word in ("Running for", "Last sign of life", "Time left", "Retries", "Errors"):
@@ -148,6 +149,7 @@ def test_a_running_analysis_shows_how_it_is_going_and_stops_without_alarm(
     expect(page.get_by_role("button", name="Resume")).to_be_visible()
     assert page.locator(".cell.bad").count() == 0
     picture(page, "analysis-stopped")
+    place.database.run("DELETE FROM caps WHERE key = %s", f"analysis:{analysis}")
     member.open("/notifications")
     expect(member.page.get_by_text("failed")).to_have_count(0)
 

@@ -1,9 +1,14 @@
--- Analyses: stopping is a normal end, and an answer can have gaps.
+-- Analyses: stopping is a normal end, and an answer can have gaps. The constraints are replaced by weaker ones, and the table has
+-- one row for each analysis, so checking it takes no time.
 
+-- squawk-ignore ban-drop-constraint
 ALTER TABLE analyses DROP CONSTRAINT analyses_status_check;
+-- squawk-ignore constraint-missing-not-valid
 ALTER TABLE analyses ADD CONSTRAINT analyses_status_check
     CHECK (status IN ('created', 'queued', 'analyzing', 'completed', 'error', 'stopped'));
+-- squawk-ignore ban-drop-constraint
 ALTER TABLE analyses DROP CONSTRAINT error_has_its_code;
+-- squawk-ignore constraint-missing-not-valid
 ALTER TABLE analyses ADD CONSTRAINT error_has_its_code CHECK (CASE status WHEN 'error' THEN error_code IS NOT NULL
                                                               WHEN 'completed' THEN true ELSE error_code IS NULL END);
 COMMENT ON COLUMN analyses.error_code IS 'Also set on a completed analysis if some of its segments have no answer.';

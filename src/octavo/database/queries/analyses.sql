@@ -273,7 +273,7 @@ CROSS JOIN LATERAL (
     FROM jobs q JOIN ai_calls c ON c.job_id = q.id WHERE q.parent_id = a.id) AS t
 WHERE a.owner_id = :owner AND (:id::uuid IS NULL OR a.id = :id) AND (:document::uuid IS NULL OR a.document_id = :document)
   AND (:after_at::timestamptz IS NULL OR (a.created_at, a.id) < (:after_at, :after_id::uuid)) AND d.deleted_at IS NULL
-  AND (NOT :running::boolean OR a.status = 'analyzing')
+  AND (NOT :running::boolean OR a.status IN ('queued', 'analyzing'))
 ORDER BY a.created_at DESC, a.id DESC LIMIT :most;
 
 -- name: is_owned(owner, analysis)

@@ -4,8 +4,8 @@ SELECT coalesce((SELECT documents FROM owner_usage WHERE owner_id = :owner), 0)
        - (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NOT NULL)
        - (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NULL AND superseded) AS documents,
        (SELECT count(*) FROM jobs WHERE owner_id = :owner AND (document_id IS NOT NULL OR kind = 'convert')
-           AND kind NOT IN ('embed_tags', 'improve_document') AND status IN ('queued', 'processing', 'paused'))
-       + (SELECT count(*) FROM analyses WHERE owner_id = :owner AND status = 'analyzing') AS working,
+           AND kind NOT IN ('embed_tags', 'improve_document', 'analyse_document') AND status IN ('queued', 'processing', 'paused'))
+       + (SELECT count(*) FROM analyses WHERE owner_id = :owner AND status IN ('queued', 'analyzing')) AS working,
        (SELECT count(*) FROM jobs WHERE owner_id = :owner AND kind = 'detect_connections'
            AND status IN ('queued', 'processing', 'paused')) AS comparing,
        (SELECT email FROM users WHERE id = :person) AS email,
@@ -16,10 +16,12 @@ SELECT coalesce((SELECT documents FROM owner_usage WHERE owner_id = :owner), 0)
 SELECT count(*) FROM jobs WHERE status = 'dead_letter';
 
 -- name: dock(owner, most)
--- Running jobs first, then waiting ones, oldest first; comparisons after the others. Jobs for tags are omitted.
+-- Running jobs first, then waiting ones, oldest first; comparisons after the others. Jobs that nobody waits for are omitted.
+-- An analysis is one item.
 SELECT j.id, coalesce(c.filename, nullif(d.title, ''), d.filename) AS name
 FROM jobs j LEFT JOIN documents d ON d.id = j.document_id LEFT JOIN conversions c ON c.id = j.id
-WHERE j.owner_id = :owner AND j.status IN ('queued', 'processing', 'paused') AND j.kind NOT IN ('embed_tags', 'improve_document')
+WHERE j.owner_id = :owner AND j.status IN ('queued', 'processing', 'paused')
+  AND j.kind NOT IN ('embed_tags', 'improve_document', 'analyse_document')
   AND (c.id IS NOT NULL OR d.deleted_at IS NULL AND d.id IS NOT NULL)
 ORDER BY j.status <> 'processing', j.kind = 'detect_connections', j.created_at, j.id LIMIT :most;
 

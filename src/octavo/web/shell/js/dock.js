@@ -5,7 +5,7 @@ import { all, make, one } from "./dom.js";
 import { isInUse } from "./in-use.js";
 
 const LEAVE_MS = 6000;
-const ENDS = { complete: "Done", failed: "Failed", dead_letter: "Failed for good", cancelled: "Cancelled" };
+const ENDS = { complete: "Done", failed: "Failed", dead_letter: "Failed for good", cancelled: "Cancelled", stopped: "Stopped" };
 
 /** @type {Map<string, string>} how jobs ended */
 const ends = new Map();
