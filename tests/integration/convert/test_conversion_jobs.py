@@ -11,6 +11,7 @@ from uuid import UUID
 import pytest
 
 from octavo.convert.conversions import (
+    count_download,
     expire_conversions,
     find_result,
     list_conversions,
@@ -233,6 +234,21 @@ async def test_sources_and_results_go_when_their_time_is_over(
     assert [info async for info in desk.bucket.list()] == []
     assert (await convert(desk, owner, PDF)).created
     await desk.check_books()
+
+
+async def test_a_result_can_go_with_its_first_download(
+    desk: Desk, owner: UUID, sandbox: OpenSandbox, folder: Path
+) -> None:
+    conversion = await finished(desk, owner, sandbox, folder)
+    async with desk.database.transaction() as connection:
+        await count_download(connection, conversion, expire_now=True)
+    assert await expire_conversions(desk.database, desk.bucket) == 1
+    async with desk.database.connection() as connection:
+        shown = await show_conversion(connection, owner, conversion)
+        with pytest.raises(Expired):
+            await find_result(connection, owner, conversion)
+    assert (shown.download_count, shown.first_downloaded_at is not None) == (1, True)
+    assert [row["kind"] for row in await desk.rows(KINDS, conversion)][-2:] == ["downloaded", "expired"]
 
 
 async def test_corrections_are_revisions_with_who_and_when_and_new_xml(
