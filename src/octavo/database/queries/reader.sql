@@ -27,12 +27,15 @@ FROM chunks c JOIN documents d ON d.id = c.document_id AND d.revision = c.revisi
 WHERE d.id = :document AND d.owner_id = :owner AND c.id = :passage;
 
 -- name: happened(owner, document, before, most)
--- The events of a document, newest first, without progress, parts of stages, and the jobs for tags and connections.
+-- The events of a document, newest first, without progress, parts of stages, and the jobs for tags and connections. Of an
+-- improvement only the result, because it may wait for a provider for a long time.
 SELECT e.id, e.at, e.kind, e.process_id, e.document_id, e.detail
 FROM events e
-WHERE e.process_id IN (SELECT id FROM jobs WHERE document_id = :document AND owner_id = :owner
-                           AND kind NOT IN ('embed_tags', 'detect_connections')
-                       UNION SELECT process_id FROM documents WHERE id = :document AND owner_id = :owner)
+WHERE (e.process_id IN (SELECT id FROM jobs WHERE document_id = :document AND owner_id = :owner
+                            AND kind NOT IN ('embed_tags', 'detect_connections', 'improve_document')
+                        UNION SELECT process_id FROM documents WHERE id = :document AND owner_id = :owner)
+       OR e.process_id IN (SELECT id FROM jobs WHERE document_id = :document AND owner_id = :owner AND kind = 'improve_document')
+          AND (e.detail ->> 'stage' = 'improved' OR e.kind = 'try_now'))
   AND e.kind NOT IN ('progress', 'analysis.item', 'analysis.result') AND e.detail ->> 'part' IS NULL
   AND (e.document_id IS NULL OR e.document_id = :document)
   AND (:before::bigint IS NULL OR e.id < :before)
