@@ -181,6 +181,8 @@ RULES: dict[str, Rule] = {
     "GET /api/v1/settings/budgets": Rule("read", None),
     "PUT /api/v1/settings/budgets": Rule("admin", None, body=given(document=2.5)),
     "GET /api/v1/documents/{document}/budget": Rule("read", "document"),
+    "GET /api/v1/estimate": Rule("read", None, query="?words=100"),
+    "GET /api/v1/documents/{document}/estimate": Rule("read", "document"),
     "PUT /api/v1/documents/{document}/budget": Rule("write", "document", body=given(usd=4)),
     "GET /api/v1/usage": Rule("read", None),
     "POST /api/v1/account": Rule("nothing", None, 409, given(email="ada@example.org", password=PASSWORD)),

@@ -10,6 +10,7 @@ from uuid import UUID
 
 import typer
 
+from octavo.cli.dry_run import DryRun, plan_addition, print_plan, refuse_links
 from octavo.cli.local_files import FileSelection, LocalFile, RefusedFile, find_files, keep_stdin
 from octavo.cli.names import find_ids
 from octavo.cli.options import AsJson, HowToRead, Key, Server
@@ -65,6 +66,7 @@ def add(  # noqa: PLR0917 - each is an option of the command
     tag: Annotated[list[str] | None, typer.Option(help="Tag for the documents. Can be repeated.")] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until the documents are processed.")] = False,
     jobs: Annotated[int, typer.Option(min=1, max=MOST_AT_ONCE, help="Number of parallel uploads.")] = AT_ONCE,
+    dry_run: DryRun = False,
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,
@@ -87,13 +89,17 @@ def add(  # noqa: PLR0917 - each is an option of the command
         if STDIN in named:
             found.files.append(stack.enter_context(keep_stdin(read_name(name), read_limit(target))))
         items = [*found.files, *items]
+        if dry_run:
+            refuse_links(sum(isinstance(one, Link) for one in items))
+            texts = [(one.shown, one.text) for one in items if isinstance(one, Text)]
+            return print_plan(plan_addition(target, found.files, texts), extraction, as_json=as_json)
         if title is not None and len(items) > 1:
             raise BadInput("--title works only with a single document.")
         older = find_older(version_of, items, target) if version_of is not None else None
         options = AddOptions(duplicates.value, extraction, title, collection, tuple(tag or ()), older)
         run = Run(found, items, UploadBatch(options, refused=list(found.refused)), Watch() if wait else None, as_json)
         stopped = run.send_all(target, jobs)
-        run.finish(stopped)
+        return run.finish(stopped)
 
 
 def find_older(named: str, items: list[Item], target: Target) -> UUID:

@@ -12,6 +12,14 @@ from uuid import UUID
 import typer
 
 from octavo.cli.analysis_grid import open_view
+from octavo.cli.dry_run import (
+    DryRun,
+    PlannedDocument,
+    local_file,
+    plan_documents,
+    plan_files,
+    print_analysis_plan,
+)
 from octavo.cli.names import find_ids
 from octavo.cli.options import AsJson, Key, Server
 from octavo.cli.output import clean, print_json, short_id
@@ -33,7 +41,7 @@ class Mode(StrEnum):
 
 
 @app.command()
-def analyse(
+def analyse(  # noqa: PLR0917 - each is an option of the command
     document: Annotated[str, typer.Argument(metavar="FILE|ID", help="A file, or a document id or part of it.")],
     prompt: Annotated[
         list[str] | None,
@@ -48,11 +56,14 @@ def analyse(
     ] = Mode.PARALLEL,
     at_once: Annotated[int | None, typer.Option(min=1, max=10, help="Number of parallel requests.")] = None,
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Follow the analysis and print the answers.")] = False,
+    dry_run: DryRun = False,
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
     """Run prompts on a document of any length. Each prompt gets one answer with page citations."""
+    if dry_run:
+        return show_plan(Target(server, key), document, prompt, as_json=as_json)
 
     async def run(client: Client) -> tuple[Analysis, Sequence[ResultView]]:
         wanted = await find_document(client, document)
@@ -71,6 +82,19 @@ def analyse(
     else:
         typer.echo(f"Analysis {short_id(analysis.id)} of {clean(analysis.title)} is queued.")
     raise typer.Exit(1 if analysis.status == "error" else 0)
+
+
+def show_plan(target: Target, named: str, typed: Sequence[str] | None, *, as_json: bool) -> None:
+    """Print what the analysis would cost. A file is read on this machine and not added."""
+
+    async def run(client: Client) -> tuple[PlannedDocument, int]:
+        active = [one for one in await client.analyses.list_prompts() if one.active]
+        prompts = len(typed) if typed else max(1, len(active))
+        if file := local_file(named):
+            return (await plan_files(client, [file], prompts))[0], prompts
+        return (await plan_documents(client, await find_ids(client, [named]), prompts))[0], prompts
+
+    print_analysis_plan(*call(target, run), as_json=as_json)
 
 
 async def find_document(client: Client, named: str) -> UUID:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from octavo.cli.dry_run import DryRun, PlannedDocument, plan_documents, print_plan
 from octavo.cli.names import find_ids
 from octavo.cli.options import AsJson, Cursor, Documents, HowToRead, Key, Password, Server, read_password
 from octavo.cli.output import (
@@ -162,11 +163,14 @@ def retry(
     ] = None,
     extraction: HowToRead = Extraction.PLAIN,
     password: Password = None,
+    dry_run: DryRun = False,
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
     """Retry failed documents, and process complete ones again."""
+    if dry_run:
+        return show_plan(Target(server, key), documents, extraction, as_json=as_json)
     secret = read_password(password)
 
     async def run(client: Client) -> list[Retried]:
@@ -180,6 +184,13 @@ def retry(
     skipped = len(retried) - again
     nothing = f" Skipped {skipped}: a retry would change nothing." if skipped else ""
     return typer.echo(f"Queued again: {again}.{nothing}")
+
+
+def show_plan(target: Target, documents: list[str], extraction: Extraction, *, as_json: bool) -> None:
+    async def run(client: Client) -> list[PlannedDocument]:
+        return await plan_documents(client, await find_ids(client, documents))
+
+    print_plan(call(target, run), extraction, as_json=as_json)
 
 
 @app.command()

@@ -18,7 +18,16 @@ from octavo.client.transport import SESSION_COOKIE, Record, Request, Transport, 
 from octavo.client.uploads import UploadCalls, unless_plain
 from octavo.core.pagination import Page
 from octavo.core.types import Extraction
-from octavo.records.account import BudgetsInForce, DocumentBudget, KeyScope, KeyView, NewKey, Published, Usage
+from octavo.records.account import (
+    BudgetsInForce,
+    DocumentBudget,
+    DocumentEstimate,
+    KeyScope,
+    KeyView,
+    NewKey,
+    Published,
+    Usage,
+)
 from octavo.records.documents import Chunk, Comparison, Document, Retried, UploadState, UploadView, Version
 from octavo.records.jobs import JobView
 from octavo.records.search import (
@@ -333,6 +342,16 @@ class Client(UploadCalls):
 
     async def read_document_budget(self, document: UUID) -> DocumentBudget:
         return read_record(DocumentBudget, await self._transport.get(f"/documents/{document}/budget"))
+
+    async def estimate_document(self, document: UUID, prompts: int = 1) -> DocumentEstimate:
+        """What models would cost for a document, before anything is spent."""
+        found = await self._transport.get(f"/documents/{document}/estimate", {"prompts": prompts})
+        return read_record(DocumentEstimate, found)
+
+    async def estimate(self, words: int, pages: int = 0, prompts: int = 1) -> DocumentEstimate:
+        """The same for a document that is not added yet."""
+        asked = {"words": words, "pages": pages, "prompts": prompts}
+        return read_record(DocumentEstimate, await self._transport.get("/estimate", asked))
 
     async def set_document_budget(self, document: UUID, usd: float | None) -> DocumentBudget:
         """Set the budget of one document in US dollars; None restores the default."""

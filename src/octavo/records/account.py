@@ -84,6 +84,30 @@ class BudgetsInForce:
 
 
 @dataclass(frozen=True, slots=True)
+class CostEstimate:
+    """US dollars; 0 if no provider is called. `models` are the models that would be called first."""
+
+    usd: float
+    models: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentEstimate:
+    """The estimated costs of a document before they are spent.
+
+    `describe`: title, summary, tags, passages and vectors. `clean` and `pages`: the text written by a model, from the
+    extracted text or from the pages. `connections`: at most, because it depends on the other documents. `analysis`:
+    for the given number of prompts.
+    """
+
+    describe: CostEstimate
+    clean: CostEstimate
+    pages: CostEstimate
+    connections: CostEstimate
+    analysis: CostEstimate
+
+
+@dataclass(frozen=True, slots=True)
 class DocumentBudget:
     """`usual_usd` is the default, which applies if no budget is set. The budget can be raised up to `most_usd`.
 

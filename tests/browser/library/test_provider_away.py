@@ -20,7 +20,9 @@ def test_a_document_described_offline_is_marked_and_can_be_improved_now(place: P
     document = member.add("bog.txt", "A raised bog receives nothing but rain.\n\nIts moss keeps the water.")
     owner = place.database.one("SELECT owner_id FROM documents WHERE id = %s", UUID(document))
     with place.workers_held():
-        (job,) = place.database.put(owner, "improve_document", input={"revision": 1}, document_id=UUID(document))
+        (job,) = place.database.put(
+            owner, "improve_document", input={"revision": 1}, document_id=UUID(document), priority=7
+        )
         place.database.run(WAIT, job)
         page = member.open("/library")
         row = page.locator(f"#d-{document}")

@@ -52,3 +52,15 @@ def test_prompts_are_kept_changed_and_deleted(console: Console) -> None:
     console.say("prompts", "rm", "Payers")
     assert "Payers" not in console.say("prompts", "ls")
     assert "Built-in prompts" in console.refuse("prompts", "rm", "Summary")
+
+
+def test_a_dry_run_says_what_it_would_cost_and_changes_nothing(console: Console) -> None:
+    Path("harbour.pdf").write_bytes(write_book(12))
+    before = console.read("ls")["items"]
+    planned = console.read("analyse", "harbour.pdf", "--prompt", ASKED, "--dry-run")
+    assert (planned["prompts"], planned["document"]["pages"]) == (1, 12)
+    assert planned["document"]["estimate"]["analysis"] == {"usd": 0.0, "models": []}  # offline costs nothing
+    (added,) = console.read("add", "harbour.pdf", "--extraction", "pages", "--dry-run")["documents"]
+    assert (added["pages"], added["words"] > 100) == (12, True)
+    assert "1 document, about 0.00 USD. Nothing was added." in console.say("add", "harbour.pdf", "--dry-run")
+    assert console.read("ls")["items"] == before

@@ -28,7 +28,10 @@ from tests.support.working import add, finished, working
 
 DOCTOR = load_queries("doctor")
 HOUR, STEP = 3600, 600
-BUSY = "SELECT count(*) FROM jobs WHERE status = 'processing' OR status = 'queued' AND admitted"
+# Jobs that only wait for the start rate of their kind are busy, too.
+BUSY = """
+    SELECT count(*) FROM jobs WHERE status = 'processing'
+    OR status = 'queued' AND (admitted OR run_after < engine_now() + interval '2 seconds')"""
 SHIFT = "UPDATE engine_clock SET shift = shift + make_interval(secs => %s)"
 PENDING = "SELECT count(*) FROM documents WHERE status <> 'completed'"
 IMPROVING = "SELECT count(*) FROM jobs WHERE kind = 'improve_document' AND status <> 'complete'"

@@ -170,6 +170,18 @@ def test_a_kind_starts_no_faster_than_its_rate(engine: Engine, owner: UUID) -> N
     assert all(later - earlier >= timedelta(seconds=0.5) for earlier, later in pairwise(starts))
 
 
+def test_a_fast_rate_is_reached_although_postponed_jobs_are_ready_only_four_times_a_second(
+    engine: Engine, owner: UUID
+) -> None:
+    engine.add_kind("quick", rate=20)
+    engine.put(owner, "quick", count=60)
+    started = 0
+    for _ in range(8):
+        started += len(engine.claim(slots=60, kinds=("quick",)))
+        engine.advance(0.25)
+    assert 35 <= started <= 50
+
+
 def test_a_rate_holds_up_its_own_kind_only(engine: Engine, owner: UUID) -> None:
     engine.add_kind("slow", rate=1)
     engine.put(owner, "slow", 5)

@@ -24,3 +24,40 @@ RETURNS boolean LANGUAGE sql AS $$
     )
     SELECT EXISTS (SELECT FROM held)
 $$;
+
+-- Start rates allow what was not used in the last quarter of a second.
+CREATE OR REPLACE FUNCTION hold_to_rate(candidates uuid[], at timestamptz) RETURNS uuid[] LANGUAGE plpgsql AS $$
+DECLARE
+    rate record;
+    candidate record;
+    start_at timestamptz;
+    held_until timestamptz;
+    kept uuid[] := candidates;
+    returned text[] := '{}';
+BEGIN
+    FOR rate IN
+        SELECT r.kind, r.next_at, make_interval(secs => 1 / k.starts_per_second) AS gap
+        FROM start_rates r JOIN job_kinds k ON k.name = r.kind
+        WHERE r.kind IN (SELECT kind FROM jobs WHERE id = ANY (candidates))
+        ORDER BY r.kind FOR UPDATE OF r
+    LOOP
+        start_at := greatest(rate.next_at, at - interval '0.25 seconds');
+        held_until := greatest(start_at, at);
+        FOR candidate IN
+            SELECT id, cap_key FROM jobs WHERE id = ANY (candidates) AND kind = rate.kind ORDER BY priority, virtual_time, id
+        LOOP
+            IF start_at <= at THEN
+                start_at := start_at + rate.gap;
+                held_until := greatest(start_at, at);
+            ELSE
+                kept := array_remove(kept, candidate.id);
+                UPDATE jobs SET run_after = held_until, admitted = false WHERE id = candidate.id;
+                returned := array_append(returned, candidate.cap_key);
+                held_until := held_until + rate.gap;
+            END IF;
+        END LOOP;
+        UPDATE start_rates SET next_at = start_at WHERE kind = rate.kind;
+    END LOOP;
+    PERFORM return_slots(array_remove(returned, NULL));
+    RETURN kept;
+END $$;

@@ -30,8 +30,11 @@ WHERE d.id = :document AND d.owner_id = :owner AND c.id = :passage;
 -- The events of a document, newest first, with the kinds of their jobs; without progress, parts of stages, and jobs for tags.
 SELECT e.id, e.at, e.kind, e.process_id, e.document_id, e.detail, (SELECT j.kind FROM jobs j WHERE j.id = e.process_id) AS job_kind
 FROM events e
-WHERE e.process_id IN (SELECT id FROM jobs WHERE document_id = :document AND owner_id = :owner AND kind <> 'embed_tags'
-                       UNION SELECT process_id FROM documents WHERE id = :document AND owner_id = :owner)
+WHERE (e.process_id IN (SELECT id FROM jobs WHERE document_id = :document AND owner_id = :owner
+                            AND kind NOT IN ('embed_tags', 'improve_document')
+                        UNION SELECT process_id FROM documents WHERE id = :document AND owner_id = :owner)
+       OR e.process_id IN (SELECT id FROM jobs WHERE document_id = :document AND owner_id = :owner AND kind = 'improve_document')
+          AND (e.detail ->> 'stage' = 'improved' OR e.kind = 'try_now'))
   AND e.kind NOT IN ('progress', 'analysis.item', 'analysis.result') AND e.detail ->> 'part' IS NULL
   AND (e.document_id IS NULL OR e.document_id = :document)
   AND (:before::bigint IS NULL OR e.id < :before)

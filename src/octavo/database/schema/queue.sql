@@ -193,7 +193,8 @@ BEGIN
     RETURN taken + promote_due(at, 1000);
 END $$;
 
--- Postpones jobs that would exceed the start rate of their kind. Returns the ids of jobs that can start now.
+-- Postpones jobs that would exceed the start rate of their kind. Returns the ids of jobs that can start now. Starts of the last
+-- quarter of a second that were not used can still be used, because postponed jobs become ready only so often.
 CREATE FUNCTION hold_to_rate(candidates uuid[], at timestamptz) RETURNS uuid[] LANGUAGE plpgsql AS $$
 DECLARE
     rate record;
@@ -209,14 +210,14 @@ BEGIN
         WHERE r.kind IN (SELECT kind FROM jobs WHERE id = ANY (candidates))
         ORDER BY r.kind FOR UPDATE OF r
     LOOP
-        start_at := greatest(rate.next_at, at);
-        held_until := start_at;
+        start_at := greatest(rate.next_at, at - interval '0.25 seconds');
+        held_until := greatest(start_at, at);
         FOR candidate IN
             SELECT id, cap_key FROM jobs WHERE id = ANY (candidates) AND kind = rate.kind ORDER BY priority, virtual_time, id
         LOOP
             IF start_at <= at THEN
                 start_at := start_at + rate.gap;
-                held_until := start_at;
+                held_until := greatest(start_at, at);
             ELSE
                 kept := array_remove(kept, candidate.id);
                 UPDATE jobs SET run_after = held_until, admitted = false WHERE id = candidate.id;

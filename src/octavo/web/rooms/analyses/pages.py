@@ -25,6 +25,7 @@ from octavo.library.documents import Filters, list_documents, show_document
 from octavo.library.pictures import is_pictured
 from octavo.records.analyses import Analysis, CitationView, ItemView, ResultView
 from octavo.web.context.callers import WriteCaller
+from octavo.web.context.estimates import estimate_document
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.markdown.render import render_window
 from octavo.web.shell.forms import Question as Confirmation
@@ -154,6 +155,7 @@ async def new_page(
     chosen = {
         "prompts": prompts,
         "documents": documents,
+        "prices": {one.id: estimate_document(services.settings, frame.caller, one).analysis.usd for one in documents},
         "at_once": AT_ONCE,
         "most": MOST_AT_ONCE,
         "wrong": wrong[:200],

@@ -9,15 +9,19 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from octavo.ai.budgets import MAX_USD, Budgets, Scope, read_budgets, resume_paused_jobs, set_budgets
+from octavo.ai.estimates import DocumentSize
 from octavo.ai.usage import read_usage
 from octavo.library.budgets import read_document_budget, set_document_budget
+from octavo.library.documents import show_document
 from octavo.owners import Caller
-from octavo.records.account import BudgetsInForce, DocumentBudget, Usage
+from octavo.records.account import BudgetsInForce, DocumentBudget, DocumentEstimate, Usage
 from octavo.web.context.callers import AdminCaller, ReadCaller, WriteCaller
+from octavo.web.context.estimates import estimate_document, estimate_size
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.parameters import problems
 
 router = APIRouter(prefix="/api/v1", tags=["budgets"])
+MOST_WORDS = 1_000_000_000
 Dollars = Annotated[float, Field(strict=True, ge=0, le=MAX_USD, allow_inf_nan=False)]
 
 
@@ -62,6 +66,28 @@ async def document_budget(services: ServicesOf, caller: ReadCaller, document: UU
     """The budget of a document, its costs, and the amount that its paused jobs need."""
     async with services.database.connection() as connection:
         return await read_document_budget(connection, caller.owner_id, document, Budgets.of(services.settings))
+
+
+@router.get("/documents/{document}/estimate", responses=problems(401, 404, 422))
+async def document_estimate(
+    services: ServicesOf, caller: ReadCaller, document: UUID, prompts: Annotated[int, Query(ge=1, le=100)] = 1
+) -> DocumentEstimate:
+    """What models would cost for this document: to describe it, write its text, connect it, or run prompts on it."""
+    async with services.database.connection() as connection:
+        found = await show_document(connection, caller.owner_id, document)
+    return estimate_document(services.settings, caller, found, prompts)
+
+
+@router.get("/estimate", responses=problems(401, 422))
+async def estimate(
+    services: ServicesOf,
+    caller: ReadCaller,
+    words: Annotated[int, Query(ge=0, le=MOST_WORDS)],
+    pages: Annotated[int, Query(ge=0, le=MOST_WORDS)] = 0,
+    prompts: Annotated[int, Query(ge=1, le=100)] = 1,
+) -> DocumentEstimate:
+    """The same for a document that is not added yet, by its size."""
+    return estimate_size(services.settings, caller, DocumentSize(words, pages), prompts)
 
 
 @router.put("/documents/{document}/budget", responses=problems(400, 401, 403, 404, 409, 422))

@@ -19,6 +19,7 @@ from octavo.library.versions import list_versions
 from octavo.records.documents import Document
 from octavo.records.search import Engine
 from octavo.web.context.callers import ReadCaller
+from octavo.web.context.estimates import estimate_document
 from octavo.web.context.intake import may_rewrite
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.markdown.safety import is_address
@@ -128,6 +129,7 @@ async def reader(  # noqa: PLR0917 - query parameters
         connections=related,
         tab=panel if panel in TABS else TABS[related.total == 0],
         may_rewrite=may_rewrite(services.settings, frame.caller),
+        estimate=estimate_document(services.settings, frame.caller, row.document),
         versions=versions,
         **_view(request, panel, row.document),
     )
