@@ -8,6 +8,8 @@ from typing import Literal
 from uuid import UUID
 
 Mode = Literal["hybrid", "text", "semantic"]
+# Why a hit was found: its words, its meaning, both; or the title, a tag or the file name of its document.
+Why = Literal["words", "meaning", "both", "title", "tag", "filename"]
 
 
 class Engine(StrEnum):
@@ -37,13 +39,14 @@ class Scores:
 class SearchHit:
     """A matching chunk. `snippet` is plain text; `marks` are the start and end of the matched words in it.
 
-    `score` is between 0 and 1 and comparable only within one search.
+    `sentence` is the sentence that matched. `matched` is the title, tag or file name that matched, if the text did not.
+    `chunk_id` is null if the document has no text. `score` is between 0 and 1 and comparable only within one search.
     """
 
     document_id: UUID
     title: str
     source_type: str
-    chunk_id: UUID
+    chunk_id: UUID | None
     snippet: str
     marks: list[tuple[int, int]]
     page: int | None
@@ -51,6 +54,9 @@ class SearchHit:
     seconds: float | None
     score: float
     scores: Scores
+    why: Why = "words"
+    sentence: str = ""
+    matched: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +69,17 @@ class Degraded:
 
 @dataclass(frozen=True, slots=True)
 class SearchPage:
-    """Best hits first. `mode` is the mode actually used; `degraded` gives the reason if it differs from the request."""
+    """Best hits first. `mode` is the mode actually used; `degraded` gives the reason if it differs from the request.
+
+    `suggestion` is the query with corrected spelling, if some of its words are unknown and similar to words of the
+    owner's documents.
+    """
 
     items: list[SearchHit]
     mode: Mode
     degraded: Degraded | None = None
     next_cursor: str | None = None
+    suggestion: str | None = None
 
 
 # Answers -----------------------------------------------------------------------------------------------------------

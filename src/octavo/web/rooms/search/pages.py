@@ -15,6 +15,7 @@ from octavo.core.errors import OctavoError
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.describe.saving import whole_date
 from octavo.library.collections import list_collections, list_tags
+from octavo.records.search import Why
 from octavo.search import Filters, Mode, SearchHit, SearchPage, find_page
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.shell.frame import Frame, FrameFor
@@ -24,6 +25,15 @@ router = APIRouter(include_in_schema=False)
 SearchFrame = Annotated[Frame, Depends(FrameFor("search"))]
 QUERIES = load_queries("search")
 HITS, OF_ONE, MOST_TAGS = 30, 4, 40
+REASONS: dict[Why, str] = {
+    "words": "Matches by words",
+    "meaning": "Matches by meaning",
+    "both": "Matches by words and meaning",
+    "title": "Matches the title",
+    "tag": "Matches the tag",
+    "filename": "Matches the file name",
+}
+NO_TEXT = "This document has no text."
 MODES: dict[Mode, str] = {"hybrid": "Words and meaning", "text": "Words", "semantic": "Meaning"}
 Text = Annotated[str, Field(max_length=500)]
 
@@ -47,11 +57,9 @@ class SearchQuery(BaseModel):
     def narrowed(self) -> bool:
         return any((self.tag, self.collection, self.kind, self.language, self.since, self.until))
 
-    def address(self, cursor: str) -> str:
-        """The address of the next page."""
-        return "/search?" + urlencode(
-            {name: value for name, value in {**self.model_dump(), "cursor": cursor}.items() if value}
-        )
+    def address(self, **changed: str) -> str:
+        """The address of this search with some fields changed: the next page, or another spelling."""
+        return "/search?" + urlencode({name: value for name, value in (self.model_dump() | changed).items() if value})
 
     def filters(self) -> Filters:
         return Filters(
@@ -75,12 +83,14 @@ class SnippetPart:
 
 @dataclass(frozen=True, slots=True)
 class HitPlace:
-    """A matching chunk and the address that opens it."""
+    """A matching chunk and the address that opens it. `matched` is the tag or file name that matched."""
 
     address: str
     page: int | None
     heading: str
     parts: list[SnippetPart]
+    reason: str
+    matched: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +121,8 @@ async def search_page(
         modes=MODES,
         found=found,
         wrong=wrong,
-        more=asked.address(found.next_cursor) if found and found.next_cursor else None,
+        more=asked.address(cursor=found.next_cursor) if found and found.next_cursor else None,
+        meant=asked.address(q=found.suggestion) if found and found.suggestion else None,
         groups=group(found.items) if found else [],
         **choices,
     )
@@ -152,9 +163,13 @@ def group(hits: Iterable[SearchHit]) -> list[Group]:
     groups: dict[UUID, Group] = {}
     for hit in hits:
         one = groups.setdefault(hit.document_id, Group(hit.document_id, hit.title, hit.source_type, []))
-        address = f"/documents/{hit.document_id}?c={hit.chunk_id}#c-{hit.chunk_id}"
+        place = f"?c={hit.chunk_id}#c-{hit.chunk_id}" if hit.chunk_id else ""
         heading = " / ".join(part for part in hit.heading_path if part != hit.title)
-        one.places.append(HitPlace(address, hit.page, heading, list(cut(hit.snippet, hit.marks))))
+        matched = hit.matched if hit.why in {"tag", "filename"} else None
+        snippet = NO_TEXT if hit.chunk_id is None and hit.snippet == hit.title else hit.snippet
+        parts = list(cut(snippet, hit.marks if snippet is hit.snippet else []))
+        address = f"/documents/{hit.document_id}{place}"
+        one.places.append(HitPlace(address, hit.page, heading, parts, REASONS[hit.why], matched))
     return list(groups.values())
 
 
