@@ -141,7 +141,7 @@ WITH wanted AS MATERIALIZED (
 )
 SELECT c.id AS chunk_id, b.id AS document_id, b.score, b.field
 FROM best b LEFT JOIN chunks c ON c.document_id = b.id AND c.revision = b.revision AND c.index = 0
-ORDER BY b.score DESC, b.field = 'words', b.id DESC LIMIT :most;
+ORDER BY b.score DESC, b.field = 'words', b.id LIMIT :most;
 
 -- name: document_details(owner, documents, marked, begin, end)
 -- Hits by title, tag or file name: the fields, and the summary with its matched words between two marks.

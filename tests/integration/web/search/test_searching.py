@@ -286,6 +286,21 @@ async def test_a_hit_shows_the_sentence_that_matched_and_why(room: Room) -> None
     assert "Matches by words and meaning" in await room.read("/search?q=dogs+barking+at+night")
 
 
+EARLIER = "UPDATE documents SET embedding_model_id = embedding_model('openai:earlier', 3) WHERE id = %s RETURNING id"
+
+
+async def test_the_page_says_that_the_embedding_model_changes_and_how_far_it_is(room: Room) -> None:
+    ids = await add_all(room, bread=BREAD, bog=BOG)
+    assert "embedding model has changed" not in await room.read("/search")
+    await room.house.rows(EARLIER, ids["bog"])
+    assert "The embedding model has changed. 1 of 2 documents have new vectors" in await room.read("/search")
+    state = (await room.owner.get("/api/v1/embeddings")).json()
+    assert (state["documents"], state["done"]) == (2, 1)
+    # The earlier model cannot be called any more: the document is found by its words, and the other one by meaning.
+    assert await found(room, "sphagnum") == [ids["bog"]]
+    assert await found(room, "baking a loaf at home") == [ids["bread"]]
+
+
 async def test_the_page_leads_to_the_passage(room: Room) -> None:
     ids = await add_all(room, evil="# <b>Bold</b>\n\nA <script>alert(1)</script> of peat & moss.", bread=BREAD)
     shown = await room.read("/search?q=peat+moss&mode=text")

@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 
 from octavo.core.errors import OctavoError
 from octavo.database import Connection, fetch_rows, load_queries
+from octavo.describe.embedding import embedding_progress
 from octavo.describe.saving import whole_date
 from octavo.library.collections import list_collections, list_tags
 from octavo.records.search import Why
@@ -112,6 +113,7 @@ async def search_page(
     found, wrong = await _find(services, owner, asked) if asked.q.strip() else (None, None)
     async with services.database.connection() as connection:
         choices = await _choices(connection, owner)
+        renewal = await embedding_progress(connection, owner, services.settings)
     return render(
         request,
         "search.html",
@@ -124,6 +126,7 @@ async def search_page(
         more=asked.address(cursor=found.next_cursor) if found and found.next_cursor else None,
         meant=asked.address(q=found.suggestion) if found and found.suggestion else None,
         groups=group(found.items) if found else [],
+        renewal=renewal if renewal.done < renewal.documents else None,
         **choices,
     )
 
