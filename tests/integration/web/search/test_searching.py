@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from html import escape
 from typing import Any
 from urllib.parse import quote
 from uuid import uuid4
@@ -299,6 +301,45 @@ async def test_the_page_says_that_the_embedding_model_changes_and_how_far_it_is(
     # The earlier model cannot be called any more: the document is found by its words, and the other one by meaning.
     assert await found(room, "sphagnum") == [ids["bog"]]
     assert await found(room, "baking a loaf at home") == [ids["bread"]]
+
+
+NO_VECTORS = "SELECT FROM tags WHERE name ~ 'sailing' AND id NOT IN (SELECT tag_id FROM tag_embeddings)"
+
+
+async def test_tags_given_by_people_get_vectors_and_similar_ones_are_shown(room: Room) -> None:
+    ids = await add_all(room, bread=BREAD, bog=BOG)
+    async with room.working():
+        for name, tag in (("bread", "sailing boats"), ("bog", "sailing ships")):
+            await room.owner.patch(f"/api/v1/documents/{ids[name]}", json={"tags": [tag]})
+        await until_empty(room, NO_VECTORS)
+    similar = (await room.owner.get("/api/v1/tags/similar", params={"name": "sailing boats"})).json()["items"]
+    assert [one["name"] for one in similar] == ["sailing ships"]
+    assert re.search(r"Similar tags: <a [^>]*>#sailing ships</a>", await room.read("/library?tag=sailing+boats"))
+    assert "Similar tags" not in await room.read("/library?tag=unknown")
+    assert 'href="/library?tag=sailing%20ships"' in await room.read(f"/documents/{ids['bread']}")
+
+
+async def until_empty(room: Room, statement: str) -> None:
+    async with asyncio.timeout(30):
+        while await room.house.rows(statement):  # noqa: ASYNC110 - a worker makes it true
+            await asyncio.sleep(0.02)
+
+
+async def test_the_reader_shows_what_is_known_of_a_passage_and_related_documents(room: Room) -> None:
+    safe = BRIDGE.replace("poor", "good").replace("# Harbour bridge", "# Inspection of the bridge over the harbour")
+    ids = await add_all(room, bridge=BRIDGE, safe=safe, bread=BREAD)
+    (chunk,) = (await room.owner.get(f"/api/v1/documents/{ids['bridge']}/chunks")).json()["items"]
+    shown = await room.read(f"/documents/{ids['bridge']}")
+    assert f'href="/documents/{ids["bridge"]}?c={chunk["id"]}&amp;panel=about#c-{chunk["id"]}"' in shown
+    assert re.search(rf'Related documents</h3>\s*<ul[^>]*>\s*<li><a href="/documents/{ids["safe"]}"', shown)
+    assert ids["bread"] not in shown
+    about = await room.read(f"/documents/{ids['bridge']}?c={chunk['id']}&panel=about")
+    passage = about[about.index('aria-label="This passage"') : about.index("Whole document</h3>")]
+    for word in (*chunk["themes"], *(concept["text"] for concept in chunk["concepts"]), "Tone", "Importance"):
+        assert escape(word) in passage
+    assert not chunk["summary"] or escape(chunk["summary"]) in passage
+    # A passage of another document, or of another owner, says nothing.
+    assert 'aria-label="This passage"' not in await room.read(f"/documents/{ids['bread']}?c={chunk['id']}&panel=about")
 
 
 async def test_the_page_leads_to_the_passage(room: Room) -> None:
