@@ -58,7 +58,11 @@ async def rankings(
 ) -> list[list[int]]:
     async with Database(info) as database, database.transaction() as connection:
         return [
-            [places[hit.chunk_id] for hit in await search(connection, owner, text, mode=mode, limit=10, vector=vector)]
+            [
+                places[hit.chunk_id]
+                for hit in await search(connection, owner, text, mode=mode, limit=10, vectors=[vector])
+                if hit.chunk_id
+            ]
             for text, vector in asked
         ]
 

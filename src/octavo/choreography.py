@@ -36,6 +36,7 @@ class Cause(StrEnum):
     IMPROVED = "description improved"
     EMBEDDED = "vectors complete"
     VECTORS_REQUESTED = "vectors requested"
+    MODEL_CHANGED = "embedding model changed"
     OTHER_MODEL = "vectors of another model complete"
     DESCRIBED_LATE = "description completed after the vectors"
     RESTORED = "restored from the trash"
@@ -73,7 +74,11 @@ CHOREOGRAPHY: Mapping[Cause, Consequence] = {
     Cause.REVISION_REQUESTED: Consequence(
         "process_document", (PERSON,), "A person requested a new revision of a processed document."
     ),
-    Cause.TAGGED: Consequence("embed_tags", ("process_document",), "A new description assigned tags to a document."),
+    Cause.TAGGED: Consequence(
+        "embed_tags",
+        ("process_document", "embed_document", PERSON),
+        "A description or a person assigned tags to a document, or its vectors were renewed with another model.",
+    ),
     Cause.DESCRIBED_OFFLINE: Consequence(
         "improve_document",
         ("process_document",),
@@ -94,6 +99,12 @@ CHOREOGRAPHY: Mapping[Cause, Consequence] = {
     ),
     Cause.VECTORS_REQUESTED: Consequence(
         "embed_document", (PERSON,), "Vectors of a model were requested for documents that do not have them."
+    ),
+    Cause.MODEL_CHANGED: Consequence(
+        "embed_document",
+        ("renew_vectors",),
+        "The vectors of a document are not of the configured model. They are searched until the new ones are complete.",
+        priority=8,
     ),
     Cause.OTHER_MODEL: Consequence(
         "detect_connections",

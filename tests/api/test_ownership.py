@@ -96,6 +96,7 @@ RULES: dict[str, Rule] = {
     "GET /api/v1/uploads/{upload}/content": Rule("read", "upload"),
     "POST /api/v1/uploads/{upload}/finalize": Rule("write", "received upload"),
     "POST /api/v1/documents": Rule("write", None, 202, headers={"x-upload-filename": "a.txt"}, content=b"a document"),
+    "GET /api/v1/embeddings": Rule("read", None),
     "POST /api/v1/embeddings": Rule("write", None, 202),
     "GET /api/v1/documents": Rule("read", None),
     "GET /api/v1/events": Rule("read", None, headers={"accept": "application/json"}),

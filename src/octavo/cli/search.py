@@ -20,6 +20,14 @@ if TYPE_CHECKING:
 
 MOST_HITS = 100
 INDENT = 4
+REASONS = {
+    "words": "words",
+    "meaning": "meaning",
+    "both": "words and meaning",
+    "title": "title",
+    "tag": "tag",
+    "filename": "file name",
+}
 
 app = typer.Typer()
 
@@ -78,6 +86,8 @@ def print_found(found: SearchPage) -> None:
 
     if found.degraded:
         typer.echo(f"Searched by words only: {found.degraded.message}", err=True)
+    if found.suggestion:
+        typer.echo(f"Did you mean: {clean(found.suggestion)}", err=True)
     if not found.items:
         typer.echo("No matches. Try other words, or list your documents with `octavo ls`.")
         return
@@ -92,7 +102,9 @@ def print_found(found: SearchPage) -> None:
 def place_of(hit: SearchHit) -> list[str]:
     page = f"p. {hit.page}" if hit.page is not None else ""
     heading = clean(hit.heading_path[-1]) if hit.heading_path and hit.heading_path[-1] != hit.title else ""
-    return [part for part in (page, heading, short_id(hit.document_id)) if part]
+    field = f" {clean(hit.matched)}" if hit.matched and hit.why in {"tag", "filename"} else ""
+    why = REASONS[hit.why] + field
+    return [part for part in (page, heading, why, short_id(hit.document_id)) if part]
 
 
 def marked(hit: SearchHit) -> Text:

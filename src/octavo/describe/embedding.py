@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 from uuid import UUID
 
@@ -23,6 +24,8 @@ QUERIES = load_queries("describe")
 EMBED_DOCUMENT = "embed_document"
 # The chunks of one call. Each batch is committed separately.
 CHUNKS_PER_CALL = 100
+# The most documents queued in one run of the schedule, so that the queue stays short.
+MOST_RENEWED = 500
 
 Finish: TypeAlias = Callable[[Connection, str], Awaitable[None]]
 Write: TypeAlias = Callable[[Connection], Awaitable[None]]
@@ -73,10 +76,46 @@ async def reembed(connection: Connection, owner: UUID, settings: Settings, reque
     return len(rows)
 
 
+@dataclass(frozen=True, slots=True)
+class EmbeddingProgress:
+    """How many documents with vectors are searched by `model`. The others are searched by their earlier model."""
+
+    model: str
+    documents: int
+    done: int
+
+
+async def embedding_progress(connection: Connection, owner: UUID, settings: Settings) -> EmbeddingProgress:
+    """How far the owner's documents are in changing to the configured model."""
+    model = embedding_model(settings)
+    values = {"owner": owner, "model": model, "visitors": settings.anonymous_models}
+    (row,) = await fetch_rows(connection, QUERIES.embedding_progress, values)
+    return EmbeddingProgress(model, row["documents"], row["done"])
+
+
+async def renew_vectors(connection: Connection, settings: Settings, most: int = MOST_RENEWED) -> int:
+    """Enqueue a job for documents of all owners that have vectors of another model than the configured one.
+
+    Returns the number of jobs. Documents of visitors are left out, unless they may be sent to providers.
+    """
+    values = {
+        "model": embedding_model(settings),
+        "visitors": settings.anonymous_models,
+        "kind": EMBED_DOCUMENT,
+        "most": most,
+    }
+    rows = await fetch_rows(connection, QUERIES.outdated_documents, values)
+    jobs = [job_after(Cause.MODEL_CHANGED, row["owner_id"], key=row["key"], document=row["id"]) for row in rows]
+    if jobs:
+        await enqueue(connection, jobs)
+    return len(jobs)
+
+
 async def embed_missing_chunks(run: Run[Any], tools: EmbeddingTools, requested: str | None, finish: Finish) -> JSON:
     """Embed the chunks of the job's document that have no vector of the model yet.
 
-    `finish` is called with the model's label, in the transaction that stores the last vectors.
+    `finish` gets the model's label and runs in the transaction that stores the last vectors. If the model is the
+    configured one, the document is searched by it from then on, and until then by its earlier model.
     """
     job, model = run.job, embedding_model(tools.settings, requested)
     chunks = await load_chunks(tools.database, QUERIES.unembedded, document=job.document_id, model=model)
@@ -87,7 +126,26 @@ async def embed_missing_chunks(run: Run[Any], tools: EmbeddingTools, requested: 
         is_last = start + len(part) == len(chunks)
         await _store_part(run, part, answer.output, (lambda connection: finish(connection, model)) if is_last else None)
         await run.progress(start + len(part), len(chunks), "passages", "embedding")
+    if not chunks:
+        await _use_existing(run, model, finish)
     return {"passages": len(chunks), "model": model}
+
+
+async def _use_existing(run: Run[Any], model: str, finish: Finish) -> None:
+    """All chunks have vectors of the model already, for example after a change of models and back."""
+
+    async def work() -> JSON:
+        return 0
+
+    async def save(connection: Connection, _made: JSON) -> None:
+        await finish(connection, model)
+
+    await run.stage("embedding", work, part="existing", save=save)
+
+
+async def use_model(connection: Connection, document: UUID, model: str) -> None:
+    """Search the document by the vectors of this model from now on, if all its chunks have one."""
+    await connection.execute(QUERIES.use_model, {"document": document, "model": model})
 
 
 async def _store_part(run: Run[Any], chunks: Sequence[StoredChunk], vectors: Vectors, finish: Write | None) -> None:

@@ -122,6 +122,8 @@ async def edit_documents(connection: Connection, owner: UUID, documents: Iterabl
         await connection.execute(QUERIES.edit, values)
         if tags is not None:
             await connection.execute(QUERIES.set_tags, {"document": one.id, "tags": tags})
+    if tags and held:
+        await _embed_tags(connection, owner, held[0].id, tags)
     await _record(connection, "edited", held, {"fields": [*changed]})
     return len(held)
 
@@ -145,6 +147,13 @@ async def _tags(connection: Connection, owner: UUID, names: Sequence[str] | Unse
     wanted = [clean_label(name, "tag") for name in names]
     values = {"owner": owner, "ids": [new_id() for _ in wanted], "names": wanted}
     return [row[0] for row in await (await connection.execute(QUERIES.ensure_tags, values)).fetchall()]
+
+
+async def _embed_tags(connection: Connection, owner: UUID, document: UUID, tags: Sequence[UUID]) -> None:
+    """Enqueue a job for tags without vectors. All edited documents have the same tags, so one job is enough."""
+    rows = await (await connection.execute(QUERIES.tags_without_vectors, {"tags": list(tags)})).fetchall()
+    if rows:
+        await enqueue(connection, [job_after(Cause.TAGGED, owner, document=document)])
 
 
 # Retrying ----------------------------------------------------------------------------------------------------------

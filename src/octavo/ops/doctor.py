@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 
@@ -18,6 +18,7 @@ from octavo.core.settings import Settings
 from octavo.database import Connection, load_queries, require_current
 from octavo.database.embedded import DataFolder
 from octavo.database.migrator import refuse_unfit_server
+from octavo.describe.embedding import embedding_model
 from octavo.ops.health import Check
 from octavo.ops.instance import bucket_of, open_connection, sandbox_of, storage_place
 
@@ -145,6 +146,19 @@ async def connections(installation: Installation) -> str:
     return f"{sum(count for _, count in rows)} connections{f': {found}' if found else ''}"
 
 
+@check("vectors")
+async def vectors(installation: Installation) -> str:
+    """Every document is searched by complete vectors of one model. After a change of models, all are being renewed."""
+    settings = installation.settings
+    values = {"model": embedding_model(settings), "visitors": settings.anonymous_models}
+    await _refuse_rows(installation, QUERIES.incomplete_vectors, "Documents with incomplete vectors")
+    await _refuse_rows(installation, QUERIES.stuck_vectors, "Vectors of an earlier model could not be renewed", values)
+    row = await (await installation.connection.execute(QUERIES.count_vectors, values)).fetchone()
+    total, outdated = row or (0, 0)
+    rest = f"; {outdated} still have vectors of an earlier model and are renewed in the background" if outdated else ""
+    return f"{total} documents with vectors, model {values['model']}{rest}"
+
+
 @check("analyses")
 async def analyses(installation: Installation) -> str:
     """Check that every page of an analysed document belongs to a segment, and that all open work has a job."""
@@ -182,8 +196,10 @@ async def _objects_after(installation: Installation, key: str) -> list[tuple[str
     return [(row[0], row[1]) for row in await cursor.fetchall()]
 
 
-async def _refuse_rows(installation: Installation, query: bytes, finding: str) -> None:
-    rows = await (await installation.connection.execute(query)).fetchall()
+async def _refuse_rows(
+    installation: Installation, query: bytes, finding: str, values: Mapping[str, object] | None = None
+) -> None:
+    rows = await (await installation.connection.execute(query, values or {})).fetchall()
     if rows:
         shown = "; ".join(" ".join(str(value) for value in row) for row in rows[:3])
         raise WrongState(f"{finding}: {shown}.")

@@ -1,4 +1,4 @@
-"""Scheduled job kinds: daily housekeeping, and recovery of analyses every five minutes."""
+"""Scheduled job kinds: daily housekeeping, and and every five minutes recovery of analyses and renewal of vectors."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from octavo.core.types import JSON
 from octavo.database import Database, load_queries
 from octavo.deliver.notifications import forget_notifications
 from octavo.deliver.subscribers import forget_attempts, warn_of_failing
+from octavo.describe.embedding import renew_vectors
 from octavo.intake.upload_rows import sweep_abandoned
 from octavo.jobs.job_run import Run
 from octavo.jobs.kinds import JobKind
@@ -86,11 +87,19 @@ async def recover_analyses(run: Run[Tools]) -> JSON:
     return {"lined_up": enqueued, "abandoned": abandoned}
 
 
+async def renew_all_vectors(run: Run[Tools]) -> JSON:
+    """After a change of the embedding model: enqueue documents that have vectors of the earlier one."""
+    async with run.tools.database.transaction() as connection:
+        return {"queued": await renew_vectors(connection, run.tools.settings)}
+
+
 KINDS = (
     JobKind("housekeeping", do_housekeeping, time_limit_seconds=600),
     JobKind("recover_analyses", recover_analyses, time_limit_seconds=300),
+    JobKind("renew_vectors", renew_all_vectors, time_limit_seconds=300),
 )
 SCHEDULES = (
     Schedule("housekeeping", "housekeeping", "17 3 * * *"),
     Schedule("recover_analyses", "recover_analyses", "*/5 * * * *"),
+    Schedule("renew_vectors", "renew_vectors", "*/5 * * * *"),
 )

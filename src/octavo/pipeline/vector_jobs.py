@@ -8,7 +8,13 @@ from octavo.choreography import Cause, compare_documents, job_after
 from octavo.core.errors import BadInput
 from octavo.core.types import JSON
 from octavo.database import Connection
-from octavo.describe.embedding import EMBED_DOCUMENT, embed_missing_chunks, embed_new_tags
+from octavo.describe.embedding import (
+    EMBED_DOCUMENT,
+    embed_missing_chunks,
+    embed_new_tags,
+    embedding_model,
+    use_model,
+)
 from octavo.jobs.job_run import Run
 from octavo.jobs.kinds import JobKind
 from octavo.jobs.queue import enqueue
@@ -33,11 +39,17 @@ def read_embed_input(given: dict[str, JSON]) -> EmbedInput:
 
 
 async def embed_document(run: Run[Tools]) -> JSON:
-    async def compare_again(connection: Connection, model: str) -> None:
-        if run.job.document_id:
-            await compare_documents(connection, Cause.OTHER_MODEL, [run.job.document_id], f"model:{model}")
+    document = run.job.document_id
 
-    return await embed_missing_chunks(run, run.tools, read_embed_input(run.input).model, compare_again)
+    async def use_and_compare(connection: Connection, model: str) -> None:
+        if document is None:
+            return
+        if model == embedding_model(run.tools.settings):
+            await use_model(connection, document, model)
+            await enqueue_embed_tags(connection, run)
+        await compare_documents(connection, Cause.OTHER_MODEL, [document], f"model:{model}")
+
+    return await embed_missing_chunks(run, run.tools, read_embed_input(run.input).model, use_and_compare)
 
 
 # embed_tags ---------------------------------------------------------------------------------------------------------

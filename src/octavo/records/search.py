@@ -8,6 +8,8 @@ from typing import Literal
 from uuid import UUID
 
 Mode = Literal["hybrid", "text", "semantic"]
+# Why a hit was found: its words, its meaning, both; or the title, a tag or the file name of its document.
+Why = Literal["words", "meaning", "both", "title", "tag", "filename"]
 
 
 class Engine(StrEnum):
@@ -47,7 +49,7 @@ class SearchHit:
     document_id: UUID
     title: str
     source_type: str
-    chunk_id: UUID
+    chunk_id: UUID | None
     snippet: str
     marks: list[tuple[int, int]]
     page: int | None
@@ -56,6 +58,9 @@ class SearchHit:
     score: float
     scores: Scores
     url: str | None = None
+    why: Why = "words"
+    sentence: str = ""
+    matched: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +73,17 @@ class Degraded:
 
 @dataclass(frozen=True, slots=True)
 class SearchPage:
-    """Hits, best first.
+    """Best hits first. `mode` is the mode actually used; `degraded` gives the reason if it differs from the request.
 
-    `mode` is the mode actually used; `degraded` is the reason if it differs from the requested mode.
+    `suggestion` is the query with corrected spelling, if some of its words are unknown and similar to words of the
+    owner's documents.
     """
 
     items: list[SearchHit]
     mode: Mode
     degraded: Degraded | None = None
     next_cursor: str | None = None
+    suggestion: str | None = None
 
 
 # Answers -----------------------------------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 """Searches an owner's documents by words, by meaning or by both, and answers questions from them."""
 
 from octavo.records.search import Degraded, Mode, Scores, SearchHit, SearchPage
-from octavo.search.chunk_search import QueryEmbedder, embed_query, find, find_page, search
+from octavo.search.chunk_search import embed_query, find, find_page, search
+from octavo.search.hits import QueryEmbedder
 from octavo.search.query import DEFAULT_LIMIT, MOST_LIMIT, Filters, NothingAsked, QueryTooLong, SearchQuery, parse_query
 
 __all__ = [

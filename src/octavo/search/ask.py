@@ -57,8 +57,9 @@ async def find_sources(
         limit=MOST_CHUNKS,
         filters=Filters(documents=documents),
         most_of_one=None if documents else MOST_OF_ONE,
+        nearest_always=True,  # the model judges whether they answer the question
     )
-    chunks = [hit.chunk_id for hit in found.items]
+    chunks = [hit.chunk_id for hit in found.items if hit.chunk_id]
     async with database.connection() as connection:
         rows = await fetch_rows(connection, QUERIES.source_chunks, {"owner": owner, "chunks": chunks})
     return Question(owner, question, _fitting([SourceChunk(**row) for row in rows]))

@@ -5,33 +5,36 @@ from __future__ import annotations
 import asyncio
 import binascii
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol
+from itertools import chain, zip_longest
+from typing import Any
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from octavo.ai.calls import Caller, ModelAnswer
+from octavo.ai.calls import LOCAL, Caller
 from octavo.ai.vectors import Vectors
 from octavo.core.errors import BadInput, OctavoError, TimedOut
 from octavo.database import Connection, Database, Row, fetch_rows, load_queries
-from octavo.library.documents import moment_url
-from octavo.records.search import Degraded, Mode, Scores, SearchHit, SearchPage
+from octavo.language.embedding import NAME
+from octavo.records.search import Degraded, Mode, SearchHit, SearchPage
+from octavo.search.hits import HitDraft, QueryEmbedder, Reason, choose_sentences, finish_hit, read_details
 from octavo.search.query import DEFAULT_LIMIT, Filters, SearchQuery, parse_query
 from octavo.search.ranking import (
+    FIELD_WEIGHT,
     MOST_CANDIDATES,
     TEXT_WEIGHT,
-    TITLE_WEIGHT,
     VECTOR_WEIGHT,
     RankingPlan,
+    Term,
     fuse,
     plan_ranking,
     spread,
 )
-from octavo.search.snippets import BEGIN, END, cut_snippet
+from octavo.search.similarity_thresholds import least_similarity
+from octavo.search.suggestions import suggest
 from octavo.search.term_counts import count_terms, read_terms
 
 QUERIES = load_queries("search")
@@ -42,21 +45,19 @@ MOST_MATCHES = MOST_CANDIDATES + 500
 MOST_SCORED = 500
 # Up to this many chunks all vectors are compared; above, an index finds the nearest.
 EXACT_CHUNKS = 20_000
-# Share of the query's weight that a title has to match.
-TITLE_SHARE = 0.6
-MOST_TITLES = 10
+# Share of the query's weight that the title, tags and names of a document have to match.
+FIELD_SHARE = 0.6
+MOST_BY_FIELDS = 50
+# Only so many of them are ranked with the other hits; the rest follow at the end.
+RANKED_BY_FIELDS = 10
+LAST_WEIGHT = 0.001
 # Least similarity of a chunk, relative to the most similar one.
 SIMILAR_SHARE = 0.5
 # After this time the search continues without the model, because a person is waiting.
 EMBED_SECONDS = 5.0
 # Paging ends after this many hits. The rankings together find fewer.
 MOST_SHOWN = 1000
-
-
-class QueryEmbedder(Protocol):
-    """The interface that embeds queries. The AI gateway implements it."""
-
-    async def embed(self, texts: Sequence[str], caller: Caller, model: str | None = None) -> ModelAnswer[Vectors]: ...
+NO_FILTERS = Filters()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,37 @@ class ChunkFilter:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """At most `limit` hits, and at most `most_of_one` of each document.
+
+    `nearest_always`: include the nearest chunks even if they are not similar, for a caller that judges them itself.
+    """
+
+    mode: Mode = "hybrid"
+    limit: int = DEFAULT_LIMIT
+    filters: Filters = NO_FILTERS
+    most_of_one: int | None = None
+    nearest_always: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rankings:
+    """The rows found by each ranking, best first."""
+
+    words: Sequence[Row] = ()
+    vectors: Sequence[Row] = ()
+    fields: Sequence[Row] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """Hits without snippets, best first, and the terms of the query."""
+
+    drafts: list[HitDraft]
+    terms: list[Term]
+
+
 async def find(
     database: Database,
     embedder: QueryEmbedder,
@@ -82,22 +114,11 @@ async def find(
     limit: int = DEFAULT_LIMIT,
     filters: Filters | None = None,
     most_of_one: int | None = None,
+    nearest_always: bool = False,
 ) -> SearchPage:
-    """Embed the query and search. If embedding fails, a hybrid search uses only words."""
-    parsed = parse_query(query)
-    vector, degraded = None, None
-    if mode != "text":
-        try:
-            vector = await embed_query(embedder, owner, parsed)
-        except OctavoError as error:
-            if mode == "semantic":
-                raise
-            mode, degraded = "text", Degraded(error.code, error.line)
-    async with database.transaction() as connection:
-        hits = await search(
-            connection, owner, parsed, mode=mode, limit=limit, filters=filters, vector=vector, most_of_one=most_of_one
-        )
-    return SearchPage(hits, mode, degraded)
+    """Embed the query and search; a hybrid search falls back to words if embedding fails."""
+    options = SearchOptions(mode, limit, filters or NO_FILTERS, most_of_one, nearest_always)
+    return await _find_part(database, embedder, owner, query, options, slice(0, limit))
 
 
 async def find_page(
@@ -114,12 +135,37 @@ async def find_page(
 ) -> SearchPage:
     """One page of hits. A hit has no stable sort key, so the cursor holds the number of hits already shown."""
     shown = read_shown(cursor) if cursor else 0
-    wanted = shown + limit
-    found = await find(
-        database, embedder, owner, query, mode=mode, limit=wanted + 1, filters=filters, most_of_one=most_of_one
-    )
-    more = make_shown(wanted) if len(found.items) > wanted and wanted < MOST_SHOWN else None
-    return replace(found, items=found.items[shown:wanted], next_cursor=more)
+    options = SearchOptions(mode, shown + limit + 1, filters or NO_FILTERS, most_of_one)
+    return await _find_part(database, embedder, owner, query, options, slice(shown, shown + limit))
+
+
+async def _find_part(
+    database: Database, embedder: QueryEmbedder, owner: UUID, query: str, options: SearchOptions, part: slice
+) -> SearchPage:
+    """Search, and build the hits of one part of the results. The connection is returned before sentences are chosen."""
+    parsed = parse_query(query)
+    vectors, degraded = await _embed_if_wanted(database, embedder, owner, parsed, options.mode)
+    options = replace(options, mode="text") if degraded else options
+    async with database.transaction() as connection:
+        result = await _search(connection, owner, parsed, options, vectors)
+        suggestion = None if part.start else await _suggest(connection, owner, query, parsed, result)
+    drafts = result.drafts[part]
+    sentences = await choose_sentences(embedder, owner, parsed.text, drafts)
+    hits = [finish_hit(draft, sentences.get(draft.row["chunk_id"])) for draft in drafts]
+    more = make_shown(part.stop) if len(result.drafts) > part.stop and part.stop < MOST_SHOWN else None
+    return SearchPage(hits, options.mode, degraded, more, suggestion)
+
+
+async def _suggest(
+    connection: Connection, owner: UUID, typed: str, query: SearchQuery, result: SearchResult
+) -> str | None:
+    """A search by meaning alone has not counted its words; they are counted only if it found nothing."""
+    terms = result.terms
+    if not any(term.found_in for term in terms):
+        if result.drafts:
+            return None
+        terms = await count_terms(connection, owner, query.words)
+    return await suggest(connection, owner, typed, terms)
 
 
 def make_shown(shown: int) -> str:
@@ -136,11 +182,43 @@ def read_shown(cursor: str) -> int:
     return int(number)
 
 
-async def embed_query(embedder: QueryEmbedder, owner: UUID, query: SearchQuery) -> Vectors:
-    """Embed a query. The owner pays for the call, but only once for the same words."""
+async def _embed_if_wanted(
+    database: Database, embedder: QueryEmbedder, owner: UUID, query: SearchQuery, mode: Mode
+) -> tuple[list[Vectors], Degraded | None]:
+    if mode == "text":
+        return [], None
+    try:
+        return await embed_query(database, embedder, owner, query), None
+    except OctavoError as error:
+        if mode == "semantic":
+            raise
+        return [], Degraded(error.code, error.line)
+
+
+async def embed_query(database: Database, embedder: QueryEmbedder, owner: UUID, query: SearchQuery) -> list[Vectors]:
+    """Embed a query with each model by which documents of the owner are searched. Usually that is one.
+
+    While documents change to another model there are two. If one of them is not available, the others are used; raises
+    the error of the last one if none is available. The owner pays for it, but only once for the same words.
+    """
+    async with database.connection() as connection:
+        models = [row["name"] for row in await fetch_rows(connection, QUERIES.models_in_use, {"owner": owner})]
+    results = await asyncio.gather(
+        *(_embed_with(embedder, owner, query, model) for model in models), return_exceptions=True
+    )
+    embedded = [one for one in results if isinstance(one, Vectors)]
+    errors = [one for one in results if isinstance(one, BaseException)]
+    if unexpected := [one for one in errors if not isinstance(one, OctavoError)]:
+        raise unexpected[0]
+    if errors and not embedded:
+        raise errors[-1]
+    return embedded
+
+
+async def _embed_with(embedder: QueryEmbedder, owner: UUID, query: SearchQuery, model: str) -> Vectors:
     try:
         async with asyncio.timeout(EMBED_SECONDS):
-            return (await embedder.embed([query.text], Caller(owner))).output
+            return (await embedder.embed([query.text], Caller(owner), LOCAL if model == NAME else model)).output
     except TimeoutError:
         raise TimedOut("The model that embeds the query did not respond in time.") from None
 
@@ -148,50 +226,77 @@ async def embed_query(embedder: QueryEmbedder, owner: UUID, query: SearchQuery) 
 async def search(
     connection: Connection,
     owner: UUID,
-    query: str | SearchQuery,
+    query: str,
     *,
     mode: Mode = "hybrid",
     limit: int = DEFAULT_LIMIT,
-    filters: Filters | None = None,
-    vector: Vectors | None = None,
-    most_of_one: int | None = None,
+    vectors: Sequence[Vectors] = (),
 ) -> list[SearchHit]:
-    """Find chunks, best first, with at most `most_of_one` chunks of each document. Runs in the caller's transaction.
+    """Find chunks, best first. Runs in the caller's transaction.
 
-    `vector` is the embedded query; without it the search uses only words.
+    `vectors` are the embedded query, by each model; without them the search uses words only.
     """
-    query = parse_query(query) if isinstance(query, str) else query
+    result = await _search(connection, owner, parse_query(query), SearchOptions(mode, limit), vectors)
+    return [finish_hit(draft) for draft in result.drafts]
+
+
+async def _search(
+    connection: Connection, owner: UUID, query: SearchQuery, options: SearchOptions, vectors: Sequence[Vectors]
+) -> SearchResult:
     await connection.execute(QUERIES.settle)
-    chunk_filter = await _read_filter(connection, owner, query, filters or Filters())
-    look_up = read_terms if mode == "semantic" else count_terms
-    plan = plan_ranking(await look_up(connection, owner, query.words))
-    by_words, by_title = await _by_text(connection, chunk_filter, plan) if mode != "semantic" else ([], [])
-    by_vector = await _by_vector(connection, chunk_filter, vector) if vector and mode != "text" else []
-    fused = fuse(
-        (weight, [row["chunk_id"] for row in found])
-        for weight, found in ((TEXT_WEIGHT, by_words), (VECTOR_WEIGHT, by_vector), (TITLE_WEIGHT, by_title))
+    chunk_filter = await _read_filter(connection, owner, query, options.filters)
+    look_up = read_terms if options.mode == "semantic" else count_terms
+    terms = await look_up(connection, owner, query.words)
+    plan = plan_ranking(terms)
+    rankings = Rankings()
+    if options.mode != "semantic":
+        rankings = await _by_text(connection, chunk_filter, plan)
+    if options.mode != "text":
+        found = await _by_vectors(connection, chunk_filter, vectors, options)
+        rankings = replace(rankings, vectors=found)
+    return SearchResult(await _draft_hits(connection, owner, rankings, plan, options), terms)
+
+
+async def _draft_hits(
+    connection: Connection, owner: UUID, rankings: Rankings, plan: RankingPlan, options: SearchOptions
+) -> list[HitDraft]:
+    """Fuse the rankings and read the details of the best hits."""
+    fields = place_fields(rankings)
+    words, vectors = ({row["chunk_id"]: row for row in found} for found in (rankings.words, rankings.vectors))
+    first, rest = [*fields][:RANKED_BY_FIELDS], [*fields][RANKED_BY_FIELDS:]
+    fused = fuse(((TEXT_WEIGHT, [*words]), (VECTOR_WEIGHT, [*vectors]), (FIELD_WEIGHT, first), (LAST_WEIGHT, rest)))
+    documents = {key: row["document_id"] for found in (words, vectors, fields) for key, row in found.items()}
+    chosen = spread(fused, documents, options.most_of_one, options.limit)
+    details = (
+        await read_details(connection, owner, chosen, _any_of(term.query for term in plan.terms)) if chosen else {}
     )
-    documents = {row["chunk_id"]: row["document_id"] for row in (*by_words, *by_vector, *by_title)}
-    chosen = spread(fused, documents, most_of_one, limit)
-    text, semantic = ({row["chunk_id"]: float(row["score"]) for row in found} for found in (by_words, by_vector))
-    details = await _details(connection, owner, chosen, plan)
     return [
-        _as_hit(details[chunk], fused[chunk], Scores(text.get(chunk), semantic.get(chunk)))
-        for chunk in chosen
-        if chunk in details
+        HitDraft(details[key], fused[key], _reason(key, words, vectors, fields)) for key in chosen if key in details
     ]
 
 
-async def _by_text(connection: Connection, chunk_filter: ChunkFilter, plan: RankingPlan) -> tuple[list[Row], list[Row]]:
-    """Rank by the words of chunks and, separately, by titles.
-
-    Titles are ignored if the query has phrases or exclusions.
+def place_fields(rankings: Rankings) -> dict[UUID, Row]:
+    """Where a match of a title, tag or name counts: for the best matching chunk of its document, or else its first
+    chunk. A document without text is a hit itself.
     """
+    best: dict[UUID, UUID] = {}
+    for row in (*rankings.words, *rankings.vectors):
+        best.setdefault(row["document_id"], row["chunk_id"])
+    return {best.get(row["document_id"]) or row["chunk_id"] or row["document_id"]: row for row in rankings.fields}
+
+
+def _reason(key: UUID, words: Mapping[UUID, Row], vectors: Mapping[UUID, Row], fields: Mapping[UUID, Row]) -> Reason:
+    text, semantic = (float(found[key]["score"]) if key in found else None for found in (words, vectors))
+    return Reason(text, semantic, fields[key]["field"] if key in fields else None)
+
+
+async def _by_text(connection: Connection, chunk_filter: ChunkFilter, plan: RankingPlan) -> Rankings:
+    """Rank by the words of chunks, and by titles, tags and names. These are ignored if the query has exclusions."""
     if not plan.terms:
-        return [], []
-    by_words = await _by_words(connection, chunk_filter, plan) if plan.lookups else []
-    is_exact = chunk_filter.required or chunk_filter.excluded
-    return by_words, [] if is_exact else await _by_title(connection, chunk_filter, plan)
+        return Rankings()
+    words = await _by_words(connection, chunk_filter, plan) if plan.lookups else []
+    fields = [] if chunk_filter.excluded else await _by_fields(connection, chunk_filter, plan)
+    return Rankings(words, fields=fields)
 
 
 async def _read_filter(connection: Connection, owner: UUID, query: SearchQuery, filters: Filters) -> ChunkFilter:
@@ -232,16 +337,17 @@ async def _by_words(connection: Connection, chunk_filter: ChunkFilter, plan: Ran
     return [row for row in await _fetch(connection, QUERIES.by_words, values) if row["score"]]
 
 
-async def _by_title(connection: Connection, chunk_filter: ChunkFilter, plan: RankingPlan) -> list[Row]:
+async def _by_fields(connection: Connection, chunk_filter: ChunkFilter, plan: RankingPlan) -> list[Row]:
     values = {
         "owner": chunk_filter.owner,
         "chosen": chunk_filter.chosen,
+        "required": chunk_filter.required,
         **_columns(plan),
         "anything": _any_of(term.query for term in plan.terms),
-        "share": TITLE_SHARE,
-        "most": MOST_TITLES,
+        "share": FIELD_SHARE,
+        "most": MOST_BY_FIELDS,
     }
-    return await _fetch(connection, QUERIES.by_title, values)
+    return await _fetch(connection, QUERIES.by_fields, values)
 
 
 def _columns(plan: RankingPlan) -> dict[str, list[Any]]:
@@ -252,55 +358,48 @@ def _columns(plan: RankingPlan) -> dict[str, list[Any]]:
     }
 
 
-async def _by_vector(connection: Connection, chunk_filter: ChunkFilter, vector: Vectors) -> list[Row]:
-    """Rank by similarity. Leaves out chunks that are far less similar than the best chunk."""
-    rows = await nearest(connection, chunk_filter, vector.model, as_text(vector.vectors[0]), POOL)
-    return [row for row in rows if row["score"] >= SIMILAR_SHARE * rows[0]["score"]]
+async def _by_vectors(
+    connection: Connection, chunk_filter: ChunkFilter, vectors: Sequence[Vectors], options: SearchOptions
+) -> list[Row]:
+    """Rank by similarity. Similarities of two models cannot be compared, so their rankings take turns."""
+    found = [await _by_vector(connection, chunk_filter, one, options) for one in vectors]
+    return [row for row in chain.from_iterable(zip_longest(*found)) if row is not None][:POOL]
 
 
-async def nearest(connection: Connection, chunk_filter: ChunkFilter, model: str, vector: str, most: int) -> list[Row]:
-    """The chunks whose vectors are nearest to the given vector. Only vectors of the same model are compared."""
-    (count,) = await _fetch(connection, QUERIES.count_chunks, {"owner": chunk_filter.owner})
-    by_index = count["chunks"] > EXACT_CHUNKS
+async def _by_vector(
+    connection: Connection, chunk_filter: ChunkFilter, vector: Vectors, options: SearchOptions
+) -> list[Row]:
+    """The similar chunks. There are none if the nearest one is not similar enough to be an answer, and chunks that are
+    far less similar than the nearest one are left out. A chunk with a required phrase is always an answer.
+    """
+    chunks = await _count_chunks(connection, chunk_filter.owner)
+    rows = await nearest(connection, chunk_filter, vector.model, as_text(vector.vectors[0]), POOL, chunks)
+    compared = chunks if len(rows) == POOL else len(rows)
+    best = rows[0]["score"] if rows else 0.0
+    is_open = options.nearest_always or chunk_filter.required
+    if not is_open and best < least_similarity(vector.model, compared):
+        return []
+    return [row for row in rows if row["score"] >= SIMILAR_SHARE * best]
+
+
+async def _count_chunks(connection: Connection, owner: UUID) -> int:
+    (row,) = await _fetch(connection, QUERIES.count_chunks, {"owner": owner})
+    return row["chunks"]
+
+
+async def nearest(
+    connection: Connection, chunk_filter: ChunkFilter, model: str, vector: str, most: int, chunks: int | None = None
+) -> list[Row]:
+    """The chunks whose vectors of this model are nearest to this vector. `chunks` is the owner's number of chunks."""
+    if chunks is None:
+        chunks = await _count_chunks(connection, chunk_filter.owner)
+    by_index = chunks > EXACT_CHUNKS
     values = {**chunk_filter.values(), "model": model, "vector": vector, "by_index": by_index, "most": most}
     return await _fetch(connection, QUERIES.by_vector, values)
 
 
 def as_text(vector: Sequence[float]) -> str:
     return f"[{','.join(map(repr, vector))}]"
-
-
-async def _details(connection: Connection, owner: UUID, chunks: list[UUID], plan: RankingPlan) -> dict[UUID, Row]:
-    if not chunks:
-        return {}
-    marked = _any_of(term.query for term in plan.terms)
-    values = {"owner": owner, "chunks": chunks, "marked": marked, "begin": BEGIN, "end": END}
-    return {row["chunk_id"]: row for row in await _fetch(connection, QUERIES.details, values)}
-
-
-def _as_hit(row: Row, score: float, scores: Scores) -> SearchHit:
-    snippet = cut_snippet(row["marked"])
-    return SearchHit(
-        document_id=row["document_id"],
-        title=row["title"],
-        source_type=row["source_type"],
-        chunk_id=row["chunk_id"],
-        snippet=snippet.text,
-        marks=snippet.marks,
-        page=_page(row, snippet.at),
-        heading_path=row["heading_path"],
-        seconds=row["seconds"],
-        url=moment_url(row["source_url"], row["seconds"]),
-        score=round(score, 6),
-        scores=scores,
-    )
-
-
-def _page(row: Row, at: int) -> int | None:
-    """The page on which the snippet begins; None if the document has no pages."""
-    if row["page_from"] is None:
-        return None
-    return row["page_from"] + bisect_right(row["page_starts"], row["char_start"] + at)
 
 
 async def _fetch(connection: Connection, query: bytes, values: Mapping[str, Any]) -> list[Row]:

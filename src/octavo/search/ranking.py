@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import log
 from typing import NamedTuple, TypeVar
 
@@ -17,7 +17,7 @@ OFTEN = 1.8
 MOST_TERMS = 24
 # Reciprocal rank fusion. Other values hardly change the results on the Cranfield collection (decision 19).
 FUSION_RANK = 10
-TEXT_WEIGHT, VECTOR_WEIGHT, TITLE_WEIGHT = 1.0, 1.0, 0.5
+TEXT_WEIGHT, VECTOR_WEIGHT, FIELD_WEIGHT = 1.0, 1.0, 0.5
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -26,8 +26,8 @@ Key = TypeVar("Key", bound=Hashable)
 class Term:
     """A word as a search term of one language, and the number of the owner's chunks that contain it (`found_in`).
 
-    `often` is a query for the chunks that use the word three times or more; `often_in` is their number, set for common
-    words only.
+    `word` is the word of the query. `often` is a query for the chunks that use the word three times or more; `often_in`
+    is their number, set for common words only. A term without `chunks` matches only titles, tags and names.
     """
 
     config: str
@@ -37,6 +37,7 @@ class Term:
     average: float
     found_in: int
     often_in: int
+    word: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +74,23 @@ def plan_ranking(terms: Sequence[Term]) -> RankingPlan:
     languages: dict[str, Counter[Term]] = defaultdict(Counter)
     for term in terms:
         languages[term.config][term] += 1
+    rarities: dict[str, float] = {}
+    for term in terms:
+        if term.chunks:
+            rarities[term.word] = max(rarity(term), rarities.get(term.word, 0.0))
     weighted: list[WeightedTerm] = []
     lookups: dict[IndexLookup, None] = {}
     for counted in languages.values():
         rarest = sorted(counted, key=lambda term: (term.found_in, term.query))[:MOST_TERMS]
-        weights = {term: counted[term] * rarity(term) for term in rarest}
+        weights = {term: counted[term] * _weight(term, rarities) for term in rarest}
         lookups |= dict.fromkeys(choose_lookups({term: weight for term, weight in weights.items() if term.found_in}))
         weighted += [WeightedTerm(term.config, term.query, weights[term], term.average) for term in rarest]
     return RankingPlan(tuple(lookups), tuple(weighted), has_few(terms))
+
+
+def _weight(term: Term, rarities: Mapping[str, float]) -> float:
+    """A term without chunks weighs as much as its word does in the languages of the owner."""
+    return rarity(term) if term.chunks else rarities.get(term.word, rarity(term))
 
 
 def has_few(terms: Iterable[Term]) -> bool:

@@ -66,3 +66,16 @@ async def similar_tags(
     values = {"owner": owner, "name": name, "model": model, "most": limit}
     rows = await fetch_rows(connection, QUERIES.similar_tags, values)
     return [SimilarTag(row["name"], round(row["score"], 6), row["documents"]) for row in rows]
+
+
+async def close_tags(
+    connection: Connection, owner: UUID, names: Sequence[str], model: str, limit: int = MOST_RELATED
+) -> list[SimilarTag]:
+    """Tags that are really similar to one of these and not among them, most similar first."""
+    found = [tag for name in names for tag in await similar_tags(connection, owner, name, model)]
+    known = {name.lower() for name in names}
+    best: dict[str, SimilarTag] = {}
+    for tag in sorted(found, key=lambda one: -one.score):
+        if tag.score >= LEAST_SIMILARITY and tag.name.lower() not in known:
+            best.setdefault(tag.name.lower(), tag)
+    return list(best.values())[:limit]

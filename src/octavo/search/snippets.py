@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 # The database puts these around matched words; texts never contain them.
 BEGIN, END = "\x02", "\x03"
@@ -24,29 +25,78 @@ _OPENS = re.compile(r"(?<=[.!?…])\s+(?=\S)|(?<=[\u3002\uff01\uff1f])")
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """`marks` are the start and end of each matched word.
+    """`marks` are the start and end of matched words. `at` is the position of the first one in the chunk.
 
-    `at` is the position of the first matched word in the chunk.
+    `sentence` is the sentence with the most distinct matched words, or the chosen one.
     """
 
     text: str
     marks: list[tuple[int, int]]
     at: int = 0
+    sentence: str = ""
 
 
-def cut_snippet(marked: str, length: int = LENGTH) -> Snippet:
-    """Cut the part with the most distinct matched words. It starts with a sentence if one begins nearby."""
+def cut_snippet(marked: str, length: int = LENGTH, chosen: int | None = None) -> Snippet:
+    """Cut the part with the most distinct matched words, from the start of its sentence if that is near.
+
+    `chosen` is the index of a sentence of `plain_sentences` to cut instead, for a text without matched words.
+    """
     text, marks = read_marks(_tidy(marked))
+    left, right = _spans(text)[chosen] if chosen is not None else _best_sentence(text, marks)
+    sentence = text[left:right]
     if len(text) <= length:
-        return Snippet(text, marks, _place(marked, 0 if not marks else _first_found(marked, 0)))
+        at = _first_found(marked, 0) if marks else _find_sentence(marked, sentence)
+        return Snippet(text, marks, _place(marked, at), sentence)
     first = _densest(text, marks, length)
-    start = _start(text, marks[first][0] if marks else 0)
+    start = left if _fits(marks, left, right, length) else _start(text, marks[first][0] if marks else 0)
     end = _end(text, start, length)
     before, after = "… " if start else "", " …" if end < len(text) else ""
     shift = len(before) - start
     inside = [(one + shift, other + shift) for one, other in marks if start <= one and other <= end]
-    at = _first_found(marked, first) if marks else 0
-    return Snippet(f"{before}{text[start:end].rstrip()}{after}", inside, _place(marked, at))
+    at = _first_found(marked, _first_inside(marks, start)) if marks else _find_sentence(marked, sentence)
+    return Snippet(f"{before}{text[start:end].rstrip()}{after}", inside, _place(marked, at), sentence)
+
+
+def plain_sentences(marked: str) -> list[str]:
+    """The sentences of a chunk as plain text."""
+    text, _ = read_marks(_tidy(marked))
+    return [text[left:right] for left, right in _spans(text)]
+
+
+def _spans(text: str) -> list[tuple[int, int]]:
+    opens = [0, *(match.end() for match in _OPENS.finditer(text)), len(text)]
+    return [(left, left + len(text[left:right].rstrip())) for left, right in pairwise(opens) if left < right] or [
+        (0, 0)
+    ]
+
+
+def _best_sentence(text: str, marks: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """The sentence with the most distinct matched words; the first one if tied."""
+
+    def count(span: tuple[int, int]) -> int:
+        return len({text[one:other].lower() for one, other in marks if span[0] <= one and other <= span[1]})
+
+    return max(_spans(text), key=count)
+
+
+def _fits(marks: Sequence[tuple[int, int]], left: int, right: int, length: int) -> bool:
+    """Whether the matched words of a sentence are visible if the snippet starts with it."""
+    inside = [end for start, end in marks if left <= start and end <= right]
+    return not inside or inside[-1] - left <= length - LEAD
+
+
+def _first_inside(marks: Sequence[tuple[int, int]], start: int) -> int:
+    """The index of the first matched word at or after this position."""
+    return next((place for place, mark in enumerate(marks) if mark[0] >= start), 0)
+
+
+def _find_sentence(marked: str, sentence: str) -> int:
+    """About where a sentence of the plain text begins in the marked text."""
+    words = sentence.split()
+    for count in (4, 2, 1):
+        if words and (place := marked.find(" ".join(words[:count]))) >= 0:
+            return place
+    return 0
 
 
 def read_marks(marked: str) -> tuple[str, list[tuple[int, int]]]:

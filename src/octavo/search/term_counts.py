@@ -70,7 +70,7 @@ async def count_terms(
     """Like `read_terms`, but with the counts that ranking needs."""
     terms = await read_terms(connection, owner, words)
     known = {term: cache.find((owner, term.config, term.query), term.chunks) for term in terms}
-    missing = [term for term, count in known.items() if count is None]
+    missing = [term for term, count in known.items() if count is None and term.chunks]
     counted = await _count(connection, owner, missing, few=has_few(terms)) if missing else {}
     for term in missing:
         found_in, often_in = counted.get((term.config, term.query), (0, 0))

@@ -7,7 +7,7 @@ import os
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import OpenBrowser
-from tests.support.browser import Place, check_axe, no_sideways_scroll, until
+from tests.support.browser import PHONE, Place, check_axe, no_sideways_scroll, until
 
 SAFE = "The harbour bridge carries forty thousand cars. Engineers consider the bridge safe. " * 3
 BREAD = "Feed the starter with flour and water, let the dough rest overnight, and bake the loaf with steam. " * 3
@@ -93,3 +93,28 @@ def test_no_connections_is_said_when_the_comparison_is_done_and_a_failed_one_is_
 def picture(page: Page, name: str) -> None:
     if folder := os.environ.get("SCREENSHOTS"):
         page.screenshot(path=f"{folder}/{name}.png")
+
+
+def test_what_is_known_of_a_passage_and_related_documents_are_beside_the_text(
+    place: Place, open_browser: OpenBrowser
+) -> None:
+    member = open_browser(place.sign_up())
+    bog = "# How a bog keeps its rain\n\nSphagnum moss holds much water. Drained bogs lose their carbon."
+    first = member.add("bog.md", bog)
+    member.add("mire.md", bog.replace("How a bog keeps its rain", "Rain in the mire"))
+    page = member.open(f"/documents/{first}")
+    page.get_by_role("link", name="About this passage").click()
+    passage = page.get_by_role("region", name="This passage")
+    for word in ("Themes", "Concepts", "Tone", "Importance"):
+        expect(passage).to_contain_text(word)
+    check_axe(page)
+    no_sideways_scroll(page)
+    folder = os.environ.get("SCREENSHOTS")
+    if folder:
+        page.screenshot(path=f"{folder}/passage.png")
+    page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
+    no_sideways_scroll(page)
+    if folder:
+        page.screenshot(path=f"{folder}/passage-phone.png")
+    page.get_by_role("link", name="Rain in the mire").first.click()
+    expect(page.get_by_role("heading", name="Rain in the mire", level=1)).to_be_visible()

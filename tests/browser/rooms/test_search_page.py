@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 from playwright.sync_api import expect
 
@@ -33,3 +34,25 @@ def test_more_is_shown_behind_the_first_hits_and_older_versions_where_they_are_w
     no_sideways_scroll(page)
     if folder := os.environ.get("SCREENSHOTS"):
         page.screenshot(path=f"{folder}/search-phone.png")
+
+
+def test_a_misspelled_search_leads_to_the_sentence_by_its_suggestion(member: Visitor) -> None:
+    member.add("lease.txt", "The notice period of the lease is ninety days. The deposit is returned later.")
+    picture = member.add("zanzibar_ledger_0042.zip", b"PK\x05\x06" + bytes(18))
+    page = member.open("/search?q=notce+peroid")
+    expect(page.get_by_role("heading", name="Nothing found")).to_be_visible()
+    check_axe(page)
+    if folder := os.environ.get("SCREENSHOTS"):
+        page.screenshot(path=f"{folder}/search-nothing.png")
+    page.get_by_role("link", name="notice period").click()
+    expect(page.locator(".hit .snippet")).to_contain_text("The notice period of the lease is ninety days.")
+    expect(page.locator(".hit .why")).to_have_text(re.compile("Matches by words"))
+    check_axe(page)
+    if folder:
+        page.screenshot(path=f"{folder}/search-found.png")
+    page.goto("/search?q=zanzibar+ledger")
+    expect(page.locator(".hit .why")).to_have_text("Matches the file name “zanzibar_ledger_0042.zip”")
+    if folder:
+        page.screenshot(path=f"{folder}/search-name.png")
+    page.locator(".hit").click()
+    page.wait_for_url(f"**/documents/{picture}")

@@ -84,3 +84,28 @@ WHERE d.owner_id = :owner AND d.deleted_at IS NULL AND d.status = 'completed'
       SELECT FROM chunk_embeddings e JOIN embedding_models m ON m.id = e.model_id WHERE e.chunk_id = c.id AND m.name = :model))
   AND NOT EXISTS (SELECT FROM jobs j WHERE j.document_id = d.id AND j.kind = :kind AND j.status IN ('queued', 'processing'))
 ORDER BY d.created_at, d.id;
+
+-- name: use_model(document, model)!
+-- The document is searched by the vectors of this model, if all its chunks have one.
+UPDATE documents d SET embedding_model_id = m.id, updated_at = clock_timestamp() FROM embedding_models m
+WHERE d.id = :document AND m.name = :model AND d.embedding_model_id IS DISTINCT FROM m.id AND has_vectors(d.id, d.revision, m.id);
+
+-- name: outdated_documents(model, visitors, kind, most)
+-- Documents searched by the vectors of another model, oldest first, each with the key of its job: one per model and day, so that
+-- a failure is not repeated every few minutes.
+SELECT d.id, d.owner_id, n.key FROM documents d JOIN owners o ON o.id = d.owner_id
+JOIN embedding_models m ON m.id = d.embedding_model_id
+CROSS JOIN LATERAL (SELECT concat_ws(':', 'vectors', d.id, d.revision, :model::text, engine_now()::date) AS key) AS n
+WHERE m.name <> :model AND d.deleted_at IS NULL AND d.status = 'completed' AND (:visitors OR o.kind <> 'anonymous')
+  AND NOT EXISTS (
+      SELECT FROM jobs j WHERE j.document_id = d.id AND j.kind = :kind
+      AND (j.key = n.key OR j.status IN ('queued', 'processing', 'paused')))
+ORDER BY d.created_at, d.id LIMIT :most;
+
+-- name: embedding_progress(owner, model, visitors)
+-- How many documents of the owner have vectors, and how many of them are searched by this model. Documents of visitors have local
+-- vectors.
+SELECT count(*)::integer AS documents,
+       count(*) FILTER (WHERE m.name = :model OR o.kind = 'anonymous' AND NOT :visitors)::integer AS done
+FROM documents d JOIN owners o ON o.id = d.owner_id JOIN embedding_models m ON m.id = d.embedding_model_id
+WHERE d.owner_id = :owner AND d.deleted_at IS NULL;

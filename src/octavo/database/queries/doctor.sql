@@ -135,5 +135,23 @@ WHERE a.status = 'completed' AND EXISTS (
                 AND s.last - s.first + 1 <> (SELECT sum(p.last - p.first + 1) FROM segments p WHERE p.parent_id = s.id))
 ORDER BY a.id LIMIT 10;
 
+-- name: incomplete_vectors()
+-- Documents that are searched by a model without vectors for all their chunks.
+SELECT d.id, m.name FROM documents d JOIN embedding_models m ON m.id = d.embedding_model_id
+WHERE d.status = 'completed' AND d.embeddings_ready AND NOT has_vectors(d.id, d.revision, m.id) ORDER BY d.id LIMIT 10;
+
+-- name: stuck_vectors(model, visitors)
+-- Documents with vectors of another model whose renewal failed.
+SELECT d.id, m.name FROM documents d JOIN owners o ON o.id = d.owner_id JOIN embedding_models m ON m.id = d.embedding_model_id
+WHERE m.name <> :model AND d.deleted_at IS NULL AND (:visitors OR o.kind <> 'anonymous')
+  AND (SELECT j.status FROM jobs j WHERE j.document_id = d.id AND j.kind = 'embed_document' ORDER BY j.created_at DESC LIMIT 1)
+      IN ('failed', 'dead_letter')
+ORDER BY d.id LIMIT 10;
+
+-- name: count_vectors(model, visitors)
+SELECT count(*), count(*) FILTER (WHERE m.name <> :model AND (:visitors OR o.kind <> 'anonymous'))
+FROM documents d JOIN owners o ON o.id = d.owner_id JOIN embedding_models m ON m.id = d.embedding_model_id
+WHERE d.deleted_at IS NULL;
+
 -- name: count_analyses()
 SELECT count(*), (SELECT count(*) FROM analysis_items) FROM analyses;

@@ -154,6 +154,9 @@ SELECT id FROM made;
 WITH gone AS (DELETE FROM document_tags WHERE document_id = :document AND NOT tag_id = ANY (:tags::uuid[]))
 INSERT INTO document_tags (document_id, tag_id) SELECT :document, unnest(:tags::uuid[]) ON CONFLICT DO NOTHING;
 
+-- name: tags_without_vectors(tags)
+SELECT t.id FROM tags t WHERE t.id = ANY (:tags) AND NOT EXISTS (SELECT FROM tag_embeddings e WHERE e.tag_id = t.id);
+
 -- name: describe(document, title, author, date, language, summary, details, made_by)
 -- Saves a description. Fills in only fields that neither a person nor the file has set; returns whether the tags can be
 -- set too.

@@ -14,7 +14,7 @@ ORDER BY p.number;
 
 -- name: places(owner, document, revision, first, last)
 -- The chunks that overlap a part of the text.
-SELECT c.id, c.char_start AS start, c.char_end AS "end", c.seconds, c.boxes
+SELECT c.id, c.char_start AS start, c.char_end AS "end", c.seconds, c.boxes, c.made_by IS NOT NULL AS described
 FROM chunks c JOIN documents d ON d.id = c.document_id
 WHERE d.id = :document AND d.owner_id = :owner AND c.revision = :revision
   AND c.char_start < :last AND c.char_end > :first
@@ -25,6 +25,14 @@ ORDER BY c.index;
 SELECT c.id, c.char_start AS start, c.char_end AS "end", c.seconds, c.boxes
 FROM chunks c JOIN documents d ON d.id = c.document_id AND d.revision = c.revision
 WHERE d.id = :document AND d.owner_id = :owner AND c.id = :passage;
+
+-- name: insight(owner, document, passage)
+-- The description of a chunk of the current text.
+SELECT c.id, c.summary, c.themes, (c.tone ->> 'polarity')::double precision AS polarity, c.tone ->> 'primary_emotion' AS emotion,
+       c.importance, c.made_by,
+       ARRAY(SELECT k.concept FROM chunk_concepts k WHERE k.chunk_id = c.id ORDER BY k.importance DESC, k.concept) AS concepts
+FROM chunks c JOIN documents d ON d.id = c.document_id AND d.revision = c.revision
+WHERE d.id = :document AND d.owner_id = :owner AND c.id = :passage AND c.made_by IS NOT NULL;
 
 -- name: happened(owner, document, before, most)
 -- The events of a document, newest first, with the kinds of their jobs; without progress, parts of stages, and jobs for tags.

@@ -8,18 +8,25 @@ SELECT set_config('cpu_operator_cost', '0.1', true), set_config('enable_seqscan'
 
 -- name: terms(owner, words)
 -- Each word as a term of every language of the owner, with the number and average length of the chunks in that language.
--- A single character of a script without spaces matches every word that starts with it.
+-- A single character of a script without spaces matches every word that starts with it. Titles, tags and file names also match
+-- unchanged words in any language; such terms have no chunks, and stop words of the owner's languages are left out.
 WITH languages AS MATERIALIZED (
     SELECT search_config(d.language) AS config, sum(p.passages) AS chunks, greatest(sum(p.words) / sum(p.passages), 1) AS average
     FROM documents d JOIN document_passages p ON p.document_id = d.id AND p.revision = d.revision
     WHERE d.owner_id = :owner AND d.deleted_at IS NULL
     GROUP BY 1
+), configs AS MATERIALIZED (
+    SELECT config, chunks, average FROM languages
+    UNION ALL SELECT 'pg_catalog.simple', 0, 1
+    WHERE NOT EXISTS (SELECT FROM languages WHERE config = 'pg_catalog.simple'::regconfig)
 )
-SELECT l.config::text, lexeme_query(t.lexeme)::text || CASE WHEN t.lexeme ~ '^[\u0E00-\u9FFF]$' THEN ':*' ELSE '' END AS query,
+SELECT w.word, l.config::text, lexeme_query(t.lexeme)::text || CASE WHEN t.lexeme ~ '^[\u0E00-\u9FFF]$' THEN ':*' ELSE '' END AS query,
        lexeme_query('3 ' || t.lexeme)::text AS often, l.chunks::integer, l.average::double precision
-FROM languages l CROSS JOIN unnest(:words::text[]) WITH ORDINALITY AS w (word, place)
+FROM configs l CROSS JOIN unnest(:words::text[]) WITH ORDINALITY AS w (word, place)
 CROSS JOIN LATERAL unnest(to_tsvector(l.config, search_text(w.word))) AS t
 WHERE NOT (length(w.word) > 1 AND t.lexeme ~ '^[\u0E00-\u9FFF]$')
+  AND (l.chunks > 0 OR to_tsvector('pg_catalog.english', t.lexeme) <> ''::tsvector
+       AND NOT EXISTS (SELECT FROM languages s WHERE to_tsvector(s.config, t.lexeme) = ''::tsvector))
 ORDER BY w.place;
 
 -- name: counts_of_few(owner, queries)
@@ -108,24 +115,70 @@ WITH wanted AS MATERIALIZED (
 )
 SELECT chunk_id, document_id, coalesce(score, 0) AS score FROM weighed ORDER BY score DESC NULLS LAST, chunk_id LIMIT :most;
 
--- name: by_title(owner, chosen, anything, configs, queries, weights, share, most)
--- The first chunks of documents whose titles match most of the query.
+-- name: by_fields(owner, chosen, anything, required, configs, queries, weights, share, most)
+-- Documents whose titles, tags, file names, authors or summaries match most of the query, with their first chunk if they have
+-- text, and the field that matches most.
 WITH wanted AS MATERIALIZED (
     SELECT config::regconfig, query::tsquery, weight
     FROM unnest(:configs::text[], :queries::text[], :weights::double precision[]) AS w (config, query, weight)
-), titled AS (
-    SELECT d.id, d.revision, d.language, to_tsvector(search_config(d.language), search_text(coalesce(nullif(d.title, ''), d.filename))) AS words
-    FROM documents d
-    WHERE d.owner_id = :owner AND d.deleted_at IS NULL
-      AND to_tsvector(search_config(d.language), search_text(coalesce(nullif(d.title, ''), d.filename))) @@ :anything::tsquery
+), found AS MATERIALIZED (
+    SELECT d.id, d.revision, d.config, w.words
+    FROM (SELECT document_id, words FROM document_words
+          WHERE words @@ :anything::tsquery AND (:required::tsquery IS NULL OR words @@ :required) OFFSET 0) AS w
+    JOIN searched_documents(:owner, :chosen) d ON d.id = w.document_id
 ), weighed AS (
-    SELECT t.id, t.revision, sum(w.weight) FILTER (WHERE t.words @@ w.query) / sum(w.weight) AS score
-    FROM titled t JOIN wanted w ON w.config = search_config(t.language) GROUP BY 1, 2
+    SELECT f.id, f.revision, w.config, sum(w.weight) FILTER (WHERE f.words @@ w.query) / sum(w.weight) AS score,
+           coalesce(sum(w.weight) FILTER (WHERE ts_filter(f.words, '{a}') @@ w.query), 0) AS title,
+           coalesce(sum(w.weight) FILTER (WHERE ts_filter(f.words, '{b}') @@ w.query), 0) AS tag,
+           coalesce(sum(w.weight) FILTER (WHERE ts_filter(f.words, '{c}') @@ w.query), 0) AS filename,
+           coalesce(sum(w.weight) FILTER (WHERE ts_filter(f.words, '{d}') @@ w.query), 0) AS words
+    FROM found f JOIN wanted w ON w.config IN (f.config, 'pg_catalog.simple'::regconfig) GROUP BY 1, 2, 3
+), best AS (
+    SELECT DISTINCT ON (id) id, revision, score,
+           CASE greatest(title, tag, filename, words) WHEN title THEN 'title' WHEN tag THEN 'tag' WHEN filename THEN 'filename'
+                ELSE 'words' END AS field
+    FROM weighed WHERE score >= :share ORDER BY id, score DESC, config
 )
-SELECT c.id AS chunk_id, c.document_id, w.score
-FROM weighed w JOIN searched_documents(:owner, :chosen) d ON d.id = w.id
-JOIN chunks c ON c.document_id = w.id AND c.revision = w.revision AND c.index = 0
-WHERE w.score >= :share ORDER BY w.score DESC, c.id LIMIT :most;
+SELECT c.id AS chunk_id, b.id AS document_id, b.score, b.field
+FROM best b LEFT JOIN chunks c ON c.document_id = b.id AND c.revision = b.revision AND c.index = 0
+ORDER BY b.score DESC, b.field = 'words', b.id LIMIT :most;
+
+-- name: document_details(owner, documents, marked, begin, end)
+-- Hits by title, tag or file name: the fields, and the summary with its matched words between two marks.
+SELECT d.id AS document_id, coalesce(nullif(d.title, ''), d.filename) AS title, d.source_type, d.filename,
+       ts_headline(search_config(d.language), translate(coalesce(nullif(d.summary, ''), d.filename), :begin || :end, ''), :marked::tsquery,
+                   'HighlightAll=true, StartSel=' || :begin || ', StopSel=' || :end) AS marked,
+       ARRAY(SELECT t.name FROM document_tags dt JOIN tags t ON t.id = dt.tag_id
+             WHERE dt.document_id = d.id AND name_words(search_config(d.language), t.name, 'B') @@ :marked
+             ORDER BY lower(t.name)) AS tags
+FROM documents d WHERE d.id = ANY (:documents) AND d.owner_id = :owner AND d.deleted_at IS NULL;
+
+-- name: named_words(owner, words)
+-- Which of these words are in a title, tag, file name, author or summary of the owner.
+SELECT w.word FROM unnest(:words::text[]) AS w (word) WHERE EXISTS (
+    SELECT FROM (SELECT document_id FROM document_words
+                 WHERE words @@ plainto_tsquery('pg_catalog.simple', search_text(w.word)) OFFSET 0) AS f
+    JOIN documents d ON d.id = f.document_id WHERE d.owner_id = :owner AND d.deleted_at IS NULL);
+
+-- name: near_words(owner, words, most)
+-- Words of the owner of about the same length that begin or end like each of these words, with the number of documents that
+-- list them.
+SELECT w.word, n.near, count(DISTINCT n.document_id)::integer AS listed
+FROM unnest(:words::text[]) AS w (word)
+CROSS JOIN LATERAL (
+    (SELECT v.word AS near, v.document_id FROM vocabulary v
+     WHERE v.owner_id = :owner AND left(v.word, 2) = left(w.word, 2)
+       AND length(v.word) BETWEEN length(w.word) - 2 AND length(w.word) + 2 LIMIT :most)
+    UNION ALL
+    (SELECT v.word, v.document_id FROM vocabulary v
+     WHERE v.owner_id = :owner AND right(v.word, 2) = right(w.word, 2)
+       AND length(v.word) BETWEEN length(w.word) - 2 AND length(w.word) + 2 LIMIT :most)) AS n
+GROUP BY 1, 2;
+
+-- name: models_in_use(owner)
+-- The models by whose vectors documents of the owner are searched.
+SELECT m.name FROM embedding_models m WHERE EXISTS (
+    SELECT FROM documents d WHERE d.owner_id = :owner AND d.embedding_model_id = m.id AND d.deleted_at IS NULL) ORDER BY m.id;
 
 -- name: by_vector(owner, chosen, model, vector, required, excluded, by_index, most)
 SELECT chunk_id, document_id, score FROM nearest_chunks(
@@ -158,7 +211,7 @@ SELECT m.name AS model, avg(e.vector)::text AS mean
 FROM documents d JOIN chunks c ON c.document_id = d.id AND c.revision = d.revision
 JOIN chunk_embeddings e ON e.chunk_id = c.id JOIN embedding_models m ON m.id = e.model_id
 WHERE d.id = :document AND d.owner_id = :owner AND d.deleted_at IS NULL
-GROUP BY m.id ORDER BY m.name = :model DESC, count(*) DESC LIMIT 1;
+GROUP BY m.id, d.embedding_model_id ORDER BY m.id = d.embedding_model_id DESC NULLS LAST, m.name = :model DESC, count(*) DESC LIMIT 1;
 
 -- name: about(owner, documents)
 SELECT id AS document_id, coalesce(nullif(title, ''), filename) AS title, source_type, summary

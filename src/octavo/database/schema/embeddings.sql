@@ -40,6 +40,30 @@ BEGIN
     RETURN CASE WHEN found.dimensions = of_dimensions THEN found.id END;
 END $$;
 
+-- The model by whose vectors the document is searched; NULL until all its chunks have vectors of one model.
+ALTER TABLE documents ADD COLUMN embedding_model_id integer REFERENCES embedding_models;
+CREATE INDEX documents_embedding_model ON documents (owner_id, embedding_model_id) WHERE embedding_model_id IS NOT NULL;
+
+-- Whether all chunks of the current revision have vectors of the model.
+CREATE FUNCTION has_vectors(of_document uuid, of_revision integer, of_model integer) RETURNS boolean LANGUAGE sql STABLE RETURN
+    NOT EXISTS (
+        SELECT FROM chunks c WHERE c.document_id = of_document AND c.revision = of_revision AND NOT EXISTS (
+            SELECT FROM chunk_embeddings e WHERE e.chunk_id = c.id AND e.model_id = of_model));
+
+-- A document without complete vectors is searched by the first model that completes them. A document that has them changes its
+-- model only on request (`use_model`).
+CREATE FUNCTION model_follows_vectors() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE documents d SET embedding_model_id = m.model_id
+    FROM (SELECT DISTINCT document_id, model_id FROM made) AS m
+    WHERE d.id = m.document_id AND d.embedding_model_id IS DISTINCT FROM m.model_id
+      AND (d.embedding_model_id IS NULL OR NOT has_vectors(d.id, d.revision, d.embedding_model_id))
+      AND has_vectors(d.id, d.revision, m.model_id);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER model_follows AFTER INSERT ON chunk_embeddings
+    REFERENCING NEW TABLE AS made FOR EACH STATEMENT EXECUTE FUNCTION model_follows_vectors();
+
 -- When a document moves to another owner, its vectors and connections move too.
 CREATE FUNCTION vectors_follow_document() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -123,6 +123,9 @@ $$;
 CREATE FUNCTION words_follow_chunks() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM index_chunks(ARRAY(SELECT id FROM made));
+    PERFORM list_words(d.document_id, ARRAY(
+        SELECT DISTINCT unnest(plain_words(m.content)) FROM made m WHERE m.document_id = d.document_id))
+    FROM (SELECT DISTINCT document_id FROM made) AS d;
     RETURN NULL;
 END $$;
 CREATE TRIGGER words_follow AFTER INSERT ON chunks
@@ -144,15 +147,108 @@ END $$;
 CREATE TRIGGER words_follow AFTER UPDATE OF language ON documents FOR EACH ROW
     WHEN (search_config(OLD.language) <> search_config(NEW.language)) EXECUTE FUNCTION words_follow_language();
 
--- Index of the current titles.
-CREATE INDEX documents_title_words ON documents
-    USING gin (to_tsvector(search_config(language), search_text(coalesce(nullif(title, ''), filename))));
+-- A name as words: file names join words by underscores, dots, hyphens, digits and capitals.
+CREATE FUNCTION name_text(given text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
+    regexp_replace(
+        regexp_replace(translate(given, '._-+()[]{},;&!''', '               '), '([a-z])([A-Z])', '\1 \2', 'g'),
+        '([0-9]+)', ' \1 ', 'g');
+
+-- The words of a name, both unchanged and in the form of its language, so that a query in any language of the owner finds it.
+CREATE FUNCTION name_words(config regconfig, given text, weight "char") RETURNS tsvector LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT setweight(to_tsvector('pg_catalog.simple', plain) || to_tsvector(config, plain), weight)
+    FROM search_text(coalesce(given, '')) AS plain
+$$;
+
+-- The words that a document has outside of its text: title (weight A), tags (B), file name (C), author and summary (D).
+CREATE TABLE document_words (
+    document_id uuid PRIMARY KEY REFERENCES documents ON DELETE CASCADE,
+    words       tsvector NOT NULL
+);
+
+CREATE INDEX document_words_words ON document_words USING gin (words);
+
+-- The words of an owner, for spelling suggestions. Up to three documents list a word, so that it survives the deletion of one.
+-- There is no unique index, so that no writer waits for another; a duplicate row is harmless.
+CREATE TABLE vocabulary (
+    owner_id    uuid NOT NULL REFERENCES owners ON DELETE CASCADE,
+    document_id uuid NOT NULL REFERENCES documents ON DELETE CASCADE,
+    word        text NOT NULL
+);
+
+CREATE INDEX vocabulary_begin ON vocabulary (owner_id, left(word, 2), length(word), word);
+CREATE INDEX vocabulary_end ON vocabulary (owner_id, right(word, 2), length(word), word);
+CREATE INDEX vocabulary_document ON vocabulary (document_id);
+
+-- Adds words of a document to the vocabulary: only letters, and only scripts with spaces between words.
+CREATE FUNCTION list_words(of_document uuid, given text[]) RETURNS void LANGUAGE sql AS $$
+    INSERT INTO vocabulary (owner_id, document_id, word)
+    SELECT d.owner_id, d.id, w.word FROM documents d CROSS JOIN unnest(given) AS w (word)
+    WHERE d.id = of_document AND length(w.word) BETWEEN 4 AND 24
+      AND w.word !~ '[0-9[:punct:][:space:]\u0E00-\u0EFF\u1000-\u109F\u1780-\u17FF\u3040-\u30FF\u3400-\u9FFF\uF900-\uFAFF]'
+      AND NOT EXISTS (
+          SELECT FROM (
+              SELECT v.document_id, row_number() OVER () AS place FROM vocabulary v
+              WHERE v.owner_id = d.owner_id AND left(v.word, 2) = left(w.word, 2) AND length(v.word) = length(w.word)
+                AND v.word = w.word LIMIT 3) AS listed
+          WHERE listed.document_id = d.id OR listed.place = 3);
+$$;
+
+-- The distinct words of a text, in lower case.
+CREATE FUNCTION plain_words(given text) RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
+    tsvector_to_array(to_tsvector('pg_catalog.simple', search_text(given)));
+
+-- Indexes the titles, tags, file names, authors and summaries of documents, in the transaction that changes them.
+CREATE FUNCTION index_documents(of_documents uuid[]) RETURNS void LANGUAGE sql AS $$
+    INSERT INTO document_words (document_id, words)
+    SELECT d.id, name_words(f.config, d.title, 'A') || name_words(f.config, f.tags, 'B')
+        || name_words(f.config, concat_ws(' ', d.filename, name_text(d.filename)), 'C')
+        || name_words(f.config, concat_ws(E'\n', d.author, d.summary), 'D')
+    FROM documents d CROSS JOIN LATERAL (
+        SELECT search_config(d.language) AS config, (
+            SELECT string_agg(t.name, E'\n' ORDER BY t.name) FROM document_tags dt JOIN tags t ON t.id = dt.tag_id
+            WHERE dt.document_id = d.id) AS tags) AS f
+    WHERE d.id = ANY (of_documents)
+    ON CONFLICT (document_id) DO UPDATE SET words = excluded.words WHERE document_words.words <> excluded.words;
+    SELECT list_words(d.id, plain_words(concat_ws(E'\n', d.title, name_text(d.filename), d.author, d.summary, (
+        SELECT string_agg(t.name, E'\n') FROM document_tags dt JOIN tags t ON t.id = dt.tag_id WHERE dt.document_id = d.id))))
+    FROM documents d WHERE d.id = ANY (of_documents);
+$$;
+
+CREATE FUNCTION words_follow_document() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM index_documents(ARRAY[NEW.id]);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER words_follow_insert AFTER INSERT ON documents FOR EACH ROW EXECUTE FUNCTION words_follow_document();
+CREATE TRIGGER words_follow_edit AFTER UPDATE OF title, filename, author, summary, language ON documents FOR EACH ROW
+    WHEN ((OLD.title, OLD.filename, OLD.author, OLD.summary, OLD.language)
+          IS DISTINCT FROM (NEW.title, NEW.filename, NEW.author, NEW.summary, NEW.language))
+    EXECUTE FUNCTION words_follow_document();
+
+CREATE FUNCTION words_follow_tags() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM index_documents(ARRAY(SELECT DISTINCT document_id FROM changed));
+    RETURN NULL;
+END $$;
+CREATE TRIGGER words_follow_tagging AFTER INSERT ON document_tags
+    REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION words_follow_tags();
+CREATE TRIGGER words_follow_untagging AFTER DELETE ON document_tags
+    REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION words_follow_tags();
+
+-- When a document moves to another owner, its words move too.
+CREATE FUNCTION vocabulary_follows_document() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE vocabulary SET owner_id = NEW.owner_id WHERE document_id = NEW.id;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER vocabulary_follows AFTER UPDATE OF owner_id ON documents
+    FOR EACH ROW WHEN (OLD.owner_id <> NEW.owner_id) EXECUTE FUNCTION vocabulary_follows_document();
 
 -- The documents that a search covers: those of the owner that are not in the trash and match the filters. Of several
 -- versions only the newest one with text is searched, unless documents are named or older versions are requested.
 CREATE FUNCTION searched_documents(of_owner uuid, chosen jsonb)
-RETURNS TABLE (id uuid, revision integer, config regconfig) LANGUAGE sql STABLE AS $$
-    SELECT d.id, d.revision, search_config(d.language) FROM documents d
+RETURNS TABLE (id uuid, revision integer, config regconfig, model integer) LANGUAGE sql STABLE AS $$
+    SELECT d.id, d.revision, search_config(d.language), d.embedding_model_id FROM documents d
     WHERE d.owner_id = of_owner AND d.deleted_at IS NULL
       AND (NOT d.superseded OR chosen ?| '{documents,versions}' OR NOT EXISTS (
           SELECT FROM documents newer WHERE newer.family_id = d.family_id AND newer.version > d.version
@@ -171,7 +267,8 @@ RETURNS TABLE (id uuid, revision integer, config regconfig) LANGUAGE sql STABLE 
 $$;
 
 -- The chunks nearest to a vector. The index is used only if there are many vectors: comparing all is exact, and fast enough for
--- tens of thousands. Model and length are literals in the statement, because the planner finds a partial index only that way.
+-- tens of thousands. A document is compared by one model only: the one that has vectors of all its chunks, so two models never mix
+-- within a document. Model and length are literals in the statement, because the planner finds a partial index only that way.
 CREATE FUNCTION nearest_chunks(of_owner uuid, chosen jsonb, of_model integer, given vector, required tsquery, excluded tsquery,
                                  by_index boolean, most integer)
 RETURNS TABLE (chunk_id uuid, document_id uuid, score double precision) LANGUAGE plpgsql STABLE AS $$
@@ -185,7 +282,7 @@ BEGIN
     RETURN QUERY EXECUTE format($query$
         SELECT near.chunk_id, near.document_id, 1 - near.distance FROM (
             SELECT e.chunk_id, e.document_id, d.revision, e.vector%1$s <=> $1%1$s AS distance
-            FROM chunk_embeddings e JOIN searched_documents($2, $3) d ON d.id = e.document_id %3$s
+            FROM chunk_embeddings e JOIN searched_documents($2, $3) d ON d.id = e.document_id AND d.model = e.model_id %3$s
             WHERE e.model_id = %2$s AND e.owner_id = $2
             ORDER BY e.vector%1$s <=> $1%1$s LIMIT 2 * $4) AS near
         JOIN chunks c ON c.id = near.chunk_id AND c.revision = near.revision

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from html import escape
 from typing import Any
 from urllib.parse import quote
 from uuid import uuid4
@@ -70,7 +72,7 @@ async def test_phrases_exclusions_and_filters_hold_for_every_mode(room: Room) ->
         assert ids["bog"] in await found(room, "water -flour", mode=mode)
         assert await found(room, "water", mode=mode, tag="wet") == [ids["bog"]]
         assert await found(room, "water", mode=mode, collection="nature") == [ids["bog"]]
-        assert await found(room, "water", mode=mode, until="2020-12-31") == [ids["bread"]]
+        assert await found(room, "dough with flour and water", mode=mode, until="2020-12-31") == [ids["bread"]]
         assert await found(room, "water", mode=mode, document=ids["bog"]) == [ids["bog"]]
         assert await found(room, "water", mode=mode, kind="pdf") == []
 
@@ -195,6 +197,164 @@ async def test_documents_and_tags_know_what_is_like_them(room: Room) -> None:
     tags = (await room.owner.get("/api/v1/tags")).json()["items"]
     similar = (await room.owner.get("/api/v1/tags/similar", params={"name": tags[0]["name"]})).json()["items"]
     assert tags[0]["name"] not in {one["name"] for one in similar}
+
+
+LEASE = "The notice period of the lease is ninety days. The deposit is returned after the crane was inspected."
+NONSENSE = ("qwertzuiop", "blorptang xqzvij frumplewock", "asdfghjkl", "zzxxyy vvbbnn")
+
+
+async def test_nothing_is_an_answer_and_paraphrases_are_still_found(room: Room) -> None:
+    ids = await add_all(room, bridge=BRIDGE, bread=BREAD, bog=BOG, lease=LEASE)
+    for mode in ("hybrid", "text", "semantic"):
+        for q in NONSENSE:
+            assert (await search(room, q, mode=mode))["items"] == [], (q, mode)
+    for q, name in (
+        ("baking a loaf at home", "bread"),
+        ("how long before a tenant can leave", "lease"),
+        ("wetland plants", "bog"),
+        ("are the ropes of the crossing safe", "bridge"),
+    ):
+        assert (await found(room, q, mode="semantic"))[0] == ids[name], q
+        assert (await found(room, q))[0] == ids[name], q
+    assert "Nothing found" in await room.read("/search?q=qwertzuiop")
+
+
+async def test_a_misspelled_query_suggests_words_of_the_owner_only(room: Room) -> None:
+    ids = await add_all(room, lease=LEASE)
+    stranger = await room.house.person(f"{uuid4()}@example.org")
+    text = {"text": "The peridot ledger of Zubenelgenubi.", "title": "Other"}
+    assert (await stranger.post("/api/v1/documents", json=text)).status_code == 202
+    async with room.working():
+        await room.until_done()
+    for q, meant in (
+        ("notce peroid", "notice period"),
+        ('"notce" PEROID -moss', '"notice" period -moss'),
+        ("the notice peroid", "the notice period"),
+        ("notice period", None),
+        ("zubenelgenubu", None),
+        ("qwertzuiop", None),
+    ):
+        assert (await search(room, q))["suggestion"] == meant, q
+    shown = await room.read("/search?q=notce+peroid&mode=text")
+    assert 'Did you mean <a href="/search?q=notice+period&amp;mode=text"' in shown
+    # A word that is only in the trash is not suggested, and none is left after the document is deleted for good.
+    await room.owner.delete(f"/api/v1/documents/{ids['lease']}")
+    assert (await search(room, "notce peroid"))["suggestion"] is None
+    await room.owner.delete(f"/api/v1/documents/{ids['lease']}?purge=true")
+    rows = await room.house.rows("SELECT FROM vocabulary WHERE document_id = %s", ids["lease"])
+    assert rows == []
+
+
+async def test_titles_tags_names_authors_and_summaries_are_found_at_once(room: Room) -> None:
+    cloves = "Sixteen sacks of cloves were weighed on the quay and carried to the store before noon."
+    ids = {"file": await room.upload("zanzibar_ledger_0042.txt", cloves)}
+    ids |= await add_all(room, bread=BREAD, bog=BOG)
+    for name, change in (
+        ("bread", {"tags": ["marmalade", "Petit déjeuner"]}),
+        ("bog", {"author": "Ottoline Quickfall"}),
+    ):
+        await room.owner.patch(f"/api/v1/documents/{ids[name]}", json=change)
+    for q, name, why, matched in (
+        ("zanzibar ledger", "file", "filename", "zanzibar_ledger_0042.txt"),
+        ("zanzibar_ledger_0042.txt", "file", "filename", "zanzibar_ledger_0042.txt"),
+        ("ledger 42 0042", "file", "filename", "zanzibar_ledger_0042.txt"),
+        ("marmalade", "bread", "tag", "marmalade"),
+        ("petit déjeuner", "bread", "tag", "Petit déjeuner"),
+        ("quickfall", "bog", "words", None),
+    ):
+        for mode in ("hybrid", "text"):
+            hits = (await search(room, q, mode=mode))["items"]
+            assert [(hit["document_id"], hit["why"], hit["matched"]) for hit in hits] == [(ids[name], why, matched)], q
+            assert hits[0]["chunk_id"]
+    assert "Matches the tag" in await room.read("/search?q=marmalade")
+    await room.owner.patch(f"/api/v1/documents/{ids['bread']}", json={"tags": []})
+    assert await found(room, "marmalade") == []
+
+
+async def test_a_document_without_text_is_found_by_its_name_and_opens(room: Room) -> None:
+    ids = {"file": await room.upload("tulip-fields_2019.zip", b"PK\x05\x06" + bytes(18))}
+    async with room.working():
+        await room.until_done()
+    (hit,) = (await search(room, "tulip fields"))["items"]
+    assert (hit["document_id"], hit["chunk_id"], hit["why"], hit["page"]) == (ids["file"], None, "filename", None)
+    assert hit["snippet"]
+    shown = await room.read("/search?q=tulip+fields")
+    assert f'class="hit" href="/documents/{ids["file"]}"' in shown
+
+
+MANUAL = " ".join(f"The {name} drawer of the office is for paper and order." for name in ("first", "second", "third"))
+ANIMALS = (
+    "Cats sleep most of the day on a warm shelf near the stove. Horses graze on the meadow behind the house in the "
+    "early morning. Hens lay their eggs in straw and are fed with corn at noon by the children. Dogs bark loudly at "
+    "night. Sheep are shorn in spring before the heat of the summer comes."
+)
+
+
+async def test_a_hit_shows_the_sentence_that_matched_and_why(room: Room) -> None:
+    await add_all(room, manual=f"{MANUAL} {MANUAL} The invoice number is 4711. {MANUAL}", animals=ANIMALS)
+    (hit,) = (await search(room, "invoice number", mode="text"))["items"]
+    assert (hit["sentence"], hit["why"]) == ("The invoice number is 4711.", "words")
+    assert hit["snippet"].startswith("… The invoice number is 4711.")
+    (hit,) = (await search(room, "puppies making noise after dusk", mode="semantic"))["items"]
+    assert (hit["sentence"], hit["why"]) == ("Dogs bark loudly at night.", "meaning")
+    assert hit["snippet"].startswith("… Dogs bark loudly at night.")
+    (hit,) = (await search(room, "dogs barking at night"))["items"]
+    assert (hit["sentence"], hit["why"]) == ("Dogs bark loudly at night.", "both")
+    assert "Matches by words and meaning" in await room.read("/search?q=dogs+barking+at+night")
+
+
+EARLIER = "UPDATE documents SET embedding_model_id = embedding_model('openai:earlier', 3) WHERE id = %s RETURNING id"
+
+
+async def test_the_page_says_that_the_embedding_model_changes_and_how_far_it_is(room: Room) -> None:
+    ids = await add_all(room, bread=BREAD, bog=BOG)
+    assert "embedding model has changed" not in await room.read("/search")
+    await room.house.rows(EARLIER, ids["bog"])
+    assert "The embedding model has changed. 1 of 2 documents have new vectors" in await room.read("/search")
+    state = (await room.owner.get("/api/v1/embeddings")).json()
+    assert (state["documents"], state["done"]) == (2, 1)
+    # The earlier model cannot be called any more: the document is found by its words, and the other one by meaning.
+    assert await found(room, "sphagnum") == [ids["bog"]]
+    assert await found(room, "baking a loaf at home") == [ids["bread"]]
+
+
+NO_VECTORS = "SELECT FROM tags WHERE name ~ 'sailing' AND id NOT IN (SELECT tag_id FROM tag_embeddings)"
+
+
+async def test_tags_given_by_people_get_vectors_and_similar_ones_are_shown(room: Room) -> None:
+    ids = await add_all(room, bread=BREAD, bog=BOG)
+    async with room.working():
+        for name, tag in (("bread", "sailing boats"), ("bog", "sailing ships")):
+            await room.owner.patch(f"/api/v1/documents/{ids[name]}", json={"tags": [tag]})
+        await until_empty(room, NO_VECTORS)
+    similar = (await room.owner.get("/api/v1/tags/similar", params={"name": "sailing boats"})).json()["items"]
+    assert [one["name"] for one in similar] == ["sailing ships"]
+    assert re.search(r"Similar tags: <a [^>]*>#sailing ships</a>", await room.read("/library?tag=sailing+boats"))
+    assert "Similar tags" not in await room.read("/library?tag=unknown")
+    assert 'href="/library?tag=sailing%20ships"' in await room.read(f"/documents/{ids['bread']}")
+
+
+async def until_empty(room: Room, statement: str) -> None:
+    async with asyncio.timeout(30):
+        while await room.house.rows(statement):  # noqa: ASYNC110 - a worker makes it true
+            await asyncio.sleep(0.02)
+
+
+async def test_the_reader_shows_what_is_known_of_a_passage_and_related_documents(room: Room) -> None:
+    safe = BRIDGE.replace("poor", "good").replace("# Harbour bridge", "# Inspection of the bridge over the harbour")
+    ids = await add_all(room, bridge=BRIDGE, safe=safe, bread=BREAD)
+    (chunk,) = (await room.owner.get(f"/api/v1/documents/{ids['bridge']}/chunks")).json()["items"]
+    shown = await room.read(f"/documents/{ids['bridge']}")
+    assert f'href="/documents/{ids["bridge"]}?c={chunk["id"]}&amp;panel=about#c-{chunk["id"]}"' in shown
+    assert re.search(rf'Related documents</h3>\s*<ul[^>]*>\s*<li><a href="/documents/{ids["safe"]}"', shown)
+    assert ids["bread"] not in shown
+    about = await room.read(f"/documents/{ids['bridge']}?c={chunk['id']}&panel=about")
+    passage = about[about.index('aria-label="This passage"') : about.index("Whole document</h3>")]
+    for word in (*chunk["themes"], *(concept["text"] for concept in chunk["concepts"]), "Tone", "Importance"):
+        assert escape(word) in passage
+    assert not chunk["summary"] or escape(chunk["summary"]) in passage
+    # A passage of another document, or of another owner, says nothing.
+    assert 'aria-label="This passage"' not in await room.read(f"/documents/{ids['bread']}?c={chunk['id']}&panel=about")
 
 
 async def test_the_page_leads_to_the_passage(room: Room) -> None:

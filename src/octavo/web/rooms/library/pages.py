@@ -11,10 +11,12 @@ from fastapi.responses import RedirectResponse
 from pydantic import BaseModel, Field
 
 from octavo.database import fetch_rows, load_queries
+from octavo.describe.embedding import embedding_model
 from octavo.intake.upload_list import list_uploads
 from octavo.intake.uploads import MOST_REFUSED
 from octavo.library.collections import list_collections, list_tags
 from octavo.library.documents import Filters, Sort, Tab, find_documents, list_documents
+from octavo.search.related import close_tags
 from octavo.web.context.callers import ReadCaller
 from octavo.web.context.intake import may_rewrite
 from octavo.web.context.services import ServicesOf
@@ -26,6 +28,7 @@ router = APIRouter(include_in_schema=False)
 QUERIES = load_queries("pages")
 ROWS = 50
 MOST_FRAGMENTS = 100
+MOST_SIMILAR = 6
 TABS = {"": "All", "working": "Working", "needs_you": "Needs you", "failed": "Failed", "stored_only": "Stored only"}
 SORTS: dict[Sort, str] = {"newest": "Newest first", "oldest": "Oldest first", "title": "By title"}
 Text = Annotated[str, Field(max_length=500, pattern=r"^[^\x00-\x1f\x7f]*$")]
@@ -83,6 +86,8 @@ async def library(
         counts = (await fetch_rows(connection, QUERIES.tabs, {"owner": owner}))[0]
         collections = await list_collections(connection, owner)
         tags = await list_tags(connection, owner)
+        model = embedding_model(services.settings)
+        similar = await close_tags(connection, owner, [asked.tag], model, MOST_SIMILAR) if asked.tag else []
     return render(
         request,
         "library.html",
@@ -91,6 +96,7 @@ async def library(
         counts=counts,
         collections=collections,
         all_tags=tags,
+        similar_tags=similar,
         tabs=TABS,
         sorts=SORTS,
         asked=asked,

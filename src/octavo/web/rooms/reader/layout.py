@@ -21,7 +21,8 @@ _HEADING = re.compile(r"<(h[2-6])>")
 class ChunkPosition:
     """A stored chunk of the document. `seconds` is the time at which it starts in a recording.
 
-    `boxes` are its positions on pages, each as page, left, top, right and bottom, in points.
+    `boxes` are its positions on pages, each as page, left, top, right and bottom, in points. `described`: it has
+    themes, concepts, tone, importance and a summary.
     """
 
     id: UUID
@@ -29,6 +30,7 @@ class ChunkPosition:
     end: int
     seconds: float | None = None
     boxes: Sequence[Sequence[float]] = ()
+    described: bool = False
 
 
 @dataclass(frozen=True, slots=True)

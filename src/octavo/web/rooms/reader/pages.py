@@ -25,6 +25,7 @@ from octavo.web.context.services import Services, ServicesOf
 from octavo.web.markdown.safety import is_address
 from octavo.web.rooms.reader.activity import JOB_NAMES, list_activity, stage_done
 from octavo.web.rooms.reader.connections_panel import show_connections
+from octavo.web.rooms.reader.insights import find_insight, find_neighbours
 from octavo.web.rooms.reader.text import (
     MOST_BYTES,
     OpenText,
@@ -109,6 +110,8 @@ async def reader(  # noqa: PLR0917 - query parameters
         chunk = await find_place(connection, owner, ident, of) if of else None
         related = await show_connections(connection, owner, row.document, chunk=chunk.id if chunk else None)
         versions = [] if row.document.deleted_at else await list_versions(connection, owner, ident)
+        insight = await find_insight(connection, owner, ident, cited.id) if cited else None
+    neighbours = await find_neighbours(services.database, services.settings, owner, row.document)
     too_long = stored is not None and stored.bytes > MOST_BYTES
     wanted = Position(read_number(p), cited.start if cited else read_number(at))
     text = await open_text(services, owner, ident, stored, wanted.choose) if stored and not too_long else None
@@ -127,6 +130,8 @@ async def reader(  # noqa: PLR0917 - query parameters
         happened=happened,
         twin=twin,
         connections=related,
+        insight=insight,
+        neighbours=neighbours,
         tab=panel if panel in TABS else TABS[related.total == 0],
         may_rewrite=may_rewrite(services.settings, frame.caller),
         estimate=estimate_document(services.settings, frame.caller, row.document),

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from octavo.core.pagination import Page
-from octavo.describe.embedding import embedding_model, reembed
+from octavo.describe.embedding import EmbeddingProgress, embedding_model, embedding_progress, reembed
 from octavo.library.documents import show_document
 from octavo.records.search import RelatedDocument
 from octavo.search import DEFAULT_LIMIT, MOST_LIMIT, Filters, Mode, SearchPage, find_page
@@ -86,6 +86,15 @@ class EmbedAnswer(BaseModel):
     """`queued` is the number of documents that were queued."""
 
     queued: int
+
+
+@embeddings_router.get("/embeddings", responses=problems(401))
+async def embeddings_state(services: ServicesOf, caller: ReadCaller) -> EmbeddingProgress:
+    """The embedding model, and how many of your documents have its vectors. The others are renewed automatically; until
+    then they are found by the vectors they have.
+    """
+    async with services.database.connection() as connection:
+        return await embedding_progress(connection, caller.owner_id, services.settings)
 
 
 @embeddings_router.post("/embeddings", status_code=202, responses=problems(400, 401, 403, 404, 422))

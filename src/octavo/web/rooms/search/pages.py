@@ -14,8 +14,10 @@ from pydantic import AfterValidator, BaseModel, Field
 from octavo.core.errors import OctavoError
 from octavo.core.languages import primary_language
 from octavo.database import Connection, fetch_rows, load_queries
+from octavo.describe.embedding import embedding_progress
 from octavo.describe.saving import whole_date
 from octavo.library.collections import list_collections, list_tags
+from octavo.records.search import Why
 from octavo.search import Filters, Mode, SearchHit, SearchPage, find_page
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.shell.frame import Frame, FrameFor
@@ -25,6 +27,15 @@ router = APIRouter(include_in_schema=False)
 SearchFrame = Annotated[Frame, Depends(FrameFor("search"))]
 QUERIES = load_queries("search")
 HITS, OF_ONE, MOST_TAGS = 30, 4, 40
+REASONS: dict[Why, str] = {
+    "words": "Matches by words",
+    "meaning": "Matches by meaning",
+    "both": "Matches by words and meaning",
+    "title": "Matches the title",
+    "tag": "Matches the tag",
+    "filename": "Matches the file name",
+}
+NO_TEXT = "This document has no text."
 MODES: dict[Mode, str] = {"hybrid": "Words and meaning", "text": "Words", "semantic": "Meaning"}
 Text = Annotated[str, Field(max_length=500)]
 Language = Annotated[Text, AfterValidator(lambda tag: primary_language(tag) or "")]
@@ -49,11 +60,9 @@ class SearchQuery(BaseModel):
     def narrowed(self) -> bool:
         return any((self.tag, self.collection, self.kind, self.language, self.since, self.until))
 
-    def address(self, cursor: str) -> str:
-        """The address of the next page of results."""
-        return "/search?" + urlencode(
-            {name: value for name, value in {**self.model_dump(), "cursor": cursor}.items() if value}
-        )
+    def address(self, **changed: str) -> str:
+        """The address of this search with some fields changed: the next page, or another spelling."""
+        return "/search?" + urlencode({name: value for name, value in (self.model_dump() | changed).items() if value})
 
     def filters(self) -> Filters:
         return Filters(
@@ -77,12 +86,14 @@ class SnippetPart:
 
 @dataclass(frozen=True, slots=True)
 class HitPlace:
-    """A matching chunk and the address that opens it. `moment` is the URL of a video at the second of the chunk."""
+    """A matching chunk and the address that opens it. `matched` is the tag or file name that matched."""
 
     address: str
     page: int | None
     heading: str
     parts: list[SnippetPart]
+    reason: str
+    matched: str | None
     moment: str | None = None
     seconds: int = 0
 
@@ -106,6 +117,7 @@ async def search_page(
     found, wrong = await _find(services, owner, asked) if asked.q.strip() else (None, None)
     async with services.database.connection() as connection:
         choices = await _choices(connection, owner)
+        renewal = await embedding_progress(connection, owner, services.settings)
     return render(
         request,
         "search.html",
@@ -115,8 +127,10 @@ async def search_page(
         modes=MODES,
         found=found,
         wrong=wrong,
-        more=asked.address(found.next_cursor) if found and found.next_cursor else None,
+        more=asked.address(cursor=found.next_cursor) if found and found.next_cursor else None,
+        meant=asked.address(q=found.suggestion) if found and found.suggestion else None,
         groups=group(found.items) if found else [],
+        renewal=renewal if renewal.done < renewal.documents else None,
         **choices,
     )
 
@@ -156,10 +170,15 @@ def group(hits: Iterable[SearchHit]) -> list[Group]:
     groups: dict[UUID, Group] = {}
     for hit in hits:
         one = groups.setdefault(hit.document_id, Group(hit.document_id, hit.title, hit.source_type, []))
-        address = f"/documents/{hit.document_id}?c={hit.chunk_id}#c-{hit.chunk_id}"
+        place = f"?c={hit.chunk_id}#c-{hit.chunk_id}" if hit.chunk_id else ""
         heading = " / ".join(part for part in hit.heading_path if part != hit.title)
-        parts = list(cut(hit.snippet, hit.marks))
-        one.places.append(HitPlace(address, hit.page, heading, parts, hit.url, int(hit.seconds or 0)))
+        matched = hit.matched if hit.why in {"tag", "filename"} else None
+        snippet = NO_TEXT if hit.chunk_id is None and hit.snippet == hit.title else hit.snippet
+        parts = list(cut(snippet, hit.marks if snippet is hit.snippet else []))
+        address = f"/documents/{hit.document_id}{place}"
+        one.places.append(
+            HitPlace(address, hit.page, heading, parts, REASONS[hit.why], matched, hit.url, int(hit.seconds or 0))
+        )
     return list(groups.values())
 
 

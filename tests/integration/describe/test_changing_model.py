@@ -1,0 +1,148 @@
+"""Changing the embedding model: nothing is lost to search meanwhile, and no document has half of each model."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from octavo.ai.gateway_setup import open_gateway
+from octavo.core.ids import new_id
+from octavo.core.settings import Settings
+from octavo.describe import embedding
+from octavo.describe.embedding import embedding_model, embedding_progress, reembed, renew_vectors
+from octavo.jobs.schedules import run_now, sync_schedules
+from octavo.language import NAME
+from octavo.ops.doctor import Installation, WrongState, vectors
+from octavo.pipeline import known_schedules
+from octavo.search import find
+from tests.support.fake_ai import FakeGemini
+from tests.support.fake_ai.server import SECRET, Trouble
+from tests.support.library import Desk
+from tests.support.processing import OpenSandbox
+from tests.support.working import add, finished, working
+
+BOOK = "\n\n".join(
+    f"## Chapter {number}\n\n" + f"The water table of bog number {number} fell by {number} centimetres in summer. " * 30
+    for number in range(1, 8)
+)
+BREAD = "Feed the starter with flour and water, let the dough rest overnight, and bake the loaf with steam."
+IN_USE = "SELECT m.name FROM documents d JOIN embedding_models m ON m.id = d.embedding_model_id WHERE d.id = %s"
+
+
+@pytest.fixture
+def gemini() -> Iterator[FakeGemini]:
+    with FakeGemini() as server:
+        yield server
+
+
+@pytest.fixture
+def sandbox() -> OpenSandbox:
+    return OpenSandbox()
+
+
+def with_gemini(gemini: FakeGemini) -> dict[str, Any]:
+    return {"providers": "gemini,local", "gemini_key": SECRET, "gemini_url": gemini.url, "task_models": TASKS}
+
+
+TASKS = "classify_document=local,enrich_chunks=local"
+
+
+async def until_ended(desk: Desk, kind: str) -> None:
+    async with asyncio.timeout(30):
+        active = "SELECT 1 FROM jobs WHERE kind = %s AND status IN ('queued', 'processing')"
+        while await desk.rows(active, kind):  # noqa: ASYNC110 - a worker ends it
+            await asyncio.sleep(0.02)
+
+
+async def test_documents_are_found_by_their_earlier_vectors_until_all_new_ones_exist(
+    desk: Desk, owner: UUID, sandbox: OpenSandbox, folder: Path, gemini: FakeGemini, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedding, "CHUNKS_PER_CALL", 3)
+    book = await add(desk, owner, "book.md", BOOK.encode())
+    bread = await add(desk, owner, "bread.txt", BREAD.encode())
+    async with working(desk, sandbox, folder):
+        for document in (book, bread):
+            await finished(desk, owner, document)
+    settings = Settings.model_validate(with_gemini(gemini))
+    label = embedding_model(settings)
+    async with aclosing(open_gateway(settings, desk.database)) as gateway:
+
+        async def found(query: str) -> list[UUID]:
+            page = await find(desk.database, gateway, owner, query, mode="semantic")
+            return list(dict.fromkeys(hit.document_id for hit in page.items))
+
+        assert await found("baking a loaf at home") == [bread]
+        # The renewal of the book fails half way.
+        gemini.script.extend([None, Trouble.BAD_KEY])
+        async with desk.database.transaction() as connection:
+            assert await renew_vectors(connection, settings, most=1) == 1
+        async with working(desk, sandbox, folder, gateway=gateway, **with_gemini(gemini)):
+            await until_ended(desk, "embed_document")
+        assert await desk.one("SELECT priority FROM jobs WHERE kind = 'embed_document'") == 8
+        half = "SELECT count(*) FROM chunk_embeddings e JOIN embedding_models m ON m.id = e.model_id WHERE m.name = %s"
+        assert await desk.one(half, label) == 3
+        assert (await desk.one(IN_USE, book)) == NAME
+        assert (await found("level of groundwater in peat"))[0] == book
+        # Later both are renewed, and are found by the new model only.
+        async with desk.database.transaction() as connection:
+            assert await renew_vectors(connection, settings) == 1, "the bread; the book failed today"
+            assert await reembed(connection, owner, settings) == 1, "the book, because a person asked"
+            assert await renew_vectors(connection, settings) == 0
+            progress = await embedding_progress(connection, owner, settings)
+        assert (progress.model, progress.documents, progress.done) == (label, 2, 0)
+        async with working(desk, sandbox, folder, gateway=gateway, **with_gemini(gemini)):
+            await until_ended(desk, "embed_document")
+            await until_ended(desk, "embed_tags")
+        assert {await desk.one(IN_USE, one) for one in (book, bread)} == {label}
+        assert set(await found("anything")) == {book, bread}
+        tags = "SELECT 1 FROM document_tags dt WHERE NOT EXISTS (SELECT FROM tag_embeddings e JOIN embedding_models m"
+        assert await desk.rows(f"{tags} ON m.id = e.model_id WHERE e.tag_id = dt.tag_id AND m.name = %s)", label) == []
+        async with desk.database.connection() as connection:
+            assert (await embedding_progress(connection, owner, settings)).done == 2
+
+
+async def test_changing_back_costs_nothing_and_is_done_by_the_schedule(
+    desk: Desk, owner: UUID, sandbox: OpenSandbox, folder: Path, gemini: FakeGemini
+) -> None:
+    settings = Settings.model_validate(with_gemini(gemini))
+    bread = await add(desk, owner, "bread.txt", BREAD.encode())
+    async with (
+        aclosing(open_gateway(settings, desk.database)) as gateway,
+        working(desk, sandbox, folder, gateway=gateway, **with_gemini(gemini)),
+    ):
+        await finished(desk, owner, bread)
+    assert await desk.one(IN_USE, bread) == embedding_model(settings)
+    asked = len(gemini.requests)
+    await desk.rows("INSERT INTO owners (id, kind) VALUES (%s, 'local')", new_id())
+    async with working(desk, sandbox, folder):
+        for _ in range(2):
+            async with desk.database.transaction() as connection:
+                await sync_schedules(connection, known_schedules())
+                await run_now(connection, "renew_vectors")
+            await until_ended(desk, "renew_vectors")
+            await until_ended(desk, "embed_document")
+    assert await desk.one(IN_USE, bread) == NAME
+    assert len(gemini.requests) == asked
+    assert await desk.one("SELECT count(*) FROM jobs WHERE kind = 'embed_document'") == 1
+
+
+async def test_the_doctor_finds_vectors_of_an_earlier_model(
+    desk: Desk, owner: UUID, sandbox: OpenSandbox, folder: Path, gemini: FakeGemini
+) -> None:
+    bread = await add(desk, owner, "bread.txt", BREAD.encode())
+    async with working(desk, sandbox, folder):
+        await finished(desk, owner, bread)
+    settings = Settings.model_validate(with_gemini(gemini))
+    async with desk.database.connection() as connection:
+        assert "1 still have vectors of an earlier model" in await vectors(Installation(settings, connection))
+        assert "earlier" not in await vectors(Installation(Settings(data_dir=folder), connection))
+    await desk.rows("DELETE FROM chunk_embeddings WHERE document_id = %s", bread)
+    async with desk.database.connection() as connection:
+        with pytest.raises(WrongState, match="incomplete vectors"):
+            await vectors(Installation(settings, connection))
