@@ -79,6 +79,12 @@ async def abandon(connection: Connection, analysis: UUID) -> None:
     await _cancel_jobs(connection, analysis)
 
 
+async def fail(connection: Connection, analysis: UUID, code: str, message: str) -> None:
+    """End an analysis with this error. A person can resume it."""
+    await connection.execute(QUERIES.set_failed, {"analysis": analysis, "code": code, "message": message})
+    await _cancel_jobs(connection, analysis)
+
+
 async def _cancel_jobs(connection: Connection, analysis: UUID) -> None:
     values = {"analysis": analysis}
     row = await (await connection.execute(QUERIES.is_preparing, values)).fetchone()

@@ -345,12 +345,12 @@ class Client(UploadCalls):
 
     async def estimate_document(self, document: UUID, prompts: int = 1) -> DocumentEstimate:
         """What models would cost for a document, before anything is spent."""
-        found = await self._transport.get(f"/documents/{document}/estimate", {"prompts": prompts})
+        found = await self._transport.get(f"/documents/{document}/estimate", {"prompts": str(prompts)})
         return read_record(DocumentEstimate, found)
 
     async def estimate(self, words: int, pages: int = 0, prompts: int = 1) -> DocumentEstimate:
         """The same for a document that is not added yet."""
-        asked = {"words": words, "pages": pages, "prompts": prompts}
+        asked = {"words": str(words), "pages": str(pages), "prompts": str(prompts)}
         return read_record(DocumentEstimate, await self._transport.get("/estimate", asked))
 
     async def set_document_budget(self, document: UUID, usd: float | None) -> DocumentBudget:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Literal
 from uuid import UUID
 
-from octavo.analyse.progress import stop
+from octavo.analyse.progress import fail
 from octavo.core.errors import BadInput
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs import queue
@@ -35,7 +35,7 @@ async def discard(connection: Connection, jobs: Iterable[UUID], then: Then = "no
         for job in wanted:
             await queue.requeue(connection, job, from_stage="")
     for analysis in sorted(parents):
-        await stop(connection, analysis, LOST_PART, "A part failed for good and was discarded.")
+        await fail(connection, analysis, LOST_PART, "A part failed for good and was discarded.")
     return discarded
 
 

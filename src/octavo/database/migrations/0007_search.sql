@@ -150,7 +150,7 @@ RETURNS TABLE (id uuid, revision integer, config regconfig, model integer) LANGU
       AND (chosen -> 'collection' IS NULL OR EXISTS (
           SELECT FROM collections c WHERE c.id = d.collection_id AND lower(c.name) = lower(chosen ->> 'collection')))
       AND (chosen -> 'kinds' IS NULL OR d.source_type IN (SELECT jsonb_array_elements_text(chosen -> 'kinds')))
-      AND (chosen -> 'language' IS NULL OR d.language = chosen ->> 'language')
+      AND (chosen -> 'language' IS NULL OR primary_language(d.language) = primary_language(chosen ->> 'language'))
       AND (chosen -> 'since' IS NULL OR coalesce(d.document_date, d.created_at::date) >= (chosen ->> 'since')::date)
       AND (chosen -> 'until' IS NULL OR coalesce(d.document_date, d.created_at::date) <= (chosen ->> 'until')::date)
 $$;

@@ -111,6 +111,10 @@ WHERE id = :analysis AND status IN ('queued', 'analyzing');
 UPDATE analyses SET status = 'error', phase = 'abandoned', error_code = :code, error_message = :message
 WHERE id = :analysis AND status IN ('queued', 'analyzing');
 
+-- name: set_failed(analysis, code, message)!
+UPDATE analyses SET status = 'error', error_code = :code, error_message = :message
+WHERE id = :analysis AND status IN ('queued', 'analyzing');
+
 -- name: is_preparing(analysis)
 SELECT status IN ('queued', 'processing', 'paused') FROM jobs WHERE id = :analysis;
 
