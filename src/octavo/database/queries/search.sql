@@ -127,21 +127,27 @@ WITH wanted AS MATERIALIZED (
           WHERE words @@ :anything::tsquery AND (:required::tsquery IS NULL OR words @@ :required) OFFSET 0) AS w
     JOIN searched_documents(:owner, :chosen) d ON d.id = w.document_id
 ), weighed AS (
-    SELECT f.id, f.revision, w.config, sum(w.weight) FILTER (WHERE f.words @@ w.query) / sum(w.weight) AS score,
-           coalesce(sum(w.weight) FILTER (WHERE ts_filter(f.words, '{a}') @@ w.query), 0) AS title,
-           coalesce(sum(w.weight) FILTER (WHERE ts_filter(f.words, '{b}') @@ w.query), 0) AS tag,
-           coalesce(sum(w.weight) FILTER (WHERE ts_filter(f.words, '{c}') @@ w.query), 0) AS filename,
-           coalesce(sum(w.weight) FILTER (WHERE ts_filter(f.words, '{d}') @@ w.query), 0) AS words
+    SELECT f.id, f.revision, w.config, sum(w.weight) FILTER (WHERE f.words @@ w.query) / sum(w.weight) AS score
     FROM found f JOIN wanted w ON w.config IN (f.config, 'pg_catalog.simple'::regconfig) GROUP BY 1, 2, 3
-), best AS (
-    SELECT DISTINCT ON (id) id, revision, score,
-           CASE greatest(title, tag, filename, words) WHEN title THEN 'title' WHEN tag THEN 'tag' WHEN filename THEN 'filename'
-                ELSE 'words' END AS field
-    FROM weighed WHERE score >= :share ORDER BY id, score DESC, config
+), best AS MATERIALIZED (
+    SELECT * FROM (
+        SELECT DISTINCT ON (id) id, revision, config, score FROM weighed WHERE score >= :share
+        ORDER BY id, score DESC, config) AS one
+    ORDER BY score DESC, id LIMIT :most
+), matched AS (
+    SELECT b.id, b.revision, b.score, sum(w.weight) FILTER (WHERE ts_filter(f.words, '{a}') @@ w.query) AS title,
+           sum(w.weight) FILTER (WHERE ts_filter(f.words, '{b}') @@ w.query) AS tag,
+           sum(w.weight) FILTER (WHERE ts_filter(f.words, '{c}') @@ w.query) AS filename,
+           sum(w.weight) FILTER (WHERE ts_filter(f.words, '{d}') @@ w.query) AS words
+    FROM best b JOIN found f USING (id) JOIN wanted w ON w.config = b.config GROUP BY 1, 2, 3
+), named AS (
+    SELECT id, revision, score, CASE greatest(title, tag, filename, words)
+        WHEN title THEN 'title' WHEN tag THEN 'tag' WHEN filename THEN 'filename' ELSE 'words' END AS field
+    FROM matched
 )
-SELECT c.id AS chunk_id, b.id AS document_id, b.score, b.field
-FROM best b LEFT JOIN chunks c ON c.document_id = b.id AND c.revision = b.revision AND c.index = 0
-ORDER BY b.score DESC, b.field = 'words', b.id LIMIT :most;
+SELECT c.id AS chunk_id, n.id AS document_id, n.score, n.field
+FROM named n LEFT JOIN chunks c ON c.document_id = n.id AND c.revision = n.revision AND c.index = 0
+ORDER BY n.score DESC, n.field = 'words', n.id;
 
 -- name: document_details(owner, documents, marked, begin, end)
 -- Hits by title, tag or file name: the fields, and the summary with its matched words between two marks.

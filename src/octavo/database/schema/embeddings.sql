@@ -41,6 +41,7 @@ BEGIN
 END $$;
 
 -- The model by whose vectors the document is searched; NULL until all its chunks have vectors of one model.
+-- squawk-ignore adding-foreign-key-constraint
 ALTER TABLE documents ADD COLUMN embedding_model_id integer REFERENCES embedding_models;
 CREATE INDEX documents_embedding_model ON documents (owner_id, embedding_model_id) WHERE embedding_model_id IS NOT NULL;
 

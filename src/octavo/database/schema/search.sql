@@ -175,23 +175,29 @@ CREATE TABLE vocabulary (
     word        text NOT NULL
 );
 
-CREATE INDEX vocabulary_begin ON vocabulary (owner_id, left(word, 2), length(word), word);
-CREATE INDEX vocabulary_end ON vocabulary (owner_id, right(word, 2), length(word), word);
+CREATE INDEX vocabulary_word ON vocabulary (owner_id, word);
+CREATE INDEX vocabulary_begin ON vocabulary (owner_id, left(word, 2), length(word));
+CREATE INDEX vocabulary_end ON vocabulary (owner_id, right(word, 2), length(word));
 CREATE INDEX vocabulary_document ON vocabulary (document_id);
 
--- Adds words of a document to the vocabulary: only letters, and only scripts with spaces between words.
-CREATE FUNCTION list_words(of_document uuid, given text[]) RETURNS void LANGUAGE sql AS $$
+-- Adds words of a document to the vocabulary: only letters, and only scripts with spaces between words. The words are looked up
+-- in one index scan; the planner would choose a slower one for each word.
+CREATE FUNCTION list_words(of_document uuid, given text[]) RETURNS void LANGUAGE plpgsql SET enable_seqscan = off AS $$
+DECLARE
+    of_owner uuid;
+    kept text[];
+BEGIN
+    SELECT owner_id INTO of_owner FROM documents WHERE id = of_document;
+    SELECT array_agg(DISTINCT word) INTO kept FROM unnest(given) AS w (word)
+    WHERE length(word) BETWEEN 4 AND 24
+      AND word !~ '[0-9[:punct:][:space:]\u0E00-\u0EFF\u1000-\u109F\u1780-\u17FF\u3040-\u30FF\u3400-\u9FFF\uF900-\uFAFF]';
     INSERT INTO vocabulary (owner_id, document_id, word)
-    SELECT d.owner_id, d.id, w.word FROM documents d CROSS JOIN unnest(given) AS w (word)
-    WHERE d.id = of_document AND length(w.word) BETWEEN 4 AND 24
-      AND w.word !~ '[0-9[:punct:][:space:]\u0E00-\u0EFF\u1000-\u109F\u1780-\u17FF\u3040-\u30FF\u3400-\u9FFF\uF900-\uFAFF]'
-      AND NOT EXISTS (
-          SELECT FROM (
-              SELECT v.document_id, row_number() OVER () AS place FROM vocabulary v
-              WHERE v.owner_id = d.owner_id AND left(v.word, 2) = left(w.word, 2) AND length(v.word) = length(w.word)
-                AND v.word = w.word LIMIT 3) AS listed
-          WHERE listed.document_id = d.id OR listed.place = 3);
-$$;
+    SELECT of_owner, of_document, w.word FROM unnest(kept) AS w (word)
+    LEFT JOIN (
+        SELECT v.word, count(*) AS documents, bool_or(v.document_id = of_document) AS is_mine
+        FROM vocabulary v WHERE v.owner_id = of_owner AND v.word = ANY (kept) GROUP BY 1) AS listed USING (word)
+    WHERE of_owner IS NOT NULL AND (listed.word IS NULL OR NOT listed.is_mine AND listed.documents < 3);
+END $$;
 
 -- The distinct words of a text, in lower case.
 CREATE FUNCTION plain_words(given text) RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
