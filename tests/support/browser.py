@@ -280,10 +280,15 @@ class Program:
             self.wait_for(document, seconds=seconds)
 
     def add(self, filename: str, content: bytes | str, **fields: str) -> str:
-        """Upload, and wait until it is done."""
+        """Upload, and wait until it is done, also the comparison that follows: pages show its events, too."""
         document = self.upload(filename, content, **fields)
         self.wait_for(document)
+        wait_until(lambda: self.is_compared(document), SECONDS, f"document {document} is compared")
         return document
+
+    def is_compared(self, document: str) -> bool:
+        state = self.ask("GET", f"/documents/{document}/connections")["comparison"]["state"]
+        return state not in {"waiting", "running"}
 
 
 class Visitor(Program):
