@@ -41,7 +41,7 @@ BEGIN
         WHERE r.kind IN (SELECT kind FROM jobs WHERE id = ANY (candidates))
         ORDER BY r.kind FOR UPDATE OF r
     LOOP
-        start_at := greatest(rate.next_at, at - interval '0.25 seconds');
+        start_at := greatest(rate.next_at, CASE WHEN rate.gap < interval '0.25 seconds' THEN at - interval '0.25 seconds' ELSE at END);
         held_until := greatest(start_at, at);
         FOR candidate IN
             SELECT id, cap_key FROM jobs WHERE id = ANY (candidates) AND kind = rate.kind ORDER BY priority, virtual_time, id

@@ -193,8 +193,8 @@ BEGIN
     RETURN taken + promote_due(at, 1000);
 END $$;
 
--- Postpones jobs that would exceed the start rate of their kind. Returns the ids of jobs that can start now. Starts of the last
--- quarter of a second that were not used can still be used, because postponed jobs become ready only so often.
+-- Postpones jobs that would exceed the start rate of their kind. Returns the ids of jobs that can start now. At a fast rate, starts
+-- of the last quarter of a second that were not used can still be used, because postponed jobs become ready only so often.
 CREATE FUNCTION hold_to_rate(candidates uuid[], at timestamptz) RETURNS uuid[] LANGUAGE plpgsql AS $$
 DECLARE
     rate record;
@@ -210,7 +210,7 @@ BEGIN
         WHERE r.kind IN (SELECT kind FROM jobs WHERE id = ANY (candidates))
         ORDER BY r.kind FOR UPDATE OF r
     LOOP
-        start_at := greatest(rate.next_at, at - interval '0.25 seconds');
+        start_at := greatest(rate.next_at, CASE WHEN rate.gap < interval '0.25 seconds' THEN at - interval '0.25 seconds' ELSE at END);
         held_until := greatest(start_at, at);
         FOR candidate IN
             SELECT id, cap_key FROM jobs WHERE id = ANY (candidates) AND kind = rate.kind ORDER BY priority, virtual_time, id
