@@ -83,11 +83,13 @@ PHASES = {
 
 def describe_progress(analysis: Analysis) -> str:
     """The phase, the answers so far, retries and errors of a running analysis, in one line."""
-    counted = f"{analysis.items.done:,} of {analysis.items.total:,}" if analysis.phase == "processing" else ""
+    asking = analysis.status == "analyzing" and analysis.phase == "processing"
+    counted = f"{analysis.items.done:,} of {analysis.items.total:,}" if asking else ""
     retries = count_of(analysis.retries, "retry", "retries") if analysis.retries else ""
     failed = f"{analysis.items.failed:,} failed" if analysis.items.failed else ""
     paused = f"{analysis.paused:,} paused" if analysis.paused else ""
-    first = " ".join(filter(None, (PHASES[analysis.phase], counted)))
+    phase = "Stopped" if analysis.status == "stopped" else PHASES[analysis.phase]
+    first = " ".join(filter(None, (phase, counted)))
     return " · ".join(filter(None, (first, retries, failed, paused)))
 
 

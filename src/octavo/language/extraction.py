@@ -1,5 +1,4 @@
-"""Answers prompts that ask for everything of one kind: names, dates, money or duties. Rules find it, and quotes"
-" prove it."""
+"""Answers prompts that ask for everything of one kind: names, dates, money or duties, with quotes as evidence."""
 
 from __future__ import annotations
 

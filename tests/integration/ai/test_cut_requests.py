@@ -18,7 +18,7 @@ SEGMENT = SegmentToAnswer("What is the fee?", "", [(page, sentence(page) * 20) f
 
 
 def count_tokens(bench: Bench, monkeypatch: pytest.MonkeyPatch, read: int, written: int) -> None:
-    """The server counts these tokens, whatever it was sent."""
+    """The server counts these tokens for every request."""
 
     def charge(model: str, *_counts: int) -> Bill:
         return Bill(model, read, written)

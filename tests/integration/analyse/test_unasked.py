@@ -46,7 +46,8 @@ async def test_an_analysis_that_nobody_asked_for_stays_within_its_budget(
     desk: Desk, owner: UUID, folder: Path, gateway: Gateway, budget: float, analysed: int
 ) -> None:
     document = await add(desk, owner, "book.pdf", write_book(3), content_type="application/pdf")
-    async with working(desk, OpenSandbox(), folder, gateway=gateway, analyse_pages=2, analyse_budget=budget):
+    settings: dict[str, Any] = {"analyse_pages": 2, "analyse_budget": budget}
+    async with working(desk, OpenSandbox(), folder, gateway=gateway, **settings):
         assert (await finished(desk, owner, document)).status == "completed"
     assert await desk.one(ANALYSES, document) == analysed
     (stage,) = await desk.rows("SELECT output FROM job_stages WHERE stage = 'analysis_asked'")

@@ -124,6 +124,14 @@ def test_every_shipped_prompt_has_quotes_that_are_on_their_pages(question: str) 
     assert all(one.verified for one in cited)
 
 
+def test_a_long_list_is_cut_and_says_so_and_no_group_is_lost() -> None:
+    text = "\n\n".join(f"Mr Stone{number}x met Quarry{number} Builders Ltd." for number in range(500))
+    answer = answer_offline(SegmentToAnswer(PEOPLE, "", [(1, text)]))
+    assert answer.answer.count("and 460 more") == 2
+    assert len(answer.answer) < 20_000
+    assert len(answer.citations) == 80
+
+
 @pytest.mark.parametrize("question", [PEOPLE, DATES, MONEY, DUTIES, "What is the harbour fee of pier 17?"])
 def test_what_rules_do_not_find_is_not_denied(question: str) -> None:
     answer = answer_offline(SegmentToAnswer(question, "", [(1, "Gulls cry over the water, and the wind is cold.")]))

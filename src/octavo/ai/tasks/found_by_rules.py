@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,9 +13,8 @@ if TYPE_CHECKING:
     from octavo.language.extraction import Extraction, Subject
     from octavo.language.findings import Finding
 
-MAX_LISTED = 100
-MAX_CHARACTERS = 18_000
-_MAX_PAGES, _MAX_WORDS = 5, 160
+MAX_LISTED = 80
+_MAX_PAGES, _MAX_WORDS, _MAX_CHARACTERS = 5, 120, 19_000
 _FOUND = "Found by rules, offline. Rules can miss some or misread a word; the quotes show what they read."
 _NONE = "The offline rules recognised no {subject} in this text. They can miss some. Set up a model for a full answer."
 _UNSUPPORTED = "The offline rules for {subject} cover English and German. Set up a model to answer this prompt."
@@ -35,38 +34,45 @@ def list_findings(subject: Subject, texts: Sequence[tuple[int, str]], unit: str)
     if found.is_empty:
         return FoundByRules((_NONE if found.supported else _UNSUPPORTED).format(subject=subject.value), [])
     numbers = [number for number, _ in texts]
-    lines, cited, left = [_FOUND], list[PageCitation](), 0
-    for heading, same, page in _entries(found, numbers):
-        line = f"{heading}- {_describe(same, [numbers[one.statement.chunk] for one in same], unit)}"
-        if len(cited) == MAX_LISTED or sum(map(len, lines)) + len(line) > MAX_CHARACTERS:
-            left += 1
-            continue
-        lines.append(line)
-        cited.append(PageCitation(page=page, quote=same[0].quote[:500], relevance=1.0))
-    more = [f"\nand {left:,} more. The parts of the document list them."] if left else []
-    return FoundByRules("\n".join(lines + more), cited)
+    sections, cited = [_FOUND], list[PageCitation]()
+    for (group, entries), most in zip(found.groups, _share(found), strict=True):
+        listed = entries[:most]
+        lines = [f"- {_describe(same, [numbers[one.statement.chunk] for one in same], unit)}" for same in listed]
+        more = f"\n\nand {len(entries) - most:,} more" if len(entries) > most else ""
+        sections.append(f"**{group}**\n\n" + "\n".join(lines) + more)
+        cited += [_cite(same[0], numbers) for same in listed]
+    return FoundByRules("\n\n".join(sections)[:_MAX_CHARACTERS], cited)
 
 
-def _entries(found: Extraction, numbers: Sequence[int]) -> Iterator[tuple[str, list[Finding], int]]:
-    """Each entry with the heading to write before it, and the page of its first occurrence."""
-    for group, entries in found.groups:
-        heading = f"\n**{group}**\n\n"
-        for same in entries:
-            yield heading, same, numbers[same[0].statement.chunk]
-            heading = ""
+def _share(found: Extraction) -> list[int]:
+    """How many entries of each group are listed: an equal share, and what other groups do not need."""
+    sizes = [len(entries) for _, entries in found.groups]
+    equal = MAX_LISTED // len(sizes)
+    return [max(equal, MAX_LISTED - sum(min(other, equal) for other in sizes) + min(size, equal)) for size in sizes]
+
+
+def _cite(finding: Finding, numbers: Sequence[int]) -> PageCitation:
+    return PageCitation(page=numbers[finding.statement.chunk], quote=finding.quote[:500], relevance=1.0)
 
 
 def _describe(same: Sequence[Finding], pages: Sequence[int], unit: str) -> str:
     """The value with the words around it, and its pages."""
-    value, quote = _escape(same[0].value), _escape(same[0].quote)
-    words = value if same[0].value == same[0].quote else f"**{value}**: {_shorten(quote)}"
+    value, quote = _escape(same[0].value), _escape(_shorten(same[0].quote, same[0].value))
+    words = quote if same[0].value == same[0].quote else f"**{value}**: {quote}"
     unique = list(dict.fromkeys(pages))
     listed = ", ".join(map(str, unique[:_MAX_PAGES])) + (" …" if len(unique) > _MAX_PAGES else "")
     return f"{words} ({unit} {listed})"
 
 
-def _shorten(text: str) -> str:
-    return text if len(text) <= _MAX_WORDS else text[: text.rfind(" ", 0, _MAX_WORDS)].rstrip(",;:") + " …"
+def _shorten(quote: str, value: str) -> str:
+    """The words around the value, if the quote is long."""
+    if len(quote) <= _MAX_WORDS:
+        return quote
+    start = max(0, quote.find(value) - _MAX_WORDS // 3)
+    start = quote.find(" ", start) + 1 if start else 0
+    end = quote.rfind(" ", start, start + _MAX_WORDS)
+    end = end if end > start else start + _MAX_WORDS
+    return ("… " if start else "") + quote[start:end].rstrip(",;:") + (" …" if end < len(quote) else "")
 
 
 def _escape(text: str) -> str:
