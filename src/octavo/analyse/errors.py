@@ -53,3 +53,10 @@ class Incomplete(OctavoError):
     code = "ANALYSIS_INCOMPLETE"
     error_class = ErrorClass.PERMANENT
     status = 409
+
+
+class NoParent(BadInput):
+    """This job does not belong to an analysis that could end with it. Discard it without ending anything."""
+
+    code = "NO_PARENT"
+    status = 409

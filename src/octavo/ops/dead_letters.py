@@ -6,8 +6,16 @@ from collections.abc import Iterable
 from typing import Literal
 from uuid import UUID
 
+<<<<<<< HEAD
 from octavo.analyse.progress import fail
 from octavo.core.errors import BadInput
+||||||| ce52530
+from octavo.analyse.progress import stop
+from octavo.core.errors import BadInput
+=======
+from octavo.analyse.errors import NoParent
+from octavo.analyse.progress import stop
+>>>>>>> w-deliveries
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs import queue
 from octavo.jobs.actions import discard_dead_letters
@@ -17,13 +25,6 @@ ANALYSES = load_queries("analyses")
 # `restart`: delete the results of the job and process it again. `fail_parent`: end the analysis as an error.
 Then = Literal["nothing", "restart", "fail_parent"]
 LOST_PART = "PART_DISCARDED"
-
-
-class NoParent(BadInput):
-    """Only a job of an analysis has something that can be ended with it."""
-
-    code = "NO_PARENT"
-    status = 409
 
 
 async def discard(connection: Connection, jobs: Iterable[UUID], then: Then = "nothing") -> int:

@@ -267,7 +267,7 @@ async def test_a_service_that_is_left_alone_is_shown_and_tried_now(open_house: O
     browser = await administrator(house)
     assert "Conversion service 0 of 5 Jobs fail Available" in words(await browser.get("/operations"))
     await house.run("SELECT count_for_circuit(%s, false, 1, engine_now())", f"conversion:{address}")
-    assert "Conversion service 1 of 5 Jobs fail Paused until" in words(await browser.get("/operations"))
+    assert "Conversion service 1 of 5 Jobs fail Paused resumes" in words(await browser.get("/operations"))
     went_to(await browser.post("/operations/circuits/conversion/try"), "/operations#circuits-head")
     assert "Conversion service 1 of 5 Jobs fail Testing" in words(await browser.get("/operations"))
     assert (await browser.get("/api/v1/admin/circuits")).json()["items"][0]["half_open"] is True

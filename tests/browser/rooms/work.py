@@ -28,7 +28,7 @@ def is_dead(engine: Engine, job: UUID) -> bool:
 
 
 def fill_rooms(member: Visitor) -> str:
-    """A key, a second person, a stopped webhook with a log, prompts, a refused file; answers the webhook's id."""
+    """A key, a second person, a stopped webhook with a log, a refused file and more; answers the webhook's id."""
     member.ask("POST", "/keys", json={"name": "A script with a name that is longer than most names", "scope": "write"})
     email = f"somebody.with.a.long.address.{uuid4().hex}@department.example.org"
     member.place.sign_up(email)

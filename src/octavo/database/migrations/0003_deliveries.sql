@@ -2,8 +2,9 @@
 CREATE INDEX uploads_listed ON uploads (owner_id, state, created_at, id);
 
 -- Recipients of persons, and recipients that fail.
-ALTER TABLE subscribers ADD COLUMN failing_since timestamptz, ADD COLUMN warned_at timestamptz,
-    ADD COLUMN user_id uuid REFERENCES users ON DELETE CASCADE;
+ALTER TABLE subscribers ADD COLUMN failing_since timestamptz, ADD COLUMN warned_at timestamptz;
+-- squawk-ignore adding-foreign-key-constraint
+ALTER TABLE subscribers ADD COLUMN user_id uuid REFERENCES users ON DELETE CASCADE;
 
 COMMENT ON COLUMN subscribers.failing_since IS 'The first failed delivery after the last successful one.';
 COMMENT ON COLUMN subscribers.warned_at IS 'When its owner was notified that it is failing.';
@@ -181,11 +182,15 @@ COMMENT ON COLUMN collections.keep_days IS 'Days after their last change until i
 CREATE INDEX collections_expire ON collections (id) WHERE keep_days IS NOT NULL;
 
 -- Nothing read it.
+-- squawk-ignore ban-drop-column
 ALTER TABLE uploads DROP COLUMN received_at;
 
 -- One table and one rule for all circuit breakers.
+-- squawk-ignore ban-drop-function
 DROP FUNCTION gateway_pause(text, interval);
+-- squawk-ignore ban-drop-function
 DROP FUNCTION gateway_answered(text, boolean);
+-- squawk-ignore ban-drop-table
 DROP TABLE gateway_circuits;
 
 CREATE FUNCTION count_for_circuit(gate text, well boolean, most integer, at timestamptz) RETURNS void LANGUAGE plpgsql AS $$
