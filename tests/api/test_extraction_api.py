@@ -37,7 +37,7 @@ async def test_without_a_model_elsewhere_the_answer_says_why_and_nothing_changes
     house = await open_house()
     person = await house.person("ada@example.org")
     said = refused(await add(person, extraction="clean"), 422, "AI_NO_MODEL")
-    assert "`local` cannot write text" in said["detail"]
+    assert "none is set up" in said["detail"]
     announced = {"filename": "a.pdf", "extraction": "pages"}
     refused(await person.post("/api/v1/uploads", json=announced), 422, "AI_NO_MODEL")
     raw = {"x-upload-filename": "a.txt"}

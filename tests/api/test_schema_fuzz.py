@@ -55,7 +55,12 @@ CHECKED_FURTHER = {
         *("POST /api/v1/account", "PUT /api/v1/account/password", "DELETE /api/v1/keys/{key}"),
         *("POST /api/v1/session", "POST /api/v1/members"),
         *("POST /api/v1/webhooks", "PATCH /api/v1/webhooks/{webhook}", "GET /api/v1/webhooks/{webhook}/deliveries"),
-        *("GET /api/v1/notifications", "GET /api/v1/analyses", "GET /api/v1/analyses/{analysis}/items"),
+        *(
+            "GET /api/v1/uploads",
+            "GET /api/v1/notifications",
+            "GET /api/v1/analyses",
+            "GET /api/v1/analyses/{analysis}/items",
+        ),
         "POST /api/v1/analyses",  # whether there is a prompt to ask
         "GET /api/v1/search",  # whether there is a word in it
         *("GET /api/v1/conversions", "POST /api/v1/conversions", "PATCH /api/v1/conversions/{conversion}"),

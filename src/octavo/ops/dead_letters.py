@@ -6,16 +6,8 @@ from collections.abc import Iterable
 from typing import Literal
 from uuid import UUID
 
-<<<<<<< HEAD
-from octavo.analyse.progress import fail
-from octavo.core.errors import BadInput
-||||||| ce52530
-from octavo.analyse.progress import stop
-from octavo.core.errors import BadInput
-=======
 from octavo.analyse.errors import NoParent
-from octavo.analyse.progress import stop
->>>>>>> w-deliveries
+from octavo.analyse.progress import fail
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs import queue
 from octavo.jobs.actions import discard_dead_letters

@@ -184,11 +184,15 @@ async def analyse_long_document(run: Run[Tools], document: UUID) -> None:
         return
     values = {"document": document, "pages": settings.analyse_pages, "bytes": settings.analyse_bytes}
 
+    async with run.tools.database.connection() as connection:
+        rows = await fetch_rows(connection, QUERIES.long_document, values)
+    if not rows:
+        return
+
     async def estimate() -> JSON:
         async with run.tools.database.connection() as connection:
-            rows = await fetch_rows(connection, QUERIES.long_document, values)
-            cost = await estimate_cost(connection, run.tools, rows[0]) if rows else Decimal(0)
-        return {"estimated_usd": float(cost), "started": bool(rows) and cost <= Decimal(str(settings.analyse_budget))}
+            cost = await estimate_cost(connection, run.tools, rows[0])
+        return {"estimated_usd": float(cost), "started": cost <= Decimal(str(settings.analyse_budget))}
 
     async def start(connection: Connection, made: JSON) -> None:
         if not (isinstance(made, dict) and made["started"]):

@@ -400,7 +400,7 @@ def test_keys_are_made_listed_and_revoked(console: Console) -> None:
     result = console.run("keys", "add", "laptop", "--scope", "read", "--days", "7")
     secret = result.stdout.strip()
     assert (result.returncode, secret.startswith("octavo_")) == (0, True)
-    assert "not shown again" in result.stderr
+    assert "not be shown again" in result.stderr
     made = console.read("keys", "add", "phone")
     assert (made["name"], made["scope"]) == ("phone", "write")
     listed = {one["name"]: one for one in console.read("keys", "ls")["items"]}

@@ -82,7 +82,7 @@ async def test_a_name_that_cannot_be_made_durable_is_taken_back(
         fsync(descriptor)
 
     monkeypatch.setattr(os, "fsync", failing)
-    with pytest.raises(StorageFailed, match="reports an error"):
+    with pytest.raises(StorageFailed, match="reported an error"):
         await bucket.put("a/b", b"x")
     assert [path for path in below(root) if path.is_file()] == []
 
