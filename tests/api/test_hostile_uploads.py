@@ -140,7 +140,8 @@ def check_problem(answer: httpx.Response, status: int, code: str) -> None:
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.headers["x-content-type-options"] == "nosniff"
     problem = answer.json()
-    assert set(problem) == {"type", "title", "status", "code", "detail"}
+    more = {"duplicate_of"} if code == "DUPLICATE" else set[str]()
+    assert set(problem) == {"type", "title", "status", "code", "detail"} | more
     assert problem["status"] == status
     assert len(problem["title"].split()) > 1
     assert len(problem["detail"].split()) > 1

@@ -104,7 +104,6 @@ REFUSED: dict[str, tuple[dict[str, Any], int, str]] = {
     "only nulls": ({"url": None}, 422, "VALIDATION"),
     "two things": ({"url": PAGE, "text": "x"}, 422, "VALIDATION"),
     "something else": ({"text": "x", "filename": "y"}, 422, "VALIDATION"),
-    "a source for a link": ({"url": PAGE, "source": "x"}, 422, "VALIDATION"),
     "a number": ({"url": 4}, 422, "VALIDATION"),
     "a list": ({"text": ["x"]}, 422, "VALIDATION"),
     "a strange title": ({"text": "x", "title": "a\u0000b"}, 422, "VALIDATION"),

@@ -49,7 +49,7 @@ def test_migrate_and_doctor_work_on_a_shared_database(database_info: str, folder
     assert found["healthy"] is True
     assert [check["name"] for check in found["checks"]] == [
         *("data folder", "database", "schema", "jobs", "caps", "schedules"),
-        *("documents", "vectors", "analyses", "ledger", "files", "storage", "sandbox"),
+        *("documents", "connections", "vectors", "analyses", "ledger", "files", "storage", "sandbox"),
     ]
     assert not (folder / "data/postgres").exists()
 
