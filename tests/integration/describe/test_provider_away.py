@@ -143,7 +143,7 @@ async def test_a_person_can_try_now_instead_of_waiting_for_the_circuit(
         (job,) = [one.id for one in (await show(desk, owner, document)).jobs if one.kind == "improve_document"]
         async with desk.database.transaction() as connection:
             assert await retry_jobs(connection, owner, [job]) == 1
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while (await show(desk, owner, document)).will_be_improved:  # noqa: ASYNC110 - the worker makes it true
                 await asyncio.sleep(0.02)
     assert await desk.rows(NOT_IMPROVED) == []
