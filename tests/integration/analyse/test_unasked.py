@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
 
-from octavo.ai.gateway import Gateway
+from octavo.ai.gateway_setup import open_gateway
 from octavo.core.settings import Settings
 from tests.support.analyses import write_book
+from tests.support.fake_ai import FakeGemini
+from tests.support.fake_ai.server import SECRET
 from tests.support.library import Desk
 from tests.support.processing import OpenSandbox
 from tests.support.working import add, finished, working
@@ -43,11 +46,16 @@ async def test_a_document_above_the_threshold_is_asked_all_active_prompts_once(
 
 @pytest.mark.parametrize(("budget", "analysed"), [(1.0, 1), (0.00001, 0)])
 async def test_an_analysis_that_nobody_asked_for_stays_within_its_budget(
-    desk: Desk, owner: UUID, folder: Path, gateway: Gateway, budget: float, analysed: int
+    desk: Desk, owner: UUID, folder: Path, gemini: FakeGemini, budget: float, analysed: int
 ) -> None:
     document = await add(desk, owner, "book.pdf", write_book(3), content_type="application/pdf")
     settings: dict[str, Any] = {"analyse_pages": 2, "analyse_budget": budget}
-    async with working(desk, OpenSandbox(), folder, gateway=gateway, **settings):
+    given = {"providers": "gemini", "gemini_key": SECRET, "gemini_url": gemini.url, "embedding_model": "local"}
+    described = {"task_models": "classify_document=local,enrich_chunks=local"}
+    async with (
+        aclosing(open_gateway(Settings.model_validate(given | described), desk.database)) as gateway,
+        working(desk, OpenSandbox(), folder, gateway=gateway, **settings),
+    ):
         assert (await finished(desk, owner, document)).status == "completed"
     assert await desk.one(ANALYSES, document) == analysed
     (stage,) = await desk.rows("SELECT output FROM job_stages WHERE stage = 'analysis_asked'")

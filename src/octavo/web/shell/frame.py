@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated
 from uuid import UUID
 
@@ -13,7 +13,7 @@ from octavo.analyse.details import list_running
 from octavo.analyse.estimates import describe_progress
 from octavo.connect.comparisons import KIND as COMPARISON
 from octavo.convert.conversions import KIND as CONVERSION
-from octavo.core.formatting import format_eta
+from octavo.core.formatting import format_ago, format_eta, format_span
 from octavo.core.types import JobStatus
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs.events import latest_cursor
@@ -46,6 +46,7 @@ class DockItem:
     # Set if the item is not one job.
     key: str | None = None
     stop_address: str | None = None
+    detail: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ async def load_frame(connection: Connection, caller: Caller, place: str, upload_
         documents=counted["documents"],
         working=counted["working"],
         comparing=counted["comparing"],
-        dock=await load_dock(connection, caller.owner_id) if counted["working"] else [],
+        dock=await load_dock(connection, caller.owner_id, counted["now"]) if counted["working"] else [],
         unread=counted["unread"],
         dead_letters=dead[0]["count"] if dead else 0,
         cursor=f"{cursor.xid}-{cursor.id}",
@@ -95,15 +96,15 @@ async def load_frame(connection: Connection, caller: Caller, place: str, upload_
     )
 
 
-async def load_dock(connection: Connection, owner: UUID) -> list[DockItem]:
+async def load_dock(connection: Connection, owner: UUID, now: datetime) -> list[DockItem]:
     rows = await fetch_rows(connection, QUERIES.dock, {"owner": owner, "most": DOCK_ITEMS})
     jobs = await find_jobs(connection, owner, [row["id"] for row in rows])
     running = await list_running(connection, owner, DOCK_ITEMS)
     listed = [_item(jobs[row["id"]], row["name"]) for row in rows if row["id"] in jobs]
-    return [*map(_analysis_item, running), *listed][:DOCK_ITEMS]
+    return [*(_analysis_item(one, now) for one in running), *listed][:DOCK_ITEMS]
 
 
-def _analysis_item(analysis: Analysis) -> DockItem:
+def _analysis_item(analysis: Analysis, now: datetime) -> DockItem:
     """An analysis as one item, because it has hundreds of jobs."""
     return DockItem(
         job_id=analysis.id,
@@ -117,7 +118,15 @@ def _analysis_item(analysis: Analysis) -> DockItem:
         total=analysis.items.total or None,
         key=f"analysis-{analysis.id}",
         stop_address=f"/analyses/{analysis.id}/stop",
+        detail=_describe_life(analysis, now),
     )
+
+
+def _describe_life(analysis: Analysis, now: datetime) -> str:
+    """How long an analysis has been running, and its last sign of life."""
+    elapsed = format_span(timedelta(seconds=analysis.elapsed_seconds))
+    seen = f" · sign of life {format_ago(analysis.last_heartbeat, now)}" if analysis.last_heartbeat else ""
+    return f"Running for {elapsed}{seen}"
 
 
 def _item(job: JobView, name: str) -> DockItem:
