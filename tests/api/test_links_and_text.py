@@ -69,6 +69,15 @@ async def test_text_keeps_its_title_and_where_it_is_from(browser: httpx.AsyncCli
     assert (linked["title"], linked["source_url"]) == ("Other words", PAGE)
 
 
+async def test_links_and_files_keep_where_they_are_from_too(browser: httpx.AsyncClient) -> None:
+    link = await shown(browser, await give(browser, url=PAGE, source="Recommended by Ada"))
+    assert (link["source_url"], link["metadata"]["source"]) == (PAGE, "Recommended by Ada")
+    headers = {"x-upload-filename": "a.txt"}
+    answer = await browser.post(f"{DOCUMENTS}?source=A%20talk", content=b"Words of a file.", headers=headers)
+    file = await shown(browser, answer)
+    assert (file["source_url"], file["metadata"]["source"]) == (None, "A talk")
+
+
 async def test_a_json_file_with_a_name_stays_a_file(browser: httpx.AsyncClient) -> None:
     headers = {"content-type": "application/json", "x-upload-filename": "link.json"}
     answer = await browser.post(DOCUMENTS, content=b'{"url": "https://example.org/"}', headers=headers)
