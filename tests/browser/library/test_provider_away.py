@@ -46,7 +46,7 @@ def test_a_document_that_waits_for_its_next_attempt_can_be_tried_now(place: Plac
         place.database.run(WAIT, UUID(member.document(document)["process_id"]))
         page = member.open("/library")
         row = page.locator(f"#d-{document}")
-        expect(row.locator(".cause")).to_contain_text("The model provider accepts no requests, next attempt")
+        expect(row.locator(".cause")).to_contain_text("The model provider is not accepting requests, next attempt")
         expect(page.locator(".dock-item").get_by_role("button", name="Try bog.txt now")).to_be_visible()
         look_at(page, "waits-for-provider")
         row.get_by_role("button", name="Try now").click()

@@ -522,7 +522,7 @@ def run(server: Server, examples: int, steps: int, *, same: int | None = None) -
     assert Machine.seen <= ANSWERS
 
 
-@pytest.mark.parametrize("same", [1, 3, 4, 5])
+@pytest.mark.parametrize("same", [1, 5])
 def test_whatever_owners_do_the_model_says_the_same(newest_server: Server, same: int) -> None:
     run(newest_server, 8, 50, same=same)
     assert len(Machine.seen) > len(ANSWERS) * 2 / 3

@@ -125,8 +125,8 @@ async def test_what_people_do_is_told_with_names_of_fields_only(served: Served) 
         while "rejected" not in kinds:
             kinds.append((await stream.next()).json()["kind"])
     assert kinds == [
-        *("created", "collection", "edited", "collection", "collection", "downloaded", "cancelled", "retry"),
-        *("cancelled", "deleted", "retry", "restored", "purged", "cancelled", "rejected"),
+        *("created", "collection", "created", "edited", "collection", "collection", "downloaded", "cancelled", "retry"),
+        *("cancelled", "cancelled", "deleted", "retry", "restored", "purged", "cancelled", "rejected"),
     ]
     assert "hidden" not in "".join(message.data for message in stream.seen)
     edited = next(one.json() for one in stream.seen if one.name == "message" and one.json()["kind"] == "edited")

@@ -34,7 +34,7 @@ def test_the_table_has_every_provider_with_what_it_needs() -> None:
 def test_the_examples_are_settings_that_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each block by itself, as somebody would paste it."""
     blocks = re.findall(r"(?:^    export .*\n)+", PAGE, re.MULTILINE)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     for block in blocks:
         with monkeypatch.context() as shell:
             for name, value in EXPORT.findall(block):

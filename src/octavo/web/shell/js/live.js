@@ -15,7 +15,7 @@ const MOST_ERRORS = 2;
 const MOST_TOLD = 1000;
 const WORDS = { live: "Live", reconnecting: "Reconnecting", polling: "Polling", off: "Up to date" };
 
-/** @typedef {{id: number, kind: string, process_id: string, document_id: string | null, state_after: string | null, detail?: {reason?: string, error?: {message?: string}}}} LiveEvent */
+/** @typedef {{id: number, kind: string, process_id: string, document_id: string | null, state_after: string | null, detail?: any}} LiveEvent */
 
 /** @type {Set<(event: LiveEvent) => void>} */
 const listeners = new Set();

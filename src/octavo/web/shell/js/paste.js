@@ -7,8 +7,7 @@ import { openDialog } from "./dialog.js";
 import { wake } from "./live.js";
 import { fetchRows, refresh, rowOf } from "./patch.js";
 import { complain, toast } from "./toast.js";
-import { clearOptions, readOptions } from "./add-options.js";
-import { upload } from "./upload.js";
+import { clearOptions, readOptions, upload } from "./upload.js";
 
 // Longer texts are uploaded as a file.
 const MOST_CHARACTERS = 200_000;

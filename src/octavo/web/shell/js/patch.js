@@ -18,8 +18,8 @@ const LATER_MS = 700;
 const PARTS = [".picture", ".title", ".about", ".size", ".added", ".state", ".verb", ".menu > .items"];
 const FLAGS = ["attention", "failed", "working"];
 const ENDS = { complete: "is ready", failed: "failed", dead_letter: "failed" };
-/** @type {Record<string, string>} how the end of an analysis is shown in the dock */
-const ANALYSIS_ENDS = { "analysis.completed": "complete", "analysis.stopped": "stopped", "analysis.failed": "failed", "analysis.abandoned": "failed" };
+/** @type {Record<string, string>} for the dock */
+const ANALYSIS_ENDS = { completed: "complete", stopped: "stopped", failed: "failed", abandoned: "failed" };
 
 /** @type {Set<string>} documents that changed */
 const changed = new Set();
@@ -39,7 +39,8 @@ export function startPatching() {
   onEvent((event) => {
     frameChanged = true;
     if (event.state_after) tellDock(event.process_id, event.state_after);
-    if (event.kind in ANALYSIS_ENDS) tellDock(`analysis-${event.process_id}`, ANALYSIS_ENDS[event.kind]);
+    const [thing, end] = event.kind.split(".");
+    if (thing === "analysis" && end in ANALYSIS_ENDS) tellDock(`analysis-${event.process_id}`, ANALYSIS_ENDS[end]);
     if (event.document_id) {
       changed.add(event.document_id);
       if (event.state_after && event.state_after in ENDS) noteEnd(event);

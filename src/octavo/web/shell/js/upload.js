@@ -3,7 +3,6 @@
 
 import { bytes, canWrite, icon, make, one } from "./dom.js";
 import { RequestError } from "./request.js";
-import { clearOptions, readOptions } from "./add-options.js";
 import { claim, insert } from "./arrivals.js";
 import { addToDock, handOver, leaveDock, showRing, sweep } from "./dock.js";
 import { wake } from "./live.js";
@@ -250,4 +249,25 @@ function forget(transfer) {
   place?.item.remove();
   place?.row?.remove();
   sweep();
+}
+
+// The options of the add box, for everything that is added on this page ---------------------------------------------
+
+const NAMES = ["title", "source", "duplicates", "extraction"];
+
+/** @param {string} name @returns {HTMLInputElement | HTMLSelectElement | null} */
+const field = (name) => one(`[data-add-box] [name="${name}"]`);
+
+/** The options that are set. A title is for one document only. @param {number} count @returns {Record<string, string>} */
+export function readOptions(count) {
+  const given = NAMES.map((name) => [name, field(name)?.value.trim() ?? ""]);
+  return Object.fromEntries(given.filter(([name, value]) => value && (name !== "title" || count === 1)));
+}
+
+/** Title and source belong to what was just added; the other options stay. */
+export function clearOptions() {
+  for (const name of NAMES.slice(0, 2)) {
+    const shown = field(name);
+    if (shown) shown.value = "";
+  }
 }
