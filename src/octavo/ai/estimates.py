@@ -18,7 +18,9 @@ from octavo.ai.prices import Prices
 from octavo.ai.tasks import CLASSIFY_DOCUMENT, CLEAN_MARKDOWN, ENRICH_CHUNKS, EXTRACT_PAGES
 from octavo.ai.tasks.classify_document import MAX_CHARACTERS
 from octavo.core.settings import Settings
+from octavo.owners import Caller
 from octavo.records.account import CostEstimate, DocumentEstimate
+from octavo.records.documents import Document
 
 TOKENS_PER_WORD = 1.42
 WORDS_PER_CHUNK = 385
@@ -29,7 +31,7 @@ PAGES_PER_SEGMENT = 100
 READ_AGAIN, WRITTEN_AGAIN, CONTEXT_PAGES = 1.1, 1.16, 1.675
 # A page of a PDF costs Gemini 258 tokens.
 FILE_PAGE_TOKENS = {"gemini": 258}
-# The limit of `connect` for the judgements of one document.
+# What judging the connections of one document may cost; `connect` keeps to it.
 MOST_FOR_CONNECTIONS = Decimal("0.20")
 CONNECTION_TASKS = ("judge_contradictions", "explain_bridges")
 WORDS_PER_PAGE = 500
@@ -114,3 +116,13 @@ class Estimator:
 
 def _page_tokens(model: Model) -> int:
     return FILE_PAGE_TOKENS.get(model.provider, PAGE_TOKENS)
+
+
+def estimate_size(settings: Settings, caller: Caller, size: DocumentSize, prompts: int = 1) -> DocumentEstimate:
+    """Visitors are served offline, unless the settings allow them models."""
+    is_offline = caller.is_anonymous and not settings.anonymous_models
+    return Estimator(settings, is_offline=is_offline).estimate(size, prompts)
+
+
+def estimate_document(settings: Settings, caller: Caller, document: Document, prompts: int = 1) -> DocumentEstimate:
+    return estimate_size(settings, caller, DocumentSize.of(document.word_count, document.page_count), prompts)

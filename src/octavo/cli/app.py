@@ -25,13 +25,10 @@ from octavo.cli import (
     keys,
     mappings,
     prompts,
-    related,
     schedules,
     search,
     uploads,
-    verdicts,
     watch,
-    weights,
 )
 from octavo.core.errors import NotRunning
 from octavo.core.settings import Settings, load_settings, variable_name
@@ -54,9 +51,6 @@ app.add_typer(edit.app)
 app.add_typer(diff.app)
 app.add_typer(ask.app)
 app.add_typer(connections.app)
-app.add_typer(verdicts.app)
-app.add_typer(weights.app)
-app.add_typer(related.app)
 app.add_typer(search.app)
 app.add_typer(watch.app)
 app.add_typer(analyse.app)

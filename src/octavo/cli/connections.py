@@ -1,4 +1,4 @@
-"""`octavo connections`: lists a document's connections to other documents, and rebuilds them."""
+"""`octavo connections`, `verdict`, `weights` and `related`: how documents are connected with each other."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from uuid import UUID
 
 import typer
 
-from octavo.cli.names import find_ids
+from octavo.cli.names import find_ids, match_parts, read_part
 from octavo.cli.options import AsJson, Cursor, Key, Server
-from octavo.cli.output import clean, print_json, short_id
+from octavo.cli.output import clean, make_facts, make_table, open_console, print_items, print_json, print_on, short_id
 from octavo.cli.remote import Target, call
 from octavo.core.errors import BadInput
 from octavo.core.formatting import count_of
 
 if TYPE_CHECKING:
     from octavo.client import Client
-    from octavo.records.search import ComparisonStatus, Connection, ConnectionPage, ConnectionSide
+    from octavo.records.search import ComparisonStatus, Connection, ConnectionPage, ConnectionSide, RelatedDocument
 
 app = typer.Typer()
 POLL_SECONDS = 0.5
@@ -129,3 +129,100 @@ async def follow(client: Client, job: UUID, number: int, total: int) -> str:
         await asyncio.sleep(POLL_SECONDS)
     typer.echo(f"{number} of {total}", err=True)
     return shown.status
+
+
+LISTED_BY = "octavo connections"
+
+
+class Decision(StrEnum):
+    CONFIRM = "confirm"
+    DISMISS = "dismiss"
+    UNDO = "undo"
+
+
+@app.command()
+def verdict(
+    decision: Annotated[Decision, typer.Argument(help="What you decide; undo takes an earlier verdict back.")],
+    connections: Annotated[
+        list[str],
+        typer.Argument(metavar="ID", help="Ids from `octavo connections`, or at least four characters of each."),
+    ],
+    server: Server = None,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """Confirm or dismiss connections. A verdict belongs to the two quotes, so it survives new comparisons."""
+
+    async def run(client: Client) -> list[Connection]:
+        ids = await find_connections(client, connections)
+        return [await client.judge_connection(one, decision.value) for one in ids]
+
+    judged = call(Target(server, key), run)
+    if as_json:
+        return print_items(judged)
+    return show(judged)
+
+
+async def find_connections(client: Client, typed: Sequence[str]) -> list[UUID]:
+    """The ids of the named connections, each once. Full ids are not looked up."""
+    wanted = [read_part(one, LISTED_BY) for one in typed]
+    parts = [one for one in wanted if isinstance(one, str)]
+    known = [one.id for part in set(parts) for one in await client.find_connections(part)]
+    found = match_parts(parts, known, "connection")
+    return list(dict.fromkeys(found[one] if isinstance(one, str) else one for one in wanted))
+
+
+MOST = 100
+NAMES = {Engine.SIMILAR: "Similar", Engine.CONTRADICTION: "Contradictions", Engine.BRIDGE: "Bridges"}
+
+
+@app.command()
+def weights(
+    similar: Annotated[int | None, typer.Option(min=0, max=MOST, help="Weight of similar passages.")] = None,
+    contradiction: Annotated[int | None, typer.Option(min=0, max=MOST, help="Weight of contradictions.")] = None,
+    bridge: Annotated[int | None, typer.Option(min=0, max=MOST, help="Weight of bridges.")] = None,
+    server: Server = None,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the weight of each type of connection, or set some. Lists are sorted by strength times weight."""
+    given = {Engine.SIMILAR: similar, Engine.CONTRADICTION: contradiction, Engine.BRIDGE: bridge}
+    changed = {ENGINES[engine]: value for engine, value in given.items() if value is not None}
+
+    async def run(client: Client) -> dict[str, int]:
+        current = await client.read_weights()
+        return await client.set_weights({**current, **changed}) if changed else current
+
+    found = call(Target(server, key), run)
+    if as_json:
+        return print_json(found)
+    facts: dict[str, str | None] = {name: str(found[ENGINES[engine]]) for engine, name in NAMES.items()}
+    return print_on(open_console(), make_facts(facts))
+
+
+MOST_RELATED = 100
+
+
+@app.command()
+def related(
+    document: Annotated[str, typer.Argument(metavar="ID", help="Document id, or at least four characters of it.")],
+    limit: Annotated[int, typer.Option(min=1, max=MOST_RELATED, help="Maximum number of documents.")] = 10,
+    server: Server = None,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """List documents on similar topics, most similar first."""
+
+    async def run(client: Client) -> list[RelatedDocument]:
+        (found,) = await find_ids(client, [document])
+        return await client.related_documents(found, limit=limit)
+
+    found = call(Target(server, key), run)
+    if as_json:
+        return print_items(found)
+    if not found:
+        return typer.echo("No related documents.")
+    console = open_console()
+    ids = [str(one.document_id) if not console.is_terminal else short_id(one.document_id) for one in found]
+    rows = [[ident, one.title, f"{one.score:.2f}"] for ident, one in zip(ids, found, strict=True)]
+    return print_on(console, make_table(console, ["ID", "TITLE", "SIMILARITY"], rows))

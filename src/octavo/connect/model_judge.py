@@ -14,6 +14,7 @@ from uuid import UUID
 from pydantic import BaseModel
 
 from octavo.ai.calls import LOCAL, Caller, ModelAnswer
+from octavo.ai.estimates import MOST_FOR_CONNECTIONS
 from octavo.ai.gateway import Gateway
 from octavo.ai.tasks import EXPLAIN_BRIDGES, JUDGE_CONTRADICTIONS, Task
 from octavo.ai.tasks.explain_bridges import MAX_PAIRS as BRIDGES_PER_CALL
@@ -26,7 +27,6 @@ from octavo.language.insights import TextPair
 from octavo.records.search import Status
 
 MOST_CALLS = 200
-MOST_USD = Decimal("0.20")
 # Only the most promising pairs that share a concept in opposite tones are sent to a model.
 MOST_OPPOSITE_TONES = 100
 # Only the most promising bridges are sent to a model.
@@ -49,7 +49,7 @@ class JudgeBudget:
 
     @property
     def is_exhausted(self) -> bool:
-        return self.calls >= MOST_CALLS or self.spent + self.highest_cost > MOST_USD
+        return self.calls >= MOST_CALLS or self.spent + self.highest_cost > MOST_FOR_CONNECTIONS
 
     def record(self, answered: ModelAnswer[Out]) -> None:
         # Calls to models that failed count too.

@@ -1,9 +1,9 @@
-"""Database rows of uploads: announced uploads, the owner's limits, and abandoned uploads."""
+"""Database rows of uploads: announced uploads, the owner's limits and list of uploads, and abandoned uploads."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 from uuid import UUID
 
 import psycopg
@@ -12,13 +12,16 @@ from psycopg.types.json import Jsonb
 from octavo.core.errors import NotFound
 from octavo.core.formatting import format_bytes
 from octavo.core.ids import new_id
+from octavo.core.pagination import Page, make_cursor, read_cursor
 from octavo.core.types import JSON
-from octavo.database import Connection, Database, load_queries
+from octavo.database import Connection, Database, fetch_rows, load_queries
 from octavo.intake.errors import (
     QuotaExceeded,
     TooManyUploads,
 )
 from octavo.intake.names import clean_filename
+from octavo.records.documents import UploadState, UploadView
+from octavo.records.jobs import JobError
 from octavo.storage import Bucket
 
 QUERIES = load_queries("uploads")
@@ -178,3 +181,21 @@ async def sweep_abandoned(database: Database, bucket: Bucket, older_than_seconds
         swept += len(rows)
         if len(rows) < AT_ONCE:
             return swept
+
+
+async def list_uploads(
+    connection: Connection, owner: UUID, state: UploadState, *, cursor: str | None = None, limit: int
+) -> Page[UploadView]:
+    """Uploads in one state, newest first."""
+    after_at, after_id = read_cursor(cursor) if cursor else (None, None)
+    values = {"owner": owner, "state": state, "after_at": after_at, "after_id": after_id, "most": limit + 1}
+    uploads = [_as_upload(row) for row in await fetch_rows(connection, QUERIES.list_uploads, values)]
+    shown, last = uploads[:limit], uploads[limit - 1 : limit]
+    more = make_cursor(last[0].created_at, last[0].id) if len(uploads) > limit else None
+    return Page(shown, more)
+
+
+def _as_upload(row: dict[str, Any]) -> UploadView:
+    rest = dict(row)
+    code, message = rest.pop("error_code"), rest.pop("error_message")
+    return UploadView(error=JobError(code, message) if code else None, **rest)

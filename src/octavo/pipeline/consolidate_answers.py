@@ -11,7 +11,6 @@ from psycopg.types.json import Jsonb
 from octavo.ai.calls import LOCAL, Caller
 from octavo.ai.tasks import CONSOLIDATE_ANSWERS
 from octavo.ai.tasks.consolidate_answers import AnswersToConsolidate, SegmentResult
-from octavo.ai.tasks.page_citations import PageCitation
 from octavo.analyse.citations import Citation, PageTexts, verify
 from octavo.analyse.document_text import AnalysedDocument, load_analysis, read_texts
 from octavo.analyse.errors import Incomplete
@@ -23,6 +22,7 @@ from octavo.database import Connection, Row, fetch_rows, load_queries
 from octavo.jobs.job_run import Run
 from octavo.jobs.kinds import JobKind
 from octavo.language import find_subject
+from octavo.language.insights import PageCitation
 from octavo.pipeline.answer_segment import gives_up
 from octavo.pipeline.tools import Tools
 

@@ -117,10 +117,10 @@ async def test_what_a_document_may_cost_is_a_limit_and_the_rest_is_explained_her
     assert len(by_model) == 15
     assert len(found) == 15 + 30
     monkeypatch.setattr(model_judge, "MOST_CALLS", 200)
-    monkeypatch.setattr(model_judge, "MOST_USD", (await spent(desk)) / 2)
+    monkeypatch.setattr(model_judge, "MOST_FOR_CONNECTIONS", (await spent(desk)) / 2)
     budget = JudgeBudget()
     await ModelJudge(gateway, Caller(owner, generation=1), budget, ClaimCache()).explain(candidates(200))
-    assert budget.spent <= model_judge.MOST_USD
+    assert budget.spent <= model_judge.MOST_FOR_CONNECTIONS
     assert budget.calls < 3
 
 

@@ -22,8 +22,7 @@ from octavo.intake.errors import (
     UploadClosed,
     UploadIncomplete,
 )
-from octavo.intake.upload_list import list_uploads
-from octavo.intake.upload_rows import sweep_abandoned
+from octavo.intake.upload_rows import list_uploads, sweep_abandoned
 from octavo.intake.uploads import MOST_REFUSED
 from octavo.library.changes import purge_documents, restore_documents, trash_documents
 from octavo.library.documents import show_document

@@ -10,9 +10,8 @@ from pydantic import Field
 
 from octavo.ai.calls import FileReference, InstructionText, Part, QuotedText
 from octavo.ai.tasks.found_by_rules import list_findings
-from octavo.ai.tasks.page_citations import LongText, PageCitation
 from octavo.ai.tasks.task import Task
-from octavo.language.insights import ChunkText, Output, Text
+from octavo.language.insights import ChunkText, LongText, Output, PageCitation, Text
 
 MAX_CITATIONS = 12
 # Rules find more in a segment than a model quotes.

@@ -10,9 +10,8 @@ from pydantic import Field
 
 from octavo.ai.calls import LOCAL, InstructionText, Part, QuotedText
 from octavo.ai.tasks.found_by_rules import list_findings
-from octavo.ai.tasks.page_citations import LongText, PageCitation
 from octavo.ai.tasks.task import Task
-from octavo.language.insights import Output
+from octavo.language.insights import LongText, Output, PageCitation
 
 MAX_CITATIONS = 100
 ANSWER_TOKENS = 2000

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from octavo.ai.tasks.page_citations import PageCitation
-from octavo.language.insights import ChunkText
+from octavo.language.insights import ChunkText, PageCitation
 
 if TYPE_CHECKING:
     from octavo.language.extraction import Extraction, Subject

@@ -11,6 +11,7 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Form, Query, Request, Response
 
 from octavo.ai.calls import LOCAL
+from octavo.ai.estimates import estimate_document
 from octavo.analyse import analyses, details
 from octavo.analyse.analyses import AT_ONCE, MOST_AT_ONCE, Mode
 from octavo.analyse.details import Cell, SegmentView
@@ -25,7 +26,6 @@ from octavo.library.documents import Filters, list_documents, show_document
 from octavo.library.pictures import is_pictured
 from octavo.records.analyses import Analysis, CitationView, ItemView, ResultView
 from octavo.web.context.callers import WriteCaller
-from octavo.web.context.estimates import estimate_document
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.markdown.render import render_window
 from octavo.web.shell.forms import Question as Confirmation

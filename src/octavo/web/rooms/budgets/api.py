@@ -9,14 +9,13 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from octavo.ai.budgets import MAX_USD, Budgets, Scope, read_budgets, resume_paused_jobs, set_budgets
-from octavo.ai.estimates import DocumentSize
+from octavo.ai.estimates import DocumentSize, estimate_document, estimate_size
 from octavo.ai.usage import read_usage
 from octavo.library.budgets import read_document_budget, set_document_budget
 from octavo.library.documents import show_document
 from octavo.owners import Caller
 from octavo.records.account import BudgetsInForce, DocumentBudget, DocumentEstimate, Usage
 from octavo.web.context.callers import AdminCaller, ReadCaller, WriteCaller
-from octavo.web.context.estimates import estimate_document, estimate_size
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.parameters import problems
 

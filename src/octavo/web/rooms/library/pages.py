@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 
 from octavo.database import fetch_rows, load_queries
 from octavo.describe.embedding import embedding_model
-from octavo.intake.upload_list import list_uploads
+from octavo.intake.upload_rows import list_uploads
 from octavo.intake.uploads import MOST_REFUSED
 from octavo.library.collections import list_collections, list_tags
 from octavo.library.documents import Filters, Sort, Tab, find_documents, list_documents

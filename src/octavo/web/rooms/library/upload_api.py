@@ -14,8 +14,7 @@ from octavo.core.errors import BadInput
 from octavo.core.pagination import Page
 from octavo.core.types import Extraction
 from octavo.intake import NewUpload, Outcome, clean_filename
-from octavo.intake.upload_list import list_uploads
-from octavo.intake.upload_rows import Policy, with_details
+from octavo.intake.upload_rows import Policy, list_uploads, with_details
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.records.documents import Received, Ticket, UploadState, UploadView
 from octavo.web.context.callers import ReadCaller, WriteCaller

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Form, Query, Request, Response
 
+from octavo.ai.estimates import estimate_document
 from octavo.connect.connections import count_by_chunk
 from octavo.database import Connection
 from octavo.jobs.views import find_jobs, list_jobs
@@ -19,7 +20,6 @@ from octavo.library.versions import list_versions
 from octavo.records.documents import Document
 from octavo.records.search import Engine
 from octavo.web.context.callers import ReadCaller
-from octavo.web.context.estimates import estimate_document
 from octavo.web.context.intake import may_rewrite
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.markdown.safety import is_address
