@@ -30,12 +30,11 @@ from playwright.sync_api import (
 )
 from psycopg.errors import CheckViolation
 
-from octavo.core.ids import new_id
+from octavo.core.ids import hash_token, new_id, new_token
 from octavo.database import load_queries
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
 from octavo.owners.passwords import NOBODYS_HASH
 from octavo.owners.sessions import SESSION_SECONDS
-from octavo.owners.tokens import hash_token, new_token
 from tests.support.chromium import ADVICE, find_chromium
 from tests.support.engine import Engine
 from tests.support.instance import Instance

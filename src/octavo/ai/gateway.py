@@ -11,11 +11,10 @@ from functools import partial, reduce
 from typing import Any
 
 from octavo.ai.billing import BilledCall, Billing, CallResult, LocalOnly
-from octavo.ai.call_limits import CallLimits, shared_limits
 from octavo.ai.calls import LOCAL, Caller, FailedModel, ModelAnswer, ModelRequest, OfflineUse
 from octavo.ai.faults import AWAY, Fault, ProviderFault, TokenUsage, most_recoverable
 from octavo.ai.ledger import MAX_WAIT_SECONDS
-from octavo.ai.models import Model, ModelChain, parse_model
+from octavo.ai.models import CallLimits, Model, ModelChain, parse_model, shared_limits
 from octavo.ai.providers import Embedder, Provider, VisionLimits
 from octavo.ai.providers.gemini_files import ACTIVE_SECONDS, FILE_SECONDS
 from octavo.ai.tasks.task import In, Out, Task, UnusableAnswer

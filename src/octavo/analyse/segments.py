@@ -12,7 +12,7 @@ from itertools import accumulate, pairwise
 from math import ceil
 from typing import NamedTuple
 
-from octavo.ai.call_limits import CallLimits
+from octavo.ai.models import CallLimits
 
 MOST_OWN, LEAST_OWN, MOST_CONTEXT = 100, 10, 75
 OWN_BYTES = 15 << 20

@@ -9,12 +9,19 @@ from datetime import date
 from typing import Literal, Self
 from uuid import UUID
 
-from octavo.client.address import read_key
 from octavo.client.analyses import AnalysisCalls
 from octavo.client.conversions import ConversionCalls
 from octavo.client.events import Event, EventCursor, follow, read_data, stream_answer
-from octavo.client.retries import RetryPolicy
-from octavo.client.transport import SESSION_COOKIE, Record, Request, Transport, read_page, read_record
+from octavo.client.transport import (
+    SESSION_COOKIE,
+    Record,
+    Request,
+    RetryPolicy,
+    Transport,
+    read_key,
+    read_page,
+    read_record,
+)
 from octavo.client.uploads import UploadCalls, unless_plain
 from octavo.core.pagination import Page
 from octavo.core.types import Extraction

@@ -10,8 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from octavo.client.errors import NotOctavo, RemoteProblem, Unreachable
-from octavo.client.retries import RetryPolicy
-from octavo.client.transport import Request, Transport, read_problem, seconds_to_wait
+from octavo.client.transport import Request, RetryPolicy, Transport, read_problem, seconds_to_wait
 from octavo.core.http import EVENT_STREAM, ServerSentEvent, read_events
 from octavo.records.jobs import LiveEvent
 from octavo.records.search import AnswerSources, Statement

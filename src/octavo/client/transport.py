@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping
+import asyncio
+import re
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from http import HTTPStatus
+from ipaddress import ip_address
 from typing import Any, Self, TypeVar, cast
+from urllib.parse import urlsplit
 
 import httpx
 from pydantic import TypeAdapter, ValidationError
 
-from octavo.client.address import is_loopback, read_address
-from octavo.client.errors import NotOctavo, RemoteProblem, Unreachable
-from octavo.client.retries import Retries, RetryPolicy
+from octavo.client.errors import BadAddress, BadKey, NotOctavo, RemoteProblem, Unreachable
 from octavo.core.http import read_http_date, read_retry_after
 from octavo.core.pagination import Page
 
 PREFIX = "/api/v1"
 SESSION_COOKIE = "octavo_session"
+_KEY = re.compile(r"[\x21-\x7e]+")
 CONNECT_SECONDS = 10.0
 # The server hashes, stores and flushes a large file to disk before it responds to the upload.
 RESPONSE_SECONDS = 120.0
+PAUSES = (0.1, 0.3, 1.0, 2.0)
+# If the server asks for a longer wait, the error is reported to the user instead.
+LONGEST_WAIT_SECONDS = 60.0
+ALL_WAITS_SECONDS = 300.0
 # With these errors nothing was sent, so any call can be repeated.
 NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 RETRIED_STATUSES = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
@@ -204,3 +211,79 @@ def _reader(record: type[Record]) -> TypeAdapter[Record]:
 @cache
 def _page_reader(record: type[Record]) -> TypeAdapter[Page[Record]]:
     return TypeAdapter(Page[record])  # pyright: ignore[reportInvalidTypeForm] - known only at run time
+
+
+def read_address(text: str) -> str:
+    """Validate and normalise a server address. It can have a path, but no credentials, query or fragment."""
+    address = text.strip()
+    try:
+        parts = urlsplit(address)
+        reachable = bool(httpx.URL(address).host) and parts.port != 0
+    except (ValueError, httpx.InvalidURL):
+        raise BadAddress from None
+    has_more = "@" in parts.netloc or parts.query or parts.fragment or " " in address
+    if parts.scheme not in {"http", "https"} or not reachable or has_more:
+        raise BadAddress
+    return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
+
+
+def read_key(text: str) -> str:
+    """Validate an API key. The key is sent in a header, and headers do not allow every character."""
+    key = text.strip()
+    if not _KEY.fullmatch(key):
+        raise BadKey
+    return key
+
+
+def is_loopback(address: str) -> bool:
+    """Whether requests stay on this machine and must not go through a proxy."""
+    host = urlsplit(address).hostname or ""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """`pauses`: seconds before each retry after a broken connection.
+
+    Waiting times that the server requests are limited separately.
+    """
+
+    pauses: Sequence[float] = PAUSES
+    longest_wait: float = LONGEST_WAIT_SECONDS
+    all_waits: float = ALL_WAITS_SECONDS
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+    def begin(self) -> Retries:
+        return Retries(self)
+
+
+class Retries:
+    """The retries that are left for one call."""
+
+    def __init__(self, policy: RetryPolicy) -> None:
+        self._policy = policy
+        self._pauses = list(policy.pauses)
+        self._waited = 0.0
+        self.repeated = False
+
+    async def pause(self) -> bool:
+        """Pause before the next attempt. Returns False if no attempts are left."""
+        if not self._pauses:
+            return False
+        await self._sleep(self._pauses.pop(0))
+        return True
+
+    async def wait(self, seconds: float) -> bool:
+        """Wait as long as the server requests. Returns False if the policy does not allow such a long wait."""
+        if seconds > self._policy.longest_wait or self._waited + seconds > self._policy.all_waits:
+            return False
+        self._waited += seconds
+        await self._sleep(seconds)
+        return True
+
+    async def _sleep(self, seconds: float) -> None:
+        self.repeated = True
+        await self._policy.sleep(seconds)

@@ -1,24 +1,37 @@
-"""The bridge engine: important chunks of documents in different domains that share some of their concepts."""
+"""The bridge engine: important chunks of documents in different domains that share some of their concepts.
+
+The domain of a document is its generated topics and its mean vector.
+"""
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 from uuid import UUID
 
-from octavo.connect.domains import UNKNOWN, DocumentDomain, are_different
+import numpy as np
+from numpy.typing import NDArray
+
 from octavo.connect.engine_types import ChunkPair, ComparableChunk, DetectedConnection
 from octavo.connect.evidence import ClaimCache, shared_quotes
+from octavo.connect.neighbours import EmbeddingModel
 from octavo.connect.similarity import MOST_NAMED, shared_concepts
+from octavo.database import Connection, Row, fetch_rows, load_queries
 from octavo.records.search import Engine
 
+QUERIES = load_queries("connections")
 LEAST_IMPORTANCE = 0.6
 LEAST_OVERLAP, MOST_OVERLAP = 0.2, 0.7
 MOST_CANDIDATES = 15
 # Most bridges kept per chunk if no model has judged them.
 MOST_UNJUDGED = 3
+# The topics of a document are the most frequent themes of its chunks.
+MOST_TOPICS = 8
+# Documents that share more than this part of the topics of one of them are in the same domain.
+MOST_SHARED_TOPICS = 0.5
 
 # A pair and its concept overlap.
 Candidate: TypeAlias = tuple[ChunkPair, float]
@@ -98,3 +111,40 @@ def concept_overlap(one: ComparableChunk, other: ComparableChunk) -> float:
 def _subjects(pair: ChunkPair) -> str:
     mine, theirs = (next(iter(chunk.themes), "") for chunk in (pair.source, pair.target))
     return f"“{mine}” and “{theirs}”" if mine and theirs and mine != theirs else "Two different subjects"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DocumentDomain:
+    """`mean` is the mean of the document's vectors, with a length of 1; None without vectors."""
+
+    topics: frozenset[str] = frozenset()
+    mean: NDArray[np.float32] | None = None
+
+
+UNKNOWN = DocumentDomain()
+
+
+async def load_domains(
+    connection: Connection, owner: UUID, model: EmbeddingModel, documents: Iterable[UUID]
+) -> dict[UUID, DocumentDomain]:
+    values = {"owner": owner, "model": model.id, "documents": list(documents), "most": MOST_TOPICS}
+    return {row["id"]: _read(row) for row in await fetch_rows(connection, QUERIES.domains, values)}
+
+
+def are_different(one: DocumentDomain, other: DocumentDomain, same_domain: float) -> bool:
+    """Whether two documents have mostly different topics and lie apart as a whole.
+
+    `same_domain` is the similarity of mean vectors from which documents are in the same domain.
+    """
+    fewer = min(len(one.topics), len(other.topics))
+    if fewer and len(one.topics & other.topics) > MOST_SHARED_TOPICS * fewer:
+        return False
+    return one.mean is None or other.mean is None or float(one.mean @ other.mean) < same_domain
+
+
+def _read(row: Row) -> DocumentDomain:
+    mean = None
+    if row["mean"]:
+        mean = np.array(json.loads(row["mean"]), dtype=np.float32)
+        mean /= max(float(np.linalg.norm(mean)), 1e-9)
+    return DocumentDomain(frozenset(row["topics"]), mean)

@@ -1,11 +1,18 @@
-"""The state of the comparison of a document with all others, so that "no connections" is never shown too early."""
+"""Comparisons of documents with all others: their state, and requests to compare documents again.
+
+The state is stored, so that "no connections" is never shown too early.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from uuid import UUID
 
+from octavo.choreography import Cause, job_after
+from octavo.core.errors import NotFound
 from octavo.core.types import JobStatus
 from octavo.database import Connection, fetch_rows, load_queries
+from octavo.jobs.queue import enqueue
 from octavo.jobs.views import find_jobs
 from octavo.records.documents import Document
 from octavo.records.jobs import JobView
@@ -59,3 +66,21 @@ async def failed_comparisons(connection: Connection, owner: UUID) -> list[UUID]:
     """The owner's documents whose last comparison failed."""
     rows = await fetch_rows(connection, QUERIES.failed_comparisons, {"owner": owner, "kind": KIND})
     return [row["id"] for row in rows]
+
+
+async def rebuild(connection: Connection, owner: UUID, documents: Sequence[UUID] | None = None) -> list[UUID]:
+    """Queue a job for each document that has vectors, unless such a job is queued already.
+
+    Returns the ids of all these jobs.
+    """
+    cursor = await connection.execute(QUERIES.connectable, {"owner": owner, "documents": documents})
+    rows = await cursor.fetchall()
+    if documents is not None and (missing := set(documents) - {row[0] for row in rows}):
+        raise NotFound(f"Document {min(missing)}.")
+    jobs = [
+        job_after(Cause.COMPARISON_REQUESTED, owner, {"revision": revision}, document=document)
+        for document, revision, queued in rows
+        if queued is None
+    ]
+    new = [job.id for job in await enqueue(connection, jobs)] if jobs else []
+    return [*new, *(queued for _, _, queued in rows if queued is not None)]

@@ -14,9 +14,8 @@ from uuid import UUID
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
-from octavo.connect.bridge import Candidate, choose_candidates, find_candidates
+from octavo.connect.bridge import Candidate, DocumentDomain, choose_candidates, find_candidates, load_domains
 from octavo.connect.contradiction import LEAST_TONE, find_contradictions
-from octavo.connect.domains import DocumentDomain, load_domains
 from octavo.connect.engine_types import ChunkPair, ComparableChunk, DetectedConnection, digest_of
 from octavo.connect.evidence import ClaimCache
 from octavo.connect.neighbours import EmbeddingModel, Neighbour, SearchScope, find_neighbours

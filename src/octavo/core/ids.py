@@ -1,13 +1,20 @@
-"""Identifiers: UUID version 7, so that rows created at about the same time are close together in an index."""
+"""Identifiers and secret tokens.
+
+Identifiers are UUIDs of version 7, so that rows created at about the same time are close together in an index. Tokens
+are shown once and stored only as hashes, so that a leaked database dump does not contain them.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
+import secrets
 import threading
 import time
 from uuid import UUID
 
 _SEQUENCE_BITS = 74
+TOKEN_BYTES = 32
 _lock = threading.Lock()
 _last = 0
 
@@ -25,3 +32,12 @@ def new_id() -> UUID:
     milliseconds, sequence = value >> _SEQUENCE_BITS, value & ((1 << _SEQUENCE_BITS) - 1)
     high, low = sequence >> 62, sequence & ((1 << 62) - 1)
     return UUID(int=milliseconds << 80 | 0x7 << 76 | high << 64 | 0b10 << 62 | low)
+
+
+def new_token() -> str:
+    return secrets.token_urlsafe(TOKEN_BYTES)
+
+
+def hash_token(token: str) -> bytes:
+    """SHA-256 of a token. A fast hash is safe, because tokens are long and random."""
+    return hashlib.sha256(token.encode()).digest()

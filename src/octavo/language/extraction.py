@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from octavo.language import deadlines, duties, names
 from octavo.language.deadlines import find_deadlines
 from octavo.language.duties import find_duties
-from octavo.language.findings import Finding, merge_repeated, read_statements
+from octavo.language.findings import Finding, Statement, merge_repeated, read_statements
 from octavo.language.insights import ChunkText
 from octavo.language.languages import detect_document_language
-from octavo.language.money import GROUP as AMOUNTS
-from octavo.language.money import find_money
 from octavo.language.names import find_names, join_names
+
+AMOUNTS = "Amounts"
 
 
 class Subject(StrEnum):
@@ -53,13 +53,33 @@ _PATTERNS = {
     )
     for subject, words in _TOPICS.items()
 }
+_NUMBER = (
+    r"\d{1,3}(?:[.,'\u2019 \u00a0\u202f]\d{3})+(?:[.,](?:\d{1,2}|[-\u2013]{1,2}))?(?!\d)"
+    r"|\d+(?:[.,](?:\d{1,4}|[-\u2013]{1,2}))?"
+)
+_SCALE = (
+    r"(?:[ \u00a0]?(?:thousand|million|billion|trillion|mill?\.?|mio\.?|mrd\.?|bn|tsd\.?|tausend|millionen|milliarden"
+    r"|milliarde)\b\.?|[kKmMbB]\b)?"
+)
+_SIGN = r"(?:US|A|C|CA|AU|NZ|HK|S)?\$|[€£¥₹₽₩₺₪]|R\$|Fr\.|Rs\.?"
+_CODE = r"EUR|USD|GBP|CHF|JPY|CNY|RMB|SEK|NOK|DKK|PLN|CZK|HUF|AUD|CAD|NZD|INR|BRL|ZAR|TRY|RUB|SGD|HKD|MXN|ILS"
+_WORD = (
+    r"euros?|(?:(?:us|canadian|australian) )?dollars?|pounds?(?: sterling)?|swiss francs?|schweizer franken|francs?"
+    r"|franken|yen|yuan|rupees?|rubles?|roubles?|zloty|crowns?|kronen|cents?|deutsche mark|dm|d-mark"
+)
+_AMOUNT = re.compile(
+    rf"(?<![\w.,])(?:(?P<before>(?:{_SIGN})|\b(?:{_CODE})\b)[ \u00a0\u202f]?(?P<a>{_NUMBER}){_SCALE}"
+    rf"|(?P<b>{_NUMBER}){_SCALE}[ \u00a0\u202f]?(?P<after>(?:{_SIGN})(?![\w$])|(?:{_CODE})\b|(?i:{_WORD})\b))"
+)
 _WHO_HAS_TO = re.compile(r"^\W*(?:who (?:has to|must|shall) do what|wer muss was)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """The findings of each group in text order, repeated ones together. `supported`: rules exist for this"
-    " language."""
+    """The findings of each group in text order, repeated ones together.
+
+    `supported`: rules exist for this language.
+    """
 
     groups: list[tuple[str, list[list[Finding]]]]
     supported: bool
@@ -93,3 +113,8 @@ def extract(subject: Subject, chunks: Sequence[ChunkText]) -> Extraction:
     groups = [(group, [one for one in merged if one[0].group == group]) for group in GROUPS[subject]]
     supported = subject is Subject.MONEY or language is None or duties.has_rules(language)
     return Extraction([(group, listed) for group, listed in groups if listed], supported)
+
+
+def find_money(statement: Statement) -> Iterator[Finding]:
+    for match in _AMOUNT.finditer(statement.text):
+        yield Finding(AMOUNTS, " ".join(match.group().split()), statement, match.start(), match.end())

@@ -185,8 +185,9 @@ def _by_first_name(statement: Statement) -> Iterator[Finding | None]:
 
 
 def _split_run(run: str) -> Iterator[tuple[int, list[str]]]:
-    """Each known first name with the words after it; of a long run only the next word, because the rest is"
-    " unclear."""
+    """Each known first name with the words after it; of a long run only the next word, because the rest is
+    unclear.
+    """
     words = [(match.start(), match.group()) for match in re.finditer(r"\S+", run)]
     known = [_is_first_name(word) for _, word in words]
     place = 0

@@ -10,8 +10,7 @@ from uuid import UUID
 
 from octavo.core.errors import EmailTaken, WrongCredentials
 from octavo.core.ids import new_id
-from octavo.database import Connection, load_queries
-from octavo.owners.rows import fetch_one
+from octavo.database import Connection, fetch_rows, load_queries
 from octavo.owners.sessions import end_other_sessions, end_session, insert_session, open_session
 
 QUERIES = load_queries("accounts")
@@ -26,11 +25,13 @@ class Account:
 
 
 async def find_account(connection: Connection, email: str) -> Account | None:
-    return await fetch_one(connection, QUERIES.account_by_email, {"email": email}, Account)
+    rows = await fetch_rows(connection, QUERIES.account_by_email, {"email": email})
+    return Account(**rows[0]) if rows else None
 
 
 async def read_account(connection: Connection, user_id: UUID) -> Account | None:
-    return await fetch_one(connection, QUERIES.account_by_id, {"user": user_id}, Account)
+    rows = await fetch_rows(connection, QUERIES.account_by_id, {"user": user_id})
+    return Account(**rows[0]) if rows else None
 
 
 async def sign_up(connection: Connection, email: str, password_hash: str, *, replacing: str | None) -> str:

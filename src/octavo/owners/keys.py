@@ -6,11 +6,9 @@ from typing import Any
 from uuid import UUID
 
 from octavo.core.errors import NotAllowed, NotFound
-from octavo.core.ids import new_id
-from octavo.database import Connection, load_queries
+from octavo.core.ids import hash_token, new_id, new_token
+from octavo.database import Connection, fetch_rows, load_queries
 from octavo.owners.callers import Caller, Scope
-from octavo.owners.rows import fetch_all, fetch_one
-from octavo.owners.tokens import hash_token, new_token
 from octavo.records.account import KeyView, NewKey
 
 QUERIES = load_queries("keys")
@@ -28,15 +26,13 @@ async def make_key(
     key = PREFIX + new_token()
     values = {"id": new_id(), "owner": caller.owner_id, "user": caller.user_id, "name": name, "scope": scope}
     values |= {"start": key[:SHOWN_CHARACTERS], "key_hash": hash_token(key), "days": days}
-    made = await fetch_one(connection, QUERIES.insert_key, values, KeyView)
-    if made is None:
-        raise AssertionError("an insert returns its row")
-    return NewKey(**{name: getattr(made, name) for name in KeyView.__dataclass_fields__}, key=key)
+    (made,) = await fetch_rows(connection, QUERIES.insert_key, values)
+    return NewKey(**made, key=key)
 
 
 async def list_keys(connection: Connection, caller: Caller) -> list[KeyView]:
     """The caller's keys. Callers who manage the owner get the keys of all members."""
-    return await fetch_all(connection, QUERIES.list_keys, _whose(caller), KeyView)
+    return [KeyView(**row) for row in await fetch_rows(connection, QUERIES.list_keys, _whose(caller))]
 
 
 async def revoke_key(connection: Connection, caller: Caller, key_id: UUID) -> None:
@@ -48,7 +44,8 @@ async def revoke_key(connection: Connection, caller: Caller, key_id: UUID) -> No
 
 async def read_key(connection: Connection, key: str) -> Caller | None:
     """The caller that a key identifies; None if the key is invalid or its creator is no longer a member."""
-    return await fetch_one(connection, QUERIES.read_key, {"key_hash": hash_token(key)}, Caller)
+    rows = await fetch_rows(connection, QUERIES.read_key, {"key_hash": hash_token(key)})
+    return Caller(**rows[0]) if rows else None
 
 
 def _whose(caller: Caller) -> dict[str, Any]:

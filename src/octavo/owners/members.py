@@ -7,11 +7,10 @@ from datetime import datetime
 from uuid import UUID
 
 from octavo.core.errors import AlreadyMember, LastOwner, NotAllowed, NotFound
-from octavo.database import Connection, load_queries
+from octavo.core.ids import hash_token
+from octavo.database import Connection, fetch_rows, load_queries
 from octavo.owners.accounts import find_account
 from octavo.owners.callers import Caller, Role
-from octavo.owners.rows import fetch_all
-from octavo.owners.tokens import hash_token
 
 QUERIES = load_queries("members")
 
@@ -35,11 +34,11 @@ class OwnerChoice:
 
 
 async def list_members(connection: Connection, owner_id: UUID) -> list[Member]:
-    return await fetch_all(connection, QUERIES.list_members, {"owner": owner_id}, Member)
+    return [Member(**row) for row in await fetch_rows(connection, QUERIES.list_members, {"owner": owner_id})]
 
 
 async def list_owners(connection: Connection, user_id: UUID) -> list[OwnerChoice]:
-    return await fetch_all(connection, QUERIES.list_owners, {"user": user_id}, OwnerChoice)
+    return [OwnerChoice(**row) for row in await fetch_rows(connection, QUERIES.list_owners, {"user": user_id})]
 
 
 async def add_member(connection: Connection, caller: Caller, email: str, role: Role) -> Member:

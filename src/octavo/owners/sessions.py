@@ -10,10 +10,9 @@ from psycopg.rows import dict_row
 
 from octavo.choreography import Cause, compare_documents
 from octavo.core.errors import SignInRefused
-from octavo.core.ids import new_id
+from octavo.core.ids import hash_token, new_id, new_token
 from octavo.database import Connection, load_queries
 from octavo.owners.callers import Caller
-from octavo.owners.tokens import hash_token, new_token
 
 QUERIES = load_queries("owners")
 SESSION_SECONDS = 30 * 24 * 3600

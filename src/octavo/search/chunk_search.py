@@ -30,10 +30,10 @@ from octavo.search.ranking import (
     RankingPlan,
     Term,
     fuse,
+    least_similarity,
     plan_ranking,
     spread,
 )
-from octavo.search.similarity_thresholds import least_similarity
 from octavo.search.suggestions import suggest
 from octavo.search.term_counts import count_terms, read_terms
 

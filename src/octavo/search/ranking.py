@@ -1,12 +1,17 @@
-"""Ranking of chunks: BM25 by words, and fusion of several rankings. Pure functions; the database does the counting."""
+"""Ranking of chunks: BM25 by words, the least similarity by meaning, and fusion of several rankings.
+
+Pure functions; the database does the counting.
+"""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import log
+from math import log, log10
 from typing import NamedTuple, TypeVar
+
+from octavo.language.embedding import NAME
 
 # Most candidate chunks per language; the other chunks contain only common words.
 MOST_CANDIDATES = 1500
@@ -156,3 +161,25 @@ def spread(ordered: Iterable[Key], group_of: Mapping[Key, Hashable], most_of_one
             taken[group_of[key]] += 1
             chosen.append(key)
     return chosen
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarityThreshold:
+    """`one` is the least similarity in a library of one chunk. It grows by `tenfold` with each tenfold of chunks."""
+
+    one: float
+    tenfold: float
+    most: float
+
+    def least(self, chunks: int) -> float:
+        """The least similarity that the nearest of this many chunks must have to be an answer."""
+        return min(self.one + self.tenfold * log10(max(chunks, 1)), self.most)
+
+
+MEASURED: Mapping[str, SimilarityThreshold] = {NAME: SimilarityThreshold(0.20, 0.06, 0.34)}
+# Nothing is hidden by a figure that was never measured for the model: hits in other languages would be lost.
+UNMEASURED = SimilarityThreshold(0.0, 0.0, 0.0)
+
+
+def least_similarity(model: str, chunks: int) -> float:
+    return MEASURED.get(model, UNMEASURED).least(chunks)

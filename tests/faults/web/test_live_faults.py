@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 from octavo.client import Client, Event
-from octavo.client.retries import RetryPolicy
+from octavo.client.transport import RetryPolicy
 from octavo.database import connect
 from tests.support.instance import fetch
 from tests.support.live import PATH, browser_at, process_of, streaming, tell

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from octavo.ai.call_limits import shared_limits
-from octavo.ai.models import Model
+from octavo.ai.models import Model, shared_limits
 from octavo.ai.tasks import ANSWER_SEGMENT
 from octavo.ai.tasks.answer_segment import SegmentToAnswer
 from octavo.core.errors import TokenLimit

@@ -9,7 +9,7 @@ import pytest
 
 from octavo.client import Client, Filters, RemoteProblem, Unreachable
 from octavo.client.errors import Damaged, FileChanged, NotOctavo
-from octavo.client.retries import RetryPolicy
+from octavo.client.transport import RetryPolicy
 from octavo.core.errors import StorageFailed
 from tests.integration.client.servers import HANG_UP, answer, serving
 from tests.support.instance import free_port

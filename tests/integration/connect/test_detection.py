@@ -17,8 +17,8 @@ from psycopg.types.json import Jsonb
 from octavo.ai.gateway import Gateway
 from octavo.ai.gateway_setup import open_gateway
 from octavo.connect import detection
+from octavo.connect.comparisons import rebuild
 from octavo.connect.evidence import ClaimCache
-from octavo.connect.rebuild import rebuild
 from octavo.core.settings import Settings
 from octavo.library.changes import Edit, edit_documents
 from tests.support.connections import put_passage, put_vector

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.ai.call_limits import CallLimits
+from octavo.ai.models import CallLimits
 from octavo.analyse.segments import (
     Segment,
     SegmentLimits,

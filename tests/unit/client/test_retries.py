@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from octavo.client.retries import RetryPolicy
+from octavo.client.transport import RetryPolicy
 
 
 class Clock:

@@ -7,9 +7,15 @@ from uuid import UUID, uuid4
 
 import numpy as np
 
-from octavo.connect.bridge import MOST_CANDIDATES, choose_candidates, explain_offline, find_candidates
-from octavo.connect.domains import UNKNOWN as UNKNOWN_DOMAIN
-from octavo.connect.domains import DocumentDomain, are_different
+from octavo.connect.bridge import (
+    MOST_CANDIDATES,
+    DocumentDomain,
+    are_different,
+    choose_candidates,
+    explain_offline,
+    find_candidates,
+)
+from octavo.connect.bridge import UNKNOWN as UNKNOWN_DOMAIN
 from octavo.connect.engine_types import ChunkPair, ComparableChunk, digest_of
 from octavo.connect.evidence import MOST_QUOTED, ClaimCache
 from octavo.connect.map import HEIGHT, WIDTH, lay_out

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from octavo.language import NAME
-from octavo.search.similarity_thresholds import MEASURED, least_similarity
+from octavo.search.ranking import MEASURED, least_similarity
 
 
 def test_more_chunks_need_a_nearer_one_up_to_a_limit() -> None:

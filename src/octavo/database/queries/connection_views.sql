@@ -128,3 +128,12 @@ SELECT d.id FROM documents d CROSS JOIN LATERAL (
     ORDER BY j.created_at DESC, j.id DESC LIMIT 1) AS last
 WHERE d.owner_id = :owner AND d.deleted_at IS NULL AND d.embeddings_ready AND last.status IN ('failed', 'dead_letter')
 ORDER BY d.created_at, d.id;
+
+-- name: connectable(owner, documents)
+-- Documents of an owner that can be compared, with the job that is already queued for each.
+SELECT d.id, d.revision, (
+    SELECT j.id FROM jobs j WHERE j.document_id = d.id AND j.kind = 'detect_connections' AND j.status = 'queued' LIMIT 1) AS queued
+FROM documents d
+WHERE d.owner_id = :owner AND d.deleted_at IS NULL AND d.embeddings_ready
+  AND (:documents::uuid[] IS NULL OR d.id = ANY (:documents))
+ORDER BY d.created_at, d.id;

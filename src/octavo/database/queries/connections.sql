@@ -147,15 +147,6 @@ DELETE FROM connections WHERE id IN (
             SELECT id, strength FROM connections WHERE target_chunk = k.chunk AND engine = :engine) AS c ON true) AS placed
     WHERE place > :most);
 
--- name: connectable(owner, documents)
--- Documents of an owner that can be compared, with the job that is already queued for each.
-SELECT d.id, d.revision, (
-    SELECT j.id FROM jobs j WHERE j.document_id = d.id AND j.kind = 'detect_connections' AND j.status = 'queued' LIMIT 1) AS queued
-FROM documents d
-WHERE d.owner_id = :owner AND d.deleted_at IS NULL AND d.embeddings_ready
-  AND (:documents::uuid[] IS NULL OR d.id = ANY (:documents))
-ORDER BY d.created_at, d.id;
-
 -- name: model(model)
 SELECT id, name, dimensions FROM embedding_models WHERE id = :model;
 

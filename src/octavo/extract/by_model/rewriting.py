@@ -17,9 +17,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from octavo.core.languages import count_words
-from octavo.extract.by_model.seams import common_places
+from octavo.extract.by_model.seams import common_places, index_words
 from octavo.extract.by_model.sections import Section, sections_of
-from octavo.extract.by_model.word_index import index_words
 from octavo.extract.extracted import Block, Box, Extracted, Moment, OutlineEntry, Page, Quality, from_json, to_json
 from octavo.extract.markdown import outline_of, read_blocks
 from octavo.extract.pdf.page_batches import read_ranges, write_ranges

@@ -7,13 +7,14 @@ of an answer lacks context and its end may be cut off.
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from octavo.extract.by_model.page_calls import PageRange, find_page_markers
-from octavo.extract.by_model.word_index import WordIndex, index_words
 
 _RUNS = (6, 4)  # words; long sequences are more reliable, short ones find more in a poor answer
 _LEAST_CONFIDENCE = 0.12
@@ -204,3 +205,52 @@ def _best_candidate(candidates: Sequence[Pair], pairs: Sequence[Pair], middle: f
         return around < _NEAR, abs(pair[0] - middle)
 
     return min(candidates, key=doubt)
+
+
+# Scripts without spaces are compared character by character.
+_NO_SPACES = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+_WORD = re.compile(f"[{_NO_SPACES}]|[^\\W_{_NO_SPACES}]+")
+_LINE = re.compile(r"[^\n]*\n?")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+
+
+@dataclass(frozen=True, slots=True)
+class WordIndex:
+    """The words of a text. `starts` contains the offset of each word.
+
+    `blocks` maps the index of each word that starts a block to the offset of its line.
+    """
+
+    words: Sequence[str]
+    starts: Sequence[int]
+    blocks: Mapping[int, int]
+
+
+def index_words(markdown: str) -> WordIndex:
+    found = [(_folded(match.group()), match.start()) for match in _WORD.finditer(markdown)]
+    starts = [start for _, start in found]
+    blocks: dict[int, int] = {}
+    for line, end in _block_lines(markdown):
+        number = bisect_left(starts, line)
+        if number < len(starts) and starts[number] < end:
+            blocks[number] = line
+    return WordIndex([word for word, _ in found], starts, blocks)
+
+
+def _folded(word: str) -> str:
+    return word.lower() if word.isascii() else unicodedata.normalize("NFKC", word).casefold()
+
+
+def _block_lines(markdown: str) -> Iterator[tuple[int, int]]:
+    """Yield the start and end of each heading and of each line after an empty line, except in fenced code."""
+    fence, after_blank = "", True
+    for match in _LINE.finditer(markdown):
+        line = match.group()
+        marks = _FENCE.match(line)
+        if not fence and (after_blank or line.startswith("#")):
+            yield match.span()
+        if marks and not fence:
+            fence = marks[1]
+        elif marks and marks[1].startswith(fence):
+            fence = ""
+        after_blank = not line.strip()

@@ -9,7 +9,7 @@ from uuid import UUID
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from octavo.connect.comparisons import show_comparison
+from octavo.connect.comparisons import rebuild, show_comparison
 from octavo.connect.connections import (
     ConnectionFilter,
     Decision,
@@ -21,7 +21,6 @@ from octavo.connect.connections import (
     set_weights,
 )
 from octavo.connect.map import ConnectionMap, MapFilter, load_map
-from octavo.connect.rebuild import rebuild
 from octavo.core.pagination import Page
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.library.documents import show_document

@@ -11,7 +11,7 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Form, Query, Request, Response
 from pydantic import BaseModel, Field
 
-from octavo.connect.comparisons import count_unfinished, failed_comparisons
+from octavo.connect.comparisons import count_unfinished, failed_comparisons, rebuild
 from octavo.connect.connections import (
     DEFAULT_WEIGHTS,
     ConnectionFilter,
@@ -24,7 +24,6 @@ from octavo.connect.connections import (
 )
 from octavo.connect.map import HEIGHT, MOST_NODES, WIDTH, MapFilter, load_map
 from octavo.connect.map_drawing import draw
-from octavo.connect.rebuild import rebuild
 from octavo.core.errors import NotFound
 from octavo.database import Connection as Database
 from octavo.library.documents import show_document

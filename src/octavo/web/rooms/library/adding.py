@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 from uuid import UUID
@@ -10,10 +12,14 @@ from uuid import UUID
 from fastapi import APIRouter, Form, Header, Request, Response
 from fastapi.encoders import jsonable_encoder
 from fastapi.responses import JSONResponse
-from pydantic import SecretStr
+from pydantic import BaseModel, Field, SecretStr, ValidationError
 
-from octavo.core.errors import BadInput
+from octavo.core.errors import BadInput, Empty
+from octavo.core.types import Extraction
 from octavo.intake import Intake, IntakeLimits, NewUpload, Outcome, clean_filename
+from octavo.intake.links import link_source, paste_source
+from octavo.intake.links.sources import GivenSource
+from octavo.intake.upload_rows import Policy, with_details
 from octavo.library import changes
 from octavo.library.changes import Edit
 from octavo.library.documents import show_document
@@ -21,9 +27,9 @@ from octavo.owners import Caller
 from octavo.web.context.callers import WriteCaller
 from octavo.web.context.intake import IntakeOf, LimitsOf, check_extraction
 from octavo.web.context.services import Services, ServicesOf
+from octavo.web.http.multipart import FIELD_BYTES, FormReader
 from octavo.web.http.multipart import Form as Sent
-from octavo.web.http.multipart import FormReader
-from octavo.web.rooms.library.add_box import BOX_BYTES, AddForm, read_box
+from octavo.web.http.problems import describe_validation_errors
 from octavo.web.rooms.library.unlocking import Unlocking
 from octavo.web.shell.forms import LIBRARY, NothingChosen, local_path, wants_json
 from octavo.web.shell.frame import LibraryFrame
@@ -33,6 +39,11 @@ router = APIRouter(include_in_schema=False)
 SAMPLES = Path(__file__).with_name("samples")
 ContentType = Annotated[str, Header()]
 Password = Annotated[SecretStr, Form(min_length=1, max_length=500)]
+MOST_CHARACTERS = 1_000_000
+# Up to four bytes for each character of the text, and the other fields.
+BOX_BYTES = 4 * MOST_CHARACTERS + FIELD_BYTES
+PLAIN = r"^[^\x00-\x1f\x7f]*$"
+_LINK = re.compile(r"https?://\S+", re.IGNORECASE)
 
 
 class SameFile(BadInput):
@@ -40,6 +51,44 @@ class SameFile(BadInput):
 
     code = "SAME_FILE"
     status = 409
+
+
+class AddOptions(BaseModel):
+    """The options for files, links and text. Empty fields are ignored, so that forms can send them all."""
+
+    title: Annotated[str, Field(max_length=500, pattern=PLAIN)] = ""
+    source: Annotated[str, Field(max_length=2000, pattern=PLAIN)] = ""
+    duplicates: Policy = "reuse"
+    extraction: Extraction = Extraction.PLAIN
+
+    def apply(self, upload: NewUpload) -> NewUpload:
+        extraction = None if self.extraction is Extraction.PLAIN else self.extraction
+        given = with_details(upload, title=self.title.strip(), source=self.source.strip(), extraction=extraction)
+        return replace(given, duplicates=self.duplicates)
+
+
+class AddForm(AddOptions):
+    text: Annotated[str, Field(max_length=MOST_CHARACTERS)] = ""
+    back: str = LIBRARY
+
+    def as_source(self, allow: frozenset[str]) -> GivenSource:
+        """The link or the text in the box."""
+        written = self.text.strip()
+        if not written:
+            raise Empty("Paste a link or text first.")
+        title, source = self.title.strip() or None, self.source.strip() or None
+        if _LINK.fullmatch(written):
+            made = link_source(written, allow=allow, title=title)
+        else:
+            made = paste_source(self.text, title=title, attribution=source)
+        return replace(made, upload=self.apply(made.upload))
+
+
+def read_box(fields: Mapping[str, str]) -> AddForm:
+    try:
+        return AddForm.model_validate({name: value for name, value in fields.items() if name in AddForm.model_fields})
+    except ValidationError as error:
+        raise BadInput(describe_validation_errors(error.errors())) from None
 
 
 def added(request: Request, outcomes: list[Outcome], back: str = LIBRARY) -> Response:
@@ -118,7 +167,7 @@ async def choose_replacement(request: Request, services: ServicesOf, frame: Libr
 
 
 @router.post("/actions/documents/{document}/replace")
-async def replace(
+async def replace_file(
     request: Request,
     services: ServicesOf,
     caller: WriteCaller,

@@ -104,15 +104,23 @@ function patchHead(part, now) {
 function patchItems(fresh, active) {
   const wanted = new Map(fresh.map((item) => [item.id, item]));
   const free = [];
+  /** @type {Map<string, any>} items of documents whose job is no longer listed */
+  const left = new Map();
   for (const item of /** @type {any} */ (Array.from(items().children))) {
     const now = wanted.get(item.id);
     wanted.delete(item.id);
     if (now) fill(item, now);
-    else if (item.dataset.job && (!active || !("sent" in item.dataset))) free.push(item);
+    else {
+      if (item.dataset.document) left.set(item.dataset.document, item);
+      if (item.dataset.job && (!active || !("sent" in item.dataset))) free.push(item);
+    }
   }
   for (const now of wanted.values()) {
-    const place = free.find((item) => !isInUse(item) && !item.matches(":hover, :focus-within"));
-    if (place) free.splice(free.indexOf(place), 1)[0].replaceWith(now);
+    // The next job of a document takes its place, so that no document is listed twice.
+    const place = [left.get(now.dataset.document), ...free].find((item) => item && !isInUse(item) && !item.matches(":hover, :focus-within"));
+    left.delete(place?.dataset.document);
+    if (free.includes(place)) free.splice(free.indexOf(place), 1);
+    if (place) place.replaceWith(now);
     else if (items().scrollHeight > items().clientHeight) items().append(now);
     else items().prepend(now);
   }
