@@ -203,8 +203,10 @@ END $$;
 CREATE FUNCTION plain_words(given text) RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
     tsvector_to_array(to_tsvector('pg_catalog.simple', search_text(given)));
 
--- Indexes the titles, tags, file names, authors and summaries of documents, in the transaction that changes them.
-CREATE FUNCTION index_documents(of_documents uuid[]) RETURNS void LANGUAGE sql AS $$
+-- Indexes the titles, tags, file names, authors and summaries of documents, in the transaction that changes them. In plpgsql,
+-- because a session plans these statements once; an SQL function would plan them in every call.
+CREATE FUNCTION index_documents(of_documents uuid[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
     INSERT INTO document_words (document_id, words)
     SELECT d.id, name_words(f.config, d.title, 'A') || name_words(f.config, f.tags, 'B')
         || name_words(f.config, concat_ws(' ', d.filename, name_text(d.filename)), 'C')
@@ -215,17 +217,24 @@ CREATE FUNCTION index_documents(of_documents uuid[]) RETURNS void LANGUAGE sql A
             WHERE dt.document_id = d.id) AS tags) AS f
     WHERE d.id = ANY (of_documents)
     ON CONFLICT (document_id) DO UPDATE SET words = excluded.words WHERE document_words.words <> excluded.words;
-    SELECT list_words(d.id, plain_words(concat_ws(E'\n', d.title, name_text(d.filename), d.author, d.summary, (
+    PERFORM list_words(d.id, plain_words(concat_ws(E'\n', d.title, name_text(d.filename), d.author, d.summary, (
         SELECT string_agg(t.name, E'\n') FROM document_tags dt JOIN tags t ON t.id = dt.tag_id WHERE dt.document_id = d.id))))
     FROM documents d WHERE d.id = ANY (of_documents);
-$$;
+END $$;
+
+CREATE FUNCTION words_follow_insert() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM index_documents(ARRAY(SELECT id FROM made));
+    RETURN NULL;
+END $$;
+CREATE TRIGGER words_follow_insert AFTER INSERT ON documents
+    REFERENCING NEW TABLE AS made FOR EACH STATEMENT EXECUTE FUNCTION words_follow_insert();
 
 CREATE FUNCTION words_follow_document() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM index_documents(ARRAY[NEW.id]);
     RETURN NULL;
 END $$;
-CREATE TRIGGER words_follow_insert AFTER INSERT ON documents FOR EACH ROW EXECUTE FUNCTION words_follow_document();
 CREATE TRIGGER words_follow_edit AFTER UPDATE OF title, filename, author, summary, language ON documents FOR EACH ROW
     WHEN ((OLD.title, OLD.filename, OLD.author, OLD.summary, OLD.language)
           IS DISTINCT FROM (NEW.title, NEW.filename, NEW.author, NEW.summary, NEW.language))
