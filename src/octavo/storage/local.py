@@ -78,11 +78,17 @@ class LocalBucket:
         try:
             async with aclosing(in_blocks(body, BLOCK_BYTES, limit, self._threads)) as blocks:
                 await self._write(file, blocks)
-            publish = self._run(_once, key, file.publish, names)
-            await complete_or_undo(publish, lambda: self.delete([key]))
+        except BaseException:
+            await self._run(file.discard)
+            raise
+        await complete_or_undo(self._publish(key, file, names), lambda: self.delete([key]))
+        return Stored(key, file.digest.bytes, file.digest.sha256)
+
+    async def _publish(self, key: str, file: folder.UnfinishedFile, names: tuple[str, ...]) -> None:
+        try:
+            await self._run(_once, key, file.publish, names)
         finally:
             await self._run(file.discard)
-        return Stored(key, file.digest.bytes, file.digest.sha256)
 
     async def _write(self, file: folder.UnfinishedFile, blocks: AsyncIterator[bytes]) -> None:
         """Write the blocks. Each block is hashed and written while the next one is being received."""

@@ -58,33 +58,37 @@ class S3Bucket:
     async def put(self, key: str, body: Body, *, limit: int | None = None) -> Stored:
         """Store a body. One part needs one conditional request; a larger body is first written to a temporary key."""
         check_key(key)
-        digest = Digest()
+        digest, temporary, second = Digest(), f"{UNFINISHED}/{uuid4().hex}", None
         most = MOST_BYTES if limit is None else min(limit, MOST_BYTES)
-        async with aclosing(in_blocks(body, PART_BYTES, most, self._threads)) as blocks:
-            first, second = await anext(blocks, b""), await anext(blocks, None)
-            if second is None:
-                await self._threads.run(digest.update, first)
-                await complete_or_undo(self._create(key, first), lambda: self.delete([key]))
-            else:
-                await self._put_large(key, self._hashed(digest, [first, second], blocks))
+        try:
+            async with aclosing(in_blocks(body, PART_BYTES, most, self._threads)) as blocks:
+                first, second = await anext(blocks, b""), await anext(blocks, None)
+                if second is None:
+                    await self._threads.run(digest.update, first)
+                else:
+                    await self._upload(temporary, self._hashed(digest, [first, second], blocks))
+        except BaseException:
+            if second is not None:
+                await self._clean_up(temporary)
+            raise
+        publish = self._create(key, first) if second is None else self._publish(temporary, key)
+        await complete_or_undo(publish, lambda: self.delete([key]))
         return Stored(key, digest.bytes, digest.sha256)
 
     async def _create(self, key: str, content: bytes) -> None:
         await self._ask(key, obstore.put_async(self._store, key, content, mode="create"))
 
-    async def _put_large(self, key: str, blocks: AsyncGenerator[bytes]) -> None:
-        temporary = f"{UNFINISHED}/{uuid4().hex}"
+    async def _publish(self, temporary: str, key: str) -> None:
         try:
-            async with aclosing(blocks):
-                await self._upload(temporary, blocks)
-            await self._place(temporary, key)
+            await self._copy(temporary, key)
         finally:
             await self._clean_up(temporary)
 
-    async def _upload(self, name: str, blocks: AsyncIterator[bytes]) -> None:
+    async def _upload(self, name: str, blocks: AsyncGenerator[bytes]) -> None:
         writer = obstore.open_writer_async(self._store, name, buffer_size=PART_BYTES, max_concurrency=PARTS_IN_FLIGHT)
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(writer)  # aborts the upload after an exception or a cancellation
+            await stack.enter_async_context(aclosing(blocks))
             async for block in blocks:
                 await self._ask(name, writer.write(block))
             stack.pop_all()
@@ -137,10 +141,7 @@ class S3Bucket:
 
     async def copy(self, source: str, target: str) -> None:
         """Let the server copy the object."""
-        await self._place(check_key(source), check_key(target))
-
-    async def _place(self, source: str, target: str) -> None:
-        await complete_or_undo(self._copy(source, target), lambda: self.delete([target]))
+        await complete_or_undo(self._copy(check_key(source), check_key(target)), lambda: self.delete([target]))
 
     async def _copy(self, source: str, target: str) -> None:
         """Claim the target key, then copy. Some servers cannot check the target and copy in one atomic step."""

@@ -9,6 +9,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -84,6 +85,28 @@ async def test_a_name_that_cannot_be_made_durable_is_taken_back(
     monkeypatch.setattr(os, "fsync", failing)
     with pytest.raises(StorageFailed, match="reported an error"):
         await bucket.put("a/b", b"x")
+    assert [path for path in below(root) if path.is_file()] == []
+
+
+async def test_a_cancel_while_the_temporary_file_is_removed_leaves_nothing(
+    bucket: Bucket, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The object has its name by then, but its sender is not told so."""
+    removing, go_on, unlink = threading.Event(), threading.Event(), os.unlink
+
+    def slow_unlink(name: str, *, dir_fd: int) -> None:
+        if path_of(dir_fd).name == ".unfinished":
+            removing.set()
+            go_on.wait()
+        unlink(name, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "unlink", slow_unlink)
+    put = asyncio.create_task(bucket.put("a", b"x"))
+    await asyncio.to_thread(removing.wait)
+    put.cancel()
+    go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await put
     assert [path for path in below(root) if path.is_file()] == []
 
 
