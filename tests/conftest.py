@@ -6,9 +6,11 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler.loadfile import LoadFileScheduling
 
 from tests.support.built_once import build_once
 from tests.support.postgres import Server, open_folder, run_server
@@ -24,6 +26,19 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     build_once()
     settings.load_profile("long" if config.getoption("markexpr") == "long" else "ci")
+
+
+class Scheduling(LoadFileScheduling):
+    """A file's tests run in one process, and so does a folder of browser tests: each process has an installation."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = super()._split_scope(nodeid)
+        return file.rpartition("/")[0] if file.startswith("tests/browser/") else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling:  # noqa: ANN401 - it has no type
+    return Scheduling(config, log)
 
 
 @pytest.fixture(scope="session")

@@ -9,32 +9,30 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import httpx
 import psycopg
 import pytest
-import schemathesis
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.errors import Flaky
-from schemathesis import Case
-from schemathesis.core.failures import FailureGroup
-from schemathesis.core.parameters import ParameterLocation
-from schemathesis.generation.feedback import FeedbackSources
-from schemathesis.pytest._test_builder import build_operation_test
-from schemathesis.python._constants.orchestrator import make_constants_value_source
 
 from octavo.core.settings import Settings
-from octavo.web.app import create_app
 from octavo.web.rooms.account.api import NewKeyRequest
 from tests.support.connections import connect
 from tests.support.conversions import invoice
 from tests.support.passwords import PASSWORD
 from tests.support.postgres import Server
 from tests.support.web import WebProcess, running_web
+
+if TYPE_CHECKING:
+    from schemathesis import Case
+    from schemathesis.core.failures import FailureGroup
+    from schemathesis.specs.openapi.schemas import OpenApiSchema
 
 # A form has only texts: what is no text in a schema is one when it is sent.
 HAS_ONLY_TEXTS = ["POST /api/v1/documents", "POST /api/v1/conversions"]
@@ -71,8 +69,15 @@ CHECKED_FURTHER = {
 }
 
 
-def openapi() -> dict[str, Any]:
+@cache
+def describe() -> dict[str, Any]:
+    from octavo.web.app import create_app
+
     return create_app(Settings(data_dir=Path("/nowhere"))).openapi()
+
+
+def list_routes() -> list[str]:
+    return [f"{method.upper()} {path}" for path, methods in describe()["paths"].items() for method in methods]
 
 
 def rules() -> list[dict[str, Any]]:
@@ -88,19 +93,25 @@ def checks_of(name: str) -> dict[str, Any]:
     return checks
 
 
-DESCRIPTION = openapi()
-ROUTES = [f"{method.upper()} {path}" for path, methods in DESCRIPTION["paths"].items() for method in methods]
-SCHEMA = schemathesis.openapi.from_dict(
-    DESCRIPTION,
-    config=schemathesis.Config.from_dict(
-        {
-            "seed": 1,
-            # Every request brings the key, so that what is wrong with another one is never sent.
-            "generation": {"deterministic": True, "database": "none", "with-security-parameters": False},
-            "operations": rules(),
-        }
-    ),
-)
+@cache
+def load_schema() -> OpenApiSchema:
+    """Loaded when a test needs it: every process of tests would spend seconds on it at its start."""
+    import schemathesis
+
+    return schemathesis.openapi.from_dict(
+        describe(),
+        config=schemathesis.Config.from_dict(
+            {
+                "seed": 1,
+                # Every request brings the key, so that what is wrong with another one is never sent.
+                "generation": {"deterministic": True, "database": "none", "with-security-parameters": False},
+                "operations": rules(),
+            }
+        ),
+    )
+
+
+PARTS = 32
 CALM = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
@@ -207,6 +218,8 @@ class World:
 
     def make_real(self, case: Case[Any]) -> None:
         """Let every second id be that of something that is there."""
+        from schemathesis.core.parameters import ParameterLocation
+
         wrong = case.meta is None or case.meta.is_negative_at(ParameterLocation.PATH)
         if wrong or not case.path_parameters or next(self.numbers) % 2:
             return
@@ -253,28 +266,37 @@ def choose_one_way(case: Case[Any]) -> None:
 
 
 def keep_to_description(route: str, world: World, examples: int) -> None:
-    """Built when it runs: the cases of all routes take ten seconds, which every process would spend at its start."""
+    """Built when it runs: the cases of all routes take ten seconds."""
+    from schemathesis.generation.feedback import FeedbackSources
+    from schemathesis.pytest._test_builder import build_operation_test
+    from schemathesis.python._constants.orchestrator import make_constants_value_source
+
+    schema = load_schema()
 
     @settings(CALM, max_examples=examples)
     def send(case: Case[Any]) -> None:
         check(case, world)
 
     method, path = route.split()
-    constants = FeedbackSources(constants_value_source=make_constants_value_source(SCHEMA))
+    constants = FeedbackSources(constants_value_source=make_constants_value_source(schema))
     build_operation_test(
-        config=SCHEMA.config, operation=SCHEMA[path][method], test_func=send, given_kwargs={}, feedback=constants
+        config=schema.config, operation=schema[path][method], test_func=send, given_kwargs={}, feedback=constants
     )()
 
 
-@pytest.mark.parametrize("route", ROUTES)
-def test_every_route_keeps_to_its_description(world: World, route: str) -> None:
-    keep_to_description(route, world, 5)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_every_route_keeps_to_its_description(world: World, subtests: pytest.Subtests, part: int) -> None:
+    for route in list_routes()[part::PARTS]:
+        with subtests.test(route):
+            keep_to_description(route, world, 5)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("route", ROUTES)
-def test_every_route_keeps_to_its_description_for_long(world: World, route: str) -> None:
-    keep_to_description(route, world, 300)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_every_route_keeps_to_its_description_for_long(world: World, subtests: pytest.Subtests, part: int) -> None:
+    for route in list_routes()[part::PARTS]:
+        with subtests.test(route):
+            keep_to_description(route, world, 300)
 
 
 def walk(world: World, walks: int, steps: int) -> None:
@@ -282,9 +304,11 @@ def walk(world: World, walks: int, steps: int) -> None:
 
     Not those that bring back what was deleted: that would be found where it should be gone.
     """
+    from schemathesis.core.failures import FailureGroup
+
     found: list[FailureGroup] = []
 
-    class Walk(SCHEMA.exclude(path_regex="/(restore|bulk)$").as_state_machine()):
+    class Walk(load_schema().exclude(path_regex="/(restore|bulk)$").as_state_machine()):
         def before_call(self, case: Case[Any]) -> None:
             choose_one_way(case)
             # What was answered has a key's secret as `key` and its id as `id`; only the id names it in a path.
@@ -325,7 +349,7 @@ def test_what_a_schema_calls_a_whole_number_is_one() -> None:
 
 
 def test_every_refusal_is_declared_as_a_problem() -> None:
-    for path, operations in DESCRIPTION["paths"].items():
+    for path, operations in describe()["paths"].items():
         for method, operation in operations.items():
             for status, answer in operation["responses"].items():
                 if status >= "400":
