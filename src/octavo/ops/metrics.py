@@ -11,6 +11,8 @@ from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs.views import count_jobs
 
 QUERIES = load_queries("metrics")
+# Times are means of at most this many recent jobs.
+MOST_JOBS = 1000
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 # States that may need attention; the others are history.
 STATES = (
@@ -33,6 +35,10 @@ async def read_metrics(connection: Connection) -> list[Metric]:
     queue = await fetch_rows(connection, QUERIES.line, {})
     workers = {row["alive"]: row for row in await fetch_rows(connection, QUERIES.workers, {})}
     (spent,) = await fetch_rows(connection, QUERIES.spent, {})
+    (answers,) = await fetch_rows(connection, QUERIES.answers, {})
+    (files,) = await fetch_rows(connection, QUERIES.expiring_files, {})
+    stages = await fetch_rows(connection, QUERIES.stage_times, {"most": MOST_JOBS})
+    (item,) = await fetch_rows(connection, QUERIES.item_time, {"most": MOST_JOBS})
     alive, lost = workers.get(True, {}), workers.get(False, {})
     return [
         Metric("build_info", "Octavo version of this process.", [({"version": __version__}, 1)]),
@@ -56,6 +62,22 @@ async def read_metrics(connection: Connection) -> list[Metric]:
             [({}, alive["heartbeat_seconds"])] if alive else [],
         ),
         Metric("ai_spent_usd", "Cost of model calls this month, in US dollars.", [({}, spent["spent_usd"])]),
+        Metric(
+            "ai_answers",
+            "Answers of models in the last hour: new ones, and reused ones that cost nothing.",
+            [({"from": name}, answers[column]) for name, column in (("model", "new"), ("cache", "reused"))],
+        ),
+        Metric("ai_files_expiring", "Files at providers that expire within an hour.", [({}, files["files"])]),
+        Metric(
+            "stage_seconds",
+            "Mean working time of a stage for documents completed in the last hour, by type of source.",
+            [({"source": row["source_type"], "stage": row["stage"]}, row["seconds"]) for row in stages],
+        ),
+        Metric(
+            "analysis_item_seconds",
+            "Mean time of an answer about one segment in the last hour.",
+            [({}, item["seconds"])] if item["seconds"] is not None else [],
+        ),
     ]
 
 

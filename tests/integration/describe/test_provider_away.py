@@ -95,7 +95,11 @@ def billed(gemini: FakeGemini) -> Decimal:
 
 
 @pytest.mark.timeout(400)  # a busy machine; otherwise it takes some seconds
-@pytest.mark.parametrize(("gateway", "count"), [("gemini,local", 100), ("gemini", 10)], indirect=["gateway"])
+@pytest.mark.parametrize(
+    ("gateway", "count"),
+    [("gemini,local", 30), pytest.param("gemini,local", 100, marks=pytest.mark.long), ("gemini", 10)],
+    indirect=["gateway"],
+)
 async def test_documents_of_an_outage_are_usable_immediately_and_improved_when_the_provider_is_back(
     desk: Desk, owner: UUID, folder: Path, gateway: Gateway, gemini: FakeGemini, count: int
 ) -> None:

@@ -13,3 +13,34 @@ FROM workers GROUP BY 1;
 -- Cost of models for all owners this month.
 SELECT coalesce(sum(spent_usd), 0)::float8 AS spent_usd FROM ai_spending
 WHERE key = 'month:' || to_char(engine_now() AT TIME ZONE 'UTC', 'YYYY-MM');
+
+-- name: stage_times(most)
+-- Mean working time of each stage of documents that were completed in the last hour, by type of source. Only the most recent jobs
+-- are read, so that the query stays fast.
+SELECT d.source_type, s.stage, count(*) AS stages,
+       avg(extract(epoch FROM s.finished_at - s.started_at))::float8 AS seconds
+FROM (
+    SELECT id, document_id FROM jobs
+    WHERE kind = 'process_document' AND status = 'complete' AND completed_at > engine_now() - interval '1 hour'
+    ORDER BY completed_at DESC LIMIT :most) AS recent
+JOIN documents d ON d.id = recent.document_id
+JOIN job_stages s ON s.job_id = recent.id
+GROUP BY d.source_type, s.stage ORDER BY d.source_type, s.stage;
+
+-- name: item_time(most)
+-- Mean time of the answers to segments that were completed in the last hour.
+SELECT avg(extract(epoch FROM completed_at - started_at))::float8 AS seconds
+FROM (
+    SELECT started_at, completed_at FROM jobs
+    WHERE kind = 'answer_segment' AND status = 'complete' AND completed_at > engine_now() - interval '1 hour'
+    ORDER BY completed_at DESC LIMIT :most) AS recent;
+
+-- name: answers()
+-- Answers of models in the last hour: new ones, and ones that were reused.
+SELECT (SELECT count(*) FROM ai_calls WHERE response IS NOT NULL AND ended_at > engine_now() - interval '1 hour') AS new,
+       (SELECT count(*) FROM ai_reuses WHERE at > engine_now() - interval '1 hour') AS reused;
+
+-- name: expiring_files()
+-- Files at providers that expire within an hour.
+SELECT count(*) AS files FROM provider_files
+WHERE expires_at BETWEEN engine_now() AND engine_now() + interval '1 hour';

@@ -55,6 +55,7 @@ CREATE TABLE ai_reuses (
 
 CREATE INDEX ai_reuses_call ON ai_reuses (call_id);
 CREATE INDEX ai_reuses_owner ON ai_reuses (owner_id, at);
+CREATE INDEX ai_reuses_at ON ai_reuses (at);
 
 -- Spent and reserved money: the sums by month, by owner and by document. A trigger keeps them up to date.
 CREATE TABLE ai_spending (
