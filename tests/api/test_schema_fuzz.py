@@ -111,7 +111,8 @@ def load_schema() -> OpenApiSchema:
     )
 
 
-PARTS = 32
+# About as many as there are routes.
+PARTS = 128
 CALM = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
