@@ -147,7 +147,7 @@ function end(item) {
   one(".what", item)?.replaceChildren(make("span", { class: "cut" }, said));
   const bar = one("progress", item);
   if (bar) bar.value = how === "complete" ? bar.max : bar.value;
-  for (const button of all("form, .top > button", item)) button.remove();
+  for (const part of all("form, .top > button, .detail", item)) part.remove();
   leaveDock(item);
 }
 
