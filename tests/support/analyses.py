@@ -129,7 +129,7 @@ class Study:
             self.desk.database.connection() as connection,
             connection.cursor(row_factory=class_row(ClaimedJob)) as cursor,
         ):
-            await cursor.execute(JOBS.exchange, values | {"idle": True, "lease": 60, **FROM_THE_BEGINNING})
+            await cursor.execute(JOBS.exchange, values | {"lease": 60, **FROM_THE_BEGINNING})
             job = await cursor.fetchone()
         assert job
         return job
@@ -139,7 +139,7 @@ class Study:
         await attempt(job, replace(tools, gateway=self.gateway) if self.gateway else tools, faults)
         async with self.desk.database.connection() as connection:
             values = {"worker": new_id(), "kinds": [], "held": [job.id], "tokens": [job.lease_token]}
-            more = {"outputs": Jsonb([None]), "slots": 0, "idle": True, "lease": 60, **FROM_THE_BEGINNING}
+            more = {"outputs": Jsonb([None]), "slots": 0, "lease": 60, **FROM_THE_BEGINNING}
             await connection.execute(JOBS.exchange, values | more)
 
     async def wait(self, statement: str, *values: object) -> None:
