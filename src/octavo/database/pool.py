@@ -11,13 +11,14 @@ from typing import Any, Self
 from weakref import WeakKeyDictionary
 
 import psycopg
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from octavo.core.errors import DatabaseUnavailable
 
 Connection = psycopg.AsyncConnection[TupleRow]
+ThreadConnection = psycopg.Connection[TupleRow]
 
 CONNECT_SECONDS = 10
 # With a short timeout the pool reconnects for the next caller, instead of waiting longer and longer.
@@ -26,6 +27,8 @@ WAIT_SECONDS = 30
 RETRY_SECONDS = 0.05
 # A connection used more recently is not checked. A stopping server notifies its connections; a lost network does not.
 FRESH_SECONDS = 5.0
+# A connection without a response for ten seconds is lost. A Unix socket ignores these options.
+LOST_NETWORK = {"tcp_user_timeout": 10_000, "keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 2}
 # Messages of a server that is starting, recovering or shutting down. libpq has no error code for them.
 NOT_READY = ("the database system is", "server closed the connection unexpectedly")
 
@@ -67,6 +70,14 @@ class Database:
     async def connect_unpooled(self) -> Connection:
         """Open a connection outside the pool, for LISTEN, a worker's main loop and long index builds."""
         return await connect(self._connection_info)
+
+    def connect_in_thread(self) -> ThreadConnection:
+        """Open a connection for a thread, for heartbeats. It fails soon if the network is lost."""
+        try:
+            guarded = make_conninfo(self._connection_info, **LOST_NETWORK)
+            return psycopg.connect(guarded, autocommit=True, connect_timeout=CONNECT_SECONDS)
+        except psycopg.OperationalError as error:
+            raise DatabaseUnavailable(str(error).strip().splitlines()[-1]) from None
 
     @asynccontextmanager
     async def connection(self, *, wait_seconds: float = WAIT_SECONDS) -> AsyncGenerator[Connection]:

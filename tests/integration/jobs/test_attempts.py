@@ -1,4 +1,4 @@
-"""Two attempts at one job in one worker: the earlier one takes nothing from the later one when it ends."""
+"""Attempts in one worker: an earlier one takes nothing from a later one, and a busy one does not lose its lease."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from octavo.jobs.kinds import JobKind, Kinds
 from octavo.jobs.worker import Worker
 from octavo.jobs.worker_state import WorkerLimits
 from tests.support.engine import engine_on
+from tests.support.processes import wait_until
 
 
 class Attempts:
@@ -52,3 +53,22 @@ async def test_a_job_that_was_cancelled_and_started_again_at_once_can_be_cancell
             await running
         assert engine.status(job) == "cancelled"
         engine.check_invariants()
+
+
+async def test_a_worker_whose_event_loop_is_busy_keeps_its_jobs(database_info: str) -> None:
+    """Leases are renewed beside the loop: it waits here, and does nothing else, until they have been."""
+    stopping = asyncio.Event()
+    with engine_on(database_info) as engine:
+        (job,) = engine.put(engine.add_owner())
+
+        async def keep_the_loop_busy(run: Run[None]) -> JSON:
+            first = engine.job(run.job.id)["lease_expires_at"]
+            wait_until(lambda: engine.job(run.job.id)["lease_expires_at"] > first, 30, "the lease is renewed")
+            stopping.set()
+            return run.job.attempt
+
+        kinds: Kinds[None] = Kinds()
+        kinds.add(JobKind("demo", keep_the_loop_busy, time_limit_seconds=600))
+        async with Database(database_info, connections=4) as database:
+            await Worker(database, kinds, None, WorkerLimits(lease_seconds=4)).run(stopping)
+        assert (engine.status(job), engine.job(job)["output"]) == ("complete", 1)
