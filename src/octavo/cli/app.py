@@ -6,6 +6,7 @@ import asyncio
 import json
 import socket
 from typing import Annotated, Any
+from uuid import UUID
 
 import typer
 
@@ -163,14 +164,19 @@ def web(
 
 
 @app.command()
-def worker(parent: Parent = None) -> None:
+def worker(
+    worker_id: Annotated[
+        UUID | None, typer.Option("--id", hidden=True, help="ID of the worker, chosen by its supervisor.")
+    ] = None,
+    parent: Parent = None,
+) -> None:
     """Run one worker.
 
     You can run more of them, including on other machines; `octavo up` starts OCTAVO_WORKERS of them.
     """
     from octavo.ops.work import work
 
-    asyncio.run(work(begin("worker", parent), beside_web=parent is not None))
+    asyncio.run(work(begin("worker", parent), beside_web=parent is not None, worker_id=worker_id))
 
 
 @app.command()

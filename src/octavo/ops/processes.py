@@ -9,9 +9,12 @@ import sys
 import threading
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 PR_SET_PDEATHSIG = 1
 POLL_SECONDS = 0.5
+# Signals that people and other programs send. A process that crashes ends with another signal or with an exit code.
+SIGNALS_FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT})
 
 
 def end_with_parent(parent: int) -> None:
@@ -31,6 +34,30 @@ def _watch(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(POLL_SECONDS)
     os._exit(1)
+
+
+def was_killed(code: int, oom_kills: int | None) -> bool:
+    """Whether a process with this exit code was killed from outside.
+
+    `oom_kills` is their number when the process started. If the kernel has killed a process for its memory since then,
+    or if this cannot be known, the process itself may be the cause.
+    """
+    return -code in SIGNALS_FROM_OUTSIDE and not oom_since(oom_kills)
+
+
+def oom_since(oom_kills: int | None) -> bool:
+    """Whether the kernel may have killed a process because memory ran out, since there were this many such kills."""
+    now = count_oom_kills()
+    return now is None or oom_kills is None or now > oom_kills
+
+
+def count_oom_kills() -> int | None:
+    """How many processes the kernel has killed because memory ran out, since it started. None if it does not tell."""
+    try:
+        counters = Path("/proc/vmstat").read_text().split()
+        return int(counters[counters.index("oom_kill") + 1])
+    except (OSError, ValueError):
+        return None
 
 
 @dataclass(slots=True)

@@ -16,6 +16,7 @@ class ProcessRecord:
     name: str
     pid: int | None
     restarts: int
+    worker: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,7 @@ class UpRecord:
     pid: int
     address: str
     processes: list[ProcessRecord] = field(default_factory=list[ProcessRecord])
+    oom_kills: int | None = None
 
 
 class RecordFile:
@@ -58,8 +60,13 @@ class RecordFile:
 
     def read(self) -> UpRecord | None:
         """The record of the running supervisor; None if none is running or it has only just started."""
-        if not is_locked(self._lock_path):
-            return None
+        return self._load() if is_locked(self._lock_path) else None
+
+    def left_behind(self) -> UpRecord | None:
+        """After `claim`: the record of an earlier supervisor that was killed."""
+        return self._load()
+
+    def _load(self) -> UpRecord | None:
         try:
             stored = json.loads(self._path.read_text())
         except (OSError, ValueError):

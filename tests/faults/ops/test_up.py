@@ -12,12 +12,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
 from octavo.database import connect
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
 from octavo.ops.record import RecordFile
+from tests.support.engine import engine_on
 from tests.support.instance import Instance, fetch, instance_in
 from tests.support.processes import processes_mentioning, wait_until
 
@@ -109,6 +111,29 @@ def test_nothing_outlives_a_killed_supervisor(instance: Instance) -> None:
     instance.start()
     kill([instance.pid])
     wait_until(lambda: not instance.everything(), 60, "web, keeper and database are gone")
+
+
+def test_kills_from_outside_cost_a_job_no_time_and_no_suspicion(instance: Instance) -> None:
+    """The lease is a minute, and nobody waits for it: `up` saw the worker end, and the next `up` knows of the last."""
+    instance.start()
+    instance.octavo("jobs", "add", "demo", "--input", '{"seconds": 600}')
+    with engine_on(EmbeddedPostgres(DataFolder(instance.data)).connection_info()) as engine:
+        job: UUID = engine.one("SELECT id FROM jobs WHERE kind = 'demo'")
+        wait_until(lambda: engine.status(job) == "processing", 60, "it has begun")
+        kill([instance.process_ids()["worker 1"]])
+        wait_until(lambda: engine.job(job)["attempt"] == 2, 50, "the next worker has it")
+        assert (engine.events(job)[-2]["detail"]["reason"], engine.job(job)["taken_from"]) == ("worker_killed", [])
+    kill([instance.pid])
+    wait_until(lambda: not instance.everything(), 60, "all is gone")
+    instance.start()
+    with engine_on(EmbeddedPostgres(DataFolder(instance.data)).connection_info()) as engine:
+        wait_until(lambda: engine.job(job)["attempt"] == 3, 50, "the next installation has it")
+        assert (engine.events(job)[-2]["detail"]["reason"], engine.job(job)["taken_from"]) == ("worker_killed", [])
+        instance.octavo("jobs", "add", "demo", "--input", '{"crash_at": 1}')
+        wait_until(lambda: engine.job(job)["taken_from"], 50, "a crash is told from a kill")
+        told = [event["detail"].get("reason") for event in engine.events(job)]
+        assert told.count("worker_ended") >= 1
+        assert "lease_expired" not in told
 
 
 @pytest.mark.parametrize("rounds", [3, pytest.param(20, marks=pytest.mark.long)])
