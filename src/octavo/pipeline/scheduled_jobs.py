@@ -1,4 +1,4 @@
-"""Scheduled job kinds: daily housekeeping, and and every five minutes recovery of analyses and renewal of vectors."""
+"""Scheduled job kinds: daily housekeeping; every five minutes recovery of analyses and documents, new vectors."""
 
 from __future__ import annotations
 
@@ -93,13 +93,21 @@ async def renew_all_vectors(run: Run[Tools]) -> JSON:
         return {"queued": await renew_vectors(connection, run.tools.settings)}
 
 
+async def resume_documents(run: Run[Tools]) -> JSON:
+    """Continue readable documents whose descriptions, vectors or connections were given up some time ago."""
+    async with run.tools.database.transaction() as connection:
+        return {"queued": (await connection.execute(QUERIES.resume_documents)).rowcount}
+
+
 KINDS = (
     JobKind("housekeeping", do_housekeeping, time_limit_seconds=600),
     JobKind("recover_analyses", recover_analyses, time_limit_seconds=300),
     JobKind("renew_vectors", renew_all_vectors, time_limit_seconds=300),
+    JobKind("resume_documents", resume_documents, time_limit_seconds=300),
 )
 SCHEDULES = (
     Schedule("housekeeping", "housekeeping", "17 3 * * *"),
     Schedule("recover_analyses", "recover_analyses", "*/5 * * * *"),
     Schedule("renew_vectors", "renew_vectors", "*/5 * * * *"),
+    Schedule("resume_documents", "resume_documents", "*/5 * * * *"),
 )
