@@ -25,7 +25,8 @@ from octavo.analyse.segments import check_coverage
 from octavo.core.errors import StorageFailed
 from octavo.core.ids import new_id
 from octavo.core.settings import Settings
-from octavo.jobs.job_run import ClaimedJob
+from octavo.jobs.faults import FaultPlan
+from octavo.jobs.job_run import ClaimedJob, Run
 from octavo.pipeline import Tools
 from octavo.records.analyses import Analysis, ItemView, ResultView
 from octavo.sandbox import Sandbox
@@ -122,6 +123,11 @@ class Study:
             with pytest.raises(StorageFailed):
                 await self._attempt(job, f"{point}=raise")
         await self.run("UPDATE jobs SET lease_expires_at = engine_now() - interval '1 s' WHERE status = 'processing'")
+
+    async def begin_attempt(self, tools: Tools) -> Run[Tools]:
+        """The next analysis, as its handler gets it."""
+        job = await self._claim(["analyse_document"])
+        return Run(job, tools, self.desk.database, FaultPlan(""), lambda: None)
 
     async def _claim(self, kinds: list[str]) -> ClaimedJob:
         values = {"worker": new_id(), "kinds": kinds, "held": [], "tokens": [], "outputs": Jsonb([]), "slots": 1}

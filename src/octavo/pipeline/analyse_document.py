@@ -75,6 +75,14 @@ class SegmentFiles(RevisionFiles):
             values = {"document": self._of, "kind": name_of(pages)}
             return bool(await fetch_rows(connection, QUERIES.segment_file, values))
 
+    async def keep(self, connection: Connection, kind: str, made: JSON, content_type: str) -> None:
+        """Store the row, unless another analysis has stored the same pages meanwhile: its file may be in use."""
+        await connection.execute(QUERIES.lock_segment_files, {"document": self._of})
+        if await fetch_rows(connection, QUERIES.segment_file, {"document": self._of, "kind": kind}):
+            self._unused += [str(made["key"])] if isinstance(made, dict) else []
+        else:
+            await super().keep(connection, kind, made, content_type)
+
 
 class AnalysisPreparation:
     def __init__(self, run: Run[Tools], analysed: AnalysedDocument) -> None:

@@ -389,6 +389,10 @@ SELECT id, first, last, context_first FROM segments WHERE analysis_id = :analysi
 -- name: set_ready(segment)!
 UPDATE segments SET ready = true WHERE id = :segment;
 
+-- name: lock_segment_files(document)!
+-- Analyses of one document share its files, and the first to store one wins.
+SELECT FROM documents WHERE id = :document FOR NO KEY UPDATE;
+
 -- name: segment_file(document, kind)
 SELECT key FROM artifacts WHERE document_id = :document AND revision = 0 AND kind = :kind;
 
