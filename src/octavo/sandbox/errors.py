@@ -17,6 +17,10 @@ class ChildCrashed(errors.Crashed):
         self.log = log
 
 
+class ParentEnded(ChildCrashed):
+    """The process that starts parsers ended. This says nothing about the file."""
+
+
 class OutOfMemory(ChildCrashed):
     """Reading this file took more memory than the limit."""
 

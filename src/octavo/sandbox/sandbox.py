@@ -14,12 +14,15 @@ import structlog
 
 from octavo.sandbox import kernel, landlock, protocol
 from octavo.sandbox.channel import ProgressCallback
+from octavo.sandbox.errors import ParentEnded
 from octavo.sandbox.function import Call
 from octavo.sandbox.layers import Layers, explain, probe
 from octavo.sandbox.limits import BACKGROUND_NICENESS, Limits, Outcome
 from octavo.sandbox.link import ParentLink
 from octavo.sandbox.supervision import InputFile, OutputFile, Supervision, open_files
 
+# How often a task is started, if the parent process of its child ends.
+STARTS = 3
 _log = structlog.stdlib.get_logger(__name__)
 
 
@@ -87,16 +90,32 @@ class Sandbox:
     ) -> Outcome:
         """Run a sandboxed function in a new child process.
 
+        If the parent process ends meanwhile, the function is started again, so progress may be reported twice.
         `output_file` is truncated first. The read and write positions of both files stay unchanged. The call returns
         only when the child is dead, even if the caller is cancelled. Raises errors from `octavo.sandbox.errors`, and
         errors from `octavo.core.errors` that the function raised.
         """
-        limits = limits or self._limits
         async with self._slots:
-            link = await self._ready_link()
-            request = protocol.write_request(call.function, call.arguments, limits)
-            child_files, worker_files = open_files(request, input_file, output_file)
-            return await Supervision(link, next(self._tasks), limits).run(child_files, worker_files, on_progress)
+            for starts_left in reversed(range(STARTS)):
+                try:
+                    return await self._run_once(call, input_file, output_file, limits or self._limits, on_progress)
+                except ParentEnded:  # its children end with it, whatever files they read
+                    if self._closed or not starts_left:
+                        raise
+        raise AssertionError("the last start returns or raises")
+
+    async def _run_once(
+        self,
+        call: Call,
+        input_file: InputFile | None,
+        output_file: OutputFile | None,
+        limits: Limits,
+        on_progress: ProgressCallback | None,
+    ) -> Outcome:
+        link = await self._ready_link()
+        request = protocol.write_request(call.function, call.arguments, limits)
+        child_files, worker_files = open_files(request, input_file, output_file)
+        return await Supervision(link, next(self._tasks), limits).run(child_files, worker_files, on_progress)
 
     async def layers(self) -> Layers:
         """Find out which layers work: a child tries to break each of them."""
