@@ -16,7 +16,7 @@ from pathlib import Path
 
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
 from tests.soak.kills import Killer
-from tests.soak.load import Caller, Person, Receipts
+from tests.soak.load import PEOPLE, Caller, Person, Receipts
 from tests.soak.verdict import OPEN, RESERVED, check, check_books
 from tests.support.analyses import answer_well, read_pages
 from tests.support.engine import Engine, engine_on
@@ -25,7 +25,6 @@ from tests.support.fake_ai.server import SECRET, good_answer
 from tests.support.instance import Instance, instance_in
 from tests.support.postgres import open_folder
 
-PEOPLE = 3
 WORKERS = 2
 LEASE_SECONDS = 10
 # All must have ended this long after the last kill.
@@ -58,7 +57,7 @@ def run(instance: Instance, gemini: FakeGemini, minutes: float, seed: int) -> Re
     key = json.loads(instance.octavo("keys", "add", "soak", "--scope", "write", "--json").stdout)["key"]
     caller, receipts = Caller(int(instance.environment["OCTAVO_PORT"]), key), Receipts()
     killer = Killer(instance, random.Random(f"{seed} kills"))
-    people = [Person(f"p{seed}x{n}", random.Random(f"{seed} {n}"), caller, receipts) for n in range(PEOPLE)]
+    people = [Person(seed, place, caller, receipts) for place in range(PEOPLE)]
     for person in people:
         person.unfinished = killer.unfinished
         person.start()

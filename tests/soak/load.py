@@ -16,6 +16,7 @@ from typing import Any
 from tests.support.analyses import write_book
 from tests.support.conversions import invoice
 
+PEOPLE = 3
 ANSWER_SECONDS = 30
 RETRY_SECONDS = 0.5
 # People wait when there is this much to do, so that the soak tests kills and not the size of the machine.
@@ -57,13 +58,14 @@ class Caller:
 
 
 class Person(threading.Thread):
-    """One person. Everything is drawn from `chance`; nothing that is added has been added before."""
+    """One person. Chance follows the seed, and nothing that is added has been added before."""
 
-    def __init__(self, name: str, chance: random.Random, caller: Caller, receipts: Receipts) -> None:
-        super().__init__(name=name, daemon=True)
+    def __init__(self, seed: int, place: int, caller: Caller, receipts: Receipts) -> None:
+        super().__init__(name=f"p{seed}x{place}", daemon=True)
+        self._place = place
         self.stopping = threading.Event()
         self.unfinished: Callable[[], int] = lambda: 0
-        self._chance = chance
+        self._chance = random.Random(f"{seed} {place}")
         self._caller = caller
         self._receipts = receipts
         self._number = 0
@@ -118,13 +120,11 @@ class Person(threading.Thread):
             self._receipts.analyses.append(answer["id"])
 
     def tag(self) -> None:
-        if not self._receipts.contents:
-            return
-        document = self._chance.choice(list(self._receipts.contents))
-        tags = [f"{self.name}-{self._next()}"]
         # The last one who was answered wins, so nobody tags the documents of another.
-        if hash_of(document) % 3 != hash_of(self.name) % 3:
+        mine = [one for one in list(self._receipts.contents) if hash_of(one) % PEOPLE == self._place]
+        if not mine:
             return
+        document, tags = self._chance.choice(mine), [f"{self.name}-{self._next()}"]
         if self._send_json("PATCH", f"/api/v1/documents/{document}", {"tags": tags}, 200):
             self._receipts.tags[document] = tags
 
