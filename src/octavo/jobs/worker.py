@@ -208,14 +208,17 @@ class Worker(Generic[Tools]):
         except LeaseLost:
             log.warning("lease lost", job=str(job.id))
         except OverBudget as paused:
+            running.ended = True
             await self._pause(job, paused)
         except asyncio.CancelledError:
             running.ended = True
             if running.timed_out:
                 await self._fail(job, TimedOut("No progress within the time limit."))
         except OctavoError as error:
+            running.ended = True
             await self._fail(job, error)
         except Exception as error:
+            running.ended = True
             log.exception("job crashed", job=str(job.id), kind=job.kind)
             await self._fail(job, UnexpectedError(f"{type(error).__name__}: {explain(error)}"))
         else:

@@ -116,10 +116,11 @@ class Slots:
     def stop_lost(self, one: RunningJob) -> bool:
         """Cancel a job whose lease is lost.
 
-        Returns False if the job has ended, or if an earlier attempt of the job is still running.
+        Returns False if the job has ended, or if an earlier attempt of the job is still running. A job that has failed
+        no longer has a lease, but the work that follows a failure must be finished.
         """
         earliest = next((other for other in self.running.values() if other.job.id == one.job.id), None)
-        if not one.task or earliest is not one:
+        if not one.task or one.ended or earliest is not one:
             return False
         one.task.cancel()
         return True

@@ -27,7 +27,7 @@ from tests.support.site import Caller, Site, site_in
 
 AT_ONCE = 6
 TRIES = 4
-# A job whose worker died four times without getting on is given up, so more kills wait until nothing is left to do.
+# A job whose worker died ten times without getting on is given up, so more kills wait until nothing is left to do.
 MOST_WORKER_KILLS = 3
 TEXT_SIZES = (1, 2, 40, 900, 9_000, 60_000)
 BINARY_SIZES = (1, 300, 70_000, 1_000_000, 3_000_000)

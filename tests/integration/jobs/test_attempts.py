@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
+from octavo.core.errors import TokenLimit
 from octavo.core.types import JSON
 from octavo.database import Database
-from octavo.jobs.job_run import Run
+from octavo.jobs.job_run import ClaimedJob, Run
 from octavo.jobs.kinds import JobKind, Kinds
 from octavo.jobs.worker import Worker
 from octavo.jobs.worker_state import WorkerLimits
@@ -72,3 +73,27 @@ async def test_a_worker_whose_event_loop_is_busy_keeps_its_jobs(database_info: s
         async with Database(database_info, connections=4) as database:
             await Worker(database, kinds, None, WorkerLimits(lease_seconds=4)).run(stopping)
         assert (engine.status(job), engine.job(job)["output"]) == ("complete", 1)
+
+
+async def test_what_follows_a_failure_is_not_cut_short(database_info: str) -> None:
+    """The job is no longer held when it has failed, but its lease was not lost: its hook runs to the end."""
+    stopping, followed = asyncio.Event(), asyncio.Event()
+
+    async def fail(run: Run[None]) -> JSON:
+        raise TokenLimit(f"attempt {run.job.attempt}")
+
+    async def follow(_tools: None, _job: ClaimedJob) -> None:
+        await asyncio.sleep(1)  # the leases are checked four times meanwhile
+        followed.set()
+
+    kinds: Kinds[None] = Kinds()
+    kinds.add(JobKind("demo", fail, time_limit_seconds=600, after_failure=follow))
+    with engine_on(database_info) as engine:
+        (job,) = engine.put(engine.add_owner())
+        async with Database(database_info, connections=4) as database:
+            running = asyncio.create_task(Worker(database, kinds, None, WorkerLimits(lease_seconds=2)).run(stopping))
+            async with asyncio.timeout(30):
+                await followed.wait()
+            stopping.set()
+            await running
+        assert engine.status(job) == "failed"
