@@ -145,6 +145,7 @@ async def _apply_missing(connection: Connection) -> MigrationState:
             await connection.execute(migration.statements.encode())
             await connection.execute(QUERIES.record, record)
     await connection.execute(EVENTS.ensure_partitions)
+    await connection.execute(EVENTS.begin_epoch)
     return MigrationState(len(known_migrations()), ())
 
 

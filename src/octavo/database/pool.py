@@ -26,6 +26,8 @@ WAIT_SECONDS = 30
 RETRY_SECONDS = 0.05
 # A connection used more recently is not checked. A stopping server notifies its connections; a lost network does not.
 FRESH_SECONDS = 5.0
+# A process that stops in the middle of a transaction keeps its locks, and holds back events, no longer than this.
+IDLE_IN_TRANSACTION = b"SET idle_in_transaction_session_timeout = '15s'"
 # Messages of a server that is starting, recovering or shutting down. libpq has no error code for them.
 NOT_READY = ("the database system is", "server closed the connection unexpectedly")
 
@@ -45,6 +47,7 @@ class Database:
             timeout=WAIT_SECONDS,
             reconnect_timeout=RECONNECT_SECONDS,
             check=self._check,
+            configure=_limit_idle_time,
             kwargs={"autocommit": True, "connect_timeout": CONNECT_SECONDS},
         )
         self._place = describe(connection_info)
@@ -103,9 +106,10 @@ async def connect(connection_info: str) -> Connection:
     deadline = time.monotonic() + WAIT_SECONDS
     while True:
         try:
-            return await psycopg.AsyncConnection.connect(
+            connection = await psycopg.AsyncConnection.connect(
                 connection_info, autocommit=True, connect_timeout=CONNECT_SECONDS
             )
+            await _limit_idle_time(connection)
         except psycopg.OperationalError as error:
             if any(message in str(error) for message in NOT_READY) and time.monotonic() < deadline:
                 await asyncio.sleep(RETRY_SECONDS)
@@ -114,6 +118,13 @@ async def connect(connection_info: str) -> Connection:
             raise DatabaseUnavailable(f"Cannot connect to {describe(connection_info)}: {reason}") from None
         except psycopg.ProgrammingError as error:
             raise DatabaseUnavailable(f"The address of the database is invalid: {error}") from None
+        else:
+            return connection
+
+
+async def _limit_idle_time(connection: Connection) -> None:
+    """Not an option of the connection string, because connection poolers refuse those."""
+    await connection.execute(IDLE_IN_TRANSACTION)
 
 
 def describe(connection_info: str) -> str:

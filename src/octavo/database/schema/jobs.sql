@@ -118,15 +118,13 @@ CREATE TABLE jobs (
     started_at       timestamptz,
     progressed_at    timestamptz,
     completed_at     timestamptz,
-    failed_at        timestamptz,
-    event_xid        xid8 NOT NULL DEFAULT pg_current_xact_id()
+    failed_at        timestamptz
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 
 COMMENT ON COLUMN jobs.virtual_time IS 'Position in the queue. Owners take turns, because each job of an owner is placed one further back.';
 COMMENT ON COLUMN jobs.admitted IS 'Can be claimed: it is due, and holds a slot if it has a cap.';
 COMMENT ON COLUMN jobs.alone IS 'A worker crashed while running it, so it runs without other jobs beside it until it finishes a stage.';
 COMMENT ON COLUMN jobs.lease_token IS 'Fencing token: a worker with an older one cannot write.';
-COMMENT ON COLUMN jobs.event_xid IS 'The xid of its last event. Later events of the job get the same or a higher one, so they are read in order.';
 COMMENT ON COLUMN jobs.note IS 'Why the job is in its state. Becomes the detail of the event of the transition.';
 
 -- The only index that claiming reads. A job is removed from it when it is claimed.

@@ -160,7 +160,6 @@ BEGIN
     ), over AS (
         UPDATE jobs SET
             status = CASE WHEN crashes >= max_attempts THEN 'dead_letter' ELSE 'queued' END,
-            event_xid = greatest(event_xid, pg_current_xact_id()),
             failures = crashes, alone = true, lease_token = lease_token + 1,
             leased_by = NULL, lease_expires_at = NULL, deadline_at = NULL,
             admitted = crashes < max_attempts,
@@ -331,7 +330,6 @@ BEGIN
         SELECT job, NULL, NULL, false FROM unnest(chosen) AS job
     ), stepped AS (
         UPDATE jobs SET
-            event_xid = greatest(event_xid, pg_current_xact_id()),
             progressed_at = at,
             status = CASE WHEN ends THEN 'complete' ELSE 'processing' END,
             admitted = NOT ends,
@@ -381,8 +379,7 @@ DECLARE
     at timestamptz := engine_now();
     held jobs;
 BEGIN
-    UPDATE jobs SET event_xid = greatest(jobs.event_xid, pg_current_xact_id()),
-                    stage = finished, failures = 0, waits = 0, waiting_since = NULL, alone = false, progressed_at = at,
+    UPDATE jobs SET stage = finished, failures = 0, waits = 0, waiting_since = NULL, alone = false, progressed_at = at,
                     done = CASE WHEN of_part = '' THEN done ELSE done + 1 END,
                     deadline_at = CASE WHEN k.limit_renewed_by_stage THEN at + k.time_limit ELSE deadline_at END
     FROM job_kinds k
@@ -393,8 +390,8 @@ BEGIN
     END IF;
     INSERT INTO job_stages (job_id, stage, part, output, attempt, started_at, finished_at)
     VALUES (job, finished, of_part, made, held.attempt, at - took, at);
-    INSERT INTO events (xid, process_id, kind, owner_id, document_id, detail)
-    VALUES (held.event_xid, job, 'stage', held.owner_id, held.document_id, jsonb_strip_nulls(jsonb_build_object(
+    INSERT INTO events (process_id, kind, owner_id, document_id, detail)
+    VALUES (job, 'stage', held.owner_id, held.document_id, jsonb_strip_nulls(jsonb_build_object(
         'stage', finished, 'part', nullif(of_part, ''), 'attempt', held.attempt,
         'seconds', round(extract(epoch FROM took)::numeric, 3))));
     RETURN true;
@@ -412,13 +409,12 @@ RETURNS boolean LANGUAGE sql AS $$
         FOR UPDATE OF jobs
     ), held AS (
         UPDATE jobs SET done = now_done, total = of_total, unit = counted, stage = coalesce(doing, jobs.stage),
-                        progressed_at = before.at, deadline_at = before.deadline_at,
-                        event_xid = greatest(jobs.event_xid, pg_current_xact_id())
+                        progressed_at = before.at, deadline_at = before.deadline_at
         FROM before WHERE jobs.id = before.id
         RETURNING jobs.*
     ), told AS (
-        INSERT INTO events (xid, at, process_id, kind, owner_id, document_id, detail)
-        SELECT held.event_xid, before.at, held.id, 'progress', held.owner_id, held.document_id,
+        INSERT INTO events (at, process_id, kind, owner_id, document_id, detail)
+        SELECT before.at, held.id, 'progress', held.owner_id, held.document_id,
                jsonb_strip_nulls(jsonb_build_object('stage', held.stage, 'done', now_done, 'total', of_total, 'unit', counted))
         FROM held JOIN before USING (id)
         WHERE now_done = of_total OR before.progressed_at IS NULL
@@ -453,7 +449,6 @@ BEGIN
         least(900, first_delay * factor ^ (CASE WHEN charged THEN held.failures ELSE held.waits END)) * (0.9 + 0.2 * random()),
         coalesce(retry_after, 0));
     UPDATE jobs SET
-        event_xid = greatest(event_xid, pg_current_xact_id()),
         status = next_status,
         failures = failures + CASE WHEN charged OR first_delay IS NULL THEN 1 ELSE 0 END,
         waits = CASE WHEN charged THEN waits ELSE waits + 1 END,
@@ -477,8 +472,7 @@ CREATE FUNCTION hand_back_jobs(held uuid[], tokens bigint[], because text) RETUR
 DECLARE
     number integer;
 BEGIN
-    UPDATE jobs SET event_xid = greatest(event_xid, pg_current_xact_id()),
-                    status = 'queued', queued_at = engine_now(), lease_token = lease_token + 1,
+    UPDATE jobs SET status = 'queued', queued_at = engine_now(), lease_token = lease_token + 1,
                     leased_by = NULL, lease_expires_at = NULL, deadline_at = NULL,
                     virtual_time = greatest(virtual_time, virtual_clock(priority)),
                     note = jsonb_build_object('reason', because)
@@ -500,8 +494,7 @@ BEGIN
     IF NOT FOUND OR (token IS NOT NULL AND (held.lease_token <> token OR held.status <> 'processing')) THEN
         RETURN false;
     END IF;
-    UPDATE jobs SET event_xid = greatest(event_xid, pg_current_xact_id()),
-                    status = 'paused', lease_token = lease_token + 1, admitted = false, run_after = NULL,
+    UPDATE jobs SET status = 'paused', lease_token = lease_token + 1, admitted = false, run_after = NULL,
                     leased_by = NULL, lease_expires_at = NULL, deadline_at = NULL,
                     note = jsonb_build_object('error', jsonb_build_object('code', code, 'message', message))
     WHERE id = job;
@@ -534,8 +527,7 @@ BEGIN
             RAISE EXCEPTION 'job % has no finished stage %', job, from_stage USING ERRCODE = 'no_data_found';
         END IF;
     END IF;
-    UPDATE jobs SET event_xid = greatest(event_xid, pg_current_xact_id()),
-                    status = 'queued', queued_at = at, failures = 0, waits = 0, waiting_since = NULL, run_after = NULL,
+    UPDATE jobs SET status = 'queued', queued_at = at, failures = 0, waits = 0, waiting_since = NULL, run_after = NULL,
                     alone = (held.error_code IS NOT DISTINCT FROM 'CRASHED'), admitted = (cap_key IS NULL),
                     virtual_time = next_virtual_time(owner_id, priority), lease_token = lease_token + 1,
                     stage = (SELECT s.stage FROM job_stages s WHERE s.job_id = job ORDER BY s.finished_at DESC LIMIT 1),
@@ -571,8 +563,7 @@ BEGIN
         WHERE jobs.id = job OR jobs.status NOT IN ('complete', 'failed', 'cancelled')
         ORDER BY jobs.id FOR UPDATE OF jobs
     ), stopped AS (
-        UPDATE jobs SET event_xid = greatest(event_xid, pg_current_xact_id()),
-                        status = 'cancelled', lease_token = lease_token + 1, admitted = false, run_after = NULL,
+        UPDATE jobs SET status = 'cancelled', lease_token = lease_token + 1, admitted = false, run_after = NULL,
                         leased_by = NULL, lease_expires_at = NULL, deadline_at = NULL,
                         error_code = NULL, error_message = NULL, failed_at = NULL,
                         note = jsonb_strip_nulls(jsonb_build_object('event', event,

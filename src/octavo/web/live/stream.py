@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 from octavo.core.errors import DatabaseUnavailable
 from octavo.core.http import EVENT_STREAM, write_event
 from octavo.database import is_cancelled
-from octavo.jobs.events import Cursor, Event, count_owner_events, latest_cursor, read_owner_events
+from octavo.jobs.events import Cursor, Event, count_owner_events, is_known, latest_cursor, read_owner_events
 from octavo.records.jobs import LiveEvent
 from octavo.web.http.protocol import DROP
 from octavo.web.live.hub import Hub, Subscription, TooFarBehind
@@ -80,13 +80,12 @@ class EventStream(Response):
 
     async def _find_start(self) -> Cursor:
         async with self._hub.database.connection() as connection:
-            now = await latest_cursor(connection)
             after = self._follower.after
             if after is None:
-                return now
+                return await latest_cursor(connection)
+            known = await is_known(connection, after)
             missed = await count_owner_events(connection, self._follower.owner, after, MOST_MISSED + 1)
-        # A cursor in the future belongs to another database.
-        if missed > MOST_MISSED or after > now:
+        if missed > MOST_MISSED or not known:
             raise TooFarBehind
         return after
 

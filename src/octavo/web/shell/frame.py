@@ -90,7 +90,7 @@ async def load_frame(connection: Connection, caller: Caller, place: str, upload_
         dock=await load_dock(connection, caller.owner_id, counted["now"]) if counted["working"] else [],
         unread=counted["unread"],
         dead_letters=dead[0]["count"] if dead else 0,
-        cursor=f"{cursor.xid}-{cursor.id}",
+        cursor=str(cursor),
         upload_bytes=upload_bytes,
         now=counted["now"],
     )

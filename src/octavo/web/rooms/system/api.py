@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from octavo import __version__
 from octavo.core.types import Extraction
-from octavo.jobs.events import BadCursor, Cursor, latest_cursor, parse_cursor, read_owner_events
+from octavo.jobs.events import BadCursor, Cursor, is_known, latest_cursor, parse_cursor, read_owner_events
 from octavo.jobs.views import MOST_LIMIT
 from octavo.ops.metrics import MEDIA_TYPE, read_metrics, render_metrics
 from octavo.records.account import Limits, Published
@@ -86,10 +86,9 @@ def read_header(last_event_id: str | None) -> Cursor | None:
 async def list_new(services: Services, owner: UUID, place: Cursor | None, limit: int) -> Events:
     """One page of events after a cursor; without a cursor, no events and the current cursor."""
     async with services.database.connection() as connection:
-        now = await latest_cursor(connection)
         if place is None:
-            return Events(items=[], cursor=str(now))
-        if place > now:
+            return Events(items=[], cursor=str(await latest_cursor(connection)))
+        if not await is_known(connection, place):
             raise TooFarBehind
         found = await read_owner_events(connection, owner, place, limit)
     return Events(items=[public_form(one) for one in found], cursor=str(found[-1].cursor if found else place))
