@@ -107,6 +107,17 @@ async def jobs(installation: Installation) -> str:
     return f"{row[0] if row else 0} jobs, all consistent with their events"
 
 
+@check("events")
+async def events(installation: Installation) -> str:
+    """Check that new events come after all earlier ones, also after a restore, and that the relay keeps up."""
+    wrong = "Events belong to another PostgreSQL cluster. Run `octavo migrate`"
+    await _refuse_rows(installation, QUERIES.foreign_epoch, wrong)
+    await _refuse_rows(installation, QUERIES.wrong_order, "New events would come before earlier ones")
+    await _refuse_rows(installation, QUERIES.late_relay, "Events are not relayed to recipients")
+    row = await (await installation.connection.execute(QUERIES.count_epochs)).fetchone()
+    return f"in order, epoch {row[0] if row else 0}"
+
+
 @check("caps")
 async def caps(installation: Installation) -> str:
     await _refuse_rows(installation, QUERIES.wrong_caps, "Slot counts are incorrect")

@@ -87,3 +87,23 @@ async def test_chunks_and_connections_are_counted(desk: Desk, owner: UUID, setti
     details = {one.name: one.detail for one in await examine(settings)}
     assert details["documents"] == "1 documents, 0 of them in the trash, 0 to 0 chunks per document, 0.0 on average"
     assert details["connections"] == "0 connections"
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE event_epochs SET cluster = 'another one'",
+        "UPDATE relay SET epoch = 1000000000000, id = 1000000",
+        "SELECT setval('events_id_seq', 1, false)",
+        "ALTER TABLE events ALTER COLUMN epoch SET DEFAULT 5",
+    ],
+)
+async def test_events_that_would_not_be_delivered_are_found(
+    desk: Desk, owner: UUID, settings: Settings, database_info: str, damage: str
+) -> None:
+    """As after a restore by other means than `octavo restore`."""
+    await desk.add(owner, b"text")
+    assert await wrong(settings) == set()
+    with engine_on(database_info) as engine:
+        engine.connection.execute(damage.encode())
+    assert await wrong(settings) == {"events"}
