@@ -20,7 +20,7 @@ from typing import Any, cast
 import psutil
 
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
-from octavo.ops.record import RecordFile
+from octavo.ops.processes import RecordFile
 from tests.support.processes import octavo_environment, processes_mentioning, run_octavo, wait_until
 
 START_SECONDS = 60

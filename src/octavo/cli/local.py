@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def local_address(settings: Settings) -> str:
     """The address of the installation that uses this data folder."""
     from octavo.database.embedded import DataFolder
-    from octavo.ops.record import RecordFile
+    from octavo.ops.processes import RecordFile
 
     record = RecordFile(DataFolder(settings.data_dir)).read()
     if record is None:

@@ -22,8 +22,7 @@ from octavo.core.settings import Settings
 from octavo.database import connect, migrate
 from octavo.database.embedded import DataFolder
 from octavo.ops.instance import bucket_of, embedded_server, keep_running, sandbox_of, start_database
-from octavo.ops.processes import Backoff
-from octavo.ops.record import ProcessRecord, RecordFile, UpRecord
+from octavo.ops.processes import Backoff, ProcessRecord, RecordFile, UpRecord
 from octavo.owners import make_sign_in_link
 
 log = structlog.get_logger()

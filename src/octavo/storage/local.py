@@ -17,9 +17,18 @@ from typing import ParamSpec, Self, TypeVar
 from octavo.core.errors import AlreadyStored, StorageFailed, TooLarge
 from octavo.storage import folder
 from octavo.storage.bodies import Body, in_blocks
-from octavo.storage.bucket import READ_LIMIT, ObjectInfo, ObjectStream, Stored, cut_to_size, probe
+from octavo.storage.bucket import (
+    READ_LIMIT,
+    ObjectInfo,
+    ObjectStream,
+    Stored,
+    check_key,
+    check_prefix,
+    cut_to_size,
+    probe,
+    segments,
+)
 from octavo.storage.errors import ObjectMissing
-from octavo.storage.keys import check_key, check_prefix, segments
 from octavo.storage.signed_links import Link, sign_link, verify_link
 from octavo.storage.threads import Threads, complete_or_undo, ended
 

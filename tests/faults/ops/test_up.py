@@ -17,7 +17,7 @@ import pytest
 
 from octavo.database import connect
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
-from octavo.ops.record import RecordFile
+from octavo.ops.processes import RecordFile
 from tests.support.instance import Instance, fetch, instance_in
 from tests.support.processes import processes_mentioning, wait_until
 
