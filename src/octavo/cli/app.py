@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -211,6 +212,24 @@ def doctor(
             typer.echo(f"{'ok  ' if one.ok else 'BAD '} {one.name:<12} {one.detail}")
         typer.echo("All checks passed." if healthy else "Some checks failed; see above.")
     raise typer.Exit(0 if healthy else 1)
+
+
+@app.command()
+def backup(
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="Folder of the backup. It is created if it is missing.")],
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Also read the files again that an earlier backup has copied.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Back up the database and all files to a folder. Octavo can be running.
+
+    A second backup to the same folder replaces the first one and copies only new files. `octavo restore PATH` restores
+    it into an empty instance.
+    """
+    from octavo.cli.local import run_backup
+
+    run_backup(path.expanduser(), verify=verify, as_json=as_json)
 
 
 @app.command()

@@ -25,7 +25,7 @@ DAMAGES = {
     "reference counts": ("UPDATE objects SET refs = 7", "documents"),
     "unused file rows": (
         "INSERT INTO objects (key, bytes, sha256) VALUES ('lost', 1, decode(repeat('00', 32), 'hex'))",
-        "documents",
+        "files",
     ),
     "storage usage": ("UPDATE owner_usage SET bytes = bytes + 1", "documents"),
     "model costs": ("INSERT INTO ai_spending (key, spent_usd) VALUES ('month:2026-01', 3)", "ledger"),

@@ -87,15 +87,15 @@ CREATE FUNCTION this_cluster() RETURNS text LANGUAGE sql VOLATILE RETURN (SELECT
 -- Numbers of epochs are greater than any transaction id, so that cursors from before there were epochs are before all of them.
 INSERT INTO event_epochs (number, cluster, first_id) SELECT 1000000000000, this_cluster(), last_event_id() + 1;
 
--- Begins an epoch if the database is in another cluster than before.
-CREATE FUNCTION begin_epoch() RETURNS boolean LANGUAGE plpgsql AS $$
+-- Begins an epoch if the database is in another cluster than before, or if it was restored.
+CREATE FUNCTION begin_epoch(restored boolean) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     before event_epochs;
     known bigint;
     skipped CONSTANT bigint := 1000000000;
 BEGIN
     SELECT * INTO before FROM event_epochs ORDER BY number DESC LIMIT 1;
-    IF before.cluster = this_cluster() THEN
+    IF before.cluster = this_cluster() AND NOT restored THEN
         RETURN false;
     END IF;
     known := coalesce((SELECT max(id) FROM events), 0);
@@ -201,3 +201,11 @@ BEGIN
         due := take_due_deliveries(freed_subscribers || new_subscribers, freed_processes || new_processes);
     END IF;
 END $$;
+
+-- While a backup copies the objects that it saw, their rows are kept, and with them the objects: only the keys of deleted rows are
+-- removed from the bucket. The backup, or the daily sweep, deletes rows without references later.
+CREATE FUNCTION keep_during_backup() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN CASE WHEN pg_try_advisory_xact_lock_shared(209321987, 0) THEN OLD END;
+END $$;
+CREATE TRIGGER objects_are_kept BEFORE DELETE ON objects FOR EACH ROW EXECUTE FUNCTION keep_during_backup();

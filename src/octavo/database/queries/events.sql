@@ -33,8 +33,8 @@ SELECT (:epoch::bigint, :id::bigint) <= ((SELECT max(number) FROM event_epochs),
    AND NOT EXISTS (SELECT FROM event_epochs WHERE number = :epoch::bigint + 1 AND first_id <= :id::bigint);
 
 -- name: begin_epoch()
--- Begins an epoch if the database was restored into another cluster.
-SELECT begin_epoch();
+-- Begins an epoch if the database is in another cluster than before.
+SELECT begin_epoch(false);
 
 -- name: tell_of_collection(owner, collection, change)!
 -- An event about a collection. Its process id is the id of the collection.
