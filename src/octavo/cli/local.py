@@ -98,6 +98,8 @@ def run_restore(path: Path, *, as_json: bool) -> None:
         outcome = asyncio.run(restore_backup(load_settings(), path, report))
     _print_outcome(outcome, "Restored", began, as_json)
     if not as_json:
+        if outcome.damaged:
+            typer.echo(f"{count_of(len(outcome.damaged), 'file')} were already missing when the backup was made.")
         typer.echo("Start it with `octavo up`, and check it with `octavo doctor`.")
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -70,25 +71,22 @@ async def migrate(connection_info: str) -> MigrationState:
         await refuse_unfit_server(connection)
         # The lock belongs to the connection, so it is released when the process is killed.
         await connection.execute(QUERIES.lock, {"number": LOCK_NUMBER})
-        try:
+        with _explained_privileges():
             return await _apply_missing(connection)
-        except psycopg.errors.InsufficientPrivilege as error:
-            reason = str(error).strip().splitlines()[0]
-            raise WrongDatabase(f"Its user cannot create the schema: {reason}. Grant the privilege.") from None
 
 
-async def create_schema(connection: Connection, wanted: Sequence[Applied]) -> None:
-    """Create the schema of a backup, whose migrations are `wanted`. An existing schema must not be newer."""
+async def create_schema(connection: Connection, numbers: set[int]) -> None:
+    """Create the schema of an earlier version, for a backup: only the migrations with these numbers are applied."""
     await refuse_unfit_server(connection)
     await connection.execute(QUERIES.lock, {"number": LOCK_NUMBER})
     try:
-        later = missing_migrations(known_migrations(), {one.number: one for one in wanted})
-        await connection.execute(QUERIES.create_table)
-        found = await applied_migrations(connection)
-        if set(found) - {one.number for one in wanted}:
-            raise WrongDatabase("Its schema is of another version of Octavo than the backup. Use an empty database.")
-        await _apply(connection, [one for one in known_migrations() if one not in later and one.number not in found])
-        await connection.execute(EVENTS.ensure_partitions)
+        with _explained_privileges():
+            await connection.execute(QUERIES.create_table)
+            applied = set(await applied_migrations(connection))
+            if applied - numbers:
+                raise WrongDatabase("Its schema is newer than the backup. Use an empty database.")
+            await _apply(connection, [one for one in known_migrations() if one.number in numbers - applied])
+            await connection.execute(EVENTS.ensure_partitions)
     finally:
         await connection.execute(QUERIES.unlock, {"number": LOCK_NUMBER})
 
@@ -167,6 +165,15 @@ async def _apply(connection: Connection, migrations: Sequence[Migration]) -> Non
         async with connection.transaction():
             await connection.execute(migration.statements.encode())
             await connection.execute(QUERIES.record, record)
+
+
+@contextmanager
+def _explained_privileges() -> Generator[None]:
+    try:
+        yield
+    except psycopg.errors.InsufficientPrivilege as error:
+        reason = str(error).strip().splitlines()[0]
+        raise WrongDatabase(f"Its user cannot create the schema: {reason}. Grant the privilege.") from None
 
 
 async def _exists(connection: Connection) -> bool:

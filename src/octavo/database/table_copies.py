@@ -67,6 +67,7 @@ async def copy_out(connection: Connection, folder: Path, report: Report) -> Data
     """Write all tables to files. Other processes can go on writing to the database."""
     await connection.execute(QUERIES.begin_snapshot)
     try:
+        await connection.execute(QUERIES.use_plain_forms)
         tables = [await _copy_table(connection, folder, table, report) for table in await _tables(connection)]
         # Sequences have no snapshot: their values may be later, never earlier than those in the tables.
         sequences = {row["name"]: row["last_value"] for row in await fetch_rows(connection, QUERIES.sequences, {})}
@@ -81,6 +82,7 @@ async def copy_in(connection: Connection, folder: Path, copy: DatabaseCopy, repo
     Foreign keys are created again after the rows, so the order of tables does not matter and every reference is
     checked. Triggers do not run.
     """
+    await connection.execute(QUERIES.use_plain_forms)
     async with _without_triggers(connection), _without_foreign_keys(connection):
         await connection.execute(_fill_in(QUERIES.empty, tables=_quote(table.name for table in copy.tables)))
         for table in copy.tables:

@@ -20,12 +20,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
+import psycopg
+
 from octavo import __version__
-from octavo.core.errors import BadInput, NotPossibleHere, WrongDatabase
+from octavo.core.errors import BadInput, DatabaseUnavailable, NotPossibleHere, WrongDatabase
 from octavo.core.settings import Settings
-from octavo.database import Connection, connect, load_queries, migrate, require_current
+from octavo.database import Connection, connect, explain, load_queries, migrate, require_current
 from octavo.database.embedded import DataFolder
-from octavo.database.embedded.data_folder import PRIVATE, explain, make_folder
+from octavo.database.embedded.data_folder import PRIVATE
 from octavo.database.migrator import (
     Applied,
     applied_migrations,
@@ -42,6 +44,8 @@ from octavo.storage import Bucket, ObjectMissing, open_bucket
 QUERIES = load_queries("backup")
 FORMAT = 1
 MANIFEST = "backup.json"
+# Marks the folder of a backup, even if the first backup to it did not end.
+MARKER = ".octavo-backup"
 OBJECTS_AT_ONCE = 16
 MOST_SHOWN = 3
 
@@ -153,9 +157,9 @@ async def back_up(settings: Settings, path: Path, report: Report, *, verify: boo
 
     `verify` also reads files again that an earlier backup has copied.
     """
+    _refuse_place(settings, path)
     with _named_failures(path):
-        for folder in (path, path / "objects"):
-            make_folder(folder, PRIVATE)
+        _prepare(path)
         async with (
             open_connection(settings) as connection,
             aclosing(bucket_of(settings)) as bucket,
@@ -171,6 +175,21 @@ async def back_up(settings: Settings, path: Path, report: Report, *, verify: boo
             _publish(path, done)
             await _prune(copies, {one.key for one in done.objects(path)})
     return _outcome(path, done, transfer)
+
+
+def _refuse_place(settings: Settings, path: Path) -> None:
+    """Refuse folders that contain something else, because a backup removes what does not belong to it."""
+    whole = path.resolve()
+    if whole.is_relative_to(settings.data_dir.resolve()):
+        raise BadInput(f"{path} is in the data folder. Choose a folder outside, best on another disk.")
+    if whole.is_file() or (whole.is_dir() and not (whole / MARKER).is_file() and any(whole.iterdir())):
+        raise BadInput(f"{path} is neither empty nor a backup. Choose another folder.")
+
+
+def _prepare(path: Path) -> None:
+    path.mkdir(PRIVATE, parents=True, exist_ok=True)
+    (path / MARKER).touch(0o600)
+    (path / "objects").mkdir(PRIVATE, exist_ok=True)
 
 
 @asynccontextmanager
@@ -189,7 +208,7 @@ async def _kept_objects(connection: Connection, bucket: Bucket) -> AsyncGenerato
 async def _copy_database(connection: Connection, path: Path, report: Report) -> Manifest:
     now = datetime.now(UTC)
     folder = path / f"database-{now:%Y%m%d-%H%M%S-%f}"
-    make_folder(folder, PRIVATE)
+    folder.mkdir(PRIVATE)
     migrations = sorted((await applied_migrations(connection)).values(), key=lambda one: one.number)
     copy = await copy_out(connection, folder, lambda table: report(f"Reading table {table}", 0, 0))
     return Manifest(FORMAT, __version__, now.isoformat(), migrations, folder.name, copy, 0, 0)
@@ -300,9 +319,9 @@ async def restore_backup(settings: Settings, path: Path, report: Report) -> Outc
     _refuse_damaged_tables(manifest, path, report)
     folder = DataFolder(settings.data_dir)
     folder.prepare()
-    with _only_process(folder):
+    with _only_process(folder), _named_failures(path):
         async with database_address(settings) as address, await connect(address) as connection:
-            await create_schema(connection, manifest.migrations)
+            await create_schema(connection, {one.number for one in manifest.migrations})
             await _refuse_content(connection)
             transfer = await _restore_files(settings, path, manifest, report)
             await _restore_database(connection, path, manifest, report)
@@ -415,4 +434,8 @@ def _named_failures(path: Path) -> Generator[None]:
     try:
         yield
     except OSError as error:
-        raise NotPossibleHere(explain(error, path).partition(" Set OCTAVO_DATA_DIR")[0]) from error
+        raise NotPossibleHere(f"{path} cannot be used: {error.strerror}.") from error
+    except (psycopg.IntegrityError, psycopg.DataError) as error:
+        raise DamagedBackup(f"The database refused a row: {explain(error)}") from error
+    except psycopg.OperationalError as error:
+        raise DatabaseUnavailable(f"{explain(error)} Run the command again.") from error

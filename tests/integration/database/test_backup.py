@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from hashlib import sha256
@@ -15,7 +15,7 @@ import psycopg
 import pytest
 from pydantic import SecretStr
 
-from octavo.core.errors import AlreadyRunning
+from octavo.core.errors import AlreadyRunning, BadInput
 from octavo.core.settings import Settings
 from octavo.database import Database, connect
 from octavo.database.embedded import DataFolder
@@ -66,7 +66,7 @@ class Place:
         return await restore_backup(self.settings, path, silent)
 
     @asynccontextmanager
-    async def desk(self) -> AsyncIterator[Desk]:
+    async def desk(self) -> AsyncGenerator[Desk]:
         async with aclosing(bucket_of(self.settings)) as bucket, open_desk(self.info, bucket) as desk:
             yield desk
 
@@ -271,6 +271,16 @@ async def test_a_backup_that_is_interrupted_leaves_the_one_before(place: Place, 
 
 
 # Refused ------------------------------------------------------------------------------------------------------------
+
+
+async def test_a_folder_with_other_files_is_not_made_a_backup(place: Place, folder: Path) -> None:
+    (folder / "mine" / "objects").mkdir(parents=True)
+    (folder / "mine" / "objects" / "letter").write_text("mine")
+    data = place.settings.data_dir
+    for path in (folder / "mine", folder / "mine" / "objects" / "letter", data, data / "backup"):
+        with pytest.raises(BadInput, match=r"Choose a"):
+            await place.back_up(path)
+    assert (folder / "mine" / "objects" / "letter").read_text() == "mine"
 
 
 async def test_a_backup_is_not_restored_over_anything(place: Place, folder: Path) -> None:

@@ -9,10 +9,10 @@ from uuid import UUID, uuid4
 import pytest
 
 from octavo.database import Connection, connect, migrate
-from octavo.database.migrator import known_migrations
 from octavo.jobs.events import Cursor, Event, is_known, latest_cursor, read_events
 from tests.support.engine import engine_on
 from tests.support.postgres import Server
+from tests.support.schema import migrations_before
 
 INSERT = (
     b"INSERT INTO events (process_id, kind, owner_id, detail) VALUES (%s, 'test', %s, jsonb_build_object('n', %s::int))"
@@ -146,7 +146,7 @@ async def test_cursors_of_the_version_before_epochs_stay_valid(
     newest_server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Their events were read in the order of transactions, which is not that of the ids."""
-    before = known_migrations()[:7]
+    before = migrations_before("event_order")
     with newest_server.database(migrated=False) as info:
         with monkeypatch.context() as patched:
             patched.setattr("octavo.database.migrator.known_migrations", lambda: before)

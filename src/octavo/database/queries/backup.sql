@@ -14,6 +14,14 @@ SELECT pg_advisory_unlock(209321987, 0);
 -- All tables are read as of this moment.
 BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
 
+-- name: use_plain_forms()!
+-- Values are written and read in the same form, regardless of the settings of the server.
+SET LOCAL client_encoding = 'UTF8';
+SET LOCAL bytea_output = 'hex';
+SET LOCAL datestyle = 'ISO';
+SET LOCAL intervalstyle = 'postgres';
+SET LOCAL extra_float_digits = 1;
+
 -- name: tables()
 -- All tables with their columns; not the record of migrations, which is made with the schema, and no columns that are computed.
 SELECT c.relname AS name, array_agg(a.attname::text ORDER BY a.attnum) AS columns
