@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from octavo.database import Connection, connect, migrate
+from octavo.database import Connection, Database, connect, migrate
 from octavo.jobs.events import Cursor, Event, is_known, latest_cursor, read_events
 from tests.support.engine import engine_on
 from tests.support.postgres import Server
@@ -80,6 +80,26 @@ async def test_an_event_that_is_rolled_back_holds_up_nobody(any_database_info: s
         kept = await tell(quick, 2)
         await slow.rollback()
         assert await reader.read() == [kept]
+
+
+async def test_a_process_that_stops_in_a_transaction_holds_events_back_for_a_limited_time(
+    database_info: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one that was stopped by a signal, or whose machine lost its network."""
+    monkeypatch.setattr("octavo.database.pool.IDLE_IN_TRANSACTION", b"SET idle_in_transaction_session_timeout = 100")
+    async with (
+        Database(database_info) as database,
+        await connect(database_info) as quick,
+        database.connection() as stopped,
+    ):
+        await stopped.execute(b"BEGIN")
+        await tell(stopped, 1)
+        kept = await tell(quick, 2)
+        reader = Reader(quick)
+        async with asyncio.timeout(30):
+            while not (read := await reader.read()):  # noqa: ASYNC110 - the server ends the other connection
+                await asyncio.sleep(0.01)
+        assert read == [kept]
 
 
 async def test_what_happened_to_one_job_is_read_in_the_order_it_happened(any_database_info: str) -> None:
