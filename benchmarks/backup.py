@@ -13,6 +13,8 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +43,7 @@ def upload(client: httpx.Client, number: int) -> tuple[str, str]:
     body = text_of(number)
     while True:
         answer = client.post("/api/v1/documents", content=body, headers={"x-upload-filename": f"{number}.md"})
-        if answer.status_code != httpx.codes.TOO_MANY_REQUESTS:
+        if answer.status_code != HTTPStatus.TOO_MANY_REQUESTS:
             break
         time.sleep(float(answer.headers.get("retry-after", 1)))
     return answer.raise_for_status().json()["document_id"], hashlib.sha256(body).hexdigest()
@@ -58,7 +60,7 @@ def back_up_under_load(instance: Instance, path: Path, documents: int) -> dict[s
     """Two backups, the second of which copies only what is new. Returns the documents acknowledged before the last."""
     ended = threading.Event()
     with client_of(instance) as client, ThreadPoolExecutor(CLIENTS) as pool:
-        added = dict(pool.map(lambda number: upload(client, number), range(documents)))
+        added = dict(pool.map(partial(upload, client), range(documents)))
 
         def go_on(first: int) -> None:
             number = first
