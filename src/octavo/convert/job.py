@@ -119,7 +119,7 @@ class ConversionJob:
         if self.settings.conversion_gateway_url:
             return await RemoteService(self.run, self.settings, self.bucket).convert(source.key, mapping)
         conversion = await self._convert_here(source.key, mapping)
-        required = [field for field in mapping.read().fields if field.required]
+        required = [field for field in (await mapping.read_in_thread()).fields if field.required]
         if required and len(conversion.missing) == len(required):
             raise NothingFound
         return conversion
@@ -130,7 +130,8 @@ class ConversionJob:
             await copy_to_file(self.bucket, key, path)
             pdf = PdfInSandbox(self.sandbox, path, limits=self.sandbox.limits, recognition=self.recognition)
             conversion, words = await convert_pdf_in_sandbox(pdf, mapping.text, mapping.file)
-        lookup = await self._ask_for_missing(words, conversion, mapping.read()) if words else None
+        read = await mapping.read_in_thread()
+        lookup = await self._ask_for_missing(words, conversion, read) if words else None
         if words and lookup and lookup.answers:
             suggestions = [Suggestion(one.name, one.value, one.quote) for one in lookup.answers]
             conversion = await convert_in_sandbox(self.sandbox, words, mapping.text, mapping.file, suggestions)

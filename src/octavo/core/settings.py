@@ -280,6 +280,14 @@ class Settings(BaseSettings):
             "per web process.",
         ),
     ] = 6000
+    mapping_checks_per_minute_anonymous: Annotated[
+        int,
+        Field(
+            ge=1,
+            description="Maximum mappings that visitors without an account can check, add or try per minute, from one "
+            "IP address.",
+        ),
+    ] = 20
     proxies: Annotated[
         Texts,
         Field(

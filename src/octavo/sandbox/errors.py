@@ -25,6 +25,10 @@ class OutOfTime(errors.TimedOut):
     """Reading this file took longer than the limit."""
 
 
+class StepOutOfTime(OutOfTime):
+    """One step took longer than its limit."""
+
+
 class OutputTooLarge(errors.TooLarge):
     """The output for this file is larger than the limit."""
 

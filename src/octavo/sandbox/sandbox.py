@@ -48,7 +48,7 @@ class Sandbox:
         self._limits = limits or Limits()
         self._niceness = niceness
         self._link: ParentLink | None = None
-        self._starting = asyncio.Lock()
+        self._starting: asyncio.Task[ParentLink] | None = None
         self._slots = asyncio.Semaphore(parallel) if parallel else nullcontext()
         self._tasks = count(1)
         self._closed = False
@@ -73,6 +73,8 @@ class Sandbox:
     async def aclose(self) -> None:
         """Kill running tasks, and wait until no process is left."""
         self._closed = True
+        if self._starting:
+            await asyncio.wait([self._starting])
         if self._link:
             await self._link.aclose()
 
@@ -104,15 +106,30 @@ class Sandbox:
         return explain(outcome.value)
 
     async def _ready_link(self) -> ParentLink:
-        async with self._starting:
-            if self._closed:
-                raise RuntimeError("the sandbox is closed")
-            if self._link and not self._link.is_usable():
-                await self._link.aclose()
-                _log.warning("sandbox.warm_parent_died", last_log_line=self._link.last_log_line)
-                self._link = None
-            if self._link is None:
-                if not landlock.abi():  # without Landlock, children could read /proc
-                    kernel.hide_from_others()
-                self._link = await ParentLink.start(self._preload, self._later, self._readable, self._niceness)
-            return self._link
+        """The link to the parent process, which is started if necessary.
+
+        The start continues if this caller is cancelled: others wait for it, and the next caller needs it too.
+        """
+        if self._closed:
+            raise RuntimeError("the sandbox is closed")
+        if self._starting is None:
+            if self._link and self._link.is_usable():
+                return self._link
+            self._starting = asyncio.create_task(self._start_link())
+            self._starting.add_done_callback(self._note_start)
+        return await asyncio.shield(self._starting)
+
+    async def _start_link(self) -> ParentLink:
+        if self._link:
+            await self._link.aclose()
+            _log.warning("sandbox.warm_parent_died", last_log_line=self._link.last_log_line)
+            self._link = None
+        if not landlock.abi():  # without Landlock, children could read /proc
+            kernel.hide_from_others()
+        self._link = await ParentLink.start(self._preload, self._later, self._readable, self._niceness)
+        return self._link
+
+    def _note_start(self, started: asyncio.Task[ParentLink]) -> None:
+        self._starting = None
+        if not started.cancelled():
+            started.exception()  # also read if no caller is left

@@ -8,6 +8,8 @@ CREATE TABLE mappings (
     file       text NOT NULL,
     text       text NOT NULL,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    -- Name, title, fields and required fields; NULL for a mapping that was added before this column existed.
+    summary    jsonb,
     UNIQUE (owner_id, name)
 );
 

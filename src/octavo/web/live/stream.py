@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from datetime import UTC
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 import psycopg
 from pydantic import TypeAdapter
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
@@ -31,6 +32,7 @@ HEARTBEAT = b":\n\n"
 HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 
 
+Result = TypeVar("Result")
 _FORM = TypeAdapter(LiveEvent)
 
 
@@ -153,6 +155,21 @@ async def send_body(send: Send, body: bytes, *, more: bool = True) -> None:
 async def wait_for_leaving(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+async def while_connected(request: Request, work: Coroutine[Any, Any, Result]) -> Result:
+    """Run `work` after the body of the request has been read, and cancel it if the caller disconnects."""
+    leaving = asyncio.create_task(wait_for_leaving(request.receive))
+    task = asyncio.create_task(work)
+    try:
+        await asyncio.wait([leaving, task], return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            raise ClientDisconnect
+        return task.result()
+    finally:
+        for one in (leaving, task):
+            one.cancel()
+        await asyncio.gather(leaving, task, return_exceptions=True)
 
 
 async def first_of(leaving: asyncio.Task[None], *others: Coroutine[Any, Any, object]) -> None:

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from octavo.convert import conversions as library
 from octavo.convert.conversion_json import conversion_from_json
 from octavo.convert.conversions import StoredConversion, find_result, show_conversion
+from octavo.convert.mappings.mapping import Mapping as MappingRules
 from octavo.convert.mappings.stored_mappings import DEFAULT_MAPPING, StoredMapping, find_mapping
 from octavo.convert.results import Correction, Corrections, render_xml
 from octavo.convert.submissions import ConversionIntake
@@ -216,7 +217,7 @@ async def revisions(services: ServicesOf, caller: ReadCaller, conversion: UUID) 
         found = await library.show_conversion(connection, caller.owner_id, conversion)
         made = await library.list_revisions(connection, caller.owner_id, conversion)
         mapping = await _mapping(connection, caller.owner_id, found)
-    read = mapping.read()
+    read = await mapping.read_in_thread()
     views = [
         RevisionView(
             number=one.number,
@@ -246,7 +247,8 @@ async def download(
             await services.bucket.stream(file.key), name, XML_TYPE, {"etag": f'"{file.sha256}"'}
         )
     else:
-        answer = await asyncio.to_thread(_rendered, conversion_from_json(record, mapping.read()), mapping, form, name)
+        read = await mapping.read_in_thread()
+        answer = await asyncio.to_thread(_rendered, conversion_from_json(record, read), read, form, name)
     await _count(services, conversion)
     return answer
 
@@ -266,11 +268,11 @@ async def _count(services: Services, conversion: UUID) -> None:
         await library.count_download(connection, conversion, expire_now=at_once)
 
 
-def _rendered(found: Conversion, mapping: StoredMapping, form: str, name: str) -> Response:
+def _rendered(found: Conversion, mapping: MappingRules, form: str, name: str) -> Response:
     body = (
         json.dumps(found.as_json(), ensure_ascii=False).encode()
         if form == "json"
-        else render_xml(found, mapping.read(), plain=True)
+        else render_xml(found, mapping, plain=True)
     )
     headers = {
         "content-disposition": attachment_header(name),
@@ -286,7 +288,7 @@ async def _show(connection: Connection, owner: UUID, conversion: UUID) -> Conver
     if found.record is None or found.status != JobStatus.COMPLETE:
         return _view(found)
     mapping = await _mapping(connection, owner, found)
-    return _view(found, conversion_from_json(found.record.encode(), mapping.read()))
+    return _view(found, conversion_from_json(found.record.encode(), await mapping.read_in_thread()))
 
 
 async def _mapping(connection: Connection, owner: UUID, found: StoredConversion) -> StoredMapping:
