@@ -18,6 +18,7 @@ from octavo.owners import make_sign_in_link
 from octavo.storage import open_bucket
 from tests.api.conftest import Web
 from tests.support.processes import takes_at_most
+from tests.support.visitors import OpenHouse
 
 CONTENT = b"A document, as it came in. " * 50_000
 SHEET = "/static/any/shell/css/base.css"
@@ -53,7 +54,31 @@ def test_it_is_alive_and_ready(client: httpx.Client) -> None:
     assert client.get("/healthz").json() == {"status": "ok"}
     ready = client.get("/readyz")
     assert (ready.status_code, ready.json()["status"]) == (200, "ready")
-    assert [check["name"] for check in ready.json()["checks"]] == ["database", "storage"]
+    assert [check["name"] for check in ready.json()["checks"]] == ["database", "connections", "storage", "disk"]
+
+
+async def test_it_is_not_ready_when_all_connections_are_stuck(open_house: OpenHouse) -> None:
+    house = await open_house(database_connections=3)
+    client, database = await house.browser(), house.app.state.services.database
+    async with database.connection(), database.connection(), database.connection():
+        assert (await client.get("/readyz")).status_code == 200
+        database._full_since -= 5  # as if five seconds had passed
+        answer = await client.get("/readyz")
+        failed = {check["name"]: check["detail"] for check in answer.json()["checks"] if not check["ok"]}
+        assert answer.status_code == 503
+        assert "All connections of this process have been in use for 5 seconds" in failed.pop("connections")
+        assert not failed
+        assert (await client.get("/healthz")).status_code == 200
+    assert (await client.get("/readyz")).status_code == 200
+
+
+async def test_it_is_not_ready_when_the_disk_is_full(open_house: OpenHouse) -> None:
+    client = await (await open_house(free_disk_bytes=1 << 60)).browser()
+    answer = await client.get("/readyz")
+    assert answer.status_code == 503
+    (failed,) = (check for check in answer.json()["checks"] if not check["ok"])
+    assert failed["name"] == "disk"
+    assert "Free some space" in failed["detail"]
 
 
 def test_it_is_not_ready_on_a_schema_that_is_behind(client: httpx.Client, web: Web) -> None:

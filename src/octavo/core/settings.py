@@ -143,6 +143,14 @@ class Settings(BaseSettings):
     anonymous_concurrent_uploads: Annotated[
         int, Field(ge=1, description="Maximum number of open uploads per visitor without an account.")
     ] = 150
+    free_disk_bytes: Annotated[
+        int,
+        Field(
+            ge=0,
+            description="Minimum free disk space for the data folder and the local storage, in bytes. With less, "
+            "`/readyz` reports that this process is not ready.",
+        ),
+    ] = 256 * MEBIBYTE
     trash_days: Annotated[
         int, Field(ge=0, description="Days after which documents in the trash are deleted permanently.")
     ] = 30

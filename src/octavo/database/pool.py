@@ -50,6 +50,9 @@ class Database:
         self._place = describe(connection_info)
         self._connection_info = connection_info
         self._used: WeakKeyDictionary[Connection, float] = WeakKeyDictionary()
+        self._size, self._taken = connections, 0
+        self._full_since: float | None = None
+        self._waiting: dict[object, float] = {}  # when each caller began to wait, the first one first
 
     async def __aenter__(self) -> Self:
         await self._pool.open()
@@ -71,10 +74,7 @@ class Database:
     @asynccontextmanager
     async def connection(self, *, wait_seconds: float = WAIT_SECONDS) -> AsyncGenerator[Connection]:
         """Take a connection in autocommit mode, in which every statement is a transaction."""
-        try:
-            connection = await self._pool.getconn(timeout=wait_seconds)
-        except PoolTimeout:
-            raise DatabaseUnavailable(f"No response from {self._place} for {wait_seconds:.0f} seconds.") from None
+        connection = await self._take(wait_seconds)
         try:
             yield connection
         except psycopg.OperationalError as error:
@@ -83,7 +83,29 @@ class Database:
             raise
         finally:
             self._used[connection] = time.monotonic()
+            self._taken, self._full_since = self._taken - 1, None
             await self._pool.putconn(connection)
+
+    async def _take(self, wait_seconds: float) -> Connection:
+        caller = object()
+        self._waiting[caller] = time.monotonic()
+        try:
+            connection = await self._pool.getconn(timeout=wait_seconds)
+        except PoolTimeout:
+            raise DatabaseUnavailable(f"No response from {self._place} for {wait_seconds:.0f} seconds.") from None
+        finally:
+            del self._waiting[caller]
+        self._taken += 1
+        if self._taken >= self._size:
+            self._full_since = time.monotonic()
+        return connection
+
+    def seconds_exhausted(self) -> float:
+        """For how long all connections have been in use, or the first caller has been waiting; 0 if one is free."""
+        if self._taken < self._size:
+            return 0.0
+        since = [*list(self._waiting.values())[:1], *([] if self._full_since is None else [self._full_since])]
+        return time.monotonic() - min(since, default=time.monotonic())
 
     @asynccontextmanager
     async def transaction(self, *, wait_seconds: float = WAIT_SECONDS) -> AsyncGenerator[Connection]:

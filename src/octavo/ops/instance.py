@@ -6,6 +6,8 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import psutil
 import structlog
@@ -25,6 +27,7 @@ from octavo.extract.pdf.placed_words import PRELOAD as WORDS_PRELOAD
 from octavo.extract.pictures.page_images import PRELOAD as PAGE_IMAGES_PRELOAD
 from octavo.extract.pictures.picture_file import PRELOAD as PICTURE_PRELOAD
 from octavo.fetch import GuardedClient
+from octavo.ops.health import Disk
 from octavo.sandbox import BACKGROUND_NICENESS, Limits, Sandbox
 from octavo.storage import Bucket, open_bucket
 
@@ -115,6 +118,13 @@ async def keep_running(server: EmbeddedPostgres) -> None:
 def storage_place(settings: Settings) -> str:
     """The location of the stored files, to be shown to people."""
     return settings.storage_url or str(DataFolder(settings.data_dir).objects)
+
+
+def local_disk(settings: Settings) -> Disk:
+    """The folders that this installation writes to on this machine, and the free space that they need."""
+    folders = [settings.data_dir] if settings.database_url is None or settings.storage_url is None else []
+    parts = urlsplit(settings.storage_url or "")
+    return Disk([*folders, *([Path(unquote(parts.path))] if parts.scheme == "file" else [])], settings.free_disk_bytes)
 
 
 def bucket_of(settings: Settings) -> Bucket:
