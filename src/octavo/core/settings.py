@@ -288,6 +288,18 @@ class Settings(BaseSettings):
             "per web process.",
         ),
     ] = 6000
+    request_header_seconds: Annotated[
+        float, Field(gt=0, le=3600, description="Time limit for receiving the headers of a request, in seconds.")
+    ] = 15.0
+    request_body_seconds: Annotated[
+        float,
+        Field(
+            gt=0,
+            le=3600,
+            description="Seconds after which a request body that arrives with less than 256 bytes per second is "
+            "refused.",
+        ),
+    ] = 30.0
     mapping_checks_per_minute_anonymous: Annotated[
         int,
         Field(

@@ -37,7 +37,7 @@ class Database:
     """
 
     def __init__(self, connection_info: str, *, connections: int = 10) -> None:
-        self._pool = AsyncConnectionPool(
+        self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             connection_info,
             min_size=1,
             max_size=connections,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, AsyncIterable
 from typing import Annotated
 
-from fastapi import Depends
+from fastapi import Depends, Request
 
 from octavo.ai.models import uses_remote_model
 from octavo.ai.tasks import CLEAN_MARKDOWN, EXTRACT_PAGES
-from octavo.core.errors import NoModel
+from octavo.core.errors import NoModel, TooLarge
 from octavo.core.settings import Settings
 from octavo.core.types import Extraction
 from octavo.extract.detect import detect
@@ -16,6 +17,7 @@ from octavo.intake import Intake, IntakeLimits
 from octavo.owners.callers import Caller
 from octavo.web.context.callers import WriteCaller
 from octavo.web.context.services import ServicesOf
+from octavo.web.http.multipart import BESIDE_FILE_BYTES
 
 
 def intake_of(services: ServicesOf) -> Intake:
@@ -34,6 +36,15 @@ def intake_limits(settings: Settings, *, anonymous: bool) -> IntakeLimits:
         stored_bytes=stored or None,
         concurrent=settings.anonymous_concurrent_uploads if anonymous else settings.concurrent_uploads,
     )
+
+
+async def early_limited(request: Request, limits: IntakeLimits, body: AsyncIterable[bytes]) -> AsyncGenerator[bytes]:
+    """Pass on the file in a request. Raises `TooLarge` before the first byte if the announced length is too large."""
+    announced = request.headers.get("content-length", "")
+    if announced.isdecimal() and int(announced) > limits.upload_bytes + BESIDE_FILE_BYTES:
+        raise TooLarge
+    async for chunk in body:
+        yield chunk
 
 
 IntakeOf = Annotated[Intake, Depends(intake_of)]

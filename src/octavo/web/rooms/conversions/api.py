@@ -31,7 +31,7 @@ from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.records.conversions import ConversionView, FoundValue
 from octavo.storage import attachment_header
 from octavo.web.context.callers import ReadCaller, WriteCaller
-from octavo.web.context.intake import LimitsOf
+from octavo.web.context.intake import LimitsOf, early_limited
 from octavo.web.context.page_pictures import HEADERS, MEDIA_TYPE, PICTURE, UNCHANGED, FilePageRequest, Width
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.downloads import attachment, is_known
@@ -116,15 +116,16 @@ async def convert(
     with services.limits.transfers.one(owner, limits.concurrent):
         if x_upload_filename is not None:
             name = read_name(x_upload_filename)
-            begun = await intake.submit_file(owner, name, lambda: mapping or DEFAULT_MAPPING, request.stream())
+            body = early_limited(request, limits, request.stream())
+            begun = await intake.submit_file(owner, name, lambda: mapping or DEFAULT_MAPPING, body)
         elif media_type == "application/json":
             wanted = await _read_json(request)
             begun = await intake.submit_document(owner, wanted.document_id, wanted.mapping)
         elif media_type == "multipart/form-data":
             form = await FormReader(content_type, request.stream()).read()
-            fields = form.fields
+            fields, body = form.fields, early_limited(request, limits, form.file)
             begun = await intake.submit_file(
-                owner, form.filename, lambda: fields.get("mapping") or DEFAULT_MAPPING, form.file
+                owner, form.filename, lambda: fields.get("mapping") or DEFAULT_MAPPING, body
             )
         else:
             raise BadInput(

@@ -23,7 +23,7 @@ from octavo.extract.detect import HEAD_BYTES, detect
 from octavo.extract.extracted import SourceType
 from octavo.storage import copy_to_file
 from octavo.web.context.callers import WriteCaller
-from octavo.web.context.intake import LimitsOf
+from octavo.web.context.intake import LimitsOf, early_limited
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.multipart import FormReader
 from octavo.web.rooms.conversions.mapping_api import MappingTrials
@@ -106,7 +106,7 @@ async def try_out(
             fields = form.fields
             with tempfile.TemporaryDirectory(prefix="octavo-") as folder:
                 path = Path(folder, "source")
-                sent = await _keep(form.file, path, limits.upload_bytes)
+                sent = await _keep(early_limited(request, limits, form.file), path, limits.upload_bytes)
                 text, label = await _text_of(services, caller.owner_id, fields)
                 trials = services.shared(MappingTrials)
                 mapping = await trials.check(request, caller, text, label)

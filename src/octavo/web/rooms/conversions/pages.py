@@ -13,7 +13,7 @@ from octavo.core.errors import OctavoError
 from octavo.database import Connection
 from octavo.jobs.views import find_jobs
 from octavo.web.context.callers import WriteCaller
-from octavo.web.context.intake import LimitsOf
+from octavo.web.context.intake import LimitsOf, early_limited
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.multipart import FormReader
 from octavo.web.rooms.conversions.api import conversion_intake
@@ -71,7 +71,8 @@ async def convert(
                 raise NothingChosen
             fields = form.fields
             name = form.filename
-            await intake.submit_file(caller.owner_id, name, lambda: fields.get("mapping") or DEFAULT_MAPPING, form.file)
+            body = early_limited(request, limits, form.file)
+            await intake.submit_file(caller.owner_id, name, lambda: fields.get("mapping") or DEFAULT_MAPPING, body)
     except OctavoError as error:
         return await _show(request, services, frame, error.status, wrong=error, chosen=fields.get("mapping"))
     return back_to("/conversions")
