@@ -190,6 +190,9 @@ def doctor(
     repair: Annotated[
         bool, typer.Option("--repair", help="First correct what can be computed again, such as counts and statuses.")
     ] = False,
+    checksums: Annotated[
+        bool, typer.Option("--checksums", help="Read every stored file and compare its checksum. This can take long.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Check database, jobs, documents, files, storage and sandbox. Exits with code 0 only if every check passes."""
@@ -198,7 +201,7 @@ def doctor(
 
     values = load_settings()
     repairs = asyncio.run(repair_all(values)) if repair else []
-    checks = asyncio.run(examine(values))
+    checks = asyncio.run(examine(values, checksums=checksums))
     healthy = all(one.ok for one in checks)
     if as_json:
         found: list[dict[str, Any]] = [{"name": one.name, "ok": one.ok, "detail": one.detail} for one in checks]

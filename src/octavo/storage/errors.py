@@ -18,6 +18,13 @@ class ObjectMissing(StorageFailed):
     status = 404
 
 
+class ObjectDamaged(StorageFailed):
+    """A stored file is cut off or was changed. Upload the same file again to replace it."""
+
+    code = "FILE_DAMAGED"
+    error_class = ErrorClass.PERMANENT
+
+
 class LinkRefused(BadInput):
     """This link has expired or was changed. Open the document again to get a new one."""
 

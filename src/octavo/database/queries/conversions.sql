@@ -62,7 +62,7 @@ INSERT INTO events (process_id, kind, owner_id, document_id) SELECT id, 'downloa
 
 -- name: work(id)
 -- The input of a conversion job.
-SELECT c.owner_id, c.mapping, encode(c.mapping_sha256, 'hex') AS mapping_sha256, f.key
+SELECT c.owner_id, c.mapping, encode(c.mapping_sha256, 'hex') AS mapping_sha256, f.key, encode(c.sha256, 'hex') AS sha256
 FROM conversions c LEFT JOIN conversion_files f ON f.conversion_id = c.id AND f.kind = 'source'
 WHERE c.id = :id;
 

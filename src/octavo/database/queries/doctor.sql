@@ -97,7 +97,11 @@ WHERE c.revision <> d.revision AND d.status <> 'pending' GROUP BY 1, 2 LIMIT 10;
 
 -- name: objects_after(key, most)
 -- The objects that rows refer to, in pages.
-SELECT key, bytes FROM objects WHERE key > :key ORDER BY key LIMIT :most;
+SELECT o.key, o.bytes, encode(o.sha256, 'hex'), coalesce(
+    (SELECT a.kind || ' of document ' || a.document_id FROM artifacts a WHERE a.key = o.key ORDER BY a.id LIMIT 1),
+    (SELECT f.kind || ' of conversion ' || f.conversion_id FROM conversion_files f WHERE f.key = o.key LIMIT 1),
+    'file of nothing')
+FROM objects o WHERE o.key > :key ORDER BY o.key LIMIT :most;
 
 -- name: count_documents()
 -- With the least, mean and largest number of chunks of a document.
