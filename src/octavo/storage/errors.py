@@ -11,6 +11,12 @@ class BadKey(Defect):
     code = "BAD_KEY"
 
 
+class StorageUnavailable(StorageFailed):
+    """The storage cannot be used at the moment. Work resumes automatically when it is available again."""
+
+    error_class = ErrorClass.NETWORK  # not the fault of a file, so no attempt is charged
+
+
 class ObjectMissing(StorageFailed):
     """A stored file is missing."""
 

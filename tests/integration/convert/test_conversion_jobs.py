@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
@@ -29,6 +30,7 @@ from octavo.database import Connection, load_queries
 from octavo.intake.errors import QuotaExceeded
 from octavo.jobs.queue import cancel
 from octavo.library.errors import NotReady
+from octavo.sandbox import Sandbox
 from tests.support.conversions import MOST_BYTES, SOURCE_DAYS, convert, converted, in_pieces, invoice
 from tests.support.library import LIMITS, Desk
 from tests.support.pdf import Pdf, Words
@@ -291,6 +293,25 @@ async def test_two_corrections_at_once_do_not_swallow_each_other(
     assert answers.count(None) + sum(isinstance(one, Outdated) for one in answers) == len(answers)
     assert await desk.one("SELECT count(*) FROM revisions WHERE made_by = 'person'") == answers.count(None)
     await desk.check_books()
+
+
+EVIL = "name: evil_v1\nxml: E\nfields: {number: {type: text, xml: N, required: true, patterns: ['(a+)+$']}}"
+
+
+async def test_a_pattern_that_does_not_end_fails_its_conversion_only_and_is_not_tried_again(
+    desk: Desk, owner: UUID, folder: Path
+) -> None:
+    async with desk.database.transaction() as connection:
+        await add_own(connection, owner, "evil.yaml", EVIL)
+    page = [Words("a" * 60 + "!", 72, 100), Words("Invoice 12", 72, 120), Words("of today", 72, 140)]
+    evil = await convert(desk, owner, Pdf([page]).write(), "evil_v1")
+    good = await convert(desk, owner, PDF)
+    async with aclosing(Sandbox()) as real, working(desk, real, folder):
+        failed, fine = [await converted(desk, owner, one.id) for one in (evil, good)]
+    assert (failed.status, failed.error_code) == ("failed", "SLOW_PATTERN")
+    assert "number: '(a+)+$': more than 1 second of processor time" in (failed.error_message or "")
+    assert fine.status == "complete"
+    assert await desk.one("SELECT attempt FROM jobs WHERE id = %s", evil.id) == 1
 
 
 async def add_own(connection: Connection, owner: UUID, file: str, text: str) -> None:
