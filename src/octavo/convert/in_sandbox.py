@@ -174,9 +174,10 @@ def convert_words(
 
 @sandboxed
 def convert_pdf(task: Task, *, mapping_text: str, file: str, password: str | None) -> str | None:
-    """Read the words of a PDF and apply the rules, unless a page may be a scan. Returns which pattern was too slow.
+    """Read the words of a PDF and apply the rules. Returns which pattern was too slow.
 
-    The output contains the words if a page may be a scan or if a required value is missing.
+    The output contains the words if a page may be a scan or if a required value is missing. If a page may be a scan,
+    the rules run again after OCR; running them here finds a slow pattern before OCR, which takes much longer.
     """
     from octavo.convert.rules.engine import convert
     from octavo.convert.rules.patterns import kill_stuck_patterns
@@ -185,12 +186,12 @@ def convert_pdf(task: Task, *, mapping_text: str, file: str, password: str | Non
     read = read_words(Path(task.input_path), password)
     made: dict[str, JSON] = {"conversion": None, "words": None}
     missing = True
+    try:
+        with kill_stuck_patterns():
+            conversion = convert([_sheet(page) for page in read.pages], mapping, read.attachments)
+    except SlowPattern as error:
+        return error.detail or STUCK
     if all(len(page.words) >= FEW_WORDS for page in read.pages):
-        try:
-            with kill_stuck_patterns():
-                conversion = convert([_sheet(page) for page in read.pages], mapping, read.attachments)
-        except SlowPattern as error:
-            return error.detail or STUCK
         made["conversion"], missing = conversion_to_record(conversion), bool(conversion.missing)
     if missing:
         made["words"] = words_as_json(read)
