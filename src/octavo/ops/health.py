@@ -8,11 +8,14 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import structlog
+
 from octavo.core.errors import DatabaseUnavailable, NotPossibleHere, OctavoError
 from octavo.core.formatting import format_bytes
 from octavo.database import Connection, Database, require_current
 from octavo.storage import Bucket
 
+log = structlog.get_logger()
 TIMEOUT_SECONDS = 3
 # Connections that are all in use for this long are stuck, not busy.
 EXHAUSTED_SECONDS = 5
@@ -36,14 +39,16 @@ class Disk:
 
 async def check_readiness(database: Database, bucket: Bucket, place: str, disk: Disk) -> list[Check]:
     """Check the database, its connections, the storage and the disks in parallel, each with a timeout."""
-    return list(
-        await asyncio.gather(
-            _limited("database", _check_database(database)),
-            _limited("connections", _check_connections(database)),
-            _limited("storage", _check_storage(bucket, place)),
-            _limited("disk", _check_disk(disk)),
-        )
+    checks = await asyncio.gather(
+        _limited("database", _check_database(database)),
+        _limited("connections", _check_connections(database)),
+        _limited("storage", _check_storage(bucket, place)),
+        _limited("disk", _check_disk(disk)),
     )
+    for check in checks:
+        if not check.ok:
+            log.warning("not ready", check=check.name, detail=check.detail)
+    return list(checks)
 
 
 async def _limited(name: str, answer: Awaitable[str]) -> Check:
