@@ -43,7 +43,8 @@ async def obey_permissions(bucket: LocalBucket, objects: Path) -> None:
 
     os.chown(objects, nobody, -1)
     objects.parent.chmod(0o755)
-    await asyncio.gather(*(bucket._threads.run(become_nobody) for _ in range(THREADS)))
+    threads = bucket._threads  # pyright: ignore[reportPrivateUsage]
+    await asyncio.gather(*(threads.run(become_nobody) for _ in range(THREADS)))
 
 
 async def test_permissions_taken_away_stop_work_clearly_and_it_goes_on_when_they_return(
