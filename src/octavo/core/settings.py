@@ -287,6 +287,13 @@ class Settings(BaseSettings):
             "used to determine the client's address."
         ),
     ] = ()
+    metrics_token: Annotated[
+        SecretStr | None,
+        Field(
+            description="Token with which a monitoring system reads `/metrics` and the details of `/readyz` from "
+            "another machine, sent as `Authorization: Bearer …`. Unset: only programs on this machine read them."
+        ),
+    ] = None
     public_url: Annotated[
         str | None,
         Field(description="Public URL of this installation, for links in mail and chat messages."),

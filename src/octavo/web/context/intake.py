@@ -12,10 +12,12 @@ from octavo.core.errors import NoModel
 from octavo.core.settings import Settings
 from octavo.core.types import Extraction
 from octavo.extract.detect import detect
+from octavo.fetch import SystemResolver, parse_url, refuse_private_addresses
 from octavo.intake import Intake, IntakeLimits
+from octavo.intake.upload_rows import NewUpload
 from octavo.owners.callers import Caller
 from octavo.web.context.callers import WriteCaller
-from octavo.web.context.services import ServicesOf
+from octavo.web.context.services import Services, ServicesOf
 
 
 def intake_of(services: ServicesOf) -> Intake:
@@ -34,6 +36,18 @@ def intake_limits(settings: Settings, *, anonymous: bool) -> IntakeLimits:
         stored_bytes=stored or None,
         concurrent=settings.anonymous_concurrent_uploads if anonymous else settings.concurrent_uploads,
     )
+
+
+async def check_link(services: Services, upload: NewUpload) -> None:
+    """Refuse a link to a host name with private addresses immediately, not only when a worker fetches it."""
+    if upload.source_type == "web" and upload.source_url:
+        allow = frozenset(services.settings.fetch_allow)
+        await refuse_private_addresses(parse_url(upload.source_url), allow, services.shared(_make_resolver))
+
+
+def _make_resolver(services: Services) -> SystemResolver:
+    del services
+    return SystemResolver()
 
 
 IntakeOf = Annotated[Intake, Depends(intake_of)]

@@ -25,7 +25,7 @@ from octavo.library.changes import Edit
 from octavo.library.documents import show_document
 from octavo.owners import Caller
 from octavo.web.context.callers import WriteCaller
-from octavo.web.context.intake import IntakeOf, LimitsOf, check_extraction
+from octavo.web.context.intake import IntakeOf, LimitsOf, check_extraction, check_link
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.multipart import FIELD_BYTES, FormReader
 from octavo.web.http.multipart import Form as Sent
@@ -117,6 +117,7 @@ async def _take_text(
 ) -> Outcome:
     check_extraction(services.settings, caller, form.extraction)
     source = form.as_source(frozenset(services.settings.fetch_allow))
+    await check_link(services, source.upload)
     with services.limits.transfers.one(caller.owner_id, limits.concurrent):
         return await intake.take(caller.owner_id, source.upload, source.body, limits)
 

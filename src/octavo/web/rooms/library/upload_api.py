@@ -18,7 +18,7 @@ from octavo.intake.upload_rows import Policy, list_uploads, with_details
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.records.documents import Received, Ticket, UploadState, UploadView
 from octavo.web.context.callers import ReadCaller, WriteCaller
-from octavo.web.context.intake import IntakeOf, LimitsOf, check_extraction
+from octavo.web.context.intake import IntakeOf, LimitsOf, check_extraction, check_link
 from octavo.web.context.services import ServicesOf
 from octavo.web.http.downloads import attachment
 from octavo.web.http.multipart import FormReader
@@ -183,6 +183,7 @@ async def add(
                 request.stream(), limits.upload_bytes, frozenset(services.settings.fetch_allow)
             )
             check_extraction(services.settings, caller, given.upload.given.get("extraction"))
+            await check_link(services, given.upload)
             return await intake.take(caller.owner_id, given.upload, given.body, limits)
         if media_type == "multipart/form-data":
             form = await FormReader(content_type, request.stream()).read()
