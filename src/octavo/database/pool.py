@@ -68,6 +68,14 @@ class Database:
         """Open a connection outside the pool, for LISTEN, a worker's main loop and long index builds."""
         return await connect(self._connection_info)
 
+    @property
+    def most_connections(self) -> int:
+        return self._pool.max_size
+
+    async def resize(self, connections: int) -> None:
+        """Change the maximum number of connections."""
+        await self._pool.resize(1, connections)
+
     @asynccontextmanager
     async def connection(self, *, wait_seconds: float = WAIT_SECONDS) -> AsyncGenerator[Connection]:
         """Take a connection in autocommit mode, in which every statement is a transaction."""

@@ -21,7 +21,14 @@ from octavo.core.errors import NotPossibleHere, OctavoError
 from octavo.core.settings import Settings
 from octavo.database import connect, migrate
 from octavo.database.embedded import DataFolder
-from octavo.ops.instance import bucket_of, embedded_server, keep_running, sandbox_of, start_database
+from octavo.ops.instance import (
+    bucket_of,
+    embedded_server,
+    keep_running,
+    sandbox_of,
+    start_database,
+    web_processes,
+)
 from octavo.ops.processes import Backoff
 from octavo.ops.record import ProcessRecord, RecordFile, UpRecord
 from octavo.owners import make_sign_in_link
@@ -82,9 +89,9 @@ class Supervisor:
         try:
             async with contextlib.aclosing(bucket_of(self._settings)) as bucket:
                 await bucket.check()
-            web = Child("web", ("web", "--fd", str(listener.fileno())), (listener.fileno(),))
+            webs = web_children(web_processes(self._settings), listener.fileno())
             workers = [Child(f"worker {number}", ("worker",)) for number in range(1, self._settings.workers + 1)]
-            tasks.append(asyncio.create_task(self._keep_child(web)))
+            tasks += [asyncio.create_task(self._keep_child(web)) for web in webs]
             connection_info = await start_database(self._settings, server)
             if server:
                 tasks.append(asyncio.create_task(keep_running(server)))
@@ -144,6 +151,12 @@ class Supervisor:
             loop.add_signal_handler(number, self._stopping.set)
 
 
+def web_children(number: int, listener: int) -> list[Child]:
+    """The web processes. All accept connections from the same socket, so none is lost when one of them dies."""
+    names = ["web", *(f"web {one}" for one in range(2, number + 1))]
+    return [Child(name, ("web", "--fd", str(listener)), (listener,)) for name in names]
+
+
 async def describe_sandbox(settings: Settings) -> str:
     """Describe the sandbox layers that work on this machine.
 
@@ -154,7 +167,7 @@ async def describe_sandbox(settings: Settings) -> str:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Open the port before anything else starts. It stays open while the web process restarts."""
+    """Open the port before anything else starts. It stays open while a web process restarts."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for attempt in range(PORT_TRIES):
         # The explicit protocol enables TCP_NODELAY: small responses are sent without delay.

@@ -89,6 +89,26 @@ def test_a_web_process_that_is_killed_is_started_again_and_no_caller_is_refused(
         wait_until(lambda: web_restarts(instance) == restarts, 60, "the restart is counted")  # noqa: B023
 
 
+def test_several_web_processes_serve_one_port_and_nobody_misses_one_that_dies(folder: Path) -> None:
+    with instance_in(folder, web=2, workers=0) as instance:
+        instance.start()
+        named = instance.process_ids()
+        webs = [named["web"], named["web 2"]]
+        for stopped in webs:  # each serves alone
+            assert stopped
+            os.kill(stopped, signal.SIGSTOP)
+            try:
+                assert [fetch(f"{instance.address}/healthz")[0] for _ in range(5)] == [200] * 5
+            finally:
+                os.kill(stopped, signal.SIGCONT)
+        kill([named["web"]])
+        assert [fetch(f"{instance.address}/healthz")[0] for _ in range(20)] == [200] * 20
+        wait_until(lambda: web_restarts(instance) == 1, 60, "the restart is counted")
+        assert instance.process_ids()["web 2"] == named["web 2"]
+        assert instance.stop() == 0
+        assert instance.everything() == []
+
+
 def web_restarts(instance: Instance) -> int:
     record = RecordFile(DataFolder(instance.data)).read()
     assert record

@@ -126,6 +126,8 @@ async def sign_up(
             wrong, status = {"password": error.line}, error.status
         except EmailTaken as error:
             wrong, status = {"email": error.title}, error.status
+        except TooFast as error:
+            wrong, status = {"email": f"Too many new accounts from your network. {error.detail}"}, error.status
     return await _show(request, services, caller, status, back=local_path(back), email=email, wrong=wrong)
 
 

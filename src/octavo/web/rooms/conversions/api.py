@@ -112,7 +112,7 @@ async def convert(
     """
     intake, owner = conversion_intake(services, limits), caller.owner_id
     media_type = content_type.partition(";")[0].strip().lower()
-    with services.limits.transfers.one(owner, limits.concurrent):
+    async with services.limits.transfers.one(owner, limits.concurrent):
         if x_upload_filename is not None:
             name = read_name(x_upload_filename)
             begun = await intake.submit_file(owner, name, lambda: mapping or DEFAULT_MAPPING, request.stream())

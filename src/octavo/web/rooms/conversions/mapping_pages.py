@@ -104,7 +104,7 @@ async def try_out(
     """Try a stored mapping (`name`) or a new `text` on a `file` or on the file of a `conversion`."""
     fields: dict[str, str] = {}
     try:
-        with services.limits.transfers.one(caller.owner_id, limits.concurrent):
+        async with services.limits.transfers.one(caller.owner_id, limits.concurrent):
             form = await FormReader(content_type, request.stream(), field_bytes=MOST_TEXT).read()
             fields = form.fields
             with tempfile.TemporaryDirectory(prefix="octavo-") as folder:

@@ -66,7 +66,7 @@ async def convert(
     intake = conversion_intake(services, limits)
     fields: dict[str, str] = {}
     try:
-        with services.limits.transfers.one(caller.owner_id, limits.concurrent):
+        async with services.limits.transfers.one(caller.owner_id, limits.concurrent):
             form = await FormReader(content_type, request.stream()).read()
             if not form.filename:
                 raise NothingChosen

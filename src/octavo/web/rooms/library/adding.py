@@ -118,7 +118,7 @@ async def _take_text(
     check_extraction(services.settings, caller, form.extraction)
     source = form.as_source(frozenset(services.settings.fetch_allow))
     await check_link(services, source.upload)
-    with services.limits.transfers.one(caller.owner_id, limits.concurrent):
+    async with services.limits.transfers.one(caller.owner_id, limits.concurrent):
         return await intake.take(caller.owner_id, source.upload, source.body, limits)
 
 
@@ -139,7 +139,7 @@ async def upload(
     outcomes: list[Outcome] = []
     if form.filename:
         check_extraction(services.settings, caller, box.extraction)
-        with services.limits.transfers.one(caller.owner_id, limits.concurrent):
+        async with services.limits.transfers.one(caller.owner_id, limits.concurrent):
             outcomes.append(await intake.take(caller.owner_id, box.apply(as_upload(form)), form.file, limits))
     if box.text.strip():
         outcomes.append(await _take_text(services, caller, intake, limits, box))
@@ -184,7 +184,7 @@ async def replace_file(
     owner = caller.owner_id
     async with services.database.connection() as connection:
         old = await show_document(connection, owner, document)
-    with services.limits.transfers.one(owner, limits.concurrent):
+    async with services.limits.transfers.one(owner, limits.concurrent):
         form = await read_file(request, content_type)
         outcome = await intake.take(owner, as_upload(form), form.file, limits)
     if old.id in {outcome.document_id, outcome.duplicate_of}:

@@ -172,7 +172,7 @@ async def add(
     JSON contains one of `url`, `youtube_url` and `text`.
     """
     media_type = content_type.partition(";")[0].strip().lower()
-    with services.limits.transfers.one(caller.owner_id, limits.concurrent):
+    async with services.limits.transfers.one(caller.owner_id, limits.concurrent):
         if x_upload_filename is not None:
             named = {name: str(value) for name, value in fields.model_dump(exclude_none=True).items()}
             announced = _check_fields(named, read_name(x_upload_filename), content_type)

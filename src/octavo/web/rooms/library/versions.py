@@ -69,7 +69,7 @@ async def add_version(
 ) -> Response:
     """Add a new version. The old version is kept, and edits made by people are copied to the new one."""
     owner = caller.owner_id
-    with services.limits.transfers.one(owner, limits.concurrent):
+    async with services.limits.transfers.one(owner, limits.concurrent):
         form = await read_file(request, content_type)
         outcome = await intake.take(owner, as_upload(form, version_of=document), form.file, limits)
     if outcome.state == "deduplicated":
