@@ -107,6 +107,17 @@ class Citation:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceSnippet:
+    """A chunk that a question is answered from, sent before the answer. `snippet` is its part that matches best."""
+
+    document_id: UUID
+    title: str
+    chunk_id: UUID
+    page: int | None
+    snippet: str
+
+
+@dataclass(frozen=True, slots=True)
 class Statement:
     """One statement of an answer. `citations` are the numbers of its citations.
 
