@@ -1,4 +1,4 @@
-"""Scheduled job kinds: daily housekeeping, and and every five minutes recovery of analyses and renewal of vectors."""
+"""Scheduled job kinds: daily housekeeping, and every five minutes recovery of analyses and renewal of vectors."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from octavo.jobs.schedules import Schedule
 from octavo.library.pictures import forget_pictures
 from octavo.library.sweep import expire_collections, expire_visitors, purge_old_trash, sweep_objects
 from octavo.pipeline.tools import Tools
+from octavo.pipeline.vector_jobs import queue_due_indexes
 
 QUERIES = load_queries("housekeeping")
 EVENTS = load_queries("events")
@@ -88,9 +89,10 @@ async def recover_analyses(run: Run[Tools]) -> JSON:
 
 
 async def renew_all_vectors(run: Run[Tools]) -> JSON:
-    """After a change of the embedding model: enqueue documents that have vectors of the earlier one."""
+    """Enqueue documents that have vectors of an earlier embedding model, and indexes that are due."""
     async with run.tools.database.transaction() as connection:
-        return {"queued": await renew_vectors(connection, run.tools.settings)}
+        queued = await renew_vectors(connection, run.tools.settings)
+        return {"queued": queued, "indexes": await queue_due_indexes(connection)}
 
 
 KINDS = (

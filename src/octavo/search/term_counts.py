@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from octavo.database import Connection, fetch_rows, load_queries
-from octavo.search.ranking import MOST_CANDIDATES, Term, has_few
+from octavo.search.ranking import FEW, MOST_CANDIDATES, Term
 
 QUERIES = load_queries("search")
 # Counting a word that is in fewer chunks is cheap.
@@ -105,7 +105,7 @@ class TermCounter:
     async def count(self, terms: Sequence[Term]) -> dict[Term, TermCount]:
         """Count the chunks with each word and, for common words, the chunks that use it often."""
         words = [term.query for term in terms]
-        if has_few(terms):
+        if self.chunks <= FEW:
             counts = await self._count(QUERIES.counts_of_few, words)
         else:
             counts = await self._estimate([*words, *(term.often for term in terms)])
@@ -140,7 +140,7 @@ class TermCounter:
         return {key: found for key, found in counts.items() if matches[key[1]] >= LEAST_MATCHES}
 
     async def _count(self, counts: bytes, queries: Sequence[str], **more: int) -> Counts:
-        values = {"owner": self.owner, "queries": list(queries), **more}
+        values = {"owner": self.owner, "queries": list(dict.fromkeys(queries)), **more}
         rows = await fetch_rows(self.connection, counts, values, prepare=False)
         return {(row["config"], row["query"]): row["found_in"] for row in rows}
 
