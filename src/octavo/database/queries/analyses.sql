@@ -6,8 +6,8 @@ SELECT id, revision, text_ready FROM documents WHERE id = :document AND owner_id
 -- name: long_document(document, pages, bytes)
 -- A document to analyse automatically, with the number of active prompts; nothing if it is too short, too large, or was
 -- analysed before.
-SELECT d.id, d.owner_id, d.revision, d.bytes, d.source_type,
-       (SELECT count(*) FROM prompts p WHERE p.active AND (p.owner_id = d.owner_id OR p.owner_id IS NULL)) AS prompts
+SELECT d.owner_id, d.word_count, d.page_count, (SELECT o.kind FROM owners o WHERE o.id = d.owner_id) AS owner_kind,
+       (SELECT count(*) FROM prompts p WHERE p.active AND (p.owner_id = d.owner_id OR p.owner_id IS NULL))::integer AS prompts
 FROM documents d
 WHERE id = :document AND page_count > :pages AND bytes <= :bytes AND text_ready AND deleted_at IS NULL
   AND NOT EXISTS (SELECT FROM analyses a WHERE a.document_id = d.id);
