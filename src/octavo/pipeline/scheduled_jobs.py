@@ -10,7 +10,7 @@ from octavo.core.types import JSON
 from octavo.database import Database, load_queries
 from octavo.deliver.notifications import forget_notifications
 from octavo.deliver.subscribers import forget_attempts, warn_of_failing
-from octavo.describe.embedding import renew_vectors
+from octavo.describe.embedding import delete_old_vectors, renew_vectors
 from octavo.intake.upload_rows import sweep_abandoned
 from octavo.jobs.job_run import Run
 from octavo.jobs.kinds import JobKind
@@ -89,10 +89,14 @@ async def recover_analyses(run: Run[Tools]) -> JSON:
 
 
 async def renew_all_vectors(run: Run[Tools]) -> JSON:
-    """Enqueue documents that have vectors of an earlier embedding model, and indexes that are due."""
+    """Enqueue documents that have vectors of an earlier embedding model, and indexes that are due.
+
+    Deletes earlier vectors that nothing needs any more.
+    """
     async with run.tools.database.transaction() as connection:
         queued = await renew_vectors(connection, run.tools.settings)
-        return {"queued": queued, "indexes": await queue_due_indexes(connection)}
+        indexes = await queue_due_indexes(connection)
+    return {"queued": queued, "indexes": indexes, "deleted": await delete_old_vectors(run.tools.database)}
 
 
 KINDS = (

@@ -46,6 +46,7 @@ LOADED_CHUNKS = """WITH made AS (
 INSERT INTO chunk_embeddings (model_id, chunk_id, owner_id, document_id, vector)
 SELECT embedding_model(%s, 384), m.id, d.owner_id, d.id, array_fill(0.1::real, ARRAY[384])::vector
 FROM made m JOIN documents d ON d.id = m.document_id"""
+VECTORS_OF = "SELECT m.name, count(*) FROM chunk_embeddings e JOIN embedding_models m ON m.id = e.model_id"
 INDEXES = "SELECT 1 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE c.relname ~ 'hnsw' AND i.indisvalid"
 
 
@@ -140,6 +141,38 @@ async def test_changing_back_costs_nothing_and_is_done_by_the_schedule(
     assert await desk.one(IN_USE, bread) == NAME
     assert len(gemini.requests) == asked
     assert await desk.one("SELECT count(*) FROM jobs WHERE kind = 'embed_document'") == 1
+
+
+async def test_vectors_of_an_earlier_model_are_deleted_when_all_documents_were_compared_by_the_new_one(
+    desk: Desk, owner: UUID, sandbox: OpenSandbox, folder: Path, gemini: FakeGemini, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedding, "DELETED_PER_BATCH", 2)
+    book = await add(desk, owner, "book.md", BOOK.encode())
+    bread = await add(desk, owner, "bread.txt", BREAD.encode())
+    async with working(desk, sandbox, folder):
+        for document in (book, bread):
+            await finished(desk, owner, document)
+    settings = Settings.model_validate(with_gemini(gemini))
+    label, of_model = embedding_model(settings), f"{VECTORS_OF} GROUP BY 1"
+    before = {row["name"]: row["count"] for row in await desk.rows(of_model)}
+    gemini.script.append(Trouble.BAD_KEY)
+    async with aclosing(open_gateway(settings, desk.database)) as gateway:
+        async with working(desk, sandbox, folder, gateway=gateway, **with_gemini(gemini)):
+            for _ in range(2):  # one of the two documents fails today
+                await run_renewal(desk)
+                await until_ended(desk, "embed_document")
+                await until_ended(desk, "detect_connections")
+            kept = {row["name"]: row["count"] for row in await desk.rows(of_model)}
+            assert kept[NAME] == before[NAME], "the other document is still searched by the earlier model"
+            async with desk.database.transaction() as connection:
+                assert await reembed(connection, owner, settings) == 1
+            await until_ended(desk, "embed_document")
+            await until_ended(desk, "detect_connections")
+            await run_renewal(desk)
+            assert {row["name"]: row["count"] for row in await desk.rows(of_model)} == {label: before[NAME]}
+            assert not await desk.rows("SELECT FROM replaced_models")
+        found = await find(desk.database, gateway, owner, "level of groundwater in peat", mode="semantic")
+    assert found.items[0].document_id == book
 
 
 async def run_renewal(desk: Desk) -> None:
