@@ -14,7 +14,7 @@ export VIRTUAL_ENV :=
 # A process whose sources are compiled starts a quarter faster, and many are started.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help up stop check test test-quick test-failed test-long lint format bench lock docs pictures clean
+.PHONY: help up stop check test test-quick test-failed test-long soak lint format bench lock docs pictures clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,12 @@ test-failed: $(VENV)/.dev $(VENV)/.browser ## run the tests that failed last tim
 
 test-long: $(VENV)/.dev ## run the long forms of the reliability tests
 	$(BIN)/python -m pytest -m long --timeout 3600 $(ARGS)
+
+# The seed is printed; it decides what is added and the order of the kills.
+MINUTES ?= 10
+SEED ?= 0
+soak: $(VENV)/.dev ## kill processes at random while people work, for MINUTES=10, with SEED=0 (a new one)
+	@$(BIN)/python -m tests.soak --minutes $(MINUTES) --seed $(SEED)
 
 lint: $(VENV)/.dev $(VENV)/.node ## check style, types, imports, scripts, style sheets, templates and SQL
 	$(BIN)/ruff format --check .

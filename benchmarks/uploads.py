@@ -84,9 +84,10 @@ class Client:
 
 
 def sign_in(instance: Instance) -> str:
-    link = instance.sign_in_link().removeprefix(instance.address)
+    token = instance.sign_in_link().partition("token=")[2]
     connection = HTTPConnection("127.0.0.1", int(instance.environment["OCTAVO_PORT"]))
-    connection.request("GET", link)
+    kind = {"content-type": "application/x-www-form-urlencoded"}
+    connection.request("POST", "/sign-in", f"token={token}", kind)
     cookie = connection.getresponse().getheader("set-cookie") or ""
     connection.close()
     return cookie.partition("octavo_session=")[2].partition(";")[0]

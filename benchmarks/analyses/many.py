@@ -79,7 +79,7 @@ class Watching:
 
     def _claim(self, connection: psycopg.Connection[tuple[object, ...]]) -> None:
         values = {"worker": uuid4(), "kinds": ["answer_segment"], "held": [], "tokens": [], "outputs": "[]"}
-        connection.execute(JOBS.exchange, values | {"slots": 1, "idle": False, "lease": 60, **FROM_THE_BEGINNING})
+        connection.execute(JOBS.exchange, values | {"slots": 1, "lease": 60, **FROM_THE_BEGINNING})
         connection.rollback()
 
 

@@ -83,7 +83,6 @@ async def claim(connection: Connection, start: ClaimStart) -> float:
         "outputs": Jsonb([]),
         "kinds": ["plain"],
         "slots": 1,
-        "idle": True,
         "lease": 600,
         "mark_priority": position.priority,
         "mark_time": position.virtual_time,

@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks import cranfield
 from octavo.language import NAME, Embedder
-from octavo.search.similarity_thresholds import least_similarity
+from octavo.search.ranking import least_similarity
 
 SIZES = (1, 3, 10, 30, 100, 300, 1000)
 ROUNDS, INVENTED, ASKED = 5, 300, 500

@@ -134,7 +134,9 @@ CHOREOGRAPHY: Mapping[Cause, Consequence] = {
         "detect_connections", (PERSON,), "A person requested a new comparison of documents.", priority=7
     ),
     Cause.MANY_VECTORS: Consequence(
-        "index_vectors", ("detect_connections",), "An owner has too many vectors of one model to compare them all."
+        "index_vectors",
+        ("detect_connections", "renew_vectors"),
+        "An owner has too many vectors of one model to compare them all, no matter how they came in.",
     ),
     Cause.LONG_TEXT_READY: Consequence(
         "analyse_document",

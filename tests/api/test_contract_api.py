@@ -5,10 +5,11 @@ from __future__ import annotations
 from uuid import UUID, uuid4
 
 import pytest
+from pydantic import SecretStr
 
 from octavo.web.rooms.library import exports
 from tests.support.connections import connect, put_passage
-from tests.support.visitors import House, me
+from tests.support.visitors import House, OpenHouse, me, refused
 
 TEXT = 'The gull "naïve"\nflies over 東京 at dawn. '
 
@@ -50,6 +51,38 @@ async def test_a_monitoring_system_can_read_how_much_there_is_to_do(house: House
     lines = answer.text.splitlines()
     assert {'octavo_jobs{status="queued"} 1', 'octavo_jobs_queued{kind="process_document"} 1'} <= set(lines)
     assert {'octavo_jobs{status="dead_letter"} 0', 'octavo_workers{state="alive"} 0'} <= set(lines)
+
+
+@pytest.mark.parametrize("forwarded", ["Forwarded", "X-Forwarded-For", "X-Real-IP", "Via"])
+async def test_strangers_learn_nothing_from_health_and_metrics(open_house: OpenHouse, forwarded: str) -> None:
+    house = await open_house(metrics_token=SecretStr("a token for monitoring"))
+    strangers = [await house.browser(address="192.0.2.1"), await house.browser(address="fd00::1")]
+    strangers.append(await house.browser())  # a visitor behind a proxy on this machine
+    strangers[-1].headers[forwarded] = "192.0.2.1"
+    for stranger in strangers:
+        ready = await stranger.get("/readyz")
+        assert (ready.status_code, ready.json()) == (200, {"status": "ready"})
+        refused(await stranger.get("/metrics"), 401, "UNAUTHENTICATED")
+        stranger.headers["authorization"] = "Bearer a guess"
+        refused(await stranger.get("/metrics"), 401, "UNAUTHENTICATED")
+        assert "checks" not in (await stranger.get("/readyz")).json()
+
+
+async def test_the_token_opens_metrics_and_readiness_to_another_machine(open_house: OpenHouse) -> None:
+    house = await open_house(metrics_token=SecretStr("a token for monitoring"))
+    monitor = await house.browser(address="192.0.2.1")
+    monitor.headers["authorization"] = "Bearer a token for monitoring"
+    assert "octavo_workers" in (await monitor.get("/metrics")).text
+    checks = (await monitor.get("/readyz")).json()["checks"]
+    assert [check["name"] for check in checks] == ["database", "connections", "storage", "disk"]
+
+
+async def test_without_a_token_no_other_machine_reads_metrics(house: House) -> None:
+    stranger = await house.browser(address="192.0.2.1")
+    for token in ("", "None", "null"):
+        stranger.headers["authorization"] = f"Bearer {token}"
+        refused(await stranger.get("/metrics"), 401, "UNAUTHENTICATED")
+    assert "checks" in (await (await house.browser(address="::1")).get("/readyz")).json()
 
 
 async def test_a_word_that_is_empty_is_one_that_is_not_given(house: House) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from inspect import signature
@@ -11,15 +12,17 @@ from uuid import UUID
 from xml.etree import ElementTree as ET
 
 import httpx
+from psutil import Process
 
 from octavo.client.conversions import ConversionCalls
 from octavo.convert.mappings.stored_mappings import DEFAULT_MAPPING
 from octavo.extract.detect import detect
 from octavo.intake import Intake
+from octavo.web.context.callers import SESSION_COOKIE
 from tests.support.conversions import converted, invoice
 from tests.support.library import Desk
 from tests.support.processing import OpenSandbox
-from tests.support.visitors import House, me
+from tests.support.visitors import House, OpenHouse, me, refused, session_of
 from tests.support.working import working
 
 CONVERSIONS = "/api/v1/conversions"
@@ -107,6 +110,95 @@ async def test_mappings_are_listed_checked_added_and_have_a_schema(house: House)
     names = [one["name"] for one in (await client.get("/api/v1/mappings")).json()["items"]]
     assert names == ["invoice_v1", "pt_simon_invoice_v1", "receipt_v1", "mine_v1"]
     assert b"urn:octavo:mapping:mine_v1" in (await client.get("/api/v1/mappings/mine_v1/schema")).content
+
+
+LABELS = "[" + ",".join(f"l{number}" for number in range(2000)) + "]"
+BOMB = (
+    f"name: bomb_v1\nxml: B\nfields:\n  f: {{type: text, xml: F, labels: &m {{k: &l {LABELS},"
+    + ",".join(f"k{number}: *l" for number in range(1000))
+    + "}}\n"
+    + "".join(f"  f{number}: {{type: text, xml: F{number}, labels: *m}}\n" for number in range(200))
+)
+ENDLESS = "".join(f"\\u{number:04x}-\\uffff" for number in range(150))
+# Compiling its patterns takes minutes.
+PATTERNS = ",".join(f"'(?i){number}[{ENDLESS}]'" for number in range(100))
+SLOW_TO_CHECK = f"name: slow_v1\nxml: S\nfields: {{a: {{type: text, xml: A, patterns: [{PATTERNS}]}}}}"
+
+
+async def test_mappings_full_of_aliases_are_refused_while_others_read(house: House) -> None:
+    """45 KB that mean 400 million labels."""
+    visitor, reader = await house.browser(), await house.person("reader@example.org")
+    await me(visitor)
+    paths = ("/api/v1/mappings", "/api/v1/mappings/check")
+    thrown = [asyncio.create_task(visitor.post(paths[n % 2], json={"text": BOMB})) for n in range(12)]
+    while not all(one.done() for one in thrown):
+        assert (await reader.get("/api/v1/documents")).status_code == 200
+        idle = await house.rows(
+            "SELECT FROM pg_stat_activity WHERE datname = current_database() AND xact_start < now() - interval '2 s'"
+        )
+        assert not idle
+    answers = [(one.result().status_code, one.result().json()["code"]) for one in thrown]
+    assert set(answers) == {(422, "BAD_MAPPING"), (429, "RATE_LIMIT")}
+    page = await visitor.post("/settings/mappings", data={"text": BOMB}, headers={"accept": "text/html"})
+    assert page.status_code == 422
+    assert "anchors (&amp;) and aliases (*) are not allowed" in page.text
+
+
+async def test_visitors_check_few_mappings_and_people_many(open_house: OpenHouse) -> None:
+    house = await open_house(mapping_checks_per_minute_anonymous=2)
+    visitor, person = await house.browser(), await house.person("a@example.org")
+    await me(visitor)
+    for client, expected in ((visitor, [422, 422, 429]), (person, [422, 422, 422])):
+        answers = [await client.post("/api/v1/mappings/check", json={"text": "a: b"}) for _ in range(3)]
+        assert [one.status_code for one in answers] == expected
+
+
+async def test_a_check_ends_when_its_caller_leaves(house: House) -> None:
+    person = await house.person("a@example.org")
+    good = {"text": "name: good_v1\nextends: invoice_v1"}
+    assert (await person.post("/api/v1/mappings/check", json=good)).status_code == 200
+    cookie = f"{SESSION_COOKIE}={session_of(person)}"
+    body = json.dumps({"text": SLOW_TO_CHECK}).encode()
+    before = {one.pid for one in Process().children(recursive=True)}
+    left, started = asyncio.Event(), False
+
+    async def receive() -> dict[str, Any]:
+        nonlocal started
+        if not started:
+            started = True
+            return {"type": "http.request", "body": body, "more_body": False}
+        while {one.pid for one in Process().children(recursive=True)} <= before:  # noqa: ASYNC110 - no event tells
+            await asyncio.sleep(0.01)
+        left.set()
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:  # noqa: ANN401 - nobody reads it
+        del message
+
+    headers = [(b"content-type", b"application/json"), (b"cookie", cookie.encode()), (b"host", b"127.0.0.1:8400")]
+    scope = {"type": "http", "method": "POST", "path": "/api/v1/mappings/check", "raw_path": b"/api/v1/mappings/check"}
+    scope |= {"headers": headers, "query_string": b"", "scheme": "http", "http_version": "1.1", "root_path": ""}
+    scope |= {"client": ("127.0.0.1", 5000), "server": ("127.0.0.1", 8400)}
+    await house.app(scope, receive, send)
+    assert left.is_set()
+    assert {one.pid for one in Process().children(recursive=True)} <= before
+
+
+async def test_a_mapping_that_an_older_version_accepted_says_why_it_cannot_be_used(house: House) -> None:
+    client = await house.browser()
+    owner = (await me(client))["owner_id"]
+    text = "name: old_v1\nxml: O\nfields: {a: {type: text, xml: A, labels: {en: &l [a], de: *l}}}"
+    insert = "INSERT INTO mappings (id, owner_id, name, file, text) VALUES (gen_random_uuid(), %s, %s, 'o.yaml', %s)"
+    await house.run(insert, owner, "old_v1", text)
+    await house.run(insert, owner, "plain_v1", "name: plain_v1\nextends: invoice_v1")
+    *_, old, plain = (await client.get("/api/v1/mappings")).json()["items"]
+    assert (old["name"], old["fields"]) == ("old_v1", [])
+    assert "anchors (&) and aliases (*) are not allowed" in old["error"]
+    assert (plain["error"], plain["title"]) == (None, "Invoices of any layout")
+    assert refused(await client.get("/api/v1/mappings/old_v1"), 422, "BAD_MAPPING")
+    page = await client.get("/settings/mappings", headers={"accept": "text/html"})
+    assert "anchors (&amp;) and aliases (*) are not allowed" in page.text
+    assert 'value="old_v1"' not in (await client.get("/conversions", headers={"accept": "text/html"})).text
 
 
 async def test_page_api_and_command_have_the_same_default_mapping(house: House) -> None:

@@ -24,7 +24,7 @@ def engine(database_info: str, house: House) -> Iterator[Engine]:
 
 async def administrator(house: House) -> httpx.AsyncClient:
     browser = await house.browser()
-    await browser.get("/sign-in", params={"token": await make_sign_in_link(house.database)})
+    await browser.post("/sign-in", data={"token": await make_sign_in_link(house.database)})
     return browser
 
 

@@ -18,6 +18,7 @@ from octavo.owners import make_sign_in_link
 from octavo.storage import open_bucket
 from tests.api.conftest import Web
 from tests.support.processes import takes_at_most
+from tests.support.visitors import OpenHouse
 
 CONTENT = b"A document, as it came in. " * 50_000
 SHEET = "/static/any/shell/css/base.css"
@@ -28,7 +29,7 @@ def new_link(web: Web) -> str:
         async with await connect(web.database_info) as connection:
             return await make_sign_in_link(connection)
 
-    return f"{web.address}/sign-in?token={asyncio.run(make())}"
+    return asyncio.run(make())
 
 
 def signed_path(web: Web, key: str, seconds: int = 60) -> str:
@@ -53,7 +54,31 @@ def test_it_is_alive_and_ready(client: httpx.Client) -> None:
     assert client.get("/healthz").json() == {"status": "ok"}
     ready = client.get("/readyz")
     assert (ready.status_code, ready.json()["status"]) == (200, "ready")
-    assert [check["name"] for check in ready.json()["checks"]] == ["database", "storage"]
+    assert [check["name"] for check in ready.json()["checks"]] == ["database", "connections", "storage", "disk"]
+
+
+async def test_it_is_not_ready_when_all_connections_are_stuck(open_house: OpenHouse) -> None:
+    house = await open_house(database_connections=3)
+    client, database = await house.browser(), house.app.state.services.database
+    async with database.connection(), database.connection(), database.connection():
+        assert (await client.get("/readyz")).status_code == 200
+        database._full_since -= 5  # as if five seconds had passed
+        answer = await client.get("/readyz")
+        failed = {check["name"]: check["detail"] for check in answer.json()["checks"] if not check["ok"]}
+        assert answer.status_code == 503
+        assert "All connections of this process have been in use for 5 seconds" in failed.pop("connections")
+        assert not failed
+        assert (await client.get("/healthz")).status_code == 200
+    assert (await client.get("/readyz")).status_code == 200
+
+
+async def test_it_is_not_ready_when_the_disk_is_full(open_house: OpenHouse) -> None:
+    client = await (await open_house(free_disk_bytes=1 << 60)).browser()
+    answer = await client.get("/readyz")
+    assert answer.status_code == 503
+    (failed,) = (check for check in answer.json()["checks"] if not check["ok"])
+    assert failed["name"] == "disk"
+    assert "Free some space" in failed["detail"]
 
 
 def test_it_is_not_ready_on_a_schema_that_is_behind(client: httpx.Client, web: Web) -> None:
@@ -115,12 +140,12 @@ def test_a_stranger_learns_nothing_about_the_machine(client: httpx.Client, web: 
 def test_a_link_signs_one_browser_in_once(web: Web) -> None:
     link = new_link(web)
     with httpx.Client(trust_env=False) as first, httpx.Client(trust_env=False) as second:
-        answer = first.get(link)
+        answer = first.post(f"{web.address}/sign-in", data={"token": link})
         assert (answer.status_code, answer.headers["location"]) == (303, "/")
         cookie = answer.headers["set-cookie"]
         assert all(part in cookie for part in ("octavo_session=", "HttpOnly", "SameSite=lax"))
         assert "This machine" in first.get(f"{web.address}/library").text
-        refused = second.get(link)
+        refused = second.post(f"{web.address}/sign-in", data={"token": link})
         assert refused.status_code == 403
         assert "set-cookie" not in refused.headers
         assert "This machine" not in second.get(f"{web.address}/library").text
@@ -131,7 +156,8 @@ def test_twenty_browsers_race_for_one_link_and_one_wins(web: Web) -> None:
 
     async def race() -> list[int]:
         async with httpx.AsyncClient(trust_env=False) as client:
-            return [answer.status_code for answer in await asyncio.gather(*(client.get(link) for _ in range(20)))]
+            clicks = [client.post(f"{web.address}/sign-in", data={"token": link}) for _ in range(20)]
+            return [answer.status_code for answer in await asyncio.gather(*clicks)]
 
     assert sorted(asyncio.run(race())) == [303, *[403] * 19]
 
@@ -139,6 +165,7 @@ def test_twenty_browsers_race_for_one_link_and_one_wins(web: Web) -> None:
 @pytest.mark.parametrize("token", ["", "guess", "ä" * 3000])
 def test_a_guessed_link_is_refused(client: httpx.Client, token: str) -> None:
     assert client.get("/sign-in", params={"token": token}).status_code == 403
+    assert client.post("/sign-in", data={"token": token}).status_code in {403, 422}
 
 
 def test_a_link_that_is_too_old_is_refused(web: Web) -> None:
@@ -149,13 +176,14 @@ def test_a_link_that_is_too_old_is_refused(web: Web) -> None:
             await connection.execute(b"UPDATE sign_in_links SET expires_at = clock_timestamp()")
 
     asyncio.run(age())
-    assert httpx.get(link, trust_env=False).status_code == 403
+    assert httpx.get(f"{web.address}/sign-in", params={"token": link}, trust_env=False).status_code == 403
+    assert httpx.post(f"{web.address}/sign-in", data={"token": link}, trust_env=False).status_code == 403
 
 
 def test_the_database_keeps_no_secret_that_signs_in(web: Web) -> None:
     link = new_link(web)
     with httpx.Client(trust_env=False) as browser:
-        secret = browser.get(link).cookies["octavo_session"]
+        secret = browser.post(f"{web.address}/sign-in", data={"token": link}).cookies["octavo_session"]
 
     async def rows() -> str:
         async with await connect(web.database_info) as connection:
@@ -164,7 +192,7 @@ def test_the_database_keeps_no_secret_that_signs_in(web: Web) -> None:
 
     kept = asyncio.run(rows())
     assert secret not in kept
-    assert urlsplit(link).query.removeprefix("token=") not in kept
+    assert link not in kept
 
 
 def test_a_signed_link_downloads_and_never_shows(client: httpx.Client, web: Web) -> None:

@@ -284,7 +284,7 @@ def test_the_administrator_sees_workers_and_how_much_there_is_to_do(house: House
     health = house.admin.get("/api/v1/admin/health").json()
     assert (health["ready"], health["live_workers"]) == (True, 1)
     assert health["jobs"] == {"dead_letter": 1, "queued": 1}
-    assert [check["name"] for check in health["checks"]] == ["database", "storage"]
+    assert [check["name"] for check in health["checks"]] == ["database", "connections", "storage", "disk"]
 
 
 def test_openapi_describes_jobs_and_refusals(house: House) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from tests.support.dumps import dump
 from tests.support.sites import canary
-from tests.support.visitors import House, house_on, refused
+from tests.support.visitors import House, OpenHouse, house_on, refused
 from tests.support.youtube import WATCH
 
 DOCUMENTS = "/api/v1/documents"
@@ -104,6 +105,9 @@ REFUSED: dict[str, tuple[dict[str, Any], int, str]] = {
     "loopback in hex": ({"url": "http://0x7f.1/"}, 422, "FETCH_REFUSED"),
     "loopback in IPv6": ({"url": "http://[::ffff:127.0.0.1]/"}, 422, "FETCH_REFUSED"),
     "metadata of a cloud": ({"url": "http://169.254.169.254/"}, 422, "FETCH_REFUSED"),
+    "metadata by name": ({"url": "http://metadata.google.internal/"}, 422, "FETCH_REFUSED"),
+    "a name of a local network": ({"url": "http://printer.local:631/"}, 422, "FETCH_REFUSED"),
+    "a name without a domain": ({"url": "http://wiki/"}, 422, "FETCH_REFUSED"),
     "no video": ({"youtube_url": "https://example.org/"}, 422, "BAD_URL"),
     "an inner video": ({"youtube_url": "http://127.0.0.1/watch?v=dQw4w9WgXcQ"}, 422, "BAD_URL"),
     "no words": ({"text": " \n"}, 422, "EMPTY"),
@@ -127,6 +131,54 @@ async def test_what_cannot_be_taken_is_refused_and_leaves_nothing(
     before = await dump(house)
     refused(await give(browser, **given), status, code)
     assert await dump(house) == before
+
+
+NAMES = {
+    "inner.example.org": ["10.0.0.7"],
+    "half.example.org": ["93.184.215.14", "fd00::1"],
+    "outer.example.org": ["93.184.215.14"],
+}
+
+
+@pytest.fixture
+def names(monkeypatch: pytest.MonkeyPatch) -> None:
+    def look_up(host: str, port: int) -> list[str]:
+        del port
+        if host not in NAMES:
+            raise socket.gaierror(socket.EAI_AGAIN, "no name server")
+        return NAMES[host]
+
+    monkeypatch.setattr("octavo.fetch.connect._look_up", look_up)
+
+
+@pytest.mark.usefixtures("names")
+@pytest.mark.parametrize("name", ["inner.example.org", "half.example.org"])
+async def test_a_name_with_a_private_address_is_refused_with_the_setting_that_allows_it(
+    house: House, browser: httpx.AsyncClient, name: str
+) -> None:
+    before = await dump(house)
+    for answer in (
+        await give(browser, url=f"http://{name}/"),
+        await browser.post("/actions/add", data={"text": f"http://{name}/"}, headers={"accept": "application/json"}),
+    ):
+        problem = refused(answer, 422, "FETCH_REFUSED")
+        assert "OCTAVO_FETCH_ALLOW" in f"{problem['title']} {problem.get('detail')}"
+    assert await dump(house) == before
+
+
+@pytest.mark.usefixtures("names")
+async def test_a_public_name_and_one_that_cannot_be_looked_up_now_are_taken(browser: httpx.AsyncClient) -> None:
+    for name in ("outer.example.org", "unknown.example.org"):
+        assert (await give(browser, url=f"http://{name}/")).status_code == 202
+
+
+@pytest.mark.usefixtures("names")
+async def test_a_private_server_that_the_setting_names_is_taken(open_house: OpenHouse) -> None:
+    house = await open_house(fetch_allow=("inner.example.org:80", "printer.local:631"))
+    browser = await house.browser()
+    assert (await give(browser, url="http://inner.example.org/")).status_code == 202
+    assert (await give(browser, url="http://printer.local:631/")).status_code == 202
+    refused(await give(browser, url="http://inner.example.org:8080/"), 422, "FETCH_REFUSED")
 
 
 @pytest.mark.parametrize(

@@ -405,7 +405,7 @@ async def settle(house: House, info: str) -> World:
     owner, stranger, reader = [await house.person(f"{name}@example.org") for name in ("ada", "bob", "carol")]
     visitor, machine = await house.browser(), await house.browser()
     await me(visitor)
-    await machine.get("/sign-in", params={"token": await make_sign_in_link(house.database)})
+    await machine.post("/sign-in", data={"token": await make_sign_in_link(house.database)})
     owner_id = (await me(owner))["owner_id"]
     await owner.post("/api/v1/members", json={"email": "carol@example.org", "role": "reader"})
     await reader.post("/api/v1/session/owner", json={"owner_id": owner_id})

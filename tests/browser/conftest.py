@@ -30,7 +30,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def place() -> Iterator[Place]:
-    limits = {"requests_per_minute": MANY, "requests_per_minute_anonymous": MANY}
+    names = ("requests_per_minute", "requests_per_minute_anonymous", "visitors_per_minute", "sign_ups_per_hour")
+    limits = dict.fromkeys(names, MANY)
     with open_folder() as folder, instance_in(folder, **limits, upload_bytes=5_000_000) as instance:
         instance.start()
         place = Place(instance)

@@ -25,7 +25,8 @@ from octavo.analyse.segments import check_coverage
 from octavo.core.errors import StorageFailed
 from octavo.core.ids import new_id
 from octavo.core.settings import Settings
-from octavo.jobs.job_run import ClaimedJob
+from octavo.jobs.faults import FaultPlan
+from octavo.jobs.job_run import ClaimedJob, Run
 from octavo.pipeline import Tools
 from octavo.records.analyses import Analysis, ItemView, ResultView
 from octavo.sandbox import Sandbox
@@ -123,13 +124,18 @@ class Study:
                 await self._attempt(job, f"{point}=raise")
         await self.run("UPDATE jobs SET lease_expires_at = engine_now() - interval '1 s' WHERE status = 'processing'")
 
+    async def begin_attempt(self, tools: Tools) -> Run[Tools]:
+        """The next analysis, as its handler gets it."""
+        job = await self._claim(["analyse_document"])
+        return Run(job, tools, self.desk.database, FaultPlan(""), lambda: None)
+
     async def _claim(self, kinds: list[str]) -> ClaimedJob:
         values = {"worker": new_id(), "kinds": kinds, "held": [], "tokens": [], "outputs": Jsonb([]), "slots": 1}
         async with (
             self.desk.database.connection() as connection,
             connection.cursor(row_factory=class_row(ClaimedJob)) as cursor,
         ):
-            await cursor.execute(JOBS.exchange, values | {"idle": True, "lease": 60, **FROM_THE_BEGINNING})
+            await cursor.execute(JOBS.exchange, values | {"lease": 60, **FROM_THE_BEGINNING})
             job = await cursor.fetchone()
         assert job
         return job
@@ -139,7 +145,7 @@ class Study:
         await attempt(job, replace(tools, gateway=self.gateway) if self.gateway else tools, faults)
         async with self.desk.database.connection() as connection:
             values = {"worker": new_id(), "kinds": [], "held": [job.id], "tokens": [job.lease_token]}
-            more = {"outputs": Jsonb([None]), "slots": 0, "idle": True, "lease": 60, **FROM_THE_BEGINNING}
+            more = {"outputs": Jsonb([None]), "slots": 0, "lease": 60, **FROM_THE_BEGINNING}
             await connection.execute(JOBS.exchange, values | more)
 
     async def wait(self, statement: str, *values: object) -> None:

@@ -154,7 +154,8 @@ class Place:
         """The session of who owns this machine; the link works once."""
         if self._admin is None:
             with self.client() as client:
-                client.get(self.instance.sign_in_link())
+                token = self.instance.sign_in_link().partition("token=")[2]
+                client.post("/sign-in", data={"token": token})
                 self._admin = client.cookies[SESSION_COOKIE]
         return self._admin
 

@@ -45,7 +45,7 @@ LINE = """
     SELECT o.event_id, o.type, o.job_id, o.ended, e.kind FROM outgoing o JOIN events e ON e.id = o.event_id
     WHERE o.subscriber_id = %s ORDER BY o.place"""
 
-UNREAD = "SELECT EXISTS (SELECT FROM events, relay WHERE (events.xid, events.id) > (relay.xid, relay.id))"
+UNREAD = "SELECT EXISTS (SELECT FROM events, relay WHERE (events.epoch, events.id) > (relay.epoch, relay.id))"
 SKIP_WAITS = """
     UPDATE engine_clock SET shift = shift + greatest(interval '0', due.at - engine_now())
     FROM (SELECT min(run_after) AS at FROM jobs WHERE status = 'queued') AS due WHERE due.at IS NOT NULL"""

@@ -125,7 +125,6 @@ class Engine:
         worker: UUID | None = None,
         slots: int = 1,
         *,
-        idle: bool = True,
         lease: float = 60,
         kinds: Sequence[str] = ("demo",),
         finished: Sequence[ClaimedJob] = (),
@@ -135,7 +134,7 @@ class Engine:
         values: dict[str, Any] = {"worker": worker or uuid4(), "kinds": list(kinds)}
         values |= {"held": [job.id for job in finished], "tokens": [job.lease_token for job in finished]}
         values["outputs"] = Jsonb([None for _ in finished])
-        values |= {"slots": slots, "idle": idle, "lease": lease, **FROM_THE_BEGINNING}
+        values |= {"slots": slots, "lease": lease, **FROM_THE_BEGINNING}
         # Who claims by hand is faster than documents may start.
         self.connection.execute(b"DELETE FROM start_rates WHERE kind = 'process_document'")
         with self.connection.cursor(row_factory=class_row(ClaimedJob)) as cursor:

@@ -20,7 +20,7 @@ from typing import Any, cast
 import psutil
 
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
-from octavo.ops.record import RecordFile
+from octavo.ops.processes import RecordFile
 from tests.support.processes import octavo_environment, processes_mentioning, run_octavo, wait_until
 
 START_SECONDS = 60
@@ -38,7 +38,7 @@ class Instance:
     def __init__(self, folder: Path, **settings: object) -> None:
         self.data = folder / "data"
         self.log = folder / "up.log"
-        self.environment = octavo_environment(self.data, **{"port": free_port(), **settings})
+        self.environment = octavo_environment(self.data, **{"port": free_port(), "web": 1, **settings})
         self.address = f"http://127.0.0.1:{self.environment['OCTAVO_PORT']}"
         self.process: subprocess.Popen[bytes] | None = None
 

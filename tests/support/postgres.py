@@ -74,7 +74,7 @@ def run_server(major: int) -> Generator[Server]:
                 # No test cuts the power, so nothing has to wait for the disk.
                 connection.execute("ALTER SYSTEM SET fsync = off")
                 connection.execute("ALTER SYSTEM SET max_wal_size = '256MB'")
-                # Its transactions, also in another database, keep events from being read for a moment.
+                # It takes time of the processors that the tests need.
                 connection.execute("ALTER SYSTEM SET autovacuum = off")
                 connection.execute("SELECT pg_reload_conf()")
             asyncio.run(migrate(connection_info))

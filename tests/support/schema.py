@@ -8,6 +8,7 @@ from pathlib import Path
 
 from octavo.database import connect
 from octavo.database.embedded.binaries import NEWEST, find_binaries
+from octavo.database.migrator import Migration, known_migrations
 from tests.support.tree import SOURCE
 
 SCHEMA = SOURCE / "octavo/database/schema"
@@ -31,6 +32,12 @@ FIXED = (
 def schema_files() -> list[Path]:
     """In the order in which `all.sql` includes them."""
     return [SCHEMA / name for name in INCLUDED.findall((SCHEMA / "all.sql").read_text())]
+
+
+def migrations_before(name: str) -> tuple[Migration, ...]:
+    """Those of the version before a migration."""
+    known = known_migrations()
+    return known[: [one.name for one in known].index(name)]
 
 
 def read_schema() -> str:

@@ -83,6 +83,14 @@ class Site:
         self._thread.join()
 
 
+def _read_body(handler: BaseHTTPRequestHandler) -> bytes:
+    length = int(handler.headers.get("Content-Length") or 0)
+    body = handler.rfile.read(length)
+    if len(body) < length:
+        raise ConnectionAbortedError("whoever asked was killed in the middle of it")
+    return body
+
+
 def _handler_of(site: Site) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -93,7 +101,7 @@ def _handler_of(site: Site) -> type[BaseHTTPRequestHandler]:
 
         def _answer(self) -> None:
             parts = urlsplit(self.path)
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            body = _read_body(self)
             headers = {name.lower(): value for name, value in self.headers.items()}
             asked = Asked(self.command, parts.path, parts.query, headers, body)
             site.asked.append(asked)

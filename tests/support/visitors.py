@@ -47,6 +47,11 @@ class House:
         assert answer.status_code == 201, answer.text
         return browser
 
+    async def pass_time(self, seconds: float) -> None:
+        """In this process and in the database."""
+        self.clock.now += seconds
+        await self.run("UPDATE engine_clock SET shift = shift + make_interval(secs => %s)", seconds)
+
     async def rows(self, statement: str, *values: object) -> list[TupleRow]:
         return await (await self.database.execute(statement.encode(), values)).fetchall()
 

@@ -90,9 +90,6 @@ class Billing:
         self._ledger = ledger
         self._prices = prices
 
-    def cost_of(self, model: Model, usage: TokenUsage) -> Decimal:
-        return self._prices.find(model.provider, model.name).cost(usage)
-
     async def maintain(self) -> None:
         await self._ledger.maintain()
 

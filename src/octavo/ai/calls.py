@@ -11,7 +11,6 @@ import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from enum import StrEnum
 from hashlib import sha256
 from typing import Generic, TypeVar
 from uuid import UUID
@@ -154,16 +153,24 @@ class Caller:
     generation: int = 0
 
 
-class OfflineUse(StrEnum):
+@dataclass(frozen=True, slots=True)
+class OfflineUse:
     """When the offline implementation of a task may answer.
 
-    `AS_CONFIGURED`: if `local` is among the task's models. `ALSO_IF_AWAY`: also if all providers are away.
-    `NEVER`: not if the task has a remote model.
+    `if_configured`: if `local` is among the task's models; otherwise never, unless the task has no other model.
+    `if_away`: also without `local`, if all providers are away.
+    `decide`: all other models are tried before `local`, unless `local` comes first, and `local` answers only if this
+    function returns true for their error.
     """
 
-    AS_CONFIGURED = "as_configured"
-    ALSO_IF_AWAY = "also_if_away"
-    NEVER = "never"
+    if_configured: bool = True
+    if_away: bool = False
+    decide: Callable[[OctavoError], bool] | None = None
+
+
+AS_CONFIGURED = OfflineUse()
+ALSO_IF_AWAY = OfflineUse(if_away=True)
+NEVER = OfflineUse(if_configured=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from functools import partial, reduce
 from typing import Any
 
 from octavo.ai.billing import BilledCall, Billing, CallResult, LocalOnly
-from octavo.ai.calls import LOCAL, Caller, FailedModel, ModelAnswer, ModelRequest, OfflineUse
+from octavo.ai.calls import AS_CONFIGURED, LOCAL, Caller, FailedModel, ModelAnswer, ModelRequest, OfflineUse
 from octavo.ai.faults import AWAY, Fault, ProviderFault, TokenUsage, most_recoverable
 from octavo.ai.ledger import MAX_WAIT_SECONDS
 from octavo.ai.models import CallLimits, Model, ModelChain, parse_model, shared_limits
@@ -70,13 +70,6 @@ class Gateway:
         """How much of a document fits into one call for this task."""
         return shared_limits(self._chain.of(task), self._compatible_context)
 
-    def expected_cost(self, task: str, usage: TokenUsage) -> Decimal:
-        """What the first model of a task charges for these tokens, in US dollars; 0 if the task is done offline."""
-        model = self._chain.of(task)[0]
-        if self._remote is None or model.provider == LOCAL:
-            return Decimal(0)
-        return self._remote.billing.cost_of(model, usage)
-
     async def aclose(self) -> None:
         if self._remote:
             await self._remote.close()
@@ -99,14 +92,9 @@ class Gateway:
         task: Task[In, Out],
         given: In,
         caller: Caller,
-        offline: OfflineUse = OfflineUse.AS_CONFIGURED,
-        *,
-        goes_offline: Callable[[OctavoError], bool] | None = None,
+        offline: OfflineUse = AS_CONFIGURED,
     ) -> ModelAnswer[Out]:
         """Run a task of `octavo.ai.tasks` with the first model that can do it.
-
-        With `goes_offline`, all other models are tried before `local`, unless `local` comes first, and `local` answers
-        only if the function returns true for the error of the others.
 
         Calling again is safe: identical requests of one owner are paid for once, even if the process is killed in
         between. `made_by` in the answer is the model that answered, or `local` if no data left this machine.
@@ -130,8 +118,7 @@ class Gateway:
         if self._remote and (reused := await self._remote.billing.reuse(call)):
             return reused
         faults: dict[Model, ProviderFault] = {}
-        models = self._models(task, offline)
-        for model in _local_last(models) if goes_offline else models:
+        for model in self._models(task, offline):
             try:
                 if model.provider != LOCAL:
                     return await self._ask_remote(task, given, request, call, model, _failed_models(faults))
@@ -142,18 +129,20 @@ class Gateway:
                 if not fault.rule.falls_back:
                     raise fault.as_error(str(model)) from None
                 continue
-            if faults and goes_offline and not goes_offline(error := _error_of_call(faults)):
+            if faults and offline.decide and not offline.decide(error := _error_of_call(faults)):
                 raise error
             if task.offline:
                 return await _ask_offline(task, given, _failed_models(faults))
-        if offline is OfflineUse.ALSO_IF_AWAY and task.offline and _is_away(faults):
+        if offline.if_away and task.offline and _is_away(faults):
             return await _ask_offline(task, given, _failed_models(faults))
-        raise _error_of_call(faults) if goes_offline else _final_error(faults)
+        raise _error_of_call(faults) if offline.decide else _final_error(faults)
 
     def _models(self, task: Task[In, Out], offline: OfflineUse) -> Sequence[Model]:
         models = self._chain.of(task.name)
         remote = [model for model in models if model.provider != LOCAL]
-        return remote if offline is OfflineUse.NEVER and remote else models
+        if remote and not offline.if_configured:
+            return remote
+        return _local_last(models) if offline.decide else models
 
     async def _ask_remote(
         self,

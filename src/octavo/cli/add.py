@@ -50,7 +50,7 @@ def add(  # noqa: PLR0917 - each is an option of the command
     url: Annotated[list[str] | None, typer.Option(help="A web page or a YouTube video. Can be repeated.")] = None,
     text: Annotated[str | None, typer.Option(help="Text to add, or - to read it from standard input.")] = None,
     source: Annotated[
-        str | None, typer.Option(help="Origin of the text: a description or a URL. Only with --text.")
+        str | None, typer.Option(help="Origin of the documents: a description or a URL. Shown in the reader.")
     ] = None,
     name: Annotated[str | None, typer.Option(help="File name for standard input, such as notes.md.")] = None,
     duplicates: Annotated[
@@ -80,11 +80,9 @@ def add(  # noqa: PLR0917 - each is an option of the command
     named = list(paths or ())
     found = find_files(path for path in named if path != STDIN and not is_link(path))
     items: list[Item] = [Link(one) for one in (*filter(is_link, named), *(url or ()))]
-    items += [Text(read_text(text, named, target), title, source)] if text is not None else []
+    items += [Text(read_text(text, named, target), title)] if text is not None else []
     if not (named or items):
         raise BadInput("Nothing to add. Name files or URLs, or use --text.")
-    if source is not None and text is None:
-        raise BadInput("--source requires --text.")
     with ExitStack() as stack:
         if STDIN in named:
             found.files.append(stack.enter_context(keep_stdin(read_name(name), read_limit(target))))
@@ -96,7 +94,7 @@ def add(  # noqa: PLR0917 - each is an option of the command
         if title is not None and len(items) > 1:
             raise BadInput("--title works only with a single document.")
         older = find_older(version_of, items, target) if version_of is not None else None
-        options = AddOptions(duplicates.value, extraction, title, collection, tuple(tag or ()), older)
+        options = AddOptions(duplicates.value, extraction, title, collection, tuple(tag or ()), older, source)
         run = Run(found, items, UploadBatch(options, refused=list(found.refused)), Watch() if wait else None, as_json)
         stopped = run.send_all(target, jobs)
         return run.finish(stopped)

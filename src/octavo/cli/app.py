@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+from pathlib import Path
 from typing import Annotated, Any
+from uuid import UUID
 
 import typer
 
@@ -163,14 +165,19 @@ def web(
 
 
 @app.command()
-def worker(parent: Parent = None) -> None:
+def worker(
+    worker_id: Annotated[
+        UUID | None, typer.Option("--id", hidden=True, help="ID of the worker, chosen by its supervisor.")
+    ] = None,
+    parent: Parent = None,
+) -> None:
     """Run one worker.
 
     You can run more of them, including on other machines; `octavo up` starts OCTAVO_WORKERS of them.
     """
     from octavo.ops.work import work
 
-    asyncio.run(work(begin("worker", parent), beside_web=parent is not None))
+    asyncio.run(work(begin("worker", parent), beside_web=parent is not None, worker_id=worker_id))
 
 
 @app.command()
@@ -190,6 +197,9 @@ def doctor(
     repair: Annotated[
         bool, typer.Option("--repair", help="First correct what can be computed again, such as counts and statuses.")
     ] = False,
+    checksums: Annotated[
+        bool, typer.Option("--checksums", help="Read every stored file and compare its checksum. This can take long.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Check database, jobs, documents, files, storage and sandbox. Exits with code 0 only if every check passes."""
@@ -198,7 +208,7 @@ def doctor(
 
     values = load_settings()
     repairs = asyncio.run(repair_all(values)) if repair else []
-    checks = asyncio.run(examine(values))
+    checks = asyncio.run(examine(values, checksums=checksums))
     healthy = all(one.ok for one in checks)
     if as_json:
         found: list[dict[str, Any]] = [{"name": one.name, "ok": one.ok, "detail": one.detail} for one in checks]
@@ -211,6 +221,24 @@ def doctor(
             typer.echo(f"{'ok  ' if one.ok else 'BAD '} {one.name:<12} {one.detail}")
         typer.echo("All checks passed." if healthy else "Some checks failed; see above.")
     raise typer.Exit(0 if healthy else 1)
+
+
+@app.command()
+def backup(
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="Folder of the backup. It is created if it is missing.")],
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Also read the files again that an earlier backup has copied.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Back up the database and all files to a folder. Octavo can be running.
+
+    A second backup to the same folder replaces the first one and copies only new files. `octavo restore PATH` restores
+    it into an empty instance.
+    """
+    from octavo.cli.local import run_backup
+
+    run_backup(path.expanduser(), verify=verify, as_json=as_json)
 
 
 @app.command()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from octavo.cli.dry_run import DryRun, PlannedDocument, plan_documents, print_plan
+from octavo.cli.local import is_folder, run_restore
 from octavo.cli.names import find_ids
 from octavo.cli.options import AsJson, Cursor, Documents, HowToRead, Key, Password, Server, read_password
 from octavo.cli.output import (
@@ -122,9 +124,24 @@ def rm(
 
 
 @app.command()
-def restore(documents: Documents, server: Server = None, key: Key = None, as_json: AsJson = False) -> None:
-    """Restore documents from the trash."""
-    report_changed(change(Target(server, key), "restore", documents, trashed=(True,)), "Restored", as_json)
+def restore(
+    documents: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="ID... | PATH", help="Documents: ids, ends of ids, or titles. Or the folder of a backup."
+        ),
+    ],
+    server: Server = None,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """Restore documents from the trash, or a backup into an empty instance.
+
+    With the folder of a backup (`octavo backup`), the instance of the settings must be empty and stopped.
+    """
+    if len(documents) == 1 and is_folder(documents[0]):
+        return run_restore(Path(documents[0]).expanduser(), as_json=as_json)
+    return report_changed(change(Target(server, key), "restore", documents, trashed=(True,)), "Restored", as_json)
 
 
 @app.command()

@@ -1,22 +1,34 @@
-"""Access to the Octavo installation on this machine. A user who can open its database acts as the local owner."""
+"""Access to the Octavo installation on this machine: its address, its database, its backups.
+
+A user who can open its database acts as the local owner.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+import typer
+
+from octavo.cli.output import open_console, print_json
 from octavo.core.errors import NotRunning
+from octavo.core.formatting import count_of, format_bytes
 from octavo.core.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from octavo.database import Connection
+    from octavo.ops.backup import Outcome, Report
 
 
 def local_address(settings: Settings) -> str:
     """The address of the installation that uses this data folder."""
     from octavo.database.embedded import DataFolder
-    from octavo.ops.record import RecordFile
+    from octavo.ops.processes import RecordFile
 
     record = RecordFile(DataFolder(settings.data_dir)).read()
     if record is None:
@@ -61,3 +73,58 @@ def act(
                 return await run(connection)
 
     return asyncio.run(main())
+
+
+# Backups ------------------------------------------------------------------------------------------------------------
+
+
+def run_backup(path: Path, *, verify: bool, as_json: bool) -> None:
+    """Back up the instance to a folder and print the result."""
+    from octavo.ops.backup import back_up, refuse_damaged
+
+    began = time.monotonic()
+    with _progress(silent=as_json) as report:
+        outcome = asyncio.run(back_up(load_settings(), path, report, verify=verify))
+    _print_outcome(outcome, "Backed up to", began, as_json)
+    refuse_damaged(outcome)
+
+
+def run_restore(path: Path, *, as_json: bool) -> None:
+    """Restore a backup into the empty instance of the settings and print the result."""
+    from octavo.ops.backup import restore_backup
+
+    began = time.monotonic()
+    with _progress(silent=as_json) as report:
+        outcome = asyncio.run(restore_backup(load_settings(), path, report))
+    _print_outcome(outcome, "Restored", began, as_json)
+    if not as_json:
+        if outcome.damaged:
+            typer.echo(f"{count_of(len(outcome.damaged), 'file')} were already missing when the backup was made.")
+        typer.echo("Start it with `octavo up`, and check it with `octavo doctor`.")
+
+
+def is_folder(name: str) -> bool:
+    """Whether an argument of `octavo restore` is the folder of a backup, and not a document."""
+    return name.startswith(("/", "./", "../", "~/")) or Path(name).is_dir()
+
+
+def _print_outcome(outcome: Outcome, done: str, began: float, as_json: bool) -> None:
+    seconds = round(time.monotonic() - began, 1)
+    if as_json:
+        return print_json({**asdict(outcome), "seconds": seconds})
+    files = f"{count_of(outcome.files, 'file')} ({format_bytes(outcome.file_bytes)}), {outcome.copied:,} of them copied"
+    return typer.echo(f"{done} {outcome.path} in {seconds} s: {count_of(outcome.rows, 'row')} and {files}.")
+
+
+@contextmanager
+def _progress(*, silent: bool) -> Generator[Report]:
+    """Show the progress on a terminal, and nothing elsewhere."""
+    console = open_console(stderr=True)
+    if silent or not console.is_terminal:
+        yield lambda _what, _done, _total: None
+        return
+    from rich.progress import Progress
+
+    with Progress(console=console, transient=True) as bars:
+        task = bars.add_task("", total=None)
+        yield lambda what, done, total: bars.update(task, description=what, completed=done, total=total or None)

@@ -47,7 +47,6 @@ class Text:
 
     text: str
     title: str | None = None
-    source: str | None = None
 
     @property
     def shown(self) -> str:
@@ -73,6 +72,7 @@ class ItemOptions(TypedDict):
 
     duplicates: Policy
     extraction: Extraction
+    source: str | None
 
 
 async def send(
@@ -82,7 +82,7 @@ async def send(
     if isinstance(item, Link):
         return await client.add_link(item.url, **options)
     if isinstance(item, Text):
-        return await client.add_text(item.text, title=item.title, source=item.source, **options)
+        return await client.add_text(item.text, title=item.title, **options)
     return await client.add_file(item.path, name=item.name, version_of=version_of, on_progress=on_progress, **options)
 
 
@@ -103,6 +103,7 @@ class AddOptions:
     collection: str | None = None
     tags: Sequence[str] = ()
     version_of: UUID | None = None
+    source: str | None = None
 
     @property
     def changes(self) -> dict[str, object]:
@@ -175,7 +176,8 @@ class UploadBatch:
     async def _add(
         self, client: Client, file: Item, limits: Limits, on_progress: Callable[[int], None]
     ) -> AddedItem | RefusedFile | None:
-        options = ItemOptions(duplicates=self.options.duplicates, extraction=self.options.extraction)
+        given = self.options
+        options = ItemOptions(duplicates=given.duplicates, extraction=given.extraction, source=given.source)
         try:
             check_limits(file, limits)
             outcome = await send(client, file, options, self.options.version_of, on_progress)

@@ -10,7 +10,7 @@ from mimetypes import guess_type
 from os import fsencode
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 from uuid import UUID
 
 from octavo.client.errors import Damaged, FileChanged
@@ -101,17 +101,20 @@ class UploadCalls:
         name: str | None = None,
         duplicates: Policy = "reuse",
         extraction: Extraction = Extraction.PLAIN,
+        source: str | None = None,
         version_of: UUID | None = None,
         on_progress: OnProgress | None = None,
     ) -> Outcome:
-        """Add a file, optionally as a new version of a document.
+        """Add a file, optionally as a new version of a document. `source` says where it comes from.
 
         `on_progress` gets the number of bytes sent; the number restarts at zero when a transfer is retried.
         """
         try:
             size = path.stat().st_size  # noqa: ASYNC240 - quicker than a thread call
             file = File(path, path.name if name is None else name, size)
-            return await self._add(file, duplicates, extraction, version_of, on_progress)
+            more = {"source": source, "version_of": str(version_of) if version_of else None}
+            given = {name: value for name, value in more.items() if value is not None}
+            return await self._add(file, duplicates, extraction, given, on_progress)
         except OSError as error:  # from reading the file; network errors have other types here
             raise StorageFailed(f"{path}: {error.strerror}.") from error
 
@@ -120,19 +123,19 @@ class UploadCalls:
         file: File,
         duplicates: Policy,
         extraction: Extraction,
-        version_of: UUID | None,
+        more: Mapping[str, str],
         on_progress: OnProgress | None,
     ) -> Outcome:
         if duplicates == "reuse" and extraction is Extraction.PLAIN and file.size <= ONE_CALL_BYTES:
-            return await self._add_in_one_call(file, version_of, on_progress)
-        ticket = await self.begin_upload(file, duplicates, extraction, version_of)
+            return await self._add_in_one_call(file, more, on_progress)
+        ticket = await self.begin_upload(file, duplicates, extraction, more)
         await self.send_content(ticket.upload_id, file, on_progress)
         return await self.finalize_upload(ticket.upload_id)
 
-    async def _add_in_one_call(self, file: File, version_of: UUID | None, on_progress: OnProgress | None) -> Outcome:
+    async def _add_in_one_call(self, file: File, more: Mapping[str, str], on_progress: OnProgress | None) -> Outcome:
         """Send a small file. If the connection breaks, a retry returns the document that the first attempt created."""
         headers = {"x-upload-filename": quote(fsencode(file.name))}
-        path = f"/documents?version_of={version_of}" if version_of else "/documents"
+        path = f"/documents?{urlencode(more)}" if more else "/documents"
         body, digest = await self._send_file("POST", path, file, headers, on_progress)
         outcome = read_record(Outcome, body)
         if outcome.sha256 not in {None, digest}:
@@ -140,10 +143,15 @@ class UploadCalls:
         return outcome
 
     async def add_link(
-        self, url: str, *, duplicates: Policy = "reuse", extraction: Extraction = Extraction.PLAIN
+        self,
+        url: str,
+        *,
+        source: str | None = None,
+        duplicates: Policy = "reuse",
+        extraction: Extraction = Extraction.PLAIN,
     ) -> Outcome:
-        """Add a web page or a video by its URL."""
-        return await self._add_fields({"url": url}, duplicates, extraction)
+        """Add a web page or a video by its URL; `source` says where the link comes from."""
+        return await self._add_fields({"url": url, "source": source}, duplicates, extraction)
 
     async def add_text(
         self,
@@ -155,16 +163,17 @@ class UploadCalls:
         extraction: Extraction = Extraction.PLAIN,
     ) -> Outcome:
         """Add text; `source` says where the text comes from."""
-        given = {"text": text, "title": title, "source": source}
-        fields = {name: value for name, value in given.items() if value is not None}
-        return await self._add_fields(fields, duplicates, extraction)
+        return await self._add_fields({"text": text, "title": title, "source": source}, duplicates, extraction)
 
-    async def _add_fields(self, fields: Mapping[str, str], duplicates: Policy, extraction: Extraction) -> Outcome:
-        """Add a link or text.
+    async def _add_fields(
+        self, fields: Mapping[str, str | None], duplicates: Policy, extraction: Extraction
+    ) -> Outcome:
+        """Add a link or text. Fields that are None are left out.
 
         The call is retried only if duplicates are reused, so that a retry cannot create a second document.
         """
-        body = {**fields, "duplicates": duplicates, **unless_plain(extraction)}
+        given = {name: value for name, value in fields.items() if value is not None}
+        body = {**given, "duplicates": duplicates, **unless_plain(extraction)}
         request = Request("POST", "/documents", repeatable=duplicates == "reuse", json=body)
         return read_record(Outcome, await self._transport.call(request))
 
@@ -173,16 +182,19 @@ class UploadCalls:
         file: File,
         duplicates: Policy = "reuse",
         extraction: Extraction = Extraction.PLAIN,
-        version_of: UUID | None = None,
+        more: Mapping[str, str] | None = None,
     ) -> Ticket:
-        """Announce a file. If a retry announces it twice, the server deletes the unused announcement within a day."""
+        """Announce a file, with other fields that the server accepts.
+
+        If a retry announces it twice, the server deletes the unused announcement within a day.
+        """
         announced = {
             "filename": fsencode(file.name).decode(errors="replace"),
             "content_type": file.content_type,
             "bytes": file.size,
             "duplicates": duplicates,
             **unless_plain(extraction),
-            **({"version_of": str(version_of)} if version_of else {}),
+            **(more or {}),
         }
         request = Request("POST", "/uploads", repeatable=True, json=announced)
         return read_record(Ticket, await self._transport.call(request))

@@ -47,7 +47,8 @@ def _of_job(job: JobView) -> ComparisonStatus:
     if because is None:
         return ComparisonStatus(state, None, job.id)
     over_budget = because.facts.get("code") == "OVER_BUDGET"
-    return ComparisonStatus(state, because.detail.rstrip("."), job.id, over_budget=over_budget)
+    detail = because.detail.rstrip(".")
+    return ComparisonStatus(state, detail, job.id, over_budget=over_budget, may_try_now=because.is_retry)
 
 
 def _without_job(document: Document) -> ComparisonState:

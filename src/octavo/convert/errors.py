@@ -11,10 +11,23 @@ class BadMapping(BadInput):
     code = "BAD_MAPPING"
 
 
+class SlowPattern(BadInput):
+    """A pattern of the mapping takes too long on this document. Simplify it: avoid repeats inside repeats."""
+
+    code = "SLOW_PATTERN"
+
+
 class UnknownMapping(BadInput):
     """No mapping has this name."""
 
     code = "UNKNOWN_MAPPING"
+
+
+class TooManyMappings(BadInput):
+    """You have too many mappings."""
+
+    code = "TOO_MANY_MAPPINGS"
+    status = 409
 
 
 class MappingTaken(BadInput):

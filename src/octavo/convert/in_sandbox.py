@@ -11,16 +11,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from pydantic import ValidationError
+
 from octavo.convert.conversion_json import (
     conversion_from_json,
     conversion_from_record,
     conversion_to_json,
     conversion_to_record,
 )
-from octavo.convert.errors import NotThisKind
-from octavo.convert.mappings.shipped_mappings import mapping_from_text
+from octavo.convert.errors import BadMapping, NotThisKind, SlowPattern
+from octavo.convert.mappings.shipped_mappings import mapping_from_text, parse_mapping, summarise
 from octavo.convert.values import Box, Conversion, Sheet, Suggestion, Word, sheets_from_json
-from octavo.core.errors import Defect
+from octavo.core.errors import BadInput, Defect
 from octavo.core.types import JSON
 from octavo.extract.pdf.placed_words import (
     FEW_WORDS,
@@ -30,11 +32,41 @@ from octavo.extract.pdf.placed_words import (
     recognise_words,
     words_as_json,
 )
-from octavo.sandbox import Task, sandboxed
+from octavo.records.conversions import MappingSummary
+from octavo.sandbox import ENDED, Limits, OutOfMemory, OutOfTime, StepOutOfTime, Task, sandboxed
+from octavo.sandbox.channel import printable
+from octavo.sandbox.protocol import MAX_TEXT
 
 if TYPE_CHECKING:
     from octavo.extract.pdf.pdf_file import PdfInSandbox
     from octavo.sandbox import Sandbox
+
+# Reading the largest mapping that is allowed takes a tenth of this.
+CHECK_LIMITS = Limits(memory_bytes=1 << 30, cpu_seconds=2, wall_seconds=10, output_bytes=0)
+STUCK = "A pattern of the mapping does not end on this document."
+
+
+async def check_mapping_in_sandbox(sandbox: Sandbox, text: str, file: str) -> MappingSummary:
+    """Check the text of a mapping, which anyone may have written. Raises `BadMapping`."""
+    try:
+        outcome = await sandbox.run(check_mapping.call(text=text, file=file), limits=CHECK_LIMITS)
+    except BadInput as error:
+        raise BadMapping(error.detail) from None
+    except (OutOfTime, OutOfMemory):
+        raise BadMapping(f"{file}: too complex: it could not be checked within the limits") from None
+    except ENDED:
+        raise BadMapping(f"{file}: it could not be checked") from None
+    try:
+        return MappingSummary.model_validate(outcome.value)
+    except ValidationError:
+        raise Defect("The summary of the mapping is invalid.") from None
+
+
+@sandboxed
+def check_mapping(task: Task, *, text: str, file: str) -> JSON:
+    """Parse a mapping, compile its patterns, and return its summary."""
+    del task
+    return summarise(mapping_from_text(text, file)).model_dump(mode="json")
 
 
 class PdfConversion(NamedTuple):
@@ -50,8 +82,12 @@ async def convert_pdf_in_sandbox(pdf: PdfInSandbox, mapping_text: str, file: str
     Otherwise there are separate calls to read the words, to run OCR and to apply the rules.
     """
     call = convert_pdf.call(mapping_text=mapping_text, file=file, password=pdf.password)
-    made = await pdf.run(call, MOST_PAGES)
-    mapping = mapping_from_text(mapping_text, file)
+    try:
+        made = await pdf.run(call, MOST_PAGES)
+    except StepOutOfTime:
+        raise SlowPattern(STUCK) from None
+    _refuse_slow(made.value)
+    mapping = await asyncio.to_thread(parse_mapping, mapping_text, file)
     read = _parsed(made.output)
     if read.get("conversion") is not None:
         words = None if read.get("words") is None else json.dumps(read["words"], ensure_ascii=False).encode()
@@ -74,7 +110,7 @@ async def convert_in_sandbox(
     sandbox: Sandbox, words: bytes, mapping_text: str, file: str, suggestions: Sequence[Suggestion] | None = None
 ) -> Conversion:
     """Apply the rules. `words` is the JSON of pages and attachments, `mapping_text` the content of the mapping file."""
-    mapping = await asyncio.to_thread(mapping_from_text, mapping_text, file)
+    mapping = await asyncio.to_thread(parse_mapping, mapping_text, file)
     rows = None
     if suggestions is not None:
         rows = [(one.name, one.value, one.quote, one.page) for one in suggestions]
@@ -82,8 +118,17 @@ async def convert_in_sandbox(
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as made:
         given.write(words)
         given.flush()
-        await sandbox.run(call, input_file=given, output_file=made)
+        try:
+            _refuse_slow((await sandbox.run(call, input_file=given, output_file=made)).value)
+        except StepOutOfTime:
+            raise SlowPattern(STUCK) from None
         return _checked(await asyncio.to_thread(lambda: conversion_from_json(made.read(), mapping)))
+
+
+def _refuse_slow(value: JSON) -> None:
+    """Raise the error of a slow pattern. A child returns its text, because a child's own error classes are unknown."""
+    if isinstance(value, str):
+        raise SlowPattern(printable(value[:MAX_TEXT]))
 
 
 def _checked(conversion: Conversion) -> Conversion:
@@ -103,42 +148,55 @@ def convert_words(
     mapping_text: str,
     file: str,
     suggestions: Sequence[tuple[str, str, str, int | None]] | None,
-) -> None:
-    """Apply the rules to words, and add suggestions if there are any.
+) -> str | None:
+    """Apply the rules to words, and add suggestions if there are any. Returns which pattern was too slow.
 
     For suggestions the rules run a second time, which is cheaper than storing their results.
     """
     from octavo.convert.rules.engine import convert
+    from octavo.convert.rules.patterns import kill_stuck_patterns
     from octavo.convert.rules.suggestions import with_suggestions
 
     mapping = mapping_from_text(mapping_text, file)
     document: dict[str, Any] = json.load(task.input)
     sheets = sheets_from_json(document["pages"])
     attachments = [(str(name), b64decode(body)) for name, body in document["attachments"]]
-    conversion = convert(sheets, mapping, attachments)
+    try:
+        with kill_stuck_patterns():
+            conversion = convert(sheets, mapping, attachments)
+    except SlowPattern as error:
+        return error.detail or STUCK
     if suggestions is not None:
         conversion = with_suggestions(conversion, mapping, sheets, [Suggestion(*row) for row in suggestions])
     task.output.write(conversion_to_json(conversion))
+    return None
 
 
 @sandboxed
-def convert_pdf(task: Task, *, mapping_text: str, file: str, password: str | None) -> None:
-    """Read the words of a PDF and apply the rules, unless a page may be a scan.
+def convert_pdf(task: Task, *, mapping_text: str, file: str, password: str | None) -> str | None:
+    """Read the words of a PDF and apply the rules. Returns which pattern was too slow.
 
-    The output contains the words if a page may be a scan or if a required value is missing.
+    The output contains the words if a page may be a scan or if a required value is missing. If a page may be a scan,
+    the rules run again after OCR; running them here finds a slow pattern before OCR, which takes much longer.
     """
     from octavo.convert.rules.engine import convert
+    from octavo.convert.rules.patterns import kill_stuck_patterns
 
     mapping = mapping_from_text(mapping_text, file)
     read = read_words(Path(task.input_path), password)
     made: dict[str, JSON] = {"conversion": None, "words": None}
     missing = True
+    try:
+        with kill_stuck_patterns():
+            conversion = convert([_sheet(page) for page in read.pages], mapping, read.attachments)
+    except SlowPattern as error:
+        return error.detail or STUCK
     if all(len(page.words) >= FEW_WORDS for page in read.pages):
-        conversion = convert([_sheet(page) for page in read.pages], mapping, read.attachments)
         made["conversion"], missing = conversion_to_record(conversion), bool(conversion.missing)
     if missing:
         made["words"] = words_as_json(read)
     task.output.write(json.dumps(made, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode())
+    return None
 
 
 def _sheet(page: WordPage) -> Sheet:

@@ -66,12 +66,13 @@ _CONTINUE_WITHOUT_MODEL = (
 
 @dataclass(frozen=True, slots=True)
 class ConversionInput:
-    """The input of a conversion job. `key` is None if the source has been deleted."""
+    """The input of a conversion job. `key` is None if the source has been deleted; `sha256` is its checksum."""
 
     owner_id: UUID
     mapping: str
     mapping_sha256: str
     key: str | None
+    sha256: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,19 +119,20 @@ class ConversionJob:
             raise SourceGone
         if self.settings.conversion_gateway_url:
             return await RemoteService(self.run, self.settings, self.bucket).convert(source.key, mapping)
-        conversion = await self._convert_here(source.key, mapping)
-        required = [field for field in mapping.read().fields if field.required]
+        conversion = await self._convert_here(source.key, source.sha256, mapping)
+        required = [field for field in (await mapping.read_in_thread()).fields if field.required]
         if required and len(conversion.missing) == len(required):
             raise NothingFound
         return conversion
 
-    async def _convert_here(self, key: str, mapping: StoredMapping) -> Conversion:
+    async def _convert_here(self, key: str, checksum: str | None, mapping: StoredMapping) -> Conversion:
         with tempfile.TemporaryDirectory(prefix="octavo-") as folder:
             path = Path(folder) / "source"
-            await copy_to_file(self.bucket, key, path)
+            await copy_to_file(self.bucket, key, path, checksum)
             pdf = PdfInSandbox(self.sandbox, path, limits=self.sandbox.limits, recognition=self.recognition)
             conversion, words = await convert_pdf_in_sandbox(pdf, mapping.text, mapping.file)
-        lookup = await self._ask_for_missing(words, conversion, mapping.read()) if words else None
+        read = await mapping.read_in_thread()
+        lookup = await self._ask_for_missing(words, conversion, read) if words else None
         if words and lookup and lookup.answers:
             suggestions = [Suggestion(one.name, one.value, one.quote) for one in lookup.answers]
             conversion = await convert_in_sandbox(self.sandbox, words, mapping.text, mapping.file, suggestions)

@@ -62,7 +62,7 @@ class RemoteService:
             raise TooLarge(f"The conversion service accepts at most {limit:,} bytes.") from None
         response = await self._post(body, mapping.name)
         try:
-            return read_xml(response.body, mapping.read(), "gateway")
+            return read_xml(response.body, await mapping.read_in_thread(), "gateway")
         except SchemaMismatch as error:
             raise GatewayFailed(
                 f"Its response is not valid XML for the mapping {mapping.name}: {error}"[:_MOST_DETAIL]

@@ -53,7 +53,7 @@ ENGINE = Author("engine")
 
 async def store_result(bucket: Bucket, folder: str, conversion: Conversion, mapping: StoredMapping) -> StoredResult:
     """Validate the XML against the mapping's schema, then store it."""
-    document = await asyncio.to_thread(_validated_xml, conversion, mapping.read())
+    document = await asyncio.to_thread(_validated_xml, conversion, await mapping.read_in_thread())
     return StoredResult(await bucket.put(f"{folder}/result.xml", document), conversion_to_record(conversion))
 
 
@@ -115,8 +115,8 @@ class Corrections:
         async with self.database.connection() as connection:
             found = await show_conversion(connection, owner, conversion)
             mapping = await find_mapping(connection, owner, found.mapping)
-        current = conversion_from_json(found.complete_record, mapping.read())
-        corrected = correct(current, mapping.read(), corrections)
+        read = await mapping.read_in_thread()
+        corrected = correct(conversion_from_json(found.complete_record, read), read, corrections)
         folder = f"conversions/{conversion}/{new_id()}"
         result = await store_result(self.bucket, folder, corrected, mapping)
         try:

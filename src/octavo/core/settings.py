@@ -116,6 +116,14 @@ class Settings(BaseSettings):
         Literal["auto", "console", "json"],
         Field(description="Log format; `auto` is `console` on a terminal and `json` elsewhere."),
     ] = "auto"
+    web: Annotated[
+        int | None,
+        Field(
+            ge=1,
+            le=64,
+            description="Number of web server processes that `octavo up` starts. Unset: the number of CPUs, at most 4.",
+        ),
+    ] = None
     workers: Annotated[int, Field(ge=0, le=64, description="Number of worker processes that `octavo up` starts.")] = 1
     worker_slots: Annotated[
         int, Field(ge=1, le=500, description="Number of jobs that one worker process runs in parallel.")
@@ -143,6 +151,14 @@ class Settings(BaseSettings):
     anonymous_concurrent_uploads: Annotated[
         int, Field(ge=1, description="Maximum number of open uploads per visitor without an account.")
     ] = 150
+    free_disk_bytes: Annotated[
+        int,
+        Field(
+            ge=0,
+            description="Minimum free disk space for the data folder and the local storage, in bytes. With less, "
+            "`/readyz` reports that this process is not ready.",
+        ),
+    ] = 256 * MEBIBYTE
     trash_days: Annotated[
         int, Field(ge=0, description="Days after which documents in the trash are deleted permanently.")
     ] = 30
@@ -269,17 +285,66 @@ class Settings(BaseSettings):
         bool,
         Field(description="Delete the result of a conversion in the first daily clean-up after it is downloaded."),
     ] = False
-    requests_per_minute: Annotated[
-        int, Field(ge=1, description="Maximum requests per minute for each owner, per web process.")
-    ] = 12_000
+    requests_per_minute: Annotated[int, Field(ge=1, description="Maximum requests per minute for each owner.")] = 12_000
     requests_per_minute_anonymous: Annotated[
         int,
         Field(
             ge=1,
-            description="Maximum requests per minute from one IP address by visitors without an account, "
-            "per web process.",
+            description="Maximum requests per minute from one IP address by visitors without an account.",
         ),
     ] = 6000
+    request_header_seconds: Annotated[
+        float, Field(gt=0, le=3600, description="Time limit for receiving the headers of a request, in seconds.")
+    ] = 15.0
+    request_body_seconds: Annotated[
+        float,
+        Field(
+            gt=0,
+            le=3600,
+            description="Seconds after which a request body that arrives with less than 256 bytes per second is "
+            "refused.",
+        ),
+    ] = 30.0
+    mapping_checks_per_minute_anonymous: Annotated[
+        int,
+        Field(
+            ge=1,
+            description="Maximum mappings that visitors without an account can check, add or try per minute, from one "
+            "IP address.",
+        ),
+    ] = 20
+    visitors_per_minute: Annotated[
+        int,
+        Field(ge=1, description="Maximum number of new visitors without an account per minute from one IP address."),
+    ] = 600
+    sign_ups_per_hour: Annotated[
+        int, Field(ge=1, description="Maximum number of new accounts per hour from one IP address.")
+    ] = 60
+    sign_in_tries: Annotated[
+        int,
+        Field(
+            ge=1,
+            description="Maximum number of wrong passwords for one e-mail address from one IP address in a quarter of "
+            "an hour.",
+        ),
+    ] = 10
+    sign_in_tries_address: Annotated[
+        int,
+        Field(
+            ge=1,
+            description="Maximum number of wrong passwords from one IP address in a quarter of an hour, for all e-mail "
+            "addresses together.",
+        ),
+    ] = 100
+    sign_in_tries_email: Annotated[
+        int,
+        Field(
+            ge=1,
+            description="Maximum number of wrong passwords for one e-mail address in a quarter of an hour, from all IP "
+            "addresses together. Beyond it, signing in to this account slows down.",
+        ),
+    ] = 50
+    streams: Annotated[int, Field(ge=1, description="Maximum number of open event streams per owner.")] = 20
     proxies: Annotated[
         Texts,
         Field(
@@ -287,6 +352,13 @@ class Settings(BaseSettings):
             "used to determine the client's address."
         ),
     ] = ()
+    metrics_token: Annotated[
+        SecretStr | None,
+        Field(
+            description="Token with which a monitoring system reads `/metrics` and the details of `/readyz` from "
+            "another machine, sent as `Authorization: Bearer …`. Unset: only programs on this machine read them."
+        ),
+    ] = None
     public_url: Annotated[
         str | None,
         Field(description="Public URL of this installation, for links in mail and chat messages."),

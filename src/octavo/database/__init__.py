@@ -2,7 +2,7 @@
 
 from octavo.database.failures import explain, is_cancelled, retry_until_available
 from octavo.database.migrator import MigrationState, migrate, read_state, require_current
-from octavo.database.pool import Connection, Database, connect
+from octavo.database.pool import Connection, Database, ThreadConnection, connect
 from octavo.database.queries import Queries, Row, fetch_rows, load_queries
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "MigrationState",
     "Queries",
     "Row",
+    "ThreadConnection",
     "connect",
     "explain",
     "fetch_rows",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -70,18 +71,31 @@ async def migrate(connection_info: str) -> MigrationState:
         await refuse_unfit_server(connection)
         # The lock belongs to the connection, so it is released when the process is killed.
         await connection.execute(QUERIES.lock, {"number": LOCK_NUMBER})
-        try:
+        with _explained_privileges():
             return await _apply_missing(connection)
-        except psycopg.errors.InsufficientPrivilege as error:
-            reason = str(error).strip().splitlines()[0]
-            raise WrongDatabase(f"Its user cannot create the schema: {reason}. Grant the privilege.") from None
+
+
+async def create_schema(connection: Connection, numbers: set[int]) -> None:
+    """Create the schema of an earlier version, for a backup: only the migrations with these numbers are applied."""
+    await refuse_unfit_server(connection)
+    await connection.execute(QUERIES.lock, {"number": LOCK_NUMBER})
+    try:
+        with _explained_privileges():
+            await connection.execute(QUERIES.create_table)
+            applied = set(await applied_migrations(connection))
+            if applied - numbers:
+                raise WrongDatabase("Its schema is newer than the backup. Use an empty database.")
+            await _apply(connection, [one for one in known_migrations() if one.number in numbers - applied])
+            await connection.execute(EVENTS.ensure_partitions)
+    finally:
+        await connection.execute(QUERIES.unlock, {"number": LOCK_NUMBER})
 
 
 async def read_state(connection: Connection) -> MigrationState:
     """Compare the schema of a database with this version, without changing anything."""
     if not await _exists(connection):
         return MigrationState(0, tuple(migration.name for migration in known_migrations()))
-    applied = await _applied(connection)
+    applied = await applied_migrations(connection)
     missing = missing_migrations(known_migrations(), applied)
     return MigrationState(len(applied), tuple(migration.name for migration in missing))
 
@@ -139,13 +153,27 @@ def why_unfit(major: int, vector: str | None) -> str | None:
 
 async def _apply_missing(connection: Connection) -> MigrationState:
     await connection.execute(QUERIES.create_table)
-    for migration in missing_migrations(known_migrations(), await _applied(connection)):
+    await _apply(connection, missing_migrations(known_migrations(), await applied_migrations(connection)))
+    await connection.execute(EVENTS.ensure_partitions)
+    await connection.execute(EVENTS.begin_epoch)
+    return MigrationState(len(known_migrations()), ())
+
+
+async def _apply(connection: Connection, migrations: Sequence[Migration]) -> None:
+    for migration in migrations:
         record = {"number": migration.number, "name": migration.name, "digest": migration.digest}
         async with connection.transaction():
             await connection.execute(migration.statements.encode())
             await connection.execute(QUERIES.record, record)
-    await connection.execute(EVENTS.ensure_partitions)
-    return MigrationState(len(known_migrations()), ())
+
+
+@contextmanager
+def _explained_privileges() -> Generator[None]:
+    try:
+        yield
+    except psycopg.errors.InsufficientPrivilege as error:
+        reason = str(error).strip().splitlines()[0]
+        raise WrongDatabase(f"Its user cannot create the schema: {reason}. Grant the privilege.") from None
 
 
 async def _exists(connection: Connection) -> bool:
@@ -153,7 +181,8 @@ async def _exists(connection: Connection) -> bool:
     return row is not None and bool(row[0])
 
 
-async def _applied(connection: Connection) -> dict[int, Applied]:
+async def applied_migrations(connection: Connection) -> dict[int, Applied]:
+    """The migrations that the database records, by number."""
     async with connection.cursor(row_factory=class_row(Applied)) as cursor:
         await cursor.execute(QUERIES.applied)
         return {row.number: row async for row in cursor}

@@ -11,13 +11,14 @@ from typing import Any, Self
 from weakref import WeakKeyDictionary
 
 import psycopg
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from octavo.core.errors import DatabaseUnavailable
 
 Connection = psycopg.AsyncConnection[TupleRow]
+ThreadConnection = psycopg.Connection[TupleRow]
 
 CONNECT_SECONDS = 10
 # With a short timeout the pool reconnects for the next caller, instead of waiting longer and longer.
@@ -26,6 +27,10 @@ WAIT_SECONDS = 30
 RETRY_SECONDS = 0.05
 # A connection used more recently is not checked. A stopping server notifies its connections; a lost network does not.
 FRESH_SECONDS = 5.0
+# A connection without a response for ten seconds is lost. A Unix socket ignores these options.
+LOST_NETWORK = {"tcp_user_timeout": 10_000, "keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 2}
+# A process that stops in the middle of a transaction keeps its locks, and holds back events, no longer than this.
+IDLE_IN_TRANSACTION = b"SET idle_in_transaction_session_timeout = '15s'"
 # Messages of a server that is starting, recovering or shutting down. libpq has no error code for them.
 NOT_READY = ("the database system is", "server closed the connection unexpectedly")
 
@@ -37,7 +42,7 @@ class Database:
     """
 
     def __init__(self, connection_info: str, *, connections: int = 10) -> None:
-        self._pool = AsyncConnectionPool(
+        self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             connection_info,
             min_size=1,
             max_size=connections,
@@ -45,11 +50,15 @@ class Database:
             timeout=WAIT_SECONDS,
             reconnect_timeout=RECONNECT_SECONDS,
             check=self._check,
+            configure=_limit_idle_time,
             kwargs={"autocommit": True, "connect_timeout": CONNECT_SECONDS},
         )
         self._place = describe(connection_info)
         self._connection_info = connection_info
         self._used: WeakKeyDictionary[Connection, float] = WeakKeyDictionary()
+        self._size, self._taken = connections, 0
+        self._full_since: float | None = None
+        self._waiting: dict[object, float] = {}  # when each caller began to wait, the first one first
 
     async def __aenter__(self) -> Self:
         await self._pool.open()
@@ -68,13 +77,26 @@ class Database:
         """Open a connection outside the pool, for LISTEN, a worker's main loop and long index builds."""
         return await connect(self._connection_info)
 
+    def connect_in_thread(self) -> ThreadConnection:
+        """Open a connection for a thread, for heartbeats. It fails soon if the network is lost."""
+        try:
+            guarded = make_conninfo(self._connection_info, **LOST_NETWORK)
+            return psycopg.connect(guarded, autocommit=True, connect_timeout=CONNECT_SECONDS)
+        except psycopg.OperationalError as error:
+            raise DatabaseUnavailable(str(error).strip().splitlines()[-1]) from None
+
+    @property
+    def most_connections(self) -> int:
+        return self._pool.max_size
+
+    async def resize(self, connections: int) -> None:
+        """Change the maximum number of connections."""
+        await self._pool.resize(1, connections)
+
     @asynccontextmanager
     async def connection(self, *, wait_seconds: float = WAIT_SECONDS) -> AsyncGenerator[Connection]:
         """Take a connection in autocommit mode, in which every statement is a transaction."""
-        try:
-            connection = await self._pool.getconn(timeout=wait_seconds)
-        except PoolTimeout:
-            raise DatabaseUnavailable(f"No response from {self._place} for {wait_seconds:.0f} seconds.") from None
+        connection = await self._take(wait_seconds)
         try:
             yield connection
         except psycopg.OperationalError as error:
@@ -83,7 +105,29 @@ class Database:
             raise
         finally:
             self._used[connection] = time.monotonic()
+            self._taken, self._full_since = self._taken - 1, None
             await self._pool.putconn(connection)
+
+    async def _take(self, wait_seconds: float) -> Connection:
+        caller = object()
+        self._waiting[caller] = time.monotonic()
+        try:
+            connection = await self._pool.getconn(timeout=wait_seconds)
+        except PoolTimeout:
+            raise DatabaseUnavailable(f"No response from {self._place} for {wait_seconds:.0f} seconds.") from None
+        finally:
+            del self._waiting[caller]
+        self._taken += 1
+        if self._taken >= self._size:
+            self._full_since = time.monotonic()
+        return connection
+
+    def seconds_exhausted(self) -> float:
+        """For how long all connections have been in use, or the first caller has been waiting; 0 if one is free."""
+        if self._taken < self._size:
+            return 0.0
+        since = [*list(self._waiting.values())[:1], *([] if self._full_since is None else [self._full_since])]
+        return time.monotonic() - min(since, default=time.monotonic())
 
     @asynccontextmanager
     async def transaction(self, *, wait_seconds: float = WAIT_SECONDS) -> AsyncGenerator[Connection]:
@@ -103,9 +147,10 @@ async def connect(connection_info: str) -> Connection:
     deadline = time.monotonic() + WAIT_SECONDS
     while True:
         try:
-            return await psycopg.AsyncConnection.connect(
+            connection = await psycopg.AsyncConnection.connect(
                 connection_info, autocommit=True, connect_timeout=CONNECT_SECONDS
             )
+            await _limit_idle_time(connection)
         except psycopg.OperationalError as error:
             if any(message in str(error) for message in NOT_READY) and time.monotonic() < deadline:
                 await asyncio.sleep(RETRY_SECONDS)
@@ -114,6 +159,13 @@ async def connect(connection_info: str) -> Connection:
             raise DatabaseUnavailable(f"Cannot connect to {describe(connection_info)}: {reason}") from None
         except psycopg.ProgrammingError as error:
             raise DatabaseUnavailable(f"The address of the database is invalid: {error}") from None
+        else:
+            return connection
+
+
+async def _limit_idle_time(connection: Connection) -> None:
+    """Not an option of the connection string, because connection poolers refuse those."""
+    await connection.execute(IDLE_IN_TRANSACTION)
 
 
 def describe(connection_info: str) -> str:

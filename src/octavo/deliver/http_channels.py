@@ -17,7 +17,7 @@ from octavo.core.http import read_retry_after
 from octavo.deliver.channels import Delivery
 from octavo.deliver.errors import ReceiverBusy, ReceiverFailed, ReceiverGone, ReceiverRefused
 from octavo.deliver.messages import Message
-from octavo.fetch import CertificateRefused, FetchLimits, GuardedClient, NameUnknown, parse_url, refuse_literal
+from octavo.fetch import CertificateRefused, FetchLimits, GuardedClient, NameUnknown, parse_url, refuse_private
 
 SECRET_PREFIX = "whsec_"  # noqa: S105 - the prefix of every secret
 SECRET_BYTES = 32
@@ -125,7 +125,7 @@ def chat_text(message: Message) -> str:
 def check_url(address: str, allow: frozenset[str]) -> str:
     """Return the normalised URL. Raises an error if its host is a private IP address."""
     target = parse_url(address)
-    refuse_literal(target, allow)
+    refuse_private(target, allow)
     return target.url
 
 

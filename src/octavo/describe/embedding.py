@@ -26,6 +26,8 @@ EMBED_DOCUMENT = "embed_document"
 CHUNKS_PER_CALL = 100
 # The most documents queued in one run of the schedule, so that the queue stays short.
 MOST_RENEWED = 500
+# The vectors that are deleted in one transaction, and the most transactions in one run of the schedule.
+DELETED_PER_BATCH, MOST_BATCHES = 2000, 20
 
 Finish: TypeAlias = Callable[[Connection, str], Awaitable[None]]
 Write: TypeAlias = Callable[[Connection], Awaitable[None]]
@@ -109,6 +111,24 @@ async def renew_vectors(connection: Connection, settings: Settings, most: int = 
     if jobs:
         await enqueue(connection, jobs)
     return len(jobs)
+
+
+async def delete_old_vectors(database: Database) -> int:
+    """Delete vectors of earlier models that nothing needs any more. Returns their number.
+
+    Each batch is committed separately, so that no writer waits long. The next run of the schedule deletes the rest.
+    """
+    values = {"embed": EMBED_DOCUMENT, "compare": "detect_connections", "most": DELETED_PER_BATCH}
+    total = 0
+    for _ in range(MOST_BATCHES):
+        async with database.transaction() as connection:
+            deleted = (await connection.execute(QUERIES.delete_old_vectors, values)).rowcount
+            if deleted:
+                await connection.execute(QUERIES.forget_replaced_models)
+        total += deleted
+        if deleted < DELETED_PER_BATCH:
+            break
+    return total
 
 
 async def embed_missing_chunks(run: Run[Any], tools: EmbeddingTools, requested: str | None, finish: Finish) -> JSON:

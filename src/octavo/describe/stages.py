@@ -17,7 +17,7 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from octavo.ai.calls import LOCAL, Caller, CallerGone, ModelAnswer, OfflineUse, Picture
+from octavo.ai.calls import ALSO_IF_AWAY, AS_CONFIGURED, LOCAL, NEVER, Caller, CallerGone, ModelAnswer, Picture
 from octavo.ai.faults import AWAY_ERRORS
 from octavo.ai.gateway import is_stopgap
 from octavo.ai.tasks import CLASSIFY_DOCUMENT, CLASSIFY_IMAGE, ENRICH_CHUNKS, ImageToClassify
@@ -97,7 +97,7 @@ class DocumentDescriber:
         self._revision = text.revision
         self._picture = text.picture
         self._follow_ups = follow_ups
-        self._offline_use = OfflineUse.AS_CONFIGURED if follow_ups.offline else OfflineUse.NEVER
+        self._offline_use = AS_CONFIGURED if follow_ups.offline else NEVER
         self._caller = Caller(job.owner_id, text.document, job.id, job.lease_token, text.generation)
         self._chunks: list[StoredChunk] = []
         # Whether the current stage was done offline because the providers are away.
@@ -112,7 +112,7 @@ class DocumentDescriber:
         if failure and is_temporary(failure):
             raise failure
         if self._follow_ups.offline and await self._tries() >= TRIES_BEFORE_OFFLINE:
-            self._offline_use = OfflineUse.ALSO_IF_AWAY
+            self._offline_use = ALSO_IF_AWAY
         place = {"document": self._document, "revision": self._revision}
         self._chunks = await load_chunks(self._tools.database, QUERIES.chunks, **place)
         errors = [failure] if failure else []
@@ -259,13 +259,8 @@ class DocumentDescriber:
 
     @property
     def _may_embed_offline(self) -> bool:
-        match self._offline_use:
-            case OfflineUse.AS_CONFIGURED:
-                return self._tools.gateway.has_offline_models
-            case OfflineUse.ALSO_IF_AWAY:
-                return True
-            case OfflineUse.NEVER:
-                return False
+        use = self._offline_use
+        return use.if_away or (use.if_configured and self._tools.gateway.has_offline_models)
 
     async def _embed_all_offline(self) -> Write:
         """Embed the whole document offline, because vectors of two models cannot be compared."""

@@ -2,9 +2,10 @@
 
 from octavo.fetch.addresses import is_public
 from octavo.fetch.client import GuardedClient
+from octavo.fetch.connect import SystemResolver, refuse_private_addresses
 from octavo.fetch.errors import AddressRefused, AnswerBroken, BadUrl, CertificateRefused, NameUnknown, TooManyRedirects
 from octavo.fetch.responses import FetchLimits, FetchResponse
-from octavo.fetch.urls import Target, parse_url, refuse_literal
+from octavo.fetch.urls import Target, parse_url, refuse_private
 
 __all__ = [
     "AddressRefused",
@@ -15,9 +16,11 @@ __all__ = [
     "FetchResponse",
     "GuardedClient",
     "NameUnknown",
+    "SystemResolver",
     "Target",
     "TooManyRedirects",
     "is_public",
     "parse_url",
-    "refuse_literal",
+    "refuse_private",
+    "refuse_private_addresses",
 ]

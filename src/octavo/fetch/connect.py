@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,10 +14,12 @@ import httpcore
 from octavo.core.errors import NetworkFailed
 from octavo.fetch.addresses import is_public
 from octavo.fetch.errors import AddressRefused, NameUnknown
-from octavo.fetch.urls import is_allowed
+from octavo.fetch.urls import Target, is_allowed
 
 RESOLVE_SECONDS = 10.0
 CONNECT_SECONDS = 10.0
+# People wait for this lookup. The fetch itself looks the name up again and waits longer.
+EARLY_RESOLVE_SECONDS = 2.0
 _UNKNOWN = {socket.EAI_NONAME, socket.EAI_NODATA} if hasattr(socket, "EAI_NODATA") else {socket.EAI_NONAME}
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -86,3 +89,13 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
         if not is_allowed(self._allow, host, port) and not all(map(is_public, addresses)):
             raise AddressRefused
         return addresses
+
+
+async def refuse_private_addresses(target: Target, allow: frozenset[str], resolve: Resolve) -> None:
+    """Raise `AddressRefused` if the host name has a private address now.
+
+    A lookup that fails or is slow refuses nothing, because the fetch checks the addresses that it connects to.
+    """
+    with contextlib.suppress(NetworkFailed, TimeoutError):
+        async with asyncio.timeout(EARLY_RESOLVE_SECONDS):
+            await GuardedBackend(allow, resolve).checked_addresses(target.host, target.port)

@@ -14,6 +14,10 @@ from octavo.fetch.errors import AddressRefused, BadUrl
 
 URL_CHARACTERS = 8000
 _PORTS = {"http": 80, "https": 443}
+_PRIVATE_NAMES = (
+    *(".internal", ".local", ".localhost", ".localdomain", ".lan", ".home", ".home.arpa"),
+    *(".corp", ".intranet", ".private"),
+)
 # Normalised names and addresses; no percent signs, no zones.
 _HOST = re.compile(r"[a-z0-9_-][a-z0-9._-]*|[0-9a-f:.]*:[0-9a-f:.]*")
 
@@ -51,19 +55,22 @@ def is_allowed(allow: frozenset[str], host: str, port: int) -> bool:
     return f"{host}:{port}" in allow or f"[{host}]:{port}" in allow
 
 
-def refuse_literal(target: Target, allow: frozenset[str] = frozenset()) -> None:
-    """Raise `AddressRefused` if the host is a private IP address, in any notation that resolvers accept.
+def refuse_private(target: Target, allow: frozenset[str] = frozenset()) -> None:
+    """Raise `AddressRefused` if the host is a private name or a private IP address, in any notation resolvers accept.
 
     Host names are not looked up.
     """
     if is_allowed(allow, target.host, target.port):
         return
     host = target.host.rstrip(".")
-    if host == "localhost" or host.endswith(".localhost"):
-        raise AddressRefused
     literal = _literal(host)
-    if literal and not is_public(literal):
+    if not is_public(literal) if literal else _is_private_name(host):
         raise AddressRefused
+
+
+def _is_private_name(host: str) -> bool:
+    """Whether only a local network resolves this name. A name without a dot is looked up in the local domain."""
+    return "." not in host or host.endswith(_PRIVATE_NAMES)
 
 
 def _parsed(url: str) -> httpx.URL:

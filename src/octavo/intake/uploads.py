@@ -42,7 +42,7 @@ from octavo.intake.upload_rows import (
 from octavo.jobs.queue import NewJob
 from octavo.library.changes import process_job
 from octavo.records.documents import Outcome, Ticket
-from octavo.storage import Body, Bucket, ObjectMissing, ObjectStream, Stored
+from octavo.storage import Body, Bucket, ObjectMissing, ObjectStream, Stored, replace_damaged
 
 log = structlog.get_logger()
 QUERIES = load_queries("uploads")
@@ -136,6 +136,7 @@ class Intake:
         except (Duplicate, QuotaExceeded, NotFound) as error:
             raise await self._refuse(upload, error) from None
         if outcome:  # a duplicate's bytes are already stored
+            await self._heal(upload, outcome)
             unused = (upload.incoming_key, upload.object_key if outcome.duplicate_of else None)
             await self._remove([key for key in unused if key])
         return outcome
@@ -158,6 +159,7 @@ class Intake:
             raise await self._refuse(upload, error, fresh=True) from None
         if outcome is None:
             raise AssertionError("no other request knows this upload")
+        await self._heal(upload, outcome)
         await self._remove([upload.object_key] if outcome.duplicate_of and upload.object_key else [])
         return outcome
 
@@ -285,6 +287,26 @@ class Intake:
                 raise
             raise Duplicate(error.diag.message_detail or "") from None
         return _outcome(upload, *row) if row else None
+
+    async def _heal(self, upload: Upload, outcome: Outcome) -> None:
+        """Replace the stored bytes of a duplicate by the new ones if they are damaged.
+
+        A failure is only logged: the upload itself has succeeded.
+        """
+        if outcome.duplicate_of is None or upload.object_key is None:
+            return
+        values = {"owner": upload.owner_id, "document": outcome.duplicate_of}
+        async with self._database.connection() as connection:
+            row = await (await connection.execute(QUERIES.source_object, values)).fetchone()
+        if row is None or row[2] != upload.sha256:
+            return
+        try:
+            damage = await replace_damaged(self._bucket, Stored(*row), upload.object_key)
+        except OctavoError as error:
+            log.warning("stored file could not be verified", key=row[0], reason=error.line)
+        else:
+            if damage:
+                log.warning("damaged file replaced", key=row[0], document=str(outcome.duplicate_of), damage=damage)
 
     async def _repeat(self, upload: Upload) -> Outcome:
         twin = upload.document_id if upload.state == "deduplicated" else upload.duplicate_of

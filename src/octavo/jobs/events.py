@@ -1,7 +1,8 @@
 """Reads events in an order in which no event is ever skipped.
 
 Ids are assigned before transactions commit, so an event can become visible after an event with a greater id. Readers
-therefore sort by (transaction, id) and stop before the oldest transaction that is still open.
+therefore first read the horizon, up to which no open transaction has written events, and then the events below it, in
+a second statement. They are sorted by (epoch, id); an epoch begins when a backup is restored into another cluster.
 """
 
 from __future__ import annotations
@@ -32,17 +33,17 @@ class BadCursor(BadInput):
 class Cursor:
     """The position of a reader: all events up to this position have been read."""
 
-    xid: int
+    epoch: int
     id: int
 
     def __str__(self) -> str:
-        return f"{self.xid}-{self.id}"
+        return f"{self.epoch}-{self.id}"
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
     id: int
-    xid: int
+    epoch: int
     at: datetime
     process_id: UUID
     kind: str
@@ -53,7 +54,7 @@ class Event:
 
     @property
     def cursor(self) -> Cursor:
-        return Cursor(self.xid, self.id)
+        return Cursor(self.epoch, self.id)
 
 
 def parse_cursor(text: str) -> Cursor:
@@ -65,17 +66,18 @@ def parse_cursor(text: str) -> Cursor:
 
 async def read_events(connection: Connection, after: Cursor | None = None, limit: int = 1000) -> list[Event]:
     """The next events of all owners."""
-    return await _read(connection, QUERIES.read, {**_place(after), "limit": limit})
+    return await _read(connection, QUERIES.read, {**await _place(connection, after), "limit": limit})
 
 
 async def read_owner_events(connection: Connection, owner: UUID, after: Cursor, limit: int = 1000) -> list[Event]:
     """The next events of one owner."""
-    return await _read(connection, QUERIES.read_of, {**_place(after), "owner": owner, "limit": limit})
+    values = {**await _place(connection, after), "owner": owner, "limit": limit}
+    return await _read(connection, QUERIES.read_of, values)
 
 
 async def count_owner_events(connection: Connection, owner: UUID, after: Cursor, most: int) -> int:
     """Count the events of one owner after a cursor, up to `most`."""
-    values = {**_place(after), "owner": owner, "most": most}
+    values = {**await _place(connection, after), "owner": owner, "most": most}
     row = await (await connection.execute(QUERIES.count_of, values)).fetchone()
     return row[0] if row else 0
 
@@ -83,7 +85,14 @@ async def count_owner_events(connection: Connection, owner: UUID, after: Cursor,
 async def latest_cursor(connection: Connection) -> Cursor:
     """A cursor after all existing events, for a reader that needs only new ones."""
     row = await (await connection.execute(QUERIES.latest)).fetchone()
-    return Cursor(row[0], 0) if row else Cursor(0, 0)
+    return Cursor(*row) if row else Cursor(0, 0)
+
+
+async def is_known(connection: Connection, cursor: Cursor) -> bool:
+    """Whether this database issued a cursor. It may be of another one, or of events that a restored backup lacks."""
+    values = {"epoch": cursor.epoch, "id": cursor.id}
+    row = await (await connection.execute(QUERIES.is_known, values)).fetchone()
+    return row is not None and bool(row[0])
 
 
 async def _read(connection: Connection, query: bytes, values: dict[str, Any]) -> list[Event]:
@@ -92,6 +101,7 @@ async def _read(connection: Connection, query: bytes, values: dict[str, Any]) ->
         return await cursor.fetchall()
 
 
-def _place(after: Cursor | None) -> dict[str, Any]:
+async def _place(connection: Connection, after: Cursor | None) -> dict[str, Any]:
+    row = await (await connection.execute(QUERIES.horizon)).fetchone()
     start = after or Cursor(0, 0)
-    return {"xid": str(start.xid), "id": start.id}
+    return {"epoch": start.epoch, "id": start.id, "horizon": row[0] if row else 0}

@@ -90,6 +90,13 @@ async def pause(connection: Connection, job: UUID, *, code: str, message: str) -
     await _change(connection, QUERIES.pause, {"job": job, "token": None, "code": code, "message": message})
 
 
+async def release_workers(connection: Connection, workers: Sequence[UUID], *, killed: bool) -> None:
+    """Requeue the jobs of workers that have ended. If they were `killed` from outside, their jobs are not suspected."""
+    because = "worker_killed" if killed else "worker_ended"
+    values = {"ended": list(workers), "because": because, "suspicious": not killed}
+    await connection.execute(QUERIES.release_workers, values)
+
+
 async def _change(connection: Connection, query: bytes, values: dict[str, Any]) -> int:
     try:
         row = await (await connection.execute(query, values)).fetchone()

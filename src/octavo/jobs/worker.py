@@ -20,12 +20,21 @@ from psycopg.types.json import Jsonb
 from octavo.core.errors import RETRY_RULES, DatabaseUnavailable, ErrorClass, OctavoError, OverBudget, TimedOut
 from octavo.core.ids import new_id
 from octavo.core.types import JSON
-from octavo.database import Connection, Database, explain, load_queries, retry_until_available
+from octavo.database import Connection, Database, ThreadConnection, explain, load_queries, retry_until_available
 from octavo.jobs.faults import FaultPlan
 from octavo.jobs.job_run import ClaimedJob, LeaseLost, Run
 from octavo.jobs.kinds import Kinds, sync_kinds
 from octavo.jobs.schedules import Schedule, run_due, sync_schedules
-from octavo.jobs.worker_state import ClaimStart, RunningJob, Slots, WorkerLimits, as_array, cancel_tasks, leases_of
+from octavo.jobs.worker_state import (
+    ClaimStart,
+    Heartbeat,
+    RunningJob,
+    Slots,
+    WorkerLimits,
+    as_array,
+    cancel_tasks,
+    leases_of,
+)
 
 log = structlog.get_logger()
 QUERIES = load_queries("jobs")
@@ -53,8 +62,10 @@ class Worker(Generic[Tools]):
         faults: FaultPlan | None = None,
         schedules: Sequence[Schedule] = (),
         chores: Sequence[Chore] = (),
+        *,
+        worker_id: UUID | None = None,
     ) -> None:
-        self.id = new_id()
+        self.id = worker_id or new_id()
         self._database = database
         self._kinds = kinds
         self._tools = tools
@@ -66,7 +77,7 @@ class Worker(Generic[Tools]):
         self._slots = Slots(limits)
         self._known = as_array(f'"{name}"' for name in kinds.names)
         self._wake = asyncio.Event()
-        self._renewed = time.monotonic()
+        self._heartbeat = Heartbeat(database.connect_in_thread, self._renew, limits.heartbeat_seconds)
         self._response_lost = False
         self._exchange_connection: Connection | None = None
 
@@ -74,6 +85,7 @@ class Worker(Generic[Tools]):
         """Run until `stopping` is set. Then jobs get a few seconds to finish; unfinished jobs return to the queue."""
         if not await self._registered(stopping):
             return
+        self._heartbeat.start()
         helpers = [
             asyncio.create_task(work)
             for work in (
@@ -155,7 +167,6 @@ class Worker(Generic[Tools]):
             "outputs": Jsonb([output for _, output in finished]),
             "kinds": self._known,
             "slots": free,
-            "idle": not self._slots.running,
             "lease": self._limits.lease_seconds,
             "mark_priority": start.priority,
             "mark_time": start.virtual_time,
@@ -197,14 +208,17 @@ class Worker(Generic[Tools]):
         except LeaseLost:
             log.warning("lease lost", job=str(job.id))
         except OverBudget as paused:
+            running.ended = True
             await self._pause(job, paused)
         except asyncio.CancelledError:
             running.ended = True
             if running.timed_out:
                 await self._fail(job, TimedOut("No progress within the time limit."))
         except OctavoError as error:
+            running.ended = True
             await self._fail(job, error)
         except Exception as error:
+            running.ended = True
             log.exception("job crashed", job=str(job.id), kind=job.kind)
             await self._fail(job, UnexpectedError(f"{type(error).__name__}: {explain(error)}"))
         else:
@@ -254,46 +268,48 @@ class Worker(Generic[Tools]):
     # Leases and the clock ----------------------------------------------------------------------------------------
 
     async def _keep_leases(self) -> None:
-        """Every second, stop jobs that lost their lease or exceeded their time limit. Renew leases when due."""
+        """Every second, stop jobs that lost their lease or exceeded their time limit."""
         while True:
             await asyncio.sleep(min(1.0, self._limits.heartbeat_seconds / 2))
+            self._heartbeat.loop_runs()
             self._slots.stop_overdue()
             try:
                 await self._check_leases()
             except (DatabaseUnavailable, psycopg.Error) as error:
-                log.warning("leases not renewed", reason=explain(error))
-                if time.monotonic() - self._renewed > self._limits.abandon_seconds:
+                log.warning("leases not checked", reason=explain(error))
+                if self._heartbeat.silent_seconds > self._limits.abandon_seconds:
                     self._slots.abandon_all()
 
     async def _check_leases(self) -> None:
         running = list(self._slots.running.values())
-        leases = leases_of([one.job for one in running])
         async with self._database.connection(wait_seconds=self._limits.heartbeat_seconds) as connection:
-            cursor = await connection.execute(QUERIES.lost, leases)
+            cursor = await connection.execute(QUERIES.lost, leases_of([one.job for one in running]))
             lost = {row[0] async for row in cursor}
-            if time.monotonic() - self._renewed >= self._limits.heartbeat_seconds:
-                await self._renew(connection, leases, len(running))
         for one in running:
             if one.job.id in lost and self._slots.stop_lost(one):
                 log.warning("lease lost", job=str(one.job.id))
 
-    async def _renew(self, connection: Connection, leases: dict[str, Any], running: int) -> None:
+    def _renew(self, connection: ThreadConnection) -> bool:
+        """Renew the leases and the registration. Runs in the thread of the heartbeat."""
         self._faults.reach("heartbeat.before")
-        lease = self._limits.lease_seconds
-        await connection.execute(QUERIES.renew, {**leases, "worker": self.id, "lease": lease})
-        await connection.execute(QUERIES.worker_heartbeat, {"id": self.id, "running": running, "seconds": lease})
-        self._renewed = time.monotonic()
+        held, lease = self._slots.held(), self._limits.lease_seconds
+        renewed = connection.execute(QUERIES.renew, {**leases_of(held), "worker": self.id, "lease": lease}).rowcount
+        connection.execute(QUERIES.worker_heartbeat, {"id": self.id, "running": len(held), "seconds": lease})
+        return renewed == len(held)
 
     async def _keep_time(self) -> None:
         """Return jobs of dead workers to the queue, and make delayed jobs claimable when their time has come."""
         takeover_from = 0.0
         while True:
+            began = time.monotonic()
             await asyncio.sleep(TIME_SECONDS)
             requested = time.monotonic()
             with contextlib.suppress(DatabaseUnavailable, psycopg.Error):
                 async with self._database.connection() as connection:
-                    # Leases expired during the outage. Give live workers time to renew theirs first.
-                    if time.monotonic() - requested > AWAY_SECONDS:
+                    # Leases expired during an outage, or while this machine was suspended. Give live workers, including
+                    # this one, time to renew theirs first.
+                    away = time.monotonic() - requested > AWAY_SECONDS
+                    if away or requested - began > TIME_SECONDS + self._limits.heartbeat_seconds:
                         takeover_from = time.monotonic() + self._limits.takeover_delay_seconds
                     values = {"taking_over": time.monotonic() >= takeover_from}
                     row = await (await connection.execute(QUERIES.pass_time, values)).fetchone()
@@ -339,7 +355,6 @@ class Worker(Generic[Tools]):
             await sync_kinds(connection, self._kinds)
             await register_worker(connection, self.id, self._kinds, self._limits)
             await sync_schedules(connection, self._schedules)
-        self._renewed = time.monotonic()
 
     async def _listen(self) -> None:
         """Wake the worker when a job is enqueued.
@@ -364,6 +379,7 @@ class Worker(Generic[Tools]):
     async def _leave(self, helpers: Sequence[asyncio.Task[None]]) -> None:
         left = await self._slots.empty()
         await cancel_tasks(helpers)
+        await self._heartbeat.stop()
         await self._sign_off(left)
         if self._exchange_connection:
             await self._exchange_connection.close()

@@ -1,23 +1,34 @@
-"""The state of a worker in memory: its slots, and the queue position at which its next claim begins."""
+"""The state of a worker in memory: its slots, its heartbeat, and the queue position at which its next claim begins."""
 
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from uuid import UUID
 
+import psycopg
+import structlog
+
+from octavo.core.errors import OctavoError
 from octavo.core.types import JSON
+from octavo.database import ThreadConnection, explain
 from octavo.jobs.job_run import ClaimedJob
 
+log = structlog.get_logger()
 # If a cancelled task is still running after this time, it is cancelled again.
 CANCEL_SECONDS = 1.0
 # A claim begins where this worker claimed this long ago; the whole queue is scanned at the second interval.
 LAG_SECONDS = 0.5
 FULL_SCAN_SECONDS = 3.0
+# A heartbeat that could not renew all leases is repeated after this time.
+BEAT_AGAIN_SECONDS = 1.0
+# If the event loop has not run for this long, it hangs, and the leases are no longer renewed.
+HANGING_SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +98,10 @@ class Slots:
         """Whether there are finished or abandoned jobs that the database does not know about."""
         return bool(self.finished or self.abandoned)
 
+    def held(self) -> list[ClaimedJob]:
+        """The jobs whose leases must be renewed. Can be called from another thread."""
+        return [*(one.job for one in self.running.copy().values()), *(job for job, _ in self.finished.copy())]
+
     @property
     def job_ids(self) -> list[UUID]:
         jobs = [*(one.job for one in self.running.values()), *(job for job, _ in self.finished), *self.abandoned]
@@ -101,10 +116,11 @@ class Slots:
     def stop_lost(self, one: RunningJob) -> bool:
         """Cancel a job whose lease is lost.
 
-        Returns False if the job has ended, or if an earlier attempt of the job is still running.
+        Returns False if the job has ended, or if an earlier attempt of the job is still running. A job that has failed
+        no longer has a lease, but the work that follows a failure must be finished.
         """
         earliest = next((other for other in self.running.values() if other.job.id == one.job.id), None)
-        if not one.task or earliest is not one:
+        if not one.task or one.ended or earliest is not one:
             return False
         one.task.cancel()
         return True
@@ -126,6 +142,64 @@ class Slots:
         left = list(self.running.values())
         await cancel_tasks([one.task for one in left if one.task])
         return [one.job for one in left]
+
+
+class Heartbeat:
+    """Renews the leases of a worker in a separate thread with its own connection.
+
+    So a worker keeps its jobs while its event loop or its pool is busy. `renew` returns whether it renewed all leases.
+    """
+
+    def __init__(
+        self, connect: Callable[[], ThreadConnection], renew: Callable[[ThreadConnection], bool], seconds: float
+    ) -> None:
+        self._connect = connect
+        self._renew = renew
+        self._seconds = seconds
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
+        self._connection: ThreadConnection | None = None
+        self._renewed = self._looped = time.monotonic()
+
+    def start(self) -> None:
+        self._thread.start()
+
+    async def stop(self) -> None:
+        self._stopping.set()
+        await asyncio.to_thread(self._thread.join)
+
+    def loop_runs(self) -> None:
+        """Called by the event loop. If it hangs, the worker must not keep its jobs for ever."""
+        self._looped = time.monotonic()
+
+    @property
+    def silent_seconds(self) -> float:
+        """The number of seconds since the leases were renewed."""
+        return time.monotonic() - self._renewed
+
+    def _run(self) -> None:
+        pause = self._seconds
+        while not self._stopping.wait(pause):
+            complete = time.monotonic() - self._looped < HANGING_SECONDS and self._beat()
+            pause = self._seconds if complete else min(self._seconds, BEAT_AGAIN_SECONDS)
+        self._disconnect()
+
+    def _beat(self) -> bool:
+        try:
+            if self._connection is None:
+                self._connection = self._connect()
+            complete = self._renew(self._connection)
+        except (OctavoError, psycopg.Error) as error:
+            log.warning("leases not renewed", reason=explain(error))
+            self._disconnect()
+            return False
+        self._renewed = time.monotonic()
+        return complete
+
+    def _disconnect(self) -> None:
+        if self._connection:
+            self._connection.close()
+        self._connection = None
 
 
 class QueuePosition(NamedTuple):

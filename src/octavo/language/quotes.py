@@ -29,8 +29,9 @@ from octavo.language.vocabulary import fold
 Embed = Callable[[Sequence[str]], "np.ndarray"]
 
 _MAX_QUOTES = 5
-# Only the best sentences by words are compared by meaning: embedding ten takes a few hundredths of a second.
-_MAX_EMBEDDED = 60
+# Only the best sentences by words are compared by meaning: embedding ten takes a few hundredths of a second. More
+# sentences find no more answers (decision 20).
+_MAX_EMBEDDED = 10
 # A sentence must contain half of the question's words, or mean nearly the same as the question.
 _MIN_SCORE = 0.5
 # The similarity of unrelated sentences, and that of a question and an answer that uses the same words.

@@ -19,6 +19,9 @@ QUERIES = load_queries("documents")
 IMPROVE_DOCUMENT = "improve_document"
 # A dead letter of this kind is retried daily.
 IMPROVING = frozenset({"queued", "processing", "paused", "dead_letter"})
+COMPARISON = "detect_connections"
+# The query `resume_documents` retries dead letters of these kinds, if the document can be read.
+RESUMED = frozenset({"process_document", COMPARISON, "embed_document", "embed_tags"})
 # The form in which links to videos are stored.
 VIDEO = "https://www.youtube.com/watch?v="
 Tab = Literal["working", "needs_you", "failed", "stored_only"]
@@ -155,6 +158,7 @@ def _as_document(row: Row, tags: list[str], jobs: list[DocumentJob], also_named:
     rest = dict(row)
     code, message, cost = rest.pop("error_code"), rest.pop("error_message"), rest.pop("cost_usd")
     del rest["order_text"]
+    rest["missing"] = [*rest["missing"], *(["connections"] if _is_uncompared(jobs) else [])]
     if code is None and rest["status"] == "failed":  # a cancelled job has no error
         code, message = "CANCELLED", "Stopped by you."
     return Document(
@@ -163,9 +167,17 @@ def _as_document(row: Row, tags: list[str], jobs: list[DocumentJob], also_named:
         also_named=also_named,
         error=JobError(code, message) if code else None,
         cost_usd=float(cost),
+        will_be_resumed=rest["status"] == "completed"
+        and any(job.kind in RESUMED and job.status == "dead_letter" for job in jobs),
         will_be_improved=any(job.kind == IMPROVE_DOCUMENT and job.status in IMPROVING for job in jobs),
         **rest,
     )
+
+
+def _is_uncompared(jobs: Sequence[DocumentJob]) -> bool:
+    """Whether the newest comparison failed. The jobs are in the order in which they were created."""
+    newest = next((job.status for job in reversed(jobs) if job.kind == COMPARISON), "")
+    return newest in {"failed", "dead_letter"}
 
 
 def _as_chunk(row: Row, source_url: str | None) -> Chunk:

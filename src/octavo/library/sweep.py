@@ -9,7 +9,7 @@ from functools import partial
 from uuid import UUID
 
 from octavo.core.errors import NotFound
-from octavo.database import Database, load_queries
+from octavo.database import Connection, Database, load_queries
 from octavo.library.changes import purge_documents, trash_documents
 from octavo.storage import Bucket
 
@@ -82,7 +82,8 @@ async def sweep_objects(database: Database, bucket: Bucket, older_than_seconds: 
 
     Recent objects are kept, because their rows may not have been committed yet.
     """
-    removed = 0
+    async with database.connection() as connection:
+        removed = await delete_kept_objects(connection, bucket)
     batch: list[str] = []
     before = datetime.now(UTC) - timedelta(seconds=older_than_seconds)
     async for info in bucket.list():
@@ -92,6 +93,13 @@ async def sweep_objects(database: Database, bucket: Bucket, older_than_seconds: 
             removed += await _remove_unknown(database, bucket, batch)
             batch = []
     return removed + await _remove_unknown(database, bucket, batch)
+
+
+async def delete_kept_objects(connection: Connection, bucket: Bucket) -> int:
+    """Delete the objects that nothing refers to any more but were kept for a backup. Returns their number."""
+    rows = await (await connection.execute(QUERIES.delete_kept_objects)).fetchall()
+    await bucket.delete([row[0] for row in rows])
+    return len(rows)
 
 
 async def _remove_unknown(database: Database, bucket: Bucket, keys: list[str]) -> int:

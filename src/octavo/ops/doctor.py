@@ -10,10 +10,12 @@ import shutil
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
+from functools import partial
+from itertools import accumulate
 
 import psycopg
 
-from octavo.core.errors import Defect, NotPossibleHere, OctavoError
+from octavo.core.errors import Defect, NotPossibleHere, OctavoError, StorageFailed
 from octavo.core.settings import Settings
 from octavo.database import Connection, load_queries, require_current
 from octavo.database.embedded import DataFolder
@@ -21,9 +23,13 @@ from octavo.database.migrator import refuse_unfit_server
 from octavo.describe.embedding import embedding_model
 from octavo.ops.health import Check
 from octavo.ops.instance import bucket_of, open_connection, sandbox_of, storage_place
+from octavo.storage import Bucket, Stored, find_damage
 
 QUERIES = load_queries("doctor")
 LEAST_FREE_BYTES = 1 << 30
+READ_BYTES = 1 << 30
+MOST_DAMAGED = 10
+HEAL = "Upload the same file again to replace a source; process the document again to replace its other files."
 OBJECTS_AT_ONCE = 200
 
 
@@ -39,6 +45,7 @@ class Installation:
 
     settings: Settings
     connection: Connection
+    checksums: bool = False
 
 
 Examine = Callable[[Installation], Awaitable[str]]
@@ -57,11 +64,11 @@ def check(name: str) -> Callable[[Examine], Examine]:
     return register
 
 
-async def examine(settings: Settings) -> list[Check]:
-    """Run every check, even after a failure."""
+async def examine(settings: Settings, *, checksums: bool = False) -> list[Check]:
+    """Run every check, even after a failure. `checksums`: read all stored files."""
     DataFolder(settings.data_dir).prepare()
     async with open_connection(settings) as connection:
-        installation = Installation(settings, connection)
+        installation = Installation(settings, connection, checksums)
         return [await _run(name, examine_one, installation) for name, examine_one in CHECKS.items()]
 
 
@@ -105,6 +112,17 @@ async def jobs(installation: Installation) -> str:
     await _refuse_rows(installation, QUERIES.left_leases, "Jobs were abandoned by their workers")
     row = await (await installation.connection.execute(QUERIES.count_jobs)).fetchone()
     return f"{row[0] if row else 0} jobs, all consistent with their events"
+
+
+@check("events")
+async def events(installation: Installation) -> str:
+    """Check that new events come after all earlier ones, also after a restore, and that the relay keeps up."""
+    wrong = "Events belong to another PostgreSQL cluster. Run `octavo migrate`"
+    await _refuse_rows(installation, QUERIES.foreign_epoch, wrong)
+    await _refuse_rows(installation, QUERIES.wrong_order, "New events would come before earlier ones")
+    await _refuse_rows(installation, QUERIES.late_relay, "Events are not relayed to recipients")
+    row = await (await installation.connection.execute(QUERIES.count_epochs)).fetchone()
+    return f"in order, epoch {row[0] if row else 0}"
 
 
 @check("caps")
@@ -179,21 +197,37 @@ async def ledger(installation: Installation) -> str:
 
 @check("files")
 async def files(installation: Installation) -> str:
-    """Check that every object that a row refers to is complete in the bucket."""
-    known, missing, last = 0, list[str](), ""
+    """Check that every object that a row refers to is complete in the bucket, and has its checksum.
+
+    Reading everything can take hours, so without `--checksums` only the first gigabyte is read.
+    """
+    known, read, read_bytes, damaged, last = 0, 0, 0, list[str](), ""
     async with aclosing(bucket_of(installation.settings)) as bucket:
         while rows := await _objects_after(installation, last):
-            infos = await asyncio.gather(*(bucket.stat(key) for key, _ in rows))
-            missing += [key for (key, size), info in zip(rows, infos, strict=True) if not info or info.bytes != size]
-            known, last = known + len(rows), rows[-1][0]
-    if missing:
-        raise WrongState(f"Files are missing or truncated: {'; '.join(missing[:3])}.")
-    return f"{known} files, all complete"
+            ends = list(accumulate((wanted.bytes for wanted, _ in rows), initial=read_bytes))[1:]
+            reads = [installation.checksums or end <= READ_BYTES for end in ends]
+            damages = await asyncio.gather(*map(partial(_name_damage, bucket), rows, reads))
+            damaged += [damage for damage in damages if damage]
+            known, read, read_bytes, last = known + len(rows), read + sum(reads), ends[-1], rows[-1][0].key
+    if damaged:
+        shown = "; ".join(damaged[:MOST_DAMAGED])
+        raise WrongState(f"{len(damaged)} of {known} files are missing or damaged: {shown}. {HEAL}")
+    unread = f"; {known - read} were not read (`octavo doctor --checksums` reads all)" if read < known else ""
+    return f"{known} files, all complete, {read} checksums correct{unread}"
 
 
-async def _objects_after(installation: Installation, key: str) -> list[tuple[str, int]]:
+async def _name_damage(bucket: Bucket, row: tuple[Stored, str], read: bool) -> str | None:  # noqa: FBT001 - mapped
+    wanted, use = row
+    try:
+        damage = await find_damage(bucket, wanted, read=read)
+    except StorageFailed as error:
+        damage = f"cannot be read: {error.line}"
+    return f"{use}: {wanted.key} {damage}" if damage else None
+
+
+async def _objects_after(installation: Installation, key: str) -> list[tuple[Stored, str]]:
     cursor = await installation.connection.execute(QUERIES.objects_after, {"key": key, "most": OBJECTS_AT_ONCE})
-    return [(row[0], row[1]) for row in await cursor.fetchall()]
+    return [(Stored(*row[:3]), row[3]) for row in await cursor.fetchall()]
 
 
 async def _refuse_rows(

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+import os
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from octavo.core.errors import OctavoError
-from octavo.database import Database, require_current
+import structlog
+
+from octavo.core.errors import DatabaseUnavailable, NotPossibleHere, OctavoError
+from octavo.core.formatting import format_bytes
+from octavo.database import Connection, Database, require_current
 from octavo.storage import Bucket
 
+log = structlog.get_logger()
 TIMEOUT_SECONDS = 3
+# Connections that are all in use for this long are stuck, not busy.
+EXHAUSTED_SECONDS = 5
 PROBE_KEY = "probe/readiness"
 
 
@@ -21,14 +29,26 @@ class Check:
     detail: str
 
 
-async def check_readiness(database: Database, bucket: Bucket, place: str) -> list[Check]:
-    """Check the database and the storage in parallel, each with a timeout."""
-    return list(
-        await asyncio.gather(
-            _limited("database", _check_database(database)),
-            _limited("storage", _check_storage(bucket, place)),
-        )
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """The folders on local disks, and the free space that each of their disks must have."""
+
+    folders: Sequence[Path]
+    least_bytes: int
+
+
+async def check_readiness(database: Database, bucket: Bucket, place: str, disk: Disk) -> list[Check]:
+    """Check the database, its connections, the storage and the disks in parallel, each with a timeout."""
+    checks = await asyncio.gather(
+        _limited("database", _check_database(database)),
+        _limited("connections", _check_connections(database)),
+        _limited("storage", _check_storage(bucket, place)),
+        _limited("disk", _check_disk(disk)),
     )
+    for check in checks:
+        if not check.ok:
+            log.warning("not ready", check=check.name, detail=check.detail)
+    return list(checks)
 
 
 async def _limited(name: str, answer: Awaitable[str]) -> Check:
@@ -42,10 +62,41 @@ async def _limited(name: str, answer: Awaitable[str]) -> Check:
 
 
 async def _check_database(database: Database) -> str:
+    """Whether the server answers. If the pool is exhausted, a separate connection is used."""
+    if database.seconds_exhausted() > 0:
+        async with await database.connect_unpooled() as connection:
+            return await _describe_server(connection)
     async with database.connection(wait_seconds=TIMEOUT_SECONDS) as connection:
-        state = await require_current(connection)
-        version = connection.info.server_version
-        return f"PostgreSQL {version // 10000}.{version % 10000}, schema {state.applied}"
+        return await _describe_server(connection)
+
+
+async def _describe_server(connection: Connection) -> str:
+    state = await require_current(connection)
+    version = connection.info.server_version
+    return f"PostgreSQL {version // 10000}.{version % 10000}, schema {state.applied}"
+
+
+async def _check_connections(database: Database) -> str:
+    seconds = database.seconds_exhausted()
+    if seconds >= EXHAUSTED_SECONDS:
+        raise DatabaseUnavailable(f"All connections of this process have been in use for {seconds:.0f} seconds.")
+    return "available" if seconds == 0 else "all in use"
+
+
+async def _check_disk(disk: Disk) -> str:
+    free = await asyncio.to_thread(lambda: [(free_bytes(folder), folder) for folder in disk.folders])
+    for space, folder in free:
+        if space < disk.least_bytes:
+            raise NotPossibleHere(f"Only {format_bytes(space)} free in {folder}. Free some space.")
+    return f"{format_bytes(min(free)[0])} free" if free else "no local disk is used"
+
+
+def free_bytes(folder: Path) -> int:
+    """The free space on the disk of a folder for this user. A disk without free inodes is full as well."""
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    disk = os.statvfs(folder)
+    return 0 if disk.f_files and not disk.f_favail else disk.f_bavail * disk.f_frsize
 
 
 async def _check_storage(bucket: Bucket, place: str) -> str:

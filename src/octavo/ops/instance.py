@@ -6,15 +6,17 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import psutil
 import structlog
 from pydantic import SecretStr
 
 from octavo.convert import PRELOAD as CONVERT_PRELOAD
-from octavo.core.errors import OctavoError
+from octavo.core.errors import DatabaseUnavailable, OctavoError
 from octavo.core.settings import Settings
-from octavo.database import Connection, Database, MigrationState, connect, migrate
+from octavo.database import Connection, Database, MigrationState, connect, fetch_rows, load_queries, migrate
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
 from octavo.extract.chunks.from_document import PRELOAD as CHUNKS_PRELOAD
 from octavo.extract.file_reader import PRELOAD as EXTRACT_PRELOAD
@@ -25,11 +27,18 @@ from octavo.extract.pdf.placed_words import PRELOAD as WORDS_PRELOAD
 from octavo.extract.pictures.page_images import PRELOAD as PAGE_IMAGES_PRELOAD
 from octavo.extract.pictures.picture_file import PRELOAD as PICTURE_PRELOAD
 from octavo.fetch import GuardedClient
+from octavo.ops.health import Disk
 from octavo.sandbox import BACKGROUND_NICENESS, Limits, Sandbox
 from octavo.storage import Bucket, open_bucket
 
 log = structlog.get_logger()
+QUERIES = load_queries("operations")
 WATCH_SECONDS = 0.5
+MOST_WEB_PROCESSES = 4
+# Any server allows this many connections. A process also opens some outside its pool (a worker's main loop, LISTEN),
+# and some are left for commands, backups and administrators.
+FEW_CONNECTIONS, UNPOOLED_CONNECTIONS, SPARE_CONNECTIONS, LEAST_CONNECTIONS = 50, 3, 10, 2
+FIT_SECONDS = 5.0
 # Modules that a worker's sandbox imports once for all its children. PRELOAD: every document needs them; LATER: some do.
 PRELOAD = (*EXTRACT_PRELOAD, *CHUNKS_PRELOAD)
 LATER = (
@@ -90,6 +99,7 @@ async def open_database(settings: Settings) -> AsyncGenerator[Database]:
     watch = asyncio.create_task(keep_running(server)) if server else None
     try:
         async with Database(connection_info, connections=settings.database_connections) as database:
+            await fit_connections(database, settings)
             yield database
     finally:
         if watch:
@@ -97,6 +107,28 @@ async def open_database(settings: Settings) -> AsyncGenerator[Database]:
             await asyncio.gather(watch, return_exceptions=True)
         if server:
             server.release()
+
+
+def web_processes(settings: Settings) -> int:
+    """How many web processes `octavo up` starts."""
+    return settings.web or min(MOST_WEB_PROCESSES, os.cpu_count() or 1)
+
+
+async def fit_connections(database: Database, settings: Settings) -> None:
+    """Make the pool smaller if the pools of all processes would exceed what the server allows together."""
+    processes = web_processes(settings) + settings.workers
+    if processes * settings.database_connections <= FEW_CONNECTIONS:
+        return
+    try:
+        async with database.connection(wait_seconds=FIT_SECONDS) as connection:
+            (row,) = await fetch_rows(connection, QUERIES.allowed_connections, {})
+    except DatabaseUnavailable:  # the server is away; most servers allow enough
+        return
+    allowed: int = row["allowed"]
+    share = max(LEAST_CONNECTIONS, (allowed - processes * UNPOOLED_CONNECTIONS - SPARE_CONNECTIONS) // processes)
+    if share < settings.database_connections:
+        log.info("fewer database connections", connections=share, allowed=allowed, processes=processes)
+        await database.resize(share)
 
 
 async def keep_running(server: EmbeddedPostgres) -> None:
@@ -115,6 +147,13 @@ async def keep_running(server: EmbeddedPostgres) -> None:
 def storage_place(settings: Settings) -> str:
     """The location of the stored files, to be shown to people."""
     return settings.storage_url or str(DataFolder(settings.data_dir).objects)
+
+
+def local_disk(settings: Settings) -> Disk:
+    """The folders that this installation writes to on this machine, and the free space that they need."""
+    folders = [settings.data_dir] if settings.database_url is None or settings.storage_url is None else []
+    parts = urlsplit(settings.storage_url or "")
+    return Disk([*folders, *([Path(unquote(parts.path))] if parts.scheme == "file" else [])], settings.free_disk_bytes)
 
 
 def bucket_of(settings: Settings) -> Bucket:

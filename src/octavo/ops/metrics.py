@@ -38,6 +38,7 @@ async def read_metrics(connection: Connection) -> list[Metric]:
     (answers,) = await fetch_rows(connection, QUERIES.answers, {})
     (files,) = await fetch_rows(connection, QUERIES.expiring_files, {})
     stages = await fetch_rows(connection, QUERIES.stage_times, {"most": MOST_JOBS})
+    (taken_over,) = await fetch_rows(connection, QUERIES.taken_over, {})
     (item,) = await fetch_rows(connection, QUERIES.item_time, {"most": MOST_JOBS})
     alive, lost = workers.get(True, {}), workers.get(False, {})
     return [
@@ -60,6 +61,11 @@ async def read_metrics(connection: Connection) -> list[Metric]:
             "worker_heartbeat_age_seconds",
             "Age of the oldest heartbeat among the running workers.",
             [({}, alive["heartbeat_seconds"])] if alive else [],
+        ),
+        Metric(
+            "jobs_taken_over",
+            "Jobs whose worker ended or fell silent, since their last finished stage.",
+            [({}, taken_over["jobs"])],
         ),
         Metric("ai_spent_usd", "Cost of model calls this month, in US dollars.", [({}, spent["spent_usd"])]),
         Metric(

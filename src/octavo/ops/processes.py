@@ -1,17 +1,29 @@
-"""Child processes: they end when their parent ends, and are restarted with growing pauses."""
+"""The processes of an instance, and their record in the data folder, which `octavo status` and `octavo stop` read.
+
+Child processes end when their parent ends, and are restarted with growing pauses.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import signal
 import sys
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from octavo.core.errors import AlreadyRunning, NotPossibleHere
+from octavo.database.embedded import DataFolder
+from octavo.database.embedded.data_folder import explain
+from octavo.database.embedded.locks import FileLock, is_locked
 
 PR_SET_PDEATHSIG = 1
 POLL_SECONDS = 0.5
+# Signals that people and other programs send. A process that crashes ends with another signal or with an exit code.
+SIGNALS_FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT})
 
 
 def end_with_parent(parent: int) -> None:
@@ -33,6 +45,30 @@ def _watch(parent: int) -> None:
     os._exit(1)
 
 
+def was_killed(code: int, oom_kills: int | None) -> bool:
+    """Whether a process with this exit code was killed from outside.
+
+    `oom_kills` is their number when the process started. If the kernel has killed a process for its memory since then,
+    or if this cannot be known, the process itself may be the cause.
+    """
+    return -code in SIGNALS_FROM_OUTSIDE and not oom_since(oom_kills)
+
+
+def oom_since(oom_kills: int | None) -> bool:
+    """Whether the kernel may have killed a process because memory ran out, since there were this many such kills."""
+    now = count_oom_kills()
+    return now is None or oom_kills is None or now > oom_kills
+
+
+def count_oom_kills() -> int | None:
+    """How many processes the kernel has killed because memory ran out, since it started. None if it does not tell."""
+    try:
+        counters = Path("/proc/vmstat").read_text().split()
+        return int(counters[counters.index("oom_kill") + 1])
+    except (OSError, ValueError):
+        return None
+
+
 @dataclass(slots=True)
 class Backoff:
     """The pause before a restart. It is doubled after each short run and reset after a long one."""
@@ -49,3 +85,75 @@ class Backoff:
         pause = min(self.most_seconds, self.first_seconds * 2**self._quick_ends)
         self._quick_ends += 1
         return pause
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessRecord:
+    name: str
+    pid: int | None
+    restarts: int
+    worker: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UpRecord:
+    pid: int
+    address: str
+    processes: list[ProcessRecord] = field(default_factory=list[ProcessRecord])
+    oom_kills: int | None = None
+
+
+class RecordFile:
+    """The file with the record. It is valid only while its lock is held.
+
+    The kernel releases the lock when the supervisor ends.
+    """
+
+    def __init__(self, folder: DataFolder) -> None:
+        self._lock_path = folder.run / "up.lock"
+        self._path = folder.run / "up.json"
+        self._lock: FileLock | None = None
+
+    def claim(self) -> None:
+        """Become the only supervisor of this data folder. Raises `AlreadyRunning` if there is another one."""
+        try:
+            lock = FileLock(self._lock_path)
+        except OSError as error:
+            raise NotPossibleHere(explain(error, self._lock_path)) from error
+        if not lock.try_lock():
+            lock.close()
+            running = self.read()
+            where = f"It is running at {running.address} (process {running.pid}). " if running else ""
+            raise AlreadyRunning(
+                f"{where}Stop it with `octavo stop`, or set OCTAVO_DATA_DIR to start another instance."
+            )
+        self._lock = lock
+
+    def write(self, record: UpRecord) -> None:
+        temporary = self._path.with_suffix(".new")
+        temporary.write_text(json.dumps(asdict(record)))
+        temporary.replace(self._path)
+
+    def read(self) -> UpRecord | None:
+        """The record of the running supervisor; None if none is running or it has only just started."""
+        return self._load() if is_locked(self._lock_path) else None
+
+    def left_behind(self) -> UpRecord | None:
+        """After `claim`: the record of an earlier supervisor that was killed."""
+        return self._load()
+
+    def _load(self) -> UpRecord | None:
+        try:
+            stored = json.loads(self._path.read_text())
+        except (OSError, ValueError):
+            return None
+        processes = [ProcessRecord(**process) for process in stored.pop("processes")]
+        return UpRecord(**stored, processes=processes)
+
+    def is_claimed(self) -> bool:
+        return is_locked(self._lock_path)
+
+    def release(self) -> None:
+        self._path.unlink(missing_ok=True)
+        if self._lock:
+            self._lock.close()

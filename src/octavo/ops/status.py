@@ -16,7 +16,7 @@ from octavo.core.errors import NotRunning, TimedOut
 from octavo.core.settings import Settings
 from octavo.database.embedded import DataFolder
 from octavo.ops.instance import embedded_server
-from octavo.ops.record import RecordFile
+from octavo.ops.processes import RecordFile
 from octavo.ops.supervise import is_ready
 
 STOP_SECONDS = 60

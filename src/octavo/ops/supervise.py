@@ -13,23 +13,42 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
+import psycopg
 import structlog
 
 from octavo.ai.gateway_setup import check_models
-from octavo.core.errors import NotPossibleHere, OctavoError
+from octavo.core.errors import DatabaseUnavailable, NotPossibleHere, OctavoError
+from octavo.core.ids import new_id
 from octavo.core.settings import Settings
-from octavo.database import connect, migrate
+from octavo.database import connect, migrate, retry_until_available
 from octavo.database.embedded import DataFolder
-from octavo.ops.instance import bucket_of, embedded_server, keep_running, sandbox_of, start_database
-from octavo.ops.processes import Backoff
-from octavo.ops.record import ProcessRecord, RecordFile, UpRecord
+from octavo.jobs.queue import release_workers
+from octavo.ops.instance import (
+    bucket_of,
+    embedded_server,
+    keep_running,
+    sandbox_of,
+    start_database,
+    web_processes,
+)
+from octavo.ops.processes import (
+    Backoff,
+    ProcessRecord,
+    RecordFile,
+    UpRecord,
+    count_oom_kills,
+    oom_since,
+    was_killed,
+)
 from octavo.owners import make_sign_in_link
 
 log = structlog.get_logger()
 
 GRACE_SECONDS = 15
 READY_SECONDS = 60
+RELEASE_SECONDS = 60
 POLL_SECONDS = 0.05
 # Opening the port is retried: after a kill, the previous web process releases it only a moment later.
 PORT_TRIES, PORT_PAUSE_SECONDS = 20, 0.05
@@ -45,9 +64,15 @@ class Child:
     descriptors: Sequence[int] = ()
     restarts: int = 0
     process: asyncio.subprocess.Process | None = None
+    worker: UUID | None = None
+
+    @property
+    def is_worker(self) -> bool:
+        return self.arguments[0] == "worker"
 
     def record(self) -> ProcessRecord:
-        return ProcessRecord(self.name, self.process.pid if self.process else None, self.restarts)
+        worker = str(self.worker) if self.worker else None
+        return ProcessRecord(self.name, self.process.pid if self.process else None, self.restarts, worker)
 
 
 class Supervisor:
@@ -58,15 +83,19 @@ class Supervisor:
         self._announce = announce
         self._folder = DataFolder(settings.data_dir)
         self._record = RecordFile(self._folder)
+        self._left_behind: UpRecord | None = None
         self._children: list[Child] = []
         self._stopping = asyncio.Event()
         self._address = ""
+        self._connection_info = ""
+        self._releases: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
         """Run until a signal arrives. If starting fails, no process is left running."""
         check_models(self._settings)
         self._folder.prepare()
         self._record.claim()
+        self._left_behind = self._record.left_behind()
         try:
             self._catch_signals()
             with listen(self._settings.host, self._settings.port) as listener:
@@ -82,18 +111,20 @@ class Supervisor:
         try:
             async with contextlib.aclosing(bucket_of(self._settings)) as bucket:
                 await bucket.check()
-            web = Child("web", ("web", "--fd", str(listener.fileno())), (listener.fileno(),))
+            webs = web_children(web_processes(self._settings), listener.fileno())
             workers = [Child(f"worker {number}", ("worker",)) for number in range(1, self._settings.workers + 1)]
-            tasks.append(asyncio.create_task(self._keep_child(web)))
+            tasks += [asyncio.create_task(self._keep_child(web)) for web in webs]
             connection_info = await start_database(self._settings, server)
             if server:
                 tasks.append(asyncio.create_task(keep_running(server)))
             await migrate(connection_info)
+            self._connection_info = connection_info
+            self._release_left_behind()
             tasks += [asyncio.create_task(self._keep_child(worker)) for worker in workers]
             await self._welcome(connection_info, probe)
             await self._stopping.wait()
         finally:
-            await end_tasks([*tasks, probe])
+            await end_tasks([*tasks, probe, *self._releases])
             if server:
                 await asyncio.to_thread(server.stop)
 
@@ -120,7 +151,7 @@ class Supervisor:
         self._children.append(child)
         backoff = Backoff()
         while True:
-            started = time.monotonic()
+            started, oom_kills = time.monotonic(), count_oom_kills()
             child.process = await spawn(child)
             self._write_record()
             try:
@@ -130,18 +161,54 @@ class Supervisor:
                 raise
             pause = backoff.after_run(time.monotonic() - started)
             log.warning("process ended, restarting it", process=child.name, code=code, pause_seconds=pause)
+            if child.worker and code:
+                self._release([child.worker], killed=was_killed(code, oom_kills))
             child.restarts += 1
             child.process = None
             self._write_record()
             await asyncio.sleep(pause)
 
+    def _release_left_behind(self) -> None:
+        """Requeue the jobs of workers that ended with an earlier supervisor, such as in a power failure."""
+        if before := self._left_behind:
+            workers = [UUID(process.worker) for process in before.processes if process.worker]
+            self._release(workers, killed=not oom_since(before.oom_kills))
+
+    def _release(self, workers: Sequence[UUID], *, killed: bool) -> None:
+        """Requeue the jobs of ended workers. If the database stays away, their leases expire instead."""
+
+        async def release() -> None:
+            try:
+                async with await connect(self._connection_info) as connection:
+                    await release_workers(connection, workers, killed=killed)
+            except psycopg.OperationalError as error:
+                raise DatabaseUnavailable(str(error)) from None
+
+        async def try_to_release() -> None:
+            try:
+                async with asyncio.timeout(RELEASE_SECONDS):
+                    await retry_until_available(release)
+            except (DatabaseUnavailable, psycopg.Error, TimeoutError) as error:
+                log.warning("jobs of ended workers wait for their leases", reason=str(error))
+
+        task = asyncio.create_task(try_to_release())
+        self._releases.add(task)
+        task.add_done_callback(self._releases.discard)
+
     def _write_record(self) -> None:
-        self._record.write(UpRecord(os.getpid(), self._address, [child.record() for child in self._children]))
+        children = [child.record() for child in self._children]
+        self._record.write(UpRecord(os.getpid(), self._address, children, count_oom_kills()))
 
     def _catch_signals(self) -> None:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self._stopping.set)
+
+
+def web_children(number: int, listener: int) -> list[Child]:
+    """The web processes. All accept connections from the same socket, so none is lost when one of them dies."""
+    names = ["web", *(f"web {one}" for one in range(2, number + 1))]
+    return [Child(name, ("web", "--fd", str(listener)), (listener,)) for name in names]
 
 
 async def describe_sandbox(settings: Settings) -> str:
@@ -154,7 +221,7 @@ async def describe_sandbox(settings: Settings) -> str:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Open the port before anything else starts. It stays open while the web process restarts."""
+    """Open the port before anything else starts. It stays open while a web process restarts."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for attempt in range(PORT_TRIES):
         # The explicit protocol enables TCP_NODELAY: small responses are sent without delay.
@@ -191,10 +258,13 @@ def address_of(listener: socket.socket) -> str:
 async def spawn(child: Child) -> asyncio.subprocess.Process:
     """Start a child in a new session.
 
-    Ctrl-C then reaches only the supervisor, which stops its children in order.
+    Ctrl-C then reaches only the supervisor, which stops its children in order. The supervisor chooses the id of a
+    worker, so that it can report its end.
     """
+    child.worker = new_id() if child.is_worker else None
+    named = ("--id", str(child.worker)) if child.worker else ()
     return await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "octavo", *child.arguments, "--parent", str(os.getpid())),
+        *(sys.executable, "-m", "octavo", *child.arguments, *named, "--parent", str(os.getpid())),
         stdin=asyncio.subprocess.DEVNULL,
         pass_fds=child.descriptors,
         start_new_session=True,

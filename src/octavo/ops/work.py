@@ -6,6 +6,7 @@ import asyncio
 import signal
 from contextlib import aclosing, suppress
 from pathlib import Path
+from uuid import UUID
 
 import structlog
 
@@ -24,10 +25,11 @@ log = structlog.get_logger()
 NICENESS = 5  # a third of the CPU share of other sessions when all are busy
 
 
-async def work(settings: Settings, *, beside_web: bool = False) -> None:
+async def work(settings: Settings, *, beside_web: bool = False, worker_id: UUID | None = None) -> None:
     """Run jobs until stopped.
 
-    `beside_web`: run at low priority, because a web server on the same machine needs the CPU.
+    `beside_web`: run at low priority, because a web server on the same machine needs the CPU. `worker_id`: the id that
+    the supervisor has chosen.
     """
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -47,7 +49,8 @@ async def work(settings: Settings, *, beside_web: bool = False) -> None:
         limits = WorkerLimits(slots=settings.worker_slots, lease_seconds=settings.lease_seconds)
         tools = Tools(settings, database, bucket, sandbox, fetch, recognition, gateway)
         chores = known_chores(gateway)
-        worker = Worker(database, known_kinds(), tools, limits, FaultPlan(settings.faults), known_schedules(), chores)
+        faults, schedules = FaultPlan(settings.faults), known_schedules()
+        worker = Worker(database, known_kinds(), tools, limits, faults, schedules, chores, worker_id=worker_id)
         log.info("worker started", worker=str(worker.id), slots=limits.slots)
         await worker.run(stopping)
         log.info("worker stopped", worker=str(worker.id))

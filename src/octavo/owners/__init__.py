@@ -5,6 +5,7 @@ from octavo.owners.keys import read_key
 from octavo.owners.sessions import (
     SESSION_SECONDS,
     ensure_local_owner,
+    is_sign_in_link,
     local_owner,
     make_sign_in_link,
     open_anonymous_session,
@@ -18,6 +19,7 @@ __all__ = [
     "Role",
     "Scope",
     "ensure_local_owner",
+    "is_sign_in_link",
     "local_owner",
     "make_sign_in_link",
     "open_anonymous_session",

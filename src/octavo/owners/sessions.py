@@ -110,6 +110,11 @@ async def make_sign_in_link(connection: Connection) -> str:
     return token
 
 
+async def is_sign_in_link(connection: Connection, token: str) -> bool:
+    """Whether this token can still be used. Does not use it."""
+    return bool(await (await connection.execute(QUERIES.is_link, {"token_hash": hash_token(token)})).fetchone())
+
+
 async def use_sign_in_link(connection: Connection, token: str, *, replacing: str | None = None) -> str:
     """Exchange the token of a sign-in link for a session and return its secret.
 

@@ -8,22 +8,21 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from octavo.ai.faults import TokenUsage
+from octavo.ai.estimates import DocumentSize, Estimator
 from octavo.ai.tasks import ANSWER_SEGMENT
-from octavo.ai.tasks.answer_segment import ANSWER_TOKENS
 from octavo.analyse.analyses import start_analysis
-from octavo.analyse.document_text import AnalysedDocument, UnitLengths, load_analysis, measure
+from octavo.analyse.document_text import AnalysedDocument, load_analysis, measure
 from octavo.analyse.errors import NoPrompts
 from octavo.analyse.progress import enqueue_due_items
 from octavo.analyse.segments import Segment, limits_for_chunks, limits_for_pages, plan_segments
 from octavo.choreography import Cause
 from octavo.core.ids import new_id
+from octavo.core.settings import Settings
 from octavo.core.types import JSON
 from octavo.database import Connection, Row, fetch_rows, load_queries
 from octavo.extract.extracted import SourceType
@@ -74,6 +73,14 @@ class SegmentFiles(RevisionFiles):
         async with self._database.connection() as connection:
             values = {"document": self._of, "kind": name_of(pages)}
             return bool(await fetch_rows(connection, QUERIES.segment_file, values))
+
+    async def keep(self, connection: Connection, kind: str, made: JSON, content_type: str) -> None:
+        """Store the row, unless another analysis has stored the same pages meanwhile: its file may be in use."""
+        await connection.execute(QUERIES.lock_segment_files, {"document": self._of})
+        if await fetch_rows(connection, QUERIES.segment_file, {"document": self._of, "kind": kind}):
+            self._unused += [str(made["key"])] if isinstance(made, dict) else []
+        else:
+            await super().keep(connection, kind, made, content_type)
 
 
 class AnalysisPreparation:
@@ -190,9 +197,8 @@ async def analyse_long_document(run: Run[Tools], document: UUID) -> None:
         return
 
     async def estimate() -> JSON:
-        async with run.tools.database.connection() as connection:
-            cost = await estimate_cost(connection, run.tools, rows[0])
-        return {"estimated_usd": float(cost), "started": cost <= Decimal(str(settings.analyse_budget))}
+        cost = estimate_analysis(settings, rows[0])
+        return {"estimated_usd": cost, "started": cost <= settings.analyse_budget}
 
     async def start(connection: Connection, made: JSON) -> None:
         if not (isinstance(made, dict) and made["started"]):
@@ -204,19 +210,11 @@ async def analyse_long_document(run: Run[Tools], document: UUID) -> None:
     await run.stage(REQUESTED, estimate, save=start)
 
 
-async def estimate_cost(connection: Connection, tools: Tools, document: Row) -> Decimal:
-    """The expected cost of all active prompts on a document with pages: every segment once for each prompt."""
-    sight = tools.gateway.vision_limits(ANSWER_SEGMENT.name)
-    as_files = document["source_type"] == SourceType.PDF and sight is not None and sight.pdfs
-    place = {"document": document["id"], "revision": document["revision"]}
-    pages = await fetch_rows(connection, QUERIES.page_lengths, place)
-    tokens = UnitLengths("pages", [row["characters"] for row in pages]).tokens(as_files=as_files)
-    if not tokens:
-        return Decimal(0)
-    limits = limits_for_pages(len(tokens), document["bytes"], tools.gateway.call_limits(ANSWER_SEGMENT.name))
-    shown = [sum(tokens[one.context_first - 1 : one.last]) for one in plan_segments(tokens, limits)]
-    costs = [tools.gateway.expected_cost(ANSWER_SEGMENT.name, TokenUsage(one, ANSWER_TOKENS)) for one in shown]
-    return document["prompts"] * sum(costs, start=Decimal(0))
+def estimate_analysis(settings: Settings, document: Row) -> float:
+    """The expected cost of all active prompts, in US dollars: the estimate that people see on the document's page."""
+    is_offline = document["owner_kind"] == "anonymous" and not settings.anonymous_models
+    size = DocumentSize.of(document["word_count"], document["page_count"])
+    return Estimator(settings, is_offline=is_offline).estimate(size, document["prompts"]).analysis.usd
 
 
 KIND = JobKind("analyse_document", analyse_document, time_limit_seconds=600, limit_renewed_by_stage=True)

@@ -9,7 +9,7 @@ from uuid import UUID
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
-from octavo.ai.calls import Caller, FileReference, ModelAnswer
+from octavo.ai.calls import Caller, FileReference, ModelAnswer, OfflineUse
 from octavo.ai.tasks import ANSWER_SEGMENT
 from octavo.ai.tasks.answer_segment import SegmentAnswer, SegmentToAnswer
 from octavo.analyse.citations import Citation, PageTexts, verify
@@ -125,7 +125,8 @@ class SegmentQuestion:
         async def work() -> JSON:
             job = self._run.job
             caller = Caller(job.owner_id, self._analysed.document_id, job.id, job.lease_token, self._item.generation)
-            answered = await self._tools.gateway.ask(ANSWER_SEGMENT, given, caller, goes_offline=self._goes_offline)
+            offline = OfflineUse(decide=self._goes_offline)
+            answered = await self._tools.gateway.ask(ANSWER_SEGMENT, given, caller, offline)
             cited = [(one.page, one.quote, one.relevance) for one in answered.output.citations]
             own = [one for one in cited if self._item.first <= one[0] <= self._item.last]
             made.append((answered, verify(own, PageTexts(dict(given.texts)))))

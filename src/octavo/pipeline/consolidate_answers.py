@@ -8,7 +8,7 @@ from uuid import UUID
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
-from octavo.ai.calls import LOCAL, Caller
+from octavo.ai.calls import LOCAL, Caller, OfflineUse
 from octavo.ai.tasks import CONSOLIDATE_ANSWERS
 from octavo.ai.tasks.consolidate_answers import AnswersToConsolidate, SegmentResult
 from octavo.analyse.citations import Citation, PageTexts, verify
@@ -140,9 +140,8 @@ class Consolidation:
         if not fits and half > 1:
             return await self._join([await self._join(parts[:half]), await self._join(parts[half:])])
         try:
-            answered = await gateway.ask(
-                CONSOLIDATE_ANSWERS, given, self._caller, goes_offline=lambda error: self._goes_offline(error, half)
-            )
+            offline = OfflineUse(decide=lambda error: self._goes_offline(error, half))
+            answered = await gateway.ask(CONSOLIDATE_ANSWERS, given, self._caller, offline)
         except TokenLimit:
             if half <= 1:
                 raise

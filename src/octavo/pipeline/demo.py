@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import signal
 from pathlib import Path
 
@@ -75,8 +76,9 @@ def note_execution(run: Run[Tools], stage: str) -> None:
 
 
 def misbehave(wanted: DemoInput, number: int, attempt: int) -> None:
-    if wanted.crash_at == number:
-        os.kill(os.getpid(), signal.SIGKILL)
+    if wanted.crash_at == number:  # a crash, which a supervisor can tell from a kill
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        os.kill(os.getpid(), signal.SIGABRT)
     if wanted.fail and (wanted.fail_times is None or attempt <= wanted.fail_times):
         raise FAILURES[wanted.fail]("The demo job fails as requested.")
 

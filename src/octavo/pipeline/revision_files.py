@@ -80,8 +80,10 @@ class RevisionFiles:
 
     @asynccontextmanager
     async def local_copy(self, key: str) -> AsyncGenerator[Path]:
-        """Copy an object to a temporary local file."""
+        """Copy an object to a temporary local file. Raises `ObjectDamaged` if its bytes were changed."""
+        async with self._tools.database.connection() as connection:
+            row = await (await connection.execute(QUERIES.object_checksum, {"key": key})).fetchone()
         with tempfile.TemporaryDirectory(prefix="octavo-") as folder:
             path = Path(folder) / "source"
-            await copy_to_file(self._tools.bucket, key, path)
+            await copy_to_file(self._tools.bucket, key, path, row[0] if row else None)
             yield path

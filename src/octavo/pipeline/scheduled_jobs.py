@@ -1,4 +1,4 @@
-"""Scheduled job kinds: daily housekeeping, and and every five minutes recovery of analyses and renewal of vectors."""
+"""Scheduled job kinds: daily housekeeping; every five minutes recovery of analyses and documents, new vectors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from octavo.core.types import JSON
 from octavo.database import Database, load_queries
 from octavo.deliver.notifications import forget_notifications
 from octavo.deliver.subscribers import forget_attempts, warn_of_failing
-from octavo.describe.embedding import renew_vectors
+from octavo.describe.embedding import delete_old_vectors, renew_vectors
 from octavo.intake.upload_rows import sweep_abandoned
 from octavo.jobs.job_run import Run
 from octavo.jobs.kinds import JobKind
@@ -18,6 +18,7 @@ from octavo.jobs.schedules import Schedule
 from octavo.library.pictures import forget_pictures
 from octavo.library.sweep import expire_collections, expire_visitors, purge_old_trash, sweep_objects
 from octavo.pipeline.tools import Tools
+from octavo.pipeline.vector_jobs import queue_due_indexes
 
 QUERIES = load_queries("housekeeping")
 EVENTS = load_queries("events")
@@ -88,18 +89,31 @@ async def recover_analyses(run: Run[Tools]) -> JSON:
 
 
 async def renew_all_vectors(run: Run[Tools]) -> JSON:
-    """After a change of the embedding model: enqueue documents that have vectors of the earlier one."""
+    """Enqueue documents that have vectors of an earlier embedding model, and indexes that are due.
+
+    Deletes earlier vectors that nothing needs any more.
+    """
     async with run.tools.database.transaction() as connection:
-        return {"queued": await renew_vectors(connection, run.tools.settings)}
+        queued = await renew_vectors(connection, run.tools.settings)
+        indexes = await queue_due_indexes(connection)
+    return {"queued": queued, "indexes": indexes, "deleted": await delete_old_vectors(run.tools.database)}
+
+
+async def resume_documents(run: Run[Tools]) -> JSON:
+    """Continue readable documents whose descriptions, vectors or connections were given up some time ago."""
+    async with run.tools.database.transaction() as connection:
+        return {"queued": (await connection.execute(QUERIES.resume_documents)).rowcount}
 
 
 KINDS = (
     JobKind("housekeeping", do_housekeeping, time_limit_seconds=600),
     JobKind("recover_analyses", recover_analyses, time_limit_seconds=300),
     JobKind("renew_vectors", renew_all_vectors, time_limit_seconds=300),
+    JobKind("resume_documents", resume_documents, time_limit_seconds=300),
 )
 SCHEDULES = (
     Schedule("housekeeping", "housekeeping", "17 3 * * *"),
     Schedule("recover_analyses", "recover_analyses", "*/5 * * * *"),
     Schedule("renew_vectors", "renew_vectors", "*/5 * * * *"),
+    Schedule("resume_documents", "resume_documents", "*/5 * * * *"),
 )

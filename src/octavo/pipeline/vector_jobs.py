@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from octavo.choreography import Cause, compare_documents, job_after
 from octavo.core.errors import BadInput
 from octavo.core.types import JSON
-from octavo.database import Connection
+from octavo.database import Connection, fetch_rows
 from octavo.describe.embedding import (
     EMBED_DOCUMENT,
     embed_missing_chunks,
@@ -90,6 +90,20 @@ async def index_vectors(run: Run[Tools]) -> JSON:
     from octavo.connect.neighbours import build_index  # imported with the first job, so that workers start quickly
 
     return {"index": await build_index(run.tools.database, read_index_input(run.input).model)}
+
+
+async def queue_due_indexes(connection: Connection) -> int:
+    """Enqueue a job for each model that needs an index and has none. Returns their number.
+
+    A comparison does this as well, but vectors can also be loaded, restored, or moved to another owner.
+    """
+    from octavo.connect.neighbours import MOST_EXACT, QUERIES
+
+    rows = await fetch_rows(connection, QUERIES.models_without_index, {"most": MOST_EXACT})
+    jobs = [job_after(Cause.MANY_VECTORS, row["owner_id"], {"model": row["model"]}, key=row["key"]) for row in rows]
+    if jobs:
+        await enqueue(connection, jobs)
+    return len(jobs)
 
 
 KINDS = (

@@ -74,13 +74,14 @@ class ConversionView(BaseModel):
 
 
 class MappingSummary(BaseModel):
-    """`created_at` is null for a mapping that comes with Octavo."""
+    """`created_at` is null for a mapping that comes with Octavo. `error` is set if it can no longer be used."""
 
     name: str
     title: str
     fields: list[str]
     required: list[str]
-    created_at: datetime | None
+    created_at: datetime | None = None
+    error: str | None = None
 
 
 class MappingView(MappingSummary):

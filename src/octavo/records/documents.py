@@ -27,9 +27,10 @@ class Document:
 
     `described_by` is `local` or the model that wrote the description. If describing failed, `status` is still
     `completed`, `needs_classification` is true, and `error` contains the reason. `missing` then lists the parts that
-    could not be made: `text_by_model`, `description`, `chunk_descriptions`, `vectors`. `will_be_improved`: the document
-    was described offline because the providers were away, and a job replaces the description as soon as a provider
-    answers.
+    could not be made: `text_by_model`, `description`, `chunk_descriptions`, `vectors`; also `connections`, if comparing
+    the document with others failed. `will_be_resumed`: these parts are retried automatically. `will_be_improved`: the
+    document was described offline because the providers were away, and a job replaces the description as soon as a
+    provider answers.
     `version` counts uploads of new bytes, `revision` counts how often these bytes were processed. `superseded`: a newer
     version exists. `also_named` are other file names under which the same bytes were added.
     """
@@ -73,6 +74,7 @@ class Document:
     will_be_improved: bool = False
     missing: list[str] = field(default_factory=list[str])
     also_named: list[str] = field(default_factory=list[str])
+    will_be_resumed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

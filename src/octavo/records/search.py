@@ -107,6 +107,17 @@ class Citation:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceSnippet:
+    """A chunk that a question is answered from, sent before the answer. `snippet` is its part that matches best."""
+
+    document_id: UUID
+    title: str
+    chunk_id: UUID
+    page: int | None
+    snippet: str
+
+
+@dataclass(frozen=True, slots=True)
 class Statement:
     """One statement of an answer. `citations` are the numbers of its citations.
 
@@ -196,13 +207,14 @@ class ComparisonState(StrEnum):
 class ComparisonStatus:
     """The comparison of a document with all others. Until it is `done`, connections may be missing.
 
-    `detail` is the reason why it waits or failed.
+    `detail` is the reason why it waits or failed. `may_try_now`: it waits for its next attempt, which can be started.
     """
 
     state: ComparisonState
     detail: str | None = None
     job_id: UUID | None = None
     over_budget: bool = False
+    may_try_now: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from octavo.core.types import JSON
-from octavo.sandbox.errors import ENDED, ChildCrashed, OutOfMemory, OutOfTime, OutputTooLarge, TaskFailed
+from octavo.sandbox.errors import ENDED, ChildCrashed, OutOfMemory, OutOfTime, OutputTooLarge, StepOutOfTime, TaskFailed
 from octavo.sandbox.function import Call, SandboxedFunction, Task, sandboxed
 from octavo.sandbox.layers import Layer, Layers
 from octavo.sandbox.limits import BACKGROUND_NICENESS, Limits, Outcome, Progress
@@ -27,6 +27,7 @@ __all__ = [
     "Progress",
     "Sandbox",
     "SandboxedFunction",
+    "StepOutOfTime",
     "Task",
     "TaskFailed",
     "sandboxed",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import platform
 import resource
+import stat
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from math import ceil
@@ -41,6 +42,8 @@ _SYSTEM_FILES = (
     "/sys/devices/system/cpu",
 )
 
+# The new root is mounted here for a moment, visible only to the parent process.
+_ROOT_FOLDER = "/tmp"  # noqa: S108 - nothing is written there
 _STACK_BYTES = 8 * MIB
 # Counts all threads of the user, so it only stops a thread bomb; the kernel ignores it for root.
 _USER_THREADS = 16_384
@@ -50,6 +53,10 @@ def _python_folders() -> Iterator[Path]:
     yield from (Path(entry) for entry in sys.path if entry)
     for prefix in (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix):
         yield from (Path(prefix, name) for name in ("lib", sys.platlibdir))
+
+
+def _readable_paths(more: Sequence[Path]) -> list[Path]:
+    return [*_python_folders(), *map(Path, _SYSTEM_FILES), *more]
 
 
 def _open_all(paths: Iterable[Path]) -> tuple[int, ...]:
@@ -73,10 +80,9 @@ class Confinement:
     def prepare(cls, readable: Sequence[Path]) -> Confinement:
         """Open the folders that children can read, and build the system call filter."""
         landlock_abi = landlock.abi()
-        paths = [*_python_folders(), *map(Path, _SYSTEM_FILES), *readable]
         return cls(
             landlock_abi=landlock_abi,
-            readable=_open_all(paths) if landlock_abi else (),
+            readable=_open_all(_readable_paths(readable)) if landlock_abi else (),
             system_calls=seccomp.filter_for(platform.machine()),
         )
 
@@ -91,6 +97,68 @@ class Confinement:
             seccomp.install(self.system_calls)
 
 
+def hide_other_files(readable: Sequence[Path]) -> bool:
+    """Give the parent process a root with nothing but the files that children can read. Its children inherit this.
+
+    Without it, they could see names and sizes of files whose path is known, which Landlock does not cover. Returns
+    whether the kernel allows it; a child tries it first, because a half-built root could not be left again.
+    """
+    paths = _readable_paths(readable)
+    if not kernel.IS_LINUX or not _works_in_child(lambda: _enter_own_root(paths)):
+        return False
+    try:
+        _enter_own_root(paths)
+    except OSError:  # a preloaded module has started a thread, so that the first step is refused
+        return False
+    return True
+
+
+def _works_in_child(attempt: Callable[[], None]) -> bool:
+    pid = os.fork()
+    if pid == 0:
+        with suppress(BaseException):
+            attempt()
+            os._exit(os.EX_OK)
+        os._exit(os.EX_UNAVAILABLE)
+    return os.waitpid(pid, 0)[1] == 0
+
+
+def _enter_own_root(paths: Iterable[Path]) -> None:
+    kernel.enter_own_namespaces()
+    kernel.mount("none", "/", flags=kernel.MS_REC | kernel.MS_PRIVATE)
+    # Opened before the new root is mounted on the folder, which may contain some of them.
+    sources = {path: os.open(path, os.O_PATH) for path in _outermost([*paths, Path("/proc")])}
+    kernel.mount("octavo", _ROOT_FOLDER, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "mode=755,size=1m")
+    for path, source in sources.items():
+        _show(source, Path(f"{_ROOT_FOLDER}{path}"))
+        os.close(source)
+    Path(f"{_ROOT_FOLDER}/dev/fd").symlink_to("/proc/self/fd")  # libraries open the input by its name there
+    kernel.make_root(_ROOT_FOLDER)
+    kernel.make_read_only("/")
+
+
+def _outermost(paths: Iterable[Path]) -> list[Path]:
+    """The existing paths, as they are written and without symbolic links, except those inside of others."""
+    existing = {one for path in paths if path.exists() for one in (path.absolute(), path.resolve())} - {Path("/")}
+    return sorted(path for path in existing if existing.isdisjoint(path.parents))
+
+
+def _show(source: int, place: Path) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if stat.S_ISDIR(os.fstat(source).st_mode):
+        place.mkdir(exist_ok=True)
+    else:
+        place.touch()
+    kernel.mount(f"/proc/self/fd/{source}", str(place), flags=kernel.MS_BIND | kernel.MS_REC)
+
+
+def die_first() -> None:
+    """Let the kernel kill these processes first when memory is short. Some containers do not allow this."""
+    if kernel.IS_LINUX:
+        with suppress(OSError):
+            Path("/proc/self/oom_score_adj").write_text("1000")
+
+
 def drop_privileges() -> None:
     """Lower the limits and drop the privileges of the parent process. Its children inherit this."""
     _lower(resource.RLIMIT_STACK, _STACK_BYTES)
@@ -99,9 +167,6 @@ def drop_privileges() -> None:
     _lower(resource.RLIMIT_MEMLOCK, 0)
     if not kernel.IS_LINUX:
         return
-    # The kernel kills these processes first when memory is short. Some containers do not allow this write.
-    with suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text("1000")
     kernel.drop_capabilities()
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
     kernel.hide_from_others()

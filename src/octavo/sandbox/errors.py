@@ -17,12 +17,20 @@ class ChildCrashed(errors.Crashed):
         self.log = log
 
 
+class ParentEnded(ChildCrashed):
+    """The process that starts parsers ended. This says nothing about the file."""
+
+
 class OutOfMemory(ChildCrashed):
     """Reading this file took more memory than the limit."""
 
 
 class OutOfTime(errors.TimedOut):
     """Reading this file took longer than the limit."""
+
+
+class StepOutOfTime(OutOfTime):
+    """One step took longer than its limit."""
 
 
 class OutputTooLarge(errors.TooLarge):

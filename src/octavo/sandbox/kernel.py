@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import os
+import platform
 import signal
 import sys
+from pathlib import Path
 
 IS_LINUX = sys.platform == "linux"
 
@@ -18,6 +20,14 @@ PR_SET_NO_NEW_PRIVS = 38
 PR_CAP_AMBIENT = 47
 PR_CAP_AMBIENT_CLEAR_ALL = 4
 
+MS_NOSUID, MS_NODEV, MS_BIND, MS_REC, MS_PRIVATE = 1 << 1, 1 << 2, 1 << 12, 1 << 14, 1 << 18
+_CLONE_NEWNS, _CLONE_NEWUSER = 1 << 17, 1 << 28
+_MNT_DETACH = 1 << 1
+_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
+_MOUNT_SETATTR = 442
+_AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
+_MOUNT_ATTR_RDONLY = 1
+
 _CAPABILITY_VERSION_3 = 0x20080522
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -29,6 +39,10 @@ class _CapabilityHeader(ctypes.Structure):
 
 class _CapabilitySets(ctypes.Structure):
     _fields_ = (("words", ctypes.c_uint32 * 6),)
+
+
+class _MountAttributes(ctypes.Structure):
+    _fields_ = tuple((name, ctypes.c_uint64) for name in ("set", "clear", "propagation", "user_namespace"))
 
 
 def _checked(result: int, call: str) -> int:
@@ -81,3 +95,37 @@ def _drop_from_bounding_set(capability: int) -> bool:
     except OSError:  # EINVAL after the last capability, EPERM for an ordinary user
         return False
     return True
+
+
+def enter_own_namespaces() -> None:
+    """Give this process its own mounts. It keeps its user, and gets the privilege to mount only in these namespaces."""
+    user, group = os.getuid(), os.getgid()
+    _checked(_libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNS), "unshare")
+    Path("/proc/self/setgroups").write_text("deny")
+    Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
+    Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
+
+
+def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str = "") -> None:
+    result = _libc.mount(
+        source.encode(), target.encode(), kind.encode() or None, ctypes.c_ulong(flags), options.encode() or None
+    )
+    _checked(result, f"mount {target}")
+
+
+def make_root(folder: str) -> None:
+    """Make this folder, a mount point, the root of all files, and unmount the old root."""
+    os.chdir(folder)
+    if platform.machine() not in _PIVOT_ROOT:
+        raise OSError(f"the number of pivot_root is not known on {platform.machine()}")
+    syscall(_PIVOT_ROOT[platform.machine()], b".", b".")  # puts the old root on top of the new one
+    _checked(_libc.umount2(b".", _MNT_DETACH), "umount2")
+    os.chdir("/")
+
+
+def make_read_only(folder: str) -> None:
+    """Make the mount at this folder and all mounts below it read-only."""
+    attributes = _MountAttributes(set=_MOUNT_ATTR_RDONLY)
+    size = ctypes.c_size_t(ctypes.sizeof(attributes))
+    place = (ctypes.c_int(_AT_FDCWD), folder.encode(), ctypes.c_uint(_AT_RECURSIVE))
+    syscall(_MOUNT_SETATTR, *place, ctypes.byref(attributes), size)

@@ -55,6 +55,7 @@ _COVERS: dict[str, Callable[[], str]] = {
     "environment": lambda: "empty",
     "capabilities": lambda: "all dropped",
     "no_new_privs": lambda: "privileges cannot be gained",
+    "mounts": lambda: "no paths but Python, libraries, fonts and the input",
     "landlock": lambda: landlock.describe(landlock.abi()),
     "seccomp": lambda: "no sockets, new processes, other programs, signals or opening files for writing",
 }
@@ -79,6 +80,8 @@ def _why_missing(name: str) -> str:
         return f"not supported on {platform.machine()}"
     if name in {"landlock", "seccomp"}:
         return "not supported by this kernel"
+    if name == "mounts":
+        return "not allowed on this system"
     return "not effective"
 
 
@@ -95,6 +98,7 @@ def probe(_task: Task, *, memory_bytes: int) -> JSON:
         "environment": {"read the environment": lambda: _require(bool(os.environ))},
         "capabilities": {"use capabilities": lambda: _require(_status("CapPrm").strip("0") != "")},
         "no_new_privs": {"gain privileges": lambda: _require(_status("NoNewPrivs") != "1")},
+        "mounts": {"see names and sizes of any file": lambda: Path("/etc/passwd").stat()},
         "landlock": {"read any file": lambda: list(Path("/").iterdir())},
         "seccomp": {
             "open a socket": lambda: socket.socket().close(),

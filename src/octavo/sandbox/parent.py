@@ -20,7 +20,7 @@ from pathlib import Path
 from resource import struct_rusage
 
 from octavo.sandbox import child, kernel
-from octavo.sandbox.confinement import Confinement, drop_privileges
+from octavo.sandbox.confinement import Confinement, die_first, drop_privileges, hide_other_files
 from octavo.sandbox.limits import KIB
 from octavo.sandbox.protocol import NOT_STARTED, NOTICE, ORDER, ChildFiles, Notice, Order
 
@@ -152,6 +152,9 @@ def main(control: str, worker: str, preload: str, later: str, readable: str, nic
     sys.path += map(str, folders)
     for module in json.loads(preload):
         importlib.import_module(module)
+    die_first()
+    hide_other_files(folders)
+    kernel.die_with(int(worker))  # again, in case the kernel forgot it with the change of privileges
     parent = PreloadedParent(socket.socket(fileno=int(control)), Confinement.prepare(folders), json.loads(later))
     drop_privileges()
     _freeze_objects()

@@ -14,12 +14,15 @@ import structlog
 
 from octavo.sandbox import kernel, landlock, protocol
 from octavo.sandbox.channel import ProgressCallback
+from octavo.sandbox.errors import ParentEnded
 from octavo.sandbox.function import Call
 from octavo.sandbox.layers import Layers, explain, probe
 from octavo.sandbox.limits import BACKGROUND_NICENESS, Limits, Outcome
 from octavo.sandbox.link import ParentLink
 from octavo.sandbox.supervision import InputFile, OutputFile, Supervision, open_files
 
+# How often a task is started, if the parent process of its child ends.
+STARTS = 3
 _log = structlog.stdlib.get_logger(__name__)
 
 
@@ -48,7 +51,7 @@ class Sandbox:
         self._limits = limits or Limits()
         self._niceness = niceness
         self._link: ParentLink | None = None
-        self._starting = asyncio.Lock()
+        self._starting: asyncio.Task[ParentLink] | None = None
         self._slots = asyncio.Semaphore(parallel) if parallel else nullcontext()
         self._tasks = count(1)
         self._closed = False
@@ -73,6 +76,8 @@ class Sandbox:
     async def aclose(self) -> None:
         """Kill running tasks, and wait until no process is left."""
         self._closed = True
+        if self._starting:
+            await asyncio.wait([self._starting])
         if self._link:
             await self._link.aclose()
 
@@ -87,16 +92,32 @@ class Sandbox:
     ) -> Outcome:
         """Run a sandboxed function in a new child process.
 
+        If the parent process ends meanwhile, the function is started again, so progress may be reported twice.
         `output_file` is truncated first. The read and write positions of both files stay unchanged. The call returns
         only when the child is dead, even if the caller is cancelled. Raises errors from `octavo.sandbox.errors`, and
         errors from `octavo.core.errors` that the function raised.
         """
-        limits = limits or self._limits
         async with self._slots:
-            link = await self._ready_link()
-            request = protocol.write_request(call.function, call.arguments, limits)
-            child_files, worker_files = open_files(request, input_file, output_file)
-            return await Supervision(link, next(self._tasks), limits).run(child_files, worker_files, on_progress)
+            for starts_left in reversed(range(STARTS)):
+                try:
+                    return await self._run_once(call, input_file, output_file, limits or self._limits, on_progress)
+                except ParentEnded:  # its children end with it, whatever files they read
+                    if self._closed or not starts_left:
+                        raise
+        raise AssertionError("the last start returns or raises")
+
+    async def _run_once(
+        self,
+        call: Call,
+        input_file: InputFile | None,
+        output_file: OutputFile | None,
+        limits: Limits,
+        on_progress: ProgressCallback | None,
+    ) -> Outcome:
+        link = await self._ready_link()
+        request = protocol.write_request(call.function, call.arguments, limits)
+        child_files, worker_files = open_files(request, input_file, output_file)
+        return await Supervision(link, next(self._tasks), limits).run(child_files, worker_files, on_progress)
 
     async def layers(self) -> Layers:
         """Find out which layers work: a child tries to break each of them."""
@@ -104,15 +125,30 @@ class Sandbox:
         return explain(outcome.value)
 
     async def _ready_link(self) -> ParentLink:
-        async with self._starting:
-            if self._closed:
-                raise RuntimeError("the sandbox is closed")
-            if self._link and not self._link.is_usable():
-                await self._link.aclose()
-                _log.warning("sandbox.warm_parent_died", last_log_line=self._link.last_log_line)
-                self._link = None
-            if self._link is None:
-                if not landlock.abi():  # without Landlock, children could read /proc
-                    kernel.hide_from_others()
-                self._link = await ParentLink.start(self._preload, self._later, self._readable, self._niceness)
-            return self._link
+        """The link to the parent process, which is started if necessary.
+
+        The start continues if this caller is cancelled: others wait for it, and the next caller needs it too.
+        """
+        if self._closed:
+            raise RuntimeError("the sandbox is closed")
+        if self._starting is None:
+            if self._link and self._link.is_usable():
+                return self._link
+            self._starting = asyncio.create_task(self._start_link())
+            self._starting.add_done_callback(self._note_start)
+        return await asyncio.shield(self._starting)
+
+    async def _start_link(self) -> ParentLink:
+        if self._link:
+            await self._link.aclose()
+            _log.warning("sandbox.warm_parent_died", last_log_line=self._link.last_log_line)
+            self._link = None
+        if not landlock.abi():  # without Landlock, children could read /proc
+            kernel.hide_from_others()
+        self._link = await ParentLink.start(self._preload, self._later, self._readable, self._niceness)
+        return self._link
+
+    def _note_start(self, started: asyncio.Task[ParentLink]) -> None:
+        self._starting = None
+        if not started.cancelled():
+            started.exception()  # also read if no caller is left

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
 from octavo.sandbox.channel import Channel, GarbledError, Log, PacedReader, ProgressCallback
-from octavo.sandbox.errors import ChildCrashed
+from octavo.sandbox.errors import ParentEnded
 from octavo.sandbox.limits import Limits, Outcome
 from octavo.sandbox.link import ParentLink
 from octavo.sandbox.protocol import ChildFiles
@@ -162,7 +162,7 @@ async def _exit_or_orphaned(exited: asyncio.Future[Exit | None], readers: list[P
         return exit_
     # The preloaded parent can no longer report the exit, but the pipes are closed when the child ends.
     await asyncio.wait([reader.ended for reader in readers], timeout=_ORPHAN_SECONDS)
-    raise ChildCrashed("Its parent process ended.")
+    raise ParentEnded
 
 
 def _garbled(failure: Exception | None) -> str | None:

@@ -12,7 +12,7 @@ from octavo.core import errors
 from octavo.core.types import JSON
 from octavo.sandbox import protocol
 from octavo.sandbox.channel import GarbledError, parse, printable
-from octavo.sandbox.errors import ChildCrashed, OutOfMemory, OutOfTime, OutputTooLarge, TaskFailed
+from octavo.sandbox.errors import ChildCrashed, OutOfMemory, OutOfTime, OutputTooLarge, StepOutOfTime, TaskFailed
 from octavo.sandbox.limits import Limits, Outcome
 
 # Messages of allocators, C++ and Rust before they abort.
@@ -71,6 +71,8 @@ def judge(ending: Ending) -> Outcome:
 def _raise_for_death(ending: Ending) -> NoReturn:
     if ending.over_wall:
         raise OutOfTime(f"The limit is {ending.limits.wall_seconds:g} seconds.")
+    if ending.exit.signal == signal.SIGPROF:  # a timer that the function has set for one of its steps
+        raise StepOutOfTime
     if _is_out_of_cpu(ending):
         raise OutOfTime(f"The limit is {ending.limits.cpu_seconds:g} seconds of CPU time.")
     if _is_out_of_memory(ending):

@@ -13,9 +13,10 @@ from octavo.core.errors import NotFound
 from octavo.database import Database, fetch_rows, load_queries
 from octavo.language.insights import ChunkText
 from octavo.library.documents import find_documents
-from octavo.records.search import Statement
-from octavo.search.chunk_search import find
+from octavo.records.search import SourceSnippet, Statement
+from octavo.search.chunk_search import SearchOptions, find_drafts
 from octavo.search.citations import Answer, SourceChunk, cite
+from octavo.search.hits import HitDraft, finish_hit
 from octavo.search.query import Filters
 
 QUERIES = load_queries("search")
@@ -28,11 +29,12 @@ NOTHING = "Nothing in these documents answers this."
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question and the chunks to answer it from. Models see nothing else."""
+    """A question and the chunks to answer it from. Models see nothing else. `snippets` are parts of the same chunks."""
 
     owner: UUID
     text: str
     sources: Sequence[SourceChunk]
+    snippets: Sequence[SourceSnippet] = ()
 
 
 async def find_sources(
@@ -49,20 +51,23 @@ async def find_sources(
             raise NotFound(f"Document {min(missing)}.")
     # A question has no query syntax: its quotation marks and hyphens are plain text.
     words = question.replace('"', " ").replace(" -", " ")
-    found = await find(
-        database,
-        gateway,
-        owner,
-        words,
+    options = SearchOptions(
         limit=MOST_CHUNKS,
         filters=Filters(documents=documents),
         most_of_one=None if documents else MOST_OF_ONE,
         nearest_always=True,  # the model judges whether they answer the question
     )
-    chunks = [hit.chunk_id for hit in found.items if hit.chunk_id]
+    drafts = await find_drafts(database, gateway, owner, words, options)
+    hits = {draft.row["chunk_id"]: draft for draft in drafts if draft.row["chunk_id"]}
     async with database.connection() as connection:
-        rows = await fetch_rows(connection, QUERIES.source_chunks, {"owner": owner, "chunks": chunks})
-    return Question(owner, question, _fitting([SourceChunk(**row) for row in rows]))
+        rows = await fetch_rows(connection, QUERIES.source_chunks, {"owner": owner, "chunks": list(hits)})
+    sources = _fitting([SourceChunk(**row) for row in rows])
+    return Question(owner, question, sources, [_snippet(hits[one.chunk_id]) for one in sources])
+
+
+def _snippet(draft: HitDraft) -> SourceSnippet:
+    hit = finish_hit(draft)
+    return SourceSnippet(hit.document_id, hit.title, draft.row["chunk_id"], hit.page, hit.snippet)
 
 
 async def answer(gateway: Gateway, question: Question) -> Answer:

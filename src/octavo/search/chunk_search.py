@@ -43,6 +43,8 @@ POOL = 100
 # Most chunks read for one word, even if the counts in the plan are outdated, and most chunks scored in total.
 MOST_MATCHES = MOST_CANDIDATES + 500
 MOST_SCORED = 500
+# Most chunks of one document that are scored without a lookup, if a large share of all chunks has the words.
+BROWSED_OF_ONE = 10
 # Up to this many chunks all vectors are compared; above, an index finds the nearest.
 EXACT_CHUNKS = 20_000
 # Share of the query's weight that the title, tags and names of a document have to match.
@@ -113,11 +115,9 @@ async def find(
     mode: Mode = "hybrid",
     limit: int = DEFAULT_LIMIT,
     filters: Filters | None = None,
-    most_of_one: int | None = None,
-    nearest_always: bool = False,
 ) -> SearchPage:
     """Embed the query and search; a hybrid search falls back to words if embedding fails."""
-    options = SearchOptions(mode, limit, filters or NO_FILTERS, most_of_one, nearest_always)
+    options = SearchOptions(mode, limit, filters or NO_FILTERS)
     return await _find_part(database, embedder, owner, query, options, slice(0, limit))
 
 
@@ -137,6 +137,17 @@ async def find_page(
     shown = read_shown(cursor) if cursor else 0
     options = SearchOptions(mode, shown + limit + 1, filters or NO_FILTERS, most_of_one)
     return await _find_part(database, embedder, owner, query, options, slice(shown, shown + limit))
+
+
+async def find_drafts(
+    database: Database, embedder: QueryEmbedder, owner: UUID, query: str, options: SearchOptions
+) -> list[HitDraft]:
+    """Search without choosing sentences and spelling, for a caller that reads the chunks itself."""
+    parsed = parse_query(query)
+    vectors, degraded = await _embed_if_wanted(database, embedder, owner, parsed, options.mode)
+    options = replace(options, mode="text") if degraded else options
+    async with database.transaction() as connection:
+        return (await _search(connection, owner, parsed, options, vectors)).drafts
 
 
 async def _find_part(
@@ -247,7 +258,7 @@ async def _search(
     chunk_filter = await _read_filter(connection, owner, query, options.filters)
     look_up = read_terms if options.mode == "semantic" else count_terms
     terms = await look_up(connection, owner, query.words)
-    plan = plan_ranking(terms)
+    plan = plan_ranking(terms, browses=not chunk_filter.required and not chunk_filter.excluded)
     rankings = Rankings()
     if options.mode != "semantic":
         rankings = await _by_text(connection, chunk_filter, plan)
@@ -294,7 +305,7 @@ async def _by_text(connection: Connection, chunk_filter: ChunkFilter, plan: Rank
     """Rank by the words of chunks, and by titles, tags and names. These are ignored if the query has exclusions."""
     if not plan.terms:
         return Rankings()
-    words = await _by_words(connection, chunk_filter, plan) if plan.lookups else []
+    words = await _by_words(connection, chunk_filter, plan) if plan.lookups or plan.browsed else []
     fields = [] if chunk_filter.excluded else await _by_fields(connection, chunk_filter, plan)
     return Rankings(words, fields=fields)
 
@@ -329,6 +340,9 @@ async def _by_words(connection: Connection, chunk_filter: ChunkFilter, plan: Ran
         "few": plan.few,
         "lookups": [one.query for one in plan.lookups],
         "worth": [one.worth for one in plan.lookups],
+        "browsed": list(plan.browsed),
+        "browse_worth": list(plan.browsed.values()),
+        "most_of_one": BROWSED_OF_ONE,
         "averages": [term.average for term in plan.terms],
         "most_matches": MOST_MATCHES,
         "most_scored": MOST_SCORED,

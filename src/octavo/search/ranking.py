@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import log, log10
+from math import log, log10, prod
 from typing import NamedTuple, TypeVar
 
 from octavo.language.embedding import NAME
@@ -20,6 +20,8 @@ FEW = 1500
 # Weight of a word that a chunk uses three times or more, relative to a single use.
 OFTEN = 1.8
 MOST_TERMS = 24
+# A lookup that matches this share of the chunks finds hardly more than any chunks would, and takes long.
+BROWSED_SHARE = 0.25
 # Reciprocal rank fusion. Other values hardly change the results on the Cranfield collection (decision 19).
 FUSION_RANK = 10
 TEXT_WEIGHT, VECTOR_WEIGHT, FIELD_WEIGHT = 1.0, 1.0, 0.5
@@ -56,26 +58,40 @@ class WeightedTerm:
 
 
 class IndexLookup(NamedTuple):
-    """A query to the index, and the approximate score that a chunk gains by matching it."""
+    """A query to the index, and the approximate score that a chunk gains by matching it.
+
+    `share` is the expected share of the chunks that match, known for common words only.
+    """
 
     query: str
     worth: float
+    share: float = 0.0
+
+    @property
+    def is_broad(self) -> bool:
+        return self.share >= BROWSED_SHARE
 
 
 @dataclass(frozen=True, slots=True)
 class RankingPlan:
     """`lookups` find the chunks to score; there are no lookups if no chunk contains any of the words.
 
-    `terms` also contains words that are in no chunk, because a title may contain them.
+    `browsed` are the languages in which some chunks of each document are scored, because so many match, and the
+    approximate score of such a chunk. `terms` also contains words that are in no chunk, because a title may contain
+    them.
     """
 
     lookups: tuple[IndexLookup, ...]
     terms: tuple[WeightedTerm, ...]
     few: bool = False
+    browsed: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
-def plan_ranking(terms: Sequence[Term]) -> RankingPlan:
-    """Choose the terms to score, and the index lookups that find the candidates."""
+def plan_ranking(terms: Sequence[Term], *, browses: bool = False) -> RankingPlan:
+    """Choose the terms to score, and the index lookups that find the candidates.
+
+    `browses`: whether chunks may be scored without a lookup. A required phrase forbids it, because few contain it.
+    """
     languages: dict[str, Counter[Term]] = defaultdict(Counter)
     for term in terms:
         languages[term.config][term] += 1
@@ -85,12 +101,16 @@ def plan_ranking(terms: Sequence[Term]) -> RankingPlan:
             rarities[term.word] = max(rarity(term), rarities.get(term.word, 0.0))
     weighted: list[WeightedTerm] = []
     lookups: dict[IndexLookup, None] = {}
-    for counted in languages.values():
+    browsed: dict[str, float] = {}
+    for config, counted in languages.items():
         rarest = sorted(counted, key=lambda term: (term.found_in, term.query))[:MOST_TERMS]
         weights = {term: counted[term] * _weight(term, rarities) for term in rarest}
-        lookups |= dict.fromkeys(choose_lookups({term: weight for term, weight in weights.items() if term.found_in}))
+        chosen = choose_lookups({term: weight for term, weight in weights.items() if term.found_in})
+        lookups |= dict.fromkeys(one for one in chosen if not (browses and one.is_broad))
+        if browses and (broad := [one.worth for one in chosen if one.is_broad]):
+            browsed[config] = max(broad)
         weighted += [WeightedTerm(term.config, term.query, weights[term], term.average) for term in rarest]
-    return RankingPlan(tuple(lookups), tuple(weighted), has_few(terms))
+    return RankingPlan(tuple(lookups), tuple(weighted), has_few(terms), browsed)
 
 
 def _weight(term: Term, rarities: Mapping[str, float]) -> float:
@@ -125,14 +145,15 @@ def choose_lookups(weights: Mapping[Term, float]) -> list[IndexLookup]:
             common.append(term)
     if common and len(weights) > 1:
         everything = " & ".join(term.query for term in weights)
-        chosen.append(IndexLookup(everything, sum(weights[term] for term in common)))
+        share = prod(term.found_in / term.chunks for term in weights)
+        chosen.append(IndexLookup(everything, sum(weights[term] for term in common), share))
     # The rarest common word matters most, so it is looked up even if many chunks, or none, use it often.
     for place, term in enumerate(common):
         if term.often_in and (place == 0 or term.often_in <= left):
-            chosen.append(IndexLookup(term.often, OFTEN * weights[term]))
+            chosen.append(IndexLookup(term.often, OFTEN * weights[term], term.often_in / term.chunks))
             left -= term.often_in
         elif place == 0:
-            chosen.append(IndexLookup(term.query, weights[term]))
+            chosen.append(IndexLookup(term.query, weights[term], term.found_in / term.chunks))
     return chosen
 
 

@@ -14,7 +14,8 @@ LENGTH = 280
 LEAD = 60
 _FOUND = re.compile(f"{BEGIN}([^{END}]*){END}")
 # Markdown syntax that is noise in one line of text; links and pictures become their text.
-_LINK = re.compile(r"!?\[([^\]\n]*)\]\([^)\s]*\)")
+# Both parts are bounded: otherwise a chunk of nothing but opening brackets takes seconds.
+_LINK = re.compile(r"!?\[([^\]\n]{0,300})\]\([^)\s]{0,1000}\)")
 _NOISE = re.compile(r"^[ \t]*(?:#{1,6}|>|[-*+]|\|?[ \t:|-]{3,}\|?$)[ \t]*|[*`|]+|(?<!\w)_+|_+(?!\w)", re.MULTILINE)
 # A heading gets a colon before its text, unless it ends with punctuation.
 _HEADING = re.compile(rf"^[ \t]*#{{1,6}}[ \t]+(.*?[^\s.:!?#{END}]{END}?)[ \t]*#*[ \t]*$(?=\s*\S)", re.MULTILINE)

@@ -1,18 +1,18 @@
 """Counts the chunks that contain a word.
 
-Counts of common words are cached: counting them takes longest, and they hardly change.
+Common words are estimated from a sample, because counting them takes longer than everything else in a search. Their
+counts are cached, because they hardly change.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 from uuid import UUID
 
 from octavo.database import Connection, fetch_rows, load_queries
-from octavo.search.ranking import MOST_CANDIDATES, Term, has_few
+from octavo.search.ranking import FEW, MOST_CANDIDATES, Term
 
 QUERIES = load_queries("search")
 # Counting a word that is in fewer chunks is cheap.
@@ -20,8 +20,15 @@ CACHED_FROM = 500
 MOST_CACHED = 20_000
 # A cached count is used until the number of the owner's chunks has changed by this share.
 DRIFT = 0.02
+# Words that more chunks of all owners contain are estimated, unless they are few among very many chunks.
+ESTIMATED_FROM, ESTIMATED_SHARE = 10_000, 0.01
+SAMPLE = 400
+# An estimate needs this many matches in the sample; below, the word is rare for this owner and is counted.
+LEAST_MATCHES = 6
 
 Word = tuple[UUID, str, str]
+# The number of chunks by language and query.
+Counts = dict[tuple[str, str], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +61,16 @@ class TermCountCache:
         while len(self._counts) > self._most:
             self._counts.popitem(last=False)
 
+    def clear(self) -> None:
+        self._counts.clear()
+
 
 _cache = TermCountCache()
+
+
+def forget_counts() -> None:
+    """Empty the cache of this process; for measurements."""
+    _cache.clear()
 
 
 async def read_terms(connection: Connection, owner: UUID, words: Sequence[str]) -> list[Term]:
@@ -71,26 +86,63 @@ async def count_terms(
     terms = await read_terms(connection, owner, words)
     known = {term: cache.find((owner, term.config, term.query), term.chunks) for term in terms}
     missing = [term for term, count in known.items() if count is None and term.chunks]
-    counted = await _count(connection, owner, missing, few=has_few(terms)) if missing else {}
+    counter = TermCounter(connection, owner, sum({term.config: term.chunks for term in terms}.values()))
+    counted = await counter.count(missing) if missing else {}
     for term in missing:
-        found_in, often_in = counted.get((term.config, term.query), (0, 0))
-        count = known[term] = TermCount(term.chunks, found_in, often_in)
+        count = known[term] = counted[term]
         cache.keep((owner, term.config, term.query), count)
     return [_with_count(term, known[term]) for term in terms]
 
 
-async def _count(
-    connection: Connection, owner: UUID, terms: Sequence[Term], *, few: bool
-) -> dict[tuple[str, str], tuple[int, int]]:
-    """Count, for each language and word, the chunks that contain the word and the chunks that use it often."""
-    queries = {term.query: term.often for term in terms}
-    values: dict[str, Any] = {"owner": owner, "queries": list(queries)}
-    if few:
-        rows = await fetch_rows(connection, QUERIES.counts_of_few, values, prepare=False)
-    else:
-        values |= {"often": list(queries.values()), "common": MOST_CANDIDATES // 2}
-        rows = await fetch_rows(connection, QUERIES.counts, values, prepare=False)
-    return {(row["config"], row["query"]): (row["found_in"], row["often_in"]) for row in rows}
+@dataclass(frozen=True, slots=True)
+class TermCounter:
+    """Counts words in the chunks of an owner, who has `chunks` chunks in all languages together."""
+
+    connection: Connection
+    owner: UUID
+    chunks: int
+
+    async def count(self, terms: Sequence[Term]) -> dict[Term, TermCount]:
+        """Count the chunks with each word and, for common words, the chunks that use it often."""
+        words = [term.query for term in terms]
+        if self.chunks <= FEW:
+            counts = await self._count(QUERIES.counts_of_few, words)
+        else:
+            counts = await self._estimate([*words, *(term.often for term in terms)])
+            counts |= await self._count_others(words, counts)
+            common = [one.often for one in terms if counts.get((one.config, one.query), 0) > MOST_CANDIDATES // 2]
+            counts |= await self._count_others(common, counts)
+        return {
+            term: TermCount(term.chunks, found, min(counts.get((term.config, term.often), 0), found))
+            for term in terms
+            for found in [counts.get((term.config, term.query), 0)]
+        }
+
+    async def _count_others(self, queries: Sequence[str], counts: Counts) -> Counts:
+        """Count the queries that have no count in any language yet."""
+        known = {query for _, query in counts}
+        missing = [query for query in dict.fromkeys(queries) if query not in known]
+        return await self._count(QUERIES.counts, missing) if missing else {}
+
+    async def _estimate(self, queries: Sequence[str]) -> Counts:
+        """Estimate those of the queries that match many chunks."""
+        if self.chunks < ESTIMATED_FROM:
+            return {}
+        wanted = {"queries": list(queries), "from_chunks": ESTIMATED_FROM, "from_share": ESTIMATED_SHARE}
+        common = [row["query"] for row in await fetch_rows(self.connection, QUERIES.common_queries, wanted)]
+        if not common:
+            return {}
+        step = max(self.chunks // SAMPLE, 1)
+        counts = await self._count(QUERIES.estimated_counts, common, step=step)
+        matches: Counter[str] = Counter()
+        for (_, query), found in counts.items():
+            matches[query] += found // step
+        return {key: found for key, found in counts.items() if matches[key[1]] >= LEAST_MATCHES}
+
+    async def _count(self, counts: bytes, queries: Sequence[str], **more: int) -> Counts:
+        values = {"owner": self.owner, "queries": list(dict.fromkeys(queries)), **more}
+        rows = await fetch_rows(self.connection, counts, values, prepare=False)
+        return {(row["config"], row["query"]): row["found_in"] for row in rows}
 
 
 def _with_count(term: Term, count: TermCount | None) -> Term:

@@ -1,21 +1,50 @@
-"""The interface of a bucket, its health check, and copying objects to local files."""
+"""The interface of a bucket, the syntax of its keys, its health check, and copying objects to local files."""
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 from uuid import uuid4
 
 from octavo.core.errors import AlreadyStored, Defect, StorageFailed
 from octavo.storage.bodies import Body
+from octavo.storage.errors import BadKey, ObjectDamaged, ObjectMissing
 from octavo.storage.signed_links import Link
 
 READ_LIMIT = 16 << 20
+
+# Names that begin with a dot are reserved for use by the buckets.
+MOST_CHARACTERS = 512
+
+# The folder for unfinished writes and for claims (locks on keys). Old entries were left by processes that died.
+UNFINISHED = ".unfinished"
+
+_KEY = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*(?:/[A-Za-z0-9_-][A-Za-z0-9._-]*)*")
+
+
+def check_key(key: str) -> str:
+    """Raise `BadKey` if a key is invalid, which is a bug, because the server creates all keys."""
+    if len(key) > MOST_CHARACTERS or not _KEY.fullmatch(key):
+        raise BadKey(repr(key[:MOST_CHARACTERS]))
+    return key
+
+
+def check_prefix(prefix: str) -> str:
+    """Check a prefix, which must be empty or consist of complete segments."""
+    return check_key(prefix) if prefix else prefix
+
+
+def segments(key: str) -> tuple[str, ...]:
+    """Split a key into its segments."""
+    return tuple(check_key(key).split("/"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,17 +150,67 @@ class Bucket(Protocol):
         ...
 
 
-async def copy_to_file(bucket: Bucket, key: str, path: Path) -> int:
-    """Copy an object to a local file and return its size. A failed copy leaves no file."""
-    stream = await bucket.stream(key)
+async def find_damage(bucket: Bucket, wanted: Stored, *, read: bool = True) -> str | None:
+    """What is wrong with an object; None if it is intact. Without `read`, only its size is checked."""
+    info = await bucket.stat(wanted.key)
+    if info is None:
+        return "is missing"
+    if info.bytes != wanted.bytes:
+        return f"has {info.bytes:,} of {wanted.bytes:,} bytes"
+    if read and await _hash(bucket, wanted.key) != wanted.sha256:
+        return "has other bytes than were stored"
+    return None
+
+
+async def _hash(bucket: Bucket, key: str) -> str | None:
+    digest = sha256()
     try:
-        with await asyncio.to_thread(path.open, "wb") as file:
+        async for chunk in await bucket.stream(key):
+            await asyncio.to_thread(digest.update, chunk)
+    except ObjectMissing:
+        return None
+    return digest.hexdigest()
+
+
+async def replace_damaged(bucket: Bucket, wanted: Stored, copy: str) -> str | None:
+    """Replace an object by a copy of its bytes if it is damaged. Returns what was wrong with it.
+
+    Nobody misses the object while it is replaced: nobody could use it.
+    """
+    damage = await find_damage(bucket, wanted)
+    if damage:
+        await bucket.delete([wanted.key])
+        with suppress(AlreadyStored):  # somebody else replaced it
+            await bucket.copy(copy, wanted.key)
+    return damage
+
+
+async def copy_to_file(bucket: Bucket, key: str, path: Path, checksum: str | None = None) -> int:
+    """Copy an object to a local file and return its size. A failed copy leaves no file.
+
+    Raises `ObjectDamaged` if the bytes do not have the checksum, a SHA-256 in hexadecimal form.
+    """
+    stream, digest = await bucket.stream(key), sha256()
+
+    def write(file: BinaryIO, chunk: bytes) -> None:
+        digest.update(chunk)
+        file.write(chunk)
+
+    try:
+        # Opened without a thread: after a cancellation nobody would close the file that the thread opens.
+        with path.open("wb") as file:
             async for chunk in stream:
-                await asyncio.to_thread(file.write, chunk)
+                await asyncio.to_thread(write, file, chunk)
+        _compare(key, digest.hexdigest(), checksum)
     except BaseException:
         path.unlink(missing_ok=True)  # noqa: ASYNC240 - do not wait after a cancellation
         raise
     return stream.info.bytes
+
+
+def _compare(key: str, found: str, checksum: str | None) -> None:
+    if checksum is not None and found != checksum:
+        raise ObjectDamaged(key)
 
 
 # The health check writes ordinary objects, so the daily clean-up removes those that a killed process left behind.

@@ -11,11 +11,24 @@ class BadKey(Defect):
     code = "BAD_KEY"
 
 
+class StorageUnavailable(StorageFailed):
+    """The storage cannot be used at the moment. Work resumes automatically when it is available again."""
+
+    error_class = ErrorClass.NETWORK  # not the fault of a file, so no attempt is charged
+
+
 class ObjectMissing(StorageFailed):
     """A stored file is missing."""
 
     error_class = ErrorClass.PERMANENT
     status = 404
+
+
+class ObjectDamaged(StorageFailed):
+    """A stored file is cut off or was changed. Upload the same file again to replace it."""
+
+    code = "FILE_DAMAGED"
+    error_class = ErrorClass.PERMANENT
 
 
 class LinkRefused(BadInput):

@@ -15,8 +15,7 @@ from stat import S_ISREG
 from uuid import uuid4
 
 from octavo.storage.bodies import Digest
-from octavo.storage.bucket import ObjectInfo
-from octavo.storage.keys import UNFINISHED
+from octavo.storage.bucket import UNFINISHED, ObjectInfo
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _PUBLISH_ATTEMPTS = 20

@@ -17,9 +17,18 @@ from typing import ParamSpec, Self, TypeVar
 from octavo.core.errors import AlreadyStored, StorageFailed, TooLarge
 from octavo.storage import folder
 from octavo.storage.bodies import Body, in_blocks
-from octavo.storage.bucket import READ_LIMIT, ObjectInfo, ObjectStream, Stored, cut_to_size, probe
-from octavo.storage.errors import ObjectMissing
-from octavo.storage.keys import check_key, check_prefix, segments
+from octavo.storage.bucket import (
+    READ_LIMIT,
+    ObjectInfo,
+    ObjectStream,
+    Stored,
+    check_key,
+    check_prefix,
+    cut_to_size,
+    probe,
+    segments,
+)
+from octavo.storage.errors import ObjectMissing, StorageUnavailable
 from octavo.storage.signed_links import Link, sign_link, verify_link
 from octavo.storage.threads import Threads, complete_or_undo, ended
 
@@ -43,6 +52,9 @@ _ADVICE = {
     errno.EIO: "The disk that holds {root} reported an error. Check the disk.",
     errno.EMFILE: "Too many open files. Raise the limit (ulimit -n).",
 }
+
+# The whole folder is affected until somebody acts; other errors may be about one file.
+_AWAY = {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT}
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -229,7 +241,8 @@ class LocalBucket:
             yield
         except OSError as error:
             advice = _ADVICE.get(error.errno or 0, "{error} in {root}.")
-            raise StorageFailed(advice.format(root=self._root, error=error.strerror or error)) from error
+            failure = StorageUnavailable if error.errno in _AWAY else StorageFailed
+            raise failure(advice.format(root=self._root, error=error.strerror or error)) from error
 
 
 def _once(key: str, call: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:

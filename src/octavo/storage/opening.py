@@ -6,8 +6,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from octavo.core.errors import BadSetting
-from octavo.storage.bucket import Bucket
-from octavo.storage.keys import check_prefix
+from octavo.storage.bucket import Bucket, check_prefix
 from octavo.storage.local import LocalBucket
 from octavo.storage.s3 import S3Bucket
 from octavo.storage.s3_client import S3Address

@@ -20,9 +20,18 @@ from obstore.exceptions import AlreadyExistsError, BaseError
 
 from octavo.core.errors import AlreadyStored, StorageFailed, TooLarge
 from octavo.storage.bodies import Body, Digest, in_blocks
-from octavo.storage.bucket import READ_LIMIT, ObjectInfo, ObjectStream, Stored, cut_to_size, probe
+from octavo.storage.bucket import (
+    READ_LIMIT,
+    UNFINISHED,
+    ObjectInfo,
+    ObjectStream,
+    Stored,
+    check_key,
+    check_prefix,
+    cut_to_size,
+    probe,
+)
 from octavo.storage.errors import LinkRefused, ObjectMissing
-from octavo.storage.keys import UNFINISHED, check_key, check_prefix
 from octavo.storage.s3_client import S3Address, explain, is_missing_bucket, open_store
 from octavo.storage.signed_links import AccessKeys, Link, attachment_header, presign
 from octavo.storage.threads import Threads, complete_or_undo

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from obstore.store import S3Store
 
 from octavo.core.errors import StorageFailed
+from octavo.storage.errors import StorageUnavailable
 from octavo.storage.signed_links import AccessKeys
 
 if TYPE_CHECKING:
@@ -74,9 +75,10 @@ def explain(error: Exception, address: S3Address) -> StorageFailed:
         )
     elif status:
         line = f"{address.server_url} returned {answer}. Check OCTAVO_S3_ENDPOINT, and the log of that server."
+        return StorageUnavailable(line) if status.startswith("5") else StorageFailed(line)
     else:
         line = f"{address.server_url} does not respond. Check OCTAVO_S3_ENDPOINT and the network."
-    return StorageFailed(line)
+    return StorageUnavailable(line)
 
 
 def _code(error: Exception) -> str:

@@ -74,10 +74,14 @@ def create_app(settings: Settings, *, clock: Clock = time.monotonic, pace: Strea
             ) as sandbox,
             aclosing(Models(settings, database)) as models,
         ):
-            limits, live = make_limits(settings, clock), Hub(database, pace)
+            limits = make_limits(settings, database, clock)
+            live = Hub(database, pace, limits.slots, settings.streams)
             with closing(PagePictures(database, bucket, sandbox, clock)) as drawn:
                 app.state.services = Services(settings, database, bucket, sandbox, limits, live, drawn, models)
-                yield
+                try:
+                    yield
+                finally:
+                    await limits.slots.aclose()
 
     app = FastAPI(
         title="Octavo",

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from octavo.core.settings import Settings
 from octavo.web.app import create_app
 from octavo.web.context.services import Services
-from octavo.web.http.protocol import PatientProtocol
+from octavo.web.http.protocol import protocol_for
 
 GRACE_SECONDS = 10
 
@@ -37,7 +37,7 @@ def serve(settings: Settings, listener: socket.socket) -> None:
 def server_of(app: FastAPI, settings: Settings) -> Server:
     config = uvicorn.Config(
         app,
-        http=PatientProtocol,
+        http=protocol_for(settings.request_header_seconds, settings.request_body_seconds),
         log_config=None,
         access_log=False,
         server_header=False,

@@ -132,7 +132,7 @@ async def test_a_hash_that_became_too_easy_is_made_anew_at_sign_in(
     assert await house.rows("SELECT password_hash FROM users") == after
 
 
-async def test_ten_wrong_passwords_and_then_none_for_a_while(house: House) -> None:
+async def test_ten_wrong_passwords_and_then_one_now_and_then(house: House) -> None:
     await house.person("ada@example.org")
     browser, elsewhere = await house.browser(), await house.browser(address="192.0.2.1")
     for _ in range(10):
@@ -140,11 +140,11 @@ async def test_ten_wrong_passwords_and_then_none_for_a_while(house: House) -> No
     for password in ("wrong", PASSWORD):
         answer = await browser.post("/api/v1/session", json={"email": "ADA@example.org", "password": password})
         refused(answer, 429, "RATE_LIMIT")
-        assert answer.headers["retry-after"] == "900"
+        assert 0 < int(answer.headers["retry-after"]) <= 90
     assert (await elsewhere.post("/api/v1/session", json=ADA)).status_code == 200
     other = await browser.post("/api/v1/session", json={"email": "bob@example.org", "password": "wrong"})
     refused(other, 401, "WRONG_CREDENTIALS")
-    house.clock.now += 900
+    await house.pass_time(90)
     assert (await browser.post("/api/v1/session", json=ADA)).status_code == 200
 
 

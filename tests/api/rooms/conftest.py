@@ -28,7 +28,7 @@ async def person(house: House, email: str) -> httpx.AsyncClient:
 
 async def administrator(house: House) -> httpx.AsyncClient:
     browser = await guest(house)
-    await browser.get("/sign-in", params={"token": await make_sign_in_link(house.database)})
+    await browser.post("/sign-in", data={"token": await make_sign_in_link(house.database)})
     return browser
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from uuid import uuid4
 
@@ -9,7 +10,7 @@ import httpx
 import pytest
 
 from tests.api.rooms.conftest import administrator, is_page, person, went_to, words
-from tests.support.visitors import House, me, refused
+from tests.support.visitors import House, OpenHouse, me, refused
 
 GENERAL = "/api/v1/settings/budgets"
 REFUSED = """
@@ -108,3 +109,12 @@ async def test_an_analysis_that_waits_for_money_leads_there(house: House) -> Non
     assert link not in (await owner.get(f"/analyses/{analysis}")).text
     await house.rows("SELECT pause_job(%s, NULL, 'OVER_BUDGET', 'Nothing left.')", analysis)
     assert link in (await owner.get(f"/analyses/{analysis}")).text
+
+
+async def test_the_add_box_shows_what_models_cost_where_they_are_paid_for(open_house: OpenHouse) -> None:
+    paid = await open_house(providers="gemini,local", gemini_key="key")
+    member, visitor = await paid.person("payer@example.org"), await paid.browser()
+    for path in ("/library", "/search"):  # the box, and the dialog of the other pages
+        shown = (await member.get(path)).text.partition("data-prices>")[2].partition("</p>")[0]
+        assert re.match(r"Models cost about, for 100 pages: \$0\.\d\d to describe them, \$0\.\d\d more to clean", shown)
+        assert "data-prices" not in (await visitor.get(path)).text, "visitors are served offline"

@@ -199,6 +199,23 @@ def test_pasted_text_and_files_become_documents(member: Visitor) -> None:
     expect(row_named(page, "pasted.txt").locator(".chip.ok")).to_be_visible(timeout=WORK_MS)
 
 
+def test_pasting_on_another_page_offers_the_same_options(member: Visitor) -> None:
+    page = member.open("/ask")
+    page.evaluate(PASTE, {"text": "Rain is what a bog is made of."})
+    dialog = page.get_by_role("dialog", name="Add a link or text")
+    expect(dialog.get_by_role("textbox", name="Web link, YouTube link or text")).to_have_value(
+        "Rain is what a bog is made of."
+    )
+    dialog.get_by_text("Options", exact=True).click()
+    dialog.get_by_label("Title", exact=True).fill("From a dialog")
+    dialog.get_by_label("Source", exact=True).fill("A talk in Rome")
+    check_axe(page)
+    dialog.get_by_role("button", name="Add", exact=True).click()
+    expect(dialog).to_be_hidden()
+    (document,) = member.documents()
+    assert (document["title"], document["metadata"]["source"]) == ("From a dialog", "A talk in Rome")
+
+
 def test_paste_into_a_field_stays_there(member: Visitor) -> None:
     page = member.open("/library")
 

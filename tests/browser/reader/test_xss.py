@@ -1,11 +1,13 @@
 """Hostile documents in a real browser: nothing of them runs, nothing is asked from elsewhere, nothing is refused.
 
 Each payload would set `window.ran`, open a dialog or ask `evil.example` if it got through. That the policy of the page
-refuses something counts as a failure too: it is the second wall, and nothing should reach it.
+refuses something counts as a failure too: it is the second wall, and nothing should reach it. Pages that show many
+payloads together are also opened in a browser that ignores the policy, where whatever gets through runs.
 """
 
 from __future__ import annotations
 
+import json
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping
 
@@ -177,6 +179,11 @@ def watch_dialogs(page: Page) -> list[str]:
     return opened
 
 
+def without_policy(member: Visitor, open_browser: OpenBrowser) -> Visitor:
+    """The same person in a browser that ignores the content security policy."""
+    return open_browser(member.session, bypass_csp=True)
+
+
 def look(visitor: Visitor, paths: Iterator[str]) -> dict[str, list[str]]:
     """Open each page; what is in its paragraphs."""
     dialogs, paragraphs = watch_dialogs(visitor.page), dict[str, list[str]]()
@@ -204,6 +211,17 @@ def test_the_alarm_rings(member: Visitor) -> None:
     until(page, lambda: member.watch.wrong, "the policy refused it")
 
 
+def test_the_alarm_rings_without_the_policy_too(member: Visitor, open_browser: OpenBrowser) -> None:
+    bare = without_policy(member, open_browser)
+    bare.watch.expect("outside:", "Failed to load resource")
+    dialogs = watch_dialogs(bare.page)
+    page = bare.open(f"/documents/{member.add('a.md', '# A')}")
+    for text in (PICTURES["tag"], PICTURES["tag srcset"]):
+        page.evaluate("(html) => document.querySelector('.window').insertAdjacentHTML('beforeend', html)", text)
+    until(page, lambda: dialogs, "it runs")
+    assert "it ran" in page.evaluate(ASKED)
+
+
 @pytest.mark.parametrize("kind", TEXTS)
 def test_a_hostile_text_does_nothing(member: Visitor, kind: str) -> None:
     """Some in one document, between paragraphs, which show that none hides what comes after it."""
@@ -228,14 +246,21 @@ def test_a_text_with_nul_characters_does_nothing(member: Visitor) -> None:
 
 
 @pytest.mark.parametrize("kind", TEXTS)
-def test_hostile_texts_do_nothing_when_they_are_loaded_later(member: Visitor, kind: str) -> None:
-    """All in one document, in windows that a script puts on the page."""
+def test_hostile_texts_do_nothing_when_they_are_loaded_later(
+    member: Visitor, open_browser: OpenBrowser, kind: str
+) -> None:
+    """All in one document, in windows that a script puts on the page, with and without the policy."""
     # Words that are too long to mean anything, so that nobody spends time on their meaning.
     filler = "\n\n".join(("fill" * 30 + " ") * 28 for _ in range(30))
     hostile = "\n\nAnd then\n\n".join(TEXTS[kind].values())
     document = member.add("all.md", f"{filler}\n\n{hostile}\n\n{filler}\n\nThe end.")
-    dialogs = watch_dialogs(member.page)
-    page = member.open(f"/documents/{document}")
+    for visitor in (member, without_policy(member, open_browser)):
+        read_to_the_end(visitor, document)
+
+
+def read_to_the_end(visitor: Visitor, document: str) -> None:
+    dialogs = watch_dialogs(visitor.page)
+    page = visitor.open(f"/documents/{document}")
 
     def is_whole() -> bool:
         page.evaluate("document.querySelector('#text').scrollTo(0, 1e7)")
@@ -245,15 +270,17 @@ def test_hostile_texts_do_nothing_when_they_are_loaded_later(member: Visitor, ki
     assert page.locator(".window").count() > 2
     assert page.evaluate(ASKED) == []
     assert dialogs == []
+    visitor.watch.check()
 
 
-def test_a_hostile_name_does_nothing(member: Visitor) -> None:
+def test_a_hostile_name_does_nothing(member: Visitor, open_browser: OpenBrowser) -> None:
     documents = [member.upload(f"{name}.md", f"Text {number}") for number, name in enumerate(LABELS.values())]
     documents += [member.upload(f"{name}.bin", bytes([0, 1, number])) for number, name in enumerate(LABELS.values())]
     member.wait_for_all(documents)
     pages = [f"/documents/{one}" for one in documents[: len(LABELS) + 3]]
     forms = [f"/documents/{one}/{page}" for one in documents[:3] for page in ("edit", "history")]
     look(member, iter([*pages, *forms, "/library", "/library?view=cards"]))
+    look(without_policy(member, open_browser), iter([pages[0], *forms[:2], "/library", "/library?view=cards"]))
 
 
 Spoil = Callable[[str], dict[str, object]]
@@ -265,7 +292,7 @@ FIELDS: dict[str, Spoil] = {
 }
 
 
-def test_what_people_write_about_a_document_does_nothing(member: Visitor) -> None:
+def test_what_people_write_about_a_document_does_nothing(member: Visitor, open_browser: OpenBrowser) -> None:
     """The same words in every field at once."""
     documents = [member.upload(f"{number}.md", f"Text {number}") for number in range(len(LABELS))]
     member.wait_for_all(documents)
@@ -275,6 +302,47 @@ def test_what_people_write_about_a_document_does_nothing(member: Visitor) -> Non
     pages = [f"/documents/{one}" for one in documents]
     forms = [f"/documents/{one}/edit" for one in documents[:6]]
     look(member, iter([*pages, *forms, "/library", "/library?view=cards"]))
+    look(without_policy(member, open_browser), iter([pages[0], forms[0], "/library", "/library?view=cards"]))
+
+
+def hostile_mapping(number: int, text: str) -> str:
+    """Every text of it that is free. JSON is YAML."""
+    field = {"type": "text", "xml": "N", "labels": {"en": [text]}}
+    return json.dumps({"name": f"hostile{number}_v1", "title": text, "xml": "H", "fields": {"number": field}})
+
+
+def test_prompts_and_mappings_with_hostile_names_do_nothing(member: Visitor, open_browser: OpenBrowser) -> None:
+    """On the pages that list them, show one, let choose among them, and say what is wrong with them."""
+    document = member.upload("a.md", "# A")
+    prompts = [
+        member.ask("POST", "/prompts", json={"title": text, "content": text, "system": text})["id"]
+        for text in LABELS.values()
+    ]
+    for number, text in enumerate(LABELS.values()):
+        member.ask("POST", "/mappings", json={"text": hostile_mapping(number, text)})
+    member.wait_for(document, "completed")
+    lists = ["/settings/prompts", "/settings/mappings", f"/analyses/new?document={document}", "/conversions"]
+    prompt_pages = [f"/settings/prompts/{prompts[0]}/delete", *(f"/settings/prompts/{one}" for one in prompts)]
+    mapping_pages = [f"/settings/mappings/hostile{number}_v1" for number in range(len(LABELS))]
+    look(member, iter([*lists, *prompt_pages, *mapping_pages]))
+    bare = without_policy(member, open_browser)
+    look(bare, iter([*lists, *prompt_pages[:2], mapping_pages[0]]))
+    for visitor in (member, bare):
+        refuse_mappings(visitor)
+
+
+def refuse_mappings(visitor: Visitor) -> None:
+    """A mapping that is refused is shown again, with a message that quotes it."""
+    visitor.watch.expect("422", "400")
+    dialogs = watch_dialogs(visitor.page)
+    wrong = {name: f"name: {json.dumps(text)}\nxml: H\n{json.dumps(text)}: 1" for name, text in LABELS.items()}
+    for name in ("script", "picture", "attribute"):
+        page = visitor.open("/settings/mappings")
+        page.get_by_label("YAML or an invoice2data template").fill(wrong[name])
+        page.get_by_role("button", name="Add", exact=True).click()
+        page.get_by_role("alert").wait_for()
+        assert page.evaluate(ASKED) == []
+    assert dialogs == []
 
 
 @pytest.mark.parametrize("field", ["title", "tags"])

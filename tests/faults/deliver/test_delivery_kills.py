@@ -49,7 +49,7 @@ def subscribe(engine: Engine, there: Receiver) -> UUID:
 def wanted(engine: Engine) -> list[str]:
     """The ids of all events of other jobs than deliveries, in the order in which they are read."""
     told = """
-        SELECT e.id FROM events e JOIN jobs j ON j.id = e.process_id WHERE j.kind = 'demo' ORDER BY e.xid, e.id"""
+        SELECT e.id FROM events e JOIN jobs j ON j.id = e.process_id WHERE j.kind = 'demo' ORDER BY e.epoch, e.id"""
     return [f"evt_{row['id']}" for row in engine.rows(told)]
 
 
@@ -58,7 +58,7 @@ def wait_for_deliveries(engine: Engine) -> None:
         unfinished = "SELECT count(*) FROM jobs WHERE status IN ('queued', 'processing')"
         unread = """
             SELECT count(*) FROM events e, relay r, jobs j
-            WHERE (e.xid, e.id) > (r.xid, r.id) AND j.id = e.process_id AND j.kind = 'demo'"""
+            WHERE (e.epoch, e.id) > (r.epoch, r.id) AND j.id = e.process_id AND j.kind = 'demo'"""
         return not any(engine.one(what) for what in (unread, "SELECT count(*) FROM outgoing", unfinished))
 
     wait_until(nothing_left, 60, "everything is delivered")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import socket
 from collections.abc import Generator
@@ -17,12 +18,15 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
+from octavo.database import connect
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
+from octavo.owners import make_sign_in_link
 from tests.support.instance import Instance, instance_in
 from tests.support.processes import wait_until
 from tests.support.s3 import running_s3_server
 
 LARGEST = 200_000
+CLOSED = "127.0.0.1:9"  # nobody listens there
 PATIENCE_SECONDS = 60
 
 
@@ -59,6 +63,8 @@ class Canary:
 @pytest.fixture
 def canary(folder: Path) -> Generator[Canary]:
     s3_secret = f"s3{token_hex(12)}"
+    names = ("mail password", "Gemini key", "OpenAI key", "Anthropic key", "metrics token")
+    settings_secrets = {name: token_hex(12) for name in names}
     with running_s3_server(s3_secret) as server:
         settings: dict[str, object] = {
             "storage_url": f"s3://{server.bucket}/canary",
@@ -67,11 +73,17 @@ def canary(folder: Path) -> Generator[Canary]:
             "s3_secret_key": s3_secret,
             "log_level": "debug",
             "upload_bytes": LARGEST,
+            "fetch_allow": CLOSED,
+            "smtp_url": f"smtp://ada:{settings_secrets['mail password']}@{CLOSED}",
+            "gemini_key": settings_secrets["Gemini key"],
+            "openai_key": settings_secrets["OpenAI key"],
+            "anthropic_key": settings_secrets["Anthropic key"],
+            "metrics_token": settings_secrets["metrics token"],
         }
         with instance_in(folder, **settings) as instance:
             instance.start()
             texts = {"text": f"text{token_hex(12)}", "file name": f"name{token_hex(12)}"}
-            yield Canary(instance, {"S3 secret": s3_secret}, texts)
+            yield Canary(instance, {"S3 secret": s3_secret, **settings_secrets}, texts)
 
 
 # What goes through -------------------------------------------------------------------------------------------------
@@ -161,6 +173,34 @@ def break_off(canary: Canary) -> None:
         connection.sendall(f"POST /api/v1/documents HTTP/1.1\r\n{lines}\r\n{canary.texts['text']}".encode())
 
 
+def use_link(canary: Canary) -> None:
+    """A one-time link: opened, used, and used again."""
+
+    async def make() -> str:
+        async with await connect(canary.database_info) as connection:
+            return await make_sign_in_link(connection)
+
+    token = canary.secrets["sign-in link"] = asyncio.run(make())
+    with canary.browser() as machine:
+        assert machine.get("/sign-in", params={"token": token}).status_code == 200
+        assert machine.post("/sign-in", data={"token": token}).status_code == 303
+        canary.secrets["session of the machine"] = machine.cookies["octavo_session"]
+        assert machine.post("/sign-in", data={"token": token}).status_code == 403
+        assert machine.get("/metrics", headers={"authorization": f"Bearer {token}"}).status_code == 200
+        proxied = {"x-forwarded-for": "192.0.2.1", "authorization": f"Bearer {canary.secrets['metrics token']}"}
+        assert machine.get("/metrics", headers=proxied).status_code == 200
+
+
+def deliver(canary: Canary, browser: httpx.Client) -> str:
+    """A webhook that nobody answers; returns its secret, which the database must keep."""
+    made = browser.post("/api/v1/webhooks", json={"address": f"http://{CLOSED}/{token_hex(4)}"})
+    assert made.status_code == 201, made.text
+    browser.post(f"/api/v1/webhooks/{made.json()['id']}/test")
+    failed = "SELECT count(*) > 0 FROM jobs WHERE kind LIKE 'deliver%' AND failures + attempt > 0"
+    wait_until(lambda: canary.rows(failed) == [(True,)], PATIENCE_SECONDS, "the delivery is tried")
+    return made.json()["secret"]
+
+
 def look_around(canary: Canary, document: str) -> None:
     """Somebody else asks for all of it, and for what is not there."""
     with canary.stranger() as stranger:
@@ -237,6 +277,8 @@ def test_what_is_secret_stays_where_it_belongs(canary: Canary) -> None:
         add_bad(canary, program)
         break_off(canary)
         await_jobs(canary, "'queued', 'processing'")
+        use_link(canary)
+        kept_secrets = {"webhook secret": deliver(canary, browser)}
         look_around(canary, document)
         kept = browser.get(f"/api/v1/documents/{document}/source")
         crash(canary, browser, program)
@@ -244,7 +286,7 @@ def test_what_is_secret_stays_where_it_belongs(canary: Canary) -> None:
     assert "request crashed" in canary.instance.log.read_text()
     strangers = {"answers to strangers": "\n".join(canary.told)}
     everywhere = logs(canary) | outputs(canary) | records(canary) | strangers
-    assert hits(canary.secrets | canary.texts, everywhere) == []
+    assert hits(canary.secrets | kept_secrets | canary.texts, everywhere) == []
     assert hits(canary.secrets, database(canary)) == []
 
 

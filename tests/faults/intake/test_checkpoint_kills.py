@@ -75,8 +75,8 @@ def sweep(site: Site, engine: Engine) -> None:
 
 
 def die(site: Site, engine: Engine, point: str) -> None:
-    """The next worker goes on with it and dies when it comes to this point for the first time."""
-    worker = site.start_worker(faults=f"{point}@1=kill")
+    """The next worker goes on with it and dies when it comes to this point for the first time, alone."""
+    worker = site.start_worker(faults=f"{point}@1=kill", worker_slots=1)
     assert worker.wait(60) == -signal.SIGKILL
     engine.bury(worker)
 

@@ -19,7 +19,7 @@ import pytest
 from octavo.intake.upload_rows import sweep_abandoned
 from octavo.library.sweep import sweep_objects
 from octavo.ops.instance import bucket_of
-from octavo.storage.keys import UNFINISHED
+from octavo.storage.bucket import UNFINISHED
 from tests.support.engine import Engine, engine_on, wait_for_end
 from tests.support.library import open_desk
 from tests.support.preloaded import Process
@@ -27,7 +27,7 @@ from tests.support.site import Caller, Site, site_in
 
 AT_ONCE = 6
 TRIES = 4
-# A job whose worker died four times without getting on is given up, so more kills wait until nothing is left to do.
+# A job whose worker died ten times without getting on is given up, so more kills wait until nothing is left to do.
 MOST_WORKER_KILLS = 3
 TEXT_SIZES = (1, 2, 40, 900, 9_000, 60_000)
 BINARY_SIZES = (1, 300, 70_000, 1_000_000, 3_000_000)

@@ -48,7 +48,7 @@ async def claimer(info: str, seed: int, left: list[int], met: list[UUID]) -> Non
 
 
 async def exchange(connection: Connection, worker: UUID, finished: list[ClaimedJob]) -> list[ClaimedJob]:
-    values: dict[str, Any] = {"worker": worker, "kinds": ["demo"], "slots": 3, "idle": True, "lease": 60}
+    values: dict[str, Any] = {"worker": worker, "kinds": ["demo"], "slots": 3, "lease": 60}
     values |= {"outputs": Jsonb([{} for _ in finished]), **leases(finished), **FROM_THE_BEGINNING}
     async with connection.cursor(row_factory=class_row(ClaimedJob)) as cursor:
         await cursor.execute(QUERIES.exchange, values)

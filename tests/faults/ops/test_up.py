@@ -12,12 +12,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import UUID
 
+import httpx
 import pytest
 
 from octavo.database import connect
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
-from octavo.ops.record import RecordFile
+from octavo.ops.processes import RecordFile
+from tests.support.engine import engine_on
 from tests.support.instance import Instance, fetch, instance_in
 from tests.support.processes import processes_mentioning, wait_until
 
@@ -88,6 +91,26 @@ def test_a_web_process_that_is_killed_is_started_again_and_no_caller_is_refused(
         wait_until(lambda: web_restarts(instance) == restarts, 60, "the restart is counted")  # noqa: B023
 
 
+def test_several_web_processes_serve_one_port_and_nobody_misses_one_that_dies(folder: Path) -> None:
+    with instance_in(folder, web=2, workers=0) as instance:
+        instance.start()
+        named = instance.process_ids()
+        webs = [named["web"], named["web 2"]]
+        for stopped in webs:  # each serves alone
+            assert stopped
+            os.kill(stopped, signal.SIGSTOP)
+            try:
+                assert [fetch(f"{instance.address}/healthz")[0] for _ in range(5)] == [200] * 5
+            finally:
+                os.kill(stopped, signal.SIGCONT)
+        kill([named["web"]])
+        assert [fetch(f"{instance.address}/healthz")[0] for _ in range(20)] == [200] * 20
+        wait_until(lambda: web_restarts(instance) == 1, 60, "the restart is counted")
+        assert instance.process_ids()["web 2"] == named["web 2"]
+        assert instance.stop() == 0
+        assert instance.everything() == []
+
+
 def web_restarts(instance: Instance) -> int:
     record = RecordFile(DataFolder(instance.data)).read()
     assert record
@@ -109,6 +132,29 @@ def test_nothing_outlives_a_killed_supervisor(instance: Instance) -> None:
     instance.start()
     kill([instance.pid])
     wait_until(lambda: not instance.everything(), 60, "web, keeper and database are gone")
+
+
+def test_kills_from_outside_cost_a_job_no_time_and_no_suspicion(instance: Instance) -> None:
+    """The lease is a minute, and nobody waits for it: `up` saw the worker end, and the next `up` knows of the last."""
+    instance.start()
+    instance.octavo("jobs", "add", "demo", "--input", '{"seconds": 600}')
+    with engine_on(EmbeddedPostgres(DataFolder(instance.data)).connection_info()) as engine:
+        job: UUID = engine.one("SELECT id FROM jobs WHERE kind = 'demo'")
+        wait_until(lambda: engine.status(job) == "processing", 60, "it has begun")
+        kill([instance.process_ids()["worker 1"]])
+        wait_until(lambda: engine.job(job)["attempt"] == 2, 50, "the next worker has it")
+        assert (engine.events(job)[-2]["detail"]["reason"], engine.job(job)["taken_from"]) == ("worker_killed", [])
+    kill([instance.pid])
+    wait_until(lambda: not instance.everything(), 60, "all is gone")
+    instance.start()
+    with engine_on(EmbeddedPostgres(DataFolder(instance.data)).connection_info()) as engine:
+        wait_until(lambda: engine.job(job)["attempt"] == 3, 50, "the next installation has it")
+        assert (engine.events(job)[-2]["detail"]["reason"], engine.job(job)["taken_from"]) == ("worker_killed", [])
+        instance.octavo("jobs", "add", "demo", "--input", '{"crash_at": 1}')
+        wait_until(lambda: engine.job(job)["taken_from"], 50, "a crash is told from a kill")
+        told = [event["detail"].get("reason") for event in engine.events(job)]
+        assert told.count("worker_ended") >= 1
+        assert "lease_expired" not in told
 
 
 @pytest.mark.parametrize("rounds", [3, pytest.param(20, marks=pytest.mark.long)])
@@ -144,8 +190,12 @@ def test_a_second_start_on_the_same_folder_is_refused_and_names_the_first(instan
 def test_the_sign_in_link_works_once(instance: Instance) -> None:
     instance.start()
     link = instance.sign_in_link()
-    status, headers, page = fetch(link)  # follows the redirect to the first page
-    assert status == 200
+    for _ in range(2):  # a mail scanner, then the person
+        status, headers, page = fetch(link)
+        assert status == 200
+        assert b'<form method="post" action="/sign-in"' in page
+    token = {"token": link.partition("token=")[2]}
+    assert httpx.post(f"{instance.address}/sign-in", data=token, trust_env=False).status_code == 303
     status, headers, page = fetch(link)
     assert status == 403
     assert b"Sign-in link not valid" in page

@@ -55,6 +55,8 @@ REFUSED = [
     Attack("read_memory_map_of_parent"),
     Attack("read_memory_of_other_process"),
     Attack("read_password_file"),
+    Attack("see_size_of_file"),
+    Attack("see_size_of_file_through_parent"),
     # Leaving something behind.
     Attack("create_file"),
     Attack("create_unnamed_file"),
@@ -174,7 +176,7 @@ async def test_attack_fails_inside(attack: Attack, scene: Scene, sandbox: Sandbo
         await sandbox.run(
             Call("attacks:attack", {"name": attack.name, "scene": scene.arguments}), input_file=scene.writable
         )
-    assert failure.value.type_name in {"PermissionError", "OSError"}, failure.value.log
+    assert failure.value.type_name in {"PermissionError", "OSError", "FileNotFoundError"}, failure.value.log
     assert scene.victim.poll() is None
     assert scene.writable.read_bytes() == b"keep"
     assert before == sorted(path.name for path in scene.writable.parent.rglob("*"))
@@ -222,6 +224,9 @@ STILL_REFUSED = [
         "read any file",
         [
             "read_environment_of_worker",
+            "read_file",
+            "read_password_file",
+            "list_folder",
             "connect_unix",
             "connect_abstract",
             "create_file",
@@ -230,6 +235,11 @@ STILL_REFUSED = [
             "run_program",
             "kill_victim",
         ],
+    ),
+    (
+        "mounts",
+        "see names and sizes of any file",
+        ["read_file", "list_folder", "read_password_file", "connect_unix", "create_file", "run_program"],
     ),
     (
         "seccomp",
@@ -248,7 +258,8 @@ async def test_missing_layer_is_reported_and_the_others_hold(
     output, _ = await process.communicate()
     report = json.loads(output)
     assert list(report["missing"]) == [layer]
-    assert report["missing"][layer].startswith("not supported by this kernel; a parser could")
+    reason = "not allowed on this system" if layer == "mounts" else "not supported by this kernel"
+    assert report["missing"][layer].startswith(f"{reason}; a parser could")
     assert open_to in report["missing"][layer]
     assert f"missing: {layer}" in report["summary"]
     assert report["refused"] == attacks
@@ -261,6 +272,7 @@ async def test_every_layer_is_active_or_says_why_not(sandbox: Sandbox) -> None:
         "environment",
         "capabilities",
         "no_new_privs",
+        "mounts",
         "landlock",
         "seccomp",
     ]

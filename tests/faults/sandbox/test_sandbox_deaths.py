@@ -19,6 +19,7 @@ from octavo.sandbox import (
     OutputTooLarge,
     Progress,
     Sandbox,
+    StepOutOfTime,
     TaskFailed,
 )
 
@@ -38,6 +39,7 @@ DEATHS: list[tuple[str, type[errors.OctavoError], str, Limits]] = [
     # Time
     ("compute_for_ever", OutOfTime, "1 seconds of CPU time", replace(LIMITS, cpu_seconds=1)),
     ("ignore_signals_and_compute", OutOfTime, "1 seconds of CPU time", replace(LIMITS, cpu_seconds=1)),
+    ("apply_a_stuck_pattern", StepOutOfTime, "One step took longer", LIMITS),
     ("sleep_for_ever", OutOfTime, "0.2 seconds", replace(LIMITS, wall_seconds=0.2)),
     ("answer_and_stay", OutOfTime, "0.2 seconds", replace(LIMITS, wall_seconds=0.2)),
     ("flood_standard_error", OutOfTime, "0.5 seconds", replace(LIMITS, wall_seconds=0.5)),

@@ -75,7 +75,7 @@ async def test_a_transaction_that_commits_late_is_neither_skipped_nor_told_twice
             of_quick = await tell(quick, owner)
             of_slow = await tell(slow, owner)
             await slow.commit()
-            assert await again.take(2) == [of_slow, of_quick]
+            assert await again.take(2) == [of_quick, of_slow]
         async with streaming(browser, **{"last-event-id": again.seen[-1].id}) as last:
             only = await tell(quick, owner)
             assert await last.take(1) == [only]
@@ -130,7 +130,7 @@ async def test_connections_that_break_at_random_miss_nothing(site: Site, seed: i
 
 
 def expected_order(info: str, owner: UUID) -> list[str]:
-    query = b"SELECT format('%%s-%%s', xid, id) FROM events WHERE owner_id = %s ORDER BY xid, id"
+    query = b"SELECT format('%%s-%%s', epoch, id) FROM events WHERE owner_id = %s ORDER BY epoch, id"
     with psycopg.connect(info) as connection:
         return [row[0] for row in connection.execute(query, [owner])]
 

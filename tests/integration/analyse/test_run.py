@@ -6,6 +6,9 @@ from pathlib import Path
 from uuid import UUID
 
 from octavo.analyse import analyses
+from octavo.core.settings import Settings
+from octavo.pipeline import Tools
+from octavo.pipeline.analyse_document import SegmentFiles
 from tests.support.analyses import Study, read_pages, sentence
 from tests.support.engine import engine_on, most_at_once
 from tests.support.fake_ai import FakeGemini
@@ -146,3 +149,22 @@ async def test_a_document_without_pages_goes_by_passages(desk: Desk, owner: UUID
     (result,) = await study.results(analysis)
     assert sentence(6) in (result.content or "")
     assert all(one.verified for one in result.citations)
+
+
+async def test_two_analyses_that_cut_the_same_pages_share_the_file_of_the_first(book: Study) -> None:
+    """Its file may be in use, so the second one does not replace it."""
+    asked = [await book.prompt()]
+    tools = Tools(Settings(data_dir=book.folder), book.desk.database, book.desk.bucket, book.sandbox)
+    files: list[SegmentFiles] = []
+    for _ in range(2):
+        await book.start(asked)
+        files.append(SegmentFiles(await book.begin_attempt(tools), book.document))
+    first, second = [await one.put("segment-1-10.pdf", b"%PDF") for one in files]
+    for mine, made in zip(files, (first, second), strict=True):
+        async with book.desk.database.transaction() as connection:
+            mine.begin_saving()
+            await mine.keep(connection, "segment:1-10", made, "application/pdf")
+        await mine.remove_unused()
+    assert await book.desk.one("SELECT key FROM artifacts WHERE kind = 'segment:1-10'") == first["key"]
+    stored = {info.key async for info in book.desk.bucket.list()}
+    assert (str(first["key"]) in stored, str(second["key"]) in stored) == (True, False)

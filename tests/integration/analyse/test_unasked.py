@@ -9,6 +9,7 @@ from uuid import UUID
 
 import pytest
 
+from octavo.ai.estimates import DocumentSize, Estimator
 from octavo.ai.gateway_setup import open_gateway
 from octavo.core.settings import Settings
 from tests.support.analyses import write_book
@@ -49,17 +50,21 @@ async def test_an_analysis_that_nobody_asked_for_stays_within_its_budget(
     desk: Desk, owner: UUID, folder: Path, gemini: FakeGemini, budget: float, analysed: int
 ) -> None:
     document = await add(desk, owner, "book.pdf", write_book(3), content_type="application/pdf")
-    settings: dict[str, Any] = {"analyse_pages": 2, "analyse_budget": budget}
     given = {"providers": "gemini", "gemini_key": SECRET, "gemini_url": gemini.url, "embedding_model": "local"}
     described = {"task_models": "classify_document=local,enrich_chunks=local"}
+    settings: dict[str, Any] = {"analyse_pages": 2, "analyse_budget": budget, **given, **described}
     async with (
-        aclosing(open_gateway(Settings.model_validate(given | described), desk.database)) as gateway,
+        aclosing(open_gateway(Settings.model_validate(settings), desk.database)) as gateway,
         working(desk, OpenSandbox(), folder, gateway=gateway, **settings),
     ):
         assert (await finished(desk, owner, document)).status == "completed"
     assert await desk.one(ANALYSES, document) == analysed
     (stage,) = await desk.rows("SELECT output FROM job_stages WHERE stage = 'analysis_asked'")
-    assert stage["output"]["estimated_usd"] > 0
+    prompts = await desk.one("SELECT count(*) FROM prompts WHERE active")
+    found = await finished(desk, owner, document)
+    size = DocumentSize.of(found.word_count, found.page_count)
+    shown = Estimator(Settings.model_validate(settings)).estimate(size, prompts).analysis.usd
+    assert stage["output"]["estimated_usd"] == shown > 0, "the estimate that people see"
 
 
 def test_long_documents_are_analysed_by_default() -> None:

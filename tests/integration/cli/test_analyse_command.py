@@ -64,3 +64,33 @@ def test_a_dry_run_says_what_it_would_cost_and_changes_nothing(console: Console)
     assert (added["pages"], added["words"] > 100) == (12, True)
     assert "1 document, about 0.00 USD. Nothing was added." in console.say("add", "harbour.pdf", "--dry-run")
     assert console.read("ls")["items"] == before
+
+
+def test_a_dry_run_of_a_retry_says_what_it_would_cost_and_queues_nothing(console: Console, instance: Instance) -> None:
+    Path("pier.pdf").write_bytes(write_book(3))
+    with working(instance):
+        (added,) = console.read("add", "pier.pdf", "--wait")["items"]
+    document, jobs = added["document_id"], console.read("jobs", "ls")
+    (planned,) = console.read("retry", document[-8:], "--extraction", "clean", "--dry-run")["documents"]
+    assert (planned["pages"], planned["estimate"]["clean"]) == (3, {"usd": 0.0, "models": []})
+    said = console.say("retry", document, "--dry-run")
+    assert "1 document, about 0.00 USD." in said
+    assert console.read("jobs", "ls") == jobs
+    assert "begins or ends with 0000" in console.refuse("retry", "0000", "--dry-run")
+
+
+@pytest.mark.parametrize(
+    ("typed", "suggested"),
+    [("serch x", "'search'"), ("analysis ls", "'analyses'"), ("prompts ad x", "'add'")],
+)
+def test_a_mistyped_command_suggests_the_similar_one(console: Console, typed: str, suggested: str) -> None:
+    result = console.run(*typed.split())
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "Did you mean" in result.stderr
+    assert suggested in result.stderr
+
+
+def test_a_mistyped_option_suggests_the_similar_one(console: Console) -> None:
+    result = console.run("add", "--colection", "Harbours", "a.pdf")
+    assert result.returncode == 2
+    assert "--collection" in result.stderr

@@ -48,7 +48,7 @@ def test_migrate_and_doctor_work_on_a_shared_database(database_info: str, folder
     found = json.loads(result.stdout)
     assert found["healthy"] is True
     assert [check["name"] for check in found["checks"]] == [
-        *("data folder", "database", "schema", "jobs", "caps", "schedules"),
+        *("data folder", "database", "schema", "jobs", "events", "caps", "schedules"),
         *("documents", "connections", "vectors", "analyses", "ledger", "files", "storage", "sandbox"),
     ]
     assert not (folder / "data/postgres").exists()

@@ -538,15 +538,23 @@ def test_text_is_added_with_its_title_and_source(console: Console) -> None:
     assert console.read("show", piped["items"][0]["document_id"])["source_type"] == "paste"
 
 
+@pytest.mark.parametrize("policy", ["reuse", "new"])  # in one request, and announced first
+def test_files_and_links_are_added_with_their_source(console: Console, policy: str) -> None:
+    link = f"https://example.org/{uuid4()}"
+    given = ["--source", "A letter & more", "--duplicates", policy]
+    found = console.read("add", str(write(f"{uuid4()}.txt")), link, *given)
+    for item in found["items"]:
+        assert console.read("show", item["document_id"])["metadata"]["source"] == "A letter & more"
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["add"], "Nothing to add"),
-        (["add", "--source", "x", "https://example.org/"], "--source requires --text"),
         (["add", "--title", "x", "https://example.org/", "--text", "y"], "--title works only with a single document"),
         (["add", "-", "--name", "a.md", "--text", "-"], "Standard input can be read only once"),
     ],
-    ids=["nothing", "source", "title", "standard input"],
+    ids=["nothing", "title", "standard input"],
 )
 def test_what_does_not_go_together_is_refused_in_one_line(console: Console, arguments: list[str], said: str) -> None:
     assert said in console.refuse(*arguments)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
@@ -20,14 +21,16 @@ from octavo.convert.conversions import (
     training_samples,
 )
 from octavo.convert.errors import Expired, MappingTaken, Outdated
+from octavo.convert.mappings.shipped_mappings import mapping_from_text, summarise
 from octavo.convert.mappings.stored_mappings import add_mapping
 from octavo.convert.results import Correction, Corrections
 from octavo.convert.submissions import ConversionIntake
 from octavo.core.errors import BadInput, NotFound, OctavoError
-from octavo.database import load_queries
+from octavo.database import Connection, load_queries
 from octavo.intake.errors import QuotaExceeded
 from octavo.jobs.queue import cancel
 from octavo.library.errors import NotReady
+from octavo.sandbox import Sandbox
 from tests.support.conversions import MOST_BYTES, SOURCE_DAYS, convert, converted, in_pieces, invoice
 from tests.support.library import LIMITS, Desk
 from tests.support.pdf import Pdf, Words
@@ -292,14 +295,37 @@ async def test_two_corrections_at_once_do_not_swallow_each_other(
     await desk.check_books()
 
 
+EVIL = "name: evil_v1\nxml: E\nfields: {number: {type: text, xml: N, required: true, patterns: ['(a+)+$']}}"
+
+
+async def test_a_pattern_that_does_not_end_fails_its_conversion_only_and_is_not_tried_again(
+    desk: Desk, owner: UUID, folder: Path
+) -> None:
+    async with desk.database.transaction() as connection:
+        await add_own(connection, owner, "evil.yaml", EVIL)
+    page = [Words("a" * 60 + "!", 72, 100), Words("Invoice 12", 72, 120), Words("of today", 72, 140)]
+    evil = await convert(desk, owner, Pdf([page]).write(), "evil_v1")
+    good = await convert(desk, owner, PDF)
+    async with aclosing(Sandbox()) as real, working(desk, real, folder):
+        failed, fine = [await converted(desk, owner, one.id) for one in (evil, good)]
+    assert (failed.status, failed.error_code) == ("failed", "SLOW_PATTERN")
+    assert "number: '(a+)+$': more than 1 second of processor time" in (failed.error_message or "")
+    assert fine.status == "complete"
+    assert await desk.one("SELECT attempt FROM jobs WHERE id = %s", evil.id) == 1
+
+
+async def add_own(connection: Connection, owner: UUID, file: str, text: str) -> None:
+    await add_mapping(connection, owner, summarise(mapping_from_text(text, file)), file, text)
+
+
 async def test_a_mapping_of_ones_own_is_used_and_never_changes(
     desk: Desk, owner: UUID, sandbox: OpenSandbox, folder: Path
 ) -> None:
     async with desk.database.transaction() as connection:
-        await add_mapping(connection, owner, "mine.yaml", MINE)
-        await add_mapping(connection, owner, "again.yaml", MINE)
+        await add_own(connection, owner, "mine.yaml", MINE)
+        await add_own(connection, owner, "again.yaml", MINE)
         with pytest.raises(MappingTaken):
-            await add_mapping(connection, owner, "mine.yaml", MINE.replace("Mine", "Other"))
+            await add_own(connection, owner, "mine.yaml", MINE.replace("Mine", "Other"))
     begun = await convert(desk, owner, PDF, "mine_v1")
     async with working(desk, sandbox, folder):
         found = await converted(desk, owner, begun.id)
@@ -317,7 +343,7 @@ async def test_a_mapping_is_only_used_for_documents_with_its_keywords(
     if excluded:
         more, code = more.replace("keywords", "exclude_keywords"), None if code else "NOT_THIS_KIND"
     async with desk.database.transaction() as connection:
-        await add_mapping(connection, owner, "mine.yaml", f"name: mine_v1\nextends: invoice_v1\n{more}\n")
+        await add_own(connection, owner, "mine.yaml", f"name: mine_v1\nextends: invoice_v1\n{more}\n")
     begun = await convert(desk, owner, PDF, "mine_v1")
     async with working(desk, sandbox, folder):
         found = await converted(desk, owner, begun.id)
@@ -328,7 +354,7 @@ async def test_a_visitors_conversions_and_mappings_become_the_persons(desk: Desk
     visitor = await desk.new_owner()
     await desk.rows("UPDATE owners SET kind = 'anonymous' WHERE id = %s RETURNING id", visitor)
     async with desk.database.transaction() as connection:
-        await add_mapping(connection, visitor, "mine.yaml", MINE)
+        await add_own(connection, visitor, "mine.yaml", MINE)
     theirs, twin = await convert(desk, visitor, invoice("C-3").write()), await convert(desk, visitor, PDF)
     own = await convert(desk, owner, PDF)
     await desk.rows("SELECT merge_owner(%s, %s)", visitor, owner)

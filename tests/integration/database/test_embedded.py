@@ -220,7 +220,7 @@ def test_a_data_folder_of_an_unknown_major_is_refused_untouched(stopped: Embedde
         WrongDatabase, match="created by PostgreSQL 17, but this version of Octavo includes 16 and 18"
     ) as refused:
         stopped.start()
-    assert "pg_dump" in refused.value.line
+    assert "octavo backup PATH" in refused.value.line
     assert stopped.pid() is None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -11,8 +12,19 @@ from psycopg.conninfo import make_conninfo
 from octavo.core.errors import DatabaseUnavailable, WrongDatabase
 from octavo.database import connect, load_queries, migrate, read_state
 from octavo.database.migrator import Migration, known_migrations
-from tests.support.postgres import Server
-from tests.support.schema import FUNCTION, SCHEMA, dump_schema, fixed_rows, read_schema, schema_files
+from tests.support.postgres import Server, as_url
+from tests.support.processes import octavo_environment, running_octavo, wait_until
+from tests.support.schema import (
+    FUNCTION,
+    SCHEMA,
+    dump_schema,
+    fixed_rows,
+    migrations_before,
+    read_schema,
+    schema_files,
+)
+
+AT_THE_TABLE = b"SELECT count(*) FROM pg_locks WHERE relation = 'relay'::regclass AND mode = 'AccessExclusiveLock'"
 
 
 async def test_the_schema_is_the_sum_of_the_migrations(any_server: Server) -> None:
@@ -68,6 +80,34 @@ async def test_a_migration_that_fails_leaves_nothing_of_itself(
             assert (await read_state(connection)).missing == ("broken",)
             row = await (await connection.execute(b"SELECT to_regclass('half')")).fetchone()
     assert row == (None,)
+
+
+async def test_a_migration_that_is_killed_leaves_the_version_before_and_the_next_one_succeeds(
+    newest_server: Server, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed in the middle of the migration that changes the table `relay`, when it has changed others."""
+    earlier = migrations_before("event_order")
+    with newest_server.database(migrated=False) as info, psycopg.connect(info) as reader:
+        with monkeypatch.context() as patched:
+            patched.setattr("octavo.database.migrator.known_migrations", lambda: earlier)
+            patched.setattr("octavo.database.migrator.EVENTS.begin_epoch", b"SELECT 1", raising=False)
+            await migrate(info)
+        before = dump_schema(info)
+        reader.execute(b"SELECT FROM relay")  # an open transaction, for which the migration has to wait
+        environment = octavo_environment(folder / "data", database_url=as_url(info))
+        with psycopg.connect(info, autocommit=True) as watcher, running_octavo(["migrate"], environment) as process:
+
+            def is_there() -> bool:
+                row = watcher.execute(AT_THE_TABLE).fetchone()
+                return row is not None and row[0] > 0
+
+            await asyncio.to_thread(wait_until, is_there, 60, "the migration waits for the table")
+            process.kill()
+            process.wait()
+            reader.rollback()
+            await asyncio.to_thread(wait_until, lambda: not is_there(), 60, "its connection has ended")
+            assert dump_schema(info) == before
+            assert (await migrate(info)).applied == len(known_migrations())
 
 
 async def test_a_database_of_a_newer_version_is_not_touched(database_info: str) -> None:

@@ -7,11 +7,14 @@ import time
 
 import psycopg
 import pytest
+from pydantic import SecretStr
 
 from octavo.core.errors import DatabaseUnavailable
+from octavo.core.settings import Settings
 from octavo.database import Database, connect
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
-from tests.support.postgres import open_folder
+from octavo.ops.instance import open_database
+from tests.support.postgres import as_url, open_folder
 
 
 async def test_a_restart_of_the_server_is_not_noticed_by_the_next_caller() -> None:
@@ -73,3 +76,14 @@ async def test_a_connection_that_is_cut_is_reported_as_such(database_info: str) 
                 await connection.execute(b"SELECT 1")
         async with database.connection() as connection:
             assert await (await connection.execute(b"SELECT 1")).fetchone() == (1,)
+
+
+@pytest.mark.parametrize(("wanted", "fits"), [(10, True), (400, False)])
+async def test_the_pools_of_all_processes_fit_into_the_server(database_info: str, wanted: int, fits: bool) -> None:
+    url = SecretStr(as_url(database_info))
+    settings = Settings(database_url=url, database_connections=wanted, web=3, workers=1)
+    async with open_database(settings) as database, database.connection() as connection:
+        row = await (await connection.execute(b"SHOW max_connections")).fetchone()
+        assert row
+        assert 4 * database.most_connections < int(row[0])
+        assert (database.most_connections == wanted) is fits

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from octavo.core.errors import ErrorClass
 from octavo.database import Connection, connect
@@ -178,6 +179,63 @@ async def test_an_event_that_commits_late_is_not_skipped(
     assert [row["process_id"] for row in rows] == [first, second]
 
 
+async def test_an_event_that_a_long_transaction_writes_last_is_not_skipped(
+    office: PostOffice, engine: Engine, owner: UUID, database_info: str
+) -> None:
+    """Its transaction id is older than those of events that were read meanwhile."""
+    subscriber = office.subscribe(owner, events=["job.stage"])
+    first, second = engine.put(owner, count=2)
+    async with await connect(database_info) as slow, await connect(database_info) as quick:
+        await slow.set_autocommit(False)
+        await slow.execute(b"SELECT pg_current_xact_id()")
+        await tell(quick, first, owner)
+        await office.relay()
+        assert len(office.line(subscriber)) == 1
+        await tell(slow, second, owner)
+        await slow.commit()
+    await office.relay()
+    rows = engine.rows("SELECT process_id FROM outgoing WHERE type = 'job.stage' ORDER BY place")
+    assert [row["process_id"] for row in rows] == [first, second]
+
+
+@pytest.mark.parametrize("last_id", [2**31 - 2, 2**40 - 1])
+async def test_an_event_that_commits_late_is_not_skipped_after_any_number_of_events(
+    office: PostOffice, engine: Engine, owner: UUID, database_info: str, last_id: int
+) -> None:
+    """Only the last bits of an id fit into the key of a lock."""
+    subscriber = office.subscribe(owner, events=["job.stage"])
+    (process,) = engine.put(owner)
+    await office.relay()
+    engine.run("SELECT setval('events_id_seq', %s)", last_id)
+    async with await connect(database_info) as slow, await connect(database_info) as quick:
+        await tell(quick, process, owner)
+        await slow.set_autocommit(False)
+        await tell(slow, process, owner)
+        await tell(quick, process, owner)
+        while await relay_once(office.database):
+            pass
+        assert len(office.line(subscriber)) == 1
+        await slow.commit()
+    await office.relay()
+    assert [row["event_id"] for row in office.line(subscriber)] == [last_id + 1, last_id + 2, last_id + 3]
+
+
+async def test_an_open_transaction_that_writes_no_events_holds_nothing_back(
+    office: PostOffice, engine: Engine, owner: UUID, database_info: str
+) -> None:
+    """In this database and in any other one of the server."""
+    subscriber = office.subscribe(owner, events=["job.created"])
+    elsewhere = make_conninfo(database_info, dbname="postgres")
+    async with await connect(database_info) as here, await connect(elsewhere) as there:
+        for connection in (here, there):
+            await connection.set_autocommit(False)
+            await connection.execute(b"SELECT pg_current_xact_id()")
+        engine.put(owner)
+        while await relay_once(office.database):
+            pass
+        assert types(office.line(subscriber)) == ["job.created"]
+
+
 async def test_many_relays_beside_many_writers_put_everything_in_line_once(
     office: PostOffice, engine: Engine, owner: UUID, database_info: str
 ) -> None:
@@ -196,7 +254,7 @@ async def test_many_relays_beside_many_writers_put_everything_in_line_once(
         await asyncio.gather(*(relay_once(office.database, batch=7) for _ in range(4)))
     await writing
     await office.relay(batch=7)
-    told = [row["id"] for row in engine.rows("SELECT id FROM events WHERE kind = 'stage' ORDER BY xid, id")]
+    told = [row["id"] for row in engine.rows("SELECT id FROM events WHERE kind = 'stage' ORDER BY epoch, id")]
     assert len(told) == 100
     for subscriber in subscribers:
         line = [row["event_id"] for row in office.line(subscriber)]

@@ -12,6 +12,7 @@ from uuid import UUID
 import pytest
 
 from octavo.ai.gateway_setup import open_gateway
+from octavo.connect import neighbours
 from octavo.core.ids import new_id
 from octavo.core.settings import Settings
 from octavo.describe import embedding
@@ -33,6 +34,20 @@ BOOK = "\n\n".join(
 )
 BREAD = "Feed the starter with flour and water, let the dough rest overnight, and bake the loaf with steam."
 IN_USE = "SELECT m.name FROM documents d JOIN embedding_models m ON m.id = d.embedding_model_id WHERE d.id = %s"
+
+LOADED = """INSERT INTO documents
+    (id, owner_id, process_id, status, title, filename, content_type, source_type, sha256, bytes, revision,
+     last_revision, text_ready)
+VALUES (%s, %s, gen_random_uuid(), 'completed', '', 'a.md', 'text/markdown', 'markdown', sha256('a'), 1, 1, 1, true)"""
+LOADED_CHUNKS = """WITH made AS (
+    INSERT INTO chunks (id, document_id, revision, index, content, char_start, char_end, word_count)
+    SELECT gen_random_uuid(), d.id, 1, n, 'bog ' || n, 0, 5, 2
+    FROM documents d CROSS JOIN generate_series((SELECT count(*) FROM chunks), %s - 1) AS n RETURNING id, document_id)
+INSERT INTO chunk_embeddings (model_id, chunk_id, owner_id, document_id, vector)
+SELECT embedding_model(%s, 384), m.id, d.owner_id, d.id, array_fill(0.1::real, ARRAY[384])::vector
+FROM made m JOIN documents d ON d.id = m.document_id"""
+VECTORS_OF = "SELECT m.name, count(*) FROM chunk_embeddings e JOIN embedding_models m ON m.id = e.model_id"
+INDEXES = "SELECT 1 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE c.relname ~ 'hnsw' AND i.indisvalid"
 
 
 @pytest.fixture
@@ -119,17 +134,73 @@ async def test_changing_back_costs_nothing_and_is_done_by_the_schedule(
         await finished(desk, owner, bread)
     assert await desk.one(IN_USE, bread) == embedding_model(settings)
     asked = len(gemini.requests)
-    await desk.rows("INSERT INTO owners (id, kind) VALUES (%s, 'local')", new_id())
     async with working(desk, sandbox, folder):
         for _ in range(2):
-            async with desk.database.transaction() as connection:
-                await sync_schedules(connection, known_schedules())
-                await run_now(connection, "renew_vectors")
-            await until_ended(desk, "renew_vectors")
+            await run_renewal(desk)
             await until_ended(desk, "embed_document")
     assert await desk.one(IN_USE, bread) == NAME
     assert len(gemini.requests) == asked
     assert await desk.one("SELECT count(*) FROM jobs WHERE kind = 'embed_document'") == 1
+
+
+async def test_vectors_of_an_earlier_model_are_deleted_when_all_documents_were_compared_by_the_new_one(
+    desk: Desk, owner: UUID, sandbox: OpenSandbox, folder: Path, gemini: FakeGemini, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedding, "DELETED_PER_BATCH", 2)
+    book = await add(desk, owner, "book.md", BOOK.encode())
+    bread = await add(desk, owner, "bread.txt", BREAD.encode())
+    async with working(desk, sandbox, folder):
+        for document in (book, bread):
+            await finished(desk, owner, document)
+    settings = Settings.model_validate(with_gemini(gemini))
+    label, of_model = embedding_model(settings), f"{VECTORS_OF} GROUP BY 1"
+    before = {row["name"]: row["count"] for row in await desk.rows(of_model)}
+    gemini.script.append(Trouble.BAD_KEY)
+    async with aclosing(open_gateway(settings, desk.database)) as gateway:
+        async with working(desk, sandbox, folder, gateway=gateway, **with_gemini(gemini)):
+            for _ in range(2):  # one of the two documents fails today
+                await run_renewal(desk)
+                await until_ended(desk, "embed_document")
+                await until_ended(desk, "detect_connections")
+            kept = {row["name"]: row["count"] for row in await desk.rows(of_model)}
+            assert kept[NAME] == before[NAME], "the other document is still searched by the earlier model"
+            async with desk.database.transaction() as connection:
+                assert await reembed(connection, owner, settings) == 1
+            await until_ended(desk, "embed_document")
+            await until_ended(desk, "detect_connections")
+            await run_renewal(desk)
+            assert {row["name"]: row["count"] for row in await desk.rows(of_model)} == {label: before[NAME]}
+            assert not await desk.rows("SELECT FROM replaced_models")
+        found = await find(desk.database, gateway, owner, "level of groundwater in peat", mode="semantic")
+    assert found.items[0].document_id == book
+
+
+async def run_renewal(desk: Desk) -> None:
+    """Run the schedule now, as a worker does every five minutes."""
+    await desk.rows("INSERT INTO owners (id, kind) SELECT %s, 'local' ON CONFLICT DO NOTHING", new_id())
+    async with desk.database.transaction() as connection:
+        await sync_schedules(connection, known_schedules())
+        await run_now(connection, "renew_vectors")
+    await until_ended(desk, "renew_vectors")
+
+
+async def test_an_index_is_built_for_vectors_that_no_comparison_has_seen(
+    desk: Desk, owner: UUID, sandbox: OpenSandbox, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after a restore, a bulk load, or the merge of a visitor; and again if the index is lost or its job failed."""
+    monkeypatch.setattr(neighbours, "MOST_EXACT", 5)
+    await desk.rows(LOADED, new_id(), owner)
+    await desk.rows(LOADED_CHUNKS, 5, NAME)
+    async with working(desk, sandbox, folder):
+        await run_renewal(desk)
+        assert not await desk.rows(INDEXES), "five vectors are compared one by one"
+        await desk.rows(LOADED_CHUNKS, 6, NAME)
+        await run_renewal(desk)
+        await until_ended(desk, "index_vectors")
+        assert len(await desk.rows(INDEXES)) == 1
+        assert await desk.one("SELECT count(*) FROM jobs WHERE kind = 'detect_connections'") == 0
+        await run_renewal(desk)
+        assert await desk.one("SELECT count(*) FROM jobs WHERE kind = 'index_vectors'") == 1
 
 
 async def test_the_doctor_finds_vectors_of_an_earlier_model(

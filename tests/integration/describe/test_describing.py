@@ -30,7 +30,7 @@ from octavo.library.files import find_file
 from octavo.records.documents import Chunk
 from octavo.web.shell.document_status import describe
 from tests.support.fake_ai import FakeAnthropic, FakeGemini
-from tests.support.fake_ai.server import SECRET, Trouble
+from tests.support.fake_ai.server import SECRET, Trouble, good_answer
 from tests.support.library import Desk
 from tests.support.processing import OpenSandbox
 from tests.support.scans import saved
@@ -199,6 +199,32 @@ async def test_a_document_that_nobody_can_describe_is_readable_and_one_retry_mak
     assert normal.cost_usd > 0
     (chunk,) = await chunks_of(desk, owner, document)
     assert chunk.made_by == normal.described_by
+
+
+async def test_a_document_whose_later_stages_were_given_up_is_taken_up_again_automatically(
+    desk: Desk, owner: UUID, sandbox: OpenSandbox, folder: Path, paid: Gateway, gemini: FakeGemini
+) -> None:
+    gemini.answer = lambda _: "nonsense"
+    document = await add(desk, owner, "bog.md", PROSE.encode())
+    await desk.rows("UPDATE jobs SET max_attempts = 1 WHERE document_id = %s RETURNING 1", document)
+    async with working(desk, sandbox, folder, gateway=paid):
+        amber = await finished(desk, owner, document)
+        assert (amber.status, amber.will_be_resumed) == ("completed", True)
+        assert amber.missing == ["description", "chunk_descriptions"]
+        gemini.answer = good_answer
+        assert await resume(desk) == 0, "it was given up just now"
+        await desk.rows("UPDATE engine_clock SET shift = shift + interval '11 minutes' RETURNING 1")
+        assert await resume(desk) == 1
+        assert await resume(desk) == 0
+        normal = await finished(desk, owner, document)
+    assert (normal.needs_classification, normal.missing, normal.will_be_resumed) == (False, [], False)
+    assert (normal.process_id, normal.revision) == (amber.process_id, 1)
+
+
+async def resume(desk: Desk) -> int:
+    """As a schedule does it every five minutes."""
+    async with desk.database.transaction() as connection:
+        return (await connection.execute(load_queries("housekeeping").resume_documents)).rowcount
 
 
 async def test_over_budget_the_text_can_be_read_and_nothing_is_lost(

@@ -35,6 +35,7 @@ class Job:
     leased_by: UUID | None = None
     expires: datetime | None = None
     crashed: bool = False
+    taken_from: list[UUID] = field(default_factory=list[UUID])
 
     def rest(self, status: str) -> None:
         self.status, self.admitted, self.run_after = status, False, None
@@ -45,4 +46,15 @@ class Job:
         return self.status == "queued" and not self.admitted and self.run_after is None
 
 
-COMPARED = ["status", "attempt", "failures", "waits", "lease_token", "admitted", "alone", "leased_by", "run_after"]
+COMPARED = [
+    "status",
+    "attempt",
+    "failures",
+    "waits",
+    "lease_token",
+    "admitted",
+    "alone",
+    "leased_by",
+    "run_after",
+    "taken_from",
+]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from itertools import pairwise
+from typing import Any
 from uuid import UUID, uuid4
 
 import psycopg
@@ -193,58 +194,65 @@ def test_a_rate_holds_up_its_own_kind_only(engine: Engine, owner: UUID) -> None:
 # After a crash ----------------------------------------------------------------------------------------------------
 
 
-def crash(engine: Engine, worker: UUID | None = None) -> UUID:
-    """A worker claims the next job and is never heard of again."""
-    job = engine.claim_one(worker, lease=1)
+def suspect(engine: Engine, owner: UUID, count: int = 1, **more: Any) -> list[UUID]:  # noqa: ANN401
+    """Jobs that two workers claimed and were never heard of again."""
+    jobs = engine.put(owner, count=count, **more)
+    for _ in range(2):
+        engine.claim(slots=count, lease=1)
+        engine.advance(2)
+    engine.pass_time()
     engine.advance(2)
-    return job.id
+    engine.pass_time()
+    assert all(engine.job(job)["alone"] for job in jobs)
+    return jobs
 
 
-def test_a_job_that_a_worker_died_with_is_claimed_by_an_idle_worker_only(engine: Engine, owner: UUID) -> None:
-    (job,) = engine.put(owner)
-    crash(engine)
-    assert engine.claim(slots=5, idle=False) == []
-    assert engine.claim_one(slots=5).id == job
-
-
-def test_nothing_is_claimed_together_with_a_job_that_a_worker_died_with(engine: Engine, owner: UUID) -> None:
-    (job,) = engine.put(owner)
-    crash(engine)
-    engine.put(owner, count=5)
-    assert [one.id for one in engine.claim(slots=5)] == [job]
-
-
-def test_nothing_is_claimed_later_beside_a_job_that_a_worker_died_with(engine: Engine, owner: UUID) -> None:
-    (job,) = engine.put(owner)
-    crash(engine)
-    engine.put(owner, count=5)
+def test_a_suspected_job_takes_one_slot_and_all_others_go_on_beside_it(engine: Engine, owner: UUID) -> None:
+    (job,) = suspect(engine, owner)
+    others = engine.put(owner, count=20)
     worker = uuid4()
-    assert engine.claim_one(worker, slots=5).id == job
-    assert engine.claim(worker, slots=4, idle=False) == []
+    first = engine.claim(worker, slots=5)
+    assert [one.id for one in first] == [job, *others[:4]]
+    engine.complete(*first[1:])
+    assert [one.id for one in engine.claim(worker, slots=4)] == others[4:8]
 
 
-def test_others_go_on_at_other_workers_while_one_runs_alone(engine: Engine, owner: UUID) -> None:
-    engine.put(owner)
-    crash(engine)
-    engine.put(owner, count=5)
-    engine.claim_one(slots=5)
-    assert len(engine.claim(slots=5)) == 5
+def test_a_busy_worker_claims_a_suspected_job_too(engine: Engine, owner: UUID) -> None:
+    (job,) = suspect(engine, owner)
+    engine.put(owner, count=3, priority=1)
+    worker = uuid4()
+    assert len(engine.claim(worker, slots=3)) == 3
+    assert engine.claim_one(worker, slots=2).id == job
 
 
-def test_a_finished_stage_ends_the_loneliness(engine: Engine, owner: UUID) -> None:
-    (job,) = engine.put(owner)
-    crash(engine)
+def test_a_worker_runs_one_suspected_job_at_a_time(engine: Engine, owner: UUID) -> None:
+    """So that it is known which of them ended the worker."""
+    jobs = suspect(engine, owner, 3)
+    worker = uuid4()
+    (first,) = engine.claim(worker, slots=5)
+    assert engine.claim(worker, slots=4) == []
+    assert engine.claim_one(slots=5).id == jobs[1]
+    engine.complete(first)
+    assert engine.claim_one(worker, slots=5).id == jobs[2]
+
+
+def test_suspected_jobs_do_not_keep_the_queue_behind_them(engine: Engine, owner: UUID) -> None:
+    suspect(engine, owner, 30)
+    others = engine.put(owner, count=4)
+    assert [one.id for one in engine.claim(slots=5)][1:] == others
+
+
+def test_a_finished_stage_ends_the_suspicion(engine: Engine, owner: UUID) -> None:
+    (job,) = suspect(engine, owner)
     claimed = engine.claim_one()
     assert engine.job(job)["alone"]
     engine.finish_stage(claimed, "extracted")
-    assert not engine.job(job)["alone"]
+    row = engine.job(job)
+    assert (row["alone"], row["taken_from"]) == (False, [])
 
 
-def test_a_lonely_job_does_not_wait_for_ever_behind_higher_priorities(engine: Engine, owner: UUID) -> None:
-    (job,) = engine.put(owner)
-    crash(engine)
-    engine.put(owner, count=3, priority=1)
-    busy = engine.claim(slots=10)
-    assert len(busy) == 3
-    engine.complete(*busy)
+def test_a_suspected_job_does_not_overtake_higher_priorities(engine: Engine, owner: UUID) -> None:
+    (job,) = suspect(engine, owner)
+    urgent = engine.put(owner, count=3, priority=1)
+    assert [one.id for one in engine.claim(slots=3)] == urgent
     assert engine.claim_one(slots=10).id == job

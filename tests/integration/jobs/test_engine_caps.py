@@ -62,11 +62,20 @@ def test_a_slot_is_passed_on(engine: Engine, owner: UUID, end: str) -> None:
     assert engine.taken("analysis:1") == 0
 
 
-def test_a_slot_is_passed_on_by_a_take_over_that_gives_up(engine: Engine, owner: UUID) -> None:
-    first, second = fill(engine, owner, 2, cap=1, max_attempts=1)
+def test_a_slot_is_passed_on_by_a_take_over_after_which_the_job_waits(engine: Engine, owner: UUID) -> None:
+    first, second = fill(engine, owner, 2, cap=1)
     for _ in range(2):
         assert engine.claim_one(lease=1).id == first
         engine.advance(2)
+    assert engine.claim_one().id == second
+    assert engine.job(first)["run_after"]
+
+
+def test_a_slot_is_passed_on_by_a_take_over_that_gives_up(engine: Engine, owner: UUID) -> None:
+    first, second = fill(engine, owner, 2, cap=1)
+    engine.run("UPDATE jobs SET taken_from = array_fill(id, ARRAY[9]) WHERE id = %s", first)
+    assert engine.claim_one(lease=1).id == first
+    engine.advance(2)
     assert engine.claim_one().id == second
     assert engine.status(first) == "dead_letter"
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
-from uuid import UUID
+from uuid import UUID, uuid4
 
+import psycopg
 import pytest
 
 from octavo.core.errors import RETRY_RULES, ErrorClass
 from octavo.jobs.job_run import ClaimedJob
-from tests.support.engine import Engine
+from tests.support.engine import QUERIES, Engine
 
 CHARGED = [one for one, rule in RETRY_RULES.items() if rule and rule.charged]
 WAITS = [one for one, rule in RETRY_RULES.items() if rule and not rule.charged]
@@ -30,7 +31,7 @@ WRITES: dict[str, Write] = {
 }
 LOSSES: dict[str, Write] = {
     "taken over": lambda engine, _: (engine.advance(61), engine.claim_one()),
-    "taken over and not claimed": lambda engine, _: (engine.advance(61), engine.claim(idle=False)),
+    "taken over and not claimed": lambda engine, _: (engine.advance(61), engine.pass_time()),
     "cancelled": lambda engine, job: engine.cancel(job.id),
     "cancelled and started again": lambda engine, job: (engine.cancel(job.id), engine.requeue(job.id)),
     "paused": lambda engine, job: engine.pause(job.id),
@@ -118,7 +119,7 @@ def test_heartbeats_do_not_extend_the_time_limit(engine: Engine, owner: UUID) ->
     engine.advance(5)
     assert engine.renew(job, lease=30) == set()
     engine.advance(30)
-    engine.claim(idle=False)
+    engine.pass_time()
     assert engine.status(job.id) == "queued"
 
 
@@ -202,27 +203,155 @@ def test_a_dead_letter_is_made_when_the_failures_reach_the_limit(
     assert (row["attempt"], row["failures"], row["error_code"]) == (3, 3, error.upper())
 
 
-def test_crashes_and_failures_count_together(engine: Engine, owner: UUID) -> None:
-    (job,) = engine.put(owner)
-    engine.claim_one(lease=1)
-    engine.advance(2)
-    assert engine.fail(engine.claim_one(), ErrorClass.TRANSIENT) == "queued"
-    engine.advance(30)
-    for _ in range(2):
-        engine.claim_one(lease=1)
+# The end of a worker ----------------------------------------------------------------------------------------------
+
+
+def vanish(engine: Engine, times: int = 1, slots: int = 1) -> None:
+    """Workers that claim and are never heard of again, each when the job is due again."""
+    for _ in range(times):
+        engine.advance(60)
+        engine.claim(slots=slots, lease=1)
         engine.advance(2)
-    assert engine.claim() == []
+        engine.pass_time()
+
+
+def add_worker(engine: Engine, seconds: float = 1) -> UUID:
+    worker = uuid4()
+    values = {"id": worker, "host": "here", "pid": 1, "kinds": ["demo"], "slots": 5, "seconds": seconds}
+    engine.connection.execute(QUERIES.register_worker, values)
+    return worker
+
+
+def beat(engine: Engine, worker: UUID) -> None:
+    engine.connection.execute(QUERIES.worker_heartbeat, {"id": worker, "running": 0, "seconds": 1})
+
+
+def release(engine: Engine, worker: UUID, *, suspicious: bool) -> None:
+    values = {"ended": [worker], "because": "worker_killed", "suspicious": suspicious}
+    engine.connection.execute(QUERIES.release_workers, values)
+
+
+def test_the_end_of_a_worker_is_not_a_failure_of_its_jobs(engine: Engine, owner: UUID) -> None:
+    """Only attempts that fail count, and those of before count on."""
+    (job,) = engine.put(owner)
+    engine.fail(engine.claim_one(), ErrorClass.TRANSIENT)
+    engine.advance(30)
+    vanish(engine, 9)
     row = engine.job(job)
-    assert (row["status"], row["error_code"], row["failures"], row["attempt"]) == ("dead_letter", "CRASHED", 3, 4)
+    assert (row["status"], row["failures"], row["attempt"]) == ("queued", 1, 10)
+    engine.advance(60)
+    assert engine.fail(engine.claim_one(), ErrorClass.TRANSIENT) == "queued"
 
 
-def test_neighbours_are_not_blamed_for_the_end_of_their_worker(engine: Engine, owner: UUID) -> None:
-    jobs = engine.put(owner, count=3)
-    assert len(engine.claim(slots=3, lease=1)) == 3
+def test_a_job_that_ends_every_worker_is_given_up_after_ten(engine: Engine, owner: UUID) -> None:
+    (job,) = engine.put(owner)
+    vanish(engine, 9)
+    assert engine.status(job) == "queued"
+    vanish(engine)
+    row = engine.job(job)
+    assert (row["status"], row["error_code"], row["failures"]) == ("dead_letter", "CRASHED", 0)
+    assert row["error_message"] == "The worker ended 10 times while it ran this job."
+
+
+def test_a_suspected_job_waits_longer_each_time_and_a_minute_at_most(engine: Engine, owner: UUID) -> None:
+    (job,) = engine.put(owner)
+    pauses: list[float] = []
+    for _ in range(9):
+        vanish(engine)
+        pauses.append(due_in(engine, job) if engine.job(job)["run_after"] else 0)
+    assert pauses == pytest.approx([0, 2, 4, 8, 16, 32, 60, 60, 60], abs=0.5)
+
+
+def test_neighbours_are_never_given_up_for_a_job_that_ends_its_workers(engine: Engine, owner: UUID) -> None:
+    """Only the culprit is left with the blame: suspected jobs never run in the same worker."""
+    (poison,) = engine.put(owner, priority=4)
+    others = engine.put(owner, count=20)
+    while engine.status(poison) != "dead_letter":
+        engine.advance(60 if engine.job(poison)["run_after"] else 0)
+        worker = uuid4()
+        claimed = engine.claim(worker, slots=5, lease=1)
+        if poison in {one.id for one in claimed}:
+            engine.advance(2)
+            engine.pass_time()
+        else:
+            engine.complete(*claimed)
+    assert max(len(engine.job(job)["taken_from"]) for job in others) <= 2
+    engine.advance(60)
+    while left := engine.claim(slots=5):
+        engine.complete(*left)
+    assert engine.statuses() == {"complete": 20, "dead_letter": 1}
+
+
+def test_a_kill_from_outside_costs_the_jobs_nothing(engine: Engine, owner: UUID) -> None:
+    """The supervisor has seen it: the lease is over at once, and nobody is suspected, however often."""
+    (job,) = engine.put(owner)
+    for _ in range(30):
+        worker = add_worker(engine, 60)
+        engine.claim_one(worker)
+        release(engine, worker, suspicious=False)
+    row = engine.job(job)
+    assert (row["status"], row["failures"], row["alone"], row["taken_from"]) == ("queued", 0, False, [])
+    assert engine.events(job)[-1]["detail"]["reason"] == "worker_killed"
+    assert engine.one("SELECT count(*) FROM workers WHERE expires_at > engine_now()") == 0
+
+
+def test_a_released_worker_cannot_write(engine: Engine, owner: UUID) -> None:
+    engine.put(owner)
+    worker = add_worker(engine, 60)
+    job = engine.claim_one(worker)
+    release(engine, worker, suspicious=True)
+    assert not engine.finish_stage(job, "late")
+    assert engine.job(job.id)["taken_from"] == [worker]
+
+
+def test_a_late_heartbeat_undoes_the_accusation(engine: Engine, owner: UUID) -> None:
+    (job,) = engine.put(owner)
+    vanish(engine)
+    slow = add_worker(engine)
+    engine.claim_one(slow, lease=1)
     engine.advance(2)
-    engine.claim()
-    assert [engine.job(job)["failures"] for job in jobs] == [0, 0, 0]
-    assert [engine.job(job)["alone"] for job in jobs] == [True, True, True]
+    engine.pass_time()
+    assert engine.job(job)["alone"]
+    beat(engine, slow)
+    row = engine.job(job)
+    assert (row["alone"], len(row["taken_from"])) == (False, 1)
+
+
+def test_a_job_that_was_given_up_for_a_slow_worker_is_queued_again(engine: Engine, owner: UUID) -> None:
+    (job,) = engine.put(owner)
+    vanish(engine, 9)
+    engine.advance(60)
+    slow = add_worker(engine)
+    engine.claim_one(slow, lease=1)
+    engine.advance(2)
+    engine.pass_time()
+    assert engine.status(job) == "dead_letter"
+    beat(engine, slow)
+    assert engine.status(job) == "queued"
+
+
+def test_a_heartbeat_in_time_undoes_nothing(engine: Engine, owner: UUID) -> None:
+    """A worker that lives and holds a job beyond its time limit is not slow."""
+    engine.add_kind("demo", limit=10)
+    (job,) = engine.put(owner)
+    worker = add_worker(engine, 600)
+    engine.claim_one(worker, lease=20)
+    engine.advance(30)
+    engine.pass_time()
+    beat(engine, worker)
+    assert engine.job(job)["taken_from"] == [worker]
+
+
+def test_a_job_that_is_being_written_does_not_keep_others_from_being_renewed(engine: Engine, owner: UUID) -> None:
+    engine.put(owner, count=3)
+    jobs = engine.claim(slots=3, lease=1)
+    with psycopg.connect(engine.info) as other:
+        other.execute(b"SELECT hold_lease(%s, %s)", [jobs[0].id, jobs[0].lease_token])
+        assert engine.renew(*jobs) == {jobs[1].id, jobs[2].id}
+    assert engine.renew(*jobs) == {job.id for job in jobs}
+
+
+# Waiting ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("error", WAITS)

@@ -146,15 +146,17 @@ def test_a_running_or_complete_job_cannot_be_requeued(engine: Engine, owner: UUI
         assert engine.stages(job) == [("extracted", 1)]
 
 
-def test_a_requeued_dead_letter_of_crashes_runs_alone(engine: Engine, owner: UUID) -> None:
-    (job,) = engine.put(owner, max_attempts=1)
-    for _ in range(2):
+def test_a_requeued_dead_letter_of_crashes_is_still_suspected(engine: Engine, owner: UUID) -> None:
+    (job,) = engine.put(owner)
+    for _ in range(10):
         engine.claim_one(lease=1)
         engine.advance(2)
+        engine.pass_time()
+        engine.advance(60)
     assert engine.claim() == []
     engine.requeue(job)
-    engine.put(owner, count=3)
-    assert [one.id for one in engine.claim(slots=5)] == [job]
+    row = engine.job(job)
+    assert (row["alone"], row["taken_from"]) == (True, [])
 
 
 # What the database refuses ----------------------------------------------------------------------------------------

@@ -33,6 +33,8 @@ MOST_ROUNDS = 6
 LEASE = 1000
 DAY = timedelta(hours=24)
 CAPS = {"one": 1, "two": 2}
+# After this many takeovers without a finished stage.
+SUSPECTED, GIVEN_UP = 2, 10
 
 
 class Machine(RuleBasedStateMachine):
@@ -147,7 +149,7 @@ class Machine(RuleBasedStateMachine):
         assert self.engine.requeue(job.id, from_stage)
         job.rest("queued")
         job.failures = job.waits = 0
-        job.waiting_since, job.alone, job.crashed = None, job.crashed, False
+        job.waiting_since, job.alone, job.crashed, job.taken_from = None, job.crashed, False, []
         job.lease_token += 1
         job.admitted = job.cap_key is None
         job.stages = [] if again else job.stages
@@ -188,17 +190,17 @@ class Machine(RuleBasedStateMachine):
     @rule(worker=st.integers(0, 2), slots=st.integers(1, 4))
     def claim(self, worker: int, slots: int) -> None:
         self.pass_time()
-        idle = not any(job.leased_by == self.workers[worker] for job in self.jobs.values())
+        mine = [job for job in self.jobs.values() if job.leased_by == self.workers[worker]]
         ready = {job.id: job for job in self.jobs.values() if job.status == "queued" and job.admitted}
         now = self.now()
-        claimed = self.engine.claim(self.workers[worker], slots, idle=idle, lease=LEASE)
+        claimed = self.engine.claim(self.workers[worker], slots, lease=LEASE)
         picked = [ready.pop(one.id) for one in claimed]
-        if not any(job.alone for job in [*picked, *ready.values()]):
-            assert len(picked) == min(slots, len(picked) + len(ready))
-            worst = max((job.priority for job in picked), default=0)
-            assert all(job.priority >= worst for job in ready.values())
-        assert len(picked) <= slots
-        assert not any(job.alone for job in picked) or (len(picked) == 1 and idle)
+        assert sum(job.alone for job in [*mine, *picked]) <= 1
+        if any(job.alone for job in [*mine, *picked]):  # then the other suspected jobs wait
+            ready = {id_: job for id_, job in ready.items() if not job.alone}
+        assert len(picked) == min(slots, len(picked) + len(ready))
+        worst = max((job.priority for job in picked), default=0)
+        assert all(job.priority >= worst for job in ready.values())
         for job, lease in zip(picked, claimed, strict=True):
             job.status, job.attempt, job.lease_token = "processing", job.attempt + 1, job.lease_token + 1
             job.leased_by, job.expires = self.workers[worker], now + timedelta(seconds=LEASE)
@@ -212,6 +214,7 @@ class Machine(RuleBasedStateMachine):
         assert self.engine.complete(lease) == ([job.id] if self.is_good(lease) else [])
         if self.is_good(lease):
             job.rest("complete")
+            job.alone, job.taken_from = False, []
             self.admit()
 
     @precondition(lambda self: self.leases)
@@ -249,7 +252,7 @@ class Machine(RuleBasedStateMachine):
         if self.is_good(lease):
             job.stages.append(stage)
             job.failures = job.waits = 0
-            job.waiting_since, job.alone = None, False
+            job.waiting_since, job.alone, job.taken_from = None, False, []
 
     @precondition(lambda self: self.leases)
     @rule(data=st.data())
@@ -313,11 +316,15 @@ class Machine(RuleBasedStateMachine):
         self.engine.pass_time()
         for job in self.jobs.values():
             if job.status == "processing" and job.expires and job.expires <= now:
-                job.failures += job.alone
-                used_up = job.failures >= job.max_attempts
-                job.rest("dead_letter" if used_up else "queued")
+                assert job.leased_by
+                job.taken_from.append(job.leased_by)
+                given_up = len(job.taken_from) >= GIVEN_UP
+                job.rest("dead_letter" if given_up else "queued")
                 job.lease_token += 1
-                job.alone, job.admitted, job.crashed = True, not used_up, used_up
+                job.alone, job.crashed = len(job.taken_from) >= SUSPECTED, given_up
+                job.admitted = not job.alone
+                if job.alone and not given_up:
+                    job.run_after = now + timedelta(seconds=min(60, 2 ** (len(job.taken_from) - 1)))
             elif job.run_after and job.run_after <= now:
                 job.run_after, job.admitted = None, job.cap_key is None
         self.admit()

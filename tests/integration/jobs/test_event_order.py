@@ -6,9 +6,13 @@ import asyncio
 import random
 from uuid import UUID, uuid4
 
-from octavo.database import Connection, connect
-from octavo.jobs.events import Cursor, Event, read_events
+import pytest
+
+from octavo.database import Connection, Database, connect, migrate
+from octavo.jobs.events import Cursor, Event, is_known, latest_cursor, read_events
 from tests.support.engine import engine_on
+from tests.support.postgres import Server
+from tests.support.schema import migrations_before
 
 INSERT = (
     b"INSERT INTO events (process_id, kind, owner_id, detail) VALUES (%s, 'test', %s, jsonb_build_object('n', %s::int))"
@@ -54,7 +58,7 @@ async def test_an_event_that_commits_late_is_not_skipped(any_database_info: str)
 
 
 async def test_a_later_transaction_with_an_earlier_id_is_not_skipped(any_database_info: str) -> None:
-    """The transaction began first, but takes its id after the other one has committed."""
+    """The transaction began first, but writes its event after the other one has committed."""
     first, second = await connect(any_database_info), await connect(any_database_info)
     async with first, second, await connect(any_database_info) as connection:
         reader = Reader(connection)
@@ -62,9 +66,9 @@ async def test_a_later_transaction_with_an_earlier_id_is_not_skipped(any_databas
         await first.execute(b"SELECT pg_current_xact_id()")
         of_second = await tell(second, 1)
         of_first = await tell(first, 2)
-        assert await reader.read() == []
+        assert await reader.read() == [of_second]
         await first.commit()
-        assert await reader.read() == [of_first, of_second]
+        assert await reader.read() == [of_first]
 
 
 async def test_an_event_that_is_rolled_back_holds_up_nobody(any_database_info: str) -> None:
@@ -76,6 +80,26 @@ async def test_an_event_that_is_rolled_back_holds_up_nobody(any_database_info: s
         kept = await tell(quick, 2)
         await slow.rollback()
         assert await reader.read() == [kept]
+
+
+async def test_a_process_that_stops_in_a_transaction_holds_events_back_for_a_limited_time(
+    database_info: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one that was stopped by a signal, or whose machine lost its network."""
+    monkeypatch.setattr("octavo.database.pool.IDLE_IN_TRANSACTION", b"SET idle_in_transaction_session_timeout = 100")
+    async with (
+        Database(database_info) as database,
+        await connect(database_info) as quick,
+        database.connection() as stopped,
+    ):
+        await stopped.execute(b"BEGIN")
+        await tell(stopped, 1)
+        kept = await tell(quick, 2)
+        reader = Reader(quick)
+        async with asyncio.timeout(30):
+            while not (read := await reader.read()):  # noqa: ASYNC110 - the server ends the other connection
+                await asyncio.sleep(0.01)
+        assert read == [kept]
 
 
 async def test_what_happened_to_one_job_is_read_in_the_order_it_happened(any_database_info: str) -> None:
@@ -133,3 +157,58 @@ async def test_a_reader_beside_many_writers_sees_everything_once(any_database_in
     assert {(event.kind, event.state_after, event.owner_id, event.document_id) for event in seen} == {
         ("test", None, OWNER, None)
     }
+
+
+# Epochs ------------------------------------------------------------------------------------------------------------
+
+
+async def test_cursors_of_the_version_before_epochs_stay_valid(
+    newest_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their events were read in the order of transactions, which is not that of the ids."""
+    before = migrations_before("event_order")
+    with newest_server.database(migrated=False) as info:
+        with monkeypatch.context() as patched:
+            patched.setattr("octavo.database.migrator.known_migrations", lambda: before)
+            patched.setattr("octavo.database.migrator.EVENTS.begin_epoch", b"SELECT 1", raising=False)
+            await migrate(info)
+        first, second = await connect(info), await connect(info)
+        async with first, second, await connect(info) as connection:
+            await first.set_autocommit(False)
+            await first.execute(b"SELECT pg_current_xact_id()")
+            of_second = await tell(second, 1)
+            of_first = await tell(first, 2)
+            await first.commit()
+            query = b"SELECT xid::text::bigint, id FROM events WHERE process_id = %s"
+            old = [await (await connection.execute(query, [one])).fetchone() for one in (of_first, of_second)]
+        await migrate(info)
+        async with await connect(info) as connection:
+            reader = Reader(connection)
+            new = await tell(connection, 3)
+            for row, expected in zip(old, ([of_second, new], [new]), strict=True):
+                assert row
+                reader.cursor = Cursor(*row)
+                assert await is_known(connection, reader.cursor)
+                assert await reader.read() == expected
+
+
+async def test_in_another_cluster_the_events_go_on_in_a_new_epoch(database_info: str) -> None:
+    async with await connect(database_info) as connection:
+        reader = Reader(connection)
+        await tell(connection, 1)
+        await reader.read()
+        known, last = reader.cursor, reader.seen[-1]
+        assert known
+        lost = Cursor(known.epoch, known.id + 1)
+        await connection.execute(b"UPDATE event_epochs SET cluster = 'another one'")
+        await migrate(database_info)
+        start = await latest_cursor(connection)
+        assert start > lost
+        new = await tell(connection, 2)
+        assert await reader.read() == [new]
+        assert reader.seen[-1].epoch == last.epoch + 1
+        assert reader.seen[-1].id > last.id + 10**6
+        assert [await is_known(connection, one) for one in (known, start, reader.seen[-1].cursor)] == [True] * 3
+        assert not await is_known(connection, lost)
+        await migrate(database_info)
+        assert (await latest_cursor(connection)).epoch == start.epoch

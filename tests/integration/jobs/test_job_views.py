@@ -142,13 +142,14 @@ async def test_a_paused_job_says_why(engine: Engine, owner: UUID, connection: Co
     assert because.facts == {"code": "OVER_BUDGET", "message": "Nothing left."}
 
 
-async def test_a_job_that_a_worker_died_with_waits_for_an_idle_one(
-    engine: Engine, owner: UUID, connection: Connection
-) -> None:
+async def test_a_suspected_job_says_so(engine: Engine, owner: UUID, connection: Connection) -> None:
     (job,) = engine.put(owner)
-    engine.claim_one()
-    engine.advance(61)
-    engine.pass_time()
+    for _ in range(2):
+        engine.claim_one()
+        engine.advance(61)
+        engine.pass_time()
+        engine.advance(2)
+        engine.pass_time()
     add_worker(engine)
     because = await waiting(connection, job)
     assert (because.reason, because.facts) == ("alone", {"position": 1})

@@ -27,7 +27,7 @@ def test_progress_is_told_every_other_second_at_most_and_at_the_end(engine: Engi
     assert last["detail"] == {"done": 10, "total": 10, "unit": "pages"}
     assert (last["owner_id"], last["state_after"]) == (owner, None)
     assert engine.complete(job) == [job.id]
-    assert [event["kind"] for event in sorted(engine.events(job.id), key=lambda one: (int(one["xid"]), one["id"]))][
+    assert [event["kind"] for event in sorted(engine.events(job.id), key=lambda one: (one["epoch"], one["id"]))][
         -2:
     ] == ["progress", "complete"]
 

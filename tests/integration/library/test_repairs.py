@@ -25,7 +25,7 @@ DAMAGES = {
     "reference counts": ("UPDATE objects SET refs = 7", "documents"),
     "unused file rows": (
         "INSERT INTO objects (key, bytes, sha256) VALUES ('lost', 1, decode(repeat('00', 32), 'hex'))",
-        "documents",
+        "files",
     ),
     "storage usage": ("UPDATE owner_usage SET bytes = bytes + 1", "documents"),
     "model costs": ("INSERT INTO ai_spending (key, spent_usd) VALUES ('month:2026-01', 3)", "ledger"),
@@ -70,6 +70,52 @@ async def test_a_missing_file_is_reported_and_left_alone(desk: Desk, owner: UUID
     assert await desk.one("SELECT count(*) FROM documents") == 1
 
 
+def truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-3])
+
+
+def flip(path: Path) -> None:
+    body = bytearray(path.read_bytes())
+    body[len(body) // 2] ^= 1
+    path.write_bytes(body)
+
+
+DAMAGE = {"is missing": Path.unlink, "has 997 of 1,000 bytes": truncate, "has other bytes than were stored": flip}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+async def test_a_damaged_file_is_named_and_healed_by_uploading_it_again(
+    desk: Desk, owner: UUID, settings: Settings, folder: Path, damage: str
+) -> None:
+    outcome = await desk.add(owner, b"0123456789" * 100)
+    await desk.add(owner, b"another file")
+    key = await desk.one("SELECT key FROM artifacts WHERE document_id = %s", outcome.document_id)
+    DAMAGE[damage](folder / "objects" / key)
+    (found,) = [one for one in await examine(settings) if one.name == "files"]
+    assert not found.ok
+    assert (
+        f"1 of 2 files are missing or damaged: source of document {outcome.document_id}: {key} {damage}."
+        in found.detail
+    )
+    assert "Upload the same file again" in found.detail
+    again = await desk.add(owner, b"0123456789" * 100)
+    assert (again.document_id, again.state) == (outcome.document_id, "deduplicated")
+    assert await wrong(settings) == set()
+    await desk.check_books()
+
+
+async def test_without_the_option_the_doctor_reads_the_first_gigabyte(
+    desk: Desk, owner: UUID, settings: Settings, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("octavo.ops.doctor.READ_BYTES", 100)
+    outcome = await desk.add(owner, b"0123456789" * 100)
+    flip(folder / "objects" / await desk.one("SELECT key FROM artifacts WHERE document_id = %s", outcome.document_id))
+    (found,) = [one for one in await examine(settings) if one.name == "files"]
+    assert found.detail.startswith("1 files, all complete, 0 checksums correct; 1 were not read")
+    (found,) = [one for one in await examine(settings, checksums=True) if one.name == "files"]
+    assert "has other bytes than were stored" in found.detail
+
+
 async def test_two_canonical_documents_of_one_content_are_found(desk: Desk, owner: UUID, settings: Settings) -> None:
     """As only a damaged index lets them be."""
     await desk.add(owner, b"text")
@@ -87,3 +133,23 @@ async def test_chunks_and_connections_are_counted(desk: Desk, owner: UUID, setti
     details = {one.name: one.detail for one in await examine(settings)}
     assert details["documents"] == "1 documents, 0 of them in the trash, 0 to 0 chunks per document, 0.0 on average"
     assert details["connections"] == "0 connections"
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE event_epochs SET cluster = 'another one'",
+        "UPDATE relay SET epoch = 1000000000000, id = 1000000",
+        "SELECT setval('events_id_seq', 1, false)",
+        "ALTER TABLE events ALTER COLUMN epoch SET DEFAULT 5",
+    ],
+)
+async def test_events_that_would_not_be_delivered_are_found(
+    desk: Desk, owner: UUID, settings: Settings, database_info: str, damage: str
+) -> None:
+    """As after a restore by other means than `octavo restore`."""
+    await desk.add(owner, b"text")
+    assert await wrong(settings) == set()
+    with engine_on(database_info) as engine:
+        engine.connection.execute(damage.encode())
+    assert await wrong(settings) == {"events"}

@@ -40,6 +40,13 @@ async def test_the_metrics_have_times_by_stage_and_source(
     assert not any(line.startswith("octavo_analysis_item_seconds ") for line in lines)
 
 
+async def test_the_metrics_have_the_jobs_that_were_taken_over(desk: Desk, owner: UUID) -> None:
+    document = await add(desk, owner, "a.md", b"# Bogs")
+    assert "octavo_jobs_taken_over 0" in await measure(desk)
+    await desk.one("UPDATE jobs SET taken_from = ARRAY[%s] WHERE document_id = %s RETURNING 1", owner, document)
+    assert "octavo_jobs_taken_over 1" in await measure(desk)
+
+
 async def test_the_metrics_have_reused_answers_and_files_that_expire_soon(desk: Desk, owner: UUID) -> None:
     await desk.one(CALL, owner, 5)
     await desk.one(REUSE)

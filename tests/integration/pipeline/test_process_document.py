@@ -101,3 +101,23 @@ async def test_text_of_nothing_is_said_to_be_empty(desk: Desk, owner: UUID, sand
     assert shown.error
     assert shown.error.code == "EMPTY"
     await desk.check_books()
+
+
+async def test_a_source_that_was_changed_is_not_read_and_can_be_replaced(
+    desk: Desk, owner: UUID, sandbox: Sandbox, folder: Path
+) -> None:
+    document = await add(desk, owner, "alpha.md", MARKDOWN.encode())
+    (info,) = [info async for info in desk.bucket.list()]
+    await desk.bucket.delete([info.key])
+    await desk.bucket.put(info.key, MARKDOWN.replace("quick", "quack").encode())
+    async with working(desk, sandbox, folder):
+        shown = await finished(desk, owner, document)
+        assert shown.error
+        assert (shown.status, shown.error.code, shown.text_ready) == ("failed", "FILE_DAMAGED", False)
+        assert await add(desk, owner, "alpha.md", MARKDOWN.encode()) == document
+        async with desk.database.transaction() as connection:
+            await changes.retry_document(connection, owner, document, None)
+        shown = await finished(desk, owner, document)
+    assert shown.status == "completed"
+    assert await text_of(desk, owner, document) == MARKDOWN
+    await desk.check_books()

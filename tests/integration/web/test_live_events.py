@@ -17,6 +17,7 @@ from uuid import UUID
 import httpx
 import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from octavo.database import Connection, connect
 from octavo.jobs.events import QUERIES
@@ -330,6 +331,27 @@ async def test_a_late_commit_is_not_skipped_by_who_asks_now_and_then(served: Ser
         assert [one["process_id"] for one in after["items"]] == [str(early), str(late)]
 
 
+async def test_an_open_transaction_that_writes_no_events_holds_no_stream_back(
+    served: Served, database: Connection
+) -> None:
+    """In this database and in any other one of the server."""
+    elsewhere = make_conninfo(served.info, dbname="postgres")
+    async with (
+        browser_at(served.address) as (browser, owner),
+        await connect(served.info) as here,
+        await connect(elsewhere) as there,
+    ):
+        for connection in (here, there):
+            await connection.set_autocommit(False)
+            await connection.execute(b"SELECT pg_current_xact_id()")
+        cursor = (await browser.get(PATH, headers=JSON)).json()["cursor"]
+        async with streaming(browser) as stream:
+            process = await tell(database, owner)
+            assert await stream.take(1) == [process]
+        page = (await browser.get(PATH, params={"after": cursor}, headers=JSON)).json()
+        assert [one["process_id"] for one in page["items"]] == [str(process)]
+
+
 # Room --------------------------------------------------------------------------------------------------------------
 
 
@@ -409,7 +431,7 @@ def test_what_one_owner_missed_is_found_without_reading_what_others_did(database
     tell_many(database_info, owner, 100)
     with psycopg.connect(database_info, autocommit=True) as connection:
         connection.execute(b"ANALYZE events")
-        values = {"owner": owner, "xid": "1", "id": 1, "limit": 50, "most": 50}
+        values = {"owner": owner, "epoch": 1, "id": 1, "horizon": 10**9, "limit": 50, "most": 50}
         explained = connection.execute(b"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) " + query, values).fetchone()
     assert explained
     plan = explained[0][0]["Plan"]

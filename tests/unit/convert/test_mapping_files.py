@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from octavo.convert.errors import BadMapping, UnknownMapping
 from octavo.convert.mappings.mapping_files import read_mapping
-from octavo.convert.mappings.shipped_mappings import load_shipped, mapping_from_text, shipped_names
+from octavo.convert.mappings.shipped_mappings import load_shipped, mapping_from_text, parse_mapping, shipped_names
 
 GOOD = """
 name: bill_v2
@@ -58,9 +60,47 @@ def test_a_mapping_of_ones_own_is_read() -> None:
 @pytest.mark.parametrize(("old", "new", "reason"), BROKEN, ids=[reason[:30] for *_, reason in BROKEN])
 def test_a_broken_mapping_is_refused_with_file_field_and_reason(old: str, new: str, reason: str) -> None:
     with pytest.raises(BadMapping) as refused:
-        read_mapping(GOOD.replace(old, new, 1), "bill_v2.yaml")
+        mapping_from_text(GOOD.replace(old, new, 1), "bill_v2.yaml")
     assert "bill_v2.yaml: " in str(refused.value)
     assert reason in str(refused.value)
+
+
+def listed(count: int, form: str) -> str:
+    return ", ".join(form.format(number) for number in range(count))
+
+
+SINGLE = "name: b_v1\nxml: B\nfields: {{a: {{type: text, xml: A, {}}}}}"
+BOMBS = {
+    "line 3: anchors": SINGLE.format("labels: {en: &l [a], de: *l}"),
+    "line 1: anchors": "&all {name: b_v1}",
+    "nested more than": "name: " + "[" * 50_000,
+    "has more than 20,000 values": f"name: [{'a,' * 100_000}]",
+    "at most 2,000 characters": f"name: {'1:' * 100_000}1",
+    "at most 300 are": "name: b_v1\nxml: B\nfields: {" + listed(301, "f{0}: {{type: text, xml: F{0}, value: v}}") + "}",
+    "at most 5,000 are": SINGLE.format(f"labels: {{en: [{listed(5001, 'l{}')}]}}"),
+    "at most 500 are": SINGLE.format(f"patterns: [{listed(501, 'p{}')}]"),
+    "longer than 200": SINGLE.format(f"labels: {{en: [{'a' * 201}]}}"),
+    "at most 100 are": SINGLE.format("value: v") + f"\nchecks: [{listed(101, 'a = a')}]",
+    "invalid replacement": SINGLE.format("value: v") + "\noptions: {replace: [[a, '\\9']]}",
+    "a key must be a text": "? [a]\n: b",
+}
+
+
+@pytest.mark.parametrize("reason", BOMBS)
+def test_a_mapping_that_means_more_than_it_says_is_refused(reason: str) -> None:
+    with pytest.raises(BadMapping, match=re.escape(reason)):
+        mapping_from_text(BOMBS[reason], "b.yaml")
+
+
+def test_a_template_has_the_same_bounds() -> None:
+    with pytest.raises(BadMapping, match="at most 500 are"):
+        mapping_from_text(f"keywords: [{listed(501, 'p{}')}]", "b.yml")
+
+
+def test_only_the_sandbox_compiles_patterns() -> None:
+    assert parse_mapping(SINGLE.format("patterns: ['(']"), "b.yaml").name == "b_v1"
+    with pytest.raises(BadMapping, match="a: invalid pattern"):
+        mapping_from_text(SINGLE.format("patterns: ['(']"), "b.yaml")
 
 
 def test_a_mapping_can_extend_one_that_comes_with_us() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.fetch import AddressRefused, BadUrl, parse_url, refuse_literal
+from octavo.fetch import AddressRefused, BadUrl, parse_url, refuse_private
 
 INNER = [
     "http://127.0.0.1/",
@@ -38,6 +38,11 @@ INNER = [
     "http://[2002:7f00:1::]/",
     "http://[fe80::1]/",
     "http://[fd00:ec2::254]/",
+    "http://metadata.google.internal/",
+    "http://printer.LOCAL./",
+    "http://nas.home.arpa/",
+    "http://wiki.corp:8080/",
+    "http://wiki/",
     "http://[0:0:0:0:0:0:0:1]:8400/",
     "http://127\u30020\u30020\u30021/",
     "HTTP://127.0.0.1/",
@@ -81,7 +86,7 @@ BAD = [
 @pytest.mark.parametrize("url", INNER, ids=[f"{number}:{one!a}" for number, one in enumerate(INNER)])
 def test_inner_addresses_are_refused_in_every_form(url: str) -> None:
     with pytest.raises(AddressRefused):
-        refuse_literal(parse_url(url))
+        refuse_private(parse_url(url))
 
 
 @pytest.mark.parametrize("url", BAD, ids=[f"{number}:{one[:40]!a}" for number, one in enumerate(BAD)])
@@ -92,7 +97,7 @@ def test_what_is_no_web_address_is_refused(url: str) -> None:
 
 def test_a_name_and_a_public_address_pass() -> None:
     for url in ("https://example.org/a?b#c", "http://93.184.216.34:8080/", "https://b\u00fccher.example/"):
-        refuse_literal(parse_url(url))
+        refuse_private(parse_url(url))
     target = parse_url("HTTPS://EXAMPLE.org/a%20b?c=d#e")
     assert (target.scheme, target.host, target.port, target.path) == ("https", "example.org", 443, b"/a%20b?c=d")
     assert target.url == "https://example.org/a%20b?c=d"
@@ -100,11 +105,11 @@ def test_a_name_and_a_public_address_pass() -> None:
 
 def test_what_is_allowed_by_name_and_port_is_only_that() -> None:
     allow = frozenset({"127.0.0.1:8080", "[::1]:80"})
-    refuse_literal(parse_url("http://127.0.0.1:8080/"), allow)
-    refuse_literal(parse_url("http://[::1]/"), allow)
+    refuse_private(parse_url("http://127.0.0.1:8080/"), allow)
+    refuse_private(parse_url("http://[::1]/"), allow)
     for url in ("http://127.0.0.1/", "http://127.0.0.1:8081/", "http://127.1:8080/", "http://localhost:8080/"):
         with pytest.raises(AddressRefused):
-            refuse_literal(parse_url(url), allow)
+            refuse_private(parse_url(url), allow)
 
 
 @given(st.text(max_size=60))

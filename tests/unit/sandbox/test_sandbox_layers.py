@@ -8,7 +8,7 @@ from octavo.sandbox import JSON
 from octavo.sandbox.landlock import describe
 from octavo.sandbox.layers import explain
 
-NAMES = ["limits", "environment", "capabilities", "no_new_privs", "landlock", "seccomp"]
+NAMES = ["limits", "environment", "capabilities", "no_new_privs", "mounts", "landlock", "seccomp"]
 
 
 def found(**breaches: JSON) -> JSON:

@@ -35,6 +35,16 @@ def test_a_common_word_that_nobody_uses_often_is_looked_for_as_it_is() -> None:
     assert [one.query for one in plan_ranking([term("flow", 40_000)]).lookups] == ["'flow'"]
 
 
+def test_a_word_that_most_passages_use_is_not_looked_up() -> None:
+    everywhere, often = term("page", 90_000, 60_000), term("flow", 40_000, 900)
+    planned = plan_ranking([everywhere], browses=True)
+    assert (planned.lookups, list(planned.browsed)) == ((), ["english"])
+    planned = plan_ranking([everywhere, often], browses=True)
+    assert [one.query for one in planned.lookups] == ["'3 flow'"]
+    assert list(planned.browsed) == ["english"]
+    assert plan_ranking([everywhere]).lookups, "a required phrase needs the index"
+
+
 @given(st.lists(counts, min_size=1, max_size=60))
 def test_what_is_weighed_stays_few(given_counts: list[tuple[int, int]]) -> None:
     terms = [term(f"w{number}", found, often) for number, (found, often) in enumerate(given_counts)]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from octavo.search.snippets import BEGIN, END, LENGTH, cut_snippet, read_marks
 
+ODD = ["[", "![", "[a](", "](", "# ", "#", "|", "-", "_", "*", " ", "\\", "a. ", "a", "水", f"{BEGIN}a{END} "]
 words = st.lists(st.tuples(st.text("abc.#*|_ \n[]()水", min_size=1, max_size=12), st.booleans()), max_size=120)
 
 
@@ -47,3 +51,18 @@ def test_marks_of_markdown_are_not_shown() -> None:
 
 def test_what_was_found_by_meaning_alone_begins_at_the_beginning() -> None:
     assert cut_snippet("word " * 200).text.startswith("word word")
+
+
+@pytest.mark.parametrize("part", ODD)
+def test_four_times_the_text_takes_about_four_times_as_long(part: str) -> None:
+    def spent(size: int) -> float:
+        marked = mark("found") + part * (size // len(part))
+        times: list[float] = []
+        for _ in range(3):
+            start = time.process_time()
+            cut_snippet(marked)
+            times.append(time.process_time() - start)
+        return min(times)
+
+    # Linear is 4, quadratic 16; a chunk has at most 15,000 characters.
+    assert spent(16_000) < 9 * max(spent(4000), 0.01)

@@ -61,7 +61,7 @@ def read_date(text: str, notation: Notation) -> str | None:
     for form in notation.date_formats:
         try:
             return datetime.strptime(_in_english(text), form).date().isoformat()  # noqa: DTZ007 - a date has no time zone
-        except ValueError:
+        except (ValueError, re.error):  # a format that names the same part twice is an invalid pattern
             continue
     found = find_dates(text, notation)
     return found[0].value if found else None

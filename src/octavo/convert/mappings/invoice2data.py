@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from octavo.convert.errors import BadMapping
-from octavo.convert.mappings.mapping import TABLE, Column, Field, Group, LineRule, Mapping, Options
-from octavo.convert.mappings.mapping_files import PatternReader, Settings, load_yaml, pattern_reader
+from octavo.convert.mappings.mapping import TABLE, Column, Field, Group, LineRule, Mapping, Options, UserPattern
+from octavo.convert.mappings.mapping_files import PatternReader, Settings, check_size, load_yaml, pattern_reader
 
 _REQUIRED = ("date", "amount", "invoice_number")
 _TYPES = {"int": "number", "float": "number", "date": "date"}
@@ -25,7 +25,9 @@ def is_template(read: Settings) -> bool:
 
 def read_template(text: str, file: str) -> Mapping:
     """Make a mapping from the text of a template. Raises `BadMapping`."""
-    return _Template(load_yaml(text, file), file).mapping()
+    mapping = _Template(load_yaml(text, file), file).mapping()
+    check_size(mapping, file)
+    return mapping
 
 
 class _Template:
@@ -39,7 +41,7 @@ class _Template:
         keywords = self._patterns("keywords", self._read.get("keywords"))
         if not keywords:
             raise BadMapping(f"{self._file}: keywords: at least one is required")
-        issuer = str(self._read.get("issuer") or keywords[0].pattern)
+        issuer = str(self._read.get("issuer") or keywords[0].text)
         fields = {one.name: one for one in self._constant(issuer)}
         fields |= {one.name: one for one in self._fields()}
         return Mapping(
@@ -91,7 +93,7 @@ class _Template:
         types = {key: str(kind) for rule in read for key, kind in _table(rule.get("types")).items()}
         made = tuple(self._rule(name, rule) for rule in read)
         names = dict.fromkeys(
-            group for rule in made for pattern in (*rule.first, *rule.line, *rule.last) for group in pattern.groupindex
+            group for rule in made for pattern in (*rule.first, *rule.line, *rule.last) for group in pattern.group_names
         )
         columns = tuple(Column(one, _TYPES.get(types.get(one, ""), "text"), one) for one in names)
         if not columns:
@@ -108,7 +110,7 @@ class _Template:
     def _body(self, read: Settings) -> Iterator[Field]:
         """Make a field for each named group in the pattern of a table. Only the first matching line is used."""
         start, body = str(read.get("start", "")), str(read.get("body", ""))
-        for name in self._pattern("tables", body).groupindex:
+        for name in self._pattern("tables", body).group_names:
             # Each field gets the same pattern, in which only the group of this field captures text.
             only = re.sub(r"\(\?P<(\w+)>", lambda found, own=name: "(" if found[1] == own else "(?:", body)
             yield Field(name, _type_by_name(name), name, patterns=(self._pattern("tables", f"(?s:{start}.*?){only}"),))
@@ -126,7 +128,7 @@ class _Template:
             replace=tuple((self._pattern("replace", str(pair[0])), str(pair[1])) for pair in pairs if len(pair) == 2),  # noqa: PLR2004
         )
 
-    def _patterns(self, where: str, given: object) -> tuple[re.Pattern[str], ...]:
+    def _patterns(self, where: str, given: object) -> tuple[UserPattern, ...]:
         return tuple(self._pattern(where, str(one)) for one in _list(given))
 
 

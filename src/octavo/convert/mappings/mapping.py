@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
-from re import Pattern
+from functools import lru_cache
 
 _TERM = re.compile(r"\s*(?P<sign>[+-])?\s*(?:sum\(\s*(?P<table>\w+)\.(?P<column>\w+)\s*\)|(?P<name>[a-z]\w*))\s*")
 _SIDES = re.compile(r"<=|=")
 _TOLERANCE = Decimal("0.02")
 TABLE = "table"
+_GROUP_NAME = re.compile(r"(?<!\\)(?:\\\\)*\(\?P<(\w+)>")
+_COMPILED_PATTERNS = 2000
 
 Lookup = Callable[[str], "str | None"]
 
@@ -108,6 +110,30 @@ def _in_order(first: str | None, second: str | None) -> bool | None:
         return first <= second
 
 
+@dataclass(frozen=True, slots=True)
+class UserPattern:
+    """A pattern as it is written in a mapping.
+
+    It is compiled when it is first used, which happens only in the sandbox: compiling a hostile pattern can take
+    minutes, and no other process needs the compiled form.
+    """
+
+    text: str
+
+    @property
+    def compiled(self) -> re.Pattern[str]:
+        return _compile(self.text)
+
+    @property
+    def group_names(self) -> list[str]:
+        return _GROUP_NAME.findall(self.text)
+
+
+@lru_cache(maxsize=_COMPILED_PATTERNS)
+def _compile(text: str) -> re.Pattern[str]:
+    return re.compile(text)
+
+
 class Otherwise(StrEnum):
     """How to guess a value if no label and no pattern finds one. The confidence is always low."""
 
@@ -151,12 +177,12 @@ class LineRule:
     Each named group of a pattern is a column.
     """
 
-    start: Pattern[str]
-    end: Pattern[str]
-    first: tuple[Pattern[str], ...] = ()
-    line: tuple[Pattern[str], ...] = ()
-    last: tuple[Pattern[str], ...] = ()
-    skip: tuple[Pattern[str], ...] = ()
+    start: UserPattern
+    end: UserPattern
+    first: tuple[UserPattern, ...] = ()
+    line: tuple[UserPattern, ...] = ()
+    last: tuple[UserPattern, ...] = ()
+    skip: tuple[UserPattern, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +198,7 @@ class Field:
     required: bool = False
     labels: tuple[str, ...] = ()
     weak_labels: tuple[str, ...] = ()
-    patterns: tuple[Pattern[str], ...] = ()
+    patterns: tuple[UserPattern, ...] = ()
     group: Group = Group.FIRST
     value: str | None = None
     near: str | None = None
@@ -197,7 +223,7 @@ class Options:
     remove_whitespace: bool = False
     remove_accents: bool = False
     lowercase: bool = False
-    replace: tuple[tuple[Pattern[str], str], ...] = ()
+    replace: tuple[tuple[UserPattern, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,8 +236,8 @@ class Mapping:
     fields: tuple[Field, ...]
     checks: tuple[Check, ...] = ()
     other_labels: tuple[str, ...] = ()
-    keywords: tuple[Pattern[str], ...] = ()
-    exclude_keywords: tuple[Pattern[str], ...] = ()
+    keywords: tuple[UserPattern, ...] = ()
+    exclude_keywords: tuple[UserPattern, ...] = ()
     options: Options = field(default_factory=Options)
 
     @property
@@ -225,6 +251,25 @@ class Mapping:
     @property
     def namespace(self) -> str:
         return f"urn:octavo:mapping:{self.name}"
+
+    @property
+    def patterns(self) -> Iterator[tuple[str, UserPattern]]:
+        """All patterns, each with the key in the mapping under which it is written."""
+        yield from (("keywords", one) for one in self.keywords)
+        yield from (("exclude_keywords", one) for one in self.exclude_keywords)
+        yield from (("options.replace", one) for one, _ in self.options.replace)
+        for wanted in self.fields:
+            yield from ((wanted.name, one) for one in wanted.patterns)
+            for rule in wanted.rules:
+                for one in (rule.start, rule.end, *rule.first, *rule.line, *rule.last, *rule.skip):
+                    yield f"{wanted.name}.rules", one
+
+    @property
+    def labels(self) -> Iterator[str]:
+        yield from self.other_labels
+        for wanted in self.fields:
+            yield from (*wanted.labels, *wanted.weak_labels)
+            yield from (label for column in wanted.columns for label in column.labels)
 
     def field(self, name: str) -> Field | None:
         return next((one for one in self.fields if one.name == name), None)

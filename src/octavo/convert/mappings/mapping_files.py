@@ -21,11 +21,24 @@ from octavo.convert.mappings.mapping import (
     Options,
     Otherwise,
     Prefer,
+    UserPattern,
     read_check,
 )
 
+# Anyone can send a mapping, so every dimension is bounded. The largest shipped mapping needs less than a tenth of each.
 MOST_BYTES = 256 * 1024
+MOST_NODES = 20_000
+MOST_DEPTH = 12
+MOST_FIELDS = 300
+MOST_COLUMNS = 300
+MOST_LABELS = 5000
+MOST_LABEL = 200
+MOST_PATTERNS = 500
 MOST_PATTERN = 2000
+MOST_CHECKS = 100
+MOST_DATE_FORMATS = 50
+MOST_TEXT = 2000
+MOST_NAME = 80
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
 _FULL_NAME = re.compile(r"[a-z][a-z0-9_]{0,59}_v[1-9]\d{0,5}")
 _XML_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,79}")
@@ -58,10 +71,13 @@ class _Loader(getattr(_yaml, "CSafeLoader", _yaml.SafeLoader)):  # type: ignore[
     """A YAML loader that rejects duplicate keys. By default, YAML silently uses the last of them."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:  # noqa: ANN401, FBT001, FBT002
-        keys = [str(key.value) for key, _ in node.value]
-        twice = sorted({key for key in keys if keys.count(key) > 1})
-        if twice:
-            raise _yaml.YAMLError(f"{twice[0]!r} is a duplicate key")
+        keys: set[str] = set()
+        for key, _ in node.value:
+            if not isinstance(key.value, str):
+                raise _yaml.YAMLError("a key must be a text")
+            if key.value in keys:
+                raise _yaml.YAMLError(f"{key.value[:80]!r} is a duplicate key")
+            keys.add(key.value)
         return super().construct_mapping(node, deep=deep)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 
 
@@ -70,12 +86,31 @@ def load_yaml(text: str, file: str) -> Settings:
     if len(text) > MOST_BYTES:
         raise BadMapping(f"{file}: larger than {MOST_BYTES} bytes")
     try:
+        _refuse_bombs(text, file)
         read = _yaml.load(text, Loader=_Loader)
     except (_yaml.YAMLError, ValueError, RecursionError) as error:
         raise BadMapping(f"{file}: invalid YAML: {' '.join(str(error).split())[:200]}") from None
     if not isinstance(read, dict):
         raise BadMapping(f"{file}: must consist of names with values")
     return {str(key): value for key, value in read.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+
+
+def _refuse_bombs(text: str, file: str) -> None:
+    """Refuse YAML whose meaning is much larger than its text, before anything is built from it."""
+    nodes = depth = 0
+    for event in _yaml.parse(text, Loader=_Loader):
+        if getattr(event, "anchor", None) is not None:
+            line = event.start_mark.line + 1
+            raise BadMapping(f"{file}: line {line}: anchors (&) and aliases (*) are not allowed; write the value again")
+        nodes += isinstance(event, _yaml.NodeEvent)
+        depth += isinstance(event, _yaml.CollectionStartEvent) - isinstance(event, _yaml.CollectionEndEvent)
+        if isinstance(event, _yaml.ScalarEvent) and len(event.value) > MOST_TEXT:
+            line = event.start_mark.line + 1
+            raise BadMapping(f"{file}: line {line}: a text can have at most {MOST_TEXT:,} characters")
+        if nodes > MOST_NODES:
+            raise BadMapping(f"{file}: has more than {MOST_NODES:,} values")
+        if depth > MOST_DEPTH:
+            raise BadMapping(f"{file}: values are nested more than {MOST_DEPTH} levels deep")
 
 
 def read_mapping(text: str, file: str, base: Callable[[str], str] | None = None) -> Mapping:
@@ -129,6 +164,7 @@ class _Reader:
             exclude_keywords=self._patterns("exclude_keywords", read.get("exclude_keywords")),
             options=self._options(read.get("options")),
         )
+        check_size(mapping, self._file)
         self._check_names(mapping)
         return mapping
 
@@ -198,7 +234,7 @@ class _Reader:
         replace = tuple(self._replacement(one) for one in self._list("options", read.get("replace")))
         return Options(decimal, self._texts("options", read.get("date_formats")), **flags, replace=replace)
 
-    def _replacement(self, given: object) -> tuple[re.Pattern[str], str]:
+    def _replacement(self, given: object) -> tuple[UserPattern, str]:
         pair = self._texts("options.replace", given)
         if len(pair) != 2:  # noqa: PLR2004 - pattern and replacement
             raise self.refuse("options.replace", "each entry must be a pattern and its replacement")
@@ -225,15 +261,12 @@ class _Reader:
 
     # Single values
 
-    def pattern(self, where: str, text: str) -> re.Pattern[str]:
+    def pattern(self, where: str, text: str) -> UserPattern:
         if len(text) > MOST_PATTERN:
             raise self.refuse(where, f"a pattern can have at most {MOST_PATTERN} characters")
-        try:
-            return re.compile(text)
-        except (re.error, RecursionError, OverflowError) as error:
-            raise self.refuse(where, f"invalid pattern {text[:60]!r}: {error}") from None
+        return UserPattern(text)
 
-    def _patterns(self, where: str, given: object) -> tuple[re.Pattern[str], ...]:
+    def _patterns(self, where: str, given: object) -> tuple[UserPattern, ...]:
         return tuple(self.pattern(where, one) for one in self._texts(where, given))
 
     def _labels(self, where: str, given: object) -> tuple[str, ...]:
@@ -282,38 +315,71 @@ class _Reader:
         try:
             return choices(str(given))
         except ValueError:
-            raise self.refuse(where, f"{given!r} is not one of {', '.join(choices)}") from None
+            raise self.refuse(where, f"{str(given)[:80]!r} is not one of {', '.join(choices)}") from None
 
     def _type(self, where: str, given: object, also: str | None = None) -> str:
         known = [*FIELD_TYPES, *([also] if also else [])]
         if given not in known:
-            raise self.refuse(where, f"unknown type {given!r}; use one of {', '.join(known)}")
+            raise self.refuse(where, f"unknown type {str(given)[:80]!r}; use one of {', '.join(known)}")
         return str(given)
 
     def _xml_name(self, where: str, given: object) -> str:
         name = self._text(where, given) if given is not None else ""
         if not _XML_NAME.fullmatch(name) or name.lower().startswith("xml"):
-            raise self.refuse(where, f"{name!r} is not a valid name for an XML element")
+            raise self.refuse(where, f"{name[:80]!r} is not a valid name for an XML element")
         return name
 
     def _own_name(self, name: str) -> None:
         if not _NAME.fullmatch(name):
             raise self.refuse(
-                name, "a name can contain only lower-case letters, digits and _, and must start with a letter"
+                name[:80], "a name can contain only lower-case letters, digits and _, and must start with a letter"
             )
 
     def _only(self, where: str, read: Settings, known: set[str]) -> None:
         if unknown := sorted(read.keys() - known):
-            raise self.refuse(where, f"unknown key {unknown[0]!r}; allowed are {', '.join(sorted(known))}")
+            raise self.refuse(where, f"unknown key {unknown[0][:80]!r}; allowed are {', '.join(sorted(known))}")
 
 
 _FLAGS = ("remove_whitespace", "remove_accents", "lowercase")
-PatternReader = Callable[[str, str], re.Pattern[str]]
+PatternReader = Callable[[str, str], UserPattern]
 
 
 def pattern_reader(file: str) -> PatternReader:
     """Return a function that compiles patterns from this file. Its errors name the file and the field."""
     return _Reader(file).pattern
+
+
+def check_size(mapping: Mapping, file: str) -> None:
+    """Refuse a mapping that is larger than the engine can apply in a short time."""
+    labels = list(mapping.labels)
+    for name, count, most in (
+        ("fields", len(mapping.fields), MOST_FIELDS),
+        ("columns", sum(len(table.columns) for table in mapping.tables), MOST_COLUMNS),
+        ("labels", len(labels), MOST_LABELS),
+        ("patterns", sum(1 for _ in mapping.patterns), MOST_PATTERNS),
+        ("checks", len(mapping.checks), MOST_CHECKS),
+        ("date formats", len(mapping.options.date_formats), MOST_DATE_FORMATS),
+    ):
+        if count > most:
+            raise BadMapping(f"{file}: has {count:,} {name}; at most {most:,} are allowed")
+    if long := next((one.name for one in mapping.fields if len(one.name) > MOST_NAME), None):
+        raise BadMapping(f"{file}: {long[:60]!r} is longer than {MOST_NAME} characters")
+    if long := next((label for label in labels if len(label) > MOST_LABEL), None):
+        raise BadMapping(f"{file}: the label {long[:60]!r} is longer than {MOST_LABEL} characters")
+
+
+def compile_patterns(mapping: Mapping, file: str) -> None:
+    """Compile all patterns. Raises `BadMapping` for an invalid one. Call it in the sandbox: it can take very long."""
+    for where, pattern in mapping.patterns:
+        try:
+            _ = pattern.compiled
+        except (re.error, RecursionError, OverflowError) as error:
+            raise BadMapping(f"{file}: {where}: invalid pattern {pattern.text[:60]!r}: {error}") from None
+    for pattern, new in mapping.options.replace:
+        try:
+            pattern.compiled.sub(new, "")
+        except (re.error, IndexError) as error:
+            raise BadMapping(f"{file}: options.replace: invalid replacement {new[:60]!r}: {error}") from None
 
 
 def _xml_names(mapping: Mapping) -> Iterator[tuple[str, list[str]]]:

@@ -8,7 +8,8 @@ from importlib.resources import files
 from octavo.convert.errors import UnknownMapping
 from octavo.convert.mappings.invoice2data import is_template, read_template
 from octavo.convert.mappings.mapping import Mapping
-from octavo.convert.mappings.mapping_files import load_yaml, read_mapping
+from octavo.convert.mappings.mapping_files import compile_patterns, load_yaml, read_mapping
+from octavo.records.conversions import MappingSummary
 
 _FOLDER = files("octavo.convert.mappings").joinpath("shipped")
 _ENDING = ".yaml"
@@ -30,9 +31,28 @@ def load_shipped(name: str) -> Mapping:
     return read_mapping(shipped_text(name), name + _ENDING, shipped_text)
 
 
-@lru_cache(maxsize=32)
 def mapping_from_text(text: str, file: str) -> Mapping:
-    """Parse a mapping or an invoice2data template. Raises `BadMapping`."""
+    """Parse and check a mapping or an invoice2data template. Raises `BadMapping`.
+
+    Patterns are compiled to check them, so a text of a user must be checked in the sandbox.
+    """
+    mapping = parse_mapping(text, file)
+    compile_patterns(mapping, file)
+    return mapping
+
+
+def summarise(mapping: Mapping) -> MappingSummary:
+    return MappingSummary(
+        name=mapping.name,
+        title=mapping.title,
+        fields=[field.name for field in mapping.fields],
+        required=[field.name for field in mapping.fields if field.required],
+    )
+
+
+@lru_cache(maxsize=32)
+def parse_mapping(text: str, file: str) -> Mapping:
+    """Parse a mapping that was checked when it was added. Its patterns are not compiled."""
     if is_template(load_yaml(text, file)):
         return read_template(text, file)
     return read_mapping(text, file, shipped_text)

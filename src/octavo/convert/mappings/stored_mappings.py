@@ -7,18 +7,27 @@ from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 from pathlib import PurePath
+from typing import Any
 from uuid import UUID
 
 from psycopg.rows import class_row
+from psycopg.types.json import Jsonb
 
-from octavo.convert.errors import MappingTaken, UnknownMapping
+from octavo.convert.errors import BadMapping, MappingTaken, TooManyMappings, UnknownMapping
 from octavo.convert.mappings.mapping import Mapping
-from octavo.convert.mappings.shipped_mappings import mapping_from_text, shipped_names, shipped_text
+from octavo.convert.mappings.shipped_mappings import (
+    load_shipped,
+    parse_mapping,
+    shipped_names,
+    shipped_text,
+    summarise,
+)
 from octavo.core.ids import new_id
 from octavo.database import Connection, load_queries
-from octavo.intake.names import clean_filename
+from octavo.records.conversions import MappingSummary
 
 QUERIES = load_queries("conversions")
+MOST_MAPPINGS = 500
 DEFAULT_MAPPING = "pt_simon_invoice_v1"
 
 
@@ -37,7 +46,11 @@ class StoredMapping:
         return sha256(self.text.encode()).hexdigest()
 
     def read(self) -> Mapping:
-        return mapping_from_text(self.text, self.file)
+        """Parse the mapping, without compiling its patterns. Raises `BadMapping` if an older version accepted it."""
+        return parse_mapping(self.text, self.file)
+
+    async def read_in_thread(self) -> Mapping:
+        return await asyncio.to_thread(self.read)
 
     def xml_schema(self) -> bytes:
         """The XML Schema of the XML that conversions with this mapping produce."""
@@ -48,12 +61,24 @@ class StoredMapping:
         return schema_of(self.read())
 
 
-async def list_mappings(connection: Connection, owner: UUID) -> list[StoredMapping]:
+async def list_mappings(connection: Connection, owner: UUID) -> list[MappingSummary]:
     """List the shipped mappings, then the owner's mappings."""
-    async with connection.cursor(row_factory=class_row(StoredMapping)) as cursor:
-        await cursor.execute(QUERIES.own_mappings, {"owner": owner})
-        own = await cursor.fetchall()
-    return [*map(_shipped, shipped_names()), *own]
+    own = await (await connection.execute(QUERIES.own_mappings, {"owner": owner})).fetchall()
+    shipped = [summarise(load_shipped(name)) for name in shipped_names()]
+    return await asyncio.to_thread(lambda: [*shipped, *(_summary(*row) for row in own)])
+
+
+def _summary(
+    name: str, file: str, text: str | None, created_at: datetime, summary: dict[str, Any] | None
+) -> MappingSummary:
+    """The summary that was stored with the mapping. A mapping from an older version is parsed, and may be invalid."""
+    if summary is not None:
+        return MappingSummary.model_validate(summary | {"created_at": created_at})
+    try:
+        found = summarise(parse_mapping(text or "", file))
+    except BadMapping as error:
+        return MappingSummary(name=name, title=name, fields=[], required=[], created_at=created_at, error=error.line)
+    return found.model_copy(update={"created_at": created_at})
 
 
 async def find_mapping(connection: Connection, owner: UUID, name: str) -> StoredMapping:
@@ -68,18 +93,25 @@ async def find_mapping(connection: Connection, owner: UUID, name: str) -> Stored
     return found
 
 
-async def add_mapping(connection: Connection, owner: UUID, file: str, text: str) -> StoredMapping:
-    """Validate and add a mapping. Adding the same text again does nothing. Raises `BadMapping` or `MappingTaken`."""
-    label = clean_filename(file)
-    mapping = await asyncio.to_thread(mapping_from_text, text, label)
-    stored = StoredMapping(mapping.name, label, text)
-    values = {"id": new_id(), "owner": owner, "name": stored.name, "file": stored.file, "text": text}
+async def add_mapping(
+    connection: Connection, owner: UUID, summary: MappingSummary, file: str, text: str
+) -> StoredMapping:
+    """Add a mapping that was checked in the sandbox. Adding the same text again does nothing.
+
+    Raises `MappingTaken` or `TooManyMappings`.
+    """
+    stored = StoredMapping(summary.name, file, text)
+    kept = Jsonb(summary.model_dump(mode="json", include={"name", "title", "fields", "required"}))
+    values = {"id": new_id(), "owner": owner, "name": stored.name, "file": file, "text": text, "summary": kept}
+    row = await (await connection.execute(QUERIES.count_mappings, {"owner": owner})).fetchone()
+    if row and row[0] >= MOST_MAPPINGS:
+        raise TooManyMappings(f"The limit is {MOST_MAPPINGS}.")
     if stored.name in shipped_names():
         raise MappingTaken(f"{stored.name} ships with Octavo.")
     if await (await connection.execute(QUERIES.add_mapping, values)).fetchone():
         return stored
     existing = await find_mapping(connection, owner, stored.name)
-    if existing.text != text:
+    if existing.text != stored.text:
         raise MappingTaken(f"Name: {stored.name}.")
     return existing
 

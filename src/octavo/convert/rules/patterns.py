@@ -3,21 +3,66 @@
 from __future__ import annotations
 
 import re
+import signal
+import threading
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from difflib import SequenceMatcher
 
+from octavo.convert.errors import SlowPattern
 from octavo.convert.mappings.dates import read_date
 from octavo.convert.mappings.field_types import read_number
-from octavo.convert.mappings.mapping import Field, Group, Mapping, Options
+from octavo.convert.mappings.mapping import Field, Group, Mapping, Options, UserPattern
 from octavo.convert.rules.layout import PageText
 from octavo.convert.values import Notation, Place, enclosing_box
 
 _NOT_A_NUMBER = re.compile(r"[^\d.,'\u2019-]")
 CONFIDENCE = 0.95
 _MOST_FINDINGS = 200
+_MOST_GROWTH = 4  # of the text by all replacements together
+_MOST_REPLACEMENT = 10_000  # characters of one match whose places are kept
+# Processor time for one step with patterns of a user, so that a busy machine makes no difference.
+STEP_SECONDS = 1.0
+_KILL_SECONDS = 2.0
+_kills: ContextVar[bool] = ContextVar("kills", default=False)
+
+
+@contextmanager
+def kill_stuck_patterns() -> Generator[None]:
+    """Kill this process if a pattern ignores its time limit. Only for a child of the sandbox.
+
+    Python handles a signal between two steps of a pattern, and a single step can take minutes on a long text.
+    """
+    token = _kills.set(True)
+    try:
+        yield
+    finally:
+        _kills.reset(token)
+
+
+@contextmanager
+def limit_time(where: str) -> Generator[None]:
+    """Stop patterns that take more than a second of processor time. Raises `SlowPattern` with the field."""
+    if threading.current_thread() is not threading.main_thread():  # only the main thread can handle signals
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        raise SlowPattern(f"{where}: more than {STEP_SECONDS:g} second of processor time on this document.")
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    try:
+        signal.setitimer(signal.ITIMER_VIRTUAL, STEP_SECONDS)
+        signal.setitimer(signal.ITIMER_PROF, _KILL_SECONDS if _kills.get() else 0)  # SIGPROF ends the process
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +82,10 @@ def prepare(text: PageText, options: Options) -> PageText:
         text = _by_letter(text, lambda letter: unicodedata.normalize("NFKD", letter)[0])
     if options.lowercase:
         text = _by_letter(text, lambda letter: letter.lower()[0])
+    most = _MOST_GROWTH * len(text.text) + _MOST_REPLACEMENT
     for pattern, new in options.replace:
-        text = _replaced(text, pattern, new)
+        with limit_time("options.replace"):
+            text = _replaced(text, pattern.compiled, new, most)
     return text
 
 
@@ -46,8 +93,11 @@ def _by_letter(text: PageText, change: Callable[[str], str]) -> PageText:
     return replace(text, text="".join(map(change, text.text)))
 
 
-def _replaced(text: PageText, pattern: re.Pattern[str], new: str) -> PageText:
-    """Replace matches of a pattern. Unchanged characters keep their place on the page; new characters have none."""
+def _replaced(text: PageText, pattern: re.Pattern[str], new: str, most: int) -> PageText:
+    """Replace matches of a pattern. Unchanged characters keep their place on the page; new characters have none.
+
+    Raises `SlowPattern` if the text becomes longer than `most` characters.
+    """
     parts: list[str] = []
     origins: list[int] = []
     end = 0
@@ -55,8 +105,10 @@ def _replaced(text: PageText, pattern: re.Pattern[str], new: str) -> PageText:
         made = match.expand(new)
         parts += text.text[end : match.start()], made
         origins += text.origins[end : match.start()]
+        if len(origins) + len(made) > most:
+            raise SlowPattern("options.replace: the text of this document becomes too long.")
         own = [-1] * len(made)
-        for before, after, size in SequenceMatcher(None, match[0], made, autojunk=False).get_matching_blocks():
+        for before, after, size in _unchanged(match[0], made):
             own[after : after + size] = text.origins[match.start() + before : match.start() + before + size]
         origins += own
         end = match.end()
@@ -64,31 +116,41 @@ def _replaced(text: PageText, pattern: re.Pattern[str], new: str) -> PageText:
     return replace(text, text="".join(parts), origins=(*origins, *text.origins[end:]))
 
 
+def _unchanged(old: str, new: str) -> Sequence[tuple[int, int, int]]:
+    """The parts that both texts have in common. Comparing long texts takes too long, so they have none."""
+    if max(len(old), len(new)) > _MOST_REPLACEMENT:
+        return ()
+    return SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
+
+
 def fits(mapping: Mapping, text: PageText) -> bool:
     """Whether the mapping is meant for this document.
 
     The text must contain all keywords and none of the excluded ones, before it is changed by the mapping's options.
     """
-    return all(word.search(text.text) for word in mapping.keywords) and not any(
-        word.search(text.text) for word in mapping.exclude_keywords
-    )
+    with limit_time("keywords"):
+        return all(word.compiled.search(text.text) for word in mapping.keywords) and not any(
+            word.compiled.search(text.text) for word in mapping.exclude_keywords
+        )
 
 
 def find_by_patterns(text: PageText, field: Field, notation: Notation) -> Finding | None:
     """Find a value with the first pattern that matches, or with all patterns if their matches are joined."""
     findings: list[Finding] = []
     for pattern in field.patterns:
-        findings += _findings(text, pattern, field, notation)
+        with limit_time(f"{field.name}: {pattern.text[:60]!r}"):
+            findings += _findings(text, pattern, field, notation)
         if findings and field.group is not Group.JOIN:
             break
     return _one(findings, field.group) if findings else None
 
 
-def _findings(text: PageText, pattern: re.Pattern[str], field: Field, notation: Notation) -> Iterator[Finding]:
-    for number, match in enumerate(pattern.finditer(text.text)):
+def _findings(text: PageText, pattern: UserPattern, field: Field, notation: Notation) -> Iterator[Finding]:
+    compiled = pattern.compiled
+    for number, match in enumerate(compiled.finditer(text.text)):
         if number >= _MOST_FINDINGS:
             return
-        group = next((index for index in range(1, (pattern.groups or 0) + 1) if match[index]), 0)
+        group = next((index for index in range(1, (compiled.groups or 0) + 1) if match[index]), 0)
         value = as_type(match[group] or "", field.type, notation)
         if value:
             yield Finding(value, text.place(*match.span(group)))

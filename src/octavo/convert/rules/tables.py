@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from octavo.convert.mappings.field_types import FIELD_TYPES
-from octavo.convert.mappings.mapping import Column, Field, LineRule
+from octavo.convert.mappings.mapping import Column, Field, LineRule, UserPattern
 from octavo.convert.rules.labels import LabelHit, column_labels
 from octavo.convert.rules.layout import Line, PageText, make_run
-from octavo.convert.rules.patterns import as_type
+from octavo.convert.rules.patterns import as_type, limit_time
 from octavo.convert.values import Box, Notation, Place, Word, enclosing_box
 
 _NUMBERS = {"amount", "number"}
@@ -188,7 +188,7 @@ def _continue(row: Row, more: Row) -> None:
             row[name] = Cell(f"{before.value} {cell.value}", Place(cell.place.page, box, quote))
 
 
-Patterns = Sequence[re.Pattern[str]]
+Patterns = Sequence[UserPattern]
 
 
 def find_by_rules(text: PageText, wanted: Field, notation: Notation) -> Table:
@@ -196,12 +196,19 @@ def find_by_rules(text: PageText, wanted: Field, notation: Notation) -> Table:
     types = {column.name: column.type for column in wanted.columns}
     table = Table()
     for rule in wanted.rules:
-        for start, end in _blocks(text.text, rule):
-            for row in _Block(text, rule).rows(start, end):
+        with limit_time(f"{wanted.name}.rules"):
+            for row in _rows(text, rule):
                 typed = {name: value for name, cell in row.items() if (value := _typed(cell, types[name], notation))}
-                if typed and len(table.rows) < _MOST_ROWS:
+                if typed:
                     table.rows.append(typed)
+                if len(table.rows) >= _MOST_ROWS:
+                    return table
     return table
+
+
+def _rows(text: PageText, rule: LineRule) -> Iterator[Row]:
+    for start, end in _blocks(text.text, rule):
+        yield from _Block(text, rule).rows(start, end)
 
 
 def _typed(cell: Cell, kind: str, notation: Notation) -> Cell | None:
@@ -212,8 +219,8 @@ def _typed(cell: Cell, kind: str, notation: Notation) -> Cell | None:
 
 def _blocks(text: str, rule: LineRule) -> Iterator[tuple[int, int]]:
     position = 0
-    while start := rule.start.search(text, position):
-        end = rule.end.search(text, start.end())
+    while start := rule.start.compiled.search(text, position):
+        end = rule.end.compiled.search(text, start.end())
         if not end:
             return
         yield start.end(), end.start()
@@ -275,4 +282,4 @@ def _lines(text: str, start: int, end: int) -> Iterator[tuple[int, str]]:
 
 
 def _match(patterns: Patterns, line: str) -> re.Match[str] | None:
-    return next((found for pattern in patterns if (found := pattern.search(line))), None)
+    return next((found for pattern in patterns if (found := pattern.compiled.search(line))), None)

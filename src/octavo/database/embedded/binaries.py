@@ -33,7 +33,8 @@ def find_binaries(major: int) -> Binaries:
         brought = " and ".join(str(known) for known in sorted(TREES))
         raise WrongDatabase(
             f"The data folder was created by PostgreSQL {major}, but this version of Octavo includes {brought}. "
-            f"Dump it with pg_dump {major}, start Octavo on an empty data folder, and restore the dump there."
+            "Run `octavo backup PATH` with the version of Octavo that created it, then `octavo restore PATH` with this "
+            "version and another data folder."
         )
     binaries = Binaries(major, _package() / TREES[major])
     if not binaries.program("postgres").is_file():

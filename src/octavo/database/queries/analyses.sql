@@ -6,8 +6,8 @@ SELECT id, revision, text_ready FROM documents WHERE id = :document AND owner_id
 -- name: long_document(document, pages, bytes)
 -- A document to analyse automatically, with the number of active prompts; nothing if it is too short, too large, or was
 -- analysed before.
-SELECT d.id, d.owner_id, d.revision, d.bytes, d.source_type,
-       (SELECT count(*) FROM prompts p WHERE p.active AND (p.owner_id = d.owner_id OR p.owner_id IS NULL)) AS prompts
+SELECT d.owner_id, d.word_count, d.page_count, (SELECT o.kind FROM owners o WHERE o.id = d.owner_id) AS owner_kind,
+       (SELECT count(*) FROM prompts p WHERE p.active AND (p.owner_id = d.owner_id OR p.owner_id IS NULL))::integer AS prompts
 FROM documents d
 WHERE id = :document AND page_count > :pages AND bytes <= :bytes AND text_ready AND deleted_at IS NULL
   AND NOT EXISTS (SELECT FROM analyses a WHERE a.document_id = d.id);
@@ -388,6 +388,10 @@ SELECT id, first, last, context_first FROM segments WHERE analysis_id = :analysi
 
 -- name: set_ready(segment)!
 UPDATE segments SET ready = true WHERE id = :segment;
+
+-- name: lock_segment_files(document)!
+-- Analyses of one document share its files, and the first to store one wins.
+SELECT FROM documents WHERE id = :document FOR NO KEY UPDATE;
 
 -- name: segment_file(document, kind)
 SELECT key FROM artifacts WHERE document_id = :document AND revision = 0 AND kind = :kind;

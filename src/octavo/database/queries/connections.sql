@@ -160,3 +160,16 @@ SELECT set_config('maintenance_work_mem', '512MB', false);
 
 -- name: create_index()!
 CREATE INDEX CONCURRENTLY {index} ON chunk_embeddings USING hnsw ((vector::{type}) {operators}) WHERE model_id = {model};
+
+-- name: models_without_index(most)
+-- Models without a valid index, of which an owner has more vectors than can be compared one by one, each with that owner and the
+-- key of its job: one per day, so that a failure is repeated but not every few minutes. No matter how the vectors came in.
+SELECT m.id AS model, o.owner_id, concat_ws(':', 'chunk_embeddings_hnsw', m.id, engine_now()::date) AS key
+FROM embedding_models m
+CROSS JOIN LATERAL (
+    SELECT d.owner_id FROM documents d JOIN document_passages p ON p.document_id = d.id AND p.revision = d.revision
+    WHERE d.embedding_model_id = m.id GROUP BY 1 HAVING sum(p.passages) > :most ORDER BY sum(p.passages) DESC LIMIT 1) AS o
+WHERE NOT EXISTS (SELECT FROM pg_index WHERE indexrelid = to_regclass('chunk_embeddings_hnsw_' || m.id) AND indisvalid)
+  AND NOT EXISTS (
+      SELECT FROM jobs j WHERE j.kind = 'index_vectors' AND j.status IN ('queued', 'processing', 'paused')
+      AND j.input @> jsonb_build_object('model', m.id));

@@ -62,7 +62,7 @@ INSERT INTO events (process_id, kind, owner_id, document_id) SELECT id, 'downloa
 
 -- name: work(id)
 -- The input of a conversion job.
-SELECT c.owner_id, c.mapping, encode(c.mapping_sha256, 'hex') AS mapping_sha256, f.key
+SELECT c.owner_id, c.mapping, encode(c.mapping_sha256, 'hex') AS mapping_sha256, f.key, encode(c.sha256, 'hex') AS sha256
 FROM conversions c LEFT JOIN conversion_files f ON f.conversion_id = c.id AND f.kind = 'source'
 WHERE c.id = :id;
 
@@ -146,14 +146,19 @@ SELECT (SELECT count(*) FROM over), ARRAY(SELECT key FROM gone);
 DELETE FROM objects WHERE key = ANY (:keys) AND refs = 0 RETURNING key;
 
 -- name: own_mappings(owner)
-SELECT name, file, text, created_at FROM mappings WHERE owner_id = :owner ORDER BY name;
+-- The text is returned only if there is no summary.
+SELECT name, file, CASE WHEN summary IS NULL THEN text END, created_at, summary FROM mappings
+WHERE owner_id = :owner ORDER BY name;
+
+-- name: count_mappings(owner)
+SELECT count(*) FROM mappings WHERE owner_id = :owner;
 
 -- name: own_mapping(owner, name)
 SELECT name, file, text, created_at FROM mappings WHERE owner_id = :owner AND name = :name;
 
--- name: add_mapping(id, owner, name, file, text)
+-- name: add_mapping(id, owner, name, file, text, summary)
 -- Returns nothing if the name is taken.
-INSERT INTO mappings (id, owner_id, name, file, text) VALUES (:id, :owner, :name, :file, :text)
+INSERT INTO mappings (id, owner_id, name, file, text, summary) VALUES (:id, :owner, :name, :file, :text, :summary)
 ON CONFLICT (owner_id, name) DO NOTHING RETURNING name;
 
 -- name: gateway_pause(gate, seconds)

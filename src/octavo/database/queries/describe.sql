@@ -86,9 +86,43 @@ WHERE d.owner_id = :owner AND d.deleted_at IS NULL AND d.status = 'completed'
 ORDER BY d.created_at, d.id;
 
 -- name: use_model(document, model)!
--- The document is searched by the vectors of this model, if all its chunks have one.
-UPDATE documents d SET embedding_model_id = m.id, updated_at = clock_timestamp() FROM embedding_models m
-WHERE d.id = :document AND m.name = :model AND d.embedding_model_id IS DISTINCT FROM m.id AND has_vectors(d.id, d.revision, m.id);
+-- The document is searched by the vectors of this model, if all its chunks have one. The vectors of its earlier model can be
+-- deleted later.
+WITH changed AS (
+    UPDATE documents d SET embedding_model_id = m.id, updated_at = clock_timestamp()
+    FROM embedding_models m, documents before
+    WHERE d.id = :document AND before.id = d.id AND m.name = :model AND d.embedding_model_id IS DISTINCT FROM m.id
+      AND has_vectors(d.id, d.revision, m.id)
+    RETURNING d.id, m.id AS model_id, before.embedding_model_id AS earlier
+), used_again AS (
+    DELETE FROM replaced_models r USING changed c WHERE r.document_id = c.id AND r.model_id = c.model_id
+)
+INSERT INTO replaced_models (document_id, model_id, replaced_at)
+SELECT id, earlier, engine_now() FROM changed WHERE earlier IS NOT NULL
+ON CONFLICT (document_id, model_id) DO UPDATE SET replaced_at = excluded.replaced_at;
+
+-- name: delete_old_vectors(embed, compare, most)!
+-- Vectors of earlier models, at most so many: of documents that were compared since, if no document of their owner is searched by
+-- that model any more.
+DELETE FROM chunk_embeddings e USING (
+    SELECT old.chunk_id, old.model_id FROM replaced_models r
+    JOIN documents d ON d.id = r.document_id AND d.embedding_model_id <> r.model_id
+    JOIN chunk_embeddings old ON old.document_id = r.document_id AND old.model_id = r.model_id
+    WHERE EXISTS (
+        SELECT FROM jobs j WHERE j.document_id = d.id AND j.kind = :compare AND j.status = 'complete'
+        AND j.completed_at >= r.replaced_at)
+      AND NOT EXISTS (
+        SELECT FROM jobs j WHERE j.document_id = d.id AND j.kind IN (:embed, :compare)
+        AND j.status IN ('queued', 'processing', 'paused'))
+      AND NOT EXISTS (
+        SELECT FROM documents other
+        WHERE other.owner_id = d.owner_id AND other.embedding_model_id = r.model_id AND other.deleted_at IS NULL)
+    LIMIT :most) AS o
+WHERE e.chunk_id = o.chunk_id AND e.model_id = o.model_id;
+
+-- name: forget_replaced_models()!
+DELETE FROM replaced_models r WHERE NOT EXISTS (
+    SELECT FROM chunk_embeddings e WHERE e.document_id = r.document_id AND e.model_id = r.model_id);
 
 -- name: outdated_documents(model, visitors, kind, most)
 -- Documents searched by the vectors of another model, oldest first, each with the key of its job: one per model and day, so that

@@ -39,6 +39,32 @@ WHERE jobs.status = 'processing' AND jobs.lease_expires_at < at - interval '1 mi
   AND EXISTS (SELECT FROM workers WHERE workers.expires_at > at AND jobs.kind = ANY (workers.kinds))
 ORDER BY jobs.id LIMIT 10;
 
+-- name: foreign_epoch()
+-- The last epoch, if it belongs to another cluster.
+SELECT number, cluster FROM (SELECT * FROM event_epochs ORDER BY number DESC LIMIT 1) AS last WHERE cluster <> this_cluster();
+
+-- name: wrong_order()
+-- What would give a new event a position before an earlier one, or before the position of the relay.
+WITH next AS (SELECT max(number) AS epoch, last_event_id() AS id FROM event_epochs)
+SELECT 'epoch of new events', pg_get_expr(d.adbin, d.adrelid) FROM next, pg_attrdef d JOIN pg_attribute a ON a.attrelid = d.adrelid
+    AND a.attnum = d.adnum
+WHERE d.adrelid = 'events'::regclass AND a.attname = 'epoch'
+  AND substring(pg_get_expr(d.adbin, d.adrelid) FROM '[0-9]+')::bigint <> next.epoch
+UNION ALL
+SELECT 'relay', concat(relay.epoch, '-', relay.id) FROM relay, next WHERE (relay.epoch, relay.id) > (next.epoch, next.id)
+UNION ALL
+(SELECT 'event', concat(e.epoch, '-', e.id) FROM events e, next WHERE (e.epoch, e.id) > (next.epoch, next.id) LIMIT 10);
+
+-- name: late_relay()
+-- Events that were not relayed although workers are alive.
+SELECT e.id FROM events e, relay r, engine_now() AS now
+WHERE (e.epoch, e.id) > (r.epoch, r.id) AND e.at < now - interval '5 minutes'
+  AND EXISTS (SELECT FROM workers WHERE expires_at > now AND started_at < now - interval '5 minutes')
+ORDER BY e.epoch, e.id LIMIT 10;
+
+-- name: count_epochs()
+SELECT count(*) FROM event_epochs;
+
 -- name: late_schedules()
 -- Schedules that were not started although workers are alive.
 SELECT name FROM schedules, engine_now() AS at
@@ -49,10 +75,10 @@ ORDER BY name LIMIT 10;
 SELECT count(*) FROM jobs;
 
 -- name: wrong_references()
--- Objects with a wrong reference count, or without references.
+-- Objects with a wrong reference count. Those without references wait for the end of a backup or for the daily sweep.
 SELECT o.key, o.refs, count(f.key) AS found
 FROM objects o LEFT JOIN (SELECT key FROM artifacts UNION ALL SELECT key FROM conversion_files) AS f ON f.key = o.key
-GROUP BY o.key, o.refs HAVING o.refs <> count(f.key) OR o.refs = 0 ORDER BY o.key LIMIT 10;
+GROUP BY o.key, o.refs HAVING o.refs <> count(f.key) ORDER BY o.key LIMIT 10;
 
 -- name: wrong_usage()
 -- Owners with wrong storage usage.
@@ -97,7 +123,11 @@ WHERE c.revision <> d.revision AND d.status <> 'pending' GROUP BY 1, 2 LIMIT 10;
 
 -- name: objects_after(key, most)
 -- The objects that rows refer to, in pages.
-SELECT key, bytes FROM objects WHERE key > :key ORDER BY key LIMIT :most;
+SELECT o.key, o.bytes, encode(o.sha256, 'hex'), coalesce(
+    (SELECT a.kind || ' of document ' || a.document_id FROM artifacts a WHERE a.key = o.key ORDER BY a.id LIMIT 1),
+    (SELECT f.kind || ' of conversion ' || f.conversion_id FROM conversion_files f WHERE f.key = o.key LIMIT 1),
+    'file of nothing')
+FROM objects o WHERE o.key > :key ORDER BY o.key LIMIT :most;
 
 -- name: count_documents()
 -- With the least, mean and largest number of chunks of a document.

@@ -272,6 +272,10 @@ DELETE FROM jobs WHERE document_id = ANY (:documents);
 -- name: delete_unused_objects(keys)
 DELETE FROM objects WHERE key = ANY (:keys) AND refs = 0 RETURNING key;
 
+-- name: delete_kept_objects()
+-- Rows of objects that were not deleted because a backup was running.
+DELETE FROM objects WHERE refs = 0 RETURNING key;
+
 -- name: begin_revision(document, process)
 -- The number of the next revision, taken while the document is locked.
 UPDATE documents SET last_revision = last_revision + 1, process_id = :process, status = 'pending',

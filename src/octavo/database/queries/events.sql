@@ -1,27 +1,40 @@
--- name: read(xid, id, limit)
--- The next events from transactions before the oldest open one.
-SELECT id, xid::text::bigint AS xid, at, process_id, kind, state_after, owner_id, document_id, detail
+-- name: read(epoch, id, horizon, limit)
+-- The next events of all owners. The horizon is read by an earlier statement.
+SELECT id, epoch, at, process_id, kind, state_after, owner_id, document_id, detail
 FROM events
-WHERE (xid, id) > (:xid::xid8, :id::bigint) AND xid < pg_snapshot_xmin(pg_current_snapshot())
-ORDER BY xid, id LIMIT :limit;
+WHERE (epoch, id) > (:epoch::bigint, :id::bigint) AND id <= :horizon::bigint
+ORDER BY epoch, id LIMIT :limit;
 
--- name: read_of(owner, xid, id, limit)
+-- name: read_of(owner, epoch, id, horizon, limit)
 -- The same for one owner.
-SELECT id, xid::text::bigint AS xid, at, process_id, kind, state_after, owner_id, document_id, detail
+SELECT id, epoch, at, process_id, kind, state_after, owner_id, document_id, detail
 FROM events
-WHERE owner_id = :owner AND (xid, id) > (:xid::xid8, :id::bigint) AND xid < pg_snapshot_xmin(pg_current_snapshot())
-ORDER BY xid, id LIMIT :limit;
+WHERE owner_id = :owner AND (epoch, id) > (:epoch::bigint, :id::bigint) AND id <= :horizon::bigint
+ORDER BY epoch, id LIMIT :limit;
 
--- name: count_of(owner, xid, id, most)
+-- name: count_of(owner, epoch, id, horizon, most)
 -- The number of these events, counted up to `most`.
 SELECT count(*) FROM (
     SELECT FROM events
-    WHERE owner_id = :owner AND (xid, id) > (:xid::xid8, :id::bigint) AND xid < pg_snapshot_xmin(pg_current_snapshot())
+    WHERE owner_id = :owner AND (epoch, id) > (:epoch::bigint, :id::bigint) AND id <= :horizon::bigint
     LIMIT :most) AS found;
 
+-- name: horizon()
+SELECT event_horizon();
+
 -- name: latest()
--- The oldest open transaction: all earlier ones have ended.
-SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint;
+-- A position after all events that can be read.
+SELECT max(number), event_horizon() FROM event_epochs;
+
+-- name: is_known(epoch, id)
+-- Whether a cursor was issued by this database: it is not in the future, and it is before the end of its epoch. Events behind that
+-- end were not in the backup that was restored.
+SELECT (:epoch::bigint, :id::bigint) <= ((SELECT max(number) FROM event_epochs), last_event_id())
+   AND NOT EXISTS (SELECT FROM event_epochs WHERE number = :epoch::bigint + 1 AND first_id <= :id::bigint);
+
+-- name: begin_epoch()
+-- Begins an epoch if the database is in another cluster than before.
+SELECT begin_epoch(false);
 
 -- name: tell_of_collection(owner, collection, change)!
 -- An event about a collection. Its process id is the id of the collection.

@@ -20,3 +20,15 @@ DELETE FROM owners o WHERE kind = 'anonymous'
 -- name: retry_improvements()
 -- Retries improvements of descriptions that gave up, because the providers were away for a whole day.
 SELECT requeue_job(id, NULL) FROM jobs WHERE kind = 'improve_document' AND status = 'dead_letter' ORDER BY id;
+
+-- name: resume_documents()
+-- Continues readable documents whose later stages or jobs were given up: after ten minutes, and then after as long as it has been
+-- tried, a day at most. After 30 days only a person continues them.
+SELECT requeue_job(j.id, NULL)
+FROM jobs j LEFT JOIN documents d ON d.id = j.document_id, engine_now() AS at
+WHERE j.status = 'dead_letter' AND d.deleted_at IS NULL
+  AND (j.kind IN ('detect_connections', 'embed_document', 'embed_tags', 'index_vectors')
+       OR j.kind = 'process_document' AND d.process_id = j.id AND d.needs_classification)
+  AND at - j.failed_at >= least(greatest(j.failed_at - j.created_at, interval '10 minutes'), interval '1 day')
+  AND j.failed_at - j.created_at < interval '30 days'
+ORDER BY j.id LIMIT 1000;

@@ -47,12 +47,12 @@ WITH waiting AS (
     WHERE id = ANY (:jobs) AND (:owner::uuid IS NULL OR owner_id = :owner) AND status = 'queued' AND run_after > engine_now()
     ORDER BY id FOR UPDATE
 ), woken AS (
-    UPDATE jobs SET run_after = engine_now(), event_xid = greatest(event_xid, pg_current_xact_id())
+    UPDATE jobs SET run_after = engine_now()
     FROM waiting WHERE jobs.id = waiting.id
-    RETURNING jobs.id, jobs.owner_id, jobs.document_id, jobs.event_xid
+    RETURNING jobs.id, jobs.owner_id, jobs.document_id
 ), told AS (
-    INSERT INTO events (xid, process_id, kind, owner_id, document_id, detail)
-    SELECT event_xid, id, 'try_now', owner_id, document_id, '{}' FROM woken
+    INSERT INTO events (process_id, kind, owner_id, document_id, detail)
+    SELECT id, 'try_now', owner_id, document_id, '{}' FROM woken
 )
 SELECT id FROM woken;
 

@@ -30,10 +30,10 @@ SELECT set_cap('kind:' || name, cap) FROM job_kinds WHERE cap IS NOT NULL ORDER 
 -- Returns the id of each job, and whether it was created.
 SELECT id, made FROM enqueue_jobs(:wanted);
 
--- name: exchange(worker, held, tokens, outputs, kinds, slots, idle, lease, mark_priority, mark_time)
+-- name: exchange(worker, held, tokens, outputs, kinds, slots, lease, mark_priority, mark_time)
 -- Completes finished jobs and claims the next ones.
 SELECT id, kind, owner_id, document_id, parent_id, priority, virtual_time, attempt, stage, lease_token, input
-FROM exchange_jobs(:worker, :held, :tokens, :outputs::jsonb, :kinds, :slots, :idle, make_interval(secs => :lease),
+FROM exchange_jobs(:worker, :held, :tokens, :outputs::jsonb, :kinds, :slots, make_interval(secs => :lease),
                    :mark_priority::smallint, :mark_time::bigint);
 
 -- name: pass_time(taking_over)
@@ -103,8 +103,11 @@ INSERT INTO workers (id, host, pid, kinds, slots, started_at, heartbeat_at, expi
 SELECT :id, :host, :pid, :kinds, :slots, at, at, at + make_interval(secs => :seconds) FROM engine_now() AS at;
 
 -- name: worker_heartbeat(id, running, seconds)!
-UPDATE workers SET heartbeat_at = at, running = :running, expires_at = at + make_interval(secs => :seconds)
-FROM engine_now() AS at WHERE id = :id;
+SELECT beat_worker(:id, :running, make_interval(secs => :seconds));
+
+-- name: release_workers(ended, because, suspicious)
+-- Requeues the jobs of workers whose end their supervisor has seen. Returns the number of jobs.
+SELECT release_workers(:ended, :because, :suspicious);
 
 -- name: forget_worker(id)!
 DELETE FROM workers WHERE id = :id;

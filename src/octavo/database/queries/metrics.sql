@@ -44,3 +44,7 @@ SELECT (SELECT count(*) FROM ai_calls WHERE response IS NOT NULL AND ended_at > 
 -- Files at providers that expire within an hour.
 SELECT count(*) AS files FROM provider_files
 WHERE expires_at BETWEEN engine_now() AND engine_now() + interval '1 hour';
+
+-- name: taken_over()
+-- Jobs that were taken from a worker that ended or fell silent, since their last finished stage.
+SELECT count(*) AS jobs FROM jobs WHERE taken_from <> '{}';

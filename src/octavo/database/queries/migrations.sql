@@ -2,6 +2,9 @@
 -- Waits until no other process migrates; released when the connection ends.
 SELECT pg_advisory_lock(:number);
 
+-- name: unlock(number)
+SELECT pg_advisory_unlock(:number);
+
 -- name: create_table()!
 -- The applied migrations with a digest of their content.
 CREATE TABLE IF NOT EXISTS schema_migrations (

@@ -72,3 +72,8 @@ WITH since AS MATERIALIZED (SELECT engine_now() - make_interval(hours => :hours)
 SELECT date_trunc('minute', greatest(change.at, since.at)) AS minute, sum(change.by)::integer AS change
 FROM since, (SELECT came AS at, 1 AS by FROM spans UNION ALL SELECT went, -1 FROM spans WHERE went IS NOT NULL) AS change
 GROUP BY 1 ORDER BY 1;
+
+-- name: allowed_connections()
+-- How many connections the server allows to all ordinary users together.
+SELECT current_setting('max_connections')::integer - current_setting('superuser_reserved_connections')::integer
+     - coalesce(current_setting('reserved_connections', true)::integer, 0) AS allowed;

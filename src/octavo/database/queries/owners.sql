@@ -14,6 +14,11 @@ WITH gone AS (DELETE FROM sign_in_links WHERE expires_at < clock_timestamp())
 INSERT INTO sign_in_links (token_hash, owner_id, expires_at)
 SELECT :token_hash, id, clock_timestamp() + make_interval(secs => :seconds) FROM owners WHERE kind = 'local';
 
+-- name: is_link(token_hash)
+-- Whether a link can still be used; returns no row if it is unknown, used or expired.
+SELECT true FROM sign_in_links
+WHERE token_hash = :token_hash AND used_at IS NULL AND expires_at > clock_timestamp();
+
 -- name: use_link(token_hash)
 -- Uses a link; returns no row if it is unknown, used or expired.
 UPDATE sign_in_links SET used_at = clock_timestamp()

@@ -10,6 +10,9 @@ LEFT JOIN artifacts a ON a.document_id = d.id AND a.kind = 'source' AND a.revisi
 LEFT JOIN artifacts u ON u.document_id = d.id AND u.kind = 'unlocked' AND u.revision = 0
 WHERE d.id = :document;
 
+-- name: object_checksum(key)
+SELECT encode(sha256, 'hex') FROM objects WHERE key = :key;
+
 -- name: insert_object(key, bytes, sha256)!
 INSERT INTO objects (key, bytes, sha256) VALUES (:key, :bytes, decode(:sha256, 'hex'));
 

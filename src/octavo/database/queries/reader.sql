@@ -47,3 +47,11 @@ WHERE (e.process_id IN (SELECT id FROM jobs WHERE document_id = :document AND ow
   AND (e.document_id IS NULL OR e.document_id = :document)
   AND (:before::bigint IS NULL OR e.id < :before)
 ORDER BY e.id DESC LIMIT :most;
+
+-- name: skipped_analysis(owner, document)
+-- The estimated cost of an automatic analysis that was not started because of its budget, while there is no other analysis.
+SELECT (s.output ->> 'estimated_usd')::double precision AS estimated_usd
+FROM documents d JOIN jobs j ON j.document_id = d.id JOIN job_stages s ON s.job_id = j.id AND s.stage = 'analysis_asked'
+WHERE d.id = :document AND d.owner_id = :owner AND d.text_ready AND d.deleted_at IS NULL AND s.output @> '{"started": false}'
+  AND NOT EXISTS (SELECT FROM analyses a WHERE a.document_id = d.id)
+ORDER BY s.finished_at DESC LIMIT 1;

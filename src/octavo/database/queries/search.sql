@@ -31,36 +31,53 @@ ORDER BY w.place;
 
 -- name: counts_of_few(owner, queries)
 -- The number of chunks per language that match each query. For an owner with few chunks, all chunks are read once.
-SELECT p.config::text, q.query::text, count(*)::integer AS found_in, 0 AS often_in
+SELECT p.config::text, q.query::text, count(*)::integer AS found_in
 FROM (SELECT search_config(d.language) AS config, (ARRAY[c.words])[1] AS words
       FROM documents d JOIN chunk_words c ON c.document_id = d.id AND c.revision = d.revision
       WHERE d.owner_id = :owner AND d.deleted_at IS NULL OFFSET 0) AS p
 JOIN (SELECT unnest(:queries::text[])::tsquery AS query) AS q ON p.words @@ q.query
 GROUP BY 1, 2;
 
--- name: counts(owner, queries, often, common)
--- The same with the index: finds the matches, then filters them by owner. For common words it also returns the number of chunks
--- that use them often.
+-- name: counts(owner, queries)
+-- The same with the index: finds the matches, then filters them by owner.
 WITH live AS MATERIALIZED (
     SELECT id, revision, language FROM documents WHERE owner_id = :owner AND deleted_at IS NULL
-), asked AS MATERIALIZED (
-    SELECT place, query::tsquery, often::tsquery
-    FROM unnest(:queries::text[], :often::text[]) WITH ORDINALITY AS a (query, often, place)
 ), counted AS MATERIALIZED (
-    SELECT a.place, d.language, count(*) AS chunks FROM asked a
+    SELECT a.query, d.language, count(*) AS chunks FROM (SELECT unnest(:queries::text[])::tsquery AS query) AS a
     CROSS JOIN LATERAL (SELECT document_id, revision FROM chunk_words WHERE words @@ a.query OFFSET 0) AS c
     JOIN live d ON d.id = c.document_id AND d.revision = c.revision GROUP BY 1, 2
-), used_often AS MATERIALIZED (
-    SELECT a.place, d.language, count(*) AS chunks
-    FROM (SELECT place, often FROM asked WHERE place IN (SELECT place FROM counted WHERE chunks > :common) OFFSET 0) AS a
-    CROSS JOIN LATERAL (SELECT document_id, revision FROM chunk_words WHERE words @@ a.often OFFSET 0) AS c
-    JOIN live d ON d.id = c.document_id AND d.revision = c.revision GROUP BY 1, 2
 )
-SELECT search_config(c.language)::text AS config, a.query::text, sum(c.chunks)::integer AS found_in,
-       coalesce(sum(o.chunks), 0)::integer AS often_in
-FROM counted c JOIN asked a USING (place)
-LEFT JOIN used_often o ON o.place = c.place AND o.language IS NOT DISTINCT FROM c.language
-GROUP BY 1, a.place, a.query;
+SELECT search_config(language)::text AS config, query::text, sum(chunks)::integer AS found_in FROM counted GROUP BY 1, 2;
+
+-- name: common_queries(queries, from_chunks, from_share)
+-- Those of the queries that match many chunks of all owners together, by the planner's statistics.
+SELECT q.query FROM (
+    SELECT lexeme_query(e.lexeme)::text AS query FROM pg_stats s
+    CROSS JOIN LATERAL unnest(s.most_common_elems::text::text[], s.most_common_elem_freqs) AS e (lexeme, share)
+    WHERE s.schemaname = current_schema() AND s.tablename = 'chunk_words' AND s.attname = 'words' AND e.share >= :from_share
+      AND e.share * (SELECT reltuples FROM pg_class WHERE oid = 'chunk_words'::regclass) >= :from_chunks) AS q
+WHERE q.query = ANY (:queries::text[]);
+
+-- name: estimated_counts(owner, queries, step)
+-- An estimate for common words: of every n chunks of the owner one is read and counts for n. Which one changes from n to n, so
+-- that regular texts do not mislead. The lateral parts are separate so that the planner looks up each chunk by its key;
+-- otherwise it sorts all chunks.
+WITH live AS MATERIALIZED (
+    SELECT d.id, d.revision, d.language, p.passages, sum(p.passages) OVER (ORDER BY d.id) - p.passages AS first
+    FROM documents d JOIN document_passages p ON p.document_id = d.id AND p.revision = d.revision
+    WHERE d.owner_id = :owner AND d.deleted_at IS NULL
+), sampled AS MATERIALIZED (
+    SELECT l.language, c.words FROM live l
+    CROSS JOIN LATERAL generate_series(l.first / :step::bigint, (l.first + l.passages - 1) / :step::bigint) AS part
+    CROSS JOIN LATERAL (SELECT part * :step + mod(part * 7919, :step) - l.first AS place) AS p
+    CROSS JOIN LATERAL (
+        SELECT w.words FROM chunks c
+        CROSS JOIN LATERAL (SELECT (ARRAY[words])[1] AS words FROM chunk_words WHERE chunk_id = c.id OFFSET 0) AS w
+        WHERE c.document_id = l.id AND c.revision = l.revision AND c.index = p.place OFFSET 0) AS c
+    WHERE p.place >= 0 AND p.place < l.passages
+)
+SELECT search_config(s.language)::text AS config, q.query::text, :step * count(*)::integer AS found_in
+FROM sampled s JOIN (SELECT unnest(:queries::text[])::tsquery AS query) AS q ON s.words @@ q.query GROUP BY 1, 2;
 
 -- name: phrases(owner, phrases)
 -- Phrases as queries in every language of the owner, without those that have no words in a language. In a script without
@@ -73,9 +90,11 @@ CROSS JOIN LATERAL phraseto_tsquery(
     config, regexp_replace(search_text(phrase), '([\u0E00-\u9FFF]{2}) [\u0E00-\u9FFF](?=\s|$)', '\1', 'g')) AS query
 WHERE numnode(query) > 0;
 
--- name: by_words(owner, chosen, few, lookups, worth, required, excluded, configs, queries, weights, averages, most_matches, most_scored, most)
+-- name: by_words(owner, chosen, few, lookups, worth, browsed, browse_worth, most_of_one, required, excluded, configs, queries, weights, averages, most_matches, most_scored, most)
 -- BM25 (k1 = 1.5, b = 0.75) of the most promising chunks. The index and the length alone decide which those are; only then
--- are their words read from TOAST, once, by wrapping them in an array. For an owner with few chunks all are scored.
+-- are their words read from TOAST, once, by wrapping them in an array. For an owner with few chunks all are scored. A word that a
+-- large share of the chunks contains is not looked up, because that alone takes longer than the rest: some chunks of each document
+-- are scored instead.
 WITH wanted AS MATERIALIZED (
     SELECT config::regconfig, query::tsquery, weight, average
     FROM unnest(:configs::text[], :queries::text[], :weights::double precision[], :averages::double precision[])
@@ -83,16 +102,25 @@ WITH wanted AS MATERIALIZED (
 ), live AS MATERIALIZED (
     SELECT id, revision, config FROM searched_documents(:owner, :chosen)
 ), matching AS MATERIALIZED (
-    SELECT c.chunk_id, c.config, c.length, sum(l.worth) AS worth
-    FROM unnest(:lookups::text[], :worth::double precision[]) AS l (query, worth)
-    CROSS JOIN LATERAL (
-        SELECT m.chunk_id, d.config, m.length
-        FROM (SELECT chunk_id, document_id, revision, length FROM chunk_words
-              WHERE words @@ l.query::tsquery
-                AND (:required::tsquery IS NULL OR words @@ :required)
-                AND (:excluded::tsquery IS NULL OR NOT words @@ :excluded) OFFSET 0) AS m
-        JOIN live d ON d.id = m.document_id AND d.revision = m.revision
-        LIMIT :most_matches) AS c
+    SELECT chunk_id, config, length, sum(worth) AS worth FROM (
+        SELECT c.chunk_id, c.config, c.length, l.worth
+        FROM unnest(:lookups::text[], :worth::double precision[]) AS l (query, worth)
+        CROSS JOIN LATERAL (
+            SELECT m.chunk_id, d.config, m.length
+            FROM (SELECT chunk_id, document_id, revision, length FROM chunk_words
+                  WHERE words @@ l.query::tsquery
+                    AND (:required::tsquery IS NULL OR words @@ :required)
+                    AND (:excluded::tsquery IS NULL OR NOT words @@ :excluded) OFFSET 0) AS m
+            JOIN live d ON d.id = m.document_id AND d.revision = m.revision
+            LIMIT :most_matches) AS c
+        UNION ALL
+        SELECT c.chunk_id, b.config::regconfig, c.length, b.worth
+        FROM unnest(:browsed::text[], :browse_worth::double precision[]) AS b (config, worth)
+        CROSS JOIN LATERAL (
+            SELECT f.chunk_id, f.length FROM live d
+            CROSS JOIN LATERAL (SELECT chunk_id, length FROM chunk_words w
+                                WHERE w.document_id = d.id AND w.revision = d.revision LIMIT :most_of_one) AS f
+            WHERE d.config = b.config::regconfig LIMIT :most_matches) AS c) AS m
     WHERE NOT :few::boolean GROUP BY 1, 2, 3
 ), promising AS MATERIALIZED (
     (SELECT m.chunk_id, m.config FROM matching m JOIN (SELECT DISTINCT config, average FROM wanted) AS a USING (config)

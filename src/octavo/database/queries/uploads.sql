@@ -52,6 +52,13 @@ SELECT a.key FROM uploads u
 LEFT JOIN artifacts a ON u.state = 'uploaded' AND a.document_id = u.document_id AND a.kind = 'source' AND a.revision = 0
 WHERE u.id = :id AND u.owner_id = :owner;
 
+-- name: source_object(owner, document)
+-- The stored source of a document, with its size and checksum.
+SELECT o.key, o.bytes, encode(o.sha256, 'hex') FROM documents d
+JOIN artifacts a ON a.document_id = d.id AND a.kind = 'source' AND a.revision = 0
+JOIN objects o ON o.key = a.key
+WHERE d.id = :document AND d.owner_id = :owner;
+
 -- name: set_received(owner, id, key, bytes, sha256)
 -- Records the received bytes; returns the previously received key, or no row if the upload is closed.
 UPDATE uploads SET object_key = :key, bytes = :bytes, sha256 = decode(:sha256, 'hex')

@@ -3,6 +3,7 @@
 -- database; a test builds one database from these files and one from the migrations, and compares them.
 \ir owners.sql
 \ir jobs.sql
+\ir limits.sql
 \ir events.sql
 \ir queue.sql
 \ir job_views.sql

@@ -8,6 +8,8 @@ CREATE TABLE mappings (
     file       text NOT NULL,
     text       text NOT NULL,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    -- Name, title, fields and required fields; NULL for a mapping that was added before this column existed.
+    summary    jsonb,
     UNIQUE (owner_id, name)
 );
 
@@ -107,8 +109,8 @@ BEGIN
         SELECT review_reason(r.record) INTO reason
         FROM conversions c JOIN revisions r ON r.conversion_id = c.id AND r.number = c.revision WHERE c.id = NEW.id;
     END IF;
-    INSERT INTO events (xid, process_id, kind, owner_id, document_id, detail)
-    VALUES (greatest(NEW.event_xid, pg_current_xact_id()), NEW.id,
+    INSERT INTO events (process_id, kind, owner_id, document_id, detail)
+    VALUES (NEW.id,
             CASE WHEN NEW.status <> 'complete' THEN 'conversion.failed'
                  WHEN reason IS NULL THEN 'conversion.completed' ELSE 'conversion.needs_review' END,
             NEW.owner_id, NEW.document_id, jsonb_strip_nulls(jsonb_build_object('reason', reason, 'error',

@@ -130,11 +130,11 @@ CREATE INDEX notifications_read ON notifications (read_at) WHERE read_at IS NOT 
 -- The position up to which events were relayed.
 CREATE TABLE relay (
     only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
-    xid      xid8 NOT NULL,
+    epoch    bigint NOT NULL,
     id       bigint NOT NULL
 );
 
-INSERT INTO relay (xid, id) SELECT pg_snapshot_xmin(pg_current_snapshot()), 0;
+INSERT INTO relay (epoch, id) VALUES (1000000000000, 0);
 
 -- The public type of an event; NULL for events that are not delivered. Events of delivery jobs are not delivered. Analyses have
 -- their own events, so the events of their many jobs are omitted. Conversions have their own events besides those of their jobs.
@@ -168,11 +168,12 @@ CREATE TRIGGER delivery_ends AFTER UPDATE OF status ON jobs FOR EACH ROW
 CREATE FUNCTION relay_has_work() RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 DECLARE
     position relay;
+    horizon bigint := event_horizon();
 BEGIN
     SELECT * INTO position FROM relay;
     PERFORM FROM events e
-    WHERE (e.xid, e.id) > (position.xid, position.id) AND e.xid < pg_snapshot_xmin(pg_current_snapshot())
-    ORDER BY e.xid, e.id LIMIT 1;
+    WHERE (e.epoch, e.id) > (position.epoch, position.id) AND e.id <= horizon
+    ORDER BY e.epoch, e.id LIMIT 1;
     IF FOUND THEN
         RETURN true;
     END IF;
@@ -209,7 +210,8 @@ CREATE FUNCTION relay_events(most integer, news text[], errors text[], OUT event
 LANGUAGE plpgsql AS $$
 DECLARE
     seen relay;
-    last_xid xid8;
+    horizon bigint;
+    last_epoch bigint;
     last_id bigint;
     new_subscribers uuid[];
     new_processes uuid[];
@@ -222,11 +224,12 @@ BEGIN
     IF NOT FOUND THEN
         RETURN;
     END IF;
+    horizon := event_horizon();
     WITH found AS MATERIALIZED (
-        SELECT e.xid, e.id, e.at, e.process_id, e.kind, e.state_after, e.owner_id, e.document_id, e.detail
+        SELECT e.epoch, e.id, e.at, e.process_id, e.kind, e.state_after, e.owner_id, e.document_id, e.detail
         FROM events e
-        WHERE (e.xid, e.id) > (seen.xid, seen.id) AND e.xid < pg_snapshot_xmin(pg_current_snapshot())
-        ORDER BY e.xid, e.id LIMIT most
+        WHERE (e.epoch, e.id) > (seen.epoch, seen.id) AND e.id <= horizon
+        ORDER BY e.epoch, e.id LIMIT most
     ), named AS MATERIALIZED (
         -- The owner of a job may have changed since: a visitor who signed in.
         SELECT f.*, event_type(j.kind, f.kind, f.state_after) AS type, coalesce(j.owner_id, f.owner_id) AS whose,
@@ -254,15 +257,15 @@ BEGIN
             SELECT s.id, n.* FROM named n CROSS JOIN subscribers s
             WHERE s.everybodys AND s.active AND n.type = ANY (s.events) AND n.at >= s.created_at
               AND NOT (n.twice AND 'conversion.failed' = ANY (s.events))) AS wanted
-        ORDER BY xid, id
+        ORDER BY epoch, id
         RETURNING subscriber_id, process_id
     )
-    SELECT (SELECT count(*) FROM found), lines.subscribers, lines.processes, l.xid, l.id
-    INTO events_read, new_subscribers, new_processes, last_xid, last_id
+    SELECT (SELECT count(*) FROM found), lines.subscribers, lines.processes, l.epoch, l.id
+    INTO events_read, new_subscribers, new_processes, last_epoch, last_id
     FROM (SELECT array_agg(subscriber_id) AS subscribers, array_agg(process_id) AS processes FROM put) AS lines
-    LEFT JOIN LATERAL (SELECT xid, id FROM found ORDER BY xid DESC, id DESC LIMIT 1) AS l ON true;
+    LEFT JOIN LATERAL (SELECT epoch, id FROM found ORDER BY epoch DESC, id DESC LIMIT 1) AS l ON true;
     IF events_read > 0 THEN
-        UPDATE relay SET xid = last_xid, id = last_id;
+        UPDATE relay SET epoch = last_epoch, id = last_id;
     END IF;
     -- ORDER BY makes the planner use the small index on `ended`, even before the table has statistics.
     WITH freed AS (

@@ -11,6 +11,14 @@ CREATE TABLE objects (
 
 CREATE INDEX objects_unused ON objects (created_at) WHERE refs = 0;
 
+-- While a backup copies the objects that it saw, their rows are kept, and with them the objects: only the keys of deleted rows are
+-- removed from the bucket. The backup, or the daily sweep, deletes rows without references later.
+CREATE FUNCTION keep_during_backup() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN CASE WHEN pg_try_advisory_xact_lock_shared(209321987, 0) THEN OLD END;
+END $$;
+CREATE TRIGGER objects_are_kept BEFORE DELETE ON objects FOR EACH ROW EXECUTE FUNCTION keep_during_backup();
+
 CREATE TABLE collections (
     id         uuid PRIMARY KEY,
     owner_id   uuid NOT NULL REFERENCES owners ON DELETE CASCADE,

@@ -65,6 +65,14 @@ END $$;
 CREATE TRIGGER model_follows AFTER INSERT ON chunk_embeddings
     REFERENCING NEW TABLE AS made FOR EACH STATEMENT EXECUTE FUNCTION model_follows_vectors();
 
+-- The model by which a document was searched before its present one. Its vectors are deleted when they are no longer needed.
+CREATE TABLE replaced_models (
+    document_id uuid NOT NULL REFERENCES documents ON DELETE CASCADE,
+    model_id    integer NOT NULL REFERENCES embedding_models,
+    replaced_at timestamptz NOT NULL,
+    PRIMARY KEY (document_id, model_id)
+);
+
 -- When a document moves to another owner, its vectors and connections move too.
 CREATE FUNCTION vectors_follow_document() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

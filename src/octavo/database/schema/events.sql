@@ -3,7 +3,7 @@
 -- Rows are never updated.
 CREATE TABLE events (
     id          bigint GENERATED ALWAYS AS IDENTITY,
-    xid         xid8 NOT NULL DEFAULT pg_current_xact_id(),
+    epoch       bigint NOT NULL DEFAULT 1000000000000,
     at          timestamptz NOT NULL DEFAULT engine_now(),
     process_id  uuid NOT NULL,
     kind        text NOT NULL,
@@ -13,12 +13,81 @@ CREATE TABLE events (
     detail      jsonb NOT NULL DEFAULT '{}'
 ) PARTITION BY RANGE (at);
 
-COMMENT ON COLUMN events.xid IS 'The transaction that wrote the event, or a later one if its process already has an event of a later one. Readers follow (xid, id) below the oldest open transaction, so they never skip a late commit and read each process in order.';
+COMMENT ON COLUMN events.epoch IS 'The epoch in which the event was written (`event_epochs`). Readers follow (epoch, id) up to `event_horizon()`. Events from before there were epochs have the id of their transaction here, which is smaller.';
 COMMENT ON COLUMN events.state_after IS 'Only set for transitions. The latest one of a process is its state.';
 
-CREATE INDEX events_order ON events (xid, id);
+CREATE INDEX events_order ON events (epoch, id);
 CREATE INDEX events_process ON events (process_id, id);
-CREATE INDEX events_owner ON events (owner_id, xid, id);
+CREATE INDEX events_owner ON events (owner_id, epoch, id);
+
+-- The order of events. Ids are assigned before transactions commit, so an event can become visible after one with a greater id.
+-- A transaction therefore announces its first event: it takes a shared lock whose key is the id that was assigned last. No other
+-- transaction matters to readers, however long it is open, in any database of the server.
+CREATE FUNCTION announce_events() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF current_setting('octavo.announced', true) IS DISTINCT FROM 'yes' THEN
+        PERFORM pg_advisory_xact_lock_shared(event_lock_class(), (last_event_id() & 2147483647)::integer);
+        PERFORM set_config('octavo.announced', 'yes', true);
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER events_are_announced BEFORE INSERT ON events FOR EACH STATEMENT EXECUTE FUNCTION announce_events();
+
+CREATE FUNCTION event_lock_class() RETURNS integer LANGUAGE sql IMMUTABLE RETURN 209321986;
+
+-- The id that was assigned last, whether or not its event is committed.
+CREATE FUNCTION last_event_id() RETURNS bigint LANGUAGE sql VOLATILE RETURN coalesce(pg_sequence_last_value('events_id_seq'), 0);
+
+-- All events up to this id are committed or will never be. The id is read before the locks, and the events must be read by a later
+-- statement: a transaction without a lock has then committed, or will get greater ids. The key of a lock holds the lowest 31
+-- bits of an id, which is completed from an id that was assigned later.
+CREATE FUNCTION event_horizon() RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    assigned bigint := last_event_id();
+    announced bigint[] := ARRAY(
+        SELECT objid::bigint FROM pg_locks
+        WHERE locktype = 'advisory' AND objsubid = 2 AND classid::bigint = event_lock_class()
+          AND database = (SELECT oid FROM pg_database WHERE datname = current_database()));
+    later bigint := last_event_id();
+BEGIN
+    RETURN least(assigned, (SELECT min(later - ((later - lowest) & 2147483647)) FROM unnest(announced) AS lowest));
+END $$;
+
+-- A database that was restored into another cluster begins an epoch. Its events come after all earlier ones, and their ids were
+-- never used, not even by events that the backup does not contain. A cursor of the epoch before that is not below `first_id` is of
+-- such an event.
+CREATE TABLE event_epochs (
+    number     bigint PRIMARY KEY,
+    cluster    text NOT NULL,
+    first_id   bigint NOT NULL,
+    started_at timestamptz NOT NULL DEFAULT engine_now()
+);
+
+COMMENT ON COLUMN event_epochs.first_id IS 'All events of earlier epochs that exist have smaller ids.';
+COMMENT ON COLUMN event_epochs.cluster IS 'The system identifier of the PostgreSQL cluster.';
+
+CREATE FUNCTION this_cluster() RETURNS text LANGUAGE sql VOLATILE RETURN (SELECT system_identifier::text FROM pg_control_system());
+
+-- Numbers of epochs are greater than any transaction id, so that cursors from before there were epochs are before all of them.
+INSERT INTO event_epochs (number, cluster, first_id) SELECT 1000000000000, this_cluster(), last_event_id() + 1;
+
+-- Begins an epoch if the database is in another cluster than before, or if it was restored.
+CREATE FUNCTION begin_epoch(restored boolean) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    before event_epochs;
+    known bigint;
+    skipped CONSTANT bigint := 1000000000;
+BEGIN
+    SELECT * INTO before FROM event_epochs ORDER BY number DESC LIMIT 1;
+    IF before.cluster = this_cluster() AND NOT restored THEN
+        RETURN false;
+    END IF;
+    known := coalesce((SELECT max(id) FROM events), 0);
+    PERFORM setval('events_id_seq', (greatest(known, last_event_id()) / skipped + 1) * skipped);
+    INSERT INTO event_epochs (number, cluster, first_id) VALUES (before.number + 1, this_cluster(), known + 1);
+    EXECUTE format('ALTER TABLE events ALTER COLUMN epoch SET DEFAULT %s', before.number + 1);
+    RETURN true;
+END $$;
 
 CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -86,8 +155,8 @@ BEGIN
     WHERE broken_invariant(n) IS NOT NULL
        OR n.status <> o.status
           AND NOT EXISTS (SELECT FROM job_transitions t WHERE t.before = o.status AND t.after = n.status);
-    INSERT INTO events (xid, at, process_id, kind, state_after, owner_id, document_id, detail)
-    SELECT greatest(n.event_xid, pg_current_xact_id()), moment, n.id,
+    INSERT INTO events (at, process_id, kind, state_after, owner_id, document_id, detail)
+    SELECT moment, n.id,
            coalesce(n.note ->> 'event', CASE n.status WHEN 'queued' THEN 'retry' ELSE n.status END),
            n.status, n.owner_id, n.document_id, jsonb_build_object('attempt', n.attempt) || n.note
     FROM changed_to n JOIN changed_from o USING (id)

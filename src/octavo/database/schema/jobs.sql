@@ -119,22 +119,24 @@ CREATE TABLE jobs (
     progressed_at    timestamptz,
     completed_at     timestamptz,
     failed_at        timestamptz,
-    event_xid        xid8 NOT NULL DEFAULT pg_current_xact_id()
+    taken_from       uuid[] NOT NULL DEFAULT '{}'
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 
 COMMENT ON COLUMN jobs.virtual_time IS 'Position in the queue. Owners take turns, because each job of an owner is placed one further back.';
 COMMENT ON COLUMN jobs.admitted IS 'Can be claimed: it is due, and holds a slot if it has a cap.';
-COMMENT ON COLUMN jobs.alone IS 'A worker crashed while running it, so it runs without other jobs beside it until it finishes a stage.';
+COMMENT ON COLUMN jobs.alone IS 'Suspected of ending its workers: a worker runs one such job at a time, until the job finishes a stage.';
+COMMENT ON COLUMN jobs.taken_from IS 'Workers that ended or fell silent while they ran it, since its last finished stage.';
 COMMENT ON COLUMN jobs.lease_token IS 'Fencing token: a worker with an older one cannot write.';
-COMMENT ON COLUMN jobs.event_xid IS 'The xid of its last event. Later events of the job get the same or a higher one, so they are read in order.';
 COMMENT ON COLUMN jobs.note IS 'Why the job is in its state. Becomes the detail of the event of the transition.';
 
 -- The only index that claiming reads. A job is removed from it when it is claimed.
 CREATE INDEX jobs_ready ON jobs (priority, virtual_time, id) WHERE status = 'queued' AND admitted;
+CREATE INDEX jobs_suspected ON jobs (priority, virtual_time, id) WHERE status = 'queued' AND admitted AND alone;
 CREATE INDEX jobs_due ON jobs (run_after) WHERE status = 'queued' AND run_after IS NOT NULL;
 CREATE INDEX jobs_wait_for_cap ON jobs (cap_key, priority, virtual_time, id)
     WHERE status = 'queued' AND NOT admitted AND run_after IS NULL;
 CREATE INDEX jobs_lease ON jobs (lease_expires_at) WHERE status = 'processing';
+CREATE INDEX jobs_taken_over ON jobs (id) WHERE taken_from <> '{}';
 
 -- Only final and paused states. Every job passes through the others, so an index on them would grow twice for each job.
 CREATE INDEX jobs_resting ON jobs (status, created_at) WHERE status IN ('failed', 'dead_letter', 'paused', 'cancelled');

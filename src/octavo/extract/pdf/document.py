@@ -41,13 +41,15 @@ def open_document(path: Path, password: str | None = None) -> Generator[Document
 
     If the password only protects against changing or printing, the file opens without it.
     """
-    password = password or None
-    try:
-        document = _pdfium.PdfDocument(path, password=password)
-    except pypdfium2.PdfiumError as error:
-        raise _named(error, path, password) from None
+    # Not opened by pypdfium2, which resolves the path first: in the sandbox, the input has no other name.
+    handle = _raw.FPDF_LoadDocument(bytes(path) + b"\0", password.encode() + b"\0" if password else None)
+    if not handle:
+        raise _named(_raw.FPDF_GetLastError(), password)
+    document = _pdfium.PdfDocument(handle)
     try:
         opened = Document(document)
+        if opened.page_count < 1:
+            raise Empty("The PDF has no pages.")
         if opened.page_count > MOST_PAGES:
             raise TooLarge(f"A PDF can have at most {MOST_PAGES:,} pages.")
         yield opened
@@ -55,22 +57,12 @@ def open_document(path: Path, password: str | None = None) -> Generator[Document
         document.close()
 
 
-def _named(error: Any, path: Path, password: str | None) -> Exception:  # noqa: ANN401
-    if error.err_code == _raw.FPDF_ERR_PASSWORD:
+def _named(error_code: int, password: str | None) -> Exception:
+    if error_code == _raw.FPDF_ERR_PASSWORD:
         return Encrypted("The password is wrong." if password else None)
-    if error.err_code == _raw.FPDF_ERR_SECURITY:
+    if error_code == _raw.FPDF_ERR_SECURITY:
         return Encrypted("Its encryption method is not supported.")
-    if _opens(path, password):
-        return Empty("The PDF has no pages.")
     return BadInput("The file is damaged: it cannot be opened as a PDF.")
-
-
-def _opens(path: Path, password: str | None) -> bool:
-    """Whether PDFium can open the file. Needed because pypdfium2 reports files without pages as damaged."""
-    document = _raw.FPDF_LoadDocument(bytes(path) + b"\0", password and password.encode() + b"\0")
-    if document:
-        _raw.FPDF_CloseDocument(document)
-    return bool(document)
 
 
 class Document:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from octavo.core.errors import Empty
 from octavo.core.types import JSON
 from octavo.extract.transcript import linked_urls
-from octavo.fetch import BadUrl, parse_url, refuse_literal
+from octavo.fetch import BadUrl, parse_url, refuse_private
 from octavo.intake.links.addresses import canonical_url, label_of, video_id, watch_url
 from octavo.intake.upload_rows import NewUpload, Policy
 
@@ -33,7 +33,7 @@ def link_source(
     if video := video_id(given):
         return _video(video, title, duplicates)
     url = canonical_url(given)
-    refuse_literal(parse_url(url), allow)
+    refuse_private(parse_url(url), allow)
     return _link(url, label_of(url), "web", title, duplicates)
 
 

@@ -61,7 +61,7 @@ async def recognise(request: Request, services: ServicesOf) -> Caller | None:
     """
     key = bearer_key(request.headers)
     caller = await _by_cookie(request, services) if key is None else await _by_key(services, key)
-    services.limits.admit(caller, address_of(request))
+    await services.limits.admit(caller, address_of(request))
     if key is not None and caller is None:
         raise Unauthenticated("This API key is unknown, revoked or expired.")
     request.state.caller = caller
@@ -91,6 +91,7 @@ async def visit(request: Request, services: ServicesOf, caller: OptionalCaller) 
     """Identify the caller. A first request without credentials opens an anonymous session, if visitors are allowed."""
     if caller or not services.settings.anonymous:
         return caller
+    await services.limits.admit_visitor(address_of(request))
     async with services.database.transaction() as connection:
         secret, visitor = await open_anonymous_session(connection)
     remember_session(request, secret)

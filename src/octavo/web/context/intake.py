@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, AsyncIterable
 from typing import Annotated
 
-from fastapi import Depends
+from fastapi import Depends, Request
 
 from octavo.ai.models import uses_remote_model
 from octavo.ai.tasks import CLEAN_MARKDOWN, EXTRACT_PAGES
-from octavo.core.errors import NoModel
+from octavo.core.errors import NoModel, TooLarge
 from octavo.core.settings import Settings
 from octavo.core.types import Extraction
 from octavo.extract.detect import detect
+from octavo.fetch import SystemResolver, parse_url, refuse_private_addresses
 from octavo.intake import Intake, IntakeLimits
+from octavo.intake.upload_rows import NewUpload
 from octavo.owners.callers import Caller
 from octavo.web.context.callers import WriteCaller
-from octavo.web.context.services import ServicesOf
+from octavo.web.context.services import Services, ServicesOf
+from octavo.web.http.multipart import BESIDE_FILE_BYTES
 
 
 def intake_of(services: ServicesOf) -> Intake:
@@ -34,6 +38,27 @@ def intake_limits(settings: Settings, *, anonymous: bool) -> IntakeLimits:
         stored_bytes=stored or None,
         concurrent=settings.anonymous_concurrent_uploads if anonymous else settings.concurrent_uploads,
     )
+
+
+async def early_limited(request: Request, limits: IntakeLimits, body: AsyncIterable[bytes]) -> AsyncGenerator[bytes]:
+    """Pass on the file in a request. Raises `TooLarge` before the first byte if the announced length is too large."""
+    announced = request.headers.get("content-length", "")
+    if announced.isdecimal() and int(announced) > limits.upload_bytes + BESIDE_FILE_BYTES:
+        raise TooLarge
+    async for chunk in body:
+        yield chunk
+
+
+async def check_link(services: Services, upload: NewUpload) -> None:
+    """Refuse a link to a host name with private addresses immediately, not only when a worker fetches it."""
+    if upload.source_type == "web" and upload.source_url:
+        allow = frozenset(services.settings.fetch_allow)
+        await refuse_private_addresses(parse_url(upload.source_url), allow, services.shared(_make_resolver))
+
+
+def _make_resolver(services: Services) -> SystemResolver:
+    del services
+    return SystemResolver()
 
 
 IntakeOf = Annotated[Intake, Depends(intake_of)]

@@ -12,7 +12,7 @@ from octavo.ai.calls import Caller, ModelAnswer
 from octavo.core.settings import Settings
 from octavo.database import Database
 from octavo.ops.health import Check, check_readiness
-from octavo.ops.instance import storage_place
+from octavo.ops.instance import local_disk, storage_place
 from octavo.sandbox import Sandbox
 from octavo.storage import Bucket
 from octavo.web.context.page_pictures import PagePictures
@@ -74,7 +74,8 @@ class Services:
         return cast("Service", self._shared[make])
 
     async def readiness(self) -> list[Check]:
-        return await check_readiness(self.database, self.bucket, storage_place(self.settings))
+        place, disk = storage_place(self.settings), local_disk(self.settings)
+        return await check_readiness(self.database, self.bucket, place, disk)
 
 
 # Asynchronous although it waits for nothing: FastAPI runs synchronous dependencies in a thread for each request.

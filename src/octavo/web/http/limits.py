@@ -1,7 +1,6 @@
-"""Rate limits, limits for wrong passwords, and bounded concurrency.
+"""Rate limits, limits for wrong passwords, uploads and streams in progress, and bounded concurrency.
 
-Each web process keeps its own counts in memory. This is accurate enough to stop floods, and no count has to survive a
-restart.
+Counts are in the database, so that limits hold over all web processes; none has to survive a crash of the database.
 """
 
 from __future__ import annotations
@@ -9,22 +8,31 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections import Counter, deque
-from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
 from uuid import UUID
 
-from octavo.core.errors import RateLimited
+import psycopg
+
+from octavo.core.errors import DatabaseUnavailable, OctavoError, RateLimited
+from octavo.core.ids import hash_token, new_id
 from octavo.core.settings import Settings
+from octavo.database import Connection, Database, fetch_rows, is_cancelled, load_queries
 from octavo.intake.errors import TooManyUploads
 from octavo.owners import Caller
 
-MINUTE = 60.0
+QUERIES = load_queries("limits")
+MINUTE, HOUR = 60.0, 3600.0
 RETRY_UPLOAD_SECONDS = 5.0
-MOST_WRONG_PASSWORDS = 10
 WRONG_PASSWORDS_SECONDS = 15 * MINUTE
+# Buckets that were not used for this long are full again and deleted; no bucket takes longer to fill.
+FORGET_SECONDS = HOUR
+# The uploads and streams of a web process count until it was silent for this long.
+SILENT_SECONDS = 30.0
+RETURN_SECONDS = 2.0
 # Memory is bounded; the least recently used keys are dropped first.
 MOST_KEYS = 50_000
 
@@ -39,120 +47,220 @@ class TooFast(RateLimited):
         super().__init__(f"Try again in {math.ceil(self.retry_after_seconds)} seconds.")
 
 
-class Buckets:
-    """A token bucket for each key, with the same burst size and rate per minute."""
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """A token bucket: `size` calls immediately, and as many again spread over `seconds`."""
 
-    def __init__(self, per_minute: int, clock: Clock = time.monotonic, most_keys: int = MOST_KEYS) -> None:
-        self._size = per_minute
+    size: int
+    seconds: float = MINUTE
+
+    @property
+    def batch(self) -> int:
+        """How much a web process takes from the database in one call. A small allowance is counted exactly."""
+        return max(1, self.size // 100)
+
+
+@dataclass(slots=True)
+class Lease:
+    """Calls that a process has taken from a bucket and not used yet, or the time until which the bucket is empty."""
+
+    calls: int = 0
+    empty_until: float = 0.0
+
+
+class Allowances:
+    """Token buckets in the database, so that they hold over all web processes."""
+
+    def __init__(self, database: Database, clock: Clock = time.monotonic, most_keys: int = MOST_KEYS) -> None:
+        self._database = database
         self._clock = clock
         self._most_keys = most_keys
-        self._buckets: dict[str, tuple[float, float]] = {}
+        self._leases: dict[str, Lease] = {}
+        self._forget_at = clock() + FORGET_SECONDS
 
     def __len__(self) -> int:
-        return len(self._buckets)
+        return len(self._leases)
 
-    def take(self, key: str) -> None:
+    async def take(self, key: str, allowance: Allowance) -> None:
+        """Use one call of this key. Raises `TooFast` if there is none left."""
+        lease = self._lease_of(key)
+        if (wait := lease.empty_until - self._clock()) > 0:
+            raise TooFast(wait)
+        if lease.calls < 1:
+            await self._refill(key, allowance, lease)
+        lease.calls -= 1
+
+    async def give_back(self, key: str, allowance: Allowance) -> None:
+        """Return one call that should not count after all."""
+        self._lease_of(key).empty_until = 0.0
+        async with self._database.connection() as connection:
+            await connection.execute(QUERIES.return_allowance, {"key": key, "size": allowance.size})
+
+    async def _refill(self, key: str, allowance: Allowance, lease: Lease) -> None:
+        values = {"key": key, "size": allowance.size, "period": allowance.seconds, "wanted": allowance.batch}
+        async with self._database.connection() as connection:
+            (row,) = await fetch_rows(connection, QUERIES.take_allowance, values)
+            await self._forget_old(connection)
+        lease.calls += row["granted"]
+        if lease.calls < 1:
+            lease.empty_until = self._clock() + row["wait_seconds"]
+            raise TooFast(row["wait_seconds"])
+
+    def _lease_of(self, key: str) -> Lease:
+        lease = self._leases[key] = self._leases.pop(key, None) or Lease()
+        if len(self._leases) > self._most_keys:
+            del self._leases[next(iter(self._leases))]
+        return lease
+
+    async def _forget_old(self, connection: Connection) -> None:
+        """Delete buckets that are full again, from time to time."""
         now = self._clock()
-        tokens, at = self._buckets.pop(key, (float(self._size), now))
-        tokens = min(self._size, tokens + (now - at) * self._size / MINUTE)
-        enough = tokens >= 1
-        self._buckets[key] = (tokens - 1 if enough else tokens, now)
-        self._drop_full(now)
-        if not enough:
-            raise TooFast((1 - tokens) * MINUTE / self._size)
-
-    def _drop_full(self, now: float) -> None:
-        """Drop buckets that have been idle for a minute. They are full again, like new ones."""
-        while self._buckets:
-            key, (_, at) = next(iter(self._buckets.items()))
-            if now - at < MINUTE and len(self._buckets) <= self._most_keys:
-                return
-            del self._buckets[key]
+        if now >= self._forget_at:
+            self._forget_at = now + FORGET_SECONDS
+            await connection.execute(QUERIES.forget_allowances, {"seconds": FORGET_SECONDS})
 
 
-class Failures:
-    """Limits failures per key and period. An attempt counts as a failure until it succeeds, even while it runs."""
+class Slots:
+    """Counts uploads and streams in progress over all web processes.
 
-    def __init__(self, most: int, seconds: float, clock: Clock = time.monotonic, most_keys: int = MOST_KEYS) -> None:
-        self._most = most
-        self._seconds = seconds
-        self._clock = clock
-        self._most_keys = most_keys
-        self._tries: dict[str, deque[float]] = {}
+    Each process writes its own count, and repeats it every few seconds. The count of a process that was killed expires.
+    """
 
-    def __len__(self) -> int:
-        return len(self._tries)
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._process = new_id()
+        self._held: Counter[str] = Counter()
+        self._keeping: asyncio.Task[None] | None = None
 
-    def begin(self, key: str) -> None:
-        now = self._clock()
-        tries = self._tries[key] = self._tries.pop(key, deque())
-        while tries and tries[0] <= now - self._seconds:
-            tries.popleft()
-        if len(tries) >= self._most:
-            raise TooFast(tries[0] + self._seconds - now)
-        tries.append(now)
-        self._drop_old(now)
+    @asynccontextmanager
+    async def hold(self, key: str, most: int, full: OctavoError) -> AsyncGenerator[None]:
+        """Hold one of `most` slots of this key. Raises `full` if all of them are held."""
+        values = {"key": key, "process": self._process, "most": most, "silent_seconds": SILENT_SECONDS}
+        async with self._database.connection() as connection:
+            (row,) = await fetch_rows(connection, QUERIES.take_slot, values)
+        if not row["taken"]:
+            raise full
+        self._held[key] += 1
+        if self._keeping is None:
+            self._keeping = asyncio.create_task(self._keep())
+        try:
+            yield
+        finally:
+            self._held[key] -= 1
+            if not self._held[key]:
+                del self._held[key]
+            await self._return(key)
 
-    def succeed(self, key: str) -> None:
-        """Record that the attempt succeeded, so that it no longer counts as a failure."""
-        tries = self._tries.get(key)
-        if tries:
-            tries.pop()
+    async def aclose(self) -> None:
+        if self._keeping:
+            self._keeping.cancel()
+            await asyncio.gather(self._keeping, return_exceptions=True)
 
-    def _drop_old(self, now: float) -> None:
-        while self._tries:
-            key, tries = next(iter(self._tries.items()))
-            if tries and tries[-1] > now - self._seconds and len(self._tries) <= self._most_keys:
-                return
-            del self._tries[key]
+    async def _return(self, key: str) -> None:
+        """Return a slot. If this fails or is cancelled, the next heartbeat corrects the count."""
+        with suppress(DatabaseUnavailable, psycopg.Error):
+            async with self._database.connection(wait_seconds=RETURN_SECONDS) as connection:
+                await connection.execute(QUERIES.return_slot, {"key": key, "process": self._process})
+
+    async def _keep(self) -> None:
+        """Write the counts every few seconds, until a last time when nothing is held any more."""
+        while self._held and not is_cancelled():
+            await asyncio.sleep(SILENT_SECONDS / 3)
+            held = dict(self._held)
+            values = {"keys": list(held), "numbers": list(held.values()), "process": self._process}
+            with suppress(DatabaseUnavailable, psycopg.Error):
+                async with self._database.connection() as connection:
+                    await connection.execute(QUERIES.keep_slots, values)
+                    await connection.execute(QUERIES.forget_slots, {"silent_seconds": SILENT_SECONDS})
+        self._keeping = None
 
 
 class Transfers:
     """Limits how many uploads of one owner can be in progress."""
 
-    def __init__(self) -> None:
-        self._running: Counter[UUID] = Counter()
+    def __init__(self, slots: Slots) -> None:
+        self._slots = slots
 
-    @contextmanager
-    def one(self, owner: UUID, most: int) -> Generator[None]:
-        if self._running[owner] >= most:
-            raise TooManyUploads(
-                f"At most {most} uploads can run in parallel.", retry_after_seconds=RETRY_UPLOAD_SECONDS
-            )
-        self._running[owner] += 1
-        try:
-            yield
-        finally:
-            self._running[owner] -= 1
-            if not self._running[owner]:
-                del self._running[owner]
+    def one(self, owner: UUID, most: int) -> AbstractAsyncContextManager[None]:
+        full = TooManyUploads(f"At most {most} uploads can run in parallel.", retry_after_seconds=RETRY_UPLOAD_SECONDS)
+        return self._slots.hold(f"uploads {owner}", most, full)
+
+
+class SignIns:
+    """Limits wrong passwords: by e-mail and address together, by address, and by e-mail.
+
+    A try counts until it succeeds, even while it runs. When the tries of a bucket are used up, it slows tries down
+    instead of locking the account: one more becomes possible after each `quarter of an hour / size`.
+    """
+
+    def __init__(self, allowances: Allowances, settings: Settings) -> None:
+        self._allowances = allowances
+        self._address = Allowance(settings.sign_in_tries_address, WRONG_PASSWORDS_SECONDS)
+        self._pair = Allowance(settings.sign_in_tries, WRONG_PASSWORDS_SECONDS)
+        self._email = Allowance(settings.sign_in_tries_email, WRONG_PASSWORDS_SECONDS)
+
+    async def begin(self, email: str, address: str) -> None:
+        for key, allowance in self._buckets(email, address):
+            await self._allowances.take(key, allowance)
+
+    async def succeed(self, email: str, address: str) -> None:
+        """Record that the try succeeded, so that it no longer counts."""
+        for key, allowance in self._buckets(email, address):
+            await self._allowances.give_back(key, allowance)
+
+    def _buckets(self, email: str, address: str) -> list[tuple[str, Allowance]]:
+        """The buckets of a try, the one that all its tries use up first. Only a hash of the e-mail is stored."""
+        person = hash_token(email.lower()).hex()
+        return [
+            (f"sign-in from {address}", self._address),
+            (f"sign-in as {person} from {address}", self._pair),
+            (f"sign-in as {person}", self._email),
+        ]
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """All limits of one web process."""
+    """All limits that hold over all web processes."""
 
-    owners: Buckets
-    addresses: Buckets
-    sign_ins: Failures
-    transfers: Transfers = field(default_factory=Transfers)
+    allowances: Allowances
+    owner: Allowance
+    visitor: Allowance
+    new_visitors: Allowance
+    sign_ups: Allowance
+    sign_ins: SignIns
+    transfers: Transfers
+    slots: Slots
 
-    def admit(self, caller: Caller | None, address: str) -> None:
+    async def admit(self, caller: Caller | None, address: str) -> None:
         """Count a request of an owner.
 
         Visitors are also counted by address, as one address can create any number of owners.
         """
         if caller is None or caller.is_anonymous:
-            self.addresses.take(address)
+            await self.allowances.take(f"requests from {address}", self.visitor)
         if caller is not None and not caller.is_admin:
-            self.owners.take(str(caller.owner_id))
+            await self.allowances.take(f"requests of {caller.owner_id}", self.owner)
+
+    async def admit_visitor(self, address: str) -> None:
+        """Count a new anonymous owner."""
+        await self.allowances.take(f"visitors from {address}", self.new_visitors)
+
+    async def admit_sign_up(self, address: str) -> None:
+        """Count a new account. Called before the password is hashed, which is expensive."""
+        await self.allowances.take(f"sign-ups from {address}", self.sign_ups)
 
 
-def make_limits(settings: Settings, clock: Clock = time.monotonic) -> Limits:
+def make_limits(settings: Settings, database: Database, clock: Clock = time.monotonic) -> Limits:
+    allowances, slots = Allowances(database, clock), Slots(database)
     return Limits(
-        Buckets(settings.requests_per_minute, clock),
-        Buckets(settings.requests_per_minute_anonymous, clock),
-        Failures(MOST_WRONG_PASSWORDS, WRONG_PASSWORDS_SECONDS, clock),
+        allowances,
+        Allowance(settings.requests_per_minute),
+        Allowance(settings.requests_per_minute_anonymous),
+        Allowance(settings.visitors_per_minute),
+        Allowance(settings.sign_ups_per_hour, HOUR),
+        SignIns(allowances, settings),
+        Transfers(slots),
+        slots,
     )
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from itertools import islice
 from typing import Any
 
 import structlog
@@ -177,18 +178,25 @@ PREFIXES = {
     "string_": "is not a valid string",
 }
 OTHERWISE = "is invalid"
+MOST_ERRORS = 20
+MOST_PLACE = 200
 
 
 def describe_validation_errors(errors: Iterable[Mapping[str, Any]]) -> str:
-    """All validation errors in one line, without repeating the input."""
-    return "; ".join(f"{_place(one)}: {_message(one)}" for one in errors) + "."
+    """The first validation errors in one line, without repeating the input.
+
+    A hostile request can contain thousands of errors; the response must not be larger than the request.
+    """
+    described = [f"{_place(one)}: {_message(one)}" for one in islice(errors, MOST_ERRORS + 1)]
+    more = ["there are more errors"] if len(described) > MOST_ERRORS else []
+    return "; ".join([*described[:MOST_ERRORS], *more]) + "."
 
 
 def _place(error: Mapping[str, Any]) -> str:
     """The name of the invalid field or, if the error has no field, the part of the request, such as `body`."""
     first, *rest = error["loc"] or ("request",)
     named = [] if error["type"] == "json_invalid" else rest
-    return ".".join(map(str, named or [first]))
+    return ".".join(map(str, named or [first]))[:MOST_PLACE]
 
 
 def _message(error: Mapping[str, Any]) -> str:

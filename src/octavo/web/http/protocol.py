@@ -1,19 +1,28 @@
-"""Lets clients close connections first.
+"""Lets clients close connections first, and drops clients that send too slowly or too much.
 
 The side that closes a connection first keeps its port in TIME_WAIT for a minute. If the server closed first, another
 program could not use the port right after a stop. A client that knows the length of a response closes the connection as
 soon as it has read the whole response.
+
+A client that trickles its headers or its body (slow loris) would hold a connection and memory for ever. Headers have a
+time limit; a body has a minimum rate, since a large file on a slow line is legitimate.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from enum import Enum
 from typing import Any, cast
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 LINGER_SECONDS = 1.0
+MOST_HEADER_BYTES = 64 << 10
+LEAST_BODY_RATE = 256  # bytes per second
+# After a refusal, the rest of the body is read and discarded within these limits, so that the client sees the response.
+DISCARD_SECONDS = 5.0
+DISCARD_BYTES = 64 << 20
 # The key in the ASGI scope of a function that drops the connection without waiting for the caller.
 DROP = "octavo.drop"
 
@@ -45,27 +54,96 @@ class PatientTransport:
             self._timer.cancel()
 
 
+class Phase(Enum):
+    """What a connection expects from the client."""
+
+    HEADERS = "headers"
+    BODY = "body"
+    DISCARDED_BODY = "discarded body"
+    NOTHING = "nothing"
+
+
 class PatientProtocol(HttpToolsProtocol):
-    """HTTP/1.1 with delayed closing.
+    """HTTP/1.1 with delayed closing and limits for slow clients.
 
     An HTTP/1.0 connection is closed immediately, since that may mark the end of the response.
     """
 
+    header_seconds = 15.0
+    body_seconds = 30.0
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self._patient = PatientTransport(transport, self._answer_is_framed)
         super().connection_made(cast("asyncio.Transport", self._patient))
+        self._limit: asyncio.TimerHandle | None = None
+        self._expect(Phase.HEADERS, self.header_seconds)
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
         cast("dict[str, Any]", self.scope)[DROP] = self.transport.abort
+        if self._phase is not Phase.HEADERS:
+            self._expect(Phase.HEADERS, self.header_seconds)
+
+    def on_headers_complete(self) -> None:
+        super().on_headers_complete()
+        self._expect(Phase.BODY, self.body_seconds)
+
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        self._expect(Phase.NOTHING)
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self._phase is Phase.BODY:
+            self._expect(Phase.DISCARDED_BODY, DISCARD_SECONDS)
 
     def data_received(self, data: bytes) -> None:
-        if not self._patient.is_closing():
-            super().data_received(data)
+        if self._patient.is_closing():
+            return
+        self._received += len(data)
+        super().data_received(data)
+        if self._phase is Phase.HEADERS and self._received > MOST_HEADER_BYTES:
+            self._refuse(431)
+        elif self._phase is Phase.DISCARDED_BODY and self._received > DISCARD_BYTES:
+            self.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._patient.forget()
+        self._expect(Phase.NOTHING)
         super().connection_lost(exc)
+
+    def _expect(self, phase: Phase, seconds: float | None = None) -> None:
+        """Begin a phase. Without `seconds` it has no limit."""
+        self._phase, self._received = phase, 0
+        if self._limit:
+            self._limit.cancel()
+        self._limit = self.loop.call_later(seconds, self._time_is_up) if seconds is not None else None
+
+    def _time_is_up(self) -> None:
+        if self._phase is Phase.BODY and self._body_arrives():
+            self._expect(Phase.BODY, self.body_seconds)
+        elif self._phase is Phase.DISCARDED_BODY or self._patient.is_closing():
+            self.transport.abort()
+        else:
+            self._refuse(408)
+
+    def _body_arrives(self) -> bool:
+        """Whether the body came fast enough, or the client waits for us."""
+        cycle = self._current()
+        waits = self.flow.read_paused or (cycle is not None and cycle.waiting_for_100_continue)
+        return waits or self._received >= LEAST_BODY_RATE * self.body_seconds
+
+    def _refuse(self, status: int) -> None:
+        """Send a response without a body, unless the application has begun one, and close the connection."""
+        cycle = self._current()
+        unanswered = cycle is not None and not cycle.response_complete
+        if cycle is None or not (unanswered and cycle.response_started):
+            self.transport.write(STATUS_LINE[status] + b"content-length: 0\r\nconnection: close\r\n\r\n")
+        self._expect(Phase.NOTHING)
+        self.transport.close()
+        if cycle is not None and unanswered:
+            cycle.disconnected = True
+            cycle.message_event.set()
 
     def shutdown(self) -> None:
         """Abort the connection if it is idle, instead of closing it. Otherwise it ends after the current response."""
@@ -81,3 +159,9 @@ class PatientProtocol(HttpToolsProtocol):
 
     def _current(self) -> RequestResponseCycle | None:
         return self.cycle  # None before the first request, although its type excludes None
+
+
+def protocol_for(header_seconds: float, body_seconds: float) -> type[PatientProtocol]:
+    """A protocol with these limits. The web server creates one object per connection, without arguments."""
+    limits = {"header_seconds": header_seconds, "body_seconds": body_seconds}
+    return type("LimitedProtocol", (PatientProtocol,), limits)

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from hmac import compare_digest
 from ipaddress import ip_address
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from pydantic import SecretStr
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -25,6 +27,10 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 EVERY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104 - only compared with the setting
 PREFLIGHT_SECONDS = 600
 MOST_BYTES = 1 << 20
+# Headers that a proxy adds. A request with one of them comes from somewhere else.
+FORWARDED = frozenset(
+    {"forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "cf-connecting-ip"}
+)
 # These routes stream their body and check its size.
 _FILES = re.compile(
     r"/api/v1/(documents|conversions|uploads/[^/]+/content)|/actions/(upload|documents/[^/]+/(replace|version))"
@@ -97,6 +103,24 @@ def bearer_key(headers: Headers) -> str | None:
     """The API key in the Authorization header, possibly empty; None for other schemes, which are meant for a proxy."""
     scheme, _, key = headers.get("authorization", "").partition(" ")
     return key.strip() if scheme.lower() == "bearer" else None
+
+
+def is_local(scope: Scope) -> bool:
+    """Whether the request comes from a program on this machine, and not through a proxy on this machine."""
+    client = scope.get("client")
+    if client is None or not is_address(client[0]) or not ip_address(client[0]).is_loopback:
+        return False
+    return FORWARDED.isdisjoint(name.lower() for name in Headers(scope=scope))
+
+
+def may_monitor(scope: Scope, token: SecretStr | None) -> bool:
+    """Whether the caller can see the state of this server: a program on this machine, or one that has the token."""
+    if is_local(scope):
+        return True
+    given = bearer_key(Headers(scope=scope))
+    if token is None or not given:
+        return False
+    return compare_digest(given.encode(), token.get_secret_value().encode())
 
 
 def is_same_origin(origin: str, host: str | None) -> bool:

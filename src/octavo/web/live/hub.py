@@ -19,6 +19,7 @@ import structlog
 from octavo.core.errors import BadInput, DatabaseUnavailable, RateLimited
 from octavo.database import Database, explain, is_cancelled
 from octavo.jobs.events import Cursor, Event, latest_cursor, read_events
+from octavo.web.http.limits import Slots
 
 log = structlog.get_logger()
 MOST_OF_OWNER = 20
@@ -95,9 +96,17 @@ class Subscription:
 class Hub:
     """Delivers every event to the subscriptions of its owner. Without subscriptions it does not read the database."""
 
-    def __init__(self, database: Database, pace: StreamIntervals | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        pace: StreamIntervals | None = None,
+        slots: Slots | None = None,
+        most_of_owner: int = MOST_OF_OWNER,
+    ) -> None:
         self.database = database
         self.pace = pace or StreamIntervals()
+        self._slots = slots or Slots(database)
+        self._most_of_owner = most_of_owner
         self._subscriptions: dict[UUID, set[Subscription]] = {}
         self._reading: asyncio.Task[None] | None = None
         self._starting = asyncio.Lock()
@@ -113,17 +122,18 @@ class Hub:
     @asynccontextmanager
     async def subscribe(self, owner: UUID, *, is_behind: bool = False) -> AsyncGenerator[Subscription]:
         """Subscribe one stream; from now on it gets all events of the owner."""
-        if len(self) >= MOST_OF_PROCESS or len(self._subscriptions.get(owner, ())) >= MOST_OF_OWNER:
+        if len(self) >= MOST_OF_PROCESS:
             raise TooManyStreams
-        subscription = Subscription(is_behind=is_behind)
-        self._subscriptions.setdefault(owner, set()).add(subscription)
-        if self._closed:
-            subscription.ended.set()
-        try:
-            await self._start()
-            yield subscription
-        finally:
-            self._leave(owner, subscription)
+        async with self._slots.hold(f"streams {owner}", self._most_of_owner, TooManyStreams()):
+            subscription = Subscription(is_behind=is_behind)
+            self._subscriptions.setdefault(owner, set()).add(subscription)
+            if self._closed:
+                subscription.ended.set()
+            try:
+                await self._start()
+                yield subscription
+            finally:
+                self._leave(owner, subscription)
 
     def recheck(self, owner: UUID) -> None:
         """Check immediately whether all streams of this owner still have access: its credentials have changed."""

@@ -6,18 +6,19 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from datetime import UTC
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 import psycopg
 from pydantic import TypeAdapter
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from octavo.core.errors import DatabaseUnavailable
 from octavo.core.http import EVENT_STREAM, write_event
 from octavo.database import is_cancelled
-from octavo.jobs.events import Cursor, Event, count_owner_events, latest_cursor, read_owner_events
+from octavo.jobs.events import Cursor, Event, count_owner_events, is_known, latest_cursor, read_owner_events
 from octavo.records.jobs import LiveEvent
 from octavo.web.http.protocol import DROP
 from octavo.web.live.hub import Hub, Subscription, TooFarBehind
@@ -31,6 +32,7 @@ HEARTBEAT = b":\n\n"
 HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 
 
+Result = TypeVar("Result")
 _FORM = TypeAdapter(LiveEvent)
 
 
@@ -80,13 +82,12 @@ class EventStream(Response):
 
     async def _find_start(self) -> Cursor:
         async with self._hub.database.connection() as connection:
-            now = await latest_cursor(connection)
             after = self._follower.after
             if after is None:
-                return now
+                return await latest_cursor(connection)
+            known = await is_known(connection, after)
             missed = await count_owner_events(connection, self._follower.owner, after, MOST_MISSED + 1)
-        # A cursor in the future belongs to another database.
-        if missed > MOST_MISSED or after > now:
+        if missed > MOST_MISSED or not known:
             raise TooFarBehind
         return after
 
@@ -153,6 +154,21 @@ async def send_body(send: Send, body: bytes, *, more: bool = True) -> None:
 async def wait_for_leaving(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+async def while_connected(request: Request, work: Coroutine[Any, Any, Result]) -> Result:
+    """Run `work` after the body of the request has been read, and cancel it if the caller disconnects."""
+    leaving = asyncio.create_task(wait_for_leaving(request.receive))
+    task = asyncio.create_task(work)
+    try:
+        await asyncio.wait([leaving, task], return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            raise ClientDisconnect
+        return task.result()
+    finally:
+        for one in (leaving, task):
+            one.cancel()
+        await asyncio.gather(leaving, task, return_exceptions=True)
 
 
 async def first_of(leaving: asyncio.Task[None], *others: Coroutine[Any, Any, object]) -> None:

@@ -161,6 +161,9 @@ def _failed(document: Document, job: JobView | None) -> StatusText:
 
 def _finished(document: Document) -> StatusText:
     status = _read(document)
+    if document.missing == ["connections"]:
+        later = "will be retried automatically" if document.will_be_resumed else "comparing it failed"
+        status = replace(status, line=" · ".join(filter(None, (status.line, f"No connections yet; {later}"))))
     if not document.will_be_improved or document.needs_classification:
         return status
     line = " · ".join(filter(None, (status.line, "Described offline; will be improved")))
@@ -219,6 +222,8 @@ def _incomplete(document: Document) -> StatusText:
     first = parts[0] if parts else MISSING_PARTS["description"]
     cause = document.error.message if document.error else "A part of it could not be made."
     missing = f"Missing: {'; '.join(part.what for part in parts)}." if parts else None
+    if document.will_be_resumed:
+        cause = f"{cause.rstrip('.')}. It will be retried automatically."
     return StatusText("warn", "warning", first.chip, f"Readable now. {cause}", (first.verb,), missing=missing)
 
 

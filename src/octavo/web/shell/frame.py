@@ -9,19 +9,23 @@ from uuid import UUID
 
 from fastapi import Depends, Request
 
+from octavo.ai.estimates import DocumentSize, estimate_size
 from octavo.analyse.details import list_running
 from octavo.analyse.estimates import describe_progress
 from octavo.connect.comparisons import KIND as COMPARISON
 from octavo.convert.conversions import KIND as CONVERSION
 from octavo.core.formatting import format_ago, format_eta, format_span
+from octavo.core.settings import Settings
 from octavo.core.types import JobStatus
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs.events import latest_cursor
 from octavo.jobs.views import find_jobs
 from octavo.owners import Caller
+from octavo.records.account import DocumentEstimate
 from octavo.records.analyses import Analysis
 from octavo.records.jobs import JobView
 from octavo.web.context.callers import ReadCaller
+from octavo.web.context.intake import may_rewrite
 from octavo.web.context.services import ServicesOf
 from octavo.web.shell.document_status import stage_of
 
@@ -53,7 +57,8 @@ class DockItem:
 class Frame:
     """`cursor` is the position after which live events follow; `ring` is the overall progress in percent.
 
-    `working` counts all jobs in progress, `comparing` those of them that compare documents.
+    `working` counts all jobs in progress, `comparing` those of them that compare documents. `may_rewrite`: whether a
+    model can write the text; `hundred_pages` is what models charge for 100 pages.
     """
 
     caller: Caller
@@ -67,6 +72,8 @@ class Frame:
     dead_letters: int
     cursor: str
     upload_bytes: int
+    may_rewrite: bool
+    hundred_pages: DocumentEstimate
     now: datetime
 
     @property
@@ -75,7 +82,7 @@ class Frame:
         return round(100 * sum(shares) / len(self.dock)) if shares else 0
 
 
-async def load_frame(connection: Connection, caller: Caller, place: str, upload_bytes: int) -> Frame:
+async def load_frame(connection: Connection, caller: Caller, place: str, settings: Settings) -> Frame:
     # The cursor is read first, so that events during the following queries may arrive twice but are never missed.
     cursor = await latest_cursor(connection)
     counted = (await fetch_rows(connection, QUERIES.frame, {"owner": caller.owner_id, "person": caller.user_id}))[0]
@@ -90,8 +97,10 @@ async def load_frame(connection: Connection, caller: Caller, place: str, upload_
         dock=await load_dock(connection, caller.owner_id, counted["now"]) if counted["working"] else [],
         unread=counted["unread"],
         dead_letters=dead[0]["count"] if dead else 0,
-        cursor=f"{cursor.xid}-{cursor.id}",
-        upload_bytes=upload_bytes,
+        cursor=str(cursor),
+        upload_bytes=settings.upload_bytes,
+        may_rewrite=may_rewrite(settings, caller),
+        hundred_pages=estimate_size(settings, caller, DocumentSize.of(None, 100)),
         now=counted["now"],
     )
 
@@ -160,7 +169,7 @@ class FrameFor:
     async def __call__(self, request: Request, services: ServicesOf, caller: ReadCaller) -> Frame:
         del request
         async with services.database.connection() as connection:
-            return await load_frame(connection, caller, self._place, services.settings.upload_bytes)
+            return await load_frame(connection, caller, self._place, services.settings)
 
 
 LibraryFrame = Annotated[Frame, Depends(FrameFor("library"))]

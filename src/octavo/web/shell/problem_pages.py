@@ -78,7 +78,7 @@ async def _frame(request: Request, caller: Caller) -> Frame | None:
     with contextlib.suppress(OctavoError, psycopg.Error):
         services = await services_of(request)
         async with services.database.connection() as connection:
-            return await load_frame(connection, caller, "", services.settings.upload_bytes)
+            return await load_frame(connection, caller, "", services.settings)
     return None
 
 

@@ -102,6 +102,14 @@ def read_file(task: Attempt) -> None:
     assert Path(text(task, "secret")).read_bytes()
 
 
+def see_size_of_file(task: Attempt) -> None:
+    assert Path(text(task, "secret")).stat().st_size
+
+
+def see_size_of_file_through_parent(task: Attempt) -> None:
+    assert Path(f"/proc/{os.getppid()}/root/{text(task, 'secret')}").stat().st_size
+
+
 def read_file_beneath_folder_descriptor(task: Attempt) -> None:
     secret = Path(text(task, "secret"))
     folder = os.open(secret.parent, os.O_PATH)

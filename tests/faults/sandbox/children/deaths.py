@@ -54,6 +54,15 @@ def compute_for_ever(task: Task) -> None:
 
 
 @sandboxed
+def apply_a_stuck_pattern(task: Task) -> None:
+    """A step that Python cannot interrupt, as a pattern takes on a very long text."""
+    from octavo.convert.rules.patterns import kill_stuck_patterns, limit_time
+
+    with kill_stuck_patterns(), limit_time("total"):
+        sum(range(1 << 62))
+
+
+@sandboxed
 def ignore_signals_and_compute(task: Task) -> None:
     import signal
 

@@ -95,10 +95,10 @@ def _is_open(descriptor: int) -> bool:
 
 @sandboxed
 def open_pdf_by_path(task: Task) -> JSON:
-    import pypdfium2
+    from octavo.extract.pdf.document import open_document
 
-    with pypdfium2.PdfDocument(task.input_path) as document:
-        return len(document)
+    with open_document(Path(task.input_path)) as document:
+        return document.page_count
 
 
 @sandboxed

@@ -15,7 +15,8 @@ from octavo.sandbox import JSON, Call, Sandbox, TaskFailed
 # Load a word; skip the next two instructions unless it equals the value; answer with an error.
 NUMBER, FIRST_ARGUMENT = 0, 16
 FAIL, ALLOW = 0x00050000, 0x7FFF0000
-EINVAL, ENOSYS = 22, 38
+EPERM, EINVAL, ENOSYS = 1, 22, 38
+UNSHARE = {"x86_64": 272, "aarch64": 97}
 CREATE_RULESET = 444
 PRCTL = {"x86_64": 157, "aarch64": 167}
 PR_GET_SECCOMP = 21
@@ -23,7 +24,9 @@ PR_GET_SECCOMP = 21
 
 def take_away(layer: str, machine: str) -> None:
     load, equal, answer = 0x20, 0x15, 0x06
-    if layer == "landlock":
+    if layer == "mounts":
+        program = [(load, 0, 0, NUMBER), (equal, 0, 1, UNSHARE[machine]), (answer, 0, 0, FAIL | EPERM)]
+    elif layer == "landlock":
         program = [(load, 0, 0, NUMBER), (equal, 0, 1, CREATE_RULESET), (answer, 0, 0, FAIL | ENOSYS)]
     else:
         program = [

@@ -22,7 +22,7 @@ def read_zip(task: Task) -> JSON:
 def read_pdf(task: Task) -> JSON:
     import pypdfium2
 
-    opened: Any = pypdfium2.PdfDocument(task.input_path)
+    opened: Any = pypdfium2.PdfDocument(task.input)
     with opened as document:
         outline = len(list(document.get_toc()))
         letters = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -14,6 +14,12 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 NOTHING = "No connections. No other document in your library"
 NOTE = "# Sourdough\n\nFeed the starter with flour and water and let the dough rest overnight."
+
+BUSY_WORKER = """INSERT INTO workers (id, host, pid, kinds, slots, started_at, heartbeat_at, expires_at)
+VALUES (%s, 'here', 1, '{detect_connections}', 1, engine_now(), engine_now(), engine_now() + interval '1 hour')"""
+BACKED_OFF = """UPDATE jobs SET run_after = engine_now() + interval '15 minutes', admitted = false, attempt = 1,
+    note = '{"error": {"code": "AI_UNAVAILABLE", "message": "The model provider is not available."}}'
+WHERE document_id = %s AND kind = 'detect_connections' AND status = 'queued'"""
 
 
 async def add_and_compare(room: Room) -> str:
@@ -103,6 +109,28 @@ async def test_a_failed_comparison_says_why_and_can_be_retried(room: Room) -> No
     async with room.working():
         await until_compared(room)
     assert NOTHING in await panel(room, document)
+
+
+async def test_a_comparison_that_waits_for_its_next_attempt_can_be_tried_now(room: Room) -> None:
+    document = await add_and_compare(room)
+    await room.owner.post("/actions/connections/compare", data={"document": document})
+    assert (await comparison(room, document))["may_try_now"] is False
+    assert "Try now" not in await panel(room, document)
+    await room.house.run(BUSY_WORKER, worker := uuid4())
+    backed_off = await room.house.run(BACKED_OFF, UUID(document))
+    assert backed_off == 1
+    shown = await comparison(room, document)
+    assert (shown["state"], shown["may_try_now"]) == ("waiting", True)
+    action = f'action="/actions/jobs/{shown["job_id"]}/retry"'
+    assert action in await room.read(f"/documents/{document}/connections")
+    dock = (await room.read("/library")).partition(f'data-job="{shown["job_id"]}"')[2].partition("</li>")[0]
+    assert action in dock
+    assert (await room.owner.post(f"/actions/jobs/{shown['job_id']}/retry")).status_code == 303
+    await room.house.run("DELETE FROM workers WHERE id = %s", worker)
+    assert (await comparison(room, document))["may_try_now"] is False
+    async with room.working():
+        await until_compared(room)
+    assert (await comparison(room, document))["state"] == "done"
 
 
 async def test_a_cancelled_comparison_can_be_started_again(room: Room) -> None:

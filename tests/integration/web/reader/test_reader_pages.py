@@ -297,3 +297,24 @@ async def test_what_cannot_be_saved_is_told_beside_its_field(room: Room, field: 
     assert 'value="Ada"' in answer.text or field == "author"
     assert (await room.owner.get(f"/api/v1/documents/{document}")).json() == before
     assert (await room.owner.get("/api/v1/collections")).json()["items"] == []
+
+
+SKIPPED = """INSERT INTO job_stages (job_id, stage, output, attempt, started_at, finished_at)
+SELECT id, 'analysis_asked', '{"estimated_usd": 3.2, "started": false}', 1, now(), now()
+FROM jobs WHERE document_id = %s AND kind = 'process_document'"""
+
+
+async def test_a_document_that_was_too_expensive_to_analyse_says_so_and_offers_it(room: Room) -> None:
+    document = await room.upload("book.md", "# Book\n\nA long book about bogs and their mosses.")
+    async with room.working():
+        await room.until_done()
+    assert "Not analysed automatically" not in (await room.owner.get(f"/documents/{document}")).text
+    await room.house.run(SKIPPED, document)
+    page = (await room.owner.get(f"/documents/{document}")).text
+    note = page.partition('id="skipped-analysis"')[2].partition("</a>")[0]
+    assert "about $3.20 is more than the limit of $1.00" in note
+    assert f'href="/analyses/new?document={document}">Start analysis' in note
+    prompts = (await room.owner.get("/api/v1/prompts")).json()["items"]
+    wanted = {"document_id": document, "prompt_ids": [prompts[0]["id"]]}
+    assert (await room.owner.post("/api/v1/analyses", json=wanted)).is_success
+    assert "Not analysed automatically" not in (await room.owner.get(f"/documents/{document}")).text

@@ -165,6 +165,17 @@ def test_an_amber_document_names_its_cause_what_is_missing_and_one_action(name: 
     assert found.missing == sentence
 
 
+def test_what_is_retried_automatically_says_so() -> None:
+    error = JobError("TIMED_OUT", "Timed out.")
+    given = {"needs_classification": True, "missing": ["vectors"], "error": error, "will_be_resumed": True}
+    assert words(given).line == "Readable now. Timed out. It will be retried automatically."
+
+
+def test_a_document_that_was_not_compared_says_so() -> None:
+    given = {"missing": ["connections"], "will_be_resumed": True}
+    assert said(words(given)) == ("ok", "Full text", "No connections yet; will be retried automatically", [])
+
+
 @pytest.mark.parametrize("name", FINISHED)
 def test_a_finished_document_says_how_good_its_text_is(name: str) -> None:
     given, wanted = FINISHED[name]

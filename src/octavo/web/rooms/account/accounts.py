@@ -42,6 +42,7 @@ async def sign_up(request: Request, services: Services, caller: Caller | None, e
     """Create an account; the documents of this browser are moved to it."""
     if not services.settings.sign_up:
         raise SignUpClosed
+    await services.limits.admit_sign_up(address_of(request))
     password_hash = await hash_password(password.get_secret_value())
     async with services.database.transaction() as connection:
         secret = await accounts.sign_up(connection, email, password_hash, replacing=session_secret(request))
@@ -127,13 +128,13 @@ async def _verify(
 
     Raises `WrongCredentials`, or `TooFast` after too many wrong passwords.
     """
-    tries = f"{email.lower()} {address_of(request)}"
-    services.limits.sign_ins.begin(tries)
+    address = address_of(request)
+    await services.limits.sign_ins.begin(email, address)
     kept = account.password_hash if account else None
     password_hash = await verify_password(kept, password.get_secret_value())
     if account is None or password_hash is None:
         raise WrongCredentials
-    services.limits.sign_ins.succeed(tries)
+    await services.limits.sign_ins.succeed(email, address)
     return account, password_hash
 
 

@@ -9,7 +9,7 @@ from fastapi.responses import Response
 
 from octavo.core.errors import EmailTaken, SignInRefused, SignUpClosed, WeakPassword, WrongCredentials
 from octavo.database import fetch_rows, load_queries
-from octavo.owners import Caller, use_sign_in_link
+from octavo.owners import Caller, is_sign_in_link, use_sign_in_link
 from octavo.owners.passwords import LEAST_CHARACTERS
 from octavo.web.context.callers import OptionalCaller, remember_session, session_secret
 from octavo.web.context.services import Services, ServicesOf
@@ -33,9 +33,20 @@ async def sign_in_page(
     next: str = "",  # noqa: A002 - the name of the query parameter
 ) -> Response:
     if token is not None:
-        return await _use_link(request, services, token)
+        return await _show_link(request, services, token)
     known = caller is not None and not caller.is_anonymous
     return render(request, "sign_in.html", None, back=local_path(next), known=known, open=services.settings.sign_up)
+
+
+async def _show_link(request: Request, services: Services, token: str) -> Response:
+    """Show the form that uses the link. Opening a link changes nothing, because mail scanners and previews open it."""
+    async with services.database.connection() as connection:
+        valid = await is_sign_in_link(connection, token)
+    return render(request, "sign_in_link.html", None, token=token) if valid else _refuse_link(request, SignInRefused())
+
+
+def _refuse_link(request: Request, error: SignInRefused) -> Response:
+    return render(request, "sign_in_refused.html", None, error.status, error=error)
 
 
 async def _use_link(request: Request, services: Services, token: str) -> Response:
@@ -43,7 +54,7 @@ async def _use_link(request: Request, services: Services, token: str) -> Respons
         async with services.database.transaction() as connection:
             secret = await use_sign_in_link(connection, token, replacing=session_secret(request))
     except SignInRefused as error:
-        return render(request, "sign_in_refused.html", None, error.status, error=error)
+        return _refuse_link(request, error)
     remember_session(request, secret)
     return back_to("/")
 
@@ -56,8 +67,14 @@ async def sign_in(
     email: Field = "",
     password: Field = "",
     back: Field = "/",
+    token: Annotated[str | None, Form(max_length=2000)] = None,
 ) -> Response:
-    """Sign in. An error is shown next to its field, and the password must be entered again."""
+    """Sign in with a password or a one-time link.
+
+    An error is shown next to its field, and the password must be entered again.
+    """
+    if token is not None:
+        return await _use_link(request, services, token)
     wanted, wrong = read_form(Credentials, {"email": email, "password": password}, WRONG)
     status, headers = 422, dict[str, str]()
     if wanted:
@@ -109,6 +126,8 @@ async def sign_up(
             wrong, status = {"password": error.line}, error.status
         except EmailTaken as error:
             wrong, status = {"email": error.title}, error.status
+        except TooFast as error:
+            wrong, status = {"email": f"Too many new accounts from your network. {error.detail}"}, error.status
     return await _show(request, services, caller, status, back=local_path(back), email=email, wrong=wrong)
 
 

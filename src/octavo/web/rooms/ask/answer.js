@@ -24,7 +24,8 @@ async function ask(wanted, signal) {
     const answer = await fetch("/api/v1/ask", { method: "POST", headers, body: JSON.stringify(wanted), signal });
     if (!answer.ok || !answer.body) return shown.fail((await answer.json()).detail);
     for await (const [name, data] of read(answer.body)) {
-      if (name === "text") shown.say(data);
+      if (name === "passages") shown.show(data.passages);
+      else if (name === "text") shown.say(data);
       else if (name === "citations") shown.cite(data);
       else if (name === "error") shown.fail(data.detail);
     }
@@ -63,6 +64,14 @@ class AnswerView {
     place.replaceChildren(this.said);
   }
 
+  /** The passages that are read, until the answer cites some of them. @param {any[]} passages */
+  show(passages) {
+    if (!passages.length) return;
+    const cited = passages.map((one) => source({ ...one, quote: one.snippet, verified: true }));
+    this.found = make("div", { class: "found" }, make("h2", {}, "Passages found"), make("ol", { class: "sources" }, ...cited));
+    place.append(this.found);
+  }
+
   /** @param {{ text: string, citations: number[], verified: boolean }} data */
   say({ text, citations, verified }) {
     const words = text.replace(/(\s*\[\d+\??\])+\s*$/, "").trim();
@@ -78,6 +87,7 @@ class AnswerView {
       if (found && !verified) line.append(" ", make("span", { class: "chip warn" }, icon("warning"), "Not verified"));
     }
     if (!citations.length) return;
+    this.found?.remove();
     const made = by === "local" ? "Quotes found offline. Set up a model for written answers." : `Written by ${by} from the passages above. Check important facts.`;
     place.append(make("h2", {}, "Sources"), make("ol", { class: "sources" }, ...citations.map(source)), make("p", { class: "quiet small made" }, made));
   }

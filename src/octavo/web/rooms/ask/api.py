@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import asdict
 from functools import partial
@@ -18,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from octavo.core.errors import OctavoError
 from octavo.core.http import EVENT_STREAM, write_event
-from octavo.records.search import AnswerSources
+from octavo.records.search import AnswerSources, SourceSnippet
 from octavo.search.ask import Question as AskedQuestion
 from octavo.search.ask import answer, find_sources
 from octavo.search.citations import Answer, with_marks
@@ -40,13 +40,13 @@ EVENT = {
     "type": "object",
     "required": ["event", "data"],
     "properties": {
-        "event": {"enum": ["text", "citations", "done", "error"]},
+        "event": {"enum": ["passages", "text", "citations", "done", "error"]},
         "data": {"type": "string", "description": "JSON."},
     },
 }
 STREAM = {
     200: {
-        "description": "`text` for each statement, `citations` once, then `done`; or `error`.",
+        "description": "`passages` first; then `text` for each statement, `citations` once and `done`; or `error`.",
         "content": {"text/event-stream": {"schema": EVENT}},
     }
 }
@@ -55,11 +55,14 @@ STREAM = {
 HEARTBEAT_SECONDS = 15.0
 
 
-async def answer_events(make: Callable[[], Awaitable[Answer]]) -> AsyncGenerator[bytes]:
-    """Yield the events of an answer: its statements, their citations and `done`.
+async def answer_events(
+    snippets: Sequence[SourceSnippet], make: Callable[[], Awaitable[Answer]]
+) -> AsyncGenerator[bytes]:
+    """Yield the events of an answer: the passages found, its statements, their citations and `done`.
 
-    If it fails, `error` is the only event.
+    If it fails, `error` takes the place of the answer.
     """
+    yield frame("passages", {"passages": [asdict(one) for one in snippets]})
     try:
         answer = await make()
     except OctavoError as error:
@@ -130,14 +133,15 @@ class AskRequest(BaseModel):
 async def ask(services: ServicesOf, caller: ReadCaller, wanted: AskRequest) -> AnswerStream:
     """Answer a question from your documents, as server-sent events.
 
-    Each `text` event is one statement: its text and the numbers of its citations. The `citations` event lists the
-    citations with document, chunk, page and quote; `verified` is true if the quote is in the text word for word. The
-    answer is made as a whole and sent statement by statement. Without a model it consists of sentences from the
-    documents.
+    The `passages` event comes first and lists the passages that the question is answered from, each with document,
+    chunk, page and the part that matches. Each `text` event is one statement: its text and the numbers of its
+    citations. The `citations` event lists the citations with document, chunk, page and quote; `verified` is true if the
+    quote is in the text word for word. The answer is made as a whole and sent statement by statement. Without a model
+    it consists of sentences from the documents.
     """
     gateway = services.models.gateway
     asking = await find_sources(services.database, gateway, caller.owner_id, wanted.question, wanted.document_ids or ())
-    return AnswerStream(answer_events(partial(answer_in_turn, services, asking)))
+    return AnswerStream(answer_events(asking.snippets, partial(answer_in_turn, services, asking)))
 
 
 def answer_limit(_: Services) -> ConcurrencyLimit:

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from octavo.convert import conversions as library
 from octavo.convert.conversion_json import conversion_from_json
 from octavo.convert.conversions import StoredConversion, find_result, show_conversion
+from octavo.convert.mappings.mapping import Mapping as MappingRules
 from octavo.convert.mappings.stored_mappings import DEFAULT_MAPPING, StoredMapping, find_mapping
 from octavo.convert.results import Correction, Corrections, render_xml
 from octavo.convert.submissions import ConversionIntake
@@ -30,7 +31,7 @@ from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.records.conversions import ConversionView, FoundValue
 from octavo.storage import attachment_header
 from octavo.web.context.callers import ReadCaller, WriteCaller
-from octavo.web.context.intake import LimitsOf
+from octavo.web.context.intake import LimitsOf, early_limited
 from octavo.web.context.page_pictures import HEADERS, MEDIA_TYPE, PICTURE, UNCHANGED, FilePageRequest, Width
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.downloads import attachment, is_known
@@ -112,18 +113,19 @@ async def convert(
     """
     intake, owner = conversion_intake(services, limits), caller.owner_id
     media_type = content_type.partition(";")[0].strip().lower()
-    with services.limits.transfers.one(owner, limits.concurrent):
+    async with services.limits.transfers.one(owner, limits.concurrent):
         if x_upload_filename is not None:
             name = read_name(x_upload_filename)
-            begun = await intake.submit_file(owner, name, lambda: mapping or DEFAULT_MAPPING, request.stream())
+            body = early_limited(request, limits, request.stream())
+            begun = await intake.submit_file(owner, name, lambda: mapping or DEFAULT_MAPPING, body)
         elif media_type == "application/json":
             wanted = await _read_json(request)
             begun = await intake.submit_document(owner, wanted.document_id, wanted.mapping)
         elif media_type == "multipart/form-data":
             form = await FormReader(content_type, request.stream()).read()
-            fields = form.fields
+            fields, body = form.fields, early_limited(request, limits, form.file)
             begun = await intake.submit_file(
-                owner, form.filename, lambda: fields.get("mapping") or DEFAULT_MAPPING, form.file
+                owner, form.filename, lambda: fields.get("mapping") or DEFAULT_MAPPING, body
             )
         else:
             raise BadInput(
@@ -216,7 +218,7 @@ async def revisions(services: ServicesOf, caller: ReadCaller, conversion: UUID) 
         found = await library.show_conversion(connection, caller.owner_id, conversion)
         made = await library.list_revisions(connection, caller.owner_id, conversion)
         mapping = await _mapping(connection, caller.owner_id, found)
-    read = mapping.read()
+    read = await mapping.read_in_thread()
     views = [
         RevisionView(
             number=one.number,
@@ -246,7 +248,8 @@ async def download(
             await services.bucket.stream(file.key), name, XML_TYPE, {"etag": f'"{file.sha256}"'}
         )
     else:
-        answer = await asyncio.to_thread(_rendered, conversion_from_json(record, mapping.read()), mapping, form, name)
+        read = await mapping.read_in_thread()
+        answer = await asyncio.to_thread(_rendered, conversion_from_json(record, read), read, form, name)
     await _count(services, conversion)
     return answer
 
@@ -266,11 +269,11 @@ async def _count(services: Services, conversion: UUID) -> None:
         await library.count_download(connection, conversion, expire_now=at_once)
 
 
-def _rendered(found: Conversion, mapping: StoredMapping, form: str, name: str) -> Response:
+def _rendered(found: Conversion, mapping: MappingRules, form: str, name: str) -> Response:
     body = (
         json.dumps(found.as_json(), ensure_ascii=False).encode()
         if form == "json"
-        else render_xml(found, mapping.read(), plain=True)
+        else render_xml(found, mapping, plain=True)
     )
     headers = {
         "content-disposition": attachment_header(name),
@@ -286,7 +289,7 @@ async def _show(connection: Connection, owner: UUID, conversion: UUID) -> Conver
     if found.record is None or found.status != JobStatus.COMPLETE:
         return _view(found)
     mapping = await _mapping(connection, owner, found)
-    return _view(found, conversion_from_json(found.record.encode(), mapping.read()))
+    return _view(found, conversion_from_json(found.record.encode(), await mapping.read_in_thread()))
 
 
 async def _mapping(connection: Connection, owner: UUID, found: StoredConversion) -> StoredMapping:

@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated
+import pathlib
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Annotated, TypeVar
 
-from fastapi import APIRouter, Path, Response
+from fastapi import APIRouter, Path, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from octavo.convert.errors import UnknownMapping
-from octavo.convert.mappings.shipped_mappings import mapping_from_text
+from octavo.convert.in_sandbox import check_mapping_in_sandbox, convert_pdf_in_sandbox
+from octavo.convert.mappings.shipped_mappings import summarise
 from octavo.convert.mappings.stored_mappings import StoredMapping, add_mapping, find_mapping, list_mappings
+from octavo.convert.values import Conversion
 from octavo.core.errors import NotFound
 from octavo.core.pagination import Page
+from octavo.extract.ocr.recognition import Recognition
+from octavo.extract.pdf.pdf_file import PdfInSandbox
 from octavo.intake.names import clean_filename
 from octavo.owners import Caller
 from octavo.records.conversions import MappingSummary, MappingView
-from octavo.web.context.callers import ReadCaller, WriteCaller
+from octavo.web.context.callers import ReadCaller, WriteCaller, address_of
 from octavo.web.context.services import Services, ServicesOf
+from octavo.web.http.limits import Allowance, ConcurrencyLimit
 from octavo.web.http.parameters import problems
+from octavo.web.live.stream import while_connected
 
+Result = TypeVar("Result")
 router = APIRouter(prefix="/api/v1/mappings", tags=["mappings"])
 Label = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
 
@@ -40,30 +50,30 @@ class NewMapping(BaseModel):
 async def mappings(services: ServicesOf, caller: ReadCaller) -> Page[MappingSummary]:
     """Built-in mappings, then your own."""
     async with services.database.connection() as connection:
-        found = await list_mappings(connection, caller.owner_id)
-    return Page(await asyncio.to_thread(lambda: [_summary(one) for one in found]), None)
+        return Page(await list_mappings(connection, caller.owner_id), None)
 
 
 @router.post("", status_code=201, responses=problems(400, 401, 403, 409, 422))
-async def add(services: ServicesOf, caller: WriteCaller, new: NewMapping) -> MappingView:
+async def add(request: Request, services: ServicesOf, caller: WriteCaller, new: NewMapping) -> MappingView:
     """Add a mapping. It is validated first and cannot be edited later: save changes under a new version."""
+    label = clean_filename(new.file)
+    summary = await services.shared(MappingTrials).check(request, caller, new.text, label)
     async with services.database.transaction() as connection:
-        return _view(await add_mapping(connection, caller.owner_id, new.file, new.text))
+        stored = await add_mapping(connection, caller.owner_id, summary, label, new.text)
+    return _view(summary, stored)
 
 
 @router.post("/check", responses=problems(400, 401, 403, 422))
-async def check(caller: WriteCaller, new: NewMapping) -> MappingSummary:
+async def check(request: Request, services: ServicesOf, caller: WriteCaller, new: NewMapping) -> MappingSummary:
     """Validate a mapping without adding it."""
-    del caller
-    label = clean_filename(new.file)
-    mapping = await asyncio.to_thread(mapping_from_text, new.text, label)
-    return _summary(StoredMapping(mapping.name, label, new.text))
+    return await services.shared(MappingTrials).check(request, caller, new.text, clean_filename(new.file))
 
 
 @router.get("/{name}", responses=problems(401, 404, 422))
 async def mapping(services: ServicesOf, caller: ReadCaller, name: Name) -> MappingView:
     """One mapping with its text."""
-    return _view(await _find(services, caller, name))
+    stored = await _find(services, caller, name)
+    return _view(summarise(await stored.read_in_thread()), stored)
 
 
 @router.get("/{name}/schema", responses=problems(401, 404, 422), response_class=Response)
@@ -83,16 +93,50 @@ async def _find(services: Services, caller: Caller, name: str) -> StoredMapping:
             raise NotFound from None
 
 
-def _summary(stored: StoredMapping) -> MappingSummary:
-    read = stored.read()
-    return MappingSummary(
-        name=stored.name,
-        title=read.title,
-        fields=[field.name for field in read.fields],
-        required=[field.name for field in read.fields if field.required],
-        created_at=stored.created_at,
-    )
+def _view(summary: MappingSummary, stored: StoredMapping) -> MappingView:
+    dated = summary.model_copy(update={"created_at": stored.created_at})
+    return MappingView(**dated.model_dump(), text=stored.text)
 
 
-def _view(stored: StoredMapping) -> MappingView:
-    return MappingView(**_summary(stored).model_dump(), text=stored.text)
+MOST_WAITING = 10
+VISITORS_WAITING = 4
+BUSY_SECONDS = 5.0
+
+
+class MappingTrials:
+    """Checks mappings and tries them on PDFs, in the sandbox, one at a time. Nothing is stored.
+
+    Visitors have a small allowance and wait apart from people with an account. The work ends if the caller disconnects.
+    """
+
+    def __init__(self, services: Services) -> None:
+        self._sandbox, settings = services.sandbox, services.settings
+        self._recognition = Recognition(self._sandbox, settings.ocr_language, settings.ocr_seconds)
+        self._people = ConcurrencyLimit(1, MOST_WAITING, BUSY_SECONDS)
+        self._visitors = ConcurrencyLimit(1, VISITORS_WAITING, BUSY_SECONDS)
+        self._allowances = services.limits.allowances
+        self._allowance = Allowance(settings.mapping_checks_per_minute_anonymous)
+
+    async def check(self, request: Request, caller: Caller, text: str, label: str) -> MappingSummary:
+        """Check the text of a mapping. Raises `BadMapping`."""
+        work = partial(check_mapping_in_sandbox, self._sandbox, text, label)
+        return await self._in_turn(request, caller, work)
+
+    async def run(self, request: Request, caller: Caller, path: pathlib.Path, text: str, label: str) -> Conversion:
+        """Return the values that the rules of this mapping find, without a model.
+
+        Raises an error if the mapping is invalid or the PDF cannot be read.
+        """
+        pdf = PdfInSandbox(self._sandbox, path, limits=self._sandbox.limits, recognition=self._recognition)
+        return (await self._in_turn(request, caller, partial(convert_pdf_in_sandbox, pdf, text, label))).conversion
+
+    async def _in_turn(self, request: Request, caller: Caller, work: Callable[[], Awaitable[Result]]) -> Result:
+        if caller.is_anonymous:
+            await self._allowances.take(f"mappings from {address_of(request)}", self._allowance)
+        limit = self._visitors if caller.is_anonymous else self._people
+
+        async def wait_and_work() -> Result:
+            async with limit.take():
+                return await work()
+
+        return await while_connected(request, wait_and_work())

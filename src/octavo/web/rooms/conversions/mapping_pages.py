@@ -15,22 +15,18 @@ from fastapi import Path as InPath
 
 from octavo.convert.conversions import find_result, list_conversions
 from octavo.convert.errors import UnknownMapping
-from octavo.convert.in_sandbox import convert_pdf_in_sandbox
 from octavo.convert.mappings.mapping import Mapping
-from octavo.convert.mappings.shipped_mappings import mapping_from_text
 from octavo.convert.mappings.stored_mappings import StoredMapping, add_mapping, find_mapping, list_mappings
 from octavo.convert.values import Conversion
-from octavo.core.errors import BadInput, NotFound, NotPdf, OctavoError, TooLarge
+from octavo.core.errors import BadInput, NotFound, NotPdf, OctavoError, RateLimited, TooLarge
 from octavo.extract.detect import HEAD_BYTES, detect
 from octavo.extract.extracted import SourceType
-from octavo.extract.ocr.recognition import Recognition
-from octavo.extract.pdf.pdf_file import PdfInSandbox
 from octavo.storage import copy_to_file
 from octavo.web.context.callers import WriteCaller
-from octavo.web.context.intake import LimitsOf
+from octavo.web.context.intake import LimitsOf, early_limited
 from octavo.web.context.services import Services, ServicesOf
-from octavo.web.http.limits import ConcurrencyLimit
 from octavo.web.http.multipart import FormReader
+from octavo.web.rooms.conversions.mapping_api import MappingTrials
 from octavo.web.shell.forms import NothingChosen
 from octavo.web.shell.frame import Frame
 from octavo.web.shell.settings import SettingsFrame, show
@@ -85,9 +81,10 @@ async def add(
     """Validate and add a mapping. If it is invalid, the form is shown again with the text and the error."""
     written = _as_written(text)
     try:
+        summary = await services.shared(MappingTrials).check(request, caller, written, LABEL)
         async with services.database.transaction() as connection:
-            stored = await add_mapping(connection, caller.owner_id, LABEL, written)
-    except BadInput as error:
+            stored = await add_mapping(connection, caller.owner_id, summary, LABEL, written)
+    except (BadInput, RateLimited) as error:
         return await _show_list(request, services, frame, error.status, text=written, tried=TrialResult(error=error))
     return back_to(f"/settings/mappings/{stored.name}?said=mapping")
 
@@ -104,17 +101,18 @@ async def try_out(
     """Try a stored mapping (`name`) or a new `text` on a `file` or on the file of a `conversion`."""
     fields: dict[str, str] = {}
     try:
-        with services.limits.transfers.one(caller.owner_id, limits.concurrent):
+        async with services.limits.transfers.one(caller.owner_id, limits.concurrent):
             form = await FormReader(content_type, request.stream(), field_bytes=MOST_TEXT).read()
             fields = form.fields
             with tempfile.TemporaryDirectory(prefix="octavo-") as folder:
                 path = Path(folder, "source")
-                sent = await _keep(form.file, path, limits.upload_bytes)
+                sent = await _keep(early_limited(request, limits, form.file), path, limits.upload_bytes)
                 text, label = await _text_of(services, caller.owner_id, fields)
-                mapping = await asyncio.to_thread(mapping_from_text, text, label)
+                trials = services.shared(MappingTrials)
+                mapping = await trials.check(request, caller, text, label)
                 if not sent:
                     await _copy_source(services, caller.owner_id, fields.get("conversion", ""), path)
-                tried = TrialResult(mapping.name, await services.shared(MappingTrials).run(path, text, label))
+                tried = TrialResult(mapping.name, await trials.run(request, caller, path, text, label))
     except NotFound:
         raise
     except OctavoError as error:
@@ -142,8 +140,7 @@ async def _show_list(
     tried: TrialResult | None = None,
 ) -> Response:
     async with services.database.connection() as connection:
-        stored = await list_mappings(connection, frame.caller.owner_id)
-    listed = await asyncio.to_thread(lambda: [MappingRow(one, one.read()) for one in stored])
+        listed = await list_mappings(connection, frame.caller.owner_id)
     values: dict[str, Any] = {"listed": listed, "one": None, "text": EXAMPLE if text is None else text, "tried": tried}
     return show(request, "mappings", frame, status, **values, converted=await _to_try_on(services, frame))
 
@@ -163,7 +160,7 @@ async def _show_one(
             stored = await find_mapping(connection, frame.caller.owner_id, name)
     except UnknownMapping:
         raise NotFound from None
-    one = MappingRow(stored, await asyncio.to_thread(stored.read))
+    one = MappingRow(stored, await stored.read_in_thread())
     values: dict[str, Any] = {"one": one, "tried": tried, "said": said}
     return show(request, "mappings", frame, status, **values, converted=await _to_try_on(services, frame))
 
@@ -215,25 +212,3 @@ async def _copy_source(services: Services, owner: UUID, conversion: str, path: P
     async with services.database.connection() as connection:
         source = await find_result(connection, owner, wanted, "source")
     await copy_to_file(services.bucket, source.key, path)
-
-
-MOST_WAITING = 10
-BUSY_SECONDS = 5.0
-
-
-class MappingTrials:
-    """Runs mappings on PDFs in the sandbox, one at a time. Nothing is stored."""
-
-    def __init__(self, services: Services) -> None:
-        self._sandbox, settings = services.sandbox, services.settings
-        self._recognition = Recognition(self._sandbox, settings.ocr_language, settings.ocr_seconds)
-        self._limit = ConcurrencyLimit(1, MOST_WAITING, BUSY_SECONDS)
-
-    async def run(self, path: Path, mapping_text: str, label: str) -> Conversion:
-        """Return the values that the rules of this mapping find, without a model.
-
-        Raises an error if the PDF cannot be read.
-        """
-        async with self._limit.take():
-            pdf = PdfInSandbox(self._sandbox, path, limits=self._sandbox.limits, recognition=self._recognition)
-            return (await convert_pdf_in_sandbox(pdf, mapping_text, label)).conversion

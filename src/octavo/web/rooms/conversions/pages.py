@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
 from octavo.convert.conversions import ConfidenceSummary, StoredConversion, list_conversions, summarise_confidence
-from octavo.convert.mappings.stored_mappings import DEFAULT_MAPPING, StoredMapping, list_mappings
+from octavo.convert.mappings.stored_mappings import DEFAULT_MAPPING, list_mappings
 from octavo.core.errors import OctavoError
 from octavo.database import Connection
 from octavo.jobs.views import find_jobs
 from octavo.web.context.callers import WriteCaller
-from octavo.web.context.intake import LimitsOf
+from octavo.web.context.intake import LimitsOf, early_limited
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.multipart import FormReader
 from octavo.web.rooms.conversions.api import conversion_intake
@@ -66,13 +65,14 @@ async def convert(
     intake = conversion_intake(services, limits)
     fields: dict[str, str] = {}
     try:
-        with services.limits.transfers.one(caller.owner_id, limits.concurrent):
+        async with services.limits.transfers.one(caller.owner_id, limits.concurrent):
             form = await FormReader(content_type, request.stream()).read()
             if not form.filename:
                 raise NothingChosen
             fields = form.fields
             name = form.filename
-            await intake.submit_file(caller.owner_id, name, lambda: fields.get("mapping") or DEFAULT_MAPPING, form.file)
+            body = early_limited(request, limits, form.file)
+            await intake.submit_file(caller.owner_id, name, lambda: fields.get("mapping") or DEFAULT_MAPPING, body)
     except OctavoError as error:
         return await _show(request, services, frame, error.status, wrong=error, chosen=fields.get("mapping"))
     return back_to("/conversions")
@@ -90,12 +90,12 @@ async def _show(
 ) -> Response:
     async with services.database.connection() as connection:
         rows, following = await load_rows(connection, frame, cursor)
-        stored = await list_mappings(connection, frame.caller.owner_id)
+        mappings = await list_mappings(connection, frame.caller.owner_id)
     shown: dict[str, Any] = {
         "rows": rows,
         "more": f"/conversions?cursor={following}" if following else None,
         "cursor": cursor,
-        "mappings": await titles_of(stored),
+        "mappings": {one.name: one.title for one in mappings if not one.error},
         "chosen": chosen or DEFAULT_MAPPING,
         "wrong": wrong,
     }
@@ -113,8 +113,3 @@ async def load_rows(connection: Connection, frame: Frame, cursor: str | None) ->
         for one in page.items
     ]
     return rows, page.next_cursor
-
-
-async def titles_of(stored: list[StoredMapping]) -> dict[str, str]:
-    """Return the title of each mapping, by name. Parsing all mappings takes a moment, so this runs in a thread."""
-    return await asyncio.to_thread(lambda: {one.name: one.read().title for one in stored})

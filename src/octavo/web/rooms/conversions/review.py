@@ -176,7 +176,7 @@ async def _values(connection: Connection, owner: UUID, found: StoredConversion, 
     """The values of a revision; None if the conversion is not complete or its values are no longer stored."""
     if found.status != JobStatus.COMPLETE or found.archived_at or found.record is None:
         return None
-    mapping = (await find_mapping(connection, owner, found.mapping)).read()
+    mapping = await (await find_mapping(connection, owner, found.mapping)).read_in_thread()
     revisions = await list_revisions(connection, owner, found.id)
     number = number or found.revision
     record = next((one.record for one in revisions if one.number == number), None)

@@ -25,7 +25,7 @@ from octavo.library.changes import Edit
 from octavo.library.documents import show_document
 from octavo.owners import Caller
 from octavo.web.context.callers import WriteCaller
-from octavo.web.context.intake import IntakeOf, LimitsOf, check_extraction
+from octavo.web.context.intake import IntakeOf, LimitsOf, check_extraction, check_link, early_limited
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.multipart import FIELD_BYTES, FormReader
 from octavo.web.http.multipart import Form as Sent
@@ -117,7 +117,8 @@ async def _take_text(
 ) -> Outcome:
     check_extraction(services.settings, caller, form.extraction)
     source = form.as_source(frozenset(services.settings.fetch_allow))
-    with services.limits.transfers.one(caller.owner_id, limits.concurrent):
+    await check_link(services, source.upload)
+    async with services.limits.transfers.one(caller.owner_id, limits.concurrent):
         return await intake.take(caller.owner_id, source.upload, source.body, limits)
 
 
@@ -138,8 +139,9 @@ async def upload(
     outcomes: list[Outcome] = []
     if form.filename:
         check_extraction(services.settings, caller, box.extraction)
-        with services.limits.transfers.one(caller.owner_id, limits.concurrent):
-            outcomes.append(await intake.take(caller.owner_id, box.apply(as_upload(form)), form.file, limits))
+        async with services.limits.transfers.one(caller.owner_id, limits.concurrent):
+            body = early_limited(request, limits, form.file)
+            outcomes.append(await intake.take(caller.owner_id, box.apply(as_upload(form)), body, limits))
     if box.text.strip():
         outcomes.append(await _take_text(services, caller, intake, limits, box))
     return added(request, outcomes, box.back)
@@ -183,9 +185,10 @@ async def replace_file(
     owner = caller.owner_id
     async with services.database.connection() as connection:
         old = await show_document(connection, owner, document)
-    with services.limits.transfers.one(owner, limits.concurrent):
+    async with services.limits.transfers.one(owner, limits.concurrent):
         form = await read_file(request, content_type)
-        outcome = await intake.take(owner, as_upload(form), form.file, limits)
+        body = early_limited(request, limits, form.file)
+        outcome = await intake.take(owner, as_upload(form), body, limits)
     if old.id in {outcome.document_id, outcome.duplicate_of}:
         raise SameFile
     async with services.database.transaction() as connection:

@@ -18,7 +18,6 @@ from octavo.library.collections import list_collections, list_tags
 from octavo.library.documents import Filters, Sort, Tab, find_documents, list_documents
 from octavo.search.related import close_tags
 from octavo.web.context.callers import ReadCaller
-from octavo.web.context.intake import may_rewrite
 from octavo.web.context.services import ServicesOf
 from octavo.web.shell.document_rows import make_rows
 from octavo.web.shell.frame import LibraryFrame, load_frame
@@ -101,7 +100,6 @@ async def library(
         sorts=SORTS,
         asked=asked,
         cards=bool(asked.view),
-        may_rewrite=may_rewrite(services.settings, frame.caller),
         next_address=asked.address(cursor=page.next_cursor) if page.next_cursor else None,
     )
 
@@ -147,7 +145,7 @@ async def rows(
 ) -> Response:
     """The rows of these documents, without the rest of the page. Documents that no longer exist are omitted."""
     async with services.database.connection() as connection:
-        frame = await load_frame(connection, caller, "library", services.settings.upload_bytes)
+        frame = await load_frame(connection, caller, "library", services.settings)
         found = await find_documents(connection, caller.owner_id, id)
         made = await make_rows(connection, caller.owner_id, found, frame.now)
     return render(request, "rows.html", frame, rows=made, cards=view == "cards")
@@ -157,6 +155,6 @@ async def rows(
 async def frame_pieces(request: Request, services: ServicesOf, caller: ReadCaller) -> Response:
     """The parts of the frame that are updated live: the dock, and the counts in the rail and on the tabs."""
     async with services.database.connection() as connection:
-        frame = await load_frame(connection, caller, "library", services.settings.upload_bytes)
+        frame = await load_frame(connection, caller, "library", services.settings)
         counts = (await fetch_rows(connection, QUERIES.tabs, {"owner": caller.owner_id}))[0]
     return render(request, "frame.html", frame, counts=counts)

@@ -18,7 +18,7 @@ from octavo.intake.upload_rows import Policy, list_uploads, with_details
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.records.documents import Received, Ticket, UploadState, UploadView
 from octavo.web.context.callers import ReadCaller, WriteCaller
-from octavo.web.context.intake import IntakeOf, LimitsOf, check_extraction
+from octavo.web.context.intake import IntakeOf, LimitsOf, check_extraction, check_link, early_limited
 from octavo.web.context.services import ServicesOf
 from octavo.web.http.downloads import attachment
 from octavo.web.http.multipart import FormReader
@@ -110,7 +110,7 @@ async def uploads(
 )
 async def receive(intake: IntakeOf, limits: LimitsOf, caller: WriteCaller, upload: UUID, request: Request) -> Received:
     """Send the bytes of an upload as the raw body."""
-    stored = await intake.receive(caller.owner_id, upload, request.stream(), limits)
+    stored = await intake.receive(caller.owner_id, upload, early_limited(request, limits, request.stream()), limits)
     return Received(bytes=stored.bytes, sha256=stored.sha256)
 
 
@@ -172,23 +172,26 @@ async def add(
     JSON contains one of `url`, `youtube_url` and `text`.
     """
     media_type = content_type.partition(";")[0].strip().lower()
-    with services.limits.transfers.one(caller.owner_id, limits.concurrent):
+    async with services.limits.transfers.one(caller.owner_id, limits.concurrent):
         if x_upload_filename is not None:
             named = {name: str(value) for name, value in fields.model_dump(exclude_none=True).items()}
             announced = _check_fields(named, read_name(x_upload_filename), content_type)
             check_extraction(services.settings, caller, announced.extraction)
-            return await intake.take(caller.owner_id, announced.as_upload(), request.stream(), limits)
+            body = early_limited(request, limits, request.stream())
+            return await intake.take(caller.owner_id, announced.as_upload(), body, limits)
         if media_type == "application/json":
             given = await read_json_source(
                 request.stream(), limits.upload_bytes, frozenset(services.settings.fetch_allow)
             )
             check_extraction(services.settings, caller, given.upload.given.get("extraction"))
+            await check_link(services, given.upload)
             return await intake.take(caller.owner_id, given.upload, given.body, limits)
         if media_type == "multipart/form-data":
             form = await FormReader(content_type, request.stream()).read()
             announced = _check_fields(form.fields, form.filename, form.content_type)
             check_extraction(services.settings, caller, announced.extraction)
-            return await intake.take(caller.owner_id, announced.as_upload(), form.file, limits)
+            body = early_limited(request, limits, form.file)
+            return await intake.take(caller.owner_id, announced.as_upload(), body, limits)
     raise BadInput("Send a form with `file`, raw bytes with the header X-Upload-Filename, or JSON with a link or text.")
 
 

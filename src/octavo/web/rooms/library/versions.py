@@ -14,7 +14,7 @@ from octavo.library.documents import show_document
 from octavo.library.versions import DocumentRevision, compare_documents, list_versions
 from octavo.records.documents import Comparison, TextChange, Version
 from octavo.web.context.callers import ReadCaller, WriteCaller
-from octavo.web.context.intake import IntakeOf, LimitsOf
+from octavo.web.context.intake import IntakeOf, LimitsOf, early_limited
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.limits import ConcurrencyLimit
 from octavo.web.http.parameters import WHOLE, problems
@@ -69,9 +69,10 @@ async def add_version(
 ) -> Response:
     """Add a new version. The old version is kept, and edits made by people are copied to the new one."""
     owner = caller.owner_id
-    with services.limits.transfers.one(owner, limits.concurrent):
+    async with services.limits.transfers.one(owner, limits.concurrent):
         form = await read_file(request, content_type)
-        outcome = await intake.take(owner, as_upload(form, version_of=document), form.file, limits)
+        body = early_limited(request, limits, form.file)
+        outcome = await intake.take(owner, as_upload(form, version_of=document), body, limits)
     if outcome.state == "deduplicated":
         raise SameFile
     return added(request, [outcome], f"/documents/{outcome.document_id}")

@@ -81,7 +81,7 @@ Administrator = Annotated[Caller, Depends(find_administrator)]
 
 async def operations_frame(services: ServicesOf, caller: Administrator) -> Frame:
     async with services.database.connection() as connection:
-        return await load_frame(connection, caller, "operations", services.settings.upload_bytes)
+        return await load_frame(connection, caller, "operations", services.settings)
 
 
 OperationsFrame = Annotated[Frame, Depends(operations_frame)]

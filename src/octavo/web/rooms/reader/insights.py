@@ -40,6 +40,12 @@ class Neighbours:
     tags: list[SimilarTag]
 
 
+async def find_skipped_analysis(connection: Connection, owner: UUID, document: UUID) -> float | None:
+    """What the automatic analysis would have cost, in US dollars, if it was skipped because of its budget."""
+    rows = await fetch_rows(connection, QUERIES.skipped_analysis, {"owner": owner, "document": document})
+    return rows[0]["estimated_usd"] if rows else None
+
+
 async def find_insight(connection: Connection, owner: UUID, document: UUID, chunk: UUID) -> ChunkInsight | None:
     """The description of a chunk of the current text; None if it has none yet."""
     values = {"owner": owner, "document": document, "passage": chunk}

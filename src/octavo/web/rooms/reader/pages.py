@@ -25,7 +25,7 @@ from octavo.web.context.services import Services, ServicesOf
 from octavo.web.markdown.safety import is_address
 from octavo.web.rooms.reader.activity import JOB_NAMES, list_activity, stage_done
 from octavo.web.rooms.reader.connections_panel import show_connections
-from octavo.web.rooms.reader.insights import find_insight, find_neighbours
+from octavo.web.rooms.reader.insights import find_insight, find_neighbours, find_skipped_analysis
 from octavo.web.rooms.reader.text import (
     MOST_BYTES,
     OpenText,
@@ -111,6 +111,7 @@ async def reader(  # noqa: PLR0917 - query parameters
         related = await show_connections(connection, owner, row.document, chunk=chunk.id if chunk else None)
         versions = [] if row.document.deleted_at else await list_versions(connection, owner, ident)
         insight = await find_insight(connection, owner, ident, cited.id) if cited else None
+        skipped = await find_skipped_analysis(connection, owner, ident)
     neighbours = await find_neighbours(services.database, services.settings, owner, row.document)
     too_long = stored is not None and stored.bytes > MOST_BYTES
     wanted = Position(read_number(p), cited.start if cited else read_number(at))
@@ -135,6 +136,8 @@ async def reader(  # noqa: PLR0917 - query parameters
         tab=panel if panel in TABS else TABS[related.total == 0],
         may_rewrite=may_rewrite(services.settings, frame.caller),
         estimate=estimate_document(services.settings, frame.caller, row.document),
+        skipped_usd=skipped,
+        analyse_budget=services.settings.analyse_budget,
         versions=versions,
         **_view(request, panel, row.document),
     )

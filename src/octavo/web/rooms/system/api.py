@@ -11,8 +11,9 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
 from octavo import __version__
+from octavo.core.errors import Unauthenticated
 from octavo.core.types import Extraction
-from octavo.jobs.events import BadCursor, Cursor, latest_cursor, parse_cursor, read_owner_events
+from octavo.jobs.events import BadCursor, Cursor, is_known, latest_cursor, parse_cursor, read_owner_events
 from octavo.jobs.views import MOST_LIMIT
 from octavo.ops.metrics import MEDIA_TYPE, read_metrics, render_metrics
 from octavo.records.account import Limits, Published
@@ -22,6 +23,7 @@ from octavo.web.context.intake import intake_limits, may_rewrite
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.downloads import attachment
 from octavo.web.http.parameters import Limit, problems
+from octavo.web.http.security import may_monitor
 from octavo.web.live.hub import TooFarBehind
 from octavo.web.live.stream import EventStream, Follower, public_form
 
@@ -86,10 +88,9 @@ def read_header(last_event_id: str | None) -> Cursor | None:
 async def list_new(services: Services, owner: UUID, place: Cursor | None, limit: int) -> Events:
     """One page of events after a cursor; without a cursor, no events and the current cursor."""
     async with services.database.connection() as connection:
-        now = await latest_cursor(connection)
         if place is None:
-            return Events(items=[], cursor=str(now))
-        if place > now:
+            return Events(items=[], cursor=str(await latest_cursor(connection)))
+        if not await is_known(connection, place):
             raise TooFarBehind
         found = await read_owner_events(connection, owner, place, limit)
     return Events(items=[public_form(one) for one in found], cursor=str(found[-1].cursor if found else place))
@@ -104,16 +105,25 @@ async def healthz() -> dict[str, str]:
 
 
 @health_router.get("/readyz")
-async def readyz(services: ServicesOf, response: Response) -> dict[str, Any]:
+async def readyz(request: Request, services: ServicesOf, response: Response) -> dict[str, Any]:
+    """Whether this server can serve requests. The details are for programs on this machine and holders of the token."""
     checks = await services.readiness()
     ready = all(check.ok for check in checks)
     response.status_code = 200 if ready else 503
-    return {"status": "ready" if ready else "not ready", "checks": [asdict(check) for check in checks]}
+    status = {"status": "ready" if ready else "not ready"}
+    if not may_monitor(request.scope, services.settings.metrics_token):
+        return status
+    return status | {"checks": [asdict(check) for check in checks]}
 
 
-@health_router.get("/metrics", response_class=Response)
-async def metrics(services: ServicesOf) -> Response:
-    """Queue and worker metrics in Prometheus format."""
+@health_router.get("/metrics", response_class=Response, responses=problems(401))
+async def metrics(request: Request, services: ServicesOf) -> Response:
+    """Queue and worker metrics in Prometheus format.
+
+    From another machine, send the token of the setting OCTAVO_METRICS_TOKEN as a bearer token.
+    """
+    if not may_monitor(request.scope, services.settings.metrics_token):
+        raise Unauthenticated("Send the token of OCTAVO_METRICS_TOKEN.")
     async with services.database.connection() as connection:
         found = await read_metrics(connection)
     return Response(render_metrics(found), media_type=MEDIA_TYPE)

@@ -35,15 +35,13 @@ function offer(text) {
   box.setSelectionRange(text.length, text.length);
 }
 
-/** Opens a dialog with the box, on pages without it. */
+/** Opens a dialog with the box and its options, on pages without it. */
 export function openBox() {
-  const box = make("textarea", { class: "input", name: "text", rows: 3, "aria-label": "Web link, YouTube link or text" });
-  const form = make("form", { method: "post", action: "/actions/add", class: "stack" }, box);
-  form.append(make("div", { class: "buttons" }, make("button", { class: "button primary" }, "Add")));
+  const form = one("#quick-add").content.firstElementChild.cloneNode(true);
   const dialog = openDialog("Add a link or text", [make("h2", {}, "Add a link or text"), form]);
   form.addEventListener("added", () => dialog.close());
   listen(form);
-  return /** @type {HTMLTextAreaElement} */ (box);
+  return /** @type {HTMLTextAreaElement} */ (one("textarea", form));
 }
 
 /** @param {HTMLFormElement | any} form */
