@@ -27,7 +27,7 @@ stop: $(VENV)/.runtime ## stop what `make up` started
 
 # The inner loop, under 90 seconds on two cores: types are checked while the tests run. Left out of the unit tests are those
 # that time how work grows with its input.
-QUICK := tests/unit $(addprefix tests/integration/,ai fetch library owners)
+QUICK := tests/unit $(addprefix tests/integration/,fetch library owners)
 check: $(VENV)/.dev $(VENV)/.node ## lint, unit tests and the fastest integration tests, in parallel
 	@$(MAKE) --no-print-directory -j 2 lint test-quick
 
