@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from octavo.records.search import ComparisonStatus, Connection, ConnectionPage, ConnectionSide, RelatedDocument
 
 app = typer.Typer()
+LISTED_BY = "octavo connections"
+MOST = 100
+MOST_RELATED = 100
 POLL_SECONDS = 0.5
 OPEN = frozenset({"queued", "processing"})
 
@@ -37,6 +40,7 @@ ENGINES = {
     Engine.CONTRADICTION: "contradiction_detection",
     Engine.BRIDGE: "thematic_bridge",
 }
+NAMES = {Engine.SIMILAR: "Similar", Engine.CONTRADICTION: "Contradictions", Engine.BRIDGE: "Bridges"}
 WORDS = {name: engine.value.capitalize() for engine, name in ENGINES.items()}
 
 
@@ -131,9 +135,6 @@ async def follow(client: Client, job: UUID, number: int, total: int) -> str:
     return shown.status
 
 
-LISTED_BY = "octavo connections"
-
-
 class Decision(StrEnum):
     CONFIRM = "confirm"
     DISMISS = "dismiss"
@@ -172,10 +173,6 @@ async def find_connections(client: Client, typed: Sequence[str]) -> list[UUID]:
     return list(dict.fromkeys(found[one] if isinstance(one, str) else one for one in wanted))
 
 
-MOST = 100
-NAMES = {Engine.SIMILAR: "Similar", Engine.CONTRADICTION: "Contradictions", Engine.BRIDGE: "Bridges"}
-
-
 @app.command()
 def weights(
     similar: Annotated[int | None, typer.Option(min=0, max=MOST, help="Weight of similar passages.")] = None,
@@ -198,9 +195,6 @@ def weights(
         return print_json(found)
     facts: dict[str, str | None] = {name: str(found[ENGINES[engine]]) for engine, name in NAMES.items()}
     return print_on(open_console(), make_facts(facts))
-
-
-MOST_RELATED = 100
 
 
 @app.command()
