@@ -18,6 +18,10 @@ CALL = """
 REUSE = """
     INSERT INTO ai_reuses (call_id, owner_id, saved_usd, at)
     SELECT id, owner_id, 1, engine_now() FROM ai_calls RETURNING 1"""
+# A job that took three seconds, as if it had answered a prompt about a segment.
+AS_ANSWER = """
+    UPDATE jobs SET kind = 'answer_segment', started_at = completed_at - interval '3 seconds'
+    WHERE document_id = %s AND kind = 'process_document' RETURNING 1"""
 FILE = """
     INSERT INTO provider_files (provider, account, owner_id, sha256, name, uri, expires_at)
     SELECT 'gemini', 'a', %s, sha256(minutes::text::bytea), 'f', 'u', engine_now() + make_interval(mins => minutes)
@@ -38,6 +42,8 @@ async def test_the_metrics_have_times_by_stage_and_source(
     lines = await measure(desk)
     assert any(line.startswith('octavo_stage_seconds{source="markdown",stage="extracted"} ') for line in lines), lines
     assert not any(line.startswith("octavo_analysis_item_seconds ") for line in lines)
+    await desk.one(AS_ANSWER, document)
+    assert "octavo_analysis_item_seconds 3" in await measure(desk)
 
 
 async def test_the_metrics_have_the_jobs_that_were_taken_over(desk: Desk, owner: UUID) -> None:
