@@ -110,6 +110,17 @@ class Caller:
         for piece in pieces:
             self._connection.send(piece)
 
+    def wait_for_continue(self) -> None:
+        """Until the server reads the body of a request that was sent with `Expect: 100-continue`."""
+        assert self._connection
+        said = b""
+        while not said.endswith(b"\r\n\r\n"):
+            # Byte by byte, because the response follows.
+            byte = self._connection.sock.recv(1)
+            assert byte, said
+            said += byte
+        assert said.startswith(b"HTTP/1.1 100 "), said
+
     def answer(self) -> tuple[int, Any]:
         assert self._connection
         response = self._connection.getresponse()

@@ -105,6 +105,11 @@ class Sender:
         if self.plan.stop == point:
             self.pass_gate()
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether the receiving process is to be killed in the middle of this body."""
+        return self.plan.stop == "byte" and self.gate is not None
+
     def attempt(self) -> None:
         plan = self.plan
         if plan.way != "two steps":
@@ -143,6 +148,8 @@ class Sender:
     def send_body(self, method: str, path: str, headers: dict[str, str], head: bytes, tail: bytes) -> None:
         content = self.plan.content
         length = len(head) + len(content) + len(tail)
+        if self.is_cut:
+            headers = {**headers, "Expect": "100-continue"}
         self.caller.send(method, path, headers, length, self.pieces(head, content, tail))
 
     def pieces(self, head: bytes, content: bytes, tail: bytes) -> Iterator[bytes]:
@@ -150,7 +157,10 @@ class Sender:
         stop = self.plan.stop_byte
         for start in range(0, stop, 50_000):
             yield content[start : min(start + 50_000, stop)]
-        self.reach("byte")
+        if self.is_cut:
+            # A connection that nobody accepted yet waits for the next process, which then receives everything.
+            self.caller.wait_for_continue()
+            self.pass_gate()
         yield content[stop:]
         yield tail
 

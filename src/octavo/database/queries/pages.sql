@@ -17,13 +17,18 @@ SELECT count(*) FROM jobs WHERE status = 'dead_letter';
 
 -- name: dock(owner, most)
 -- Running jobs first, then waiting ones, oldest first; comparisons after the others. Jobs that nobody waits for are omitted.
--- An analysis is one item.
-SELECT j.id, coalesce(c.filename, nullif(d.title, ''), d.filename) AS name
-FROM jobs j LEFT JOIN documents d ON d.id = j.document_id LEFT JOIN conversions c ON c.id = j.id
-WHERE j.owner_id = :owner AND j.status IN ('queued', 'processing', 'paused')
-  AND j.kind NOT IN ('embed_tags', 'improve_document', 'analyse_document')
-  AND (c.id IS NOT NULL OR d.deleted_at IS NULL AND d.id IS NOT NULL)
-ORDER BY j.status <> 'processing', j.kind = 'detect_connections', j.created_at, j.id LIMIT :most;
+-- An analysis is one item, and so is a document: its comparison may wait while the document is still processed.
+SELECT id, name FROM (
+  SELECT j.id, coalesce(c.filename, nullif(d.title, ''), d.filename) AS name, j.status, j.kind, j.created_at,
+    row_number() OVER (PARTITION BY coalesce(c.id, d.id)
+      ORDER BY j.status <> 'processing', j.kind = 'detect_connections', j.created_at, j.id) AS place
+  FROM jobs j LEFT JOIN documents d ON d.id = j.document_id LEFT JOIN conversions c ON c.id = j.id
+  WHERE j.owner_id = :owner AND j.status IN ('queued', 'processing', 'paused')
+    AND j.kind NOT IN ('embed_tags', 'improve_document', 'analyse_document')
+    AND (c.id IS NOT NULL OR d.deleted_at IS NULL AND d.id IS NOT NULL)
+) AS active
+WHERE place = 1
+ORDER BY status <> 'processing', kind = 'detect_connections', created_at, id LIMIT :most;
 
 -- name: tabs(owner)
 -- The number of documents in each tab of the library. Every count reads an index that contains few other rows.

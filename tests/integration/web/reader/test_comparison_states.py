@@ -8,6 +8,8 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from octavo.choreography import Cause, job_after
+from octavo.jobs.queue import enqueue
 from tests.integration.web.reader.conftest import Room
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -149,3 +151,15 @@ async def test_a_stranger_compares_nothing(room: Room) -> None:
     answer = await stranger.post("/actions/connections/compare", data={"document": document})
     assert answer.status_code == 404
     assert (await comparison(room, document))["state"] == "done"
+
+
+async def test_a_document_that_is_compared_while_it_is_processed_is_listed_once(room: Room) -> None:
+    document = await room.upload("twice.md", f"{NOTE} Twice.")
+    async with room.house.app.state.services.database.transaction() as connection:
+        owner = (await room.house.rows("SELECT owner_id FROM documents WHERE id = %s", UUID(document)))[0][0]
+        job = job_after(Cause.COMPARISON_REQUESTED, owner, {"revision": 1}, document=UUID(document))
+        await enqueue(connection, [job])
+
+    dock = await room.read("/fragments/frame")
+
+    assert dock.count(f'data-document="{document}"') == 1

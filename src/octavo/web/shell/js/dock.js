@@ -57,7 +57,7 @@ export function handOver(item, { process_id, document_id }) {
 export function leaveDock(item) {
   item.classList.add("done");
   setTimeout(() => {
-    item.dataset.over = "";
+    if (item.classList.contains("done")) item.dataset.over = "";
     sweep();
   }, LEAVE_MS);
 }
@@ -116,12 +116,23 @@ function patchItems(fresh, active) {
     }
   }
   for (const now of wanted.values()) {
-    // The next job of a document takes its place, so that no document is listed twice.
-    const place = [left.get(now.dataset.document), ...free].find((item) => item && !isInUse(item) && !item.matches(":hover, :focus-within"));
-    left.delete(place?.dataset.document);
-    if (free.includes(place)) free.splice(free.indexOf(place), 1);
-    if (place) place.replaceWith(now);
-    else if (items().scrollHeight > items().clientHeight) items().append(now);
+    const same = left.get(now.dataset.document);
+    if (same) {
+      // The next job of a document is shown by the same item, so that no document is listed twice.
+      left.delete(now.dataset.document);
+      if (free.includes(same)) free.splice(free.indexOf(same), 1);
+      same.id = now.id;
+      same.dataset.job = now.dataset.job;
+      delete same.dataset.sent;
+      fill(same, now);
+      continue;
+    }
+    const place = free.find((item) => !isInUse(item) && !item.matches(":hover, :focus-within"));
+    if (place) {
+      free.splice(free.indexOf(place), 1);
+      left.delete(place.dataset.document);
+      place.replaceWith(now);
+    } else if (items().scrollHeight > items().clientHeight) items().append(now);
     else items().prepend(now);
   }
   for (const item of free) end(item);
