@@ -85,6 +85,56 @@ class Box(NamedTuple):
     bottom: float
 
 
+class RegionKind(StrEnum):
+    """The kind of a region. `BOX`: text in a frame beside the body; `FIELD`: a field of a form with its value."""
+
+    BODY = "body"
+    HEADING = "heading"
+    LIST = "list"
+    TABLE = "table"
+    FIGURE = "figure"
+    FORMULA = "formula"
+    CAPTION = "caption"
+    BOX = "box"
+    HEADER = "header"
+    FOOTER = "footer"
+    FOOTNOTE = "footnote"
+    FIELD = "field"
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """An area of a page with one kind of content. `order` is its place in the reading order, from 0.
+
+    `confidence` is between 0 and 1. `text` is plain text; regions that are not in the Markdown have it too.
+    """
+
+    page: int
+    kind: RegionKind
+    box: Box
+    order: int
+    confidence: float
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A picture in the document: figure, chart, formula, photo or cover.
+
+    `number` counts from 1; at `start`, the Markdown contains `![alternative](figures/<number>.png)`. The picture is
+    either an area of a page (`page` and `box`) or a file inside the container (`member`).
+    """
+
+    number: int
+    kind: str
+    start: int
+    page: int | None = None
+    box: Box | None = None
+    member: str | None = None
+    caption: str = ""
+    alternative: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class QuoteOnPage:
     """Where a quote is on a page: the size of the page in points, and the boxes of the quote, if it was found."""
@@ -96,7 +146,10 @@ class QuoteOnPage:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """`markdown[start:end]` is the text of the page; a page without text has `start == end`."""
+    """`markdown[start:end]` is the text of the page; a page without text has `start == end`.
+
+    `unsure` is the reason why the text may be incomplete or wrong, as a sentence; None if it is sure.
+    """
 
     number: int
     label: str
@@ -104,6 +157,7 @@ class Page:
     end: int
     width: float | None = None
     height: float | None = None
+    unsure: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,12 +215,14 @@ class Extracted:
     outline: tuple[OutlineEntry, ...] = ()
     metadata: Metadata = field(default_factory=Metadata)
     moments: tuple[Moment, ...] = ()
+    regions: tuple[Region, ...] = ()
+    figures: tuple[Figure, ...] = ()
 
     def __post_init__(self) -> None:
         _check_ranges("page", self.pages, len(self.markdown))
         _check_ranges("block", self.blocks, len(self.markdown))
         _check_moments(self.moments, len(self.markdown))
-        boxes = (block.box for block in self.blocks if block.box)
+        boxes = (one.box for one in chain(self.blocks, self.regions, self.figures) if one.box)
         sizes = ((page.width or 0.0, page.height or 0.0) for page in self.pages)
         if not all(isfinite(sum(numbers)) for numbers in chain(boxes, sizes)):
             raise ValueError("a page size or box is not a number")
@@ -207,10 +263,12 @@ def to_document(extracted: Extracted) -> dict[str, JSON]:
         "outline": [_fields(entry) for entry in extracted.outline],
         "metadata": _fields(extracted.metadata),
         "moments": [_fields(moment) for moment in extracted.moments],
+        "regions": [_fields(region) for region in extracted.regions],
+        "figures": [_fields(figure) for figure in extracted.figures],
     }
 
 
-def _fields(record: Page | Block | OutlineEntry | Metadata | Moment) -> JSON:
+def _fields(record: Page | Block | OutlineEntry | Metadata | Moment | Region | Figure) -> JSON:
     """The fields of a record as a dictionary.
 
     `dataclasses.asdict` copies every value, which takes ten times as long for a book.

@@ -16,10 +16,13 @@ from octavo.extract.extracted import (
     BlockKind,
     Box,
     Extracted,
+    Figure,
     Metadata,
     OutlineEntry,
     Page,
     Quality,
+    Region,
+    RegionKind,
     SourceType,
     from_json,
     to_document,
@@ -37,6 +40,8 @@ EXAMPLE = Extracted(
     blocks=(Block(BlockKind.HEADING, 0, 6, "Über", 1, 1, Box(10, 20.5, 30, 40)),),
     outline=(OutlineEntry(1, "Über", 1, 0),),
     metadata=Metadata(title="Über", extra={"producer": "by hand"}),
+    regions=(Region(1, RegionKind.HEADING, Box(10, 20.5, 30, 40), 0, 0.9, "Über"),),
+    figures=(Figure(1, "chart", 8, 1, Box(10, 50, 30, 80), caption="Tides"),),
 )
 
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"))
@@ -62,6 +67,7 @@ def test_the_documents_names_are_those_of_the_command_line() -> None:
     document: Any = to_document(EXAMPLE)
     assert document.keys() == {
         "source_type", "markdown", "word_count", "quality", "pages", "blocks", "outline", "metadata", "moments",
+        "regions", "figures",
     }  # fmt: skip
     assert {"number", "label", "start", "end"} <= document["pages"][0].keys()
     assert {"kind", "level", "page", "box", "text"} <= document["blocks"][0].keys()
