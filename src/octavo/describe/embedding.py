@@ -1,4 +1,7 @@
-"""Adds missing vectors to documents that are already described, for any model, without extracting the file again."""
+"""Adds missing vectors to documents that are already described, for any model, and stores vectors of chunks and tags.
+
+A chunk can have vectors of several models.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,20 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 from uuid import UUID
 
+from psycopg.rows import class_row
+
 from octavo.ai.calls import LOCAL, Caller
 from octavo.ai.gateway import Gateway
 from octavo.ai.models import Model, model_chain, parse_model
 from octavo.ai.vectors import Vectors
 from octavo.choreography import Cause, compare_documents, job_after
-from octavo.core.errors import BadInput
+from octavo.core.errors import BadInput, BadSetting
 from octavo.core.settings import Settings
 from octavo.core.types import JSON
 from octavo.database import Connection, Database, fetch_rows, load_queries
-from octavo.describe.vectors import StoredChunk, load_chunks, save_chunk_vectors, save_tag_vectors
 from octavo.jobs.job_run import Run
 from octavo.jobs.queue import enqueue
+from octavo.language.insights import ChunkText
 
 QUERIES = load_queries("describe")
 EMBED_DOCUMENT = "embed_document"
@@ -31,6 +36,46 @@ DELETED_PER_BATCH, MOST_BATCHES = 2000, 20
 
 Finish: TypeAlias = Callable[[Connection, str], Awaitable[None]]
 Write: TypeAlias = Callable[[Connection], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredChunk:
+    id: UUID
+    content: str
+    heading_path: list[str]
+
+    def as_text(self) -> ChunkText:
+        return ChunkText(self.content, tuple(self.heading_path))
+
+
+async def load_chunks(database: Database, query: bytes, **values: object) -> list[StoredChunk]:
+    async with database.connection() as connection, connection.cursor(row_factory=class_row(StoredChunk)) as cursor:
+        await cursor.execute(query, values)
+        return await cursor.fetchall()
+
+
+async def save_chunk_vectors(connection: Connection, chunks: Sequence[UUID], vectors: Vectors) -> None:
+    model = await _model_id(connection, vectors)
+    values = {"model": model, "chunks": list(chunks), "vectors": _as_texts(vectors)}
+    await connection.execute(QUERIES.insert_chunk_vectors, values)
+
+
+async def save_tag_vectors(connection: Connection, tags: Sequence[UUID], vectors: Vectors) -> None:
+    model = await _model_id(connection, vectors)
+    values = {"model": model, "tags": list(tags), "vectors": _as_texts(vectors)}
+    await connection.execute(QUERIES.insert_tag_vectors, values)
+
+
+async def _model_id(connection: Connection, vectors: Vectors) -> int:
+    values = {"name": vectors.model, "dimensions": len(vectors.vectors[0])}
+    row = await (await connection.execute(QUERIES.embedding_model, values)).fetchone()
+    if row is None or row[0] is None:
+        raise BadSetting(f"{vectors.model} now returns vectors of a different length than before.")
+    return row[0]
+
+
+def _as_texts(vectors: Vectors) -> list[str]:
+    return [f"[{','.join(map(repr, vector))}]" for vector in vectors.vectors]
 
 
 class EmbeddingTools(Protocol):

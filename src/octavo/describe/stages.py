@@ -27,9 +27,8 @@ from octavo.choreography import Cause, compare_documents
 from octavo.core.errors import RETRY_RULES, OctavoError, OverBudget, TokenLimit
 from octavo.core.types import JSON
 from octavo.database import Connection, fetch_rows, load_queries
-from octavo.describe.embedding import EmbeddingTools
+from octavo.describe.embedding import EmbeddingTools, StoredChunk, load_chunks, save_chunk_vectors
 from octavo.describe.saving import save_description
-from octavo.describe.vectors import StoredChunk, load_chunks, save_chunk_vectors
 from octavo.extract.pictures import SHOWN_PIXELS
 from octavo.extract.pictures.page_images import shrink_in_sandbox
 from octavo.jobs.job_run import LeaseLost, Run

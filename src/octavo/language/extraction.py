@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from octavo.language import deadlines, duties, names
-from octavo.language.deadlines import find_deadlines
-from octavo.language.duties import find_duties
+from octavo.language import duties, names
+from octavo.language.duties import find_deadlines, find_duties
 from octavo.language.findings import Finding, Statement, merge_repeated, read_statements
 from octavo.language.insights import ChunkText
 from octavo.language.languages import detect_document_language
@@ -29,7 +28,7 @@ class Subject(StrEnum):
 
 GROUPS: dict[Subject, tuple[str, ...]] = {
     Subject.NAMES: (names.PEOPLE, names.ORGANISATIONS),
-    Subject.DATES: (deadlines.DATES, deadlines.PERIODS),
+    Subject.DATES: (duties.DATES, duties.PERIODS),
     Subject.MONEY: (AMOUNTS,),
     Subject.DUTIES: (duties.DUTIES, duties.PROHIBITIONS, duties.PENALTIES, duties.RISKS),
 }

@@ -10,8 +10,8 @@ import pytest
 
 from octavo.core.errors import TooLarge
 from octavo.fetch import AnswerBroken
+from octavo.fetch.client import Body
 from octavo.fetch.errors import AnswerIncomplete
-from octavo.fetch.responses import Body
 
 TEXT = b"Some words that are sent. " * 500
 
