@@ -32,12 +32,12 @@ class Cause(StrEnum):
     UPLOAD_STORED = "upload stored"
     REVISION_REQUESTED = "new revision requested"
     TAGGED = "tags assigned"
-    DESCRIBED_OFFLINE = "described offline because the providers are away"
+    DESCRIBED_OFFLINE = "described offline because the providers were unavailable"
     IMPROVED = "description improved"
     EMBEDDED = "vectors complete"
     VECTORS_REQUESTED = "vectors requested"
     MODEL_CHANGED = "embedding model changed"
-    OTHER_MODEL = "vectors of another model complete"
+    OTHER_MODEL = "new vectors complete after a change of model"
     DESCRIBED_LATE = "description completed after the vectors"
     RESTORED = "restored from the trash"
     VISITOR_MERGED = "visitor signed in"
@@ -77,12 +77,12 @@ CHOREOGRAPHY: Mapping[Cause, Consequence] = {
     Cause.TAGGED: Consequence(
         "embed_tags",
         ("process_document", "embed_document", PERSON),
-        "A description or a person assigned tags to a document, or its vectors were renewed with another model.",
+        "A description or a person assigned tags to a document, or its vectors were made again with another model.",
     ),
     Cause.DESCRIBED_OFFLINE: Consequence(
         "improve_document",
         ("process_document",),
-        "A document was described or embedded offline, because the configured providers are away.",
+        "A document was described or embedded offline, because the configured providers were unavailable.",
         priority=7,
     ),
     Cause.IMPROVED: Consequence(
@@ -98,12 +98,13 @@ CHOREOGRAPHY: Mapping[Cause, Consequence] = {
         priority=6,
     ),
     Cause.VECTORS_REQUESTED: Consequence(
-        "embed_document", (PERSON,), "Vectors of a model were requested for documents that do not have them."
+        "embed_document", (PERSON,), "Vectors were requested for documents that have none of this model."
     ),
     Cause.MODEL_CHANGED: Consequence(
         "embed_document",
         ("renew_vectors",),
-        "The vectors of a document are not of the configured model. They are searched until the new ones are complete.",
+        "The vectors of a document were made with another model than the configured one. "
+        "Searches use them until the new ones are complete.",
         priority=8,
     ),
     Cause.OTHER_MODEL: Consequence(
@@ -115,7 +116,8 @@ CHOREOGRAPHY: Mapping[Cause, Consequence] = {
     Cause.DESCRIBED_LATE: Consequence(
         "detect_connections",
         ("process_document",),
-        "A retry completed the description of a document that was compared without it. Bridges need descriptions.",
+        "A document was compared before its description was complete, and a retry has now completed it. "
+        "It is compared again, because bridges need descriptions.",
         priority=6,
     ),
     Cause.RESTORED: Consequence(
@@ -136,7 +138,7 @@ CHOREOGRAPHY: Mapping[Cause, Consequence] = {
     Cause.MANY_VECTORS: Consequence(
         "index_vectors",
         ("detect_connections", "renew_vectors"),
-        "An owner has too many vectors of one model to compare them all, no matter how they came in.",
+        "An owner has so many vectors of one model that comparing them all would take too long without an index.",
     ),
     Cause.LONG_TEXT_READY: Consequence(
         "analyse_document",

@@ -94,7 +94,7 @@ class Billing:
         await self._ledger.maintain()
 
     async def reuse(self, call: BilledCall[OutputT]) -> ModelAnswer[OutputT] | None:
-        """Return the stored answer to an identical request, which is already paid for; None if there is none."""
+        """Return the stored answer to an identical request, or None. Reusing an answer costs nothing."""
         stored = await self._ledger.reuse(call.digest, call.caller)
         if stored is None:
             return None
@@ -167,7 +167,7 @@ class Billing:
                 return reservation
 
     async def _abandon(self, request: CallRequest, seconds: float, *, is_sent: bool) -> None:
-        """Close a cancelled call so that an identical request can start. If it was sent, bill its estimated cost."""
+        """Close a cancelled call so that an identical request can start. A call that was sent is billed by estimate."""
         cost = None if is_sent else Decimal(0)
         await self._ledger.fail(request.id, ABANDONED, TokenUsage(), cost, seconds, trips_circuit=None)
 

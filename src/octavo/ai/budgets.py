@@ -57,7 +57,7 @@ async def read_budgets(connection: Connection, owner: UUID, defaults: Budgets, *
 
 
 async def set_budgets(connection: Connection, admin: UUID, changes: Mapping[Scope, float | None]) -> None:
-    """Change the budgets that are passed; None restores the default."""
+    """Set the budgets in `changes`. None restores the default."""
     await lock_ledger(connection)
     for scope, most in changes.items():
         await set_budget(connection, scope, None, most)
@@ -84,7 +84,7 @@ async def resume_paused_jobs(database: Database, defaults: Budgets) -> None:
     """Resume paused jobs that now fit into their budgets.
 
     Call this after the transaction that changed a budget, not inside it: a transaction that holds the lock of a job may
-    be waiting for the ledger lock. If the process dies between the two, a worker resumes the jobs later.
+    be waiting for the ledger lock. If the process dies before this call, a worker resumes the jobs later.
     """
     async with database.connection() as connection:
         await connection.execute(QUERIES.resume, {"limits": defaults.limits})

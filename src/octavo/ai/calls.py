@@ -157,10 +157,10 @@ class Caller:
 class OfflineUse:
     """When the offline implementation of a task may answer.
 
-    `if_configured`: if `local` is among the task's models; otherwise never, unless the task has no other model.
-    `if_away`: also without `local`, if all providers are away.
-    `decide`: all other models are tried before `local`, unless `local` comes first, and `local` answers only if this
-    function returns true for their error.
+    `if_configured`: if true, when `local` is among the task's models; if false, only when the task has no other model.
+    `if_away`: also without `local`, when all models failed and at least one provider is only temporarily unavailable.
+    `decide`: a function that gets the error of the other models, which are tried before `local` unless `local` is
+    first in the list. `local` answers only if the function returns true.
     """
 
     if_configured: bool = True

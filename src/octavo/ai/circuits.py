@@ -26,9 +26,10 @@ _MODEL_JOBS = [
 
 @dataclass(frozen=True, slots=True)
 class Circuit:
-    """`limit` failures in a row open it, and no calls are sent until `open_until`; then one call is sent as a test.
+    """A circuit breaker. After `limit` failures in a row, no calls are sent until `open_until`.
 
-    `policy` says what happens to jobs meanwhile: the next model is called, or they wait, or they fail.
+    Then one call is sent as a test. `policy` says what happens to jobs in the meantime: they call the next model, wait
+    or fail.
     """
 
     name: str
@@ -40,7 +41,7 @@ class Circuit:
 
 
 def gate_of_service(address: str) -> str:
-    """The name of the conversion service in the table of gates."""
+    """The name under which the circuit breaker of the conversion service is stored."""
     return f"{CONVERSION}:{address}"
 
 
@@ -52,7 +53,7 @@ async def list_circuits(connection: Connection, settings: Settings) -> list[Circ
 
 
 async def try_now(connection: Connection, settings: Settings, name: str) -> None:
-    """Send the next call as a test, and wake the jobs that wait for it."""
+    """End the pause of a circuit breaker: the next call is sent as a test, and waiting jobs are retried now."""
     gates = _gates(settings)
     if name not in gates:
         raise NotFound

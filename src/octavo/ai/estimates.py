@@ -1,6 +1,6 @@
-"""What the models will cost for a document, estimated before anything is sent. Pure functions.
+"""Estimates what models will cost for a document, before anything is sent. Pure functions.
 
-The shares were measured with a book of 500 pages and 250,000 words (docs/decisions/0021-texts-by-a-model.md). Budgets
+The constants come from a book of 500 pages and 250,000 words (docs/decisions/0021-texts-by-a-model.md). Budgets
 are checked against other, higher estimates when a call is reserved.
 """
 
@@ -44,7 +44,7 @@ class DocumentSize:
 
     @classmethod
     def of(cls, words: int | None, pages: int | None) -> DocumentSize:
-        """A size that is not known yet is derived from the other one."""
+        """Build a size. If the number of words is unknown, it is estimated from the number of pages."""
         return cls(words if words is not None else (pages or 0) * WORDS_PER_PAGE, pages or 0)
 
     @property
@@ -88,7 +88,7 @@ class Estimator:
         return self._sum([(model, TokenUsage(read, round(size.tokens * WRITTEN_AGAIN)))])
 
     def _connections(self) -> CostEstimate:
-        """The highest cost: how many passages are judged depends on the other documents."""
+        """The highest possible cost. The real cost depends on how many chunks of other documents are similar."""
         paid = [model for model in map(self._model, CONNECTION_TASKS) if model.provider != LOCAL]
         return CostEstimate(float(MOST_FOR_CONNECTIONS) if paid else 0.0, sorted({str(model) for model in paid}))
 
@@ -105,7 +105,7 @@ class Estimator:
         return self._sum(parts * prompts)
 
     def _model(self, task: str) -> Model:
-        """The first model of a task. Others are only called if it fails."""
+        """The first model of a task. The others are called only if the first one fails."""
         return next(iter(self._chain.of(task)), Model(LOCAL))
 
     def _sum(self, parts: Iterable[tuple[Model, TokenUsage]]) -> CostEstimate:
@@ -119,7 +119,7 @@ def _page_tokens(model: Model) -> int:
 
 
 def estimate_size(settings: Settings, caller: Caller, size: DocumentSize, prompts: int = 1) -> DocumentEstimate:
-    """Visitors are served offline, unless the settings allow them models."""
+    """Estimate the costs of a document of this size. For visitors they are 0, unless the settings allow them models."""
     is_offline = caller.is_anonymous and not settings.anonymous_models
     return Estimator(settings, is_offline=is_offline).estimate(size, prompts)
 

@@ -132,7 +132,7 @@ FAULT_RULES: dict[Fault, FaultRule] = {
 }
 
 
-# The provider is away: the same call may succeed later, without any change.
+# The provider is temporarily unavailable: the same call may succeed later, without any change.
 AWAY = frozenset(
     {
         Fault.RATE_LIMITED,

@@ -254,22 +254,22 @@ def _failed_models(faults: Mapping[Model, ProviderFault]) -> tuple[FailedModel, 
 
 
 def _is_away(faults: Mapping[Model, ProviderFault]) -> bool:
-    """Whether a later call may succeed, because a provider is away."""
+    """Whether a later call may succeed, because a provider is only temporarily unavailable."""
     return any(fault.fault in AWAY for fault in faults.values())
 
 
 def is_stopgap(answer: ModelAnswer[Any]) -> bool:
-    """Whether the answer was made offline only because a provider is away."""
+    """Whether the answer was made offline only because a provider was temporarily unavailable."""
     return answer.made_by == LOCAL and any(one.fault in AWAY for one in answer.failed)
 
 
 def _local_last(models: Sequence[Model]) -> Sequence[Model]:
-    """The same models with `local` at the end; unchanged if it is preferred to all others."""
+    """The same models with `local` at the end; unchanged if `local` is the first one."""
     return models if models[0].provider == LOCAL else sorted(models, key=lambda model: model.provider == LOCAL)
 
 
 def _error_of_call(faults: Mapping[Model, ProviderFault]) -> OctavoError:
-    """The error if every model failed. A request that was too long for one of them can be made smaller."""
+    """The error to raise if every model failed. Prefers `TokenLimit`, because the caller can shorten the request."""
     for model, fault in faults.items():
         if fault.rule.error is TokenLimit:
             return fault.as_error(str(model))

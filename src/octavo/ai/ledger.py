@@ -97,7 +97,7 @@ class StoredAnswer:
 
 
 class Ledger:
-    """`budgets` contains the default budgets.
+    """Reserves and settles calls in the database. `budgets` contains the default budgets.
 
     `rates` contains rate limits by provider; other providers are not limited here.
     """
@@ -204,7 +204,7 @@ def _tokens(usage: TokenUsage) -> dict[str, int]:
 async def read_usage(
     connection: Connection, owner: UUID, month: str | None, *, budget_usd: float, everybody: bool
 ) -> Usage:
-    """The usage of `month`; by default of the current month. `everybody` adds the spending of all owners."""
+    """The usage in `month`, by default the current month. `everybody` adds the spending of all owners."""
     (total,) = await _rows(connection, QUERIES.usage_total, owner=owner, month=month)
     same = {"owner": owner, "month": total["month"]}
     purposes = await _rows(connection, QUERIES.usage_parts, **same)

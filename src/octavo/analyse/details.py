@@ -32,9 +32,9 @@ _COUNTED = [one.name for one in fields(Counts)]
 
 @dataclass(frozen=True, slots=True)
 class SegmentView:
-    """Owns the units `first` to `last`; `context` units are shown before them. `split`: its parts have replaced it.
+    """A segment. It owns the units `first` to `last`; the `context` units before them are only shown.
 
-    `answered_by` names the models that answered prompts for it.
+    `split`: whether smaller segments have replaced it. `answered_by` names the models that answered prompts for it.
     """
 
     id: UUID

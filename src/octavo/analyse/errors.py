@@ -56,7 +56,7 @@ class Incomplete(OctavoError):
 
 
 class NoParent(BadInput):
-    """This job does not belong to an analysis that could end with it. Discard it without ending anything."""
+    """This job does not belong to an analysis, so there is none to end. Discard only the job."""
 
     code = "NO_PARENT"
     status = 409

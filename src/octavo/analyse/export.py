@@ -19,7 +19,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def as_markdown(analysis: Analysis, results: Sequence[ResultView]) -> str:
-    """One section for each prompt: the answer, what answered it, and the quotes with their pages."""
+    """One section for each prompt: the answer, the models that gave it, and the quotes with their pages."""
     unit = one_unit(analysis)
     sections = [_section(one, unit) for one in results]
     return "\n\n".join([f"# Analysis of {_line(analysis.title)}", *sections]) + "\n"

@@ -68,13 +68,13 @@ async def settle(connection: Connection, analysis: UUID) -> None:
 
 
 async def stop(connection: Connection, analysis: UUID) -> None:
-    """End an analysis because a person wants it. Answers are kept, and the rest can be resumed."""
+    """End an analysis because a person stopped it. Answers are kept, and the analysis can be resumed."""
     await connection.execute(QUERIES.set_stopped, {"analysis": analysis})
     await _cancel_jobs(connection, analysis)
 
 
 async def abandon(connection: Connection, analysis: UUID) -> None:
-    """End an analysis without progress with an error. A person can resume it."""
+    """End an analysis with an error because it is making no progress. A person can resume it."""
     await connection.execute(QUERIES.set_abandoned, {"analysis": analysis, "code": ABANDONED, "message": NO_PROGRESS})
     await _cancel_jobs(connection, analysis)
 
@@ -147,7 +147,7 @@ async def recover_all(database: Database) -> tuple[int, int]:
 
 
 async def _recover(connection: Connection, analysis: UUID) -> tuple[int, bool]:
-    """Enqueue items that have no job, consolidate answered prompts, and abandon an analysis without progress.
+    """Enqueue items that have no job, consolidate answered prompts, and abandon an analysis that makes no progress.
 
     An analysis is abandoned after two days without progress, if none of its jobs is running or queued. A person can
     restart it.

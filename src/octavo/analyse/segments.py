@@ -94,9 +94,9 @@ def plan_segments(tokens: Sequence[int], limits: SegmentLimits) -> list[Segment]
 def subdivide(segment: Segment) -> list[Segment]:
     """Divide a segment that was too long: into parts of up to 80 units or, if it has no more than 80, into halves.
 
-    A part has at most as many context units as own units. If the segment had little or no context, as the first one of
-    a document, its later parts get a third of their length from the parts before them. A single unit loses its context.
-    Returns an empty list if the segment cannot be divided further.
+    A part has at most as many context units as own units. If the segment had little or no context (like the first one
+    of a document), each later part gets context from the part before it: a third as many units as it owns. A segment
+    with a single unit is returned without its context. Returns an empty list if the segment cannot be divided further.
     """
     if segment.own == 1:
         return [Segment(segment.first, segment.last, segment.first)] if segment.context_first < segment.first else []

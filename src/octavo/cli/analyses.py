@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from octavo.client import Client
     from octavo.records.analyses import Analysis
 
-app = typer.Typer(help="List, stop, resume and export the analyses of `octavo analyse`.", no_args_is_help=True)
+app = typer.Typer(
+    help="List, stop, resume and export analyses (start one with `octavo analyse`).", no_args_is_help=True
+)
 Which = Annotated[str, typer.Argument(metavar="ANALYSIS", help="Id of the analysis, or part of it.")]
 
 

@@ -195,10 +195,10 @@ def migrate(as_json: AsJson = False) -> None:
 @app.command()
 def doctor(
     repair: Annotated[
-        bool, typer.Option("--repair", help="First correct what can be computed again, such as counts and statuses.")
+        bool, typer.Option("--repair", help="First repair values that can be recomputed, such as counts and statuses.")
     ] = False,
     checksums: Annotated[
-        bool, typer.Option("--checksums", help="Read every stored file and compare its checksum. This can take long.")
+        bool, typer.Option("--checksums", help="Read every stored file and compare its checksum. This can be slow.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -227,7 +227,7 @@ def doctor(
 def backup(
     path: Annotated[Path, typer.Argument(metavar="PATH", help="Folder of the backup. It is created if it is missing.")],
     verify: Annotated[
-        bool, typer.Option("--verify", help="Also read the files again that an earlier backup has copied.")
+        bool, typer.Option("--verify", help="Also re-read and check the files that an earlier backup already copied.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:

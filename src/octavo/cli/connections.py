@@ -52,7 +52,8 @@ def connections(  # noqa: PLR0917 - each is an option of the command
     engine: Annotated[Engine | None, typer.Option(help="Only connections of this type.")] = None,
     dismissed: Annotated[bool, typer.Option("--dismissed", help="List dismissed connections.")] = False,
     rebuild: Annotated[
-        bool, typer.Option("--rebuild", help="Compare the document, or all documents, again and wait until it is done.")
+        bool,
+        typer.Option("--rebuild", help="Compare the document (or all documents) again, and wait until this is done."),
     ] = False,
     limit: Annotated[int, typer.Option(min=1, max=500, help="Maximum number of connections.")] = 20,
     cursor: Cursor = None,
@@ -143,7 +144,7 @@ class Decision(StrEnum):
 
 @app.command()
 def verdict(
-    decision: Annotated[Decision, typer.Argument(help="What you decide; undo takes an earlier verdict back.")],
+    decision: Annotated[Decision, typer.Argument(help="Your verdict. undo removes an earlier one.")],
     connections: Annotated[
         list[str],
         typer.Argument(metavar="ID", help="Ids from `octavo connections`, or at least four characters of each."),
@@ -152,7 +153,7 @@ def verdict(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Confirm or dismiss connections. A verdict belongs to the two quotes, so it survives new comparisons."""
+    """Confirm or dismiss connections. A verdict applies to the two quotes, so new comparisons keep it."""
 
     async def run(client: Client) -> list[Connection]:
         ids = await find_connections(client, connections)

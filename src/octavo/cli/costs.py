@@ -29,7 +29,7 @@ def usage(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the cost of models in a month by purpose, model and document, and the amount that reused answers saved."""
+    """Show what models cost in a month, by purpose, model and document, and how much reused answers saved."""
 
     async def run(client: Client) -> Usage:
         return await client.read_usage(month)

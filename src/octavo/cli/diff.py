@@ -88,7 +88,7 @@ def print_comparison(console: Console, found: Comparison) -> None:
         console.print(line, soft_wrap=True)
     print_connections(console, found)
     if found.text is None:
-        return typer.echo("One side of the comparison has no text.")
+        return typer.echo("One of the two versions has no text.")
     for change in found.text:
         console.print(Text(describe_place(change), style="cyan"))
         console.print(describe_change(console, change), soft_wrap=True)

@@ -137,7 +137,7 @@ def restore(
 ) -> None:
     """Restore documents from the trash, or a backup into an empty instance.
 
-    With the folder of a backup (`octavo backup`), the instance of the settings must be empty and stopped.
+    To restore a backup, pass the folder that `octavo backup` wrote. The instance must be empty and stopped.
     """
     if len(documents) == 1 and is_folder(documents[0]):
         return run_restore(Path(documents[0]).expanduser(), as_json=as_json)
@@ -157,7 +157,7 @@ def reembed(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Create missing embeddings, for example for another model. No file is read again."""
+    """Create missing embeddings, for example for another model. Files are not read again."""
 
     async def run(client: Client) -> int:
         return await client.reembed(model)

@@ -118,4 +118,6 @@ def print_analysis_plan(planned: PlannedDocument, prompts: int, *, as_json: bool
 
 def refuse_links(count: int) -> None:
     if count:
-        raise BadInput("The cost of a link is known only after it is fetched. Leave out the links, or add them.")
+        raise BadInput(
+            "The cost of a link is known only after it is fetched. Leave out the links, or add them without --dry-run."
+        )

@@ -49,7 +49,7 @@ class TagChange:
         return bool(self.added or self.removed or self.replaces)
 
     def apply(self, current: Sequence[str]) -> list[str]:
-        """The new tags. A tag is the same in upper and lower case."""
+        """The new tags. Tags that differ only in case are the same."""
         kept = [] if self.replaces else list(current)
         gone = {one.strip().casefold() for one in self.removed}
         known = {one.casefold(): one for one in reversed([*kept, *(one.strip() for one in self.added)])}

@@ -90,7 +90,7 @@ def run_backup(path: Path, *, verify: bool, as_json: bool) -> None:
 
 
 def run_restore(path: Path, *, as_json: bool) -> None:
-    """Restore a backup into the empty instance of the settings and print the result."""
+    """Restore a backup into the empty instance that the settings name, and print the result."""
     from octavo.ops.backup import restore_backup
 
     began = time.monotonic()

@@ -11,7 +11,7 @@ import typer
 from octavo.core.types import Extraction
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Cursor = Annotated[str | None, typer.Option(help="Next page: the `next_cursor` of the previous one.")]
+Cursor = Annotated[str | None, typer.Option(help="To get the next page, pass the `next_cursor` of the previous page.")]
 Server = Annotated[
     str | None,
     typer.Option(
@@ -43,7 +43,9 @@ PROMPT_FOR_IT = "-"
 
 Password = Annotated[
     str | None,
-    typer.Option(help="Password of an encrypted PDF; - asks for it or, in a pipe, reads a line from standard input."),
+    typer.Option(
+        help="Password of an encrypted PDF; - prompts for it or, in a pipe, reads a line from standard input."
+    ),
 ]
 
 

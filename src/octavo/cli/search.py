@@ -45,13 +45,15 @@ class Mode(StrEnum):
 def search(  # noqa: PLR0917 - each is an option of the command
     query: Annotated[
         list[str],
-        typer.Argument(help='Words or a question. "Phrases" must occur; after --, -word excludes a word.'),
+        typer.Argument(help='Words or a question. "Quoted phrases" must occur. After --, -word excludes a word.'),
     ],
     mode: Annotated[
         Mode, typer.Option(help="Search by words (text), by meaning (semantic), or both (hybrid).")
     ] = Mode.HYBRID,
     limit: Annotated[int, typer.Option(min=1, max=MOST_HITS, help="Maximum number of hits.")] = 10,
-    cursor: Annotated[str | None, typer.Option(help="Next page: the cursor printed by the previous one.")] = None,
+    cursor: Annotated[
+        str | None, typer.Option(help="To get the next page, pass the cursor printed with the previous page.")
+    ] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Only documents with this tag. Can be repeated.")] = None,
     collection: Annotated[str | None, typer.Option(help="Only documents in this collection.")] = None,
     kind: Annotated[

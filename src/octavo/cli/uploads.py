@@ -1,4 +1,4 @@
-"""`octavo uploads`: files that were sent, such as the refused ones with their reasons."""
+"""`octavo uploads`: lists uploads, for example the refused ones with the reasons."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ class TableView:
 
 
 class LineView:
-    """Prints a line whenever a document's state changes. Moving up in the queue does not count."""
+    """Prints a line whenever a document's state changes. A new position in the queue does not count as a change."""
 
     def __init__(self) -> None:
         self._last: dict[UUID, str] = {}

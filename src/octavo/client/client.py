@@ -74,9 +74,9 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class SearchFilters:
-    """A document must match all filters, and at least one entry of each of `document`, `tag` and `kind`.
+    """Limits a search to the documents that match every filter.
 
-    `versions` includes superseded versions.
+    For `document`, `tag` and `kind`, one matching entry is enough. `versions` includes superseded versions.
     """
 
     document: Sequence[UUID] = ()
@@ -351,12 +351,12 @@ class Client(UploadCalls):
         return read_record(DocumentBudget, await self._transport.get(f"/documents/{document}/budget"))
 
     async def estimate_document(self, document: UUID, prompts: int = 1) -> DocumentEstimate:
-        """What models would cost for a document, before anything is spent."""
+        """Estimate what models would cost for a document. Nothing is spent."""
         found = await self._transport.get(f"/documents/{document}/estimate", {"prompts": str(prompts)})
         return read_record(DocumentEstimate, found)
 
     async def estimate(self, words: int, pages: int = 0, prompts: int = 1) -> DocumentEstimate:
-        """The same for a document that is not added yet."""
+        """Estimate what models would cost for a document that has not been added yet."""
         asked = {"words": str(words), "pages": str(pages), "prompts": str(prompts)}
         return read_record(DocumentEstimate, await self._transport.get("/estimate", asked))
 

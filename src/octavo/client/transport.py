@@ -110,7 +110,7 @@ class Transport:
 
     @asynccontextmanager
     async def open(self, request: Request, *, silence_seconds: float) -> AsyncGenerator[httpx.Response]:
-        """Open a response and read it while it arrives. A failed request is not retried."""
+        """Send a request, and yield the response while it is still arriving. A failed request is not retried."""
         timeout = httpx.Timeout(silence_seconds, connect=CONNECT_SECONDS)
         try:
             async with self._http.stream(

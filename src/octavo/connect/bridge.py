@@ -38,7 +38,10 @@ Candidate: TypeAlias = tuple[ChunkPair, float]
 
 
 def find_candidates(pairs: Iterable[ChunkPair], apart: float) -> list[Candidate]:
-    """Find important pairs on different subjects that share some of their concepts, with their concept overlap."""
+    """Find pairs of important chunks on different subjects that share some concepts.
+
+    Returns each pair with its concept overlap.
+    """
     return [
         (pair, overlap)
         for pair in pairs
@@ -51,7 +54,7 @@ def find_candidates(pairs: Iterable[ChunkPair], apart: float) -> list[Candidate]
 def choose_candidates(
     candidates: Iterable[Candidate], domains: Mapping[UUID, DocumentDomain], same_domain: float
 ) -> list[Candidate]:
-    """Of the candidates whose documents are in different domains, the best ones of each source chunk."""
+    """Choose the best candidates of each source chunk. The two documents must be in different domains."""
     by_source: dict[UUID, list[Candidate]] = defaultdict(list)
     for pair, overlap in candidates:
         one, other = (domains.get(chunk.document_id, UNKNOWN) for chunk in (pair.source, pair.target))
@@ -61,12 +64,12 @@ def choose_candidates(
 
 
 def best_first(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """The candidates by strength, no matter where in their documents they are."""
+    """Sort candidates, strongest first. Their positions in the documents do not matter."""
     return sorted(candidates, key=lambda one: (-strength_of(*one), one[0].source.id, one[0].target.id))
 
 
 def explain_offline(candidates: Sequence[Candidate], claim_cache: ClaimCache) -> list[DetectedConnection]:
-    """Explain bridges without a model: name the shared concepts and the themes of both sides."""
+    """Explain bridges without a model: name the shared concepts and the themes of both chunks."""
     kept: Counter[UUID] = Counter()
     connections: list[DetectedConnection] = []
     for pair, overlap in best_first(candidates):
@@ -100,7 +103,10 @@ def strength_of(pair: ChunkPair, overlap: float) -> float:
 
 
 def concept_overlap(one: ComparableChunk, other: ComparableChunk) -> float:
-    """The weight of the concepts that both chunks share, divided by the weight of all concepts of the lighter chunk."""
+    """The weight of the shared concepts, as a fraction of the weight of all concepts of one chunk.
+
+    Of the two chunks, the one whose concepts weigh less is used.
+    """
     mine, theirs = ({name.lower(): weight for name, weight in chunk.concepts.items()} for chunk in (one, other))
     if not mine or not theirs:
         return 0.0
@@ -115,7 +121,7 @@ def _subjects(pair: ChunkPair) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DocumentDomain:
-    """`mean` is the mean of the document's vectors, with a length of 1; None without vectors."""
+    """The domain of a document. `mean` is the mean of its vectors, scaled to length 1; None if it has no vectors."""
 
     topics: frozenset[str] = frozenset()
     mean: NDArray[np.float32] | None = None
@@ -132,9 +138,9 @@ async def load_domains(
 
 
 def are_different(one: DocumentDomain, other: DocumentDomain, same_domain: float) -> bool:
-    """Whether two documents have mostly different topics and lie apart as a whole.
+    """Whether two documents are in different domains: both their topics and their mean vectors must differ.
 
-    `same_domain` is the similarity of mean vectors from which documents are in the same domain.
+    Mean vectors with a similarity of `same_domain` or more count as the same.
     """
     fewer = min(len(one.topics), len(other.topics))
     if fewer and len(one.topics & other.topics) > MOST_SHARED_TOPICS * fewer:

@@ -58,7 +58,7 @@ def _without_job(document: Document) -> ComparisonState:
 
 
 async def count_unfinished(connection: Connection, owner: UUID) -> int:
-    """The number of the owner's documents that are not compared yet, because their jobs wait or run."""
+    """The number of the owner's documents whose comparison is still waiting or running."""
     rows = await fetch_rows(connection, QUERIES.unfinished_comparisons, {"owner": owner, "kind": KIND})
     return int(rows[0]["documents"])
 

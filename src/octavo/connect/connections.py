@@ -28,7 +28,7 @@ DOCUMENTS = load_queries("documents")
 class ConnectionFilter:
     """Selects connections. If `status` is None, all except dismissed ones match.
 
-    `other` is the document on the other side.
+    `other` selects connections to this document.
     """
 
     engine: Engine | None = None
@@ -189,7 +189,7 @@ VERDICTS = {Decision.CONFIRM: "confirmed", Decision.DISMISS: "dismissed"}
 async def decide(connection: DatabaseConnection, owner: UUID, ident: UUID, decision: Decision) -> Connection:
     """Store a decision about a connection and record an event for both documents. Returns the updated connection.
 
-    The decision is stored by the content of both quotes, so it also applies to other connections with the same quotes.
+    The key of the decision is the content of both quotes, so it also applies to other connections with the same quotes.
     """
     found = await fetch_rows(connection, QUERIES.document_of, {"owner": owner, "connection": ident})
     if not found:

@@ -236,7 +236,7 @@ def _other_scope(one: Claim, other: Claim) -> bool:
 
 
 def _about_another(clauses: ClausePair, mine: int | str, theirs: int | str) -> bool:
-    """Whether a clause names something, before the point of conflict, that the other chunk never mentions."""
+    """Whether the part of a clause before the conflict contains a word that the other chunk never mentions."""
     sides = ((clauses.one, mine), (clauses.other, theirs))
     return any(claim.before(place) - clauses.known - _words_of(clauses.opposed) for claim, place in sides)
 

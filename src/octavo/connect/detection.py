@@ -39,7 +39,7 @@ class DetectionResult:
     """Results of the engines for one document.
 
     Bridges are only candidates until they are explained, and opposite tones until a model confirms the contradiction.
-    `domains` are those of the documents loaded so far.
+    `domains` contains the domains that have been loaded so far, by document.
     """
 
     similar: list[DetectedConnection] = field(default_factory=list[DetectedConnection])
@@ -51,7 +51,7 @@ class DetectionResult:
 
 
 async def start_of_comparison(connection: Connection) -> datetime:
-    """The database's time, read before anything is compared. The results are saved under it."""
+    """The current time of the database, read before the comparison starts. The results are saved with this time."""
     rows = await fetch_rows(connection, QUERIES.start_of_comparison, {})
     return rows[0]["started"]
 

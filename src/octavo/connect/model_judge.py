@@ -66,20 +66,20 @@ class ModelJudge:
         self._claim_cache = claim_cache
 
     async def judge(self, contradictions: Sequence[DetectedConnection]) -> list[DetectedConnection]:
-        """Confirm contradictions, keep unclear ones as possible, and drop those a model finds compatible."""
+        """Let a model judge contradictions, and drop those it finds compatible. Unclear ones stay possible."""
         return [
             one for one, verdict in await self._judge_strongest(contradictions) if verdict is not Verdict.COMPATIBLE
         ]
 
     async def confirm(self, candidates: Sequence[DetectedConnection]) -> list[DetectedConnection]:
-        """Only the contradictions that a model confirms. Without a model there are none."""
+        """Return only the contradictions that a model confirms; without a model, none."""
         strongest = sorted(candidates, key=_strongest_first)[:MOST_OPPOSITE_TONES]
         return [one for one, verdict in await self._judge_strongest(strongest) if verdict is Verdict.CONTRADICTION]
 
     async def _judge_strongest(
         self, contradictions: Sequence[DetectedConnection]
     ) -> list[tuple[DetectedConnection, Verdict | None]]:
-        """Each contradiction with the verdict of a model, the strongest first; None if no model judged it."""
+        """Let a model judge contradictions, strongest first. The verdict is None if no model judged it."""
         judged: list[tuple[DetectedConnection, Verdict | None]] = []
         for batch in _batches(sorted(contradictions, key=_strongest_first), CONTRADICTIONS_PER_CALL):
             answered = await self._call(JUDGE_CONTRADICTIONS, [TextPair(*one.quotes) for one in batch])
@@ -95,7 +95,7 @@ class ModelJudge:
     async def explain(self, candidates: Sequence[Candidate]) -> list[DetectedConnection]:
         """Return the bridges that a model confirmed, and the best of those that no model judged.
 
-        The model gets the most promising ones first, because calls and budget can end before the last one.
+        The model gets the most promising ones first, because the calls or the budget may run out before the last one.
         """
         kept: list[DetectedConnection] = []
         promising = best_first(candidates)

@@ -108,10 +108,9 @@ async def has_index(connection: Connection, model: EmbeddingModel) -> bool:
 async def find_by_index(
     connection: Connection, scope: SearchScope, chunks: Sequence[UUID], most: int, least: float
 ) -> list[Neighbour]:
-    """Search the index. A chunk that is missing from its own results is searched again with a wider search.
+    """Search the index. If the results for a chunk do not contain the chunk itself, a wider search is made for it.
 
-    Vectors form clusters, and a search that ends in the wrong cluster does not even find the chunk that it started
-    from.
+    Vectors form clusters, and a search that ends in the wrong cluster does not even find the chunk it started from.
     """
     found = await _search_index(connection, scope, chunks, most, EF_SEARCH)
     reliable = {one.source for one in found if one.source == one.target}

@@ -1,4 +1,4 @@
-"""Pairs for a judging model: chunks that share a concept and speak of it in opposite tones, in any language.
+"""Finds pairs of chunks that share a concept but have opposite tones, for a model to judge. Works in any language.
 
 Concepts and tones come from the descriptions of the chunks. They show that two chunks may disagree, not that they do.
 So none of these pairs is kept unless a model confirms the contradiction.
@@ -55,7 +55,7 @@ def _connect(pair: ChunkPair, concept: str, claim_cache: ClaimCache) -> Detected
 
 
 def _promise(pair: ChunkPair, concept: str) -> float:
-    """Grows with the importance of the concept for both chunks and with their weaker tone; at most 1."""
+    """How promising a pair is, up to 1: the importance of the concept for both chunks times the weaker tone."""
     weights = [
         {name.casefold(): weight for name, weight in chunk.concepts.items()}.get(concept.casefold(), 0.0)
         for chunk in (pair.source, pair.target)
@@ -65,7 +65,7 @@ def _promise(pair: ChunkPair, concept: str) -> float:
 
 
 def _quote(chunk: ComparableChunk, concept: str, claim_cache: ClaimCache) -> Span:
-    """The sentence about the concept that has the tone of the chunk, and the sentences after it that fit."""
+    """Quote the sentence about the concept that best shows the tone of the chunk, and as many next sentences as fit."""
     text = chunk.content
     sentences = [one for one in split_sentences(text) if not text.startswith(_MARKUP, one[0])]
     if not sentences:

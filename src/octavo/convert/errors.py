@@ -12,7 +12,7 @@ class BadMapping(BadInput):
 
 
 class SlowPattern(BadInput):
-    """A pattern of the mapping takes too long on this document. Simplify it: avoid repeats inside repeats."""
+    """A pattern in the mapping takes too long on this document. Simplify it: avoid nested repeats such as (a+)+."""
 
     code = "SLOW_PATTERN"
 

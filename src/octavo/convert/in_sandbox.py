@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 # Reading the largest mapping that is allowed takes a tenth of this.
 CHECK_LIMITS = Limits(memory_bytes=1 << 30, cpu_seconds=2, wall_seconds=10, output_bytes=0)
-STUCK = "A pattern of the mapping does not end on this document."
+STUCK = "A pattern in the mapping was stopped because it takes too long on this document."
 
 
 async def check_mapping_in_sandbox(sandbox: Sandbox, text: str, file: str) -> MappingSummary:
@@ -70,7 +70,7 @@ def check_mapping(task: Task, *, text: str, file: str) -> JSON:
 
 
 class PdfConversion(NamedTuple):
-    """`words` is set if a required field is missing, so that a model can look for the value."""
+    """A converted PDF. `words` is set if a required field is missing, so that a model can look for the value."""
 
     conversion: Conversion
     words: bytes | None
@@ -126,13 +126,13 @@ async def convert_in_sandbox(
 
 
 def _refuse_slow(value: JSON) -> None:
-    """Raise the error of a slow pattern. A child returns its text, because a child's own error classes are unknown."""
+    """Raise `SlowPattern` if the sandboxed process returned its message. It cannot raise this error class itself."""
     if isinstance(value, str):
         raise SlowPattern(printable(value[:MAX_TEXT]))
 
 
 def _checked(conversion: Conversion) -> Conversion:
-    """Refuse a document that the mapping is not for, and remove the model lookup.
+    """Refuse a document that the mapping is not meant for, and remove the model lookup.
 
     A sandboxed process cannot call a model, so a lookup in its output is forged.
     """
@@ -149,9 +149,10 @@ def convert_words(
     file: str,
     suggestions: Sequence[tuple[str, str, str, int | None]] | None,
 ) -> str | None:
-    """Apply the rules to words, and add suggestions if there are any. Returns which pattern was too slow.
+    """Apply the rules to words, and add suggestions if there are any.
 
-    For suggestions the rules run a second time, which is cheaper than storing their results.
+    Returns a message if a pattern is too slow. For suggestions the rules run a second time, which is cheaper than
+    storing their results.
     """
     from octavo.convert.rules.engine import convert
     from octavo.convert.rules.patterns import kill_stuck_patterns
@@ -174,10 +175,11 @@ def convert_words(
 
 @sandboxed
 def convert_pdf(task: Task, *, mapping_text: str, file: str, password: str | None) -> str | None:
-    """Read the words of a PDF and apply the rules. Returns which pattern was too slow.
+    """Read the words of a PDF and apply the rules. Returns a message if a pattern is too slow.
 
     The output contains the words if a page may be a scan or if a required value is missing. If a page may be a scan,
-    the rules run again after OCR; running them here finds a slow pattern before OCR, which takes much longer.
+    the rules run again after OCR. They also run here, so that a slow pattern is found before OCR, which takes much
+    longer.
     """
     from octavo.convert.rules.engine import convert
     from octavo.convert.rules.patterns import kill_stuck_patterns

@@ -90,7 +90,7 @@ class ConversionJob:
         results: list[StoredResult] = []
 
         async def work() -> JSON:
-            """Store the result in the bucket before any row refers to it."""
+            """Convert the file. The result is stored in the bucket before any row refers to it."""
             source, mapping = await self._load()
             conversion = await self._convert(source, mapping)
             folder = f"conversions/{self.run.job.id}/{self.run.job.lease_token}"

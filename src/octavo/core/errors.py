@@ -28,7 +28,7 @@ class ErrorClass(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RetryRule:
-    """`charged`: whether the attempt counts towards the limit.
+    """When a failed attempt is retried. `charged`: whether the attempt counts towards the limit.
 
     Attempts that fail because of another service do not count.
     """

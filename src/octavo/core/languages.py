@@ -24,7 +24,7 @@ WORD = re.compile(f"[{ONE_CHARACTER}]|[{FEW_CHARACTERS}]{{1,5}}|[^\\W_][^\\s{ONE
 
 
 def primary_language(tag: str | None) -> str | None:
-    """The first part of a language tag, in lower case: `en` for en-US and en_GB. Languages are compared by it.
+    """The first part of a language tag, in lower case: `en` for en-US and en_GB. Used to compare languages.
 
     The database has a function of the same name.
     """

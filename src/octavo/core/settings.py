@@ -193,15 +193,15 @@ class Settings(BaseSettings):
         ),
     ] = ANY_LANGUAGE
     ocr_seconds: Annotated[
-        int, Field(ge=5, le=140, description="CPU time limit for recognising the text of one page, in seconds.")
+        int, Field(ge=5, le=140, description="CPU time limit for running OCR on one page, in seconds.")
     ] = 120
     ocr_pages: Annotated[
         int,
         Field(
             ge=1,
             le=64,
-            description="Number of pages that one worker process recognises in parallel. Each page takes one CPU and "
-            "half a GB of memory, or twice as much memory for tall images.",
+            description="Number of pages on which one worker process runs OCR in parallel. Each page takes one CPU and "
+            "half a GB of memory; tall images take twice as much memory.",
         ),
     ] = 2
     fetch_bytes: Annotated[
@@ -275,11 +275,11 @@ class Settings(BaseSettings):
     ] = 20 * MEBIBYTE
     conversion_gateway_failures: Annotated[
         int,
-        Field(ge=1, description="Failures in a row after which the conversion service gets no requests for a while."),
+        Field(ge=1, description="Failures in a row after which requests to the conversion service are paused."),
     ] = 5
     conversion_gateway_policy: Annotated[
         Literal["wait", "fail"],
-        Field(description="What conversions do while the service gets no requests: `wait`, or `fail` immediately."),
+        Field(description="What conversions do while these requests are paused: `wait`, or `fail` immediately."),
     ] = "wait"
     conversion_delete_after_download: Annotated[
         bool,
@@ -301,8 +301,8 @@ class Settings(BaseSettings):
         Field(
             gt=0,
             le=3600,
-            description="Seconds after which a request body that arrives with less than 256 bytes per second is "
-            "refused.",
+            description="Seconds after which a request is refused if its body arrives at less than 256 bytes per "
+            "second.",
         ),
     ] = 30.0
     mapping_checks_per_minute_anonymous: Annotated[

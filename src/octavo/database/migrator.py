@@ -76,7 +76,7 @@ async def migrate(connection_info: str) -> MigrationState:
 
 
 async def create_schema(connection: Connection, numbers: set[int]) -> None:
-    """Create the schema of an earlier version, for a backup: only the migrations with these numbers are applied."""
+    """Create the schema that a backup was made with: apply only the migrations with these numbers."""
     await refuse_unfit_server(connection)
     await connection.execute(QUERIES.lock, {"number": LOCK_NUMBER})
     try:

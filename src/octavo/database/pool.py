@@ -123,7 +123,7 @@ class Database:
         return connection
 
     def seconds_exhausted(self) -> float:
-        """For how long all connections have been in use, or the first caller has been waiting; 0 if one is free."""
+        """How many seconds all connections have been in use, or the first caller has been waiting; 0 if one is free."""
         if self._taken < self._size:
             return 0.0
         since = [*list(self._waiting.values())[:1], *([] if self._full_since is None else [self._full_since])]
@@ -164,7 +164,7 @@ async def connect(connection_info: str) -> Connection:
 
 
 async def _limit_idle_time(connection: Connection) -> None:
-    """Not an option of the connection string, because connection poolers refuse those."""
+    """Limit the idle time of transactions. Connection poolers refuse this option in the connection string."""
     await connection.execute(IDLE_IN_TRANSACTION)
 
 

@@ -108,7 +108,7 @@ def read_blocks(file: Path) -> Generator[bytes]:
 
 
 def read_rows(table: TableCopy, folder: Path, *columns: str) -> Generator[list[str]]:
-    """Read some columns of a table's file, of types that need no escaping, such as keys and numbers."""
+    """Read some columns of a table's file. Their values must not need escaping, such as keys and numbers."""
     places = [table.columns.index(column) for column in columns]
     with gzip.open(table.file(folder), "rt", newline="\n") as lines:
         for line in lines:

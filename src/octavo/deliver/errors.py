@@ -19,7 +19,7 @@ class MailNotSet(BadInput):
 
 
 class TooManySubscribers(BadInput):
-    """You have the maximum number of recipients. Delete one first."""
+    """You have reached the maximum number of recipients. Delete one first."""
 
     code = "TOO_MANY_WEBHOOKS"
     error_class = ErrorClass.PERMANENT

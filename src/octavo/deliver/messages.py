@@ -166,7 +166,7 @@ def _name(about: Subject) -> str:
 
 
 def path_of(about: Subject) -> str | None:
-    """The page of the thing that an event is about; None if it has none."""
+    """The path of the page that an event links to; None if there is no such page."""
     if about.process_id and about.type.startswith("analysis."):
         return f"/analyses/{about.process_id}"
     if about.process_id and about.is_conversion:
@@ -179,7 +179,7 @@ def path_of(about: Subject) -> str | None:
 
 
 def operations_path(about: Subject) -> str | None:
-    """The page of the job: an administrator cannot open the documents of other owners."""
+    """The path of the job's page, for administrators, who cannot open the documents of other owners."""
     return f"/operations/jobs/{about.process_id}" if about.process_id else None
 
 

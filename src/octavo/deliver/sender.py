@@ -152,7 +152,7 @@ def _subject(event_type: str, event: EventRecord, row: Row) -> Subject:
 
 
 def _text_of(detail: Mapping[str, JSON], name: str) -> str | None:
-    """A field of the error of an event. The reason of an event without an error counts as its message."""
+    """A field of an event's error. If the event has no error, its reason is used as the message."""
     error = detail.get("error")
     found = error.get(name) if isinstance(error, dict) else detail.get("reason") if name == "message" else None
     return found if isinstance(found, str) else None

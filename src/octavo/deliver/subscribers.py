@@ -34,8 +34,8 @@ ChannelName = Literal["webhook", "mail", "slack"]
 class Subscriber:
     """A recipient. `waiting` counts pending deliveries. The address of a chat is a secret, so it is shortened.
 
-    `failing_since`: no delivery has succeeded since this failure. `personal`: the mail address of a member, who gets
-    the events of the analyses that this member started.
+    `failing_since`: the time of the first failure after the last success. `personal`: this is the mail address of a
+    member, for the events of the analyses that this member started.
     """
 
     id: UUID
@@ -95,7 +95,7 @@ async def add_subscriber(
 
 
 async def notify_requester(connection: Connection, caller: Caller, process: UUID) -> None:
-    """Send the person who requested a process a mail when it has ended; nothing if the caller is not a person.
+    """Make sure that the person who requests a process gets a mail when it has ended. API keys get none.
 
     Call it in the transaction that starts the process.
     """
@@ -178,7 +178,7 @@ async def keep_administrators(connection: Connection, owner_id: UUID, addresses:
 
 
 async def warn_of_failing(database: Database) -> int:
-    """Notify owners of recipients that have failed for a week."""
+    """Notify owners whose recipients have been failing for a week."""
     async with database.transaction() as connection:
         return (await connection.execute(QUERIES.warn_of_failing, {"days": FAILING_DAYS})).rowcount
 

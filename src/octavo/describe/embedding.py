@@ -97,7 +97,7 @@ class UnknownModel(BadInput):
 
 
 def embedding_model(settings: Settings, requested: str | None = None) -> str:
-    """The label under which vectors of the requested model are stored; by default of the model in the settings."""
+    """The label under which vectors of the requested model, or else of the configured one, are stored."""
     from octavo.language import NAME
 
     model = _resolve(settings, requested)
@@ -125,7 +125,7 @@ async def reembed(connection: Connection, owner: UUID, settings: Settings, reque
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingProgress:
-    """How many documents with vectors are searched by `model`. The others are searched by their earlier model."""
+    """How many documents are already searched with vectors of `model`. The others still use an earlier model."""
 
     model: str
     documents: int
@@ -133,7 +133,7 @@ class EmbeddingProgress:
 
 
 async def embedding_progress(connection: Connection, owner: UUID, settings: Settings) -> EmbeddingProgress:
-    """How far the owner's documents are in changing to the configured model."""
+    """How many of the owner's documents have changed to the configured model so far."""
     model = embedding_model(settings)
     values = {"owner": owner, "model": model, "visitors": settings.anonymous_models}
     (row,) = await fetch_rows(connection, QUERIES.embedding_progress, values)
@@ -141,9 +141,9 @@ async def embedding_progress(connection: Connection, owner: UUID, settings: Sett
 
 
 async def renew_vectors(connection: Connection, settings: Settings, most: int = MOST_RENEWED) -> int:
-    """Enqueue a job for documents of all owners that have vectors of another model than the configured one.
+    """Enqueue a job for each document, of any owner, whose vectors were not made with the configured model.
 
-    Returns the number of jobs. Documents of visitors are left out, unless they may be sent to providers.
+    Returns the number of jobs. Documents of visitors are left out, unless the settings allow sending them to providers.
     """
     values = {
         "model": embedding_model(settings),
@@ -180,7 +180,7 @@ async def embed_missing_chunks(run: Run[Any], tools: EmbeddingTools, requested: 
     """Embed the chunks of the job's document that have no vector of the model yet.
 
     `finish` gets the model's label and runs in the transaction that stores the last vectors. If the model is the
-    configured one, the document is searched by it from then on, and until then by its earlier model.
+    configured one, searches use its vectors from then on. Until then, they use those of the earlier model.
     """
     job, model = run.job, embedding_model(tools.settings, requested)
     chunks = await load_chunks(tools.database, QUERIES.unembedded, document=job.document_id, model=model)
@@ -197,7 +197,7 @@ async def embed_missing_chunks(run: Run[Any], tools: EmbeddingTools, requested: 
 
 
 async def _use_existing(run: Run[Any], model: str, finish: Finish) -> None:
-    """All chunks have vectors of the model already, for example after a change of models and back."""
+    """Use the existing vectors, if all chunks have one: for example after switching to another model and back."""
 
     async def work() -> JSON:
         return 0
@@ -209,7 +209,7 @@ async def _use_existing(run: Run[Any], model: str, finish: Finish) -> None:
 
 
 async def use_model(connection: Connection, document: UUID, model: str) -> None:
-    """Search the document by the vectors of this model from now on, if all its chunks have one."""
+    """Use the vectors of this model to search the document from now on, if all its chunks have one."""
     await connection.execute(QUERIES.use_model, {"document": document, "model": model})
 
 

@@ -77,8 +77,10 @@ class DocumentText:
 
 @dataclass(frozen=True, slots=True)
 class FollowUps:
-    """`tagged` runs in the transaction that adds tags. `offline` runs once at the end if a result was made offline
-    because the providers are away; None means that such results are not wanted.
+    """Functions to call after a stage. `tagged` runs in the transaction that adds tags.
+
+    `offline` runs once at the end if a result was made offline because the providers were unavailable. None means that
+    such results are not wanted.
     """
 
     tagged: Write
@@ -99,7 +101,7 @@ class DocumentDescriber:
         self._offline_use = AS_CONFIGURED if follow_ups.offline else NEVER
         self._caller = Caller(job.owner_id, text.document, job.id, job.lease_token, text.generation)
         self._chunks: list[StoredChunk] = []
-        # Whether the current stage was done offline because the providers are away.
+        # Whether the current stage was done offline because the providers are unavailable.
         self._is_stopgap = False
 
     async def describe(self, failure: OctavoError | None = None) -> None:
@@ -141,7 +143,7 @@ class DocumentDescriber:
     async def _improve_later(self, improve: Write) -> None:
         """Plan the improvement if a stage of this or an earlier attempt was done offline because of an outage.
 
-        At the end, so that the improvement does not run beside the stages that it improves.
+        Called at the end, so that the improvement does not run at the same time as the stages that it improves.
         """
         outputs = await self._run.finished_outputs(STAGES)
         if not any(isinstance(output, dict) and output.get(MADE_OFFLINE) for output in outputs):
@@ -277,7 +279,7 @@ class DocumentDescriber:
         return (await self._tools.gateway.embed([chunk.content for chunk in chunks], caller, model)).output
 
     async def _compare_if_late(self, connection: Connection, missing: str) -> None:
-        """Compare the document again if the stage `missing` is finished too: the description is now complete."""
+        """Compare the document again if the stage `missing` is also finished: its description is now complete."""
         if self._follow_ups.offline and await self._run.finished_parts(missing):
             await compare_documents(connection, Cause.DESCRIBED_LATE, [self._document], "described")
 

@@ -92,9 +92,9 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
 
 
 async def refuse_private_addresses(target: Target, allow: frozenset[str], resolve: Resolve) -> None:
-    """Raise `AddressRefused` if the host name has a private address now.
+    """Raise `AddressRefused` if the host name currently has a private address.
 
-    A lookup that fails or is slow refuses nothing, because the fetch checks the addresses that it connects to.
+    If the lookup fails or is slow, nothing is refused yet: the fetch checks the address again before it connects.
     """
     with contextlib.suppress(NetworkFailed, TimeoutError):
         async with asyncio.timeout(EARLY_RESOLVE_SECONDS):

@@ -64,7 +64,7 @@ class NewUpload:
 
 
 def with_details(upload: NewUpload, **details: JSON) -> NewUpload:
-    """The upload with more given details; empty ones are left out."""
+    """A copy of the upload with these details added. Empty details are left out."""
     return replace(upload, given=upload.given | {name: value for name, value in details.items() if value})
 
 

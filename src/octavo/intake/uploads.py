@@ -341,7 +341,7 @@ def _process_job(upload: Upload) -> NewJob:
 
 
 def _comparison_job(upload: Upload) -> NewJob:
-    """The job that compares an upload, if the upload shares the results of a document with the same content."""
+    """The job that compares the new document, if it shares the results of a document with the same content."""
     return comparison_job(Cause.EMBEDDED, upload.owner_id, upload.document_id, FIRST_REVISION)
 
 

@@ -1,6 +1,6 @@
 """Retries, cancels and discards jobs on request. An action is applied to all of the given jobs or to none.
 
-Retrying a job that waits for its next attempt starts this attempt now.
+Retrying a job that waits for its next attempt starts that attempt now.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ async def retry_jobs(
 
 
 async def retry_waiting_jobs(connection: Connection, owner_id: UUID, document: UUID) -> int:
-    """Start the next attempt of all jobs of a document that wait for it. Returns their number."""
+    """Retry now all jobs of a document that are waiting for their next attempt. Returns their number."""
     rows = await fetch_rows(connection, QUERIES.waiting_jobs, {"owner": owner_id, "document": document})
     return await retry_jobs(connection, owner_id, [row["id"] for row in rows])
 
 
 async def _try_now(connection: Connection, owner_id: UUID | None, jobs: Collection[UUID]) -> set[UUID]:
-    """End the back-off of these jobs. A provider whose circuit is open accepts one call, which decides."""
+    """End the back-off of these jobs. If a provider's circuit breaker is open, one call is sent to it as a test."""
     values = {"owner": owner_id, "jobs": list(jobs)}
     woken = {row["id"] for row in await fetch_rows(connection, QUERIES.try_now, values)}
     if woken:

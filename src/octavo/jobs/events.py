@@ -89,7 +89,9 @@ async def latest_cursor(connection: Connection) -> Cursor:
 
 
 async def is_known(connection: Connection, cursor: Cursor) -> bool:
-    """Whether this database issued a cursor. It may be of another one, or of events that a restored backup lacks."""
+    """Whether this database issued a cursor. It did not if the cursor comes from another database, or from a time after
+    the backup from which this database was restored.
+    """
     values = {"epoch": cursor.epoch, "id": cursor.id}
     row = await (await connection.execute(QUERIES.is_known, values)).fetchone()
     return row is not None and bool(row[0])

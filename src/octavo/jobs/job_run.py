@@ -101,7 +101,7 @@ class Run(Generic[Tools]):
         self.renew_limit()
 
     async def keep_alive(self) -> None:
-        """Renew the time limit without progress, while the job waits for something that has its own time limit."""
+        """Restart the time limit without progress, while the job waits for something that has its own time limit."""
         if not await self._write(QUERIES.renew_deadline, {}):
             raise LeaseLost
         self.renew_limit()
@@ -122,7 +122,7 @@ class Run(Generic[Tools]):
         return {part for name, part in await self._finished_stages() if name == stage}
 
     async def finished_outputs(self, stages: Collection[str]) -> list[JSON]:
-        """The outputs of these stages and of their parts, as far as they are finished."""
+        """The outputs of the finished stages among these, and of their finished parts."""
         return [output for (name, _), output in (await self._finished_stages()).items() if name in stages]
 
     async def forget_stages(self, connection: Connection, stages: Collection[str]) -> None:

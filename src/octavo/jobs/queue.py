@@ -91,7 +91,10 @@ async def pause(connection: Connection, job: UUID, *, code: str, message: str) -
 
 
 async def release_workers(connection: Connection, workers: Sequence[UUID], *, killed: bool) -> None:
-    """Requeue the jobs of workers that have ended. If they were `killed` from outside, their jobs are not suspected."""
+    """Requeue the jobs of workers that have ended.
+
+    Unless the workers were `killed` from outside, their jobs are suspected of having caused this.
+    """
     because = "worker_killed" if killed else "worker_ended"
     values = {"ended": list(workers), "because": because, "suspicious": not killed}
     await connection.execute(QUERIES.release_workers, values)

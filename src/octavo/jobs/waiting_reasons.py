@@ -75,5 +75,5 @@ SENTENCES: dict[str, Callable[[Mapping[str, Any], tzinfo | None], str]] = {
     "provider": _provider,
     "cap": _cap,
     "paused": _paused,
-    "alone": lambda _facts, _zone: "workers ended while running it, so a worker runs one such job at a time",
+    "alone": lambda _facts, _zone: "workers crashed while running it, so a worker runs only one such job at a time",
 }

@@ -339,7 +339,7 @@ class Worker(Generic[Tools]):
     # Starting and stopping --------------------------------------------------------------------------------------------
 
     async def _registered(self, stopping: asyncio.Event) -> bool:
-        """Register the worker, waiting for the database if necessary. Returns False if it was asked to stop."""
+        """Register the worker, waiting for the database if necessary. Returns False if the worker was asked to stop."""
         registering = asyncio.create_task(retry_until_available(self._register))
         stop = asyncio.create_task(stopping.wait())
         await asyncio.wait([registering, stop], return_when=asyncio.FIRST_COMPLETED)

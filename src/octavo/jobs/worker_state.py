@@ -147,7 +147,7 @@ class Slots:
 class Heartbeat:
     """Renews the leases of a worker in a separate thread with its own connection.
 
-    So a worker keeps its jobs while its event loop or its pool is busy. `renew` returns whether it renewed all leases.
+    A worker keeps its jobs even while its event loop or pool is busy. `renew` returns whether it renewed all leases.
     """
 
     def __init__(
@@ -169,7 +169,7 @@ class Heartbeat:
         await asyncio.to_thread(self._thread.join)
 
     def loop_runs(self) -> None:
-        """Called by the event loop. If it hangs, the worker must not keep its jobs for ever."""
+        """Record that the event loop is running. If the loop hangs, the worker must not keep its jobs forever."""
         self._looped = time.monotonic()
 
     @property

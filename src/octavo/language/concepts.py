@@ -1,8 +1,8 @@
 """Concepts of a chunk, and the topics, themes and tags of a document, found by counting phrases.
 
-A language model would take ten times as long as embedding the chunk. The weight of a phrase is based on its words: how
-frequent they are in the chunk, how rare in English, and in how few chunks of the document they occur. Occurrences
-inside a longer phrase do not count, and phrases near the beginning count more.
+No language model is used: it would take ten times as long as embedding the chunk. The weight of a phrase is based on
+its words: how frequent they are in the chunk, how rare in English, and in how few chunks of the document they occur.
+Occurrences inside a longer phrase do not count, and phrases near the beginning count more.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ def find_date(text: str, claimed: str | None = None, language: str | None = None
 
 
 def find_dates(text: str, language: str | None = None) -> Sequence[DateMatch]:
-    """All dates in text order that can be the document's. Where several patterns match, the first pattern wins."""
+    """All dates that can be the document's date, in text order. If several patterns match, the first one wins."""
     found: list[DateMatch] = []
     for iso, start, _ in find_spans(text, language):
         before = text[max(start - _CONTEXT, 0) : start]

@@ -71,7 +71,7 @@ def has_rules(language: str | None) -> bool:
 
 
 def find_duties(statement: Statement, language: str | None) -> Iterator[Finding]:
-    """At most one finding for each sentence: the group is what it mainly states."""
+    """Find at most one duty, prohibition, penalty or risk in a sentence. The first group that matches is used."""
     text = statement.text
     if statement.kind is SegmentKind.HEADING or len(text.split()) < _MIN_WORDS or text.rstrip().endswith("?"):
         return

@@ -40,7 +40,8 @@ _PART = re.compile(r".{1,10000}(?:\s|\Z)|.{1,10000}", re.DOTALL)
 class Embedder:
     """The embedding model. Create one per process, because loading takes a tenth of a second.
 
-    `threads` windows are embedded in parallel. It can be called from any thread and releases the GIL while it runs.
+    `threads` windows are embedded in parallel. The embedder can be called from any thread and releases the GIL while it
+    runs.
     """
 
     def __init__(self, threads: int = 1) -> None:

@@ -75,9 +75,9 @@ _WHO_HAS_TO = re.compile(r"^\W*(?:who (?:has to|must|shall) do what|wer muss was
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """The findings of each group in text order, repeated ones together.
+    """The findings of each group, in text order. Repeated findings are listed together.
 
-    `supported`: rules exist for this language.
+    `supported`: whether rules exist for this language.
     """
 
     groups: list[tuple[str, list[list[Finding]]]]
@@ -89,7 +89,7 @@ class Extraction:
 
 
 def find_subject(question: str) -> Subject | None:
-    """What kind of list a question asks for; None if it asks for something else."""
+    """The kind of list that a question asks for; None if it asks for something else."""
     if _WHO_HAS_TO.search(question):
         return Subject.DUTIES
     return next((subject for subject, pattern in _PATTERNS.items() if pattern.search(question)), None)

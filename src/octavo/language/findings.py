@@ -20,7 +20,7 @@ _GERMAN_MONTH = re.compile(r"(?:Jan|Jän|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|No
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A sentence, a heading, a table row or a line of a list. `text` has no markup, but the length of the original."""
+    """A sentence, a heading, a table row or a line of a list. In `text`, spaces replace markup."""
 
     chunk: int
     start: int
@@ -34,7 +34,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`value` was found under `group`, at `start` to `end` of the statement."""
+    """A value that a rule found, and the group it belongs to. `start` and `end` are its offsets in the statement."""
 
     group: str
     value: str
@@ -62,7 +62,7 @@ def read_statements(chunks: Sequence[ChunkText]) -> Iterator[Statement]:
 
 
 def _split(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Sentences. The splitter does not know the German “14. April” and “Nr. 3”, so their halves are joined again."""
+    """Split a text into sentences. The splitter breaks the German “14. April” and “Nr. 3”, so they are joined again."""
     held: tuple[int, int] | None = None
     for first, last in sentences.split_sentences(text, start, end):
         if held and _continues(text[held[0] : held[1]], text[first:last]):
@@ -80,7 +80,7 @@ def _continues(before: str, after: str) -> bool:
 
 
 def merge_repeated(findings: Iterable[Finding]) -> list[list[Finding]]:
-    """Findings of the same group and value together, in order of their first occurrence."""
+    """Collect findings with the same group and value into lists, in order of their first occurrence."""
     merged: dict[tuple[str, str], list[Finding]] = {}
     for one in findings:
         merged.setdefault((one.group, " ".join(one.value.casefold().split())), []).append(one)

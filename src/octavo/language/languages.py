@@ -30,7 +30,7 @@ def detect_language(text: str) -> str | None:
 
 
 def confirm_language(text: str, expected: str | None) -> str | None:
-    """The language of a chunk: that of the document if enough of its stop words occur, else the detected one."""
+    """The language of a chunk: `expected` if the chunk has enough of its stop words, otherwise the detected one."""
     words, own = WORD.findall(text[:_SAMPLE].lower()), primary_language(expected)
     stopwords = STOPWORDS.get(own or "", frozenset())
     if words and sum(word in stopwords for word in words) >= _MIN_STOPWORDS * len(words):

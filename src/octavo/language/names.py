@@ -130,7 +130,7 @@ def find_names(statement: Statement) -> Iterator[Finding]:
 
 
 def join_names(findings: Sequence[Finding]) -> list[Finding]:
-    """Give a name that is only the end of a longer one, such as a surname, the longer form."""
+    """Replace each name that is only the end of a longer name, such as a surname, with the longer name."""
     whole = {one.value for one in findings if " " in one.value}
     by_last: dict[tuple[str, str], set[str]] = {}
     for one in findings:
@@ -185,8 +185,9 @@ def _by_first_name(statement: Statement) -> Iterator[Finding | None]:
 
 
 def _split_run(run: str) -> Iterator[tuple[int, list[str]]]:
-    """Each known first name with the words after it; of a long run only the next word, because the rest is
-    unclear.
+    """Split a run of capitalised words into names: each known first name with the words after it.
+
+    In a long run, only the next word is used, because the rest is unclear.
     """
     words = [(match.start(), match.group()) for match in re.finditer(r"\S+", run)]
     known = [_is_first_name(word) for _, word in words]
@@ -210,7 +211,7 @@ def _is_first_name(word: str) -> bool:
 
 
 def _is_word(word: str) -> bool:
-    """Whether a capitalised word does not belong to a name."""
+    """Whether a capitalised word is an ordinary word and not part of a name."""
     low = word.casefold().strip(".,'\u2019").removesuffix("'s").removesuffix("\u2019s")
     return low in _NOT_NAMES or (low in _STOPWORDS and low not in {"will", "von"}) or bool(_STREET.search(word))
 

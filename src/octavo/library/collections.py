@@ -20,7 +20,7 @@ EVENTS = load_queries("events")
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """`keep_days`: its documents go to the trash this many days after their last change; None keeps them."""
+    """A collection. Its documents move to the trash `keep_days` days after their last change; None keeps them."""
 
     id: UUID
     name: str
@@ -73,7 +73,7 @@ async def rename_collection(connection: Connection, owner: UUID, collection: UUI
 
 
 async def keep_collection(connection: Connection, owner: UUID, collection: UUID, days: int | None) -> None:
-    """Set for how many days after their last change the documents are kept; None keeps them."""
+    """Set how many days the documents are kept after their last change; None keeps them forever."""
     values = {"owner": owner, "id": collection, "days": days}
     if await (await connection.execute(QUERIES.keep_collection, values)).fetchone() is None:
         raise NotFound

@@ -206,7 +206,7 @@ class _Alignment:
         return Gap(a, b, c, d)
 
     def _divide(self, gap: Gap) -> list[Gap]:
-        """Split a gap at the elements that occur exactly once on each side and are in the same order on both sides."""
+        """Split a gap at the elements that occur exactly once in each text and are in the same order in both texts."""
         if gap.a == gap.b or gap.c == gap.d:
             return []
         counted = Counter(self._old[gap.a : gap.b]), Counter(self._new[gap.c : gap.d])

@@ -35,7 +35,7 @@ async def expire_visitors(database: Database, bucket: Bucket, days: int) -> int:
 
 
 async def expire_collections(database: Database) -> int:
-    """Move documents to the trash whose collection does not keep them any longer."""
+    """Move documents to the trash if the retention period of their collection has passed."""
     return await _for_each_owner(database, QUERIES.expired_documents, {}, partial(_trash, database))
 
 
@@ -96,7 +96,7 @@ async def sweep_objects(database: Database, bucket: Bucket, older_than_seconds: 
 
 
 async def delete_kept_objects(connection: Connection, bucket: Bucket) -> int:
-    """Delete the objects that nothing refers to any more but were kept for a backup. Returns their number."""
+    """Delete objects that were kept only for a backup: nothing else refers to them. Returns their number."""
     rows = await (await connection.execute(QUERIES.delete_kept_objects)).fetchall()
     await bucket.delete([row[0] for row in rows])
     return len(rows)

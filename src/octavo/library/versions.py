@@ -45,7 +45,7 @@ FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class DocumentRevision:
-    """One side of a comparison. A `revision` of None means the current one."""
+    """A document to compare, in one of its revisions. None means the current revision."""
 
     document: UUID
     revision: int | None = None
@@ -53,7 +53,7 @@ class DocumentRevision:
 
 @dataclass(frozen=True, slots=True)
 class _LoadedSide:
-    """One side of a comparison, with its data. `sheets` contains the start and the number of each page."""
+    """One of the two documents that are compared, with its data. `sheets` has the start and number of each page."""
 
     document: Document
     revision: int

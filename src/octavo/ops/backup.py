@@ -99,7 +99,7 @@ class ObjectCopy:
 class Manifest:
     """The content of `backup.json`.
 
-    `folder` contains the copies of the tables. `damaged` names files that were already lost when it was made.
+    `folder` contains the copies of the tables. `damaged` names files that were already lost when the backup was made.
     """
 
     format: int
@@ -125,7 +125,7 @@ class Manifest:
 
 @dataclass(slots=True)
 class Transfer:
-    """How many files were copied, how many were there already, and which are missing or altered."""
+    """How many files were copied, how many were already there, and which are missing or altered."""
 
     files: int = 0
     bytes: int = 0
@@ -155,7 +155,7 @@ class Outcome:
 async def back_up(settings: Settings, path: Path, report: Report, *, verify: bool = False) -> Outcome:
     """Back up an instance to a folder. The instance can be running.
 
-    `verify` also reads files again that an earlier backup has copied.
+    `verify` also re-reads and checks the files that an earlier backup already copied.
     """
     _refuse_place(settings, path)
     with _named_failures(path):
@@ -178,10 +178,10 @@ async def back_up(settings: Settings, path: Path, report: Report, *, verify: boo
 
 
 def _refuse_place(settings: Settings, path: Path) -> None:
-    """Refuse folders that contain something else, because a backup removes what does not belong to it."""
+    """Refuse folders that contain something else, because a backup removes everything that does not belong to it."""
     whole = path.resolve()
     if whole.is_relative_to(settings.data_dir.resolve()):
-        raise BadInput(f"{path} is in the data folder. Choose a folder outside, best on another disk.")
+        raise BadInput(f"{path} is in the data folder. Choose a folder outside it, ideally on another disk.")
     if whole.is_file() or (whole.is_dir() and not (whole / MARKER).is_file() and any(whole.iterdir())):
         raise BadInput(f"{path} is neither empty nor a backup. Choose another folder.")
 
@@ -194,7 +194,7 @@ def _prepare(path: Path) -> None:
 
 @asynccontextmanager
 async def _kept_objects(connection: Connection, bucket: Bucket) -> AsyncGenerator[None]:
-    """Keep all files that the database names. Those that were to be deleted meanwhile are deleted afterwards."""
+    """Delete no files during a backup. Files that are no longer needed by then are deleted afterwards."""
     row = await (await connection.execute(QUERIES.begin_backup)).fetchone()
     if not row or not row[0]:
         raise BackupRunning
@@ -243,7 +243,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 async def _prune(copies: Bucket, named: set[str]) -> None:
-    """Remove copies of files that the database names no longer."""
+    """Remove copies of files that the database no longer names."""
     await copies.delete([info.key async for info in copies.list() if info.key not in named])
 
 
@@ -272,7 +272,7 @@ async def _copy_object(source: Bucket, target: Bucket, wanted: ObjectCopy, trans
 
 
 async def _has(target: Bucket, wanted: ObjectCopy, *, verify: bool) -> bool:
-    """Whether the target has the file. A damaged one is removed, to be copied again."""
+    """Whether the target has the file. A damaged copy is removed, so that the file is copied again."""
     info = await target.stat(wanted.key)
     if info is None:
         return False
@@ -394,7 +394,7 @@ async def _restore_database(connection: Connection, path: Path, manifest: Manife
 
 @contextmanager
 def _only_process(folder: DataFolder) -> Generator[None]:
-    """Refuse a running instance, and keep it from starting meanwhile."""
+    """Raise an error if the instance is running, and keep it from starting in the meantime."""
     record = RecordFile(folder)
     record.claim()
     try:

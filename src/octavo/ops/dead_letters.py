@@ -1,4 +1,4 @@
-"""Discards jobs that failed for good: only that, or start again without any result, or end what they belong to."""
+"""Discards jobs that failed for good. On request, also starts them again, or ends the analysis they belong to."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def discard(connection: Connection, jobs: Iterable[UUID], then: Then = "no
 
 
 async def _parents(connection: Connection, jobs: list[UUID]) -> set[UUID]:
-    """The analyses of these jobs. All of their jobs are locked, and then they are, in the order of other changes."""
+    """The analyses of these jobs. Locks all jobs of each analysis first, then the analyses, as other changes do."""
     rows = await fetch_rows(connection, QUERIES.analyses_of, {"jobs": jobs})
     if len({row["job"] for row in rows}) < len(set(jobs)):
         raise NoParent

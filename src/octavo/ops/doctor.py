@@ -166,7 +166,7 @@ async def connections(installation: Installation) -> str:
 
 @check("vectors")
 async def vectors(installation: Installation) -> str:
-    """Every document is searched by complete vectors of one model. After a change of models, all are being renewed."""
+    """Check that every document has complete vectors of one model, and that old vectors are being renewed."""
     settings = installation.settings
     values = {"model": embedding_model(settings), "visitors": settings.anonymous_models}
     await _refuse_rows(installation, QUERIES.incomplete_vectors, "Documents with incomplete vectors")
@@ -197,7 +197,7 @@ async def ledger(installation: Installation) -> str:
 
 @check("files")
 async def files(installation: Installation) -> str:
-    """Check that every object that a row refers to is complete in the bucket, and has its checksum.
+    """Check that every object that a row refers to is complete in the bucket and matches its checksum.
 
     Reading everything can take hours, so without `--checksums` only the first gigabyte is read.
     """

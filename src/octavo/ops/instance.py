@@ -115,14 +115,14 @@ def web_processes(settings: Settings) -> int:
 
 
 async def fit_connections(database: Database, settings: Settings) -> None:
-    """Make the pool smaller if the pools of all processes would exceed what the server allows together."""
+    """Make the pool smaller if the pools of all processes together would exceed the server's connection limit."""
     processes = web_processes(settings) + settings.workers
     if processes * settings.database_connections <= FEW_CONNECTIONS:
         return
     try:
         async with database.connection(wait_seconds=FIT_SECONDS) as connection:
             (row,) = await fetch_rows(connection, QUERIES.allowed_connections, {})
-    except DatabaseUnavailable:  # the server is away; most servers allow enough
+    except DatabaseUnavailable:  # the server is unavailable; most servers allow enough
         return
     allowed: int = row["allowed"]
     share = max(LEAST_CONNECTIONS, (allowed - processes * UNPOOLED_CONNECTIONS - SPARE_CONNECTIONS) // processes)
@@ -189,9 +189,9 @@ def _files_at_once(memory_bytes: int) -> int:
 
 @asynccontextmanager
 async def open_recognition(settings: Settings) -> AsyncGenerator[Recognition]:
-    """Open text recognition.
+    """Open text recognition (OCR).
 
-    Its parent process loads the models with the first scan, so other files do not wait for them.
+    Its models are loaded when the first scan arrives, so that other files do not wait for them.
     """
     async with aclosing(sandbox_of(settings, OCR_PRELOAD)) as sandbox:
         yield Recognition(sandbox, settings.ocr_language, settings.ocr_seconds, settings.ocr_pages)

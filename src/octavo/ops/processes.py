@@ -48,20 +48,20 @@ def _watch(parent: int) -> None:
 def was_killed(code: int, oom_kills: int | None) -> bool:
     """Whether a process with this exit code was killed from outside.
 
-    `oom_kills` is their number when the process started. If the kernel has killed a process for its memory since then,
-    or if this cannot be known, the process itself may be the cause.
+    `oom_kills` is the number of out-of-memory kills when the process started. If it has grown since then, or is
+    unknown, the process may have caused the kill with the memory that it used.
     """
     return -code in SIGNALS_FROM_OUTSIDE and not oom_since(oom_kills)
 
 
 def oom_since(oom_kills: int | None) -> bool:
-    """Whether the kernel may have killed a process because memory ran out, since there were this many such kills."""
+    """Whether the number of out-of-memory kills has grown since it was `oom_kills`, or is unknown."""
     now = count_oom_kills()
     return now is None or oom_kills is None or now > oom_kills
 
 
 def count_oom_kills() -> int | None:
-    """How many processes the kernel has killed because memory ran out, since it started. None if it does not tell."""
+    """How many processes the kernel has killed because memory ran out, since it started. None if unknown."""
     try:
         counters = Path("/proc/vmstat").read_text().split()
         return int(counters[counters.index("oom_kill") + 1])
@@ -139,7 +139,7 @@ class RecordFile:
         return self._load() if is_locked(self._lock_path) else None
 
     def left_behind(self) -> UpRecord | None:
-        """After `claim`: the record of an earlier supervisor that was killed."""
+        """The record of an earlier supervisor that was killed. Call this after `claim`."""
         return self._load()
 
     def _load(self) -> UpRecord | None:

@@ -1,6 +1,6 @@
-"""`octavo doctor --repair`: corrects what follows from other rows, and deletes nothing that anyone could miss.
+"""`octavo doctor --repair`: corrects values that can be computed from other rows. No user data is deleted.
 
-Missing files, illegal histories and unfinished analyses are only reported: no row says what they should be.
+Missing files, illegal histories and unfinished analyses are only reported, because no row contains the right values.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ QUERIES = load_queries("repairs")
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """What was corrected, and how many rows of it."""
+    """A correction, and the number of rows that it changed."""
 
     name: str
     changed: int
@@ -25,7 +25,7 @@ class Repair:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """Corrections under one lock, in their order."""
+    """Corrections that run one after the other while one lock is held."""
 
     lock: bytes
     corrections: Sequence[tuple[str, bytes]]

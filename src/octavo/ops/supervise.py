@@ -175,7 +175,7 @@ class Supervisor:
             self._release(workers, killed=not oom_since(before.oom_kills))
 
     def _release(self, workers: Sequence[UUID], *, killed: bool) -> None:
-        """Requeue the jobs of ended workers. If the database stays away, their leases expire instead."""
+        """Requeue the jobs of ended workers. If the database stays unavailable, their leases expire instead."""
 
         async def release() -> None:
             try:
@@ -206,7 +206,7 @@ class Supervisor:
 
 
 def web_children(number: int, listener: int) -> list[Child]:
-    """The web processes. All accept connections from the same socket, so none is lost when one of them dies."""
+    """The web processes. All accept connections from the same socket, so no connection is lost when a process dies."""
     names = ["web", *(f"web {one}" for one in range(2, number + 1))]
     return [Child(name, ("web", "--fd", str(listener)), (listener,)) for name in names]
 

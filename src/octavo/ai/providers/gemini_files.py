@@ -93,7 +93,7 @@ class GeminiFiles:
     async def _wait_until_active(self, file: File) -> UploadedFile:
         """Wait until Google has processed the file.
 
-        After ten minutes it counts as timed out: it will never become active.
+        Gives up after ten minutes, because a file that takes longer never becomes active.
         """
         pause = FIRST_POLL_SECONDS
         try:

@@ -127,7 +127,10 @@ class OpenAI(Compatible):
 
 
 def _least_tokens(request: ModelRequest) -> int:
-    """Fewer prompt tokens than this mean that the prompt was cut. Runs of dots or spaces are a single token."""
+    """The minimum length of the prompt in tokens. If the server counted fewer, it cut the prompt.
+
+    Runs of dots or spaces count as a single token.
+    """
     written = [part.text for part in request.parts if isinstance(part, InstructionText | QuotedText)]
     texts = [request.instructions, *written]
     return sum(len(_REPEATED.sub(r"\1\1", text)) for text in texts) // MOST_CHARACTERS_PER_TOKEN

@@ -76,7 +76,7 @@ def build_parts(segment: SegmentToAnswer) -> list[Part]:
 
 
 def answer_offline(segment: SegmentToAnswer) -> SegmentAnswer:
-    """Answer with what rules find or, if the prompt asks for something else, with the best sentences of the pages."""
+    """Answer with the findings of rules or, if no rules fit the prompt, with the best sentences of the pages."""
     from octavo.language import find_subject
 
     if subject := find_subject(segment.question):

@@ -20,7 +20,7 @@ _MIN_SHARE_OF_BEST = 0.75
 _MAX_OFFLINE = 10
 _NOTHING = "No sentence that matches this prompt was found offline. Set up a model for an answer."
 _MAX_CHARACTERS = 19_000
-_SHORTENED = "\n\n… The answers of the parts are longer; open them in the grid."
+_SHORTENED = "\n\n… This answer was shortened. Open the parts in the grid to read their full answers."
 
 
 class ConsolidatedAnswer(Output):
@@ -41,7 +41,7 @@ class SegmentResult:
 
 @dataclass(frozen=True, slots=True)
 class AnswersToConsolidate:
-    """`texts` contains the numbered pages of the parts that `local` answered. Only the offline provider uses them."""
+    """The answers to combine. `texts` contains the numbered pages that `local` answered; only `local` uses them."""
 
     question: str
     system: str
@@ -82,7 +82,7 @@ def consolidate_offline(given: AnswersToConsolidate) -> ConsolidatedAnswer:
 
 
 def _combine_found(given: AnswersToConsolidate, parts: Sequence[SegmentResult]) -> ConsolidatedAnswer:
-    """What rules find in all pages together, or the best quotes in page order."""
+    """Combine offline answers: the findings of rules in all pages together, or the best quotes in page order."""
     from octavo.language import find_subject
 
     if given.texts and (subject := find_subject(given.question)):

@@ -1,4 +1,4 @@
-"""Writes what rules found as an answer: a list with page numbers, and a quote for each entry."""
+"""Turns the findings of offline rules into an answer: a list with page numbers, and a quote for each entry."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 MAX_LISTED = 80
 _MAX_PAGES, _MAX_WORDS, _MAX_CHARACTERS = 5, 120, 19_000
-_FOUND = "Found by rules, offline. Rules can miss some or misread a word; the quotes show what they read."
+_FOUND = "Found by rules, offline. Rules can miss entries and misread words, so check the quotes."
 _NONE = "The offline rules recognised no {subject} in this text. They can miss some. Set up a model for a full answer."
 _UNSUPPORTED = "The offline rules for {subject} cover English and German. Set up a model to answer this prompt."
 
@@ -44,7 +44,7 @@ def list_findings(subject: Subject, texts: Sequence[tuple[int, str]], unit: str)
 
 
 def _share(found: Extraction) -> list[int]:
-    """How many entries of each group are listed: an equal share, and what other groups do not need."""
+    """How many entries of each group to list: an equal share, plus the shares that other groups leave unused."""
     sizes = [len(entries) for _, entries in found.groups]
     equal = MAX_LISTED // len(sizes)
     return [max(equal, MAX_LISTED - sum(min(other, equal) for other in sizes) + min(size, equal)) for size in sizes]
@@ -64,7 +64,7 @@ def _describe(same: Sequence[Finding], pages: Sequence[int], unit: str) -> str:
 
 
 def _shorten(quote: str, value: str) -> str:
-    """The words around the value, if the quote is long."""
+    """Shorten a long quote to the words around the value."""
     if len(quote) <= _MAX_WORDS:
         return quote
     start = max(0, quote.find(value) - _MAX_WORDS // 3)
@@ -75,5 +75,5 @@ def _shorten(quote: str, value: str) -> str:
 
 
 def _escape(text: str) -> str:
-    """Characters of the document must not become markup of the answer."""
+    """Escape Markdown characters, so that text of the document cannot become markup of the answer."""
     return "".join(f"\\{one}" if one in "*_`[]<>\\" else one for one in text)

@@ -254,7 +254,7 @@ class Mapping:
 
     @property
     def patterns(self) -> Iterator[tuple[str, UserPattern]]:
-        """All patterns, each with the key in the mapping under which it is written."""
+        """All patterns, each with its key in the mapping."""
         yield from (("keywords", one) for one in self.keywords)
         yield from (("exclude_keywords", one) for one in self.exclude_keywords)
         yield from (("options.replace", one) for one, _ in self.options.replace)

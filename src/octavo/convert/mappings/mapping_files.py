@@ -96,7 +96,7 @@ def load_yaml(text: str, file: str) -> Settings:
 
 
 def _refuse_bombs(text: str, file: str) -> None:
-    """Refuse YAML whose meaning is much larger than its text, before anything is built from it."""
+    """Refuse YAML that would expand to much more data than its text, before anything is built from it."""
     nodes = depth = 0
     for event in _yaml.parse(text, Loader=_Loader):
         if getattr(event, "anchor", None) is not None:
@@ -369,7 +369,7 @@ def check_size(mapping: Mapping, file: str) -> None:
 
 
 def compile_patterns(mapping: Mapping, file: str) -> None:
-    """Compile all patterns. Raises `BadMapping` for an invalid one. Call it in the sandbox: it can take very long."""
+    """Compile all patterns. Raises `BadMapping` if one is invalid. This can be very slow, so call it in the sandbox."""
     for where, pattern in mapping.patterns:
         try:
             _ = pattern.compiled

@@ -34,7 +34,7 @@ def load_shipped(name: str) -> Mapping:
 def mapping_from_text(text: str, file: str) -> Mapping:
     """Parse and check a mapping or an invoice2data template. Raises `BadMapping`.
 
-    Patterns are compiled to check them, so a text of a user must be checked in the sandbox.
+    Patterns are compiled to check them, so text written by users must be checked in the sandbox.
     """
     mapping = parse_mapping(text, file)
     compile_patterns(mapping, file)

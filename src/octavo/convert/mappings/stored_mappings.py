@@ -46,7 +46,10 @@ class StoredMapping:
         return sha256(self.text.encode()).hexdigest()
 
     def read(self) -> Mapping:
-        """Parse the mapping, without compiling its patterns. Raises `BadMapping` if an older version accepted it."""
+        """Parse the mapping, without compiling its patterns.
+
+        Raises `BadMapping` if an older version accepted a mapping that is invalid now.
+        """
         return parse_mapping(self.text, self.file)
 
     async def read_in_thread(self) -> Mapping:

@@ -16,7 +16,7 @@ _VERIFIED, _UNVERIFIED = 0.7, 0.3
 
 @dataclass(frozen=True, slots=True)
 class MissingField:
-    """A field without a value, in the form in which a model gets it."""
+    """A field without a value, in the form that is sent to a model."""
 
     name: str
     type: str

@@ -50,7 +50,7 @@ class SiteFailed(LinkFailed):
     """The site reported an internal error."""
 
     code = "PAGE_SITE_FAILED"
-    # The site is away, which is not the fault of the document: it is retried after 5, 25, 125 seconds and so on.
+    # The site is unavailable, which is not the fault of the document: it is retried after 5, 25, 125 seconds and so on.
     error_class = ErrorClass.NETWORK
     advice = "Retry when the site works again."
 

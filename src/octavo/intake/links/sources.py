@@ -46,9 +46,10 @@ def video_source(given: str, *, title: str | None = None, duplicates: Policy = "
 def paste_source(
     text: str, *, title: str | None = None, attribution: str | None = None, duplicates: Policy = "reuse"
 ) -> GivenSource:
-    """Pasted text. `attribution` is where it comes from; if that is a URL, it is stored as the source URL.
+    """Create the source for pasted text. `attribution` says where the text comes from.
 
-    Without one, a transcript whose timestamps link to a video comes from that video.
+    If the attribution is a URL, it is stored as the source URL. Without an attribution, a transcript whose timestamps
+    link to a video gets the URL of that video.
     """
     if not text.strip():
         raise Empty("It contains no text.")
