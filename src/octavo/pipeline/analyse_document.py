@@ -75,7 +75,7 @@ class SegmentFiles(RevisionFiles):
             return bool(await fetch_rows(connection, QUERIES.segment_file, values))
 
     async def keep(self, connection: Connection, kind: str, made: JSON, content_type: str) -> None:
-        """Store the row, unless another analysis has stored the same pages meanwhile: its file may be in use."""
+        """Store the row, unless another analysis has just stored the same pages: its file may already be in use."""
         await connection.execute(QUERIES.lock_segment_files, {"document": self._of})
         if await fetch_rows(connection, QUERIES.segment_file, {"document": self._of, "kind": kind}):
             self._unused += [str(made["key"])] if isinstance(made, dict) else []
@@ -211,7 +211,7 @@ async def analyse_long_document(run: Run[Tools], document: UUID) -> None:
 
 
 def estimate_analysis(settings: Settings, document: Row) -> float:
-    """The expected cost of all active prompts, in US dollars: the estimate that people see on the document's page."""
+    """The expected cost of all active prompts, in US dollars. The document's page shows the same estimate."""
     is_offline = document["owner_kind"] == "anonymous" and not settings.anonymous_models
     size = DocumentSize.of(document["word_count"], document["page_count"])
     return Estimator(settings, is_offline=is_offline).estimate(size, document["prompts"]).analysis.usd

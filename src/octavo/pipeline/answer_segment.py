@@ -82,13 +82,13 @@ async def answer_segment(run: Run[Tools]) -> JSON:
 
 
 def gives_up(error: OctavoError, attempt: int) -> bool:
-    """Whether `local` can answer instead: if a retry is useless or far away, or after several attempts."""
+    """Whether `local` can answer instead: if a retry is useless or would be much later, or after several attempts."""
     far = isinstance(error, QuotaExhausted) or (error.retry_after_seconds or 0) > LONGEST_WAIT_SECONDS
     return RETRY_RULES[error.error_class] is None or far or attempt >= ATTEMPTS_BEFORE_LOCAL
 
 
 async def after_failure(tools: Tools, job: ClaimedJob) -> None:
-    """Continue without an item that failed for good: with the next segment, or with the answers of the others."""
+    """Continue an analysis after an item has failed for good: start the next items, or combine the answers."""
     if job.parent_id is None:
         return
     async with tools.database.transaction() as connection:

@@ -119,7 +119,7 @@ class Consolidation:
     async def _answers(self) -> tuple[list[Row], list[Row]]:
         """The answers of all segments, and the segments that failed.
 
-        Raises `Incomplete` unless they cover every page exactly once together.
+        Raises `Incomplete` unless together they cover every page exactly once.
         """
         values = {"analysis": self._result.analysis_id, "prompt": self._result.prompt_id}
         async with self._run.database.connection() as connection:
@@ -154,7 +154,7 @@ class Consolidation:
         return half <= 1 if isinstance(error, TokenLimit) else gives_up(error, self._run.job.attempt)
 
     async def _local_texts(self, parts: list[SegmentResult]) -> list[tuple[int, str]]:
-        """The pages that `local` answered for, because it finds names and amounts in all of them together."""
+        """The texts of the pages that `local` answered for. It lists names and amounts from all of them together."""
         tools = self._run.tools
         texts: list[tuple[int, str]] = []
         for part in parts:

@@ -1,7 +1,7 @@
-"""Job kind that describes a document again that was described offline because the providers were away.
+"""Job kind that improves a document that was described offline because the providers were unavailable.
 
-It waits until a provider answers, and then replaces the description and adds the vectors of the configured model. Until
-then, and if it fails, the document keeps what was made offline. Answers that were already paid for are reused.
+It waits until a provider is available, and then replaces the description and adds the vectors of the configured model.
+Until then, and if it fails, the document keeps its offline results. Answers that were already paid for are reused.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def read_improve_input(given: dict[str, JSON]) -> ImproveInput:
 
 
 async def improve_document(run: Run[Tools]) -> JSON:
-    """Describe the revision with the configured models. A revision that was replaced meanwhile is left alone."""
+    """Describe the revision with the configured models. Does nothing if it was replaced in the meantime."""
     document, wanted = run.job.document_id, read_improve_input(run.input)
     if document is None:
         raise BadInput("This job needs a document.")

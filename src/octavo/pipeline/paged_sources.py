@@ -1,6 +1,6 @@
 """Extracts PDFs and pictures page by page.
 
-Each batch of pages is a part of a stage, so a killed job resumes after it.
+Each batch of pages is a part of a stage, so a killed job resumes after the last finished batch.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@
 - `analysis_asked`: an analysis is started if the document is long and the settings request it
 - `classified`, `enriched`, `embedded`: descriptions and vectors, see octavo.describe; if they fail, the document can
   still be read
-- `improvement_planned`: they were made offline because the providers are away; a job improves them later
+- `improvement_planned`: a job to improve them later; only if the providers were unavailable and they were made offline
 """
 
 from __future__ import annotations
@@ -384,7 +384,7 @@ def _without_rewrite_metadata(extracted: Extracted) -> Extracted:
 
 
 def _details(extracted: Extracted) -> dict[str, JSON]:
-    """Additional metadata to show. It is cut, because a file can contain any amount."""
+    """Additional metadata to show. It is shortened, because a file can contain any amount of it."""
     extra = {name: text for name, text in extracted.metadata.extra.items() if name not in WRITTEN_BY}
     said: dict[str, JSON] = {name[:60]: text[:500] for name, text in list(extra.items())[:MOST_DETAILS]}
     if extracted.quality == Quality.PARTIAL:

@@ -133,7 +133,7 @@ class Rewriting:
 
     @asynccontextmanager
     async def _kept_alive(self) -> AsyncGenerator[None]:
-        """Renew the time limit of the stage during a call, which has a longer one for two models and their files."""
+        """Keep restarting the time limit of the stage during a call, which can take longer if two models are tried."""
 
         async def renew() -> None:
             while True:

@@ -1,4 +1,4 @@
-"""Scheduled job kinds: daily housekeeping; every five minutes recovery of analyses and documents, new vectors."""
+"""Scheduled job kinds: housekeeping once a day; recovery and the renewal of vectors every five minutes."""
 
 from __future__ import annotations
 
@@ -83,13 +83,13 @@ async def _retry_improvements(database: Database) -> JSON:
 
 
 async def recover_analyses(run: Run[Tools]) -> JSON:
-    """Continue analyses whose jobs were lost, and abandon analyses without progress for two days."""
+    """Continue analyses whose jobs were lost, and abandon analyses that made no progress for two days."""
     enqueued, abandoned = await recover_all(run.database)
     return {"lined_up": enqueued, "abandoned": abandoned}
 
 
 async def renew_all_vectors(run: Run[Tools]) -> JSON:
-    """Enqueue documents that have vectors of an earlier embedding model, and indexes that are due.
+    """Enqueue jobs for documents with vectors of an earlier embedding model, and for indexes that are due.
 
     Deletes earlier vectors that nothing needs any more.
     """
@@ -100,7 +100,7 @@ async def renew_all_vectors(run: Run[Tools]) -> JSON:
 
 
 async def resume_documents(run: Run[Tools]) -> JSON:
-    """Continue readable documents whose descriptions, vectors or connections were given up some time ago."""
+    """Retry the descriptions, vectors and connections of readable documents, some time after they failed for good."""
     async with run.tools.database.transaction() as connection:
         return {"queued": (await connection.execute(QUERIES.resume_documents)).rowcount}
 

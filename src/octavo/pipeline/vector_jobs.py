@@ -95,7 +95,7 @@ async def index_vectors(run: Run[Tools]) -> JSON:
 async def queue_due_indexes(connection: Connection) -> int:
     """Enqueue a job for each model that needs an index and has none. Returns their number.
 
-    A comparison does this as well, but vectors can also be loaded, restored, or moved to another owner.
+    Comparisons also do this, but vectors can be imported, restored or moved to another owner without a comparison.
     """
     from octavo.connect.neighbours import MOST_EXACT, QUERIES
 

@@ -93,10 +93,10 @@ class CostEstimate:
 
 @dataclass(frozen=True, slots=True)
 class DocumentEstimate:
-    """The estimated costs of a document before they are spent.
+    """The estimated costs of a document, before anything is spent.
 
     `describe`: title, summary, tags, passages and vectors. `clean` and `pages`: the text written by a model, from the
-    extracted text or from the pages. `connections`: at most, because it depends on the other documents. `analysis`:
+    extracted text or from the pages. `connections`: the maximum, because it depends on the other documents. `analysis`:
     for the given number of prompts.
     """
 

@@ -65,8 +65,8 @@ class LoggedError:
 class Analysis:
     """`title` is the document's title. `units` counts pages, or passages if there are none; `unit` says which.
 
-    A completed analysis has an `error` if some parts of the document have no answer. `last_heartbeat` is the last sign
-    of life of a worker that runs one of its jobs.
+    A completed analysis has an `error` if some parts of the document have no answer. `last_heartbeat` is the time
+    of the last heartbeat of a worker that runs one of its jobs.
     """
 
     id: UUID
@@ -162,7 +162,7 @@ class ResultView:
     """The answer to one prompt for the whole document; `content` is None until it is complete.
 
     `prompt` and `system` are the texts that were sent. `made_by` combined the answers of the `parts`; `answered_by`
-    names everything that answered a part. `gaps` are the pages without an answer.
+    names the models that answered them. `gaps` are the pages without an answer.
     """
 
     prompt_id: UUID

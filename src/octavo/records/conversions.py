@@ -47,7 +47,7 @@ class ModelCall(BaseModel):
 
 
 class ConversionView(BaseModel):
-    """`duplicate_of`: the response to a submission whose file and mapping were submitted before; then it is its id."""
+    """A conversion. After a repeated submission, `duplicate_of` is the id of this conversion, which already existed."""
 
     id: UUID
     document_id: UUID | None
@@ -74,7 +74,7 @@ class ConversionView(BaseModel):
 
 
 class MappingSummary(BaseModel):
-    """`created_at` is null for a mapping that comes with Octavo. `error` is set if it can no longer be used."""
+    """`created_at` is null for a mapping that ships with Octavo. `error` is set if the mapping is no longer valid."""
 
     name: str
     title: str

@@ -29,8 +29,8 @@ class Document:
     `completed`, `needs_classification` is true, and `error` contains the reason. `missing` then lists the parts that
     could not be made: `text_by_model`, `description`, `chunk_descriptions`, `vectors`; also `connections`, if comparing
     the document with others failed. `will_be_resumed`: these parts are retried automatically. `will_be_improved`: the
-    document was described offline because the providers were away, and a job replaces the description as soon as a
-    provider answers.
+    document was described offline because the providers were unavailable, and a job replaces the description as soon as
+    a provider is available again.
     `version` counts uploads of new bytes, `revision` counts how often these bytes were processed. `superseded`: a newer
     version exists. `also_named` are other file names under which the same bytes were added.
     """
@@ -166,7 +166,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class UploadView:
-    """An upload of the list. `error` is the reason why it was refused; `document_id` is the document it led to."""
+    """An upload in a list. `error` is the reason why it was refused; `document_id` is the document it led to."""
 
     id: UUID
     filename: str
@@ -241,7 +241,7 @@ class TextChange:
 
 @dataclass(frozen=True, slots=True)
 class OtherConnection:
-    """A connection to a third document that only one of the two sides has."""
+    """A connection that only one of the two compared versions has. It leads to another document."""
 
     engine: str
     strength: float
@@ -254,10 +254,10 @@ class OtherConnection:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`changes` is the number of text changes. `text` contains the first of them, or is None if one side has no text.
+    """The changes between two versions. `changes` is the number of text changes, and `text` contains the first of them.
 
-    Connections in `appeared` exist only on the new side, those in `vanished` only on the old side. Each list contains
-    only the strongest connections.
+    `text` is None if one of the versions has no text. Connections in `appeared` exist only in the new version, those in
+    `vanished` only in the old version. Each list contains only the strongest connections.
     """
 
     old: Side

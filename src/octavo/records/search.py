@@ -73,7 +73,7 @@ class Degraded:
 
 @dataclass(frozen=True, slots=True)
 class SearchPage:
-    """Best hits first. `mode` is the mode actually used; `degraded` gives the reason if it differs from the request.
+    """A page of hits, best first. `mode` is the mode actually used; `degraded` says why it is not the requested one.
 
     `suggestion` is the query with corrected spelling, if some of its words are unknown and similar to words of the
     owner's documents.
@@ -158,7 +158,7 @@ class RelatedDocument:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionSide:
-    """One side of a connection.
+    """One of the two connected passages.
 
     `quote` is verbatim text of the chunk; `start` is its position in the document's Markdown.
     """
@@ -173,9 +173,10 @@ class ConnectionSide:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """`source` is the side of the requested document. A contradiction that only rules found has the status `possible`.
+    """A connection. `source` is the passage of the requested document, `target` the passage of the other one.
 
-    `kind` is the kind of contradiction: negation, antonym, number, date or polarity.
+    A contradiction that only rules found has the status `possible`; its `kind` is negation, antonym, number, date or
+    polarity.
     """
 
     id: UUID
@@ -207,7 +208,7 @@ class ComparisonState(StrEnum):
 class ComparisonStatus:
     """The comparison of a document with all others. Until it is `done`, connections may be missing.
 
-    `detail` is the reason why it waits or failed. `may_try_now`: it waits for its next attempt, which can be started.
+    `detail` is the reason why it waits or failed. `may_try_now`: the next attempt can be started now.
     """
 
     state: ComparisonState

@@ -100,8 +100,8 @@ class Confinement:
 def hide_other_files(readable: Sequence[Path]) -> bool:
     """Give the parent process a root with nothing but the files that children can read. Its children inherit this.
 
-    Without it, they could see names and sizes of files whose path is known, which Landlock does not cover. Returns
-    whether the kernel allows it; a child tries it first, because a half-built root could not be left again.
+    Without it, children could see the names and sizes of files whose paths they know, because Landlock does not cover
+    that. Returns whether the kernel allows it. A child tries it first, because it cannot be undone if it fails halfway.
     """
     paths = _readable_paths(readable)
     if not kernel.IS_LINUX or not _works_in_child(lambda: _enter_own_root(paths)):
@@ -138,7 +138,7 @@ def _enter_own_root(paths: Iterable[Path]) -> None:
 
 
 def _outermost(paths: Iterable[Path]) -> list[Path]:
-    """The existing paths, as they are written and without symbolic links, except those inside of others."""
+    """The existing paths, both as written and with symbolic links resolved. Paths inside another one are left out."""
     existing = {one for path in paths if path.exists() for one in (path.absolute(), path.resolve())} - {Path("/")}
     return sorted(path for path in existing if existing.isdisjoint(path.parents))
 

@@ -142,7 +142,7 @@ async def find_page(
 async def find_drafts(
     database: Database, embedder: QueryEmbedder, owner: UUID, query: str, options: SearchOptions
 ) -> list[HitDraft]:
-    """Search without choosing sentences and spelling, for a caller that reads the chunks itself."""
+    """Search without choosing sentences or correcting the spelling, for a caller that reads the chunks itself."""
     parsed = parse_query(query)
     vectors, degraded = await _embed_if_wanted(database, embedder, owner, parsed, options.mode)
     options = replace(options, mode="text") if degraded else options
@@ -153,7 +153,7 @@ async def find_drafts(
 async def _find_part(
     database: Database, embedder: QueryEmbedder, owner: UUID, query: str, options: SearchOptions, part: slice
 ) -> SearchPage:
-    """Search, and build the hits of one part of the results. The connection is returned before sentences are chosen."""
+    """Search, and build the hits of one part of the results. The connection is released before sentences are chosen."""
     parsed = parse_query(query)
     vectors, degraded = await _embed_if_wanted(database, embedder, owner, parsed, options.mode)
     options = replace(options, mode="text") if degraded else options
@@ -170,7 +170,7 @@ async def _find_part(
 async def _suggest(
     connection: Connection, owner: UUID, typed: str, query: SearchQuery, result: SearchResult
 ) -> str | None:
-    """A search by meaning alone has not counted its words; they are counted only if it found nothing."""
+    """Suggest a spelling. The words of a search by meaning alone are counted only now, and only if it found nothing."""
     terms = result.terms
     if not any(term.found_in for term in terms):
         if result.drafts:
@@ -207,10 +207,10 @@ async def _embed_if_wanted(
 
 
 async def embed_query(database: Database, embedder: QueryEmbedder, owner: UUID, query: SearchQuery) -> list[Vectors]:
-    """Embed a query with each model by which documents of the owner are searched. Usually that is one.
+    """Embed a query with each model that the vectors of the owner's documents come from. Usually there is only one.
 
-    While documents change to another model there are two. If one of them is not available, the others are used; raises
-    the error of the last one if none is available. The owner pays for it, but only once for the same words.
+    There are two while documents change to another model. If a model is not available, the others are used; if none is
+    available, the error of the last one is raised. The owner pays for each call, but only once for the same words.
     """
     async with database.connection() as connection:
         models = [row["name"] for row in await fetch_rows(connection, QUERIES.models_in_use, {"owner": owner})]
@@ -245,7 +245,7 @@ async def search(
 ) -> list[SearchHit]:
     """Find chunks, best first. Runs in the caller's transaction.
 
-    `vectors` are the embedded query, by each model; without them the search uses words only.
+    `vectors` are the vectors of the query, one for each model; without them, the search uses words only.
     """
     result = await _search(connection, owner, parse_query(query), SearchOptions(mode, limit), vectors)
     return [finish_hit(draft) for draft in result.drafts]
@@ -287,8 +287,9 @@ async def _draft_hits(
 
 
 def place_fields(rankings: Rankings) -> dict[UUID, Row]:
-    """Where a match of a title, tag or name counts: for the best matching chunk of its document, or else its first
-    chunk. A document without text is a hit itself.
+    """Assign each match of a title, tag or name to the best matching chunk of its document, or else to its first chunk.
+
+    A document without text is a hit itself.
     """
     best: dict[UUID, UUID] = {}
     for row in (*rankings.words, *rankings.vectors):
@@ -383,8 +384,10 @@ async def _by_vectors(
 async def _by_vector(
     connection: Connection, chunk_filter: ChunkFilter, vector: Vectors, options: SearchOptions
 ) -> list[Row]:
-    """The similar chunks. There are none if the nearest one is not similar enough to be an answer, and chunks that are
-    far less similar than the nearest one are left out. A chunk with a required phrase is always an answer.
+    """Rank chunks by similarity. Returns none if even the nearest chunk is not similar enough to be an answer.
+
+    Chunks that are far less similar than the nearest one are left out. A chunk with a required phrase always counts as
+    an answer.
     """
     chunks = await _count_chunks(connection, chunk_filter.owner)
     rows = await nearest(connection, chunk_filter, vector.model, as_text(vector.vectors[0]), POOL, chunks)

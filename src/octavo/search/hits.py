@@ -85,9 +85,9 @@ async def read_details(
 async def choose_sentences(
     embedder: QueryEmbedder, owner: UUID, query: str, drafts: Sequence[HitDraft]
 ) -> dict[UUID, int]:
-    """For hits by meaning alone: the index of the sentence nearest to the query, by the local model.
+    """For each hit found only by meaning, the index of the sentence nearest to the query, by the local model.
 
-    A hit beyond the limit shows its beginning.
+    Hits beyond the limit show the beginning of their chunk.
     """
     sentences: dict[UUID, list[str]] = {}
     for draft in drafts:
@@ -150,7 +150,7 @@ def _matched(row: Row, why: Why) -> str | None:
 
 
 def _page(row: Row, snippet: Snippet) -> int | None:
-    """The page of the snippet, if the chunk spans several."""
+    """The page of the snippet, if the chunk spans several pages."""
     if row["page_from"] is None:
         return None
     return row["page_from"] + bisect_right(row["page_starts"], row["char_start"] + snippet.at)

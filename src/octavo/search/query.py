@@ -53,10 +53,11 @@ class SearchQuery:
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """A document must match all filters, and at least one entry of each of `documents`, `tags` and `kinds`.
+    """Limits a search to the documents that match every filter.
 
-    `since` and `until` apply to the document's date or, if it has none, to the day it was added. `kinds` are source
-    types. `versions` includes superseded versions; without it, they are searched only if `documents` names them.
+    For `documents`, `tags` and `kinds`, one matching entry is enough. `since` and `until` apply to the document's date
+    or, if it has none, to the day it was added. `kinds` are source types. `versions` includes superseded versions;
+    without it, they are searched only if `documents` names them.
     """
 
     documents: Sequence[UUID] = ()

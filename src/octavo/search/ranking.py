@@ -1,4 +1,4 @@
-"""Ranking of chunks: BM25 by words, the least similarity by meaning, and fusion of several rankings.
+"""Ranking of chunks: BM25 by words, the minimum similarity by meaning, and fusion of several rankings.
 
 Pure functions; the database does the counting.
 """
@@ -76,9 +76,9 @@ class IndexLookup(NamedTuple):
 class RankingPlan:
     """`lookups` find the chunks to score; there are no lookups if no chunk contains any of the words.
 
-    `browsed` are the languages in which some chunks of each document are scored, because so many match, and the
-    approximate score of such a chunk. `terms` also contains words that are in no chunk, because a title may contain
-    them.
+    `browsed` contains the languages in which so many chunks match that only some chunks of each document are scored,
+    with the approximate score of such a chunk. `terms` also contains words that are in no chunk, because a title may
+    contain them.
     """
 
     lookups: tuple[IndexLookup, ...]
@@ -90,7 +90,7 @@ class RankingPlan:
 def plan_ranking(terms: Sequence[Term], *, browses: bool = False) -> RankingPlan:
     """Choose the terms to score, and the index lookups that find the candidates.
 
-    `browses`: whether chunks may be scored without a lookup. A required phrase forbids it, because few contain it.
+    `browses`: whether chunks may be scored without a lookup. Not for a required phrase, because few chunks contain it.
     """
     languages: dict[str, Counter[Term]] = defaultdict(Counter)
     for term in terms:
@@ -114,7 +114,7 @@ def plan_ranking(terms: Sequence[Term], *, browses: bool = False) -> RankingPlan
 
 
 def _weight(term: Term, rarities: Mapping[str, float]) -> float:
-    """A term without chunks weighs as much as its word does in the languages of the owner."""
+    """The weight of a term or, if the owner has no chunks in its language, of the same word in another language."""
     return rarity(term) if term.chunks else rarities.get(term.word, rarity(term))
 
 
@@ -186,14 +186,14 @@ def spread(ordered: Iterable[Key], group_of: Mapping[Key, Hashable], most_of_one
 
 @dataclass(frozen=True, slots=True)
 class SimilarityThreshold:
-    """`one` is the least similarity in a library of one chunk. It grows by `tenfold` with each tenfold of chunks."""
+    """The minimum similarity is `one` for a single chunk, and grows by `tenfold` for ten times as many chunks."""
 
     one: float
     tenfold: float
     most: float
 
     def least(self, chunks: int) -> float:
-        """The least similarity that the nearest of this many chunks must have to be an answer."""
+        """The minimum similarity that the nearest of this many chunks must have to be an answer."""
         return min(self.one + self.tenfold * log10(max(chunks, 1)), self.most)
 
 

@@ -92,7 +92,7 @@ def _first_inside(marks: Sequence[tuple[int, int]], start: int) -> int:
 
 
 def _find_sentence(marked: str, sentence: str) -> int:
-    """About where a sentence of the plain text begins in the marked text."""
+    """The approximate position in the marked text at which a sentence of the plain text begins."""
     words = sentence.split()
     for count in (4, 2, 1):
         if words and (place := marked.find(" ".join(words[:count]))) >= 0:

@@ -73,7 +73,7 @@ def rank_similar(word: str, listed: Mapping[str, int]) -> list[str]:
 
 
 def count_changes(word: str, other: str, limit: int) -> int:
-    """Letters to add, remove, replace or swap with their neighbour. Returns `limit + 1` if there are more."""
+    """Count the letters to add, remove, replace or swap with their neighbour. Returns `limit + 1` if there are more."""
     if abs(len(word) - len(other)) > limit or len({*word} ^ {*other}) > 2 * limit:
         return limit + 1
     before: list[int] = []

@@ -125,7 +125,7 @@ class TermCounter:
         return await self._count(QUERIES.counts, missing) if missing else {}
 
     async def _estimate(self, queries: Sequence[str]) -> Counts:
-        """Estimate those of the queries that match many chunks."""
+        """Estimate the counts of those queries that match many chunks."""
         if self.chunks < ESTIMATED_FROM:
             return {}
         wanted = {"queries": list(queries), "from_chunks": ESTIMATED_FROM, "from_share": ESTIMATED_SHARE}

@@ -1,6 +1,6 @@
 """Rate limits, limits for wrong passwords, uploads and streams in progress, and bounded concurrency.
 
-Counts are in the database, so that limits hold over all web processes; none has to survive a crash of the database.
+Counts are in the database, so that limits apply to all web processes together. They may be lost if it crashes.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ class TooFast(RateLimited):
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """A token bucket: `size` calls immediately, and as many again spread over `seconds`."""
+    """A token bucket: allows `size` calls immediately, and refills completely in `seconds`."""
 
     size: int
     seconds: float = MINUTE
 
     @property
     def batch(self) -> int:
-        """How much a web process takes from the database in one call. A small allowance is counted exactly."""
+        """How many calls a web process takes from the bucket in one batch. Small buckets are counted call by call."""
         return max(1, self.size // 100)
 
 
@@ -69,7 +69,7 @@ class Lease:
 
 
 class Allowances:
-    """Token buckets in the database, so that they hold over all web processes."""
+    """Token buckets in the database, which all web processes share."""
 
     def __init__(self, database: Database, clock: Clock = time.monotonic, most_keys: int = MOST_KEYS) -> None:
         self._database = database
@@ -121,7 +121,7 @@ class Allowances:
 
 
 class Slots:
-    """Counts uploads and streams in progress over all web processes.
+    """Counts uploads and streams in progress in all web processes together.
 
     Each process writes its own count, and repeats it every few seconds. The count of a process that was killed expires.
     """
@@ -163,7 +163,7 @@ class Slots:
                 await connection.execute(QUERIES.return_slot, {"key": key, "process": self._process})
 
     async def _keep(self) -> None:
-        """Write the counts every few seconds, until a last time when nothing is held any more."""
+        """Write the counts every few seconds, and one last time when no slot is held any more."""
         while self._held and not is_cancelled():
             await asyncio.sleep(SILENT_SECONDS / 3)
             held = dict(self._held)
@@ -189,8 +189,8 @@ class Transfers:
 class SignIns:
     """Limits wrong passwords: by e-mail and address together, by address, and by e-mail.
 
-    A try counts until it succeeds, even while it runs. When the tries of a bucket are used up, it slows tries down
-    instead of locking the account: one more becomes possible after each `quarter of an hour / size`.
+    An attempt counts from its start, unless it succeeds. When the attempts of a bucket are used up, the account is not
+    locked but slowed down: one more attempt is allowed after each `quarter of an hour / size`.
     """
 
     def __init__(self, allowances: Allowances, settings: Settings) -> None:
@@ -204,12 +204,12 @@ class SignIns:
             await self._allowances.take(key, allowance)
 
     async def succeed(self, email: str, address: str) -> None:
-        """Record that the try succeeded, so that it no longer counts."""
+        """Record that the attempt succeeded, so that it no longer counts."""
         for key, allowance in self._buckets(email, address):
             await self._allowances.give_back(key, allowance)
 
     def _buckets(self, email: str, address: str) -> list[tuple[str, Allowance]]:
-        """The buckets of a try, the one that all its tries use up first. Only a hash of the e-mail is stored."""
+        """The buckets of an attempt, the broadest for its address first. Only a hash of the e-mail is stored."""
         person = hash_token(email.lower()).hex()
         return [
             (f"sign-in from {address}", self._address),
@@ -220,7 +220,7 @@ class SignIns:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """All limits that hold over all web processes."""
+    """All limits that the web processes share."""
 
     allowances: Allowances
     owner: Allowance

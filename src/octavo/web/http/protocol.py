@@ -4,8 +4,8 @@ The side that closes a connection first keeps its port in TIME_WAIT for a minute
 program could not use the port right after a stop. A client that knows the length of a response closes the connection as
 soon as it has read the whole response.
 
-A client that trickles its headers or its body (slow loris) would hold a connection and memory for ever. Headers have a
-time limit; a body has a minimum rate, since a large file on a slow line is legitimate.
+A client that trickles its headers or its body (slow loris) would hold a connection and memory forever. Headers have a
+time limit; a body has a minimum rate, because a large file over a slow connection is legitimate.
 """
 
 from __future__ import annotations
@@ -128,13 +128,13 @@ class PatientProtocol(HttpToolsProtocol):
             self._refuse(408)
 
     def _body_arrives(self) -> bool:
-        """Whether the body came fast enough, or the client waits for us."""
+        """Whether the body arrives fast enough, or the client is waiting for the server."""
         cycle = self._current()
         waits = self.flow.read_paused or (cycle is not None and cycle.waiting_for_100_continue)
         return waits or self._received >= LEAST_BODY_RATE * self.body_seconds
 
     def _refuse(self, status: int) -> None:
-        """Send a response without a body, unless the application has begun one, and close the connection."""
+        """Send a response without a body, unless the application has already begun one, and close the connection."""
         cycle = self._current()
         unanswered = cycle is not None and not cycle.response_complete
         if cycle is None or not (unanswered and cycle.response_started):

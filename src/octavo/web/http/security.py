@@ -150,7 +150,7 @@ def is_cross_site(headers: Headers, origins: Collection[str]) -> bool:
 
 
 def is_other_origin(headers: Headers, origins: Collection[str]) -> bool:
-    """Whether the request names an origin that is neither this server nor allowed. Programs name none."""
+    """Whether the request names an origin that is neither this server nor allowed. Programs send no origin."""
     origin = headers.get("origin")
     return origin is not None and origin.lower() not in origins and not is_same_origin(origin, headers.get("host"))
 

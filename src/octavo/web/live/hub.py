@@ -136,7 +136,7 @@ class Hub:
                 self._leave(owner, subscription)
 
     def recheck(self, owner: UUID) -> None:
-        """Check immediately whether all streams of this owner still have access: its credentials have changed."""
+        """Check now whether all streams of this owner still have access, because credentials have changed."""
         for subscription in self._subscriptions.get(owner, ()):
             subscription.recheck.set()
 

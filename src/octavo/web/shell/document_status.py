@@ -183,7 +183,7 @@ def _read(document: Document) -> StatusText:
 
 
 def _picture(document: Document) -> StatusText:
-    """A picture without text. Trying again can only help one that could not be decoded."""
+    """The status of a picture without text. A retry is offered only if the picture could not be decoded."""
     why = document.metadata.get("unreadable")
     if not why:
         return StatusText("", "image", "Picture")
@@ -193,7 +193,7 @@ def _picture(document: Document) -> StatusText:
 
 
 def needs_person(document: Document) -> bool:
-    """Whether the document belongs to the tab “Needs you”. The query of the tab decides in the same way."""
+    """Whether the document belongs to the tab “Needs you”. The query of the tab uses the same rule."""
     if document.quality == "empty":
         return document.needs_classification or _read(document).tone == "warn"
     return document.needs_classification or document.quality == "partial"
@@ -201,7 +201,7 @@ def needs_person(document: Document) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class MissingPart:
-    """A part of a completed document that could not be made: the chip and the action if it is the first one missing."""
+    """A part of a completed document that could not be made. Its chip and action are used if it is the first one."""
 
     chip: str
     verb: StatusAction
@@ -220,7 +220,7 @@ MISSING_PARTS = {
 def _incomplete(document: Document) -> StatusText:
     parts = [part for name, part in MISSING_PARTS.items() if name in document.missing]
     first = parts[0] if parts else MISSING_PARTS["description"]
-    cause = document.error.message if document.error else "A part of it could not be made."
+    cause = document.error.message if document.error else "Part of this document could not be made."
     missing = f"Missing: {'; '.join(part.what for part in parts)}." if parts else None
     if document.will_be_resumed:
         cause = f"{cause.rstrip('.')}. It will be retried automatically."

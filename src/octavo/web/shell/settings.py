@@ -37,12 +37,12 @@ SAID = {
     "deleted": "Recipient and log deleted.",
     "mapping": "Mapping added. Choose it for your next conversion.",
     "appearance": "Saved in this browser.",
-    "prompt": "Prompt saved. It will be used from the next analysis on.",
+    "prompt": "Prompt saved. The next analysis will use it.",
     "retired": "Prompt retired. It is used only when selected.",
     "used": "Prompt reactivated.",
     "gone": "Prompt deleted.",
     "weights": "Weights saved. All lists use the new order.",
-    "retention": "Retention saved. It applies from the next night on.",
+    "retention": "Retention period saved. It takes effect with the next nightly clean-up.",
     "budgets": "Budgets saved. Paused work resumes where the budget allows.",
 }
 

@@ -73,14 +73,14 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A result with its answer as safe HTML, and what answered each part if it was not the same everywhere."""
+    """A result with its answer as safe HTML, and the model of each part if different models answered the parts."""
 
     result: ResultView
     html: str
 
     @property
     def answered_by(self) -> str:
-        """What answered and, if it differs, what combined the answers."""
+        """The models that answered and, if it is another one, the model that combined the answers."""
         names = [_name(one) for one in self.result.answered_by]
         if len(names) > 1:
             return f"Answered by {', '.join(names[:-1])} and {names[-1]}; combined by {_name(self.result.made_by)}"
@@ -199,7 +199,7 @@ async def show_page(
     prompt: UUID | None = None,
     cited: Annotated[int | None, Query(ge=0, le=100_000)] = None,
 ) -> Response:
-    """Show an analysis. The item, the page, or the page of the citation in the query is opened next to the answers."""
+    """Show an analysis. The query can name an item, a page or a citation to open next to the answers."""
     owner = frame.caller.owner_id
     async with services.database.connection() as connection:
         shown = await _load(connection, owner, analysis)

@@ -85,7 +85,7 @@ async def estimate(
     pages: Annotated[int, Query(ge=0, le=MOST_WORDS)] = 0,
     prompts: Annotated[int, Query(ge=1, le=100)] = 1,
 ) -> DocumentEstimate:
-    """The same for a document that is not added yet, by its size."""
+    """What models would cost for a document of this size, before it is added."""
     return estimate_size(services.settings, caller, DocumentSize(words, pages), prompts)
 
 
@@ -132,7 +132,7 @@ Month = Annotated[
 
 @usage_router.get("/usage", responses=problems(401, 422))
 async def usage(services: ServicesOf, caller: ReadCaller, month: Month = None) -> Usage:
-    """Your model costs in a month by purpose, and the amount that reused answers saved."""
+    """What models cost you in a month, by purpose, and how much reused answers saved."""
     owner, everybody, defaults = caller.owner_id, caller.is_admin, Budgets.of(services.settings)
     async with services.database.connection() as connection:
         budgets = await read_budgets(connection, owner, defaults, everybody=everybody)

@@ -160,7 +160,7 @@ async def compare(
     document: Annotated[UUID | None, Form()] = None,
     back: Back = "/connections",
 ) -> Response:
-    """Compare a document again. Without one, all documents whose last comparison failed."""
+    """Compare a document again or, if none is named, all documents whose last comparison failed."""
     async with services.database.transaction() as connection:
         chosen = [document] if document else await failed_comparisons(connection, caller.owner_id)
         if chosen:

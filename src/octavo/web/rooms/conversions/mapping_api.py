@@ -106,7 +106,7 @@ BUSY_SECONDS = 5.0
 class MappingTrials:
     """Checks mappings and tries them on PDFs, in the sandbox, one at a time. Nothing is stored.
 
-    Visitors have a small allowance and wait apart from people with an account. The work ends if the caller disconnects.
+    Visitors have a low rate limit and a separate queue. The work ends if the caller disconnects.
     """
 
     def __init__(self, services: Services) -> None:

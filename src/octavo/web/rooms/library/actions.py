@@ -64,7 +64,7 @@ async def resume(connection: Connection, owner: UUID, document: UUID) -> None:
 
 
 async def try_now(connection: Connection, owner: UUID, document: UUID) -> None:
-    """Start the next attempt of its waiting jobs now. Repeating this is safe: other jobs are left alone."""
+    """Start the next attempt of the document's waiting jobs now. Repeating this is safe: other jobs are left alone."""
     await show_document(connection, owner, document)
     await retry_waiting_jobs(connection, owner, document)
 

@@ -26,7 +26,7 @@ class CollectionName(BaseModel):
 
 
 class CollectionEdit(BaseModel):
-    """Only the fields that are sent are changed. `keep_days`: null keeps the documents."""
+    """Only the fields that are sent are changed. `keep_days`: null keeps the documents forever."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -52,7 +52,7 @@ async def make_collection(services: ServicesOf, caller: WriteCaller, wanted: Col
 
 @router.patch("/collections/{collection}", status_code=204, responses=problems(400, 401, 403, 404, 409, 422))
 async def edit_collection(services: ServicesOf, caller: WriteCaller, collection: UUID, wanted: CollectionEdit) -> None:
-    """Rename a collection, or set for how many days after their last change its documents are kept."""
+    """Rename a collection, or set how many days its documents are kept after they were last changed."""
     async with services.database.transaction() as connection:
         if wanted.name is not None:
             await collections.rename_collection(connection, caller.owner_id, collection, wanted.name)

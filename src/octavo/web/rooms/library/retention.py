@@ -1,4 +1,4 @@
-"""Settings page for retention: for how long collections keep their documents, and the times of this installation."""
+"""Settings page for retention: how long collections keep their documents, and the periods of this installation."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def save(
     collection: UUID,
     days: Annotated[str, Form(max_length=20)] = "",
 ) -> Response:
-    """Set for how long a collection keeps its documents; an empty field keeps them."""
+    """Set how long a collection keeps its documents; an empty field keeps them forever."""
     text = days.strip()
     given = {"keep_days": int(text) if text.isascii() and text.isdecimal() else text or None}
     wanted, wrong = read_form(CollectionEdit, given, SENTENCES)

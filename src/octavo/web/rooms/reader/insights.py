@@ -1,4 +1,4 @@
-"""What is shown about a document and its chunks beside the text: themes, tone, related documents and similar tags."""
+"""Details of a document and its chunks, shown next to the text: themes, tone, related documents and similar tags."""
 
 from __future__ import annotations
 

@@ -90,8 +90,9 @@ class EmbedAnswer(BaseModel):
 
 @embeddings_router.get("/embeddings", responses=problems(401))
 async def embeddings_state(services: ServicesOf, caller: ReadCaller) -> EmbeddingProgress:
-    """The embedding model, and how many of your documents have its vectors. The others are renewed automatically; until
-    then they are found by the vectors they have.
+    """The embedding model, and how many of your documents have its vectors.
+
+    The others get new vectors automatically. Until then, they are searched with their old vectors.
     """
     async with services.database.connection() as connection:
         return await embedding_progress(connection, caller.owner_id, services.settings)
