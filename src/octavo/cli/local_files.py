@@ -33,7 +33,10 @@ class NotAFile(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class LocalFile:
-    """`shown` is the path as the user named it, in printable characters; `name` is the document's file name."""
+    """A file to add.
+
+    `shown` is the path as the user named it, in printable characters; `name` is the document's file name.
+    """
 
     path: Path
     shown: str

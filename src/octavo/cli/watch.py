@@ -63,7 +63,7 @@ LINES_AROUND = 4
 
 @dataclass(slots=True)
 class Watch:
-    """`only`: the documents to follow, or None for all unfinished documents.
+    """The state of `octavo watch`. `only`: the documents to follow, or None for all unfinished documents.
 
     `ended`: documents that are done, in their final state.
     """

@@ -246,7 +246,7 @@ def is_loopback(address: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """`pauses`: seconds before each retry after a broken connection.
+    """When failed requests are retried. `pauses`: seconds before each retry after a broken connection.
 
     Waiting times that the server requests are limited separately.
     """

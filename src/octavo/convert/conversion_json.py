@@ -1,4 +1,4 @@
-"""A conversion as JSON, in the form in which it is stored and in which it leaves the sandbox."""
+"""A conversion as JSON: the format in which the sandbox returns it and in which it is stored."""
 
 from __future__ import annotations
 

@@ -29,7 +29,10 @@ _LONGEST_NAME = 80
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """`created` is false if the same conversion already existed, whether finished or in progress."""
+    """The result of a submission.
+
+    `created` is false if the same conversion already existed, whether finished or in progress.
+    """
 
     id: UUID
     created: bool

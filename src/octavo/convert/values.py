@@ -128,9 +128,10 @@ class ModelLookup:
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """`missing` are the required fields without a value; `source` is the origin of the values.
+    """The values of a document.
 
-    `fits` is false if the document lacks a keyword of the mapping, or has an excluded one.
+    `missing` are the required fields without a value; `source` is the origin of the values. `fits` is false if the
+    document lacks a keyword of the mapping, or has an excluded one.
     """
 
     mapping: str
@@ -177,7 +178,7 @@ def _sheet(page: dict[str, JSON]) -> Sheet:
 
 def _word(row: JSON) -> Word:
     if not isinstance(row, list) or not isinstance(row[0], str):
-        raise TypeError("a word must be a text and four sides")
+        raise TypeError("a word must be a text and four coordinates")
     left, top, right, bottom = (_number(side) for side in row[1:])
     return Word(row[0], Box(left, top, right, bottom))
 

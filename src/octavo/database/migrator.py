@@ -47,7 +47,10 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class MigrationState:
-    """`applied` is the number of applied migrations; `missing` contains the names of those still to apply."""
+    """The state of a schema.
+
+    `applied` is the number of applied migrations; `missing` contains the names of those still to apply.
+    """
 
     applied: int
     missing: tuple[str, ...]

@@ -113,7 +113,10 @@ _SENTENCES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """`title` is the subject of a mail, `sentence` the text. `link` is None if the public URL is not set."""
+    """A message about an event.
+
+    `title` is the subject of a mail, `sentence` the text. `link` is None if the public URL is not set.
+    """
 
     title: str
     sentence: str

@@ -25,7 +25,10 @@ class NotAnError(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """`title` is the title of the document at that time, or the file name of a conversion."""
+    """A notification inside the application.
+
+    `title` is the title of the document at that time, or the file name of a conversion.
+    """
 
     id: UUID
     type: NoticeType
@@ -45,7 +48,7 @@ class Notification:
 
 @dataclass(frozen=True, slots=True)
 class NotificationPage:
-    """`unread` counts all unread notifications, not only those on this page."""
+    """A page of notifications. `unread` counts all unread notifications, not only those on this page."""
 
     items: list[Notification]
     next_cursor: str | None

@@ -148,7 +148,10 @@ async def _within(limits: FetchLimits) -> AsyncGenerator[None]:
 
 @dataclass(frozen=True, slots=True)
 class FetchLimits:
-    """`bytes` limits the decompressed body; `seconds` limits the whole fetch including redirects."""
+    """The limits of a fetch.
+
+    `bytes` limits the decompressed body; `seconds` limits the whole fetch including redirects.
+    """
 
     bytes: int
     seconds: float

@@ -289,7 +289,7 @@ class Intake:
         return _outcome(upload, *row) if row else None
 
     async def _heal(self, upload: Upload, outcome: Outcome) -> None:
-        """Replace the stored bytes of a duplicate by the new ones if they are damaged.
+        """If the stored bytes of a duplicate are damaged, replace them with the new bytes.
 
         A failure is only logged: the upload itself has succeeded.
         """

@@ -101,7 +101,7 @@ class Run(Generic[Tools]):
         self.renew_limit()
 
     async def keep_alive(self) -> None:
-        """Restart the time limit without progress, while the job waits for something that has its own time limit."""
+        """Restart the time limit without reporting progress, while the job waits for something with its own limit."""
         if not await self._write(QUERIES.renew_deadline, {}):
             raise LeaseLost
         self.renew_limit()

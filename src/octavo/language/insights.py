@@ -85,7 +85,10 @@ class Concept(Output):
 
 
 class Tone(Output):
-    """`polarity` ranges from -1 (negative) to 1 (positive). If the emotion is `UNKNOWN`, it is 0 and has no meaning."""
+    """The tone of a text.
+
+    `polarity` ranges from -1 (negative) to 1 (positive). It is 0 and has no meaning if the emotion is `UNKNOWN`.
+    """
 
     polarity: Annotated[float, Field(ge=-1, le=1, allow_inf_nan=False)]
     primary_emotion: Emotion
@@ -163,7 +166,10 @@ QuoteText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1
 
 
 class PageCitation(Output):
-    """`page` is the number used in the request; `quote` is verbatim; `relevance` is its weight for the answer."""
+    """A citation of a page.
+
+    `page` is the number used in the request; `quote` is verbatim; `relevance` is its weight for the answer.
+    """
 
     page: Annotated[int, Field(ge=1)]
     quote: QuoteText

@@ -310,9 +310,9 @@ def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
 
 
 async def restore_backup(settings: Settings, path: Path, report: Report) -> Outcome:
-    """Restore a backup into an empty instance that is not running, with any PostgreSQL cluster and any bucket.
+    """Restore a backup into an empty instance that is not running. Its PostgreSQL cluster and bucket can be new.
 
-    Files come first and the database last, in one transaction: after an interruption, the restore can be repeated.
+    Files are restored first, then the database in one transaction. After an interruption, the restore can be repeated.
     """
     manifest = read_manifest(path)
     _refuse_later_version(manifest)

@@ -16,7 +16,10 @@ MOST_SCOPE: dict[Role, Scope] = {"reader": "read", "member": "write", "owner": "
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """`scope` is the permission of the session or API key. The role of the person can reduce it, but not extend it."""
+    """The caller of a request.
+
+    `scope` is the permission of the session or API key. The role of the person can reduce it, but not extend it.
+    """
 
     owner_id: UUID
     kind: str

@@ -34,7 +34,10 @@ FAILURES: dict[ErrorClass, type[OctavoError]] = {
 
 
 class DemoInput(BaseModel):
-    """`fail`: the error class to raise in the first `fail_times` attempts. `crash_at`: the stage to crash in."""
+    """The input of a demo job.
+
+    `fail`: the error class to raise in the first `fail_times` attempts. `crash_at`: the stage to crash in.
+    """
 
     model_config = ConfigDict(extra="forbid")
 

@@ -23,7 +23,7 @@ MOST_ATTEMPTS = 3
 
 
 class ConnectInput(BaseModel):
-    """`revision` is the revision to compare."""
+    """The input of the job. `revision` is the revision to compare."""
 
     model_config = ConfigDict(extra="forbid")
 

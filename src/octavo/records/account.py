@@ -38,7 +38,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class KeyView:
-    """`start` is the visible beginning of the key; the rest is stored only as a hash."""
+    """An API key. `start` is the visible beginning of the key; the rest is stored only as a hash."""
 
     id: UUID
     name: str
@@ -61,7 +61,7 @@ class NewKey(KeyView):
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """`usd` is the budget in force. `usual_usd` is the default, which applies if no budget is set."""
+    """A budget. `usd` is the budget in force. `usual_usd` is the default, which applies if no budget is set."""
 
     usd: float
     usual_usd: float
@@ -109,8 +109,9 @@ class DocumentEstimate:
 
 @dataclass(frozen=True, slots=True)
 class DocumentBudget:
-    """`usual_usd` is the default, which applies if no budget is set. The budget can be raised up to `most_usd`.
+    """The budget of a document.
 
+    `usual_usd` is the default, which applies if no budget is set. The budget can be raised up to `most_usd`.
     `spent_usd` includes reservations for open calls. `paused` is the number of paused jobs, which together need about
     `needed_usd`. `over` names the exceeded budget: the document's, the owner's or the month's.
     """

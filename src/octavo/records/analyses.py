@@ -63,10 +63,11 @@ class LoggedError:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """`title` is the document's title. `units` counts pages, or passages if there are none; `unit` says which.
+    """An analysis of a document.
 
-    A completed analysis has an `error` if some parts of the document have no answer. `last_heartbeat` is the time
-    of the last heartbeat of a worker that runs one of its jobs.
+    `title` is the document's title. `units` counts pages, or passages if there are none; `unit` says which. A completed
+    analysis has an `error` if some parts of the document have no answer. `last_heartbeat` is the time of the last
+    heartbeat of a worker that runs one of its jobs.
     """
 
     id: UUID

@@ -74,7 +74,10 @@ class ConversionView(BaseModel):
 
 
 class MappingSummary(BaseModel):
-    """`created_at` is null for a mapping that ships with Octavo. `error` is set if the mapping is no longer valid."""
+    """A mapping without its text.
+
+    `created_at` is null for a mapping that ships with Octavo. `error` is set if the mapping is no longer valid.
+    """
 
     name: str
     title: str

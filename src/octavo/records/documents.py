@@ -93,9 +93,10 @@ class PageBox:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """`start` and `end` are character positions in the document's Markdown; `boxes` are positions on the pages.
+    """A chunk of a document.
 
-    In a transcript, `seconds` is the time at which the chunk begins, and `url` opens the video at that time.
+    `start` and `end` are character positions in the document's Markdown; `boxes` are positions on the pages. In a
+    transcript, `seconds` is the time at which the chunk begins, and `url` opens the video at that time.
     """
 
     id: UUID

@@ -91,7 +91,7 @@ class SearchPage:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """`verified`: whether the chunk contains these words.
+    """A citation in an answer. `verified`: whether the chunk contains these words.
 
     If so, `quote` is the exact text of the chunk; otherwise it is the text that the model claimed. Statements refer to
     the citation by its `number`.
@@ -191,7 +191,10 @@ class Connection:
 
 
 class ComparisonState(StrEnum):
-    """`not_indexed`: the text is still being indexed. `no_text`: nothing to compare. `never`: not requested yet."""
+    """The state of a comparison.
+
+    `not_indexed`: the text is still being indexed. `no_text`: nothing to compare. `never`: not requested yet.
+    """
 
     NOT_INDEXED = "not_indexed"
     NO_TEXT = "no_text"

@@ -92,7 +92,7 @@ class Sandbox:
     ) -> Outcome:
         """Run a sandboxed function in a new child process.
 
-        If the parent process ends meanwhile, the function is started again, so progress may be reported twice.
+        If the parent process ends in the meantime, the function is started again, so progress may be reported twice.
         `output_file` is truncated first. The read and write positions of both files stay unchanged. The call returns
         only when the child is dead, even if the caller is cancelled. Raises errors from `octavo.sandbox.errors`, and
         errors from `octavo.core.errors` that the function raised.

@@ -376,7 +376,7 @@ def _columns(plan: RankingPlan) -> dict[str, list[Any]]:
 async def _by_vectors(
     connection: Connection, chunk_filter: ChunkFilter, vectors: Sequence[Vectors], options: SearchOptions
 ) -> list[Row]:
-    """Rank by similarity. Similarities of two models cannot be compared, so their rankings take turns."""
+    """Rank by similarity. Similarities of two models cannot be compared, so their rankings are interleaved."""
     found = [await _by_vector(connection, chunk_filter, one, options) for one in vectors]
     return [row for row in chain.from_iterable(zip_longest(*found)) if row is not None][:POOL]
 

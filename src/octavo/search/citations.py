@@ -14,7 +14,7 @@ from octavo.records.search import Citation, Statement
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`found`: whether the documents answer the question.
+    """An answer to a question. `found`: whether the documents answer the question.
 
     `made_by`: the name of a model, or `local` for an offline answer.
     """

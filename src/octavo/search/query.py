@@ -36,7 +36,7 @@ class QueryTooLong(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
-    """`words` rank the hits and include the words of phrases.
+    """A parsed query. `words` rank the hits and include the words of phrases.
 
     A hit must contain all `phrases` and none of `excluded`.
     """

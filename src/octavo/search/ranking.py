@@ -74,11 +74,11 @@ class IndexLookup(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RankingPlan:
-    """`lookups` find the chunks to score; there are no lookups if no chunk contains any of the words.
+    """How chunks are found and scored.
 
-    `browsed` contains the languages in which so many chunks match that only some chunks of each document are scored,
-    with the approximate score of such a chunk. `terms` also contains words that are in no chunk, because a title may
-    contain them.
+    `lookups` find the chunks to score; there are no lookups if no chunk contains any of the words. `browsed` contains
+    the languages in which so many chunks match that only some chunks of each document are scored, with the approximate
+    score of such a chunk. `terms` also contains words that are in no chunk, because a title may contain them.
     """
 
     lookups: tuple[IndexLookup, ...]

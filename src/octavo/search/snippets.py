@@ -26,9 +26,10 @@ _OPENS = re.compile(r"(?<=[.!?…])\s+(?=\S)|(?<=[\u3002\uff01\uff1f])")
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """`marks` are the start and end of matched words. `at` is the position of the first one in the chunk.
+    """The part of a chunk that matches a query.
 
-    `sentence` is the sentence with the most distinct matched words, or the chosen one.
+    `marks` are the start and end of matched words. `at` is the position of the first one in the chunk. `sentence` is
+    the sentence with the most distinct matched words, or the chosen one.
     """
 
     text: str

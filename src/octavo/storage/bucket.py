@@ -173,7 +173,7 @@ async def _hash(bucket: Bucket, key: str) -> str | None:
 
 
 async def replace_damaged(bucket: Bucket, wanted: Stored, copy: str) -> str | None:
-    """Replace an object by a copy of its bytes if it is damaged. Returns what was wrong with it.
+    """Replace a damaged object with a copy of its bytes. Returns what was wrong with it.
 
     The object is missing for a moment while it is replaced. This is harmless, because it was unusable.
     """

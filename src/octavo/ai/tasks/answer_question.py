@@ -22,7 +22,10 @@ Text1000 = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1,
 
 
 class ChunkCitation(Output):
-    """`passage` is the index of the chunk, from 0. The caller checks that the chunk contains the quote."""
+    """A citation of a chunk.
+
+    `passage` is the index of the chunk, from 0. The caller checks that the chunk contains the quote.
+    """
 
     passage: Annotated[int, Field(ge=0)]
     quote: Text500

@@ -34,9 +34,10 @@ class SegmentAnswer(Output):
 
 @dataclass(frozen=True, slots=True)
 class SegmentToAnswer:
-    """`texts` contains the numbered pages of the segment; `context` contains the pages before it, for context only.
+    """A prompt and the segment to answer it from.
 
-    If `file` is set, it contains all of these pages in order, and only the offline provider uses the texts. `before` is
+    `texts` contains the numbered pages of the segment; `context` contains the pages before it, for context only. If
+    `file` is set, it contains all of these pages in order, and only the offline provider uses the texts. `before` is
     the summary of the previous segment. `unit` says what the numbers count: `page` or `passage`.
     """
 

@@ -63,8 +63,9 @@ class MarkdownText(Output):
 
 @dataclass(frozen=True, slots=True)
 class Task(Generic[In, Out]):
-    """`build_parts` builds the request. `estimate_tokens` estimates the length of the answer, up to `output_tokens`.
+    """A task for a model.
 
+    `build_parts` builds the request. `estimate_tokens` estimates the length of the answer, up to `output_tokens`.
     `check` raises `UnusableAnswer` if a well-formed answer is wrong. `offline` does the task without a model.
     """
 

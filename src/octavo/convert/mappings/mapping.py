@@ -228,7 +228,10 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Mapping:
-    """`name` ends with the version. A document must contain all `keywords`; without keywords, every document fits."""
+    """The rules of a conversion.
+
+    `name` ends with the version. A document must contain all `keywords`; without keywords, every document fits.
+    """
 
     name: str
     title: str

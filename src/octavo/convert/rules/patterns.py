@@ -126,7 +126,7 @@ def _unchanged(old: str, new: str) -> Sequence[tuple[int, int, int]]:
 def fits(mapping: Mapping, text: PageText) -> bool:
     """Whether the mapping is meant for this document.
 
-    The text must contain all keywords and none of the excluded ones, before it is changed by the mapping's options.
+    The text must contain all keywords and none of the excluded ones. The mapping's replacements are not applied to it.
     """
     with limit_time("keywords"):
         return all(word.compiled.search(text.text) for word in mapping.keywords) and not any(

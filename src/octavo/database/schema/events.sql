@@ -54,8 +54,8 @@ BEGIN
 END $$;
 
 -- A database that was restored into another cluster begins an epoch. Its events come after all earlier ones, and their ids were
--- never used, not even by events that the backup does not contain. A cursor of the epoch before that is not below `first_id` is of
--- such an event.
+-- never used, not even by events that the backup does not contain. If a cursor of the previous epoch is not below `first_id`, it
+-- points to such an event.
 CREATE TABLE event_epochs (
     number     bigint PRIMARY KEY,
     cluster    text NOT NULL,

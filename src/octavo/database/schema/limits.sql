@@ -1,4 +1,4 @@
--- Limits that hold over all web processes. The tables are unlogged, because no count has to survive a crash of the server.
+-- Limits that all web processes share. The tables are unlogged, because no count has to survive a crash of the server.
 
 -- Token buckets. `granted` is how much the last call took.
 CREATE UNLOGGED TABLE allowances (

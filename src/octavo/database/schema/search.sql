@@ -1,7 +1,7 @@
 -- Full-text search: the words of chunks by language, and the totals that ranking needs.
 
--- The first part of a language tag, in lower case: en for en-US and en_GB. Languages are compared by it, in Python by
--- `core.languages.primary_language`.
+-- The first part of a language tag, in lower case: en for en-US and en_GB. It is used to compare languages, as is
+-- `core.languages.primary_language` in Python.
 CREATE FUNCTION primary_language(tag text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
     nullif(btrim(split_part(translate(lower(tag), '_', '-'), '-', 1)), '');
 

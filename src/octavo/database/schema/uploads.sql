@@ -107,7 +107,7 @@ $$;
 -- A new version with the same bytes as the newest version changes nothing, so the request can be repeated. A new version with
 -- the bytes of any other document shares the files of that document.
 --
--- This is one function, because the files of a folder are added one by one, and the time of each is mostly that of its round
+-- This is one function, because the files of a folder are added one by one, and most of the time for each is spent on round
 -- trips to the database.
 CREATE FUNCTION place_upload(upload uuid, of_owner uuid, content text, expected_key text, detected text, quota bigint,
                              process jsonb, compare jsonb)

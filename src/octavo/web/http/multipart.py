@@ -36,7 +36,10 @@ class SeveralFiles(BadInput):
 
 @dataclass(slots=True)
 class Form:
-    """`fields` contains the fields before the file. The fields after the file are added once `file` has been read."""
+    """A multipart form.
+
+    `fields` contains the fields before the file. The fields after the file are added once `file` has been read.
+    """
 
     fields: dict[str, str]
     filename: str

@@ -64,7 +64,7 @@ class Problem(BaseModel):
 
 
 class RetryRequest(BaseModel):
-    """`from_stage` is the stage to retry from.
+    """A request to retry a job. `from_stage` is the stage to retry from.
 
     Null resumes after the last finished stage; an empty string starts over.
     """

@@ -33,7 +33,10 @@ _ALIGNED = {"text-align:right": "right", "text-align:center": "centre"}
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """`start` and `end` are positions in the Markdown of the whole document. Only headings have a level."""
+    """A rendered block.
+
+    `start` and `end` are positions in the Markdown of the whole document. Only headings have a level.
+    """
 
     start: int
     end: int

@@ -64,7 +64,7 @@ class Row:
 
     @property
     def has_jpeg(self) -> bool:
-        """Whether there is a copy of the picture as JPEG."""
+        """Whether there is a JPEG copy of the picture."""
         return self.document.source_type == "image" and is_pictured(self.document)
 
     @property

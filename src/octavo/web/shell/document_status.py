@@ -80,9 +80,10 @@ RAISE_BUDGET = StatusAction("Raise budget", "budget", "get")
 
 @dataclass(frozen=True, slots=True)
 class StatusText:
-    """`chip` is None while the document is being processed; `line` and the progress are shown instead.
+    """The status of a document in words.
 
-    `missing` names what a completed document lacks.
+    `chip` is None while the document is being processed; `line` and the progress are shown instead. `missing` names
+    what a completed document lacks.
     """
 
     tone: Tone = ""
@@ -201,7 +202,7 @@ def needs_person(document: Document) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class MissingPart:
-    """A part of a completed document that could not be made. Its chip and action are used if it is the first one."""
+    """A part of a completed document that could not be made. The first missing part sets the chip and action."""
 
     chip: str
     verb: StatusAction

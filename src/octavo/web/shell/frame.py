@@ -55,10 +55,11 @@ class DockItem:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """`cursor` is the position after which live events follow; `ring` is the overall progress in percent.
+    """The frame around a page.
 
-    `working` counts all jobs in progress, `comparing` those of them that compare documents. `may_rewrite`: whether a
-    model can write the text; `hundred_pages` is what models charge for 100 pages.
+    `cursor` is the position after which live events follow; `ring` is the overall progress in percent. `working` counts
+    all jobs in progress, `comparing` those of them that compare documents. `may_rewrite`: whether a model can write the
+    text; `hundred_pages` is what models charge for 100 pages.
     """
 
     caller: Caller

@@ -26,7 +26,7 @@ ONLY_THIS_BROWSER = (
 
 @dataclass(frozen=True, slots=True)
 class Me:
-    """`owners`: the owners you are a member of. `note`: a hint for anonymous visitors."""
+    """The current user. `owners`: the owners you are a member of. `note`: a hint for anonymous visitors."""
 
     owner_id: UUID
     kind: str

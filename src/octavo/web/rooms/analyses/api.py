@@ -29,7 +29,7 @@ Prompts = Annotated[list[UUID], Field(min_length=1, max_length=100)]
 
 
 class NewAnalysis(BaseModel):
-    """If `prompt_ids` is null, all active prompts are run.
+    """An analysis to start. If `prompt_ids` is null, all active prompts are run.
 
     `mode`: `sequential` runs segments in order, each with the previous answer as context; `parallel` adds the previous
     answer only if it already exists. `at_once`: the number of parallel requests.
@@ -204,7 +204,10 @@ Order = Annotated[int, Field(ge=0, le=1_000_000), WHOLE]
 
 
 class NewPrompt(BaseModel):
-    """`system` is the system prompt, which says how to answer. Prompts with a lower `execution_order` run first."""
+    """A prompt to add.
+
+    `system` is the system prompt, which says how to answer. Prompts with a lower `execution_order` run first.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -216,7 +219,7 @@ class NewPrompt(BaseModel):
 
 
 class PromptChange(BaseModel):
-    """Fields that are not sent stay unchanged."""
+    """Changes to a prompt. Fields that are not sent stay unchanged."""
 
     model_config = ConfigDict(extra="forbid")
 

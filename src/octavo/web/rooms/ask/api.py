@@ -121,7 +121,7 @@ class AnswerStream(Response):
 
 
 class AskRequest(BaseModel):
-    """`document_ids`: answer from these documents only; null for all documents."""
+    """A question. `document_ids`: answer from these documents only; null for all documents."""
 
     model_config = ConfigDict(extra="forbid")
 

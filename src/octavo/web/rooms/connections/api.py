@@ -46,7 +46,7 @@ class WeightsRequest(BaseModel):
 
 
 class RebuildRequest(BaseModel):
-    """If `document_ids` is null, all your documents are compared again."""
+    """The documents to compare again. If `document_ids` is null, all your documents are compared again."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -60,7 +60,7 @@ class OneCorrection(BaseModel):
 
 
 class CorrectionRequest(BaseModel):
-    """Only the values that are sent are changed; null clears a value."""
+    """Corrections of values. Only the values that are sent are changed; null clears a value."""
 
     model_config = ConfigDict(extra="forbid")
 

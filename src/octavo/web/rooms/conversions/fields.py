@@ -181,7 +181,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswers:
-    """`made_by` is None if no model answered, and `why` is the reason. `unanswered` are fields without an answer."""
+    """The answers of the model for a conversion.
+
+    `made_by` is None if no model answered, and `why` is the reason. `unanswered` are fields without an answer.
+    """
 
     made_by: str | None
     wanted: list[str]

@@ -38,7 +38,10 @@ Name = Annotated[str, Path(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
 
 
 class NewMapping(BaseModel):
-    """`file` is a label for error messages; `text` is YAML or an invoice2data template."""
+    """A mapping to validate or add.
+
+    `file` is a label for error messages; `text` is YAML or an invoice2data template.
+    """
 
     model_config = ConfigDict(extra="forbid")
 

@@ -38,7 +38,7 @@ UNCHANGED: dict[int | str, dict[str, Any]] = {304: {"description": "The file sti
 
 
 class EditRequest(BaseModel):
-    """Only the fields that are sent are changed; null clears a field."""
+    """Changes to a document. Only the fields that are sent are changed; null clears a field."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -56,9 +56,9 @@ class EditRequest(BaseModel):
 
 
 class RetryDocumentRequest(RetryRequest):
-    """`password` unlocks a PDF that was added as a file. It is used once and not stored, but the unlocked file
-    is stored.
+    """A request to process a document again.
 
+    `password` unlocks a PDF that was added as a file. It is used once and not stored, but the unlocked file is stored.
     With an `extraction` other than `plain`, a model writes the text, and the plain text is kept as well.
     """
 

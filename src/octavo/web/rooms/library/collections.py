@@ -26,7 +26,10 @@ class CollectionName(BaseModel):
 
 
 class CollectionEdit(BaseModel):
-    """Only the fields that are sent are changed. `keep_days`: null keeps the documents forever."""
+    """Changes to a collection.
+
+    Only the fields that are sent are changed. `keep_days`: null keeps the documents forever.
+    """
 
     model_config = ConfigDict(extra="forbid")
 

@@ -29,7 +29,7 @@ _ANY_OBJECT: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
 
 
 class JsonSource(BaseModel):
-    """`source` says where the document comes from: a description or a URL."""
+    """A document sent as JSON. `source` says where the document comes from: a description or a URL."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
     key: ClassVar[str]

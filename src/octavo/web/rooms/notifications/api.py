@@ -72,7 +72,7 @@ Events = Annotated[list[EventType], Field(min_length=1, max_length=100)]
 
 
 class WebhookRequest(BaseModel):
-    """`address` is a URL or, for the channel mail, an e-mail address."""
+    """A recipient to add. `address` is a URL or, for the channel mail, an e-mail address."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -82,7 +82,7 @@ class WebhookRequest(BaseModel):
 
 
 class WebhookEdit(BaseModel):
-    """Fields that are not sent stay unchanged."""
+    """Changes to a recipient. Fields that are not sent stay unchanged."""
 
     model_config = ConfigDict(extra="forbid")
 

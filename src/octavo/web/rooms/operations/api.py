@@ -36,7 +36,10 @@ class ManyJobs(BaseModel):
 
 
 class DiscardRequest(BaseModel):
-    """`then`: `restart` deletes the results of the job and processes it again; `fail_parent` ends its analysis."""
+    """How to discard a job that failed for good.
+
+    `then`: `restart` deletes the results of the job and processes it again; `fail_parent` ends its analysis.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -54,7 +57,7 @@ class ChangeCount:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """`jobs` is the number of jobs by state, for the states that may need attention."""
+    """The health of the installation. `jobs` is the number of jobs by state, for the states that may need attention."""
 
     ready: bool
     checks: list[Check]

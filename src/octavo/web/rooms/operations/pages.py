@@ -45,7 +45,10 @@ DISCARDS: dict[str, tuple[Then, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """`title` is None for documents of other owners: administrators do not see their titles."""
+    """A job that failed for good.
+
+    `title` is None for documents of other owners: administrators do not see their titles.
+    """
 
     job: JobView
     title: str | None

@@ -39,7 +39,7 @@ async def show_connections(
 ) -> ConnectionsPanel:
     """Connections of a document or of one chunk; `total` always counts the whole document.
 
-    The state of the comparison is read first, so that a comparison that ends meanwhile is not reported too early.
+    The state of the comparison is read first, so that a comparison is never reported as done too early.
     """
     comparison, ident = await show_comparison(connection, owner, document), document.id
     counts = await count_connections(connection, owner, ident)

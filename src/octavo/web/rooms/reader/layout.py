@@ -54,7 +54,7 @@ class ChunkBlocks:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A page, or a whole window of a text without pages."""
+    """A page or, if the text has no pages, a whole window."""
 
     sheet: Sheet | None
     start: int

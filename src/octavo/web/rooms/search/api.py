@@ -75,7 +75,7 @@ embeddings_router = APIRouter(prefix="/api/v1", tags=["documents"])
 
 
 class EmbedRequest(BaseModel):
-    """`model` is `provider:model` or `local`; null for the model in the settings."""
+    """A request to create embeddings. `model` is `provider:model` or `local`; null for the model in the settings."""
 
     model_config = ConfigDict(extra="forbid")
 
