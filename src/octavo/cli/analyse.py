@@ -42,7 +42,7 @@ class Mode(StrEnum):
 
 @app.command()
 def analyse(  # noqa: PLR0917 - each is an option of the command
-    document: Annotated[str, typer.Argument(metavar="FILE|ID", help="A file, or a document id or part of it.")],
+    document: Annotated[str, typer.Argument(metavar="FILE|ID", help="A file, or a document id (or part of it).")],
     prompt: Annotated[
         list[str] | None,
         typer.Option(

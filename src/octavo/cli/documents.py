@@ -128,7 +128,7 @@ def restore(
     documents: Annotated[
         list[str],
         typer.Argument(
-            metavar="ID... | PATH", help="Documents: ids, ends of ids, or titles. Or the folder of a backup."
+            metavar="ID... | PATH", help="Document ids, or at least four characters of each. Or the folder of a backup."
         ),
     ],
     server: Server = None,

@@ -160,13 +160,13 @@ class Settings(BaseSettings):
         ),
     ] = 256 * MEBIBYTE
     trash_days: Annotated[
-        int, Field(ge=0, description="Days after which documents in the trash are deleted permanently.")
+        int, Field(ge=0, description="Number of days after which documents in the trash are deleted permanently.")
     ] = 30
     anonymous_days: Annotated[
         int,
         Field(
             ge=0,
-            description="Days for which the documents of a visitor are kept after their last session has ended.",
+            description="Number of days to keep the documents of a visitor after the visitor's last session has ended.",
         ),
     ] = 30
     sandbox_memory_bytes: Annotated[
@@ -258,14 +258,17 @@ class Settings(BaseSettings):
         int, Field(ge=1, description="Maximum size of a file that is analysed automatically, in bytes.")
     ] = 60 * MEBIBYTE
     conversion_source_days: Annotated[
-        int, Field(ge=0, description="Days for which the source of a conversion is kept.")
+        int, Field(ge=0, description="Number of days to keep the source of a conversion.")
     ] = 7
     conversion_result_days: Annotated[
-        int, Field(ge=0, description="Days for which the result of a conversion is kept.")
+        int, Field(ge=0, description="Number of days to keep the result of a conversion.")
     ] = 30
     conversion_gateway_url: Annotated[
         str | None,
-        Field(description="URL of a service that converts PDFs instead of Octavo. It receives a PDF and returns XML."),
+        Field(
+            description="URL of a service that converts PDFs in place of Octavo's own rules. It receives a PDF and "
+            "returns XML."
+        ),
     ] = None
     conversion_gateway_seconds: Annotated[
         float, Field(gt=0, le=500, description="Timeout of the conversion service, in seconds.")
@@ -275,11 +278,17 @@ class Settings(BaseSettings):
     ] = 20 * MEBIBYTE
     conversion_gateway_failures: Annotated[
         int,
-        Field(ge=1, description="Failures in a row after which requests to the conversion service are paused."),
+        Field(
+            ge=1,
+            description="Number of failures in a row after which requests to the conversion service are paused.",
+        ),
     ] = 5
     conversion_gateway_policy: Annotated[
         Literal["wait", "fail"],
-        Field(description="What conversions do while these requests are paused: `wait`, or `fail` immediately."),
+        Field(
+            description="What conversions do while requests to the conversion service are paused: `wait`, or `fail` "
+            "immediately."
+        ),
     ] = "wait"
     conversion_delete_after_download: Annotated[
         bool,
@@ -341,7 +350,7 @@ class Settings(BaseSettings):
         Field(
             ge=1,
             description="Maximum number of wrong passwords for one e-mail address in a quarter of an hour, from all IP "
-            "addresses together. Beyond it, signing in to this account slows down.",
+            "addresses together. Above this number, signing in to the account is slowed down.",
         ),
     ] = 50
     streams: Annotated[int, Field(ge=1, description="Maximum number of open event streams per owner.")] = 20
@@ -356,7 +365,7 @@ class Settings(BaseSettings):
         SecretStr | None,
         Field(
             description="Token with which a monitoring system reads `/metrics` and the details of `/readyz` from "
-            "another machine, sent as `Authorization: Bearer …`. Unset: only programs on this machine read them."
+            "another machine, sent as `Authorization: Bearer …`. Unset: only programs on this machine can read them."
         ),
     ] = None
     public_url: Annotated[
@@ -374,14 +383,10 @@ class Settings(BaseSettings):
         float, Field(gt=0, le=45, description="Timeout for webhook recipients and the mail server, in seconds.")
     ] = 15
     mail_from: Annotated[str, Field(description="Sender address for outgoing mail.")] = "octavo@localhost"
-    admin_mail: Annotated[
-        str | None, Field(description="Mail address that is notified when jobs of any owner fail.")
-    ] = None
+    admin_mail: Annotated[str | None, Field(description="Mail address to notify when jobs of any owner fail.")] = None
     admin_slack: Annotated[
         SecretStr | None,
-        Field(
-            description="Slack-compatible webhook that is notified when jobs of any owner fail, such as `https://…`."
-        ),
+        Field(description="Slack-compatible webhook to notify when jobs of any owner fail, such as `https://…`."),
     ] = None
     gemini_key: Annotated[SecretStr | None, Field(description="API key for Google Gemini.")] = None
     gemini_url: Annotated[str, Field(description="Base URL of the Gemini API.")] = (
@@ -410,9 +415,9 @@ class Settings(BaseSettings):
         Field(
             ge=2048,
             le=100_000_000,
-            description="Context size of that model in tokens, for the prompt and the answer together. Long documents "
-            "are divided so that each request fits. Ollama uses a small context unless `OLLAMA_CONTEXT_LENGTH` is set, "
-            "and cuts longer prompts without an error.",
+            description="Context size of the model on the OpenAI-compatible server, in tokens, for the prompt and the "
+            "answer together. Long documents are divided so that each request fits. Ollama uses a small context "
+            "unless `OLLAMA_CONTEXT_LENGTH` is set, and cuts longer prompts without an error.",
         ),
     ] = 100_000
     providers: Annotated[
@@ -475,9 +480,7 @@ class Settings(BaseSettings):
     ] = False
     server: Annotated[
         str | None,
-        Field(
-            description="Server that document commands use, such as `https://docs.example.org`. Unset: this machine."
-        ),
+        Field(description="Server for document commands, such as `https://docs.example.org`. Unset: this machine."),
     ] = None
     key: Annotated[
         SecretStr | None, Field(description="API key for OCTAVO_SERVER, created on that server with `octavo keys add`.")

@@ -17,7 +17,7 @@ KEPT_DAYS = 90
 
 
 class NotAnError(BadInput):
-    """Only errors can be resolved."""
+    """Only notifications about errors can be marked as resolved."""
 
     code = "NOT_AN_ERROR"
     status = 409

@@ -18,7 +18,7 @@ class ChildCrashed(errors.Crashed):
 
 
 class ParentEnded(ChildCrashed):
-    """The process that starts parsers ended. This says nothing about the file."""
+    """The process that starts parsers ended. The file need not be the cause."""
 
 
 class OutOfMemory(ChildCrashed):

@@ -25,7 +25,7 @@ class ObjectMissing(StorageFailed):
 
 
 class ObjectDamaged(StorageFailed):
-    """A stored file is cut off or was changed. Upload the same file again to replace it."""
+    """A stored file is truncated or was changed. Upload the same file again to replace it."""
 
     code = "FILE_DAMAGED"
     error_class = ErrorClass.PERMANENT
