@@ -16,12 +16,8 @@ CONVERSION = "conversion"
 # The database function `fail_call` has the same number.
 MODEL_FAILURES = 5
 Policy = Literal["next model", "wait", "fail"]
-# The jobs that wait for a conversion service, and those that wait for a model.
-_CONVERSION_JOBS = ["convert"]
-_MODEL_JOBS = [
-    *("process_document", "embed_document", "embed_tags", "detect_connections", "convert"),
-    *("analyse_document", "answer_segment", "consolidate_answers"),
-]
+# The codes of the errors of a conversion service, and of models, begin with these letters.
+_SERVICE_CODES, _MODEL_CODES = "GW_", "AI_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +54,8 @@ async def try_now(connection: Connection, settings: Settings, name: str) -> None
     if name not in gates:
         raise NotFound
     await connection.execute(QUERIES.try_now, {"gate": gates[name]})
-    kinds = _CONVERSION_JOBS if name == CONVERSION else _MODEL_JOBS
-    await connection.execute(QUERIES.wake_jobs, {"kinds": kinds})
+    codes = _SERVICE_CODES if name == CONVERSION else _MODEL_CODES
+    await connection.execute(QUERIES.wake_jobs, {"codes": codes})
 
 
 def _gates(settings: Settings) -> dict[str, str]:

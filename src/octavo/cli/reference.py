@@ -69,7 +69,7 @@ DATA_DIR_DEFAULT = "`~/.local/share/octavo`; for root `/var/lib/octavo`"
 
 def settings_page() -> str:
     rows = [
-        f"| `{variable_name(name)}` | {_default(name, field)} | {field.description} |"
+        f"| `{variable_name(name)}` | {_default(name, field)} | {_cell(field.description or '')} |"
         for name, field in Settings.model_fields.items()
     ]
     return SETTINGS_HEAD + "\n".join(rows) + "\n"
@@ -107,6 +107,11 @@ def _node(name: str) -> str:
 
 
 PAGES = {"settings.md": settings_page, "errors.md": errors_page, "what-follows-what.md": choreography_page}
+
+
+def _cell(text: str) -> str:
+    """The text for a cell of a Markdown table, in which a pipe ends the cell, even inside code."""
+    return text.replace("|", "\\|")
 
 
 def _default(name: str, field: FieldInfo) -> str:

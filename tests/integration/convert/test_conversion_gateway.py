@@ -16,6 +16,7 @@ from octavo.convert.rules.engine import convert as find
 from octavo.convert.rules.result_xml import render
 from octavo.core.errors import NotFound
 from octavo.core.settings import Settings
+from octavo.jobs.queue import NewJob, enqueue
 from tests.support.conversions import convert, converted, invoice
 from tests.support.library import Desk
 from tests.support.processing import OpenSandbox
@@ -147,11 +148,15 @@ async def test_try_now_sends_what_waits_for_a_service_that_is_back(
             (shown,) = await list_circuits(connection, settings)
             assert (shown.name, shown.limit, shown.policy, shown.half_open) == ("conversion", 5, "wait", False)
             assert shown.open_until
+            delayed = NewJob("convert", owner, delay_seconds=3600)
+            await enqueue(connection, [delayed])
             await try_now(connection, settings, "conversion")
             with pytest.raises(NotFound):
                 await try_now(connection, settings, "gemini")
         found = await converted(desk, owner, begun.id)
     assert (found.status, len(service.asked)) == ("complete", 1)
+    # A job that waits for another reason keeps its time.
+    assert await desk.one("SELECT run_after > engine_now() FROM jobs WHERE id = %s", delayed.id)
     async with desk.database.connection() as connection:
         (shown,) = await list_circuits(connection, settings)
     assert (shown.failures, shown.open_until) == (0, None)

@@ -7,6 +7,7 @@ FROM unnest(:gates::text[]) WITH ORDINALITY AS g (name, place) LEFT JOIN ai_gate
 -- Ends the time for which a circuit breaker is open, so that the next call is sent as a test.
 UPDATE ai_gates SET open_until = engine_now(), probe_until = NULL WHERE name = :gate AND open_until > engine_now();
 
--- name: wake_jobs(kinds)!
--- Ends the back-off of waiting jobs of these kinds.
-UPDATE jobs SET run_after = engine_now() WHERE status = 'queued' AND run_after > engine_now() AND kind = ANY (:kinds);
+-- name: wake_jobs(codes)!
+-- Ends the back-off of jobs that wait because of an error whose code begins with `codes`. Other jobs keep their time.
+UPDATE jobs SET run_after = engine_now()
+WHERE status = 'queued' AND run_after > engine_now() AND starts_with(note #>> '{error,code}', :codes);
