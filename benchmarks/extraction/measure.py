@@ -9,12 +9,13 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from benchmarks.extraction import formats, long_pdf, made_pages, ocr, pdf, table_rows
 from benchmarks.extraction.counting import Counting
-from benchmarks.extraction.rows import Row, as_table, open_sandbox, report
+from benchmarks.extraction.rows import Row, as_table, missing, open_sandbox, report
 
 Measure = Callable[[Counting, Path], Awaitable[list[Row]]]
 
@@ -47,7 +48,11 @@ async def measure(folder: Path, names: Sequence[str]) -> list[Row]:
     async with open_sandbox() as sandbox:
         for name in names:
             report(f"— {name}")
-            rows += await MEASURES[name](sandbox, folder)
+            try:
+                rows += await MEASURES[name](sandbox, folder)
+            except Exception as error:  # noqa: BLE001 - the other measurements go on
+                report(traceback.format_exc())
+                rows.append(missing(name, None, f"failed with {type(error).__name__}"))
     return rows
 
 

@@ -83,7 +83,7 @@ async def how_it_ends(sandbox: Counting, path: Path) -> str:
         extracted = await read_without_ocr(sandbox, path)
         if extracted.quality is not Quality.FULL:
             return extracted.quality
-        source = await source_text(sandbox, path)
+        source = await words_beside_the_text(sandbox, path, extracted) + await source_text(sandbox, path)
     except ENDED as error:
         return f"crash: {error.code}"
     except OctavoError as error:
@@ -92,6 +92,12 @@ async def how_it_ends(sandbox: Counting, path: Path) -> str:
     if len(foreign) > max(2, MOST_FOREIGN * extracted.word_count):
         return f"foreign: {len(foreign)} of {extracted.word_count} words, such as {foreign[:4]}"
     return extracted.quality
+
+
+async def words_beside_the_text(sandbox: Counting, path: Path, extracted: Extracted) -> str:
+    """Texts of the file that are not printed on its pages: bookmarks, form values and notes."""
+    values = await truth.ask(sandbox, truth.form_values, path)
+    return "\n".join([entry.title for entry in extracted.outline] + values["fields"] + values["notes"]) + "\n"
 
 
 # Letters ------------------------------------------------------------------------------------------------------------
@@ -245,7 +251,7 @@ async def _judge_chunks(
         given.flush()
         await sandbox.run(cut_document.call(), input_file=given, output_file=made)
         chunks = read_chunks(made.read(), extracted.markdown)
-    return [_judge_chunk(chunk.text, chunk.boxes, pages) for chunk in chunks]
+    return [_judge_chunk(chunk.content, chunk.boxes, pages) for chunk in chunks]
 
 
 def _judge_chunk(

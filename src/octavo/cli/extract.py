@@ -75,7 +75,8 @@ async def read_all(settings: Settings, files: Sequence[LocalFile], password: str
     from octavo.sandbox import Limits
 
     limits = Limits(memory_bytes=settings.sandbox_memory_bytes, cpu_seconds=settings.sandbox_cpu_seconds)
-    async with open_reader(limits, settings.ocr_language, settings.ocr_seconds) as reader:
+    named = [(file.path, file.name) for file in files]
+    async with open_reader(limits, settings.ocr_language, settings.ocr_seconds, named) as reader:
         for file in files:
             try:
                 with open_reading_bar(file.name or file.shown) as show:
