@@ -77,17 +77,19 @@ async def open_reader(
     language: str = ANY_LANGUAGE,
     page_seconds: int = SECONDS,
     files: Sequence[tuple[Path, str]] = (),
+    more: Sequence[str] = (),
 ) -> AsyncGenerator[FileReader]:
     """Open a reader for interactive use. `language` and `page_seconds` are for OCR, which has a separate sandbox.
 
     Each sandbox starts when the first file needs it. `files` lists the paths and names of the files that will be read,
-    if they are known: the sandbox then imports the libraries that they need once, and no others.
+    if they are known: the sandbox then imports the libraries that they need once, and no others. `more` names modules
+    for other tasks of the caller in this sandbox.
     """
     from octavo.sandbox import Sandbox
 
-    types = await asyncio.to_thread(_types_of, files) if files else set(PRELOAD_BY_TYPE)
-    needed = _modules_for(types)
-    preload, later = ((*PRELOAD, *needed), ()) if files else (PRELOAD, needed)
+    needed = await asyncio.to_thread(preload_for, files) if files else ()
+    later = () if files else [module for modules in PRELOAD_BY_TYPE.values() for module in modules]
+    preload = (*PRELOAD, *needed, *more)
     async with (
         aclosing(Sandbox(preload=preload, later=later, limits=limits, niceness=0)) as sandbox,
         aclosing(Sandbox(preload=OCR_PRELOAD, limits=limits, niceness=0)) as recognising,
@@ -95,17 +97,13 @@ async def open_reader(
         yield FileReader(sandbox, Recognition(recognising, language, page_seconds))
 
 
-def _modules_for(types: Iterable[SourceType]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(module for one in sorted(types) for module in PRELOAD_BY_TYPE.get(one, ())))
-
-
-def _types_of(files: Sequence[tuple[Path, str]]) -> set[SourceType]:
-    """The types of the files. Files that cannot be opened are skipped here; reading them reports the error."""
+def preload_for(files: Iterable[tuple[Path, str]]) -> tuple[str, ...]:
+    """The modules that these files need, by their type. Files that cannot be opened are skipped: reading reports it."""
     types: set[SourceType] = set()
     for path, name in files:
         with suppress(OSError):
             types.add(_type_of(path, name))
-    return types
+    return tuple(dict.fromkeys(module for one in sorted(types) for module in PRELOAD_BY_TYPE.get(one, ())))
 
 
 def _type_of(path: Path, label: str) -> SourceType:
