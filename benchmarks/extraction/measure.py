@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
-from benchmarks.extraction import formats, long_pdf, made_pages, ocr, pdf, table_rows
+from benchmarks.extraction import formats, hostile, long_pdf, made_pages, ocr, pdf, table_rows
 from benchmarks.extraction.counting import Counting
 from benchmarks.extraction.rows import Row, as_table, missing, open_sandbox, report
 
@@ -21,7 +21,8 @@ Measure = Callable[[Counting, Path], Awaitable[list[Row]]]
 
 
 MEASURES: dict[str, Measure] = {
-    "hostile": pdf.measure_hostile,
+    "hostile": hostile.measure_hostile,
+    "damaged": hostile.measure_damaged,
     "tables": table_rows.measure_tables,
     "order": made_pages.measure_order,
     "headings": pdf.measure_headings,

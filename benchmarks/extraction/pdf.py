@@ -1,9 +1,8 @@
-"""PDFs: hostile files, letters, headings, form values, notes, and the places of chunks."""
+"""PDFs: letters, headings, form values, notes, and the places of chunks."""
 
 from __future__ import annotations
 
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +15,6 @@ from benchmarks.extraction.formats import read_texts, with_truth
 from benchmarks.extraction.judging import (
     bookmarks_of,
     edit_similarity,
-    foreign_words,
     headings_in,
     headings_of,
     is_same,
@@ -26,6 +24,7 @@ from benchmarks.extraction.judging import (
     plain_words,
     tokens,
     without_bookmarks,
+    words_in,
 )
 from benchmarks.extraction.rows import Row, files_in, mean_row, missing, report
 from octavo.core.errors import OctavoError
@@ -33,10 +32,7 @@ from octavo.extract.chunks.from_document import cut_document, read_chunks
 from octavo.extract.extracted import Extracted, Quality, to_json
 from octavo.extract.pdf.page_batches import batch_ranges
 from octavo.extract.pdf.pdf_file import PdfInSandbox
-from octavo.sandbox import ENDED
 
-HANG_SECONDS = 120
-MOST_FOREIGN = 0.1
 SETS = ("tables-icdar2013", "docling/pdf", "e-invoices", "pdf-headings")
 
 
@@ -49,55 +45,6 @@ async def read_without_ocr(sandbox: Counting, path: Path) -> Extracted:
 
 async def source_text(sandbox: Counting, path: Path) -> str:
     return "\n".join(filter(None, await truth.ask(sandbox, truth.page_texts, path)))
-
-
-# Hostile files ------------------------------------------------------------------------------------------------------
-
-
-async def measure_hostile(sandbox: Counting, folder: Path) -> list[Row]:
-    """OCR is left out: it takes seconds for each page, and its pages have a quality of their own."""
-    files = sorted((folder / "pdf-malformed").glob("*.pdf"))
-    if not files:
-        return [missing("hostile PDFs", 0, "no folder pdf-malformed")]
-    endings: Counter[str] = Counter()
-    slowest = 0.0
-    for path in files:
-        started = time.monotonic()
-        ending = await how_it_ends(sandbox, path)
-        endings[ending] += 1
-        slowest = max(slowest, time.monotonic() - started)
-        if ending.startswith(("crash", "foreign")):
-            report(f"{path.name}: {ending}")
-    counts = {kind: sum(n for one, n in endings.items() if one.startswith(kind)) for kind in ("crash", "foreign")}
-    report(", ".join(f"{count} {ending}" for ending, count in endings.most_common()))
-    summary = ", ".join(f"{endings[quality]} {quality}" for quality in Quality)
-    return [
-        Row("hostile PDFs: crashes and internal errors", counts["crash"], 0, len(files), summary, least=False),
-        Row("hostile PDFs: slowest file, seconds", slowest, HANG_SECONDS, len(files), least=False),
-        Row("hostile PDFs: `full` with words that PDFium does not find", counts["foreign"], 0, len(files), least=False),
-    ]
-
-
-async def how_it_ends(sandbox: Counting, path: Path) -> str:
-    try:
-        extracted = await read_without_ocr(sandbox, path)
-        if extracted.quality is not Quality.FULL:
-            return extracted.quality
-        source = await words_beside_the_text(sandbox, path, extracted) + await source_text(sandbox, path)
-    except ENDED as error:
-        return f"crash: {error.code}"
-    except OctavoError as error:
-        return f"{'crash' if error.code in {'DEFECT', 'INTERNAL'} else 'refused'}: {error.code}"
-    foreign = foreign_words(extracted.markdown, source)
-    if len(foreign) > max(2, MOST_FOREIGN * extracted.word_count):
-        return f"foreign: {len(foreign)} of {extracted.word_count} words, such as {foreign[:4]}"
-    return extracted.quality
-
-
-async def words_beside_the_text(sandbox: Counting, path: Path, extracted: Extracted) -> str:
-    """Texts of the file that are not printed on its pages: bookmarks, form values and notes."""
-    values = await truth.ask(sandbox, truth.form_values, path)
-    return "\n".join([entry.title for entry in extracted.outline] + values["fields"] + values["notes"]) + "\n"
 
 
 # Letters ------------------------------------------------------------------------------------------------------------
@@ -257,11 +204,11 @@ async def _judge_chunks(
 def _judge_chunk(
     text: str, boxes: Sequence[tuple[int, float, float, float, float]], pages: Sequence[Sequence[PlacedWord]]
 ) -> tuple[float, float] | None:
-    """Compared by letters, because words are separated differently; None for a chunk without letters."""
-    wanted = letters_of(plain(text).lower())
+    """None for a chunk without words."""
+    wanted = words_in(plain(text))
     if not wanted:
         return None
-    found = letters_of("".join(word.text for word in _words_in(boxes, pages)))
+    found = words_in(" ".join(word.text for word in _words_in(boxes, pages)))
     both = (wanted & found).total()
     return both / wanted.total(), both / max(found.total(), 1)
 

@@ -31,7 +31,7 @@ async def measure_tables(sandbox: Counting, folder: Path) -> list[Row]:
     return [
         Row("tables of ICDAR 2013, finder: adjacency F1", finder.macro_f1, 0.95, len(finder.files)),
         Row("tables of ICDAR 2013, finder: found", found / wanted, 1, len(finder.files), f"{found} of {wanted}"),
-        *await _measure_documents(tables, sandbox, folder / FOLDER),
+        *await _measure_documents(tables, sandbox, folder),
     ]
 
 
@@ -39,11 +39,13 @@ async def _measure_documents(tables: Any, sandbox: Counting, folder: Path) -> li
     """Tables in the Markdown of a document. Markdown has no spanning cells, so these pairs are lost."""
     scores: list[float] = []
     found = wanted = 0
-    for path in _with_truth(tables, folder):
+    for path in with_table_truth(tables, folder):
         extracted = await read_file(sandbox, path)
         expected = list(tables.expected_tables(tables.truth_path(path)))
         both = sum(expected, Counter())
-        ours = sum((tables.pairs(places) for places in _tables_in(tables, extracted)), Counter())
+        ours = sum(
+            (tables.pairs(places) for places in tables_in(tables, extracted.markdown if extracted else "")), Counter()
+        )
         scores.append(2 * (both & ours).total() / max(both.total() + ours.total(), 1))
         found += sum((one & ours).total() >= tables.FOUND_SHARE * one.total() for one in expected)
         wanted += len(expected)
@@ -54,12 +56,12 @@ async def _measure_documents(tables: Any, sandbox: Counting, folder: Path) -> li
     ]
 
 
-def _with_truth(tables: Any, folder: Path) -> list[Path]:  # noqa: ANN401
-    return [path for path in sorted(folder.glob("*.pdf")) if tables.truth_path(path).exists()]
+def with_table_truth(tables: Any, folder: Path) -> list[Path]:  # noqa: ANN401
+    return [path for path in sorted((folder / FOLDER).glob("*.pdf")) if tables.truth_path(path).exists()]
 
 
-def _tables_in(tables: Any, extracted: Any) -> Iterator[list[Any]]:  # noqa: ANN401
-    for table in _TABLE.findall(extracted.markdown if extracted else ""):
+def tables_in(tables: Any, markdown: str) -> Iterator[list[Any]]:  # noqa: ANN401
+    for table in _TABLE.findall(markdown):
         rows = [line.strip().strip("|") for line in table.splitlines() if not _RULE.match(line)]
         yield [
             tables.Place(tables.squeeze(plain(cell.replace("<br>", " "))), top, top, left, left)
