@@ -27,7 +27,11 @@ _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _LINK = re.compile(r"!?\[((?:[^\[\]\\]|\\.)*)\]\([^()]*\)")
 _LINE_MARKS = re.compile(r"^[ \t]*(?:#{1,6} |[-*+] |> |\|?(?:[ \t]*:?-+:?[ \t]*\|)+[ \t]*$|```\w*$)", re.MULTILINE)
 _MARKS = re.compile(r"\\(?=[!-/:-@\[-`{-~])|\*+|~~|`|\||\$|\[Image:[^\]]*\]")
-_TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
+# Tags that programs write into Markdown; anything else in angle brackets is text.
+_TAG = re.compile(
+    r"</?(?:br|su[bp]|[biu]|em|strong|span|div|p|img|a|table|thead|tbody|t[rdh]|[uod]l|li|dt|dd|details|summary"
+    r"|math|m[a-z]+|semantics|annotation)\b[^<>]*>"
+)
 
 
 class Heading(NamedTuple):
@@ -126,8 +130,8 @@ def share_found(wanted: Iterable[str], found: Iterable[str]) -> tuple[int, int]:
 
 def plain(markdown: str) -> str:
     """Markdown without its marks, so that programs which mark differently can be compared."""
-    text = _LINK.sub(r"\1", _COMMENT.sub("", html.unescape(markdown)))
-    return _MARKS.sub("", _LINE_MARKS.sub("", _TAG.sub(" ", text)))
+    text = _LINK.sub(r"\1", html.unescape(_TAG.sub(" ", _COMMENT.sub("", markdown))))
+    return _MARKS.sub("", _LINE_MARKS.sub("", text))
 
 
 def tokens(markdown: str) -> list[str]:

@@ -62,11 +62,11 @@ async def write_file(sandbox: Sandbox, path: Path, shown: str, extracted: Extrac
         yield f"<pre>{escape(extracted.markdown)}</pre>\n"
     for page in extracted.pages:
         drawn = extracted.source_type in PAGED and page.number <= MOST_PICTURES
-        picture = await _draw(sandbox, path, extracted, page) if drawn else "<p>No picture of this page.</p>"
+        picture = await draw_page(sandbox, path, extracted, page) if drawn else "<p>No picture of this page.</p>"
         yield write_page(page, picture, marks_of(extracted, page.number), extracted.markdown[page.start : page.end])
 
 
-async def _draw(sandbox: Sandbox, path: Path, extracted: Extracted, page: Page) -> str:
+async def draw_page(sandbox: Sandbox, path: Path, extracted: Extracted, page: Page) -> str:
     # Imported late, as in every command, so that other commands start without loading the sandbox.
     from octavo.extract.pictures.page_images import show_in_sandbox
 
