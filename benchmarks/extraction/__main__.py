@@ -42,6 +42,8 @@ def main() -> None:
     options = read_options()
     with tempfile.TemporaryDirectory() as folder:
         for one in make_sets(options.folder, Path(folder)):
+            if options.sets and one.name not in options.sets:
+                continue
             scores = {name: Score() for name in options.only if one.ending in peers.ENDINGS.get(name, (one.ending,))}
             for number in range(options.rounds):
                 for name, score in scores.items():
@@ -55,6 +57,9 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--only", nargs="+", choices=peers.NAMES, default=peers.USUAL)
+    parser.add_argument(
+        "--sets", nargs="+", metavar="SET", help="such as 'Long PDFs', Tables, HTML, DOCX; default: all"
+    )
     return parser.parse_args()
 
 

@@ -71,7 +71,7 @@ def repeat_pages(folder: Path, pages: int, target: Path) -> Path | None:
 
 
 async def measure_cores(_sandbox: Counting, folder: Path) -> list[Row]:
-    """Both cores: tasks that ran in parallel, and processor time for each second of a 1,000-page PDF."""
+    """Both cores: children that run in parallel for a 1,000-page PDF, at most and on average."""
     with tempfile.TemporaryDirectory() as temporary:
         path = repeat_pages(folder, LONG, Path(temporary) / "long.pdf")
         if path is None:
@@ -80,12 +80,11 @@ async def measure_cores(_sandbox: Counting, folder: Path) -> list[Row]:
             started = time.monotonic()
             await PdfInSandbox(sandbox, path).extract()
             seconds = time.monotonic() - started
-            running, used = sandbox.most_running, sandbox.take_seconds() / seconds
-    load = os.getloadavg()[0]
-    note = f"{os.cpu_count()} cores, load {load:.1f}: other work on the machine lowers it"
+            running, used = sandbox.most_running, sandbox.task_seconds / seconds
+    note = f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; opening and assembling take one child"
     return [
         Row("1,000 pages: children in parallel", running, min(2, os.cpu_count() or 1), 1),
-        Row("1,000 pages: processor seconds a second, with the assembly in one process", used, 1.5, 1, note),
+        Row("1,000 pages: children running on average", used, 1.5, 1, note),
     ]
 
 

@@ -14,7 +14,7 @@ import asyncio
 import json
 import random
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -73,22 +73,22 @@ def count_verdicts(verdicts: Sequence[dict[str, object]]) -> None:
 
 
 async def make_report(options: argparse.Namespace) -> None:
-    kinds = choose_kinds(files_in(options.folder, "*"), options.folder, options.kinds, random.Random(options.seed))
+    kinds = find_kinds(files_in(options.folder, "*"), options.folder, random.Random(options.seed))
     verdicts: list[dict[str, object]] = []
     with (options.out / "report.html").open("w", encoding="utf-8", errors="replace") as html:
-        html.write(HEAD + f"<p>{options.pages} pages of {len(kinds)} kinds, chosen with seed {options.seed}.</p>\n")
+        html.write(HEAD + f"<p>Pages of {options.kinds} kinds, chosen with seed {options.seed}.</p>\n")
         async with open_reader(more=PRELOAD) as reader:
-            async for sample in choose_pages(reader, kinds, options.pages, options.seed):
+            for sample in await choose_pages(reader, kinds, options):
                 verdicts.append(as_verdict(len(verdicts) + 1, sample, options.folder))
                 html.write(await write_sample(reader, sample, verdicts[-1]))
-                report(f"{len(verdicts)} {sample.kind}")
         html.write("</body></html>\n")
     (options.out / "verdicts.json").write_text(json.dumps(verdicts, indent=1, ensure_ascii=False) + "\n")
-    print(f"{len(verdicts)} pages of {len(kinds)} kinds: report.html and verdicts.json are in {options.out}")
+    count = len({one["kind"] for one in verdicts})
+    print(f"{len(verdicts)} pages of {count} kinds: report.html and verdicts.json are in {options.out}")
 
 
-def choose_kinds(files: Sequence[Path], folder: Path, count: int, chance: random.Random) -> dict[str, list[Path]]:
-    """Some kinds of files, those with page pictures first, because text can only be judged beside a picture."""
+def find_kinds(files: Sequence[Path], folder: Path, chance: random.Random) -> dict[str, list[Path]]:
+    """All kinds of files, those with page pictures first, because text is best judged beside a picture."""
     kinds: dict[str, list[Path]] = defaultdict(list)
     for path in files:
         place = path.relative_to(folder)
@@ -97,24 +97,27 @@ def choose_kinds(files: Sequence[Path], folder: Path, count: int, chance: random
     names = sorted(kinds)
     chance.shuffle(names)
     names.sort(key=lambda name: not name.endswith((".pdf", ".tif", ".png", ".jpg", ".heic", ".html")))
-    return {name: sorted(kinds[name]) for name in names[:count]}
+    return {name: sorted(kinds[name]) for name in names}
 
 
-async def choose_pages(
-    reader: FileReader, kinds: dict[str, list[Path]], count: int, seed: int
-) -> AsyncGenerator[Sample]:
-    """The same number of pages of each kind, of as many files as possible."""
-    share, rest = divmod(count, max(len(kinds), 1))
-    for place, (kind, files) in enumerate(kinds.items()):
-        chance = random.Random(f"{seed} {kind}")
-        wanted = share + (place < rest)
+async def choose_pages(reader: FileReader, kinds: dict[str, list[Path]], options: argparse.Namespace) -> list[Sample]:
+    """The same number of pages of each kind, of as many files as possible. Kinds with more pages make up for others."""
+    share = -(-options.pages // options.kinds)
+    found: list[list[Sample]] = []
+    for kind, files in kinds.items():
+        chance = random.Random(f"{options.seed} {kind}")
         read: list[list[Sample]] = []
         for path in chance.sample(files, len(files)):
-            if len(read) < wanted and (samples := await read_pages(reader, kind, path, chance)):
+            if len(read) < 2 * share and (samples := await read_pages(reader, kind, path, chance)):
                 read.append(samples)
         # One page of each file, then a second one, and so on.
-        for sample in list(filter(None, chain.from_iterable(zip_longest(*read))))[:wanted]:
-            yield sample
+        samples = list(filter(None, chain.from_iterable(zip_longest(*read))))
+        report(f"{kind}: {len(samples)} pages to choose from")
+        found += [samples] if samples else []
+        if len(found) == options.kinds:
+            break
+    rounds = list(filter(None, chain.from_iterable(zip_longest(*found))))[: options.pages]
+    return sorted(rounds, key=lambda sample: sample.kind)
 
 
 async def read_pages(reader: FileReader, kind: str, path: Path, chance: random.Random) -> list[Sample]:
