@@ -90,7 +90,7 @@ async def make_report(options: argparse.Namespace) -> None:
 def find_kinds(files: Sequence[Path], folder: Path, chance: random.Random) -> dict[str, list[Path]]:
     """All kinds of files, those with page pictures first, because text is best judged beside a picture."""
     kinds: dict[str, list[Path]] = defaultdict(list)
-    for path in files:
+    for path in {path.name: path for path in files}.values():  # the same file may be in two folders
         place = path.relative_to(folder)
         if path.is_file() and path.suffix not in NOT_DOCUMENTS and place.parts[0] not in NOT_KINDS:
             kinds[f"{place.parent.as_posix()} {path.suffix}"].append(path)

@@ -28,8 +28,8 @@ h1 { font-size: 1.3rem } h2 { font-size: 1rem; margin: 1.5rem 0 .4rem }
 .sheet { position: relative; background: #fff; outline: 1px solid #bbb }
 .sheet img { display: block; width: 100% }
 .box { position: absolute; outline: 1px solid #2563eb }
-.box span { position: absolute; left: 0; top: 0; transform: translateY(-100%); padding: 0 .2em; font-size: 10px;
-  line-height: 1.2; white-space: nowrap; color: #fff; background: #2563eb }
+.box span { position: absolute; right: 100%; top: 0; padding: 0 .2em; font-size: 10px; line-height: 1.2;
+  white-space: nowrap; opacity: .8; color: #fff; background: #2563eb }
 .table, .table span { outline-color: #15803d } .table span { background: #15803d }
 .heading, .heading span { outline-color: #b91c1c } .heading span { background: #b91c1c }
 .figure, .formula { outline-color: #a16207 } .figure span, .formula span { background: #a16207 }
