@@ -14,10 +14,10 @@ export VIRTUAL_ENV :=
 # A process whose sources are compiled starts a quarter faster, and many are started.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help up stop check test test-quick test-failed test-long soak lint format bench lock docs pictures clean
+.PHONY: help up stop check test test-quick test-failed test-long soak lint format bench extraction-report lock docs pictures clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 up: $(VENV)/.runtime ## start Octavo: database, storage and web on this machine
 	@exec $(BIN)/octavo up
@@ -85,6 +85,12 @@ lock: $(VENV)/.uv ## pin all dependencies with their hashes
 bench: $(VENV)/.dev ## measure; ratios within one run, not absolutes
 	$(BIN)/python -m benchmarks.foundation
 	$(BIN)/python -m benchmarks.engine
+
+# Public test files are not part of the project, so their folder is given.
+OUT ?= $(VENV)/extraction-report
+extraction-report: $(VENV)/.dev ## pages and their text side by side, from the files in FOLDER=, for people who judge them
+	@test -n "$(FOLDER)" || { echo "Name a folder with test files: make extraction-report FOLDER=path" >&2; exit 1; }
+	$(BIN)/python -m benchmarks.extraction.report "$(FOLDER)" --out "$(OUT)"
 
 clean: ## remove the virtual environment and caches; documents are kept
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache

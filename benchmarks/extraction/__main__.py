@@ -1,7 +1,7 @@
-"""PDFs read by ours and by its peers, one after the other in one run: `python -m benchmarks.extraction FOLDER`.
+"""Files read by Octavo and by its peers, one after the other in one run: `python -m benchmarks.extraction FOLDER`.
 
-Every PDF with bookmarks is read without them. Headings are judged by the bookmarks, wherever they stand in the text;
-words by those that PDFium finds. Contestants take turns; speeds are pages for each second of processor time.
+FOLDER holds public test files by kind, as for `benchmarks.extraction.measure`. Long PDFs are read without their
+bookmarks, and headings are judged by the bookmarks. Contestants take turns; speeds are per second of processor time.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import mean, median
+from statistics import median
 from typing import Any
 
 from benchmarks.extraction import peers
-from benchmarks.extraction.judging import bookmarks_of, headings_in, recall, without_bookmarks, word_recall, words_of
-from octavo.extract.pdf.facts import open_pdf
+from benchmarks.extraction.peer_sets import FileSet, make_sets
+from benchmarks.extraction.rows import report
 
 PATIENCE_SECONDS = 1800
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"), "1")
@@ -28,44 +28,45 @@ ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NU
 
 @dataclass(slots=True)
 class Score:
-    """`seconds` are of all rounds, for all files."""
+    """What one contestant made of one set. `seconds` has an entry for each round."""
 
-    name: str
     version: str = ""
     seconds: list[float] = field(default_factory=list[float])
     memory: int = 0
     texts: list[str] = field(default_factory=list[str])
+    failed: int = 0
     failure: str = ""
 
 
 def main() -> None:
     options = read_options()
-    files = [path for path in sorted(options.folder.glob("*.pdf")) if bookmarks_of(path)]
-    if not files:
-        sys.exit(f"There is no PDF with bookmarks in {options.folder}.")
-    scores = {name: Score(name) for name in options.only}
     with tempfile.TemporaryDirectory() as folder:
-        bare = [without_bookmarks(path, Path(folder)) for path in files]
-        pythons = {name: peers.install(name) for name in scores}
-        for number in range(options.rounds):
-            for name, score in scores.items():
-                print(f"round {number + 1}: {name}", file=sys.stderr)
-                take_turn(score, pythons[name], bare)
-        print_scores(list(scores.values()), files, bare)
+        for one in make_sets(options.folder, Path(folder)):
+            if options.sets and one.name not in options.sets:
+                continue
+            scores = {name: Score() for name in options.only if one.ending in peers.ENDINGS.get(name, (one.ending,))}
+            for number in range(options.rounds):
+                for name, score in scores.items():
+                    report(f"{one.name}, round {number + 1}: {name}")
+                    take_turn(name, score, one.files)
+            print_scores(one, scores)
 
 
 def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.extraction", description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--only", nargs="+", choices=peers.NAMES, default=peers.NAMES)
+    parser.add_argument("--only", nargs="+", choices=peers.NAMES, default=peers.USUAL)
+    parser.add_argument(
+        "--sets", nargs="+", metavar="SET", help="such as 'Long PDFs', Tables, HTML, DOCX; default: all"
+    )
     return parser.parse_args()
 
 
-def take_turn(score: Score, python: Path, files: Sequence[Path]) -> None:
+def take_turn(name: str, score: Score, files: Sequence[Path]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
-            [str(python), "-m", "benchmarks.extraction.contestant", score.name, folder, *map(str, files)],
+            [str(peers.install(name)), "-m", "benchmarks.extraction.contestant", name, folder, *map(str, files)],
             cwd=peers.PROJECT,
             env={**os.environ, **ONE_THREAD},
             capture_output=True,
@@ -74,38 +75,37 @@ def take_turn(score: Score, python: Path, files: Sequence[Path]) -> None:
             check=False,
         )
         if done.returncode:
-            score.failure = (done.stderr.strip().splitlines() or ["it did not say why"])[-1]
+            score.failure = (done.stderr.strip().splitlines() or ["no message"])[-1]
             return
         first, *costs = (json.loads(line) for line in done.stdout.splitlines() if line.startswith("{"))
         note(score, first["version"], costs)
-        score.texts = [(Path(folder) / f"{file.stem}.md").read_text() for file in files]
+        score.texts = [(Path(folder) / f"{index}.md").read_text() for index in range(len(files))]
 
 
 def note(score: Score, version: str, costs: Sequence[dict[str, Any]]) -> None:
     score.version = version
     score.seconds.append(sum(cost["seconds"] for cost in costs))
     score.memory = max(score.memory, *(cost["memory"] for cost in costs))
+    failures = [cost["failure"] for cost in costs if cost["failure"]]
+    score.failed, score.failure = len(failures), failures[0] if failures else ""
 
 
-def print_scores(scores: Sequence[Score], files: Sequence[Path], bare: Sequence[Path]) -> None:
-    pages = sum(open_pdf(path).page_count for path in files)
-    load = ", ".join(f"{one:.1f}" for one in os.getloadavg())
-    print(f"{len(files)} PDFs, {pages} pages; {os.cpu_count()} cores, load of the machine {load}\n")
-    print("| | pages/s | times as fast as it ours is | MiB | headings | words |")
-    print("|---|---:|---:|---:|---:|---:|")
-    wanted = [(bookmarks_of(path), words_of(copy)) for path, copy in zip(files, bare, strict=True)]
-    ours = next((pages / median(one.seconds) for one in scores if one.name == peers.OURS and one.seconds), None)
-    for score in scores:
-        if not score.texts:
-            print(f"| {score.name} | failed: {score.failure} | | | | |")
+def print_scores(one: FileSet, scores: dict[str, Score]) -> None:
+    load = ", ".join(f"{each:.1f}" for each in os.getloadavg())
+    print(f"\n### {one.name}\n\n{one.about} {len(one.files)} files, {one.units} {one.unit}; load {load}.\n")
+    judged = {name: one.judge(score.texts) for name, score in scores.items() if score.texts}
+    figures = list(next(iter(judged.values()), {}))
+    columns = ["", *figures, f"{one.unit}/s", "MiB", "Failed"]
+    print("| " + " | ".join(columns) + " |\n|---" + "|---:" * (len(columns) - 1) + "|")
+    for name, score in scores.items():
+        if name not in judged:
+            print(f"| {name} | failed: {score.failure} |" + " |" * (len(columns) - 2))
             continue
-        speed = pages / median(score.seconds)
-        pairs = list(zip(wanted, score.texts, strict=True))
-        headings = mean(recall(titles, headings_in(text)) for (titles, _), text in pairs)
-        words = mean(word_recall(counts, text) for (_, counts), text in pairs)
-        ratio = f"{ours / speed:.1f}" if ours and score.name != peers.OURS else ""
-        row = (f"{score.name} {score.version}", f"{speed:.0f}", ratio, f"{score.memory >> 20}")
-        print(f"| {' | '.join(row)} | {headings:.3f} | {words:.3f} |")
+        speed = one.units / max(median(score.seconds), 1e-9)
+        values = [f"{judged[name][figure]:.3f}" for figure in figures]
+        cells = [f"{name} {score.version}", *values, f"{speed:.0f}", f"{score.memory >> 20}", str(score.failed)]
+        print("| " + " | ".join(cells) + " |")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

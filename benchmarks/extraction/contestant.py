@@ -1,7 +1,7 @@
-"""Reads PDFs with one library, run by the Python of that library's own environment: only that one is imported.
+"""Reads files with one library, run by the Python of that library's own environment: only that one is imported.
 
-Writes what it read to a folder, and prints a line of JSON for each file: seconds of processor time in all threads and
-processes, without the time for imports, and bytes of memory at the peak.
+Writes the texts to a folder, and prints a line of JSON for each file: seconds of processor time in all threads and
+processes, without the time for imports, bytes of memory at the peak, and the reason if the file could not be read.
 """
 
 from __future__ import annotations
@@ -61,13 +61,33 @@ def pymupdf4llm() -> Iterator[Convert]:
 
 
 @contextmanager
+def trafilatura() -> Iterator[Convert]:
+    import trafilatura as library
+
+    def convert(path: Path) -> str:
+        page = path.read_text(errors="replace")
+        return library.extract(page, output_format="markdown", include_tables=True, include_links=True) or ""
+
+    yield convert
+
+
+@contextmanager
+def docling() -> Iterator[Convert]:
+    from docling.document_converter import DocumentConverter
+
+    converter = DocumentConverter()
+    yield lambda path: converter.convert(path).document.export_to_markdown()
+
+
+@contextmanager
 def octavo() -> Iterator[Convert]:
     """As a worker does it: in the sandbox, whose processes are counted."""
     from benchmarks.extraction.counting import Counting
-    from octavo.extract.file_reader import PRELOAD, FileReader
+    from octavo.extract.file_reader import PRELOAD, PRELOAD_BY_TYPE, FileReader
 
+    modules = (module for each in PRELOAD_BY_TYPE.values() for module in each)
     with asyncio.Runner() as runner:
-        sandbox = runner.run(Counting(PRELOAD).__aenter__())
+        sandbox = runner.run(Counting((*PRELOAD, *modules)).__aenter__())
 
         def convert(path: Path) -> str:
             text = runner.run(FileReader(sandbox).read(path)).markdown
@@ -85,16 +105,26 @@ costs: list[tuple[float, int]] = []  # of processes that a contestant starts
 def main(name: str, folder: Path, files: list[Path]) -> None:
     contestant = globals()[name]
     with contestant() as convert:
-        print(json.dumps({"version": version(name)}), flush=True)
-        for file in files:
+        print(json.dumps({"version": version(DISTRIBUTIONS.get(name, name))}), flush=True)
+        for number, file in enumerate(files):
             costs.clear()
             start = time.process_time()
-            text = convert(file)
+            text, failure = attempt(convert, file)
             seconds = time.process_time() - start + sum(seconds for seconds, _ in costs)
             memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
             memory += max((peak for _, peak in costs), default=0)
-            (folder / f"{file.stem}.md").write_text(text, errors="replace")
-            print(json.dumps({"seconds": seconds, "memory": memory}), flush=True)
+            (folder / f"{number}.md").write_text(text, errors="replace")
+            print(json.dumps({"seconds": seconds, "memory": memory, "failure": failure}), flush=True)
+
+
+def attempt(convert: Convert, file: Path) -> tuple[str, str]:
+    try:
+        return convert(file), ""
+    except Exception as error:  # noqa: BLE001 - libraries raise anything
+        return "", f"{type(error).__name__}: {error}"[:200]
+
+
+DISTRIBUTIONS = {"docling": "docling-slim"}
 
 
 if __name__ == "__main__":

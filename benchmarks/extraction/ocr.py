@@ -1,160 +1,172 @@
-"""How well and how fast text is recognised: pages that have their text are drawn, and read as if they had none.
+"""How well and how fast text is recognised, as in a worker.
 
-`python -m benchmarks.extraction.ocr FOLDER [--pages N]`: of every PDF, N pages with enough words, far from each other.
-Then a page of two columns, drawn here from words of these files. Everything runs in the sandbox, as in a worker.
-
-`python -m benchmarks.extraction.ocr --files FOLDER`: every picture is fitted and read, and how that ends is listed.
+Scans are judged by the text that lies beside them. Pages of PDFs that have their text are drawn and read as if they had
+none, a few for each script; so are pages of two columns that are drawn here.
 """
 
 from __future__ import annotations
 
-import argparse
-import asyncio
 import re
-import sys
 import tempfile
-import time
-from collections import Counter
-from collections.abc import Iterable, Sequence
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from difflib import SequenceMatcher
 from pathlib import Path
-from statistics import mean, median
+from statistics import mean
 from typing import NamedTuple
 
 from PIL import Image, ImageDraw
 
+from benchmarks.extraction import truth
+from benchmarks.extraction.counting import Counting
+from benchmarks.extraction.made_pages import SENTENCES
+from benchmarks.extraction.rows import Row, files_in, mean_row, missing, report
 from octavo.core.errors import OctavoError
 from octavo.extract.extracted import SourceType
-from octavo.extract.ocr.recognition import PRELOAD, SECONDS, Recognition, recognise_page_of_file
-from octavo.extract.pdf.document import open_document
+from octavo.extract.ocr.recognition import PRELOAD, Recognition
 from octavo.extract.pdf.letters import clean_letters
-from octavo.extract.pdf.page_batches import PageText, batch_from_json
-from octavo.extract.pictures.picture_file import PRELOAD as PICTURE_PRELOAD
-from octavo.extract.pictures.picture_file import PictureInSandbox
-from octavo.sandbox import Limits, Sandbox
+from octavo.extract.pdf.page_batches import batch_from_json
 
-GOAL_RECALL, GOAL_ORDER = 0.93, 0.93
-LEAST_WORDS = 100
-LIMITS = Limits(cpu_seconds=SECONDS, wall_seconds=4 * SECONDS)
+LEAST_WORDS, PAGES_OF_A_SCRIPT = 40, 3
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u9fff]+")
+_ROTATED = re.compile(r"-rotated-\d+$")
 
 
 class Turn(NamedTuple):
-    """One page, and what it took."""
+    """The words of one recognised page, and its processor seconds."""
 
-    page: PageText
-    wall: float
-    cpu: float
-    memory: int
+    words: list[str]
+    seconds: float
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.extraction.ocr", description=__doc__)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--pages", type=int, default=4)
-    parser.add_argument("--files", action="store_true")
-    options = parser.parse_args()
-    if options.files:
-        asyncio.run(list_endings(sorted(path for path in options.folder.iterdir() if path.is_file())))
-        return 0
-    return asyncio.run(measure(sorted(options.folder.glob("*.pdf")), options.pages))
+@asynccontextmanager
+async def open_engine() -> AsyncGenerator[Counting]:
+    async with Counting(PRELOAD) as engine:
+        yield engine
 
 
-async def measure(files: Sequence[Path], pages: int) -> int:
-    recalls: list[float] = []
-    turns: list[Turn] = []
-    drawn: list[str] = []
-    async with Sandbox(preload=PRELOAD) as sandbox:
-        print(f"{'':32} page  words recall  wall s   cpu s  MiB")
-        for path in files:
-            for number, truth in wordy_pages(path, pages):
-                turn = await recognise(sandbox, path, SourceType.PDF, number)
-                recalls.append((Counter(truth) & Counter(words_in(turn.page))).total() / len(truth))
-                turns.append(turn)
-                drawn += truth
-                told = f"{turn.wall:7.1f} {turn.cpu:7.1f} {turn.memory >> 20:4}"
-                print(f"{path.stem[:32]:32} {number:4} {len(truth):6} {recalls[-1]:6.3f} {told}")
-        order = await in_order(sandbox, drawn)
-    if not recalls:
-        sys.exit("There is no page with enough words.")
-    print(
-        f"recall: mean {mean(recalls):.3f}, median {median(recalls):.3f}, least {min(recalls):.3f} (goal {GOAL_RECALL})"
-    )
-    print(f"two columns: {order:.3f} of the words in their order (goal {GOAL_ORDER})")
-    memory = max(turn.memory for turn in turns) >> 20
-    print(f"a page: {mean(t.cpu for t in turns):.1f} s of computing, {mean(t.wall for t in turns):.1f} s; {memory} MiB")
-    return 0 if mean(recalls) >= GOAL_RECALL and order >= GOAL_ORDER else 1
-
-
-def wordy_pages(path: Path, most: int) -> Iterable[tuple[int, list[str]]]:
-    with open_document(path) as document:
-        step = max(1, document.page_count // (most + 1))
-        found = 0
-        for number in range(min(step, document.page_count), document.page_count + 1, step):
-            with document.page(number) as page:
-                truth = words_of(clean_letters(page.text()))
-            if len(truth) >= LEAST_WORDS and found < most:
-                found += 1
-                yield number, truth
-
-
-async def recognise(sandbox: Sandbox, path: Path, source_type: SourceType, number: int) -> Turn:
-    call = recognise_page_of_file.call(source_type=source_type, number=number, language="auto", password=None)
-    with tempfile.TemporaryFile() as output:
-        started = time.perf_counter()
-        outcome = await sandbox.run(call, input_file=path, output_file=output, limits=LIMITS)
-        wall = time.perf_counter() - started
-        (page,) = batch_from_json(output.read()).pages
-    return Turn(page, wall, outcome.cpu_seconds, outcome.peak_memory_bytes)
-
-
-def words_in(page: PageText) -> list[str]:
-    return words_of("\n".join(block.text for block in page.blocks))
+async def recognise(engine: Counting, path: Path, source_type: SourceType, number: int = 1) -> Turn:
+    engine.take_seconds()
+    made = await Recognition(engine).page(source_type, path, number)
+    pages = batch_from_json(made).pages if made else ()
+    return Turn(words_of("\n".join(block.text for page in pages for block in page.blocks)), engine.take_seconds())
 
 
 def words_of(text: str) -> list[str]:
-    return re.findall(r"[^\W_]+", text.lower())
+    return _WORD.findall(unicodedata.normalize("NFKC", text).lower())
 
 
-async def in_order(sandbox: Sandbox, words: Sequence[str]) -> float:
-    """The share of words that stand in one row with the same neighbours as before."""
+def share_in_order(wanted: Sequence[str], found: Sequence[str]) -> float:
+    """The share of words that are in the same order in both texts."""
+    matches = SequenceMatcher(None, wanted, found, autojunk=False).get_matching_blocks()
+    return sum(one.size for one in matches) / max(len(wanted), 1)
+
+
+def share_of_words(wanted: Sequence[str], found: Sequence[str]) -> float:
+    return (Counter(wanted) & Counter(found)).total() / max(len(wanted), 1)
+
+
+# Scans --------------------------------------------------------------------------------------------------------------
+
+
+async def measure_scans(_sandbox: Counting, folder: Path) -> list[Row]:
+    pairs = [(path, text) for path in files_in(folder, "scans/*") if (text := text_beside(path))]
+    shares: list[float] = []
+    orders: list[float] = []
+    seconds: list[float] = []
+    async with open_engine() as engine:
+        for path, text in pairs:
+            wanted = words_of(text)
+            turn = await recognise(engine, path, SourceType.IMAGE)
+            shares.append(share_of_words(wanted, turn.words))
+            orders.append(share_in_order(wanted, turn.words))
+            seconds.append(turn.seconds)
+            report(f"{path.name:45} words {shares[-1]:.3f} order {orders[-1]:.3f} {turn.seconds:.1f} s")
+        columns = await _order_of_columns(engine)
+    if not pairs:
+        return [missing("OCR of scans: words found", 0.95, "no picture has its text beside it")]
+    return [
+        mean_row("OCR of scans: words found", shares, 0.95),
+        mean_row("OCR of scans: words in order", orders, 0.95),
+        Row("OCR: processor seconds a page", mean(seconds), 4, len(seconds), least=False),
+        mean_row("OCR of two drawn columns: words in order", columns, 0.95),
+    ]
+
+
+def text_beside(path: Path) -> str:
+    """The text of a picture. A rotated copy has the text of its original."""
+    if path.suffix == ".txt":
+        return ""
+    stem = _ROTATED.sub("", path.stem)
+    texts = [path.with_name(f"{stem}{ending}") for ending in (".gold.txt", ".txt")]
+    return next((one.read_text(errors="replace") for one in texts if one.exists()), "")
+
+
+async def _order_of_columns(engine: Counting) -> list[float]:
+    values: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "columns.png"
-        truth = draw_columns(words[:400], path)
-        turn = await recognise(sandbox, path, SourceType.IMAGE, 1)
-    found = words_in(turn.page)
-    same = sum(block.size for block in SequenceMatcher(None, truth, found, autojunk=False).get_matching_blocks())
-    return same / max(len(truth), 1)
+        for seed in range(2):
+            path = Path(folder) / f"{seed}.png"
+            words = " ".join(SENTENCES[seed:] + SENTENCES[:seed]).split()
+            wanted = draw_columns(words * 3, path)
+            values.append(share_in_order(wanted, (await recognise(engine, path, SourceType.IMAGE)).words))
+    return values
 
 
 def draw_columns(words: Sequence[str], path: Path, size: int = 28) -> list[str]:
-    """A page of 200 dots an inch; answers the words that fitted on it, in the order of the columns."""
+    """Draw a page of 200 dots an inch. Returns the words that fitted on it, in the order of the columns."""
     sheet = Image.new("RGB", (1654, 2339), "white")
     pen = ImageDraw.Draw(sheet)
     waiting, written = list(words), list[str]()
     for left in (140, 860):
-        for top in range(200, 2000, round(1.4 * size)):
+        for top in range(200, 1000, round(1.4 * size)):
             line = ""
             while waiting and pen.textlength(f"{line} {waiting[0]}", font_size=size) < 640:
                 written.append(waiting.pop(0))
                 line = f"{line} {written[-1]}".strip()
             pen.text((left, top), line, fill="black", font_size=size)
     sheet.save(path)
-    return written
+    return words_of(" ".join(written))
 
 
-async def list_endings(files: Sequence[Path]) -> None:
-    async with Sandbox(preload=PICTURE_PRELOAD) as sandbox, Sandbox(preload=PRELOAD) as engine:
-        recognition = Recognition(engine)
-        for path in files:
-            started = time.perf_counter()
-            try:
-                picture = PictureInSandbox(sandbox, path, limits=sandbox.limits, recognition=recognition)
-                copy, found = await picture.fit(), await picture.extract()
-                told = f"{len(copy) >> 10} KB, {found.quality}, {found.word_count} words"
-            except OctavoError as error:
-                told = f"{error.code}: {error.detail or error.title}"
-            print(f"{path.name[:32]:32} {time.perf_counter() - started:5.1f} s  {told}")
+# Scripts ------------------------------------------------------------------------------------------------------------
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+async def measure_scripts(sandbox: Counting, folder: Path) -> list[Row]:
+    pages = await pages_by_script(sandbox, folder)
+    rows: list[Row] = []
+    async with open_engine() as engine:
+        for script, found in sorted(pages.items()):
+            shares: list[float] = []
+            for path, number, wanted in found:
+                turn = await recognise(engine, path, SourceType.PDF, number)
+                shares.append(share_of_words(wanted, turn.words))
+                report(f"{script} {path.name:45} page {number} words {shares[-1]:.3f} {turn.seconds:.1f} s")
+            rows.append(mean_row(f"OCR of {script.title()} pages: words found", shares, 0.95))
+    return rows or [missing("OCR by script: words found", 0.95, "no PDFs with enough words")]
+
+
+async def pages_by_script(sandbox: Counting, folder: Path) -> dict[str, list[tuple[Path, int, list[str]]]]:
+    """At most one page of a file, and a few for each script."""
+    found: dict[str, list[tuple[Path, int, list[str]]]] = defaultdict(list)
+    for path in files_in(folder, "*.pdf"):
+        try:
+            texts = await truth.ask(sandbox, truth.page_texts, path)
+        except OctavoError:
+            continue
+        for number, text in enumerate(texts[:20], 1):
+            words = words_of(clean_letters(text or ""))
+            script = main_script("".join(words))
+            if len(words) >= LEAST_WORDS and script and len(found[script]) < PAGES_OF_A_SCRIPT:
+                found[script].append((path, number, words))
+                break
+    return {script: pages for script, pages in found.items() if pages}
+
+
+def main_script(text: str) -> str:
+    """The script of most letters; empty if less than 80 % of the letters are of one script."""
+    scripts = Counter(unicodedata.name(one, "UNKNOWN").split()[0] for one in text if one.isalpha())
+    script, count = scripts.most_common(1)[0] if scripts else ("", 0)
+    return script if count >= 0.8 * scripts.total() and script != "UNKNOWN" else ""

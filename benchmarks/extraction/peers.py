@@ -1,4 +1,4 @@
-"""Who is measured beside ours, each in an environment of its own: never a dependency of Octavo or of each other."""
+"""The programs that are measured beside Octavo, each in an environment of its own: never dependencies of Octavo."""
 
 from __future__ import annotations
 
@@ -12,11 +12,17 @@ OURS = "octavo"
 REQUIREMENTS = {
     "pypdf": "pypdf==7.0.1",
     "pdfplumber": "pdfplumber==0.11.10",
-    "markitdown": "markitdown[pdf]==0.1.8",
+    "markitdown": "markitdown[all]==0.1.8",
     "kreuzberg": "kreuzberg==4.10.4",
     "pymupdf4llm": "pymupdf==2.0",  # of which it is a part by now
+    "trafilatura": "trafilatura==2.3.1",
+    "docling": "docling-slim[standard]==2.143.0",
 }
 NAMES = (OURS, *REQUIREMENTS)
+# docling takes 6 GB, downloads its models when it reads the first PDF, and wrote the truth for the other formats.
+USUAL = tuple(name for name in NAMES if name != "docling")
+# Endings that a contestant reads; the others read all of them.
+ENDINGS = {"pypdf": (".pdf",), "pdfplumber": (".pdf",), "pymupdf4llm": (".pdf",), "trafilatura": (".html",)}
 # Inside the project's own environment, so that it is ignored by git and removed by `make clean`.
 FOLDER = PROJECT / ".venv" / "bench-extraction"
 

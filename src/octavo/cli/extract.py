@@ -1,10 +1,10 @@
-"""`octavo extract`: converts any file to Markdown or JSON, without a database, a server or a data folder."""
+"""`octavo extract`: converts any file to Markdown, JSON or HTML, without a database, a server or a data folder."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import AsyncIterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,13 +40,22 @@ def extract(
         str, typer.Option(help="File name for standard input, such as notes.md. Its extension determines the format.")
     ] = "",
     as_json: AsJson = False,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="Write an HTML file that shows each page and its text side by side, to judge the extraction.",
+        ),
+    ] = None,
 ) -> None:
-    """Print the text of files as Markdown. With --json, one line per file with pages, blocks and outline.
+    """Print the text of files as Markdown. With --json, one line per file with pages, blocks, outline and regions.
 
     Nothing is stored, and no server is needed. Exits with code 1 if a file could not be read.
     """
     settings = load_settings()
-    check_output(out)
+    if html and (out or as_json):
+        raise BadInput("--html writes its own file: leave out --out and --json.")
+    check_output(html or out)
     if password == PROMPT_FOR_IT and STDIN in files:
         raise BadInput("Standard input can be read only once: as a file or as a password.")
     secret = read_password(password)
@@ -55,7 +64,7 @@ def extract(
         if STDIN in files:
             kept = stack.enter_context(keep_stdin(name, settings.upload_bytes))
             found.files.append(LocalFile(kept.path, STDIN, name, kept.size))
-        output = Output(out, as_json, several=len(found.files) > 1)
+        output = Output(html or out, as_json, several=len(found.files) > 1, as_html=html is not None)
         stack.callback(output.close)
         for refused in found.refused:
             output.refuse(refused.shown, refused.error)
@@ -71,11 +80,15 @@ def check_output(out: Path | None) -> None:
 
 async def read_all(settings: Settings, files: Sequence[LocalFile], password: str | None, output: Output) -> None:
     # Imported here, as in every command, so that other commands start without loading the sandbox.
+    from octavo.cli.side_by_side import write_file
     from octavo.extract.file_reader import open_reader
+    from octavo.extract.pictures.page_images import PRELOAD
     from octavo.sandbox import Limits
 
     limits = Limits(memory_bytes=settings.sandbox_memory_bytes, cpu_seconds=settings.sandbox_cpu_seconds)
-    async with open_reader(limits, settings.ocr_language, settings.ocr_seconds) as reader:
+    named = [(file.path, file.name) for file in files]
+    more = PRELOAD if output.as_html else ()
+    async with open_reader(limits, settings.ocr_language, settings.ocr_seconds, named, more) as reader:
         for file in files:
             try:
                 with open_reading_bar(file.name or file.shown) as show:
@@ -85,7 +98,10 @@ async def read_all(settings: Settings, files: Sequence[LocalFile], password: str
             except OSError as error:
                 output.refuse(file.shown, StorageFailed(error.strerror))
             else:
-                output.write(file.shown, extracted)
+                if output.as_html:
+                    await output.write_html(write_file(reader.sandbox, file.path, file.shown, extracted))
+                else:
+                    output.write(file.shown, extracted)
 
 
 @dataclass(slots=True)
@@ -95,24 +111,45 @@ class Output:
     path: Path | None
     as_json: bool
     several: bool
+    as_html: bool = False
     refused: int = 0
     _file: BinaryIO | None = field(default=None, init=False)
 
     def write(self, shown: str, extracted: Extracted) -> None:
-        if self.path and self._file is None:
-            self._file = self.path.open("wb")
+        self._open()
         text = as_line(shown, extracted) if self.as_json else as_markdown(shown if self.several else None, extracted)
-        typer.echo(text.encode(errors="replace"), file=self._file, nl=False)
+        self._put(text)
         if not self.as_json and (lack := describe_lack(extracted)):
             self._report(shown, lack)
+
+    async def write_html(self, parts: AsyncIterable[str]) -> None:
+        """Write the HTML of one file. The first file starts with the head of the page."""
+        from octavo.cli.side_by_side import HEAD
+
+        if self._open():
+            self._put(HEAD)
+        async for part in parts:
+            self._put(part)
 
     def refuse(self, shown: str, error: OctavoError) -> None:
         self.refused += 1
         self._report(shown, f"{error.line} ({error.code})")
 
     def close(self) -> None:
+        if self._file and self.as_html:
+            self._put("</body></html>\n")
         if self._file:
             self._file.close()
+
+    def _open(self) -> bool:
+        """Open the output file, if there is one. Returns whether it was opened just now."""
+        if self._file or not self.path:
+            return False
+        self._file = self.path.open("wb")
+        return True
+
+    def _put(self, text: str) -> None:
+        typer.echo(text.encode(errors="replace"), file=self._file, nl=False)
 
     def _report(self, shown: str, line: str) -> None:
         typer.echo(f"octavo: {clean(shown)}: {clean(line)}", err=True)

@@ -24,7 +24,7 @@ def extract(path: str | PathLike[str], *, password: str | None = None) -> Extrac
     from octavo.extract.file_reader import open_reader
 
     async def read() -> Extracted:
-        async with open_reader() as reader:
+        async with open_reader(files=[(Path(path), Path(path).name)]) as reader:
             return await reader.read(Path(path), password=password)
 
     return asyncio.run(read())

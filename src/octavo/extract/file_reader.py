@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import AsyncGenerator
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ from octavo.extract.ocr.recognition import SECONDS, Recognition
 from octavo.extract.paged_file import OnProgress
 from octavo.extract.pdf.pdf_file import PRELOAD as PDF_PRELOAD
 from octavo.extract.pdf.pdf_file import PdfInSandbox
+from octavo.extract.pictures.picture_file import PRELOAD as PICTURE_PRELOAD
 from octavo.extract.pictures.picture_file import PictureInSandbox
 from octavo.extract.registry import Hints
 from octavo.sandbox import Limits, Task, sandboxed
@@ -28,6 +29,16 @@ if TYPE_CHECKING:
 
 # Imported by the preloaded parent of a sandbox, so that its children do not import these for every file.
 PRELOAD = ("octavo.extract.file_reader", "octavo.extract.formats")
+_HTML_LIBRARIES = ("trafilatura", "html_to_markdown")
+# Imported in addition for files of these types. Text files need none of them.
+PRELOAD_BY_TYPE: dict[SourceType, tuple[str, ...]] = {
+    SourceType.PDF: PDF_PRELOAD,
+    SourceType.IMAGE: PICTURE_PRELOAD,
+    SourceType.HTML: _HTML_LIBRARIES,
+    SourceType.EML: _HTML_LIBRARIES,
+    SourceType.EPUB: ("html_to_markdown",),
+    SourceType.XLSX: ("python_calamine",),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +73,37 @@ class FileReader:
 
 @asynccontextmanager
 async def open_reader(
-    limits: Limits | None = None, language: str = ANY_LANGUAGE, page_seconds: int = SECONDS
+    limits: Limits | None = None,
+    language: str = ANY_LANGUAGE,
+    page_seconds: int = SECONDS,
+    files: Sequence[tuple[Path, str]] = (),
+    more: Sequence[str] = (),
 ) -> AsyncGenerator[FileReader]:
     """Open a reader for interactive use. `language` and `page_seconds` are for OCR, which has a separate sandbox.
 
-    Each sandbox starts when the first file needs it.
+    Each sandbox starts when the first file needs it. `files` lists the paths and names of the files that will be read,
+    if they are known: the sandbox then imports the libraries that they need once, and no others. `more` names modules
+    for other tasks of the caller in this sandbox.
     """
     from octavo.sandbox import Sandbox
 
+    needed = await asyncio.to_thread(preload_for, files) if files else ()
+    later = () if files else [module for modules in PRELOAD_BY_TYPE.values() for module in modules]
+    preload = (*PRELOAD, *needed, *more)
     async with (
-        aclosing(Sandbox(preload=(*PRELOAD, *PDF_PRELOAD), limits=limits, niceness=0)) as sandbox,
+        aclosing(Sandbox(preload=preload, later=later, limits=limits, niceness=0)) as sandbox,
         aclosing(Sandbox(preload=OCR_PRELOAD, limits=limits, niceness=0)) as recognising,
     ):
         yield FileReader(sandbox, Recognition(recognising, language, page_seconds))
+
+
+def preload_for(files: Iterable[tuple[Path, str]]) -> tuple[str, ...]:
+    """The modules that these files need, by their type. Files that cannot be opened are skipped: reading reports it."""
+    types: set[SourceType] = set()
+    for path, name in files:
+        with suppress(OSError):
+            types.add(_type_of(path, name))
+    return tuple(dict.fromkeys(module for one in sorted(types) for module in PRELOAD_BY_TYPE.get(one, ())))
 
 
 def _type_of(path: Path, label: str) -> SourceType:

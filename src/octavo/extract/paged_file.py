@@ -6,11 +6,12 @@ A batch is a line of bytes: a JSON list of pages. Batches can be stored, and any
 from __future__ import annotations
 
 import asyncio
+import os
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from octavo.core.types import JSON
 from octavo.extract.extracted import Extracted, SourceType, from_json, to_json
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from octavo.sandbox import Sandbox
 
 _SECONDS_A_PAGE = 1
+_CANCEL_SECONDS = 1.0
+# Batches of one file that are read in parallel. More would take the CPU and the memory from other files.
+PARALLEL_BATCHES = min(2, os.cpu_count() or 1)
 OnProgress = Callable[[Progress], None]
 
 
@@ -97,6 +101,46 @@ class PagesInSandbox:
                 limits=limits,
             )
             return StepResult(output.read(), outcome.value)
+
+
+async def read_batches(
+    ranges: Sequence[tuple[int, int]],
+    read: Callable[[int, int], Awaitable[bytes]],
+    on_read: Callable[[int], Awaitable[None]],
+) -> list[bytes]:
+    """Read some batches in parallel and return all of them in the order of their pages.
+
+    `on_read` gets the number of pages in all batches that are complete.
+    """
+    waiting = iter(ranges)
+    batches: dict[int, bytes] = {}
+    pages = 0
+
+    async def read_next() -> None:
+        nonlocal pages
+        for first, last in waiting:
+            batches[first] = await read(first, last)
+            pages += last - first + 1
+            await on_read(pages)
+
+    await run_parallel([read_next() for _ in range(min(PARALLEL_BATCHES, len(ranges)))])
+    return [batches[first] for first, _ in ranges]
+
+
+async def run_parallel(works: Sequence[Coroutine[Any, Any, None]]) -> None:
+    """Run coroutines in parallel and wait for all of them. If one fails, the others are cancelled."""
+    tasks = [asyncio.create_task(work) for work in works]
+    try:
+        if tasks:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+            for task in done:
+                task.result()
+    finally:
+        # Cancelled repeatedly: before Python 3.12, a cancellation is lost if a result arrives at the same time.
+        while left := [task for task in tasks if not task.done()]:
+            for task in left:
+                task.cancel()
+            await asyncio.wait(left, timeout=_CANCEL_SECONDS)
 
 
 @sandboxed

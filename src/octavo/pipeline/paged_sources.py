@@ -5,22 +5,19 @@ Each batch of pages is a part of a stage, so a killed job resumes after the last
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from octavo.core.errors import BadInput
 from octavo.core.types import JSON
 from octavo.database import Connection
 from octavo.extract.extracted import Extracted, Metadata, Quality, SourceType
-from octavo.extract.paged_file import PagesInSandbox
+from octavo.extract.paged_file import PagesInSandbox, read_batches, run_parallel
 from octavo.extract.pdf.page_batches import PdfFacts, batch_ranges
 from octavo.extract.pdf.pdf_file import PdfInSandbox
 from octavo.extract.pictures.picture_file import PictureInSandbox, unread_sheets
 from octavo.jobs.job_run import Run
-from octavo.jobs.worker_state import cancel_tasks
 from octavo.pipeline.revision_files import RevisionFiles
 from octavo.pipeline.tools import Tools
 from octavo.storage import ObjectMissing
@@ -66,18 +63,21 @@ async def read_pdf(run: Run[Tools], files: RevisionFiles, path: Path) -> Extract
 
 
 async def _read_batches(run: Run[Tools], parts: PageParts, pdf: PdfInSandbox, facts: PdfFacts) -> list[bytes]:
-    """Read the pages in batches.
+    """Read the pages in batches, some of them in parallel.
 
     If there is only one batch, it is not stored: reading it again is as fast as storing it.
     """
     ranges = list(batch_ranges(facts.page_count))
     if len(ranges) == 1:
         return [await pdf.read(*ranges[0])]
-    batches: list[bytes] = []
-    for first, last in ranges:
-        batches.append(await parts.make(READING, f"{first}-{last}", partial(pdf.read, first, last)))
-        await run.progress(last, facts.page_count, "pages")
-    return batches
+
+    async def read(first: int, last: int) -> bytes:
+        return await parts.make(READING, f"{first}-{last}", partial(pdf.read, first, last))
+
+    async def report(pages: int) -> None:
+        await run.progress(pages, facts.page_count, "pages")
+
+    return await read_batches(ranges, read, report)
 
 
 # Pictures -----------------------------------------------------------------------------------------------------------
@@ -134,15 +134,5 @@ async def _recognise_pages(
             await run.progress(len(recognised), len(unread), "pages", RECOGNISING)
 
     numbers = iter(unread)
-    await _in_parallel([recognise_next(numbers) for _ in range(run.tools.recognition.parallel)])
+    await run_parallel([recognise_next(numbers) for _ in range(run.tools.recognition.parallel)])
     return (await source.assemble(facts, [*batches, *recognised])).extracted
-
-
-async def _in_parallel(works: Sequence[Coroutine[Any, Any, None]]) -> None:
-    """Run coroutines in parallel and wait for all of them. If one fails, the others are cancelled."""
-    tasks = [asyncio.create_task(work) for work in works]
-    try:
-        for task in tasks:
-            await task
-    finally:
-        await cancel_tasks(tasks)

@@ -14,6 +14,7 @@ import pytest
 from octavo.core.errors import Encrypted
 from octavo.extract import extract
 from octavo.extract.extracted import Quality, SourceType
+from octavo.extract.file_reader import preload_for
 from tests.support.pdf import Bookmark, Pdf, Words
 from tests.support.processes import octavo_environment
 
@@ -121,7 +122,7 @@ def test_how_far_a_long_pdf_is_read_is_shown_on_a_terminal(tmp_path: Path) -> No
     os.close(theirs)
     shown = os.read(terminal, 1 << 16).decode()
     os.close(terminal)
-    assert "100 of 150 pages" in shown
+    assert "of 150 pages" in shown
     assert done.stdout.decode().startswith("Page 1.\n\nPage 2.")
 
 
@@ -131,3 +132,39 @@ def test_a_program_gets_the_text_of_a_file_with_one_call(tmp_path: Path) -> None
     assert (extracted.source_type, extracted.quality, extracted.word_count) == (SourceType.MARKDOWN, Quality.FULL, 2)
     with pytest.raises(FileNotFoundError):
         extract(tmp_path / "missing.md")
+
+
+def test_html_shows_each_page_beside_its_text(tmp_path: Path) -> None:
+    title = Words("1 Chapter", top=90, size=18, font="bold")
+    pdf = Pdf([[title, Words("A <script>alert(1)</script> & more.", top=130)], [Words("The second page.")]])
+    (tmp_path / "book.pdf").write_bytes(pdf.write())
+    (tmp_path / "<b>notes.txt").write_text("Plain & simple.")
+    assert run("book.pdf", "<b>notes.txt", "--html", "out.html", cwd=tmp_path) == (0, "", "")
+    page = (tmp_path / "out.html").read_text()
+    assert page.startswith("<!doctype html>")
+    assert page.endswith("</body></html>\n")
+    assert page.count('src="data:image/jpeg;base64,/9j/') == 2
+    assert page.index("&lt;script&gt;alert(1)") < page.index("The second page.") < page.index("Plain &amp; simple.")
+    assert "<script" not in page
+    assert "<b>" not in page
+    assert '<div class="box heading" style="left:' in page
+
+
+def test_html_needs_its_own_file(tmp_path: Path) -> None:
+    (tmp_path / "good.md").write_text("Good.")
+    for other in (["--json"], ["--out", "out.md"]):
+        code, out, err = run("good.md", "--html", "out.html", *other, cwd=tmp_path)
+        assert (code, out) == (1, "")
+        assert "--html writes its own file" in err
+    assert not (tmp_path / "out.html").exists()
+
+
+def test_libraries_are_loaded_once_and_only_for_the_files_that_need_them(tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text("<h1>Title</h1><p>Words of a page.</p>")
+    (tmp_path / "notes.txt").write_text("Plain text.")
+    paths = {name: tmp_path / name for name in ("page.html", "notes.txt", "missing.pdf")}
+    modules = {name: preload_for([(path, name)]) for name, path in paths.items()}
+    assert "trafilatura" in modules["page.html"]
+    assert modules["notes.txt"] == modules["missing.pdf"] == ()
+    both = preload_for([(path, name) for name, path in paths.items()])
+    assert both == modules["page.html"]

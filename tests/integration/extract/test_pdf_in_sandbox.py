@@ -50,7 +50,9 @@ async def test_the_text_of_every_page_comes_out(sandbox: Sandbox, tmp_path: Path
     path = write(tmp_path, Pdf(pages, [Bookmark(1, "2 Chapter", 2)]))
     progress: list[Progress] = []
     extracted = await PdfInSandbox(sandbox, path).extract(progress.append)
-    assert [(one.done, one.unit) for one in progress] == [(100, "pages"), (200, "pages"), (230, "pages")]
+    # Batches are read in parallel: the short one may be complete before the second.
+    assert [one.done for one in progress] in ([100, 200, 230], [100, 130, 230])
+    assert {one.unit for one in progress} == {"pages"}
     assert all(f"Page {number} has words of its own." in extracted.markdown for number in range(1, 231))
     assert [(one.title, one.page) for one in extracted.outline] == [("2 Chapter", 2)]
     assert (extracted.pages_with_text, extracted.quality) == (230, "full")

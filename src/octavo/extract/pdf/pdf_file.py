@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from octavo.core.errors import PageNotDrawn
 from octavo.extract.extracted import Extracted, SourceType
-from octavo.extract.paged_file import OnProgress, PagesInSandbox
+from octavo.extract.paged_file import OnProgress, PagesInSandbox, read_batches
 from octavo.extract.pdf.page_batches import (
     PdfFacts,
     batch_ranges,
@@ -64,11 +64,12 @@ class PdfInSandbox(PagesInSandbox):
     async def extract(self, on_progress: OnProgress | None = None) -> Extracted:
         """Run all steps and return the document."""
         facts = await self.open()
-        batches: list[bytes] = []
-        for first, last in batch_ranges(facts.page_count):
-            batches.append(await self.read(first, last))
+
+        async def report(pages: int) -> None:
             if on_progress:
-                on_progress(Progress(last, facts.page_count, "pages"))
+                on_progress(Progress(pages, facts.page_count, "pages"))
+
+        batches = await read_batches(list(batch_ranges(facts.page_count)), self.read, report)
         return await self.recognise_all(facts, batches, on_progress)
 
 

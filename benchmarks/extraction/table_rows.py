@@ -1,0 +1,70 @@
+"""Tables of ICDAR 2013: those of the table finder, and those that reach the text of the document."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from benchmarks.extraction.counting import Counting
+from benchmarks.extraction.judging import plain
+from benchmarks.extraction.rows import Row, missing, read_file, report
+
+FOLDER = "tables-icdar2013"
+_TABLE = re.compile(r"(?:^\|.*\|[ \t]*\n?)+", re.MULTILINE)
+_RULE = re.compile(r"^[ \t|:-]+$")
+
+
+async def measure_tables(sandbox: Counting, folder: Path) -> list[Row]:
+    try:
+        tables: Any = importlib.import_module("benchmarks.extraction.tables")
+    except ImportError:
+        return [missing("tables of ICDAR 2013: adjacency F1", 0.95, "benchmarks/extraction/tables.py is missing")]
+    finder = await asyncio.to_thread(tables.measure, folder / FOLDER)
+    if not finder.files:
+        return [missing("tables of ICDAR 2013: adjacency F1", 0.95, f"no folder {FOLDER}")]
+    found, wanted = (sum(getattr(one, name) for one in finder.files) for name in ("found", "tables"))
+    return [
+        Row("tables of ICDAR 2013, finder: adjacency F1", finder.macro_f1, 0.95, len(finder.files)),
+        Row("tables of ICDAR 2013, finder: found", found / wanted, 1, len(finder.files), f"{found} of {wanted}"),
+        *await _measure_documents(tables, sandbox, folder),
+    ]
+
+
+async def _measure_documents(tables: Any, sandbox: Counting, folder: Path) -> list[Row]:  # noqa: ANN401
+    """Tables in the Markdown of a document. Markdown has no spanning cells, so these pairs are lost."""
+    scores: list[float] = []
+    found = wanted = 0
+    for path in with_table_truth(tables, folder):
+        extracted = await read_file(sandbox, path)
+        expected = list(tables.expected_tables(tables.truth_path(path)))
+        both = sum(expected, Counter())
+        ours = sum(
+            (tables.pairs(places) for places in tables_in(tables, extracted.markdown if extracted else "")), Counter()
+        )
+        scores.append(2 * (both & ours).total() / max(both.total() + ours.total(), 1))
+        found += sum((one & ours).total() >= tables.FOUND_SHARE * one.total() for one in expected)
+        wanted += len(expected)
+        report(f"{path.name:20} {scores[-1]:.3f}")
+    return [
+        Row("tables of ICDAR 2013, Markdown: adjacency F1", sum(scores) / len(scores), 0.95, len(scores)),
+        Row("tables of ICDAR 2013, Markdown: found", found / max(wanted, 1), 1, len(scores), f"{found} of {wanted}"),
+    ]
+
+
+def with_table_truth(tables: Any, folder: Path) -> list[Path]:  # noqa: ANN401
+    return [path for path in sorted((folder / FOLDER).glob("*.pdf")) if tables.truth_path(path).exists()]
+
+
+def tables_in(tables: Any, markdown: str) -> Iterator[list[Any]]:  # noqa: ANN401
+    for table in _TABLE.findall(markdown):
+        rows = [line.strip().strip("|") for line in table.splitlines() if not _RULE.match(line)]
+        yield [
+            tables.Place(tables.squeeze(plain(cell.replace("<br>", " "))), top, top, left, left)
+            for top, row in enumerate(rows)
+            for left, cell in enumerate(re.split(r"(?<!\\)\|", row))
+        ]
