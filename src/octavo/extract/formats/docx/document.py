@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -34,6 +35,8 @@ _TRANSPARENT = frozenset(
 )
 _SIGNS_OF_CODE = frozenset("(){}[];=<>")
 _NOTES = {"footnote": "footnotes", "endnote": "endnotes"}
+_FORMULA = re.compile(r'<math(?: display="block")?>([^<>]*)</math>')
+_ONLY_FORMULAS = re.compile(r'(?:<math(?: display="block")?>[^<>]*</math>\s*)+')
 MOST_COLUMNS = 200
 Cell = list[DocumentBlock]
 
@@ -192,12 +195,10 @@ class _BodyReader:
 
 
 def _separate_formulas(text: str) -> str:
-    """If the text consists only of formulas, put each formula into a separate paragraph."""
-    parts = text.split("$$")
-    is_formulas = text.startswith("$$") and text.endswith("$$") and len(parts) % 2 == 1
-    if not is_formulas or any(part.strip() for part in parts[::2]):
+    """If the text consists only of formulas, put each into a separate paragraph."""
+    if not _ONLY_FORMULAS.fullmatch(text):
         return text
-    return "\n\n".join(f"$${part}$$" for part in parts[1::2])
+    return "\n\n".join(f'<math display="block">{line}</math>' for line in _FORMULA.findall(text))
 
 
 def read_table(element: Element, read: Callable[[Element], Cell]) -> list[list[Cell]]:

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from octavo.extract.formats.docx.formulas import formula
 from octavo.extract.formats.docx.styles import Formatting, Styles, read_formatting
 from octavo.extract.markdown.inline import PAGE_BREAK, TextRun, safe_link
+from octavo.extract.office.formulas import from_office, to_markup
 from octavo.extract.office.ooxml import Relation
 from octavo.extract.office.xml import Element, attribute, child, children, descendants, name_of
 
@@ -70,13 +70,14 @@ class ParagraphReader:
 
     def _formulas(self, element: Element) -> Iterator[TextRun]:
         if name_of(element) == "m:oMath":
-            text = formula(element)
+            text = to_markup(from_office(element))
             if text:
-                yield TextRun(f"${text}$", is_raw=True)
+                yield TextRun(text, is_raw=True)
             return
-        formulas = [text for one in children(element, "m:oMath") if (text := formula(one))]
-        if formulas:
-            yield TextRun(" ".join(f"$${text}$$" for text in formulas), is_raw=True)
+        formulas = (to_markup(from_office(one), is_block=True) for one in children(element, "m:oMath"))
+        text = " ".join(filter(None, formulas))
+        if text:
+            yield TextRun(text, is_raw=True)
 
     def _alternative(self, element: Element, link: str) -> Iterator[TextRun]:
         """Read the first alternative that has content.
