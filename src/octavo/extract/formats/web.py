@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 from base64 import b64decode
+from copy import deepcopy
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -48,6 +49,7 @@ _HIDDEN_TEXT = re.compile(
 )
 _DATE = re.compile(r"\d{4}(?:-\d{2}(?:-\d{2})?)?")
 _DATES = ("article:published_time", "dcterms.created", "dcterms.date", "dc.date", "date", "article:modified_time")
+_SCRIPT_TAGS = re.compile(r"</?su[bp]>")
 _LONGEST_HEAD = 5
 _SAMPLE_CHARACTERS = 4096
 _NOTHING = (
@@ -213,7 +215,8 @@ def _read_article(html: str, url: str) -> tuple[str, Metadata]:
         tree = trafilatura.load_html(html)
         if tree is None:
             return "", Metadata()
-        about: Any = trafilatura.extract_metadata(tree, default_url=url or None)
+        # Looking for metadata removes elements from the tree.
+        about: Any = trafilatura.extract_metadata(deepcopy(tree), default_url=url or None)
         article = trafilatura.extract(
             tree,
             url=url or None,
@@ -226,7 +229,7 @@ def _read_article(html: str, url: str) -> tuple[str, Metadata]:
         )
     except RecursionError:
         raise NotSupported("The page is nested too deeply.") from None
-    return clean(article or "").strip(), _metadata(about, html)
+    return _SCRIPT_TAGS.sub("", clean(article or "")).strip(), _metadata(about, html)
 
 
 def _metadata(about: Any, html: str) -> Metadata:  # noqa: ANN401 - an untyped library

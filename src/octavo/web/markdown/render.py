@@ -163,7 +163,7 @@ def mark(_renderer: RendererHTML, tokens: Sequence[Token], at: int, *_rest: obje
 
 def formula(_renderer: RendererHTML, tokens: Sequence[Token], at: int, *_rest: object) -> str:
     token = tokens[at]
-    return to_mathml(token.content.replace("\\|", "∣"), is_block=token.meta["is_block"])
+    return to_mathml(token.content.replace("\\|", "|"), is_block=token.meta["is_block"])
 
 
 def _block(
