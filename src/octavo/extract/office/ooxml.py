@@ -107,7 +107,7 @@ def read_chart(root: Element | None) -> Iterator[DocumentBlock]:
     series = [one for one in area.iter() if local_name(one) == "ser"][:_MOST_SERIES]
     kind = f"{_CHART_NAMES.get(kinds[0], kinds[0].removesuffix('3D').capitalize())} chart" if kinds else "Chart"
     title = _chart_title(root)
-    yield Paragraph(escape(f"{title} ({kind.lower()})" if title else kind))
+    yield Paragraph("  \n".join(filter(None, [escape(title), kind])))
     categories = _points(series[0], "cat", "xVal") if series else {}
     columns = [_points(one, "val", "yVal") for one in series]
     places = sorted({place for column in [categories, *columns] for place in column})[:_MOST_POINTS]
