@@ -300,7 +300,7 @@ class _Slide:
             if any(cell for row in rows for cell in row):
                 yield Table(rows)
             return
-        for chart in (one for one in frame.iter() if local_name(one) == "chart" and name_of(one) != "a:chart"):
+        for chart in descendants(frame, "c:chart"):
             yield from read_chart(self.package.part(self.package.target(self.part, attribute(chart, "r:id"))))
         for ids in descendants(frame, "dgm:relIds"):
             data = self.package.part(self.package.target(self.part, attribute(ids, "r:dm")))

@@ -23,6 +23,7 @@ _NO_TITLE = re.compile(
     r"(?:word|microsoft word) document|(?:office )?powerpoint[ -]\w+|document\d*|untitled\b.*|unknown", re.IGNORECASE
 )
 MOST_FIGURES = 2000
+_BOILERPLATE = re.compile(r"(?:Description automatically generated|AI-generated content may be incorrect)\.?")
 _GIF_HEAD, _PNG_HEAD = 10, 24
 _SPACER_PIXELS = 3
 _FIGURE = re.compile(r"!\[(?:[^\[\]\\]|\\.){0,2000}\]\(figures/(\d{1,4})\.png\)")
@@ -39,7 +40,7 @@ class Figures:
 
     def add(self, member: str | None, alternative: str = "", *, kind: str = "picture", caption: str = "") -> str:
         """Add a picture and return its Markdown. Beyond the limit, only the alternative text is kept."""
-        alternative = clean_line(alternative) or ""
+        alternative = clean_line(_BOILERPLATE.sub("", alternative)) or ""
         if len(self.found) >= MOST_FIGURES:
             return alternative.translate(_ALTERNATIVE_ESCAPES)
         number = len(self.found) + 1

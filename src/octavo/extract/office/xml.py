@@ -33,6 +33,8 @@ PREFIXES = {
     _STRICT + "officeDocument/relationships": "r",
     _OOXML + "drawingml/2006/wordprocessingDrawing": "wp",
     _STRICT + "drawingml/wordprocessingDrawing": "wp",
+    _OOXML + "drawingml/2006/chart": "c",
+    _STRICT + "drawingml/chart": "c",
     _OOXML + "drawingml/2006/diagram": "dgm",
     _STRICT + "drawingml/diagram": "dgm",
     _OOXML + "markup-compatibility/2006": "mc",
