@@ -44,7 +44,7 @@ KINDS = {
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 PICTURE = re.compile(r"!\[(?:[^\[\]\\]|\\.)*\]\([^()]*\)")
 LINK = re.compile(r"\[((?:[^\[\]\\]|\\.|\[[^\[\]]*\])*)\]\((?:[^()]|\([^()]*\))*\)")
-TAG = re.compile(r"</?[a-z][a-z0-9]*(?: [^<>]*)?>")
+TAG = re.compile(r"</?(?:math|su[bp]|br|u)(?: [^<>]*)?/?>")
 LINE_MARKS = re.compile(r"^[ \t]*(?:#{1,6} |[-*+] |> |\|?(?:[ \t]*:?-+:?[ \t]*\|)+[ \t]*$|```\w*$)", re.MULTILINE)
 MARKS = re.compile(r"\\(?=[!-/:-@\[-`{-~])|\*+|~~|`|\||\$|\[Image:[^\]]*\]")
 TOKEN = re.compile(r"\w+|[^\w\s]")

@@ -29,7 +29,7 @@ from octavo.extract.office.assemble import (
     non_empty,
     to_extracted,
 )
-from octavo.extract.office.html import body_of, remove, to_markdown
+from octavo.extract.office.html import body_of, caption_of, remove, to_markdown
 from octavo.extract.office.xml import HEADING_TAGS, Element, attribute, read_html, text_of
 from octavo.extract.registry import Hints, Processor
 from octavo.extract.zips import reject_deep_nesting
@@ -92,7 +92,7 @@ class _Pictures:
             self.inside += 1
             if not is_picture(data_of(source[:_SAMPLE_CHARACTERS], is_cut=True)):
                 return ""
-            return self.figures.add(f"data:{self.inside}", alternative)
+            return self.figures.add(f"data:{self.inside}", alternative, caption=caption_of(element))
         link = safe_link(source)
         if not link or _is_spacer(element):
             return "" if _is_spacer(element) else None

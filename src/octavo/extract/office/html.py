@@ -17,13 +17,19 @@ from octavo.extract.markdown.escape import escape, escape_inline
 from octavo.extract.markdown.inline import safe_link
 from octavo.extract.office.formulas import from_mathml, to_markup
 from octavo.extract.office.xml import (
-    BLOCK_TAGS,
     HEADING_TAGS,
     Element,
     attribute,
+    body_of,
+    caption_of,
     etree,
+    flat_blocks,
     read_html,
     read_page,
+    remove,
+    replace,
+    text_before,
+    text_of,
 )
 
 # Placeholder for a backslash, which html-to-markdown would double.
@@ -36,7 +42,7 @@ _MARK = re.compile("\ufdd6(\\d{1,7})\ufdd7")
 _LEAST_WORDS = 0.85
 _FEW_WORDS = 5
 
-__all__ = ["Picture", "body_of", "read_html", "read_page", "remove", "to_markdown"]
+__all__ = ["Picture", "body_of", "caption_of", "read_html", "read_page", "remove", "to_markdown"]
 
 _SPACES = re.compile(r"[ \t\r\n\f\v\x85\xa0\u2028\u2029]+")
 _UNDERLINE = re.compile(r"(\s*)(=+|-+)(\s*)")
@@ -46,13 +52,10 @@ _SPACES_AT_END = re.compile(r"(?<! ) $|(?<=\S) {3,}$", re.MULTILINE)
 _NO_TEXT = frozenset({"script", "style", "head", "template", "iframe", "audio", "video", "canvas"})
 _SHOWN_INPUTS = frozenset({"text", "number", "email", "tel", "url", "date", "time", "search"})
 _POWER = re.compile(r"\s*[-+\u2212]?\d{1,3}\s*")
+_LINE_NUMBER = re.compile(r"\d{1,5}")
 _MOST_SPAN = 200
 _MOST_SPREAD = 100_000
 _AS_IT_IS = frozenset({"pre", "code", "kbd", "samp", "tt"})
-
-
-def body_of(root: Element) -> Element:
-    return next(root.iter("body"), root)
 
 
 Picture = Callable[[Element], str | None]
@@ -108,22 +111,16 @@ def _simplify(body: Element, picture: Picture | None) -> list[str]:
     for element in list(body.iter()):
         name = element.tag
         if name in _NO_TEXT and element is not body:
-            _replace(element, "")
+            replace(element, "")
         elif name in _REPLACED:
             markup = _REPLACED[name](element, picture)
-            _replace(element, f"{_MARK_START}{len(marks)}{_MARK_END}" if markup else "")
+            replace(element, f"{_MARK_START}{len(marks)}{_MARK_END}" if markup else "")
             marks += [markup] if markup else []
-        elif name == "object":
-            element.tag = "div"  # its content is the fallback for programs that cannot show the object
-        elif name == "a":
-            _simplify_link(element)
-        elif name in {"input", "select"}:
-            _replace(element, _form_value(element))
-        elif name == "sup":
-            _simplify_power(element)
+        elif name in _SIMPLIFIED:
+            _SIMPLIFIED[name](element)
         elif element.get("role") == "heading":
             level = element.get("aria-level") or "2"
-            element.tag = f"h{level}" if level in "123456" and len(level) == 1 else "h2"
+            element.tag = f"h{level}" if f"h{level}" in HEADING_TAGS else "h2"
     for table in reversed(list(body.iter("table"))):
         _simplify_table(table)
     _escape_texts(body)
@@ -156,25 +153,37 @@ _REPLACED: dict[str, Callable[[Element, Picture | None], str]] = {
 }
 
 
-def _form_value(element: Element) -> str:
-    """What a field of a form shows: the text, the check mark or the chosen option."""
-    if element.tag == "select":
-        options = list(element.iter("option"))
-        chosen = [one for one in options if one.get("selected") is not None] or options[:1]
-        return ", ".join(" ".join("".join(one.itertext()).split()) for one in chosen)
+def _simplify_input(element: Element) -> None:
+    """Replace a field of a form with its text or check mark."""
     kind = (element.get("type") or "text").lower()
     if kind in {"checkbox", "radio"}:
-        return " [x] " if element.get("checked") is not None else " [ ] "
-    return f" {element.get('value') or ''} " if kind in _SHOWN_INPUTS else ""
+        replace(element, " [x] " if element.get("checked") is not None else " [ ] ")
+    else:
+        replace(element, f" {element.get('value') or ''} " if kind in _SHOWN_INPUTS else "")
+
+
+def _simplify_select(element: Element) -> None:
+    """Replace a list of options with the chosen ones."""
+    options = list(element.iter("option"))
+    chosen = [one for one in options if one.get("selected") is not None] or options[:1]
+    replace(element, ", ".join(text_of(one) for one in chosen))
 
 
 def _simplify_power(element: Element) -> None:
     """Keep "10^5" apart from "105"."""
-    before: Element | None = element.getprevious()
-    parent = element.getparent()
-    text = before.tail if before is not None else parent.text if parent is not None else ""
-    if _POWER.fullmatch("".join(element.itertext())) and (text or "")[-1:].isdigit():
+    if _POWER.fullmatch("".join(element.itertext())) and text_before(element)[-1:].isdigit():
         element.text = "^" + (element.text or "")
+
+
+def _simplify_span(element: Element) -> None:
+    """Keep the number of a line apart from the word before it."""
+    if _LINE_NUMBER.fullmatch(element.text or "") and text_before(element)[-1:].isalpha():
+        element.text = f" {element.text}"
+
+
+def _simplify_object(element: Element) -> None:
+    """Keep the content of an object, which is for programs that cannot show the object."""
+    element.tag = "div"
 
 
 def _simplify_table(table: Element) -> None:
@@ -286,23 +295,14 @@ def _simplify_link(element: Element) -> None:
             element.text = f"[{shown}]"
 
 
-def remove(element: Element) -> None:
-    """Remove an element with everything in it."""
-    _replace(element, "")
-
-
-def _replace(element: Element, text: str) -> None:
-    """Replace an element with text."""
-    parent = element.getparent()
-    if parent is None:
-        return
-    text += element.tail or ""
-    before: Element | None = element.getprevious()
-    if before is not None:
-        before.tail = (before.tail or "") + text
-    else:
-        parent.text = (parent.text or "") + text
-    parent.remove(element)
+_SIMPLIFIED: dict[str, Callable[[Element], None]] = {
+    "a": _simplify_link,
+    "input": _simplify_input,
+    "object": _simplify_object,
+    "select": _simplify_select,
+    "span": _simplify_span,
+    "sup": _simplify_power,
+}
 
 
 def _escape_texts(body: Element) -> None:
@@ -332,25 +332,10 @@ def _escaped(text: str, before: str, *, in_link: bool) -> str:
 
 
 def _plain_blocks(body: Element) -> Iterator[str]:
-    """Yield the text blocks in document order, ignoring nesting.
-
-    Not recursive, because this function is used when elements are nested too deeply for recursion.
-    """
-    texts: list[str] = []
-    level = 0
-    for event, element in etree.iterwalk(body, events=("start", "end")):
-        if BLOCK_TAGS.fullmatch(element.tag):
-            yield from _block(texts, level)
-            texts = []
-            level = HEADING_TAGS.get(element.tag, 0) if event == "start" else 0
-        text = element.text if event == "start" else element.tail if element is not body else None
-        texts.append(text or "")
-    yield from _block(texts, 0)
-
-
-def _block(texts: list[str], level: int) -> Iterator[str]:
-    text = " ".join("".join(texts).replace(_ESCAPE, "").replace(_BACKSLASH, "\\").split())
-    for bracket, stand_in in _BRACKETS.items():
-        text = text.replace(stand_in, bracket)
-    if text:
-        yield f"{'#' * level} {escape(text)}" if level else escape(text)
+    """Write the text blocks in document order, ignoring nesting."""
+    for level, content in flat_blocks(body):
+        text = " ".join(content.replace(_ESCAPE, "").replace(_BACKSLASH, "\\").split())
+        for bracket, stand_in in _BRACKETS.items():
+            text = text.replace(stand_in, bracket)
+        if text:
+            yield f"{'#' * level} {escape(text)}" if level else escape(text)

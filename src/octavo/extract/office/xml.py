@@ -245,3 +245,60 @@ def without_namespaces(root: Element) -> Element:
     for element in root.iter("*"):
         element.tag = local_name(element).lower()
     return root
+
+
+def flat_blocks(body: Element) -> Iterator[tuple[int, str]]:
+    """Yield the level (0 for a paragraph) and the text of each block in document order, ignoring nesting.
+
+    Not recursive, because this function is used when elements are nested too deeply for recursion.
+    """
+    texts: list[str] = []
+    level = 0
+    for event, element in etree.iterwalk(body, events=("start", "end")):
+        if BLOCK_TAGS.fullmatch(element.tag):
+            yield level, "".join(texts)
+            texts = []
+            level = HEADING_TAGS.get(element.tag, 0) if event == "start" else 0
+        text = element.text if event == "start" else element.tail if element is not body else None
+        texts.append(text or "")
+    yield 0, "".join(texts)
+
+
+def body_of(root: Element) -> Element:
+    return next(root.iter("body"), root)
+
+
+def caption_of(image: Element) -> str:
+    """The caption of the figure that an image belongs to."""
+    parent = image.getparent()
+    while parent is not None and parent.tag not in {"figure", "body"}:
+        parent = parent.getparent()
+    return text_of(next(parent.iter("figcaption"), None)) if parent is not None and parent.tag == "figure" else ""
+
+
+def text_before(element: Element) -> str:
+    """The text directly before an element, also at the end of the element before it."""
+    before: Element | None = element.getprevious()
+    if before is None:
+        parent = element.getparent()
+        return (parent.text if parent is not None else None) or ""
+    return before.tail or "".join(before.itertext())[-10:]
+
+
+def remove(element: Element) -> None:
+    """Remove an element with everything in it."""
+    replace(element, "")
+
+
+def replace(element: Element, text: str) -> None:
+    """Replace an element with text."""
+    parent = element.getparent()
+    if parent is None:
+        return
+    text += element.tail or ""
+    before: Element | None = element.getprevious()
+    if before is not None:
+        before.tail = (before.tail or "") + text
+    else:
+        parent.text = (parent.text or "") + text
+    parent.remove(element)
