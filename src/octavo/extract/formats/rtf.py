@@ -96,9 +96,9 @@ def _heading(block: DocumentBlock | Line, levels: dict[int, int]) -> Heading | N
     if not isinstance(block, Line):
         return None
     text = plain(block.runs)
-    is_bold = all(run.bold or not run.text.strip() for run in block.runs)
+    is_marked = text.isupper() or all(run.bold or not run.text.strip() for run in block.runs)
     is_short = len(text) <= _MOST_HEADING and any(map(str.isalpha, text)) and text[-1] not in ".,;:!?"
-    if not is_short or not (block.size in levels or is_bold) or any(run.is_raw for run in block.runs):
+    if not is_short or not (block.size in levels or is_marked) or any(run.is_raw for run in block.runs):
         return None
     return Heading(levels.get(block.size, len(levels) + 1), inline(block.runs, is_plain=True, one_line=True))
 

@@ -29,8 +29,18 @@ from octavo.extract.office.assemble import (
     non_empty,
     to_extracted,
 )
-from octavo.extract.office.html import body_of, caption_of, remove, to_markdown
-from octavo.extract.office.xml import HEADING_TAGS, Element, attribute, read_html, text_of
+from octavo.extract.office.html import to_markdown
+from octavo.extract.office.xml import (
+    HEADING_TAGS,
+    Element,
+    attribute,
+    body_of,
+    caption_of,
+    is_spacer,
+    read_html,
+    remove,
+    text_of,
+)
 from octavo.extract.registry import Hints, Processor
 from octavo.extract.zips import reject_deep_nesting
 
@@ -94,8 +104,8 @@ class _Pictures:
                 return ""
             return self.figures.add(f"data:{self.inside}", alternative, caption=caption_of(element))
         link = safe_link(source)
-        if not link or _is_spacer(element):
-            return "" if _is_spacer(element) else None
+        if not link or is_spacer(element):
+            return "" if is_spacer(element) else None
         return f"![{escape_inside(' '.join(alternative.split())[:500])}]({link})" if alternative.strip() else ""
 
 
@@ -127,12 +137,6 @@ def data_of(source: str, *, is_cut: bool = False) -> bytes:
         return b64decode(letters + "=" * (-len(letters) % 4), validate=False)
     except ValueError:
         return b""
-
-
-def _is_spacer(element: Element) -> bool:
-    return any(
-        (element.get(name) or "").strip().removesuffix("px") in {"0", "1", "2", "3"} for name in ("width", "height")
-    )
 
 
 def _remove_menus(body: Element) -> None:

@@ -21,12 +21,10 @@ from octavo.extract.office.xml import (
     Element,
     attribute,
     body_of,
-    caption_of,
     etree,
     flat_blocks,
     read_html,
     read_page,
-    remove,
     replace,
     text_before,
     text_of,
@@ -42,7 +40,7 @@ _MARK = re.compile("\ufdd6(\\d{1,7})\ufdd7")
 _LEAST_WORDS = 0.85
 _FEW_WORDS = 5
 
-__all__ = ["Picture", "body_of", "caption_of", "read_html", "read_page", "remove", "to_markdown"]
+__all__ = ["Picture", "body_of", "read_html", "read_page", "to_markdown"]
 
 _SPACES = re.compile(r"[ \t\r\n\f\v\x85\xa0\u2028\u2029]+")
 _UNDERLINE = re.compile(r"(\s*)(=+|-+)(\s*)")

@@ -302,3 +302,10 @@ def replace(element: Element, text: str) -> None:
     else:
         parent.text = (parent.text or "") + text
     parent.remove(element)
+
+
+def is_spacer(element: Element) -> bool:
+    """Whether an image is shown in the size of a few pixels."""
+    return any(
+        (element.get(name) or "").strip().removesuffix("px") in {"0", "1", "2", "3"} for name in ("width", "height")
+    )

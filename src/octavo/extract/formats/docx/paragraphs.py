@@ -17,6 +17,19 @@ _SKIPPED = frozenset({"w:del", "w:moveFrom", "w:rPr", "w:pPr", "w:sdtPr", "w:del
 _CHARACTERS = {"w:tab": "\t", "w:ptab": "\t", "w:br": "\n", "w:cr": "\n", "w:noBreakHyphen": "\u2011"}
 _FIELD_LINK = re.compile(r'\s*HYPERLINK\s+"([^"]{1,2000})"')
 _SYMBOL_FONT = range(0xF000, 0xF100)
+# Check marks and arrows of the fonts Wingdings, by their place in the font.
+_WINGDINGS = {
+    0x6F: "☐",
+    0x71: "☐",
+    0xA8: "☐",
+    0xFE: "☑",
+    0xFD: "☒",
+    0xFB: "✗",
+    0xFC: "✓",
+    0xE0: "→",
+    0xDF: "←",
+    0xA7: "▪",
+}
 _MOST_FIELDS = 50
 _SPACER = 40_000  # of the unit that is a 914,400th of an inch: about four pixels
 _MOST_DIGITS = 12
@@ -108,6 +121,7 @@ class ParagraphReader:
         for one in element:
             name = name_of(one)
             if name == "w:fldChar":
+                yield from self._check_box(one)
                 self._field(attribute(one, "w:fldCharType") or "")
             elif name == "w:instrText":
                 if self._fields and not self._fields[-1].shows_result:
@@ -161,8 +175,18 @@ class ParagraphReader:
             return PAGE_BREAK if self.marks_pages else ""
         if name == "w:sym":
             code = int(found, 16) if (found := attribute(element, "w:char") or "").isalnum() and _is_hex(found) else 0
-            return "" if code in _SYMBOL_FONT or not code or 0xD800 <= code < 0xE000 else chr(code)  # noqa: PLR2004
+            if "dings" in (attribute(element, "w:font") or "").lower():
+                return _WINGDINGS.get(code & 0xFF, "")
+            return "" if not code or code in _SYMBOL_FONT or 0xD800 <= code < 0xE000 else chr(code)  # noqa: PLR2004
         return _CHARACTERS.get(name, "")
+
+    def _check_box(self, element: Element) -> Iterator[TextRun]:
+        """A check box of a form, which is a field without a result."""
+        box = next(descendants(element, "w:checkBox"), None)
+        if box is not None:
+            state = child(box, "w:checked") if child(box, "w:checked") is not None else child(box, "w:default")
+            is_checked = state is not None and (attribute(state, "w:val") or "1") not in {"0", "false"}
+            yield TextRun("☒ " if is_checked else "☐ ")
 
     def _field(self, kind: str) -> None:
         if kind == "begin" and len(self._fields) < _MOST_FIELDS:
