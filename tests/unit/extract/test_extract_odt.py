@@ -71,8 +71,37 @@ def test_notes_changes_comments_and_boxes(tmp_path: Path) -> None:
     body += p("<draw:frame><draw:image/><svg:desc>A tower</svg:desc></draw:frame>")
     body += f"<text:section>{p('in a section')}</text:section>"
     assert markdown(PROCESSOR, tmp_path, odt(body)) == (
-        "Text[^1] goes on.\n\nboxed\n\n[Image: A tower]\n\nin a section\n\n[^1]: The note."
+        "Text[^1] goes on.\n\n> Comment: comment\n\nboxed\n\n[Image: A tower]\n\nin a section\n\n[^1]: The note."
     )
+
+
+MATHS = """<math xmlns="http://www.w3.org/1998/Math/MathML"><semantics><mrow><mfrac><mi>a</mi><mi>b</mi></mfrac>
+<mo>=</mo><msup><mi>x</mi><mn>2</mn></msup></mrow><annotation encoding="StarMath 5.0">a over b = x^2</annotation>
+</semantics></math>"""
+
+
+def test_formulas_and_pictures_are_kept(tmp_path: Path) -> None:
+    body = p('If <draw:frame><draw:object xlink:href="./Object 1"/><draw:image xlink:href="./X"/></draw:frame> then')
+    body += p('<draw:frame><draw:image xlink:href="Pictures/a.png"/><svg:title>A tower</svg:title></draw:frame>')
+    extracted = read(PROCESSOR, tmp_path, odt(body, more={"Object 1/content.xml": MATHS, "Pictures/a.png": b"picture"}))
+    assert extracted.markdown == "If <math>a/b = x^2</math> then\n\n![A tower](figures/1.png)"
+    assert [(one.member, one.start) for one in extracted.figures] == [("Pictures/a.png", 32)]
+
+
+def test_a_chart_is_its_table(tmp_path: Path) -> None:
+    rows = "".join(
+        f"<table:table-row><table:table-cell>{p(a)}</table:table-cell><table:table-cell>{p(b)}</table:table-cell>"
+        "</table:table-row>"
+        for a, b in (("Year", "Ducks"), ("2024", "7"))
+    )
+    content = (
+        f'<office:document-content xmlns:office="{ODF}:office:1.0" xmlns:table="{ODF}:table:1.0" '
+        f'xmlns:text="{ODF}:text:1.0"><office:body><office:chart><table:table>{rows}</table:table></office:chart>'
+        "</office:body></office:document-content>"
+    )
+    body = p('<draw:frame><draw:object xlink:href="./Object 2"/></draw:frame>') + p("after")
+    written = markdown(PROCESSOR, tmp_path, odt(body, more={"Object 2/content.xml": content}))
+    assert written == "| Year | Ducks |\n| --- | --- |\n| 2024 | 7 |\n\nafter"
 
 
 def test_pages_are_only_told_where_the_program_counted_the_same(tmp_path: Path) -> None:

@@ -11,16 +11,20 @@ from email.header import Header, decode_header
 from email.message import Message
 from email.parser import BytesParser
 from email.utils import getaddresses, parsedate_to_datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import unquote
 
+from octavo.core.errors import NotFound
 from octavo.core.languages import count_words
 from octavo.extract.decode import clean, decode
 from octavo.extract.extracted import Extracted, Metadata, Quality, SourceType
 from octavo.extract.markdown.block_writer import quoted, write_heading
 from octavo.extract.markdown.escape import escape
-from octavo.extract.office.assemble import clean_language, clean_line, non_empty, to_extracted
-from octavo.extract.office.html import body_of, read_html, to_markdown
+from octavo.extract.office.assemble import Figures, clean_language, clean_line, non_empty, to_extracted
+from octavo.extract.office.html import Picture, body_of, read_html, to_markdown
+from octavo.extract.office.xml import Element, is_spacer
 from octavo.extract.plain_text import convert
 from octavo.extract.registry import Hints, Processor
 from octavo.extract.zips import reject_deep_nesting
@@ -33,6 +37,7 @@ _SHOWN = ("From", "To", "Cc", "Date")
 # A plain text part that is shorter than this only points to the HTML part.
 _STUB_WORDS = 30
 _STUB_SHARE = 0.2
+_SAME_SHARE = 0.8
 _QUOTED = re.compile(r"> ?")
 _KIBIBYTE = 1024
 
@@ -40,7 +45,7 @@ _KIBIBYTE = 1024
 def extract(path: Path, _hints: Hints) -> Extracted:
     with reject_deep_nesting():
         message = read_message(path.read_bytes())
-        reader = MessageReader()
+        reader = MessageReader(_pictures_of(message))
         parts = list(filter(None, reader.message(message)))
     if reader.attachments:
         parts += ["## Attachments", "\n".join(reader.attachments)]
@@ -54,16 +59,44 @@ def extract(path: Path, _hints: Hints) -> Extracted:
         extra=non_empty(to=header(message, "To"), cc=header(message, "Cc"), message_id=header(message, "Message-ID")),
     )
     quality = Quality.PARTIAL if reader.left_out else Quality.FULL
-    return to_extracted(SourceType.EML, clean("\n\n".join(parts)), metadata, quality=quality, has_title=False)
+    return to_extracted(
+        SourceType.EML, clean("\n\n".join(parts)), metadata, quality=quality, has_title=False, figures=reader.figures
+    )
+
+
+def _pictures_of(message: Message) -> dict[str, int]:
+    """The number of each part that is a picture, by the address with which the text shows it."""
+    found: dict[str, int] = {}
+    for number, part in enumerate(islice(message.walk(), MOST_PARTS), 1):
+        if part.get_content_maintype() == "image":
+            for name in (str(part.get("Content-ID") or "").strip("<> \t\r\n"), str(part.get("Content-Location") or "")):
+                if name:
+                    found.setdefault(name.strip(), number)
+    return found
+
+
+def read_figure(path: Path, member: str) -> bytes:
+    """The bytes of a picture in the mail; `part:3` is the third part in the order of the file."""
+    number = member.removeprefix("part:")
+    place = int(number) if number.isdecimal() and 0 < len(number) < 7 else 0  # noqa: PLR2004 - no mail has more
+    parts = read_message(path.read_bytes()).walk()
+    part = next(islice(parts, place - 1, None), None) if 0 < place <= MOST_PARTS else None
+    payload: Any = part.get_payload(decode=True) if part is not None else None
+    if not isinstance(payload, bytes):
+        raise NotFound("The mail has no such picture.")
+    return payload
 
 
 @dataclass(slots=True)
 class MessageReader:
     """Reads a message and the messages attached to it. `attachments` lists the attachments of all these messages.
 
+    `pictures` are the numbers of parts that the text can show, by their address.
     `left_out` counts parts beyond the limit and messages that are nested too deeply.
     """
 
+    pictures: dict[str, int] = field(default_factory=dict[str, int])
+    figures: Figures = field(default_factory=Figures)
     attachments: list[str] = field(default_factory=list[str])
     parts: int = 0
     left_out: int = 0
@@ -94,20 +127,30 @@ class MessageReader:
             for one in inside:
                 yield from self._part(one, level)
         elif _is_text(part):
-            yield text_of(part)
+            yield text_of(part, self._picture)
         elif kind != "multipart/mixed":
             self.attachments.append(_attachment(part))
+
+    def _picture(self, element: Element) -> str | None:
+        source = unquote((element.get("src") or "").strip())
+        number = self.pictures.get(source.removeprefix("cid:"))
+        if number is None:
+            return None
+        return "" if is_spacer(element) else self.figures.add(f"part:{number}", element.get("alt") or "")
 
     def _best(self, parts: list[Message], level: int) -> Iterator[str]:
         """Choose between alternative versions of the text.
 
-        Plain text is preferred, unless it is only a stub that refers to another version.
+        Plain text is preferred, unless it is only a stub that refers to another version, or lacks the pictures.
         """
         texts = [(one.get_content_type(), "\n\n".join(filter(None, self._part(one, level)))) for one in parts]
         most = max((count_words(text) for _, text in texts), default=0)
         plain = next((text for kind, text in texts if kind == "text/plain"), "")
         words = count_words(plain)
-        if words and not (words < _STUB_WORDS and words < most * _STUB_SHARE):
+        shown = next((text for _, text in texts if "](figures/" in text), "")
+        if shown and count_words(shown) >= words * _SAME_SHARE:
+            yield shown
+        elif words and not (words < _STUB_WORDS and words < most * _STUB_SHARE):
             yield plain
         else:
             yield max((text for _, text in texts), key=count_words, default="")
@@ -163,7 +206,7 @@ def _is_text(part: Message) -> bool:
     return part.get_content_type() in {"text/plain", "text/html"} and not is_attached
 
 
-def text_of(part: Message) -> str:
+def text_of(part: Message, picture: Picture | None = None) -> str:
     payload: Any = part.get_payload(decode=True)
     data = payload if isinstance(payload, bytes) else b""
     charset = part.get_content_charset()
@@ -172,7 +215,7 @@ def text_of(part: Message) -> str:
     except (LookupError, ValueError):
         text = decode(data)
     if part.get_content_type() == "text/html":
-        return to_markdown(body_of(read_html(text)))
+        return to_markdown(body_of(read_html(text)), picture)
     flowed = str(part.get_param("format") or "").lower() == "flowed"
     return plain_markdown(_unflowed(text) if flowed else text)
 
@@ -238,4 +281,4 @@ def _size(count: int) -> str:
     return f"{count / _KIBIBYTE:,.0f} KiB" if count < _KIBIBYTE**2 else f"{count / _KIBIBYTE**2:,.1f} MiB"
 
 
-PROCESSOR = Processor((SourceType.EML,), extract)
+PROCESSOR = Processor((SourceType.EML,), extract, read_figure)

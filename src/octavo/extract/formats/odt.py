@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from octavo.core.errors import Encrypted
-from octavo.extract.extracted import Extracted, Metadata, SourceType
+from octavo.extract.extracted import Extracted, SourceType
 from octavo.extract.markdown.block_writer import (
     MOST_REPEATED,
     Code,
@@ -19,25 +18,32 @@ from octavo.extract.markdown.block_writer import (
     Table,
     one_line,
     write_blocks,
+    write_comment,
 )
 from octavo.extract.markdown.inline import PAGE_BREAK, TextRun, inline, safe_link
 from octavo.extract.office.assemble import (
-    clean_date,
-    clean_language,
-    clean_line,
-    clean_title,
-    non_empty,
+    Figures,
     pages_between,
     take_page_breaks,
     to_extracted,
 )
-from octavo.extract.office.xml import Element, attribute, child, children, descendants, name_of, parse, text_of
+from octavo.extract.office.formulas import from_mathml, to_markup
+from octavo.extract.office.open_document import Styles, number, page_count, read_metadata, reject_encrypted
+from octavo.extract.office.xml import (
+    Element,
+    attribute,
+    child,
+    descendants,
+    local_name,
+    name_of,
+    parse,
+    text_of,
+)
 from octavo.extract.registry import Hints, Processor
-from octavo.extract.zips import Archive, reject_deep_nesting
+from octavo.extract.zips import Archive, read_picture, reject_deep_nesting
 
 _LEFT_OUT = frozenset(
     {
-        "office:annotation",
         "office:annotation-end",
         "office:forms",
         "text:index-title-template",
@@ -46,81 +52,33 @@ _LEFT_OUT = frozenset(
         "text:tracked-changes",
     }
 )
+_CHARACTERS = {"text:s": " ", "text:tab": "\t", "text:line-break": "\n"}
 _CODE_STYLES = ("preformatted", "source code", "code")
 _QUOTE_STYLES = ("quotation", "quote")
 _MOST_SPACES = 100
 _MOST_REPEATED_CELLS = 100
-_MOST_ANCESTORS = 30
 _DEEPEST = 8
 
 
 def extract(path: Path, _hints: Hints) -> Extracted:
+    figures = Figures()
     with Archive(path) as archive, reject_deep_nesting():
-        markdown, breaks = take_page_breaks(convert(archive))
+        markdown, breaks = take_page_breaks(convert(archive, figures))
         metadata = read_metadata(archive)
     pages = pages_between(breaks, len(markdown)) if breaks else ()
-    return to_extracted(SourceType.ODT, markdown, metadata, pages=pages)
+    return to_extracted(SourceType.ODT, markdown, metadata, pages=pages, figures=figures)
 
 
-@dataclass(frozen=True, slots=True)
-class Style:
-    parent: str = ""
-    bold: bool | None = None
-    italic: bool | None = None
-    struck: bool | None = None
-
-
-@dataclass(slots=True)
-class Styles:
-    """Text styles by name, and the depths at which each list style has numbers."""
-
-    texts: dict[str, Style] = field(default_factory=dict[str, Style])
-    numbered: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
-
-    def read(self, root: Element | None) -> None:
-        for one in descendants(root, "style:style"):
-            properties = child(one, "style:text-properties")
-            line = attribute(properties, "style:text-line-through-style")
-            weight = attribute(properties, "fo:font-weight")
-            slant = attribute(properties, "fo:font-style")
-            self.texts[attribute(one, "style:name") or ""] = Style(
-                attribute(one, "style:parent-style-name") or "",
-                weight not in {"normal", "400"} if weight else None,
-                slant != "normal" if slant else None,
-                line != "none" if line else None,
-            )
-        for one in descendants(root, "text:list-style"):
-            levels = children(one, "text:list-level-style-number")
-            shown = [level for level in levels if attribute(level, "style:num-format")]
-            depths = {_number(attribute(level, "text:level"), 1) - 1 for level in shown}
-            self.numbered[attribute(one, "style:name") or ""] = depths
-
-    def ancestry(self, name: str) -> Iterator[tuple[str, Style]]:
-        """The style and its ancestors, with their names."""
-        for _ in range(_MOST_ANCESTORS):
-            style = self.texts.get(name)
-            if style is None:
-                if name:
-                    yield name, Style()
-                return
-            yield name, style
-            name = style.parent
-
-    def is_named(self, name: str, *words: str) -> bool:
-        names = (one.replace("_20_", " ").replace("_", " ").lower() for one, _ in self.ancestry(name))
-        return any(one.startswith(words) for one in names)
-
-
-def convert(archive: Archive) -> str:
+def convert(archive: Archive, figures: Figures) -> str:
     """Convert the document to Markdown, with page breaks if the document stores them reliably."""
-    _reject_encrypted(archive)
+    reject_encrypted(archive)
     root = parse(archive.read("content.xml"))
     styles = Styles()
     for part in (archive.find("styles.xml"), None):
         styles.read(parse(part) if part else root)
     body = child(root, "office:body", "office:text")
     breaks = sum(1 for _ in descendants(body, "text:soft-page-break"))
-    body_reader = _BodyReader(styles, marks_pages=breaks > 0 and _page_count(archive) == breaks + 1)
+    body_reader = _BodyReader(styles, archive, figures, marks_pages=breaks > 0 and page_count(archive) == breaks + 1)
     blocks = list(body_reader.blocks(body)) if body is not None else []
     has_title = any(isinstance(block, Heading) and block.level == 0 for block in blocks)
     shifted = [
@@ -131,46 +89,22 @@ def convert(archive: Archive) -> str:
     return "\n\n".join(filter(None, [write_blocks(shifted), notes]))
 
 
-def _reject_encrypted(archive: Archive) -> None:
-    manifest = archive.find("META-INF/manifest.xml")
-    if manifest and any(True for _ in descendants(parse(manifest), "manifest:encryption-data")):
-        raise Encrypted("Octavo cannot open encrypted ODT files yet. Save the file without a password.")
-
-
-def read_metadata(archive: Archive) -> Metadata:
-    data = archive.find("meta.xml")
-    about = child(parse(data), "office:meta") if data else None
-    fields = {name_of(one): text_of(one) for one in about} if about is not None else {}
-    return Metadata(
-        title=clean_title(fields.get("dc:title")),
-        author=clean_line(fields.get("meta:initial-creator") or fields.get("dc:creator")),
-        date=clean_date(fields.get("meta:creation-date")) or clean_date(fields.get("dc:date")),
-        language=clean_language(fields.get("dc:language")),
-        extra=non_empty(
-            subject=fields.get("dc:subject"),
-            keywords=fields.get("meta:keyword"),
-            description=fields.get("dc:description"),
-        ),
-    )
-
-
-def _page_count(archive: Archive) -> int | None:
-    data = archive.find("meta.xml")
-    found = next(descendants(parse(data), "meta:document-statistic"), None) if data else None
-    return _number(attribute(found, "meta:page-count"), 0) or None
-
-
-def _number(written: str | None, default: int) -> int:
-    return int(written) if written and written.isdecimal() and len(written) < 7 else default  # noqa: PLR2004
-
-
 @dataclass(slots=True)
 class _BodyReader:
+    """Reads the blocks of the body. `depth` counts the lists, tables and notes around the current block.
+
+    `boxes` and `comments` are on the text that is being read, and follow it.
+    """
+
     styles: Styles
+    archive: Archive
+    figures: Figures
     marks_pages: bool
     notes: list[str] = field(default_factory=list[str])
     boxes: list[Element] = field(default_factory=list[Element])
+    comments: list[DocumentBlock] = field(default_factory=list[DocumentBlock])
     pending: str = ""
+    depth: int = 0
 
     def blocks(self, element: Element) -> Iterator[DocumentBlock]:
         for one in element:
@@ -178,13 +112,28 @@ class _BodyReader:
             if name in {"text:p", "text:h"}:
                 yield from self._paragraph(one)
             elif name == "text:list":
-                yield from self._list(one, 0, "")
+                yield from self._inside(self._list(one, 0, ""))
             elif name == "table:table":
-                yield from self._table(one)
+                yield from self._inside(self._table(one))
             elif name == "text:soft-page-break":
                 self.pending += PAGE_BREAK if self.marks_pages else ""
+            elif name == "office:annotation":
+                self._comment(one)
             elif name not in _LEFT_OUT:  # sections, indexes, frames
                 yield from self.blocks(one)
+            if not self.depth:
+                comments, self.comments = self.comments, []
+                yield from comments
+
+    def _inside(self, blocks: Iterator[DocumentBlock]) -> list[DocumentBlock]:
+        self.depth += 1
+        found = list(blocks)
+        self.depth -= 1
+        return found
+
+    def _comment(self, element: Element) -> None:
+        text = " ".join(text_of(one) for one in descendants(element, "text:p"))
+        self.comments += write_comment(text_of(child(element, "dc:creator")), text)
 
     def _paragraph(self, element: Element) -> Iterator[DocumentBlock]:
         runs = list(self._runs(element, TextRun("")))
@@ -201,7 +150,7 @@ class _BodyReader:
     def _block(self, element: Element, runs: list[TextRun]) -> DocumentBlock:
         style = attribute(element, "text:style-name") or ""
         if name_of(element) == "text:h":
-            level = _number(attribute(element, "text:outline-level"), 1)
+            level = number(attribute(element, "text:outline-level"), 1)
             return Heading(max(level, 1), inline(runs, is_plain=True, one_line=True))
         if any(name == "Title" for name, _ in self.styles.ancestry(style)):
             return Heading(0, inline(runs, is_plain=True, one_line=True))
@@ -214,26 +163,15 @@ class _BodyReader:
         yield self._run(element.text, formatting)
         for one in element:
             name = name_of(one)
-            if name == "text:s":
-                yield self._run(" " * min(_number(attribute(one, "text:c"), 1), _MOST_SPACES), formatting)
-            elif name in {"text:tab", "text:line-break"}:
-                yield TextRun(
-                    "\t" if name == "text:tab" else "\n",
-                    formatting.bold,
-                    formatting.italic,
-                    formatting.struck,
-                    link=formatting.link,
-                )
+            if name in _CHARACTERS:
+                count = min(number(attribute(one, "text:c"), 1), _MOST_SPACES)
+                yield replace(formatting, text=_CHARACTERS[name] * count)
             elif name == "text:soft-page-break":
-                yield TextRun(
-                    PAGE_BREAK if self.marks_pages else "",
-                    formatting.bold,
-                    formatting.italic,
-                    formatting.struck,
-                    link=formatting.link,
-                )
+                yield replace(formatting, text=PAGE_BREAK if self.marks_pages else "")
             elif name == "text:note":
                 yield from self._note(one)
+            elif name == "office:annotation":
+                self._comment(one)
             elif name in {"draw:frame", "draw:custom-shape", "draw:g"}:
                 yield from self._frame(one)
             elif name == "text:ruby":
@@ -243,18 +181,11 @@ class _BodyReader:
             yield self._run(one.tail, formatting)
 
     def _run(self, text: str | None, formatting: TextRun) -> TextRun:
-        text = (text or "").replace("\n", " ").replace(PAGE_BREAK, "")
-        return TextRun(text, formatting.bold, formatting.italic, formatting.struck, link=formatting.link)
+        return replace(formatting, text=(text or "").replace("\n", " ").replace(PAGE_BREAK, ""))
 
     def _formatting(self, element: Element, name: str, formatting: TextRun) -> TextRun:
         if name == "text:a":
-            return TextRun(
-                "",
-                formatting.bold,
-                formatting.italic,
-                formatting.struck,
-                link=safe_link(attribute(element, "xlink:href")),
-            )
+            return replace(formatting, link=safe_link(attribute(element, "xlink:href")))
         if name != "text:span":
             return formatting
         styles = [style for _, style in self.styles.ancestry(attribute(element, "text:style-name") or "")]
@@ -267,27 +198,50 @@ class _BodyReader:
         body = child(element, "text:note-body")
         place = len(self.notes)
         self.notes.append("")
-        self.notes[place] = one_line(self.blocks(body)).replace(PAGE_BREAK, "") if body is not None else ""
+        self.notes[place] = (
+            one_line(self._inside(self.blocks(body))).replace(PAGE_BREAK, "") if body is not None else ""
+        )
         yield TextRun(f"[^{place + 1}]", is_raw=True)
 
     def _frame(self, element: Element) -> Iterator[TextRun]:
+        """Read a frame: a formula, a picture, a chart or a box with text."""
         boxes = list(descendants(element, "draw:text-box"))
         if name_of(element) == "draw:custom-shape":
             boxes = [element]
         self.boxes.extend(boxes)
         described = next((text for one in descendants(element, "svg:desc", "svg:title") if (text := text_of(one))), "")
-        if described and not boxes:
+        content = self._object(next(descendants(element, "draw:object"), None))
+        if content is not None and local_name(content) == "math":
+            yield TextRun(to_markup(from_mathml(content)), is_raw=True)
+        elif content is not None:
+            self.boxes += descendants(content, "office:chart")
+        elif not boxes:
+            yield from self._picture(element, described)
+
+    def _object(self, element: Element | None) -> Element | None:
+        """The formula or chart in an object, which is a file of its own or inside the text."""
+        inside = next((one for one in element if local_name(one) == "math"), None) if element is not None else None
+        folder = (attribute(element, "xlink:href") or "").removeprefix("./")
+        data = self.archive.find(f"{folder}/content.xml") if folder and inside is None else None
+        return parse(data) if data else inside
+
+    def _picture(self, element: Element, described: str) -> Iterator[TextRun]:
+        image = next(descendants(element, "draw:image"), None)
+        member = (attribute(image, "xlink:href") or "").removeprefix("./")
+        if member in self.archive:
+            yield from (TextRun(" "), TextRun(self.figures.add(member, described), is_raw=True), TextRun(" "))
+        elif described:
             yield TextRun(f" [Image: {described}] ")
 
     def _list(self, element: Element, depth: int, style: str) -> Iterator[DocumentBlock]:
         style = attribute(element, "text:style-name") or style
         is_numbered = depth in self.styles.numbered.get(style, set())
-        number = 0
+        count = 0
         for item in element:
             if name_of(item) not in {"text:list-item", "text:list-header"}:
                 continue
-            number = _number(attribute(item, "text:start-value"), number + 1)
-            label = f"{number}." if is_numbered else ""
+            count = number(attribute(item, "text:start-value"), count + 1)
+            label = f"{count}." if is_numbered else ""
             for one in item:
                 if name_of(one) == "text:list":
                     yield from self._list(one, min(depth + 1, _DEEPEST), style)
@@ -303,7 +257,7 @@ class _BodyReader:
             if _table_of(row) is not element:
                 continue
             cells = self._row(row, spans)
-            copies = _number(attribute(row, "table:number-rows-repeated"), 1) if any(cells) else 1
+            copies = number(attribute(row, "table:number-rows-repeated"), 1) if any(cells) else 1
             rows += [cells] * min(copies, _MOST_REPEATED_CELLS)
         filled = [number for number, row in enumerate(rows) if any(row)]
         if filled:
@@ -327,9 +281,9 @@ class _BodyReader:
                 cells.append(text if left else cells[-1] if cells and len(cells[-1]) <= MOST_REPEATED else "")
             elif name == "table:table-cell":
                 text = one_line(self.blocks(cell))
-                down = _number(attribute(cell, "table:number-rows-spanned"), 1) - 1
+                down = number(attribute(cell, "table:number-rows-spanned"), 1) - 1
                 spans[len(cells)] = (down, text if len(text) <= MOST_REPEATED else "")
-                copies = min(_number(attribute(cell, "table:number-columns-repeated"), 1), _MOST_REPEATED_CELLS)
+                copies = min(number(attribute(cell, "table:number-columns-repeated"), 1), _MOST_REPEATED_CELLS)
                 cells += [text] * (copies if text else 1)
                 cells += [""] * (copies - 1 if not text else 0)
         while cells and not cells[-1]:
@@ -344,4 +298,4 @@ def _table_of(row: Element) -> Element | None:
     return parent
 
 
-PROCESSOR = Processor((SourceType.ODT,), extract)
+PROCESSOR = Processor((SourceType.ODT,), extract, read_picture)

@@ -12,6 +12,8 @@ from urllib.parse import urlsplit
 
 import nh3
 
+from octavo.web.markdown.formulas import MATHML_TAGS
+
 SCHEMES = frozenset({"http", "https", "mailto"})
 LINK_REL = "noopener noreferrer nofollow ugc"
 MOST_ADDRESS = 60
@@ -52,8 +54,9 @@ CLASSES = {"div": {"wide", "plain"}, "span": {"picture"}, "sup": {"mark"}, "td":
 CLASSES["th"] = CLASSES["td"]
 
 _CLEANER = nh3.Cleaner(
-    tags=set(TEXT_TAGS | BLOCK_TAGS | OWN_TAGS),
+    tags=set(TEXT_TAGS | BLOCK_TAGS | OWN_TAGS | MATHML_TAGS),
     attributes={"a": {"href"}, "ol": {"start"}, "td": {"colspan", "rowspan"}, "th": {"colspan", "rowspan"}},
+    tag_attribute_values={"math": {"display": {"block"}}},
     allowed_classes=CLASSES,
     # Scrollable elements must be reachable with the keyboard.
     set_tag_attribute_values={"pre": {"tabindex": "0"}, "div": {"tabindex": "0"}},
@@ -88,7 +91,7 @@ def describe_picture(words: str, address: str, *, linked: bool = False) -> str:
     return f'{shown} <a href="{escape(address)}">{escape(short)}</a>'
 
 
-_KEPT = TEXT_TAGS | BLOCK_TAGS
+_KEPT = TEXT_TAGS | BLOCK_TAGS | MATHML_TAGS
 _VOID = frozenset({"br", "hr", "wbr"})
 # Layout tags: removed, their content is kept.
 _PASSED = frozenset(

@@ -1,5 +1,246 @@
-"""EPUB 2 and 3: chapters in spine order, with heading levels from the table of contents."""
+"""EPUB books. They are converted chapter by chapter, so that only one chapter's tree is in memory at a time."""
 
-from octavo.extract.formats.epub.book import PROCESSOR
+from __future__ import annotations
 
-__all__ = ["PROCESSOR"]
+import posixpath
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from octavo.extract.decode import clean
+from octavo.extract.extracted import Extracted, Metadata, OutlineEntry, Page, SourceType
+from octavo.extract.formats.epub.package import Chapter, Contents, Entry, read_contents, read_package, resolve
+from octavo.extract.office.assemble import Figures, add_page_numbers, to_extracted
+from octavo.extract.office.html import Picture, body_of, read_page, to_markdown
+from octavo.extract.office.xml import Element, attribute, caption_of
+from octavo.extract.registry import Hints, Processor
+from octavo.extract.zips import Archive, read_picture, reject_deep_nesting
+
+_PAGES = frozenset(
+    {"application/xhtml+xml", "text/html", "image/svg+xml", "application/x-dtbook+xml", "text/x-oeb1-document"}
+)
+_NOT_PICTURES = (".svg", ".svgz", ".xhtml", ".html", ".mp4", ".mp3")
+_NONCHARACTERS = re.compile("[\ufdd0-\ufddf]")
+# A number between two noncharacters, which Unicode reserves for internal use.
+_TARGET_MARK = re.compile("\ufdd0(\\d{1,7})\ufdd1")
+_LONE_MARKS = re.compile("^((?:[ \t>]*\ufdd0\\d{1,7}\ufdd1)+)[ \t]*\n+", re.MULTILINE)
+_HEADING = re.compile(r"h[1-6]")
+_TEXT_TAGS = re.compile(r"h[1-6]|p|li|td|th|dt|dd|a|span|em|strong|i|b|blockquote|figcaption|cite|small|sup|sub|code")
+_PARAGRAPH_TAGS = frozenset({"p", "li", "td"})
+_DEEPEST = 6
+_NOT_A_WORD = re.compile(r"[\W_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class BookText:
+    """`outline` is None if the book has no table of contents. `pages` are printed pages, if the book lists them."""
+
+    markdown: str
+    pages: list[Page]
+    outline: tuple[OutlineEntry, ...] | None
+    metadata: Metadata
+    figures: Figures
+
+
+def extract(path: Path, _hints: Hints) -> Extracted:
+    with Archive(path) as archive, reject_deep_nesting():
+        book = convert(archive)
+    return to_extracted(
+        SourceType.EPUB,
+        book.markdown,
+        book.metadata,
+        pages=book.pages,
+        outline=add_page_numbers(book.outline, book.pages),
+        figures=book.figures,
+    )
+
+
+def convert(archive: Archive) -> BookText:
+    book = read_package(archive)
+    contents = read_contents(archive, book)
+    targets = _targets(contents)
+    figures = Figures()
+    parts: list[str] = []
+    starts: dict[int, int] = {}
+    length = 0
+    for chapter in book.chapters:
+        markdown = _chapter(archive, chapter, targets.pop(chapter.path, []), figures)
+        text, found = _take_marks(markdown)
+        if text:
+            length += 2 if parts else 0
+            starts |= {number: length + min(offset, len(text)) for number, offset in found.items()}
+            parts.append(text)
+            length += len(text)
+        else:
+            starts |= dict.fromkeys(found, length)
+    markdown = "\n\n".join(parts)
+    pages = _pages(contents, starts, length)
+    return BookText(markdown, pages, _outline(contents, starts, markdown), book.metadata, figures)
+
+
+def _targets(contents: Contents) -> dict[str, list[Target]]:
+    """Map files to their link targets.
+
+    Targets are numbered: first the entries of the table of contents, then the printed pages.
+    """
+    targets: dict[str, list[Target]] = {}
+    entries = [(entry, entry) for entry in contents.entries] + [(page, None) for page in contents.pages]
+    for number, (place, entry) in enumerate(entries):
+        targets.setdefault(place.place[0], []).append(Target(number, place.place[1], entry))
+    return targets
+
+
+def _chapter(archive: Archive, chapter: Chapter, targets: list[Target], figures: Figures) -> str:
+    data = archive.find(chapter.path) if chapter.media_type in _PAGES or not chapter.media_type else None
+
+    def picture(element: Element) -> str | None:
+        member, _ = resolve(posixpath.dirname(chapter.path), _source(element))
+        alternative = element.get("alt") or ""
+        is_shown = member in archive and not member.lower().endswith(_NOT_PICTURES)
+        kind = "cover" if "cover" in posixpath.basename(member).lower() else "picture"
+        return figures.add(member, alternative, kind=kind, caption=caption_of(element)) if is_shown else None
+
+    return convert_chapter(data, targets, picture) if data and data.strip() else ""
+
+
+def _source(element: Element) -> str:
+    return element.get("src") or attribute(element, "xlink:href") or element.get("href") or ""
+
+
+def _take_marks(marked: str) -> tuple[str, dict[int, int]]:
+    """Remove the target marks from a chapter. Returns the text and the offset of each target."""
+    first, *others = _TARGET_MARK.split(marked.strip())
+    parts = [_clean(first)]
+    found: dict[int, int] = {}
+    length = len(parts[0])
+    for number, text in zip(others[::2], others[1::2], strict=True):
+        found.setdefault(int(number), length)
+        parts.append(_clean(text))
+        length += len(parts[-1])
+    return "".join(parts).rstrip(), found
+
+
+def _clean(text: str) -> str:
+    return _NONCHARACTERS.sub("", clean(text))
+
+
+def _pages(contents: Contents, starts: dict[int, int], length: int) -> list[Page]:
+    first = len(contents.entries)
+    begins = [(starts[number], page.title) for number, page in enumerate(contents.pages, first) if number in starts]
+    begins.sort(key=lambda begin: begin[0])
+    ends = [*(start for start, _ in begins[1:]), length]
+    return [Page(n, label, start, end) for n, ((start, label), end) in enumerate(zip(begins, ends, strict=False), 1)]
+
+
+def _outline(contents: Contents, starts: dict[int, int], markdown: str) -> tuple[OutlineEntry, ...] | None:
+    """Make the outline. Each entry starts at the beginning of the line that contains its target."""
+    found = [
+        OutlineEntry(entry.level, entry.title, None, _line_start(markdown, starts[number]))
+        for number, entry in enumerate(contents.entries)
+        if number in starts
+    ]
+    return tuple(found) if found else None
+
+
+def _line_start(markdown: str, place: int) -> int:
+    return markdown.rfind("\n", 0, place) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A link target in a chapter. `entry` is the entry of the table of contents that points to it, if any."""
+
+    number: int
+    fragment: str
+    entry: Entry | None = None
+
+
+def convert_chapter(data: bytes, targets: Sequence[Target], picture: Picture | None = None) -> str:
+    """Convert a chapter to Markdown, with a mark at each link target."""
+    body = body_of(read_page(data))
+    places = _places(body, {target.fragment for target in targets})
+    starts = {target: places.get(target.fragment, body) for target in targets}
+    _set_levels(body, {starts[target]: target.entry for target in targets if target.entry})
+    _remove_lists(body)
+    marks: dict[Element, list[str]] = {}
+    for target, element in starts.items():
+        marks.setdefault(element, []).append(f"\ufdd0{target.number}\ufdd1")
+    for element, numbers in marks.items():
+        _mark(element, "".join(numbers))
+    return _LONE_MARKS.sub(r"\1", to_markdown(body, picture))
+
+
+def _places(body: Element, fragments: set[str]) -> dict[str, Element]:
+    found: dict[str, Element] = {}
+    for element in body.iter():
+        for name in (element.get("id"), element.get("name")):
+            if name and name in fragments:
+                found.setdefault(name, element)
+    return found
+
+
+def _remove_lists(body: Element) -> None:
+    """Remove lists of printed pages and landmarks, which are made for programs, not for readers."""
+    for element in list(body.iter("nav")):
+        parent = element.getparent()
+        if attribute(element, "epub:type") in {"page-list", "landmarks"} and parent is not None:
+            parent.remove(element)
+
+
+def _set_levels(body: Element, entries: Mapping[Element, Entry]) -> None:
+    """Set heading levels from the table of contents. Other headings are placed below the last listed heading."""
+    named = dict(_named_headings(body, entries))
+    original, assigned = 0, 0
+    for element in list(body.iter()):
+        is_heading = _HEADING.fullmatch(element.tag) is not None
+        level = int(element.tag[1]) if is_heading else original or 1
+        if element in named:
+            original, assigned = level, named[element].level
+            element.tag = f"h{min(assigned, _DEEPEST)}"
+        elif original and is_heading:
+            element.tag = f"h{min(max(assigned + level - original, assigned + 1), _DEEPEST)}"
+
+
+def _named_headings(body: Element, entries: Mapping[Element, Entry]) -> Iterator[tuple[Element, Entry]]:
+    """Yield the heading of each entry: the first heading at or after its target, unless other text comes first.
+
+    A paragraph that consists of the entry's title counts as a heading.
+    """
+    waiting: Entry | None = None
+    for element in body.iter():
+        waiting = entries.get(element, waiting)
+        if waiting is None:
+            continue
+        text = _words("".join(element.itertext())) if element.tag in _PARAGRAPH_TAGS else ""
+        if _HEADING.fullmatch(element.tag) or (text and text == _words(waiting.title)):
+            yield element, waiting
+            waiting = None
+        elif text:
+            waiting = None
+
+
+def _words(text: str) -> str:
+    return _NOT_A_WORD.sub("", text).casefold()
+
+
+def _mark(element: Element, mark: str) -> None:
+    """Insert a mark at an element. In a list or table it goes into the first part that can contain text."""
+    inner = next((one for one in element.iter() if _TEXT_TAGS.fullmatch(one.tag)), None)
+    if inner is None and len(element):
+        inner = element
+    if inner is not None:
+        inner.text = mark + (inner.text or "")
+        return
+    parent = element.getparent()
+    if parent is None or element.tag in {"div", "section", "body", "p"}:
+        element.text = mark + (element.text or "")
+        return
+    before = element.getprevious()
+    if before is not None:
+        before.tail = (before.tail or "") + mark
+    else:
+        parent.text = (parent.text or "") + mark
+
+
+PROCESSOR = Processor((SourceType.EPUB,), extract, read_picture)
