@@ -11,14 +11,16 @@ from octavo.extract.pdf.content import PageContent, Shape, TextRun
 
 _MOST_SHAPES = 20_000
 _MOST_FIGURES = 50
+_MOST_CELLS = 200
 # Shares of the page.
 _BACKGROUND = 0.75
 _SMALL = 0.008
+_WIDE = 0.35
 # Points.
 _SHORT_SIDE = 30.0
 _TOUCH = 3.0
 _LABEL_GAP = 10.0
-_CAPTION_GAP = 30.0
+_CAPTION_GAP = 36.0
 _COVER_LETTERS = 400
 _LABEL_LETTERS = 25
 _SENTENCE_LETTERS = 25
@@ -32,18 +34,20 @@ _FEWEST_NUMBERS = 3
 _GRID = 64
 _WORD_LETTERS = 4
 _MATH_SHARE = 0.35
-_MATH_WORDS = 2
+_MATH_WORDS = 1
+_LIMIT_LETTERS = 12  # below a sum
 _MATH_WIDTH = 24.0
+_SPACE = 0.45  # of the letter height
 
 _CAPTION = re.compile(
     r"(?:figures?|fig\.?|tables?|tab\.|charts?|plate|photo|abb(?:ildung|\.)|tabelle|bild|figura|tabla|figuur|tabel|tableau"
-    r"|schéma|rys\.|рис(?:унок|\.)|таблица|obr\.)\s*[A-Z]?\.?\d|[図图圖表]\s*\d|그림\s*\d",
+    r"|schéma|rys\.|рис(?:унок|\.)|таблица|obr\.)\s*[A-Z]{0,3}[.-]?\d|[図图圖表]\s*\d|그림\s*\d",
     re.IGNORECASE,
 )
 _MATH_FONT = re.compile(
     r"(?:^|\+)(?:CMMI|CMSY|CMEX|CMBSY|CMMIB|MSAM|MSBM|EUFM|EUSM|RSFS|LMMath|XITSMath|STIXMath|MTEX|MTSY|MTMI|MathematicalPi"
     r"|Euclid(?:Symbol|Extra|MathOne|MathTwo))|MT[- ]?Extra|Cambria ?Math|Latin ?Modern ?Math|STIX.*Math|LibertinusMath"
-    r"|NewTXMI|txsy|txex|txmi|pxsy|pxmi",
+    r"|NewTXMI|txsy|txex|txmi|pxsy|pxmi|[a-z]Math",
     re.IGNORECASE,
 )
 _SYMBOLS = frozenset("=≈≠≤≥∑∏∫√∂∇∞±×÷→←⇒⇔∈∉⊂⊆∪∩∀∃∥⟨⟩≡∼≜")  # noqa: RUF001
@@ -150,10 +154,18 @@ def _drawings(page: PageContent, segments: Sequence[Segment]) -> Iterator[Figure
     edges = {(round(line.left), round(line.top), round(line.right)) for line in page.lines}
     ink = [shape for shape in page.shapes if _is_ink(shape, page, edges)]
     rulings = [shape.box for shape in page.shapes if shape.is_ruling and _share(shape.box, page) < _BACKGROUND]
+    curved = {shape.box for shape in ink if shape.curved or not shape.filled}
     for group in _groups([shape.box for shape in ink], page):
-        area = _drawing(group, rulings, segments, page)
+        area = None if _are_cells(group, curved, segments) else _drawing(group, rulings, segments, page)
         if area:
             yield area
+
+
+def _are_cells(group: Sequence[Box], curved: set[Box], segments: Sequence[Segment]) -> bool:
+    """Whether most boxes are filled rectangles with text in them: the shading of a table."""
+    part = group[:_MOST_CELLS]
+    cells = sum(box not in curved and any(_centre_in(one.box, box) for one in segments) for box in part)
+    return 2 * cells > len(part)
 
 
 def _is_ink(shape: Shape, page: PageContent, edges: set[tuple[int, int, int]]) -> bool:
@@ -163,8 +175,13 @@ def _is_ink(shape: Shape, page: PageContent, edges: set[tuple[int, int, int]]) -
         return False
     if shape.curved:
         return True
+    is_backing = shape.filled and not shape.stroked and (_width(box) > _WIDE * page.width or _is_white(shape.colour))
     top = (round(box.left), round(box.top), round(box.right))
-    return not shape.is_ruling and top not in edges
+    return not is_backing and not shape.is_ruling and top not in edges
+
+
+def _is_white(colour: str | None) -> bool:
+    return (colour or "").lower().endswith("ffffff")
 
 
 def _groups(boxes: Sequence[Box], page: PageContent) -> list[list[Box]]:
@@ -261,8 +278,12 @@ def _formulas(segments: Sequence[Segment]) -> Iterator[FigureArea]:
 
 
 def _is_formula(segment: Segment) -> bool:
-    words = [word for word in re.findall(r"[^\W\d_]+", segment.text) if len(word) >= _WORD_LETTERS]
-    return segment.math >= _MATH_SHARE and len(words) <= _MATH_WORDS
+    has_symbol = segment.math > 0 and any(letter in _SYMBOLS for letter in segment.text)
+    return (segment.math >= _MATH_SHARE or has_symbol) and _count_words(segment) <= _MATH_WORDS
+
+
+def _count_words(segment: Segment) -> int:
+    return sum(len(word) >= _WORD_LETTERS for word in re.findall(r"[^\W\d_]+", segment.text))
 
 
 def _formula(group: Sequence[Segment], segments: Sequence[Segment]) -> Iterator[FigureArea]:
@@ -270,9 +291,11 @@ def _formula(group: Sequence[Segment], segments: Sequence[Segment]) -> Iterator[
     if not maths or not any(letter in _SYMBOLS for one in maths for letter in one.text):
         return
     box = _union([one.box for one in group])
-    beside = [one for one in segments if one not in group and _overlap(one.box, box)]
-    if _width(box) >= _MATH_WIDTH and not any(one.letters > _WORD_LETTERS for one in beside):
-        yield FigureArea("formula", box, confidence=0.7 if beside else 0.8)
+    # The last line of a paragraph may be mathematics too, and lines of a program are: a formula has space around it.
+    space = Box(box.left, box.top - _SPACE * maths[0].size, box.right, box.bottom + _SPACE * maths[-1].size)
+    near = [one for one in segments if _overlap(one.box, space) and one not in group]
+    if _width(box) >= _MATH_WIDTH and not any(_count_words(one) or one.letters > _LIMIT_LETTERS for one in near):
+        yield FigureArea("formula", _union([box, *(one.box for one in near)]), confidence=0.8)
 
 
 # Captions -----------------------------------------------------------------------------------------------------------
