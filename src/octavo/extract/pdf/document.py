@@ -149,6 +149,14 @@ class Document:
         """Write the whole document without its password."""
         self._document.save(output, flags=_raw.FPDF_REMOVE_SECURITY)
 
+    def form(self) -> Any:  # noqa: ANN401
+        """The handle of PDFium for the fields of the document; None if it has no form."""
+        try:
+            self._document.init_forms()
+        except pypdfium2.PdfiumError:
+            return None
+        return self._document.formenv and self._document.formenv.raw
+
     @contextmanager
     def page(self, number: int) -> Generator[OpenPage]:
         try:
@@ -175,6 +183,11 @@ class OpenPage:
     def is_turned(self) -> bool:
         return bool(self._page.get_rotation())
 
+    @property
+    def handle(self) -> Any:  # noqa: ANN401
+        """The handle of PDFium."""
+        return self._page.raw
+
     def text(self) -> str:
         with self._text_page() as text_page:
             return text_page.get_text_bounded()
@@ -195,7 +208,7 @@ class OpenPage:
 
     def letters(self) -> Iterator[tuple[str, Box] | None]:
         """Each character with its box on the displayed page, in the order of the file; None where a word ends."""
-        box, place = _raw.FS_RECTF(), self._placed()
+        box, place = _raw.FS_RECTF(), self.placed()
         with self._text_page() as text_page:
             for index in range(text_page.count_chars()):
                 letter = chr(_raw.FPDFText_GetUnicode(text_page, index))
@@ -204,7 +217,7 @@ class OpenPage:
                     continue
                 yield letter, place(box.left, box.bottom, box.right, box.top)
 
-    def _placed(self) -> Callable[[float, float, float, float], Box]:
+    def placed(self) -> Callable[[float, float, float, float], Box]:
         """A function that turns left, bottom, right and top in the file into a box on the displayed page."""
         left, bottom, right, top = self._page.get_cropbox()
         match self._page.get_rotation():
@@ -219,7 +232,7 @@ class OpenPage:
 
     def images(self) -> list[Box]:
         """The boxes of the images on the displayed page; a page with very many images only has the first of them."""
-        place = self._placed()
+        place = self.placed()
         shown = islice(_raw_images(self._page.raw), _MOST_IMAGES)
         boxes = (place(*sides) for sides in shown)
         return [box for box in boxes if isfinite(sum(box))]
