@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 from uuid import UUID
 
 from octavo.core.errors import BadInput, NotFound
@@ -22,6 +23,7 @@ from octavo.storage import Stored
 
 QUERIES = load_queries("pictures")
 MOST_DIGITS = 9
+Row: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ async def list_figures(
     await show_document(connection, owner, document)
     values = {"owner": owner, "document": document, "after": _number(cursor), "most": limit + 1}
     rows = await fetch_rows(connection, QUERIES.figures, values)
-    figures = [FigureView(url=figure_path(document, row["number"]), **row) for row in rows[:limit]]
+    figures = [FigureView(url=figure_path(document, row["number"]), **_with_box(row)) for row in rows[:limit]]
     return Page(figures, str(figures[-1].number) if len(rows) > limit else None)
 
 
@@ -75,7 +77,7 @@ async def list_regions(connection: Connection, owner: UUID, document: UUID, page
     """List the regions of a page in reading order. Files that are not read by their layout have none."""
     await show_document(connection, owner, document)
     rows = await fetch_rows(connection, QUERIES.regions, {"owner": owner, "document": document, "page": page})
-    return [RegionView(page=page, **row) for row in rows]
+    return [RegionView(page=page, **_with_box(row)) for row in rows]
 
 
 async def known_figures(
@@ -115,6 +117,10 @@ async def keep_figure(connection: Connection, document: UUID, revision: int, nam
     await connection.execute(QUERIES.insert_figure, place)
     rows = await fetch_rows(connection, QUERIES.delete_unused_objects, {"keys": [stored.key]})
     return [row["key"] for row in rows]
+
+
+def _with_box(row: Row) -> Row:
+    return {**row, "box": tuple(row["box"]) if row["box"] else None}
 
 
 def _number(cursor: str | None) -> int:
