@@ -1,0 +1,175 @@
+"""Joins the thin lines and cell backgrounds of a page into rulings, and rulings that touch into grids. Pure and bounded."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from octavo.extract.extracted import Box
+from octavo.extract.pdf.content import PageContent
+
+_MOST_LINES = 6000  # a page with more is a drawing
+_MOST_RULINGS = 600
+_MOST_CELLS = 20_000
+_THIN = 3.0
+_SLANT = 1.0
+_NEAR = 3.0
+_LEAST_LENGTH = 6.0
+_LEAST_GAP = 5.0
+_WHITE = "ffffffff"
+
+
+class Ruling(NamedTuple):
+    """A straight line: `at` is its y if it is horizontal, else its x."""
+
+    at: float
+    start: float
+    end: float
+
+    @property
+    def length(self) -> float:
+        return self.end - self.start
+
+
+class Rulings(NamedTuple):
+    horizontal: tuple[Ruling, ...]
+    vertical: tuple[Ruling, ...]
+
+
+class Grid(NamedTuple):
+    """Rulings that touch each other, and the positions at which they divide their area."""
+
+    xs: tuple[float, ...]
+    ys: tuple[float, ...]
+    rulings: Rulings
+
+    @property
+    def box(self) -> Box:
+        return Box(self.xs[0], self.ys[0], self.xs[-1], self.ys[-1])
+
+    def has_line_below(self, row: int, column: int) -> bool:
+        """Whether a ruling separates a cell of the grid from the one below it."""
+        middle = (self.xs[column] + self.xs[column + 1]) / 2
+        return _covers(self.rulings.horizontal, self.ys[row + 1], middle)
+
+    def has_line_right(self, row: int, column: int) -> bool:
+        middle = (self.ys[row] + self.ys[row + 1]) / 2
+        return _covers(self.rulings.vertical, self.xs[column + 1], middle)
+
+
+def page_rulings(page: PageContent) -> Rulings:
+    """All rulings of a page, joined; none if there are so many that the page is a drawing."""
+    if len(page.lines) > _MOST_LINES or len(page.shapes) > _MOST_LINES:
+        return Rulings((), ())
+    boxes = [*page.lines, *(shape.box for shape in page.shapes if shape.is_ruling and not shape.curved)]
+    horizontal = join(Ruling((box.top + box.bottom) / 2, box.left, box.right) for box in boxes if _is_flat(box))
+    vertical = join(Ruling((box.left + box.right) / 2, box.top, box.bottom) for box in boxes if _is_upright(box))
+    if max(len(horizontal), len(vertical)) > _MOST_RULINGS:
+        return Rulings((), ())
+    return Rulings(horizontal, vertical)
+
+
+def _is_flat(box: Box) -> bool:
+    height = box.bottom - box.top
+    return height < _THIN and box.right - box.left > 2 * height
+
+
+def _is_upright(box: Box) -> bool:
+    width = box.right - box.left
+    return width < _THIN and box.bottom - box.top > 2 * width
+
+
+def join(rulings: Iterable[Ruling]) -> tuple[Ruling, ...]:
+    """Join rulings that continue each other, and the two edges of a thick line."""
+    joined: list[Ruling] = []
+    for group in _groups(sorted(rulings)):
+        joined.extend(_joined(group))
+    return tuple(ruling for ruling in joined if ruling.length >= _LEAST_LENGTH)
+
+
+def _groups(rulings: Sequence[Ruling]) -> Iterator[list[Ruling]]:
+    group: list[Ruling] = []
+    for ruling in rulings:
+        if group and ruling.at - group[0].at > _NEAR:
+            yield group
+            group = []
+        group.append(ruling)
+    if group:
+        yield group
+
+
+def _joined(group: Sequence[Ruling]) -> Iterator[Ruling]:
+    at = sum(ruling.at for ruling in group) / len(group)
+    start = end = None
+    for ruling in sorted(group, key=lambda one: one.start):
+        if start is None or end is None:
+            start, end = ruling.start, ruling.end
+        elif ruling.start <= end + _NEAR:
+            end = max(end, ruling.end)
+        else:
+            yield Ruling(at, start, end)
+            start, end = ruling.start, ruling.end
+    if start is not None and end is not None:
+        yield Ruling(at, start, end)
+
+
+def _covers(rulings: Iterable[Ruling], at: float, middle: float) -> bool:
+    return any(abs(one.at - at) <= _NEAR and one.start - _NEAR <= middle <= one.end + _NEAR for one in rulings)
+
+
+def grids(rulings: Rulings) -> Iterator[Grid]:
+    """The grids of a page: at least two rulings in each direction that touch."""
+    for part in _touching(rulings):
+        xs = _positions(one.at for one in part.vertical)
+        ys = _positions(one.at for one in part.horizontal)
+        xs = _with_ends(xs, part.horizontal)
+        ys = _with_ends(ys, part.vertical)
+        if len(xs) > 1 and len(ys) > 1 and (len(xs) - 1) * (len(ys) - 1) <= _MOST_CELLS:
+            yield Grid(xs, ys, part)
+
+
+def _positions(values: Iterable[float]) -> tuple[float, ...]:
+    kept: list[float] = []
+    for value in sorted(values):
+        if not kept or value - kept[-1] > _LEAST_GAP:
+            kept.append(value)
+    return tuple(kept)
+
+
+def _with_ends(positions: tuple[float, ...], crossing: Sequence[Ruling]) -> tuple[float, ...]:
+    """Add the open sides of a table: where its rulings go on beyond the last one that crosses them."""
+    if not positions or len(crossing) < 2:
+        return positions
+    starts = sorted(one.start for one in crossing)
+    ends = sorted((one.end for one in crossing), reverse=True)
+    before = (starts[0],) if starts[1] < positions[0] - 2 * _LEAST_GAP else ()
+    after = (ends[0],) if ends[1] > positions[-1] + 2 * _LEAST_GAP else ()
+    return before + positions + after
+
+
+def _touching(rulings: Rulings) -> Iterator[Rulings]:
+    horizontal, vertical = rulings
+    parents = list(range(len(horizontal) + len(vertical)))
+    by_place = sorted(range(len(vertical)), key=lambda index: vertical[index].at)
+    places = [vertical[index].at for index in by_place]
+    for row, line in enumerate(horizontal):
+        first, last = bisect_left(places, line.start - _NEAR), bisect_right(places, line.end + _NEAR)
+        for index in by_place[first:last]:
+            other = vertical[index]
+            if other.start - _NEAR <= line.at <= other.end + _NEAR:
+                parents[root(parents, row)] = root(parents, len(horizontal) + index)
+    parts: defaultdict[int, tuple[list[Ruling], list[Ruling]]] = defaultdict(lambda: ([], []))
+    for index, line in enumerate((*horizontal, *vertical)):
+        parts[root(parents, index)][index >= len(horizontal)].append(line)
+    for across, down in parts.values():
+        yield Rulings(tuple(across), tuple(down))
+
+
+def root(parents: list[int], index: int) -> int:
+    """The representative of a set in a union-find forest."""
+    while parents[index] != index:
+        parents[index] = parents[parents[index]]
+        index = parents[index]
+    return index
