@@ -1,4 +1,4 @@
-"""Joins the thin lines and cell backgrounds of a page into rulings, and rulings that touch into grids. Pure and bounded."""
+"""Joins the thin lines and cell backgrounds of a page into rulings, and rulings that touch into grids."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SLANT = 1.0
 _NEAR = 3.0
 _LEAST_LENGTH = 6.0
 _LEAST_GAP = 5.0
-_WHITE = "ffffffff"
+_LEAST_WIDTH = 60.0
 
 
 class Ruling(NamedTuple):
@@ -173,3 +173,46 @@ def root(parents: list[int], index: int) -> int:
         parents[index] = parents[parents[index]]
         index = parents[index]
     return index
+
+
+def spans(grid: Grid) -> Iterator[tuple[int, int, int, int]]:
+    """The cells of the grid: first row, first column, last row, last column. Missing lines join cells."""
+    height, width = len(grid.ys) - 1, len(grid.xs) - 1
+    parents = list(range(height * width))
+    for row in range(height):
+        for column in range(width):
+            if column + 1 < width and not grid.has_line_right(row, column):
+                parents[root(parents, row * width + column + 1)] = root(parents, row * width + column)
+            if row + 1 < height and not grid.has_line_below(row, column):
+                parents[root(parents, (row + 1) * width + column)] = root(parents, row * width + column)
+    members: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    for index in range(height * width):
+        members[root(parents, index)].append(divmod(index, width))
+    for places in members.values():
+        yield from _rectangles(places)
+
+
+def _rectangles(places: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, int, int]]:
+    top, bottom = min(row for row, _ in places), max(row for row, _ in places)
+    left, right = min(column for _, column in places), max(column for _, column in places)
+    if (bottom - top + 1) * (right - left + 1) == len(places):
+        yield top, left, bottom, right
+    else:
+        yield from ((row, column, row, column) for row, column in places)
+
+
+def wide_rules(rulings: Rulings) -> Iterator[tuple[float, float, list[float]]]:
+    """Horizontal rulings with the same ends: left, right and their positions from top to bottom."""
+    rows: dict[float, tuple[float, float, float]] = {}
+    for one in rulings.horizontal:
+        start, end, length = rows.get(one.at, (one.start, one.end, 0.0))
+        rows[one.at] = (min(start, one.start), max(end, one.end), length + one.length)
+    groups: dict[tuple[float, float], list[float]] = {}
+    for at, (start, end, length) in sorted(rows.items()):
+        if length < 0.5 * (end - start) or end - start < _LEAST_WIDTH:
+            continue
+        key = next((key for key in groups if abs(key[0] - start) < 4 and abs(key[1] - end) < 4), (start, end))
+        groups.setdefault(key, []).append(at)
+    for (left, right), ys in groups.items():
+        if len(ys) > 1:
+            yield left, right, ys

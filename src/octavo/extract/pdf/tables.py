@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from statistics import median
+from typing import NamedTuple
 
 from octavo.extract.extracted import Box
 from octavo.extract.pdf import markup
 from octavo.extract.pdf.content import PageContent, Word
-from octavo.extract.pdf.rulings import Grid, grids, page_rulings, root
+from octavo.extract.pdf.rulings import Grid, Ruling, Rulings, grids, page_rulings, spans, wide_rules
 
 _MOST_WORDS = 20_000
+_MOST_COLUMNS = 60
+_NUMBER = re.compile(
+    r"[^\w\s]*[$€£¥~<>≤≥±+\-−–(]*\s*\d[\d.,' \u00a0/:]*\s*[%)*a-z†‡]{0,2}|[-–—.*‡†n/a]{1,3}|\(\d+\)", re.IGNORECASE
+)
+_LEADER = re.compile(r"[.…_·\s]{3,}")
+_GAP = 0.8  # of the height of the letters: a wider gap separates cells
+_MOST_SINGLE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,24 +50,60 @@ class Table:
     @property
     def grid(self) -> tuple[tuple[str, ...], ...]:
         """The texts in rows of equal length: the text of a spanning cell once, in its first place."""
-        width = max((sum(cell.columns for cell in row) for row in self.rows), default=0)
         taken: set[tuple[int, int]] = set()
-        lines: list[tuple[str, ...]] = []
+        texts: dict[tuple[int, int], str] = {}
         for top, row in enumerate(self.rows):
-            texts = dict(_places(row, top, taken))
-            width = max(width, *(place + 1 for place in texts), 1)
-            lines.append(tuple(texts.get(place, "") for place in range(width)))
-        return tuple((*line, *[""] * (width - len(line))) for line in lines)
+            texts.update(_places(row, top, taken))
+        width = max((column for _, column in taken), default=-1) + 1
+        return tuple(tuple(texts.get((row, column), "") for column in range(width)) for row in range(len(self.rows)))
 
 
-def _places(row: Sequence[Cell], top: int, taken: set[tuple[int, int]]) -> Iterator[tuple[int, str]]:
+def _places(row: Sequence[Cell], top: int, taken: set[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], str]]:
     place = 0
     for cell in row:
         while (top, place) in taken:
             place += 1
-        yield place, cell.text
+        yield (top, place), cell.text
         taken.update((top + down, place + across) for down in range(cell.rows) for across in range(cell.columns))
-        place += cell.columns
+
+
+class Segment(NamedTuple):
+    """Words of one line with no wide gap between them."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+    words: tuple[Word, ...]
+
+    @property
+    def text(self) -> str:
+        return " ".join(word.text for word in self.words)
+
+    @property
+    def middle(self) -> float:
+        return (self.left + self.right) / 2
+
+
+Line = tuple[Segment, ...]
+
+
+class Span(NamedTuple):
+    """A cell of a table: its first row and column, and its last ones."""
+
+    top: int
+    left: int
+    bottom: int
+    right: int
+
+
+class Frame(NamedTuple):
+    """The structure of a table before its words are placed."""
+
+    xs: tuple[float, ...]
+    ys: tuple[float, ...]
+    spans: tuple[Span, ...]
+    sure: bool
 
 
 def find_tables(page: PageContent) -> tuple[Table, ...]:
@@ -64,10 +111,16 @@ def find_tables(page: PageContent) -> tuple[Table, ...]:
     words = [word for run in page.runs if abs(run.rotation) < 1 for word in run.words if word.text.strip()]
     if len(words) > _MOST_WORDS:
         return ()
+    rulings = page_rulings(page)
     found: list[Table] = []
-    for grid in grids(page_rulings(page)):
-        inside = [word for word in words if _is_inside(word, grid.box)]
-        table = _ruled_table(grid, inside) if inside else None
+    for grid in grids(rulings):
+        table = _ruled_table(grid, [word for word in words if _is_inside(word, grid.box)])
+        if table:
+            found.append(table)
+            words = [word for word in words if not _is_inside(word, grid.box)]
+    lines = text_lines(words)
+    for area in _areas(lines, rulings):
+        table = _aligned_table(area, rulings)
         if table:
             found.append(table)
     return tuple(sorted(found, key=lambda table: (table.box.top, table.box.left)))
@@ -80,10 +133,9 @@ def to_markdown(table: Table) -> str:
 
 def continues(previous: Table, following: Table) -> bool:
     """Whether a table at the top of a page continues the one at the end of the page before: the same columns."""
-    widths = [max((sum(cell.columns for cell in row) for row in one.rows), default=0) for one in (previous, following)]
     near = 0.05 * (previous.box.right - previous.box.left)
     return (
-        widths[0] == widths[1]
+        len(previous.grid[0]) == len(following.grid[0])
         and abs(previous.box.left - following.box.left) <= near
         and abs(previous.box.right - following.box.right) <= near
     )
@@ -95,75 +147,542 @@ def _is_inside(word: Word, box: Box) -> bool:
     )
 
 
+# Lines and segments
+
+
+def text_lines(words: Sequence[Word]) -> list[Line]:
+    """Words grouped into lines by their vertical middle, from top to bottom, and lines split at wide gaps."""
+    if not words:
+        return []
+    usual = 1.5 * median(word.bottom - word.top for word in words)
+    lines: list[list[Word]] = []
+    middle = height = 0.0
+    for word in sorted(words, key=lambda one: one.top + one.bottom):
+        tall = min(usual, word.bottom - word.top)
+        if lines and (word.top + word.bottom) / 2 - middle <= 0.45 * max(height, tall):
+            lines[-1].append(word)
+            height = max(height, tall)
+        else:
+            lines.append([word])
+            middle, height = (word.top + word.bottom) / 2, tall
+    return [parts for line in lines if (parts := tuple(_segments(sorted(line))))]
+
+
+def _segments(line: Sequence[Word]) -> Iterator[Segment]:
+    part: list[Word] = []
+    for word in line:
+        if _LEADER.fullmatch(word.text):
+            continue
+        if part and word.left - max(one.right for one in part[-3:]) > _GAP * min(
+            word.bottom - word.top, part[-1].bottom - part[-1].top
+        ):
+            yield segment_of(part)
+            part = []
+        part.append(word)
+    if part:
+        yield segment_of(part)
+
+
+def segment_of(words: Sequence[Word]) -> Segment:
+    return Segment(*box_of(words), tuple(words))
+
+
+def box_of(words: Sequence[Word] | Sequence[Segment]) -> Box:
+    return Box(
+        min(word.left for word in words),
+        min(word.top for word in words),
+        max(word.right for word in words),
+        max(word.bottom for word in words),
+    )
+
+
+# Columns
+
+
+def columns_of(lines: Sequence[Line]) -> list[tuple[float, float]]:
+    """The columns of lines: segments that lie above each other, narrow ones first; a wide one spans columns."""
+    pieces = sorted((part for line in lines if len(line) > 1 for part in line), key=lambda part: part.right - part.left)
+    columns: list[tuple[float, float]] = []
+    for part in pieces:
+        hit = _overlapped(columns, part)
+        if not hit:
+            columns.append((part.left, part.right))
+            columns.sort()
+            if len(columns) > _MOST_COLUMNS:
+                return []
+        elif len(hit) == 1:
+            left, right = columns[hit[0]]
+            columns[hit[0]] = (min(left, part.left), max(right, part.right))
+    return _merged_columns(columns, lines)
+
+
+def _overlapped(columns: Sequence[tuple[float, float]], part: Segment) -> range:
+    """The columns that a segment overlaps by more than a hair."""
+    slack = min(1.0, (part.right - part.left) / 4)
+    first = bisect_right(columns, part.left + slack, key=lambda column: column[1])
+    last = bisect_right(columns, part.right - slack, key=lambda column: column[0])
+    return range(first, max(first, last))
+
+
+def _merged_columns(columns: list[tuple[float, float]], lines: Sequence[Line]) -> list[tuple[float, float]]:
+    """Merge neighbours that more lines join than separate."""
+    joined: defaultdict[int, int] = defaultdict(int)
+    apart: defaultdict[int, int] = defaultdict(int)
+    for line in lines:
+        ranges = [_overlapped(columns, part) for part in line]
+        filled = {place for one in ranges for place in one}
+        for one in ranges:
+            for place in one[:-1]:
+                joined[place] += 1
+            if one and one[-1] + 1 in filled:
+                apart[one[-1]] += 1
+    merged: list[tuple[float, float]] = []
+    for place, column in enumerate(columns):
+        if merged and (joined[place - 1] >= apart[place - 1]):
+            merged[-1] = (merged[-1][0], column[1])
+        else:
+            merged.append(column)
+    return merged
+
+
+# Areas
+
+
+class Area(NamedTuple):
+    """Consecutive lines that may be a table. `ruled`: between horizontal rulings of the same width."""
+
+    lines: tuple[Line, ...]
+    ruled: bool
+
+
+def _areas(lines: list[Line], rulings: Rulings) -> Iterator[Area]:
+    rest = lines
+    for left, right, ys in wide_rules(rulings):
+        inside = [
+            line
+            for line in rest
+            if ys[0] < _middle(line) < ys[-1] and line[0].left > left - 10 and line[-1].right < right + 10
+        ]
+        for part in _tabular_bands(inside, ys):
+            yield Area(tuple(part), ruled=True)
+            taken = set(map(id, part))
+            rest = [line for line in rest if id(line) not in taken]
+    for block in _blocks(rest):
+        yield Area(tuple(block), ruled=False)
+
+
+def _middle(line: Line) -> float:
+    return (line[0].top + line[0].bottom) / 2
+
+
+def _tabular_bands(lines: Sequence[Line], ys: Sequence[float]) -> Iterator[list[Line]]:
+    """Neighbouring bands between rulings that look like parts of a table."""
+    part: list[Line] = []
+    for above, below in zip(ys, ys[1:], strict=False):
+        band = [line for line in lines if above < _middle(line) < below]
+        several = sum(len(line) > 1 for line in band)
+        if band and several >= 0.4 * len(band):
+            part.extend(band)
+        else:
+            if part:
+                yield part
+            part = []
+    if part:
+        yield part
+
+
+def _blocks(lines: Sequence[Line]) -> Iterator[list[Line]]:
+    """Runs of lines with several segments, with a few lines of one segment between them."""
+    block: list[Line] = []
+    single: list[Line] = []
+    for line in lines:
+        last = single[-1] if single else block[-1] if block else None
+        if last and line[0].top - last[0].bottom > 2.5 * (line[0].bottom - line[0].top):
+            yield from _ended(block)
+            block, single = [], []
+        if len(line) > 1:
+            block = [*block, *single, line] if block else [line]
+            single = []
+        elif block:
+            single.append(line)
+            if len(single) > _MOST_SINGLE or len(line[0].words) > 10:
+                yield from _ended(block)
+                block, single = [], []
+    yield from _ended(block)
+
+
+def _ended(block: list[Line]) -> Iterator[list[Line]]:
+    if len(block) > 2:
+        yield block
+
+
+# Structure
+
+
+class Row(NamedTuple):
+    """A line of text, and what each column holds: its first column, its last one, and the words."""
+
+    top: float
+    bottom: float
+    parts: dict[int, tuple[int, Segment]]
+
+    def numbers(self) -> set[int]:
+        return {place for place, (_, part) in self.parts.items() if _is_number(part)}
+
+
+def _aligned_table(area: Area, rulings: Rulings) -> Table | None:
+    columns = columns_of(area.lines)
+    if len(columns) < 2 or not _is_table(area, columns):
+        return None
+    rows = [_fit(line, columns) for line in area.lines]
+    box = box_of([part for line in area.lines for part in line])
+    head = _header_length(rows, box, rulings)
+    cells = list(_header_cells(rows[:head], columns, rulings))
+    height = 1 + max((span.bottom for span, _ in cells), default=-1)
+    for group in _grouped(rows[head:]):
+        cells.extend(_row_cells(group, height))
+        height += 1
+    return _assemble(cells, height, len(columns), box, 0.8 if area.ruled else 0.6)
+
+
+def _fit(line: Line, columns: Sequence[tuple[float, float]]) -> Row:
+    parts: dict[int, tuple[int, Segment]] = {}
+    for whole in line:
+        for part in _split(whole, columns):
+            hit = _overlapped(columns, part)
+            first, last = (hit[0], hit[-1]) if hit else _nearest(columns, part)
+            if first in parts:
+                last, part = max(last, parts[first][0]), segment_of((*parts[first][1].words, *part.words))
+            parts[first] = (last, part)
+    return Row(min(part.top for part in line), max(part.bottom for part in line), parts)
+
+
+def _nearest(columns: Sequence[tuple[float, float]], part: Segment) -> tuple[int, int]:
+    place = min(range(len(columns)), key=lambda index: abs(sum(columns[index]) / 2 - part.middle))
+    return place, place
+
+
+def _split(part: Segment, columns: Sequence[tuple[float, float]]) -> Iterator[Segment]:
+    """Split a segment where two narrow headings of neighbouring columns nearly touch."""
+    start = 0
+    for place in _overlapped(columns, part)[:-1]:
+        low, high = columns[place][1], columns[place + 1][0]
+        for index in range(start + 1, len(part.words)):
+            before, after = part.words[index - 1], part.words[index]
+            near = 0.12 * (after.bottom - after.top)
+            if (
+                before.right <= high
+                and after.left >= low
+                and (abs(before.right - low) <= near or abs(after.left - high) <= near)
+            ):
+                yield segment_of(part.words[start:index])
+                start = index
+                break
+    yield segment_of(part.words[start:])
+
+
+def _is_table(area: Area, columns: Sequence[tuple[float, float]]) -> bool:
+    parts = [part for line in area.lines for part in line]
+    numbers = sum(_is_number(part) for part in parts)
+    several = sum(len(line) > 1 for line in area.lines)
+    long = sum(len(part.words) > 7 for part in parts)
+    if long > 0.2 * len(parts):
+        return False
+    if area.ruled:
+        return True
+    if len(columns) == 2:
+        return several >= 4 and numbers >= 0.4 * len(parts)
+    return several >= 3 and numbers >= 0.3 * len(parts)
+
+
+def _is_number(part: Segment) -> bool:
+    return _NUMBER.fullmatch(part.text) is not None
+
+
+# Headers
+
+
+def _header_length(rows: Sequence[Row], box: Box, rulings: Rulings) -> int:
+    """The number of lines above the first wide ruling, or above the first line with numbers."""
+    width = box.right - box.left
+    for rule in rulings.horizontal:
+        if rows[0].top < rule.at < rows[-1].top and rule.length > 0.8 * width and rule.start < box.left + 0.2 * width:
+            above = sum((row.top + row.bottom) / 2 < rule.at for row in rows)
+            if above <= 8 and not any(_has_numbers(row) for row in rows[: above - 1]):
+                return above
+            break
+    return next((place for place, row in enumerate(rows) if _has_numbers(row)), 0)
+
+
+def _has_numbers(row: Row) -> bool:
+    numbers = row.numbers() - {0}
+    return len(numbers) > 0.4 * len(row.parts)
+
+
+def _header_cells(
+    rows: Sequence[Row], columns: Sequence[tuple[float, float]], rulings: Rulings
+) -> Iterator[tuple[Span, list[Word]]]:
+    levels = _levels([_with_spanners(row, rows[place + 1 :], columns, rulings) for place, row in enumerate(rows)])
+    covered = {
+        place
+        for level in levels
+        for row in level
+        for first, (last, _) in row.parts.items()
+        if last > first
+        for place in range(first, last + 1)
+    }
+    alone: defaultdict[int, list[Word]] = defaultdict(list)
+    for top, level in enumerate(levels):
+        texts: defaultdict[int, list[Word]] = defaultdict(list)
+        lasts: dict[int, int] = {}
+        for row in level:
+            for first, (last, part) in row.parts.items():
+                (texts if first in covered else alone)[first].extend(part.words)
+                lasts[first] = max(last, lasts.get(first, first))
+        for first, words in texts.items():
+            yield Span(top, first, top, lasts[first]), words
+    for place, words in alone.items():
+        yield Span(0, place, len(levels) - 1, place), words
+
+
+def _with_spanners(row: Row, below: Sequence[Row], columns: Sequence[tuple[float, float]], rulings: Rulings) -> Row:
+    """Widen headings that have a ruling or several columns below them."""
+    if not below:
+        return row
+    parts: dict[int, tuple[int, Segment]] = {}
+    for first, (last, part) in row.parts.items():
+        wide = _under_rule(part, below[0].bottom, columns, rulings)
+        if wide:
+            first, last = wide
+        parts[first] = (last, part)
+    return Row(row.top, row.bottom, parts)
+
+
+def _under_rule(
+    part: Segment, limit: float, columns: Sequence[tuple[float, float]], rulings: Rulings
+) -> tuple[int, int] | None:
+    for rule in rulings.horizontal:
+        if part.bottom - 3 <= rule.at <= limit - 4 and rule.start <= part.left + 2 and rule.end >= part.right - 2:
+            places = [
+                place for place, (left, right) in enumerate(columns) if rule.start <= (left + right) / 2 <= rule.end
+            ]
+            if 1 < len(places) < len(columns):
+                return places[0], places[-1]
+            return None
+    return None
+
+
+def _levels(rows: Sequence[Row]) -> list[list[Row]]:
+    """Lines of a header grouped into levels: a new one starts below a heading that covers several columns."""
+    levels: list[list[Row]] = []
+    for row in rows:
+        spanned = bool(levels) and any(last > first for above in levels[-1] for first, (last, _) in above.parts.items())
+        again = spanned and any(last > first for first, (last, _) in row.parts.items())
+        if levels and (not spanned or again):
+            levels[-1].append(row)
+        else:
+            levels.append([row])
+    return levels
+
+
+# Rows
+
+
+def _grouped(rows: Sequence[Row]) -> list[list[Row]]:
+    """Lines grouped into rows: a line that continues cells of the line above belongs to the same row."""
+    if not rows:
+        return []
+    groups = [[rows[0]]]
+    limit = _row_gap(rows)
+    for above, row in zip(rows, rows[1:], strict=False):
+        if _continues_row(groups[-1], row, row.top - above.bottom, limit):
+            groups[-1].append(row)
+        else:
+            groups.append([row])
+    return groups
+
+
+def _row_gap(rows: Sequence[Row]) -> float | None:
+    """The gap above which a new row starts, if the gaps between lines are clearly of two sizes."""
+    pairs = sorted(
+        (below.top - above.bottom, bool(above.numbers() & below.numbers() - {0}))
+        for above, below in zip(rows, rows[1:], strict=False)
+    )
+    height = median(row.bottom - row.top for row in rows)
+    best = max(
+        ((after[0] - before[0], place) for place, (before, after) in enumerate(zip(pairs, pairs[1:], strict=False), 1)),
+        default=(0.0, 0),
+    )
+    tight = pairs[: best[1]]
+    if best[0] < 0.25 * height or sum(conflict for _, conflict in tight) > 0.2 * len(tight):
+        return None
+    return (pairs[best[1] - 1][0] + pairs[best[1]][0]) / 2
+
+
+def _continues_row(row: Sequence[Row], line: Row, gap: float, limit: float | None) -> bool:
+    numbers = {place for one in row for place in one.numbers()}
+    height = line.bottom - line.top
+    if numbers & line.numbers() or gap > (1.2 * height if limit is None else limit):
+        return False
+    if limit is not None:
+        return True
+    used = {place for one in row for place in one.parts}
+    new = set(line.parts)
+    if new <= used and 0 not in new:
+        return len(new) <= len(used) / 2 or _goes_on(row, line)
+    if new == {0} or used == {0} or (new < used):
+        return 0 in used and _goes_on(row, line)
+    return False
+
+
+def _goes_on(row: Sequence[Row], line: Row) -> bool:
+    """Whether the text of a line continues the cells above it: it starts small, or the one above is not complete."""
+    for place, (_, part) in line.parts.items():
+        before = next((one.parts[place][1].text for one in reversed(row) if place in one.parts), "")
+        start = part.text[0]
+        if before and not (start.islower() or start in "(&/" or before[-1] in "-,(&/"):
+            return False
+    return True
+
+
+def _row_cells(group: Sequence[Row], top: int) -> Iterator[tuple[Span, list[Word]]]:
+    texts: defaultdict[int, list[Word]] = defaultdict(list)
+    lasts: dict[int, int] = {}
+    for row in group:
+        for first, (last, part) in row.parts.items():
+            texts[first].extend(part.words)
+            lasts[first] = max(last, lasts.get(first, first))
+    for first, words in texts.items():
+        yield Span(top, first, top, lasts[first]), words
+
+
+def _assemble(
+    cells: Sequence[tuple[Span, list[Word]]], height: int, width: int, box: Box, confidence: float, *, sure: bool = True
+) -> Table:
+    """A table from cells; places that no cell covers are empty cells."""
+    taken: dict[tuple[int, int], tuple[Span, list[Word]]] = {}
+    starts = {(span.top, span.left) for span, _ in cells}
+    for span, words in sorted(cells, key=lambda cell: cell[0]):
+        bottom, right = span.top, span.left
+        while (
+            right < min(span.right, width - 1)
+            and (span.top, right + 1) not in starts
+            and (span.top, right + 1) not in taken
+        ):
+            right += 1
+        while bottom < min(span.bottom, height - 1) and not any(
+            (bottom + 1, place) in starts or (bottom + 1, place) in taken for place in range(span.left, right + 1)
+        ):
+            bottom += 1
+        whole = Span(span.top, span.left, bottom, right)
+        for row in range(span.top, bottom + 1):
+            for column in range(span.left, right + 1):
+                taken[row, column] = (whole, words)
+    rows: list[tuple[Cell, ...]] = []
+    for row in range(height):
+        line: list[Cell] = []
+        for column in range(width):
+            span, words = taken.get((row, column), (Span(row, column, row, column), []))
+            if (span.top, span.left) == (row, column):
+                line.append(cell_of(words, span.right - column + 1, span.bottom - row + 1))
+        rows.append(tuple(line))
+    return Table(box, tuple(rows), confidence, sure)
+
+
+# Ruled tables
+
+
 def _ruled_table(grid: Grid, words: Sequence[Word]) -> Table | None:
-    spans = list(_spans(grid))
-    texts: defaultdict[tuple[int, int], list[Word]] = defaultdict(list)
-    owner = {(row, column): (top, left) for top, left, bottom, right in spans
-             for row in range(top, bottom + 1) for column in range(left, right + 1)}  # fmt: skip
+    if not words or len(grid.xs) < 3:
+        return None
+    places = {
+        (row, column): Span(*span)
+        for span in spans(grid)
+        for row in range(span[0], span[2] + 1)
+        for column in range(span[1], span[3] + 1)
+    }
+    texts: defaultdict[Span, list[Word]] = defaultdict(list)
     for word in words:
-        row = _slot(grid.ys, (word.top + word.bottom) / 2)
-        column = _slot(grid.xs, (word.left + word.right) / 2)
-        texts[owner[row, column]].append(word)
+        texts[
+            places[_slot(grid.ys, (word.top + word.bottom) / 2), _slot(grid.xs, (word.left + word.right) / 2)]
+        ].append(word)
     if len(texts) < 2:
         return None
-    rows: list[list[Cell]] = [[] for _ in grid.ys[1:]]
-    for top, left, bottom, right in sorted(spans):
-        rows[top].append(cell_of(texts[top, left], right - left + 1, bottom - top + 1))
-    return Table(grid.box, tuple(map(tuple, rows)), 0.9, sure=True)
+    cells = [part for span, inside in texts.items() for part in _unjoined(span, inside, grid.xs)]
+    empty = [(span, []) for span in set(places.values()) - set(texts)]
+    cells, height = _with_bands([*cells, *empty], len(grid.ys) - 1)
+    return _assemble(cells, height, len(grid.xs) - 1, grid.box, 0.9)
+
+
+def _unjoined(span: Span, words: list[Word], xs: Sequence[float]) -> Iterator[tuple[Span, list[Word]]]:
+    """Divide a cell without inner vertical rulings whose words keep to the columns of the grid."""
+    parts = [part for line in text_lines(words) for part in line] if span.right > span.left else []
+    used = {_slot(xs, part.left + 1) for part in parts}
+    if len(used) < 2 or any(_slot(xs, part.left + 1) != _slot(xs, part.right - 1) for part in parts):
+        yield span, words
+        return
+    for column in range(span.left, span.right + 1):
+        inside = [word for part in parts if _slot(xs, part.middle) == column for word in part.words]
+        yield Span(span.top, column, span.bottom, column), inside
+
+
+def _with_bands(cells: Sequence[tuple[Span, list[Word]]], height: int) -> tuple[list[tuple[Span, list[Word]]], int]:
+    """Divide the rows between two rulings that hold several rows of text."""
+    bands: defaultdict[int, list[tuple[Span, list[Word]]]] = defaultdict(list)
+    for span, words in cells:
+        if span.top == span.bottom:
+            bands[span.top].append((span, words))
+    starts = [0]
+    result: list[tuple[Span, list[Word]]] = []
+    for row in range(height):
+        groups = _band_rows(bands[row])
+        starts.append(starts[-1] + max(1, len(groups)))
+        for place, group in enumerate(groups):
+            result.extend(
+                (Span(starts[row] + place, span.left, starts[row] + place, span.right), words) for span, words in group
+            )
+    result.extend(
+        (Span(starts[span.top], span.left, starts[span.bottom + 1] - 1, span.right), words)
+        for span, words in cells
+        if span.top < span.bottom
+    )
+    return result, starts[-1]
+
+
+def _band_rows(cells: Sequence[tuple[Span, list[Word]]]) -> list[list[tuple[Span, list[Word]]]]:
+    """The rows of text in a band between two rulings; one if its cells only have several lines."""
+    lines = text_lines([word for _, words in cells for word in words])
+    if len(lines) < 2 or sum(bool(words) for _, words in cells) < 2:
+        return [list(cells)]
+    owner = {id(word): span for span, words in cells for word in words}
+    rows: list[Row] = []
+    for line in lines:
+        inside: defaultdict[Span, list[Word]] = defaultdict(list)
+        for part in line:
+            for word in part.words:
+                inside[owner[id(word)]].append(word)
+        rows.append(
+            Row(
+                min(part.top for part in line),
+                max(part.bottom for part in line),
+                {span.left: (span.right, segment_of(words)) for span, words in inside.items()},
+            )
+        )
+    conflicts = sum(bool(above.numbers() & below.numbers()) for above, below in zip(rows, rows[1:], strict=False))
+    if conflicts < 0.5 * (len(rows) - 1):
+        return [list(cells)]
+    return [
+        [(Span(0, span.left, 0, span.right), words) for span, words in _row_cells(group, 0)] for group in _grouped(rows)
+    ]
 
 
 def _slot(edges: Sequence[float], value: float) -> int:
-    inner = edges[1:-1]
-    return sum(value > edge for edge in inner)
-
-
-def _spans(grid: Grid) -> Iterator[tuple[int, int, int, int]]:
-    """The cells of the grid: first row, first column, last row, last column. Missing lines join cells."""
-    height, width = len(grid.ys) - 1, len(grid.xs) - 1
-    parents = list(range(height * width))
-    for row in range(height):
-        for column in range(width):
-            if column + 1 < width and not grid.has_line_right(row, column):
-                parents[root(parents, row * width + column + 1)] = root(parents, row * width + column)
-            if row + 1 < height and not grid.has_line_below(row, column):
-                parents[root(parents, (row + 1) * width + column)] = root(parents, row * width + column)
-    members: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
-    for index in range(height * width):
-        members[root(parents, index)].append(divmod(index, width))
-    for places in members.values():
-        yield from _rectangles(places)
-
-
-def _rectangles(places: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, int, int]]:
-    top, bottom = min(row for row, _ in places), max(row for row, _ in places)
-    left, right = min(column for _, column in places), max(column for _, column in places)
-    if (bottom - top + 1) * (right - left + 1) == len(places):
-        yield top, left, bottom, right
-    else:
-        yield from ((row, column, row, column) for row, column in places)
+    return min(max(bisect_right(edges, value) - 1, 0), len(edges) - 2)
 
 
 def cell_of(words: Sequence[Word], columns: int = 1, rows: int = 1) -> Cell:
     """A cell with these words, in reading order: line by line, lines joined by a space."""
     if not words:
         return Cell("", None, columns, rows)
-    box = Box(
-        min(w.left for w in words), min(w.top for w in words), max(w.right for w in words), max(w.bottom for w in words)
-    )
-    text = " ".join(word.text.strip() for line in text_lines(words) for word in line)
-    return Cell(text, box, columns, rows)
-
-
-def text_lines(words: Sequence[Word]) -> list[list[Word]]:
-    """Words grouped into lines by their vertical middle, from top to bottom and from left to right."""
-    lines: list[list[Word]] = []
-    middle = height = 0.0
-    for word in sorted(words, key=lambda one: (one.top + one.bottom) / 2):
-        if lines and (word.top + word.bottom) / 2 - middle <= 0.5 * max(height, 1.0):
-            lines[-1].append(word)
-        else:
-            lines.append([word])
-            middle, height = (word.top + word.bottom) / 2, word.bottom - word.top
-    for line in lines:
-        line.sort()
-    return lines
+    text = " ".join(part.text for line in text_lines(words) for part in line)
+    return Cell(text, box_of(words), columns, rows)
