@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from io import BytesIO
+from itertools import islice
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -23,6 +25,8 @@ _DEEPEST_BOOKMARK = 12
 _DEEPEST_OBJECT = 4
 # Fewer strokes are lines and frames; more may be letters drawn as shapes.
 _MANY_OBJECTS = 100
+_MOST_IMAGES = 500
+_MOST_OBJECTS = 20_000
 _SLACK = 1.5
 _MOST_OF_IT = 0.6
 _MOST_LANGUAGE_BYTES = 1000
@@ -145,6 +149,14 @@ class Document:
         """Write the whole document without its password."""
         self._document.save(output, flags=_raw.FPDF_REMOVE_SECURITY)
 
+    def form(self) -> Any:  # noqa: ANN401
+        """The handle of PDFium for the fields of the document; None if it has no form."""
+        try:
+            self._document.init_forms()
+        except pypdfium2.PdfiumError:
+            return None
+        return self._document.formenv and self._document.formenv.raw
+
     @contextmanager
     def page(self, number: int) -> Generator[OpenPage]:
         try:
@@ -171,6 +183,11 @@ class OpenPage:
     def is_turned(self) -> bool:
         return bool(self._page.get_rotation())
 
+    @property
+    def handle(self) -> Any:  # noqa: ANN401
+        """The handle of PDFium."""
+        return self._page.raw
+
     def text(self) -> str:
         with self._text_page() as text_page:
             return text_page.get_text_bounded()
@@ -191,24 +208,34 @@ class OpenPage:
 
     def letters(self) -> Iterator[tuple[str, Box] | None]:
         """Each character with its box on the displayed page, in the order of the file; None where a word ends."""
-        left, bottom, right, top = self._page.get_cropbox()
-        turn, box = self._page.get_rotation(), _raw.FS_RECTF()
+        box, place = _raw.FS_RECTF(), self.placed()
         with self._text_page() as text_page:
             for index in range(text_page.count_chars()):
                 letter = chr(_raw.FPDFText_GetUnicode(text_page, index))
                 if letter.isspace() or not _raw.FPDFText_GetLooseCharBox(text_page, index, box):
                     yield None
                     continue
-                match turn:
-                    case 90:
-                        sides = box.bottom - bottom, box.left - left, box.top - bottom, box.right - left
-                    case 180:
-                        sides = right - box.right, box.bottom - bottom, right - box.left, box.top - bottom
-                    case 270:
-                        sides = top - box.top, right - box.right, top - box.bottom, right - box.left
-                    case _:
-                        sides = box.left - left, top - box.top, box.right - left, top - box.bottom
-                yield letter, Box(*sides)
+                yield letter, place(box.left, box.bottom, box.right, box.top)
+
+    def placed(self) -> Callable[[float, float, float, float], Box]:
+        """A function that turns left, bottom, right and top in the file into a box on the displayed page."""
+        left, bottom, right, top = self._page.get_cropbox()
+        match self._page.get_rotation():
+            case 90:
+                return lambda x0, y0, x1, y1: Box(y0 - bottom, x0 - left, y1 - bottom, x1 - left)
+            case 180:
+                return lambda x0, y0, x1, y1: Box(right - x1, y0 - bottom, right - x0, y1 - bottom)
+            case 270:
+                return lambda x0, y0, x1, y1: Box(top - y1, right - x1, top - y0, right - x0)
+            case _:
+                return lambda x0, y0, x1, y1: Box(x0 - left, top - y1, x1 - left, top - y0)
+
+    def images(self) -> list[Box]:
+        """The boxes of the images on the displayed page; a page with very many images only has the first of them."""
+        place = self.placed()
+        shown = islice(_raw_images(self._page.raw), _MOST_IMAGES)
+        boxes = (place(*sides) for sides in shown)
+        return [box for box in boxes if isfinite(sum(box))]
 
     def shows_pictures(self) -> bool:
         """Whether the page may show text that is not stored as text: in an image or as very many strokes."""
@@ -241,6 +268,53 @@ class OpenPage:
             yield text_page
         finally:
             text_page.close()
+
+
+Sides = tuple[float, float, float, float]
+
+
+def _raw_images(page: Any) -> Iterator[Sides]:  # noqa: ANN401
+    """Left, bottom, right and top of the images of a page, in the coordinates of the file.
+
+    pypdfium2 makes a Python object for each path and letter, and does not place what is in a form on the page.
+    """
+    left = _MOST_OBJECTS
+    waiting: list[tuple[Any, list[Any]]] = [(page, [])]
+    while waiting:
+        holder, matrices = waiting.pop()
+        count, get = (
+            (_raw.FPDFFormObj_CountObjects, _raw.FPDFFormObj_GetObject)
+            if matrices
+            else (_raw.FPDFPage_CountObjects, _raw.FPDFPage_GetObject)
+        )
+        for index in range(min(count(holder), left)):
+            left -= 1
+            shown = get(holder, index)
+            kind = _raw.FPDFPageObj_GetType(shown)
+            if kind == _raw.FPDF_PAGEOBJ_IMAGE and (sides := _bounds(shown, matrices)):
+                yield sides
+            elif kind == _raw.FPDF_PAGEOBJ_FORM and len(matrices) < _DEEPEST_OBJECT:
+                matrix = _raw.FS_MATRIX()
+                if _raw.FPDFPageObj_GetMatrix(shown, matrix):
+                    waiting.append((shown, [*matrices, matrix]))
+
+
+def _bounds(shown: Any, matrices: list[Any]) -> Sides | None:  # noqa: ANN401
+    """The bounds of an object on the page; `matrices` are those of the forms around it, from the outside."""
+    left, bottom, right, top = (ctypes.c_float() for _ in range(4))
+    if not _raw.FPDFPageObj_GetBounds(shown, left, bottom, right, top):
+        return None
+    sides: Sides = (left.value, bottom.value, right.value, top.value)
+    for matrix in reversed(matrices):
+        sides = _moved(sides, matrix)
+    return sides
+
+
+def _moved(sides: Sides, matrix: Any) -> Sides:  # noqa: ANN401
+    corners = [(across, up) for across in (sides[0], sides[2]) for up in (sides[1], sides[3])]
+    acrosses: list[float] = [matrix.a * across + matrix.c * up + matrix.e for across, up in corners]
+    ups: list[float] = [matrix.b * across + matrix.d * up + matrix.f for across, up in corners]
+    return min(acrosses), min(ups), max(acrosses), max(ups)
 
 
 # Limits for the image of a page, because a page can declare any size.

@@ -10,6 +10,7 @@ from octavo.core.languages import ANY_LANGUAGE
 from octavo.extract.extracted import BlockKind
 from octavo.extract.markdown import read_blocks
 from octavo.extract.pdf import markup
+from octavo.extract.pdf.annotations import merge_annotations, read_annotations
 from octavo.extract.pdf.document import Document, OpenPage, PageError, fitting_scale, open_document, render
 from octavo.extract.pdf.layout import LayoutError, PageLayout, lay_out
 from octavo.extract.pdf.letters import (
@@ -37,7 +38,8 @@ def read_batch(path: Path, first: int, last: int, password: str | None = None, *
     with open_document(path, password) as document:
         last = min(last, document.page_count)
         laid = _lay_out(document, first, last, _pages_per_copy(path, document)) if layout else {}
-        return Batch(tuple(_page(document, number, laid.get(number)) for number in range(first, last + 1)))
+        pages = (_page(document, number, laid.get(number)) for number in range(first, last + 1))
+        return Batch(tuple(_with_annotations(document, page) for page in pages))
 
 
 def _pages_per_copy(path: Path, document: Document) -> int:
@@ -72,6 +74,16 @@ def _page(document: Document, number: int, laid: PageLayout | None) -> PageText:
     if is_meaningless(text):
         return replace(page, blocks=(), pictures=True, plain=False)
     return replace(page, pictures=True) if 0 < len(text) < _FEW_LETTERS and _is_scan(document, number) else page
+
+
+def _with_annotations(document: Document, page: PageText) -> PageText:
+    """Add the values of forms, typed text and comments, which are not part of the text of a page."""
+    try:
+        with document.page(page.number) as opened:
+            found = read_annotations(opened.handle, document.form(), opened.placed())
+    except PageError:
+        return page
+    return replace(page, blocks=merge_annotations(page.blocks, found)) if found else page
 
 
 def _is_scan(document: Document, number: int) -> bool:

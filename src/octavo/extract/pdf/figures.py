@@ -1,0 +1,444 @@
+"""Finds figures, charts, photos, covers and displayed formulas on a PDF page, and the captions next to them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from octavo.extract.extracted import Box
+from octavo.extract.pdf.content import PageContent, Shape, TextRun
+
+_MOST_SHAPES = 20_000
+_MOST_FIGURES = 50
+_MOST_CELLS = 200
+# Shares of the page.
+_BACKGROUND = 0.75
+_SMALL = 0.008
+_WIDE = 0.35
+# Points.
+_SHORT_SIDE = 30.0
+_TOUCH = 3.0
+_LABEL_GAP = 10.0
+_CAPTION_GAP = 36.0
+_COVER_LETTERS = 400
+_LABEL_LETTERS = 25
+_SENTENCE_LETTERS = 25
+_TEXT_LETTERS = 400
+_SENTENCE_SHARE = 0.2
+_CAPTION_LINES = 8
+_LINE_STEP = 1.6
+_SAME_SIZE = 0.6
+_FEWEST_SHAPES = 5
+_FEWEST_NUMBERS = 3
+_GRID = 64
+_WORD_LETTERS = 4
+_MATH_SHARE = 0.35
+_MATH_WORDS = 1
+_LIMIT_LETTERS = 12  # below a sum
+_MATH_WIDTH = 24.0
+_SPACE = 0.45  # of the letter height
+
+_CAPTION = re.compile(
+    r"(?:figures?|fig\.?|tables?|tab\.|charts?|plate|photo|abb(?:ildung|\.)|tabelle|bild|figura|tabla|figuur|tabel|tableau"
+    r"|schéma|rys\.|рис(?:унок|\.)|таблица|obr\.)\s*[A-Z]{0,3}[.-]?\d|[図图圖表]\s*\d|그림\s*\d",
+    re.IGNORECASE,
+)
+_MATH_FONT = re.compile(
+    r"(?:^|\+)(?:CMMI|CMSY|CMEX|CMBSY|CMMIB|MSAM|MSBM|EUFM|EUSM|RSFS|LMMath|XITSMath|STIXMath|MTEX|MTSY|MTMI|MathematicalPi"
+    r"|Euclid(?:Symbol|Extra|MathOne|MathTwo))|MT[- ]?Extra|Cambria ?Math|Latin ?Modern ?Math|STIX.*Math|LibertinusMath"
+    r"|NewTXMI|txsy|txex|txmi|pxsy|pxmi|[a-z]Math",
+    re.IGNORECASE,
+)
+_SYMBOLS = frozenset("=≈≠≤≥∑∏∫√∂∇∞±×÷→←⇒⇔∈∉⊂⊆∪∩∀∃∥⟨⟩≡∼≜")  # noqa: RUF001
+_EQUATION_NUMBER = re.compile(r"\(?\d{1,3}(?:\.\d{1,3})*[a-z]?\)")
+_NUMBER = re.compile(r"[-−+]?\d[\d.,]*\s*[%kKM€$°]?")  # noqa: RUF001
+
+
+@dataclass(frozen=True, slots=True)
+class FigureArea:
+    """A picture on a page. `kind` is `figure`, `chart`, `formula`, `photo` or `cover`.
+
+    Text inside the area belongs to the picture if `confidence` is at least 0.75.
+    """
+
+    kind: str
+    box: Box
+    caption: str = ""
+    confidence: float = 1.0
+    caption_box: Box | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Runs on one line without a wide gap between them. `math` is the share of its letters that are mathematics."""
+
+    box: Box
+    text: str
+    size: float
+    math: float
+
+    @property
+    def letters(self) -> int:
+        return sum(not letter.isspace() for letter in self.text)
+
+
+def find_figures(page: PageContent, images: Sequence[Box]) -> tuple[FigureArea, ...]:
+    """Find the pictures of a page, from the top to the bottom. `images` are the boxes of its raster images."""
+    segments = _segments(page.runs)
+    rasters = list(_rasters(page, images, segments))
+    drawn = [area for area in _drawings(page, segments) if not _inside_any(area.box, rasters)]
+    taken = _without_parts([*rasters, *drawn])
+    formulas = [area for area in _formulas(segments) if not _inside_any(area.box, taken)]
+    captioned = _by_caption([_with_caption(area, segments, page) for area in taken], segments)
+    found = [*captioned, *formulas]
+    return tuple(sorted(found, key=lambda area: (area.box.top, area.box.left))[:_MOST_FIGURES])
+
+
+def is_caption(text: str) -> bool:
+    """Whether a line begins as the caption of a figure or a table does, such as "Fig. 3"."""
+    return bool(_CAPTION.match(text.strip()))
+
+
+# Raster images ------------------------------------------------------------------------------------------------------
+
+
+def _rasters(page: PageContent, images: Sequence[Box], segments: Sequence[Segment]) -> Iterator[FigureArea]:
+    for box in _joined(_clipped(page, images)):
+        share = _share(box, page)
+        letters = sum(one.letters for one in segments if _centre_in(one.box, box))
+        if share >= _BACKGROUND:
+            if page.number == 1 and 0 < letters < _COVER_LETTERS:
+                yield FigureArea("cover", box, confidence=0.7)
+        elif share >= _SMALL and min(_width(box), _height(box)) >= _SHORT_SIDE and not _is_backdrop(box, segments):
+            yield FigureArea("photo", box, confidence=0.9)
+
+
+def _clipped(page: PageContent, boxes: Iterable[Box]) -> list[Box]:
+    inside = (
+        Box(max(box.left, 0.0), max(box.top, 0.0), min(box.right, page.width), min(box.bottom, page.height))
+        for box in boxes
+    )
+    return [box for box in inside if box.right > box.left and box.bottom > box.top]
+
+
+def _joined(boxes: Sequence[Box]) -> list[Box]:
+    """Join the strips of images that were stored in pieces: boxes of the same width that touch, top to bottom."""
+    found: dict[tuple[int, int], Box] = {}
+    done: list[Box] = []
+    for box in sorted(boxes, key=lambda box: box.top):
+        sides = round(box.left), round(box.right)
+        before = found.get(sides)
+        if before and box.top - before.bottom <= _TOUCH:
+            box = Box(box.left, before.top, box.right, max(before.bottom, box.bottom))  # noqa: PLW2901
+        elif before:
+            done.append(before)
+        found[sides] = box
+    return [*done, *found.values()]
+
+
+def _is_backdrop(box: Box, segments: Sequence[Segment]) -> bool:
+    """Whether sentences are printed over an image or drawing, so that it is the background of a text."""
+    texts = [one for one in segments if one.letters >= _SENTENCE_LETTERS and _centre_in(one.box, box)]
+    covered = sum(_area(one.box) for one in texts)
+    return covered > _SENTENCE_SHARE * _area(box) or sum(one.letters for one in texts) > _TEXT_LETTERS
+
+
+# Drawings -----------------------------------------------------------------------------------------------------------
+
+
+def _drawings(page: PageContent, segments: Sequence[Segment]) -> Iterator[FigureArea]:
+    """Groups of curves, diagonal lines and bars that are near each other, with their axes and labels."""
+    if len(page.shapes) > _MOST_SHAPES:
+        return
+    edges = {(round(line.left), round(line.top), round(line.right)) for line in page.lines}
+    ink = [shape for shape in page.shapes if _is_ink(shape, page, edges)]
+    rulings = [shape.box for shape in page.shapes if shape.is_ruling and _share(shape.box, page) < _BACKGROUND]
+    curved = {shape.box for shape in ink if shape.curved or not shape.filled}
+    for group in _groups([shape.box for shape in ink], page):
+        area = None if _are_cells(group, curved, segments) else _drawing(group, rulings, segments, page)
+        if area:
+            yield area
+
+
+def _are_cells(group: Sequence[Box], curved: set[Box], segments: Sequence[Segment]) -> bool:
+    """Whether most boxes are filled rectangles with text in them: the shading of a table."""
+    part = group[:_MOST_CELLS]
+    cells = sum(box not in curved and any(_centre_in(one.box, box) for one in segments) for box in part)
+    return 2 * cells > len(part)
+
+
+def _is_ink(shape: Shape, page: PageContent, edges: set[tuple[int, int, int]]) -> bool:
+    """Whether a shape can only be part of a drawing: not a rectangle, a ruling or the background of the page."""
+    box = shape.box
+    if _share(box, page) > _BACKGROUND or box.right < 0 or box.bottom < 0:
+        return False
+    if shape.curved:
+        return True
+    is_backing = shape.filled and not shape.stroked and (_width(box) > _WIDE * page.width or _is_white(shape.colour))
+    top = (round(box.left), round(box.top), round(box.right))
+    return not is_backing and not shape.is_ruling and top not in edges
+
+
+def _is_white(colour: str | None) -> bool:
+    return (colour or "").lower().endswith("ffffff")
+
+
+def _groups(boxes: Sequence[Box], page: PageContent) -> list[list[Box]]:
+    """Group boxes that are near each other, in linear time: by the cells of a grid that they cover."""
+    side = max(page.width, page.height, 1.0) / _GRID
+    cells = [_cells(box, side) for box in boxes]
+    names = _connected(_covered(cells))
+    groups: dict[int, list[Box]] = {}
+    for box, (left, top, _, _) in zip(boxes, cells, strict=True):
+        groups.setdefault(names[top][left], []).append(box)
+    return list(groups.values())
+
+
+def _cells(box: Box, side: float) -> tuple[int, int, int, int]:
+    left, top, right, bottom = (min(max(int(number / side), 0), _GRID - 1) for number in box)
+    return left, top, right, bottom
+
+
+def _covered(cells: Iterable[tuple[int, int, int, int]]) -> list[list[int]]:
+    """How many boxes cover each cell, by sums over the corners of the boxes."""
+    grid = [[0] * (_GRID + 1) for _ in range(_GRID + 1)]
+    for left, top, right, bottom in cells:
+        grid[top][left] += 1
+        grid[top][right + 1] -= 1
+        grid[bottom + 1][left] -= 1
+        grid[bottom + 1][right + 1] += 1
+    for row in range(_GRID + 1):
+        for column in range(_GRID + 1):
+            above = grid[row - 1][column] if row else 0
+            before = grid[row][column - 1] if column else 0
+            corner = grid[row - 1][column - 1] if row and column else 0
+            grid[row][column] += above + before - corner
+    return grid
+
+
+def _connected(grid: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Give all covered cells that touch each other the same number, from 1."""
+    names = [[0] * len(row) for row in grid]
+    last = 0
+    for row in range(_GRID):
+        for column in range(_GRID):
+            if grid[row][column] > 0 and not names[row][column]:
+                last += 1
+                _fill(grid, names, (row, column), last)
+    return names
+
+
+def _fill(grid: Sequence[Sequence[int]], names: list[list[int]], start: tuple[int, int], name: int) -> None:
+    waiting = [start]
+    names[start[0]][start[1]] = name
+    while waiting:
+        row, column = waiting.pop()
+        for near in ((row + down, column + right) for down in (-1, 0, 1) for right in (-1, 0, 1)):
+            inside = 0 <= near[0] < _GRID and 0 <= near[1] < _GRID
+            if inside and grid[near[0]][near[1]] > 0 and not names[near[0]][near[1]]:
+                names[near[0]][near[1]] = name
+                waiting.append(near)
+
+
+def _drawing(
+    group: Sequence[Box], rulings: Sequence[Box], segments: Sequence[Segment], page: PageContent
+) -> FigureArea | None:
+    box = _union(group)
+    if len(group) < _FEWEST_SHAPES or min(_width(box), _height(box)) < _SHORT_SIDE:
+        return None
+    near = _grown(box, _LABEL_GAP)
+    axes = [one for one in rulings if _overlap(one, near) and _length(one) <= 1.5 * max(_width(box), _height(box))]
+    box = _union([box, *axes])
+    labels = [one for one in segments if _is_label(one) and _overlap(one.box, _grown(box, _LABEL_GAP))]
+    box = _union([box, *(one.box for one in labels)])
+    if _is_backdrop(box, segments) or _share(box, page) < _SMALL or _share(box, page) > _BACKGROUND:
+        return None
+    numbers = sum(bool(_NUMBER.fullmatch(one.text.strip())) for one in labels)
+    kind = "chart" if numbers >= _FEWEST_NUMBERS else "figure"
+    return FigureArea(kind, _clipped(page, [box])[0], confidence=0.8 if kind == "chart" else 0.7)
+
+
+def _is_label(segment: Segment) -> bool:
+    return segment.letters <= _LABEL_LETTERS and not is_caption(segment.text)
+
+
+# Formulas -----------------------------------------------------------------------------------------------------------
+
+
+def _formulas(segments: Sequence[Segment]) -> Iterator[FigureArea]:
+    """Lines that consist of mathematics. Formulas inside a sentence belong to the segment of the sentence."""
+    group: list[Segment] = []
+    for one in (one for one in segments if _is_formula(one) or _EQUATION_NUMBER.fullmatch(one.text.strip())):
+        if group and one.box.top - max(part.box.bottom for part in group) > 0.6 * one.size:
+            yield from _formula(group, segments)
+            group = []
+        group.append(one)
+    yield from _formula(group, segments)
+
+
+def _is_formula(segment: Segment) -> bool:
+    has_symbol = segment.math > 0 and any(letter in _SYMBOLS for letter in segment.text)
+    return (segment.math >= _MATH_SHARE or has_symbol) and _count_words(segment) <= _MATH_WORDS
+
+
+def _count_words(segment: Segment) -> int:
+    return sum(len(word) >= _WORD_LETTERS for word in re.findall(r"[^\W\d_]+", segment.text))
+
+
+def _formula(group: Sequence[Segment], segments: Sequence[Segment]) -> Iterator[FigureArea]:
+    maths = [one for one in group if _is_formula(one)]
+    if not maths or not any(letter in _SYMBOLS for one in maths for letter in one.text):
+        return
+    box = _union([one.box for one in group])
+    # The last line of a paragraph may be mathematics too, and lines of a program are: a formula has space around it.
+    space = Box(box.left, box.top - _SPACE * maths[0].size, box.right, box.bottom + _SPACE * maths[-1].size)
+    near = [one for one in segments if _overlap(one.box, space) and one not in group]
+    if _width(box) >= _MATH_WIDTH and not any(_count_words(one) or one.letters > _LIMIT_LETTERS for one in near):
+        yield FigureArea("formula", _union([box, *(one.box for one in near)]), confidence=0.8)
+
+
+# Captions -----------------------------------------------------------------------------------------------------------
+
+
+def _with_caption(area: FigureArea, segments: Sequence[Segment], page: PageContent) -> FigureArea:
+    near = [(gap, one) for one in segments if is_caption(one.text) and (gap := _gap(area.box, one.box)) <= _CAPTION_GAP]
+    if not near:
+        return area
+    first = min(near, key=lambda pair: pair[0])[1]
+    lines = _caption_lines(first, segments, area.box)
+    kind = "figure" if area.kind == "photo" else area.kind
+    text = " ".join(" ".join(one.text.split()) for one in lines)
+    box = _clipped(page, [_union([one.box for one in lines])])
+    return replace(area, kind=kind, caption=text, confidence=0.95, caption_box=box[0] if box else None)
+
+
+def _by_caption(areas: Sequence[FigureArea], segments: Sequence[Segment]) -> list[FigureArea]:
+    """Join the parts of a figure: areas with the same caption, if there is no text between them."""
+    joined: dict[Box, FigureArea] = {}
+    alone: list[FigureArea] = []
+    for area in areas:
+        before = joined.get(area.caption_box) if area.caption_box else None
+        both = replace(area, box=_union([area.box, before.box])) if before else area
+        if area.caption_box and not _is_backdrop(both.box, segments):
+            joined[area.caption_box] = both
+        else:
+            alone.append(area)
+    return _without_parts([*joined.values(), *alone])
+
+
+def _gap(area: Box, caption: Box) -> float:
+    """The vertical distance of a caption; infinite if it is not above or below the area."""
+    if min(area.right, caption.right) <= max(area.left, caption.left):
+        return float("inf")
+    return max(caption.top - area.bottom, area.top - caption.bottom, 0.0)
+
+
+def _caption_lines(first: Segment, segments: Sequence[Segment], area: Box) -> list[Segment]:
+    """The lines of a caption: the first one, and those directly below it in the same size."""
+    lines = [first]
+    for one in segments:
+        step = one.box.top - lines[-1].box.top
+        follows = 0.5 * first.size < step < _LINE_STEP * first.size and abs(one.size - first.size) < _SAME_SIZE
+        if follows and _overlap_sideways(one.box, first.box) and not _centre_in(one.box, area):
+            lines.append(one)
+    return lines[:_CAPTION_LINES]
+
+
+# Segments -----------------------------------------------------------------------------------------------------------
+
+
+def _segments(runs: Sequence[TextRun]) -> list[Segment]:
+    """Join runs of a line that are near each other, from the top to the bottom."""
+    found: list[Segment] = []
+    for line in _lines(runs):
+        part: list[TextRun] = []
+        for run in sorted(line, key=lambda run: run.box.left):
+            if part and run.box.left - max(one.box.right for one in part[-3:]) > 1.2 * max(run.size, part[-1].size):
+                found.append(_segment(part))
+                part = []
+            part.append(run)
+        found.append(_segment(part))
+    return sorted(found, key=lambda one: (one.box.top, one.box.left))
+
+
+def _lines(runs: Sequence[TextRun]) -> Iterator[list[TextRun]]:
+    """Runs whose middles are at nearly the same height, in the order of their height."""
+    line: list[TextRun] = []
+    for run in sorted((run for run in runs if not run.rotation), key=lambda run: run.box.top + run.box.bottom):
+        middle = (run.box.top + run.box.bottom) / 2
+        if line and middle > line[0].box.bottom - 0.25 * _height(line[0].box):
+            yield line
+            line = []
+        line.append(run)
+    if line:
+        yield line
+
+
+def _segment(runs: Sequence[TextRun]) -> Segment:
+    letters = sum(len(run.text.strip()) for run in runs)
+    maths = sum(len(run.text.strip()) for run in runs if _is_math(run))
+    text = " ".join(run.text.strip() for run in runs)
+    return Segment(_union([run.box for run in runs]), text, max(run.size for run in runs), maths / max(letters, 1))
+
+
+def _is_math(run: TextRun) -> bool:
+    return bool(_MATH_FONT.search(run.font)) or all(letter in _SYMBOLS for letter in run.text.strip())
+
+
+# Boxes --------------------------------------------------------------------------------------------------------------
+
+
+def _width(box: Box) -> float:
+    return box.right - box.left
+
+
+def _height(box: Box) -> float:
+    return box.bottom - box.top
+
+
+def _length(box: Box) -> float:
+    return max(_width(box), _height(box))
+
+
+def _area(box: Box) -> float:
+    return _width(box) * _height(box)
+
+
+def _share(box: Box, page: PageContent) -> float:
+    return _area(box) / max(page.width * page.height, 1.0)
+
+
+def _union(boxes: Sequence[Box]) -> Box:
+    lefts, tops, rights, bottoms = zip(*boxes, strict=True)
+    return Box(min(lefts), min(tops), max(rights), max(bottoms))
+
+
+def _grown(box: Box, by: float) -> Box:
+    return Box(box.left - by, box.top - by, box.right + by, box.bottom + by)
+
+
+def _overlap_sideways(one: Box, other: Box) -> bool:
+    return min(one.right, other.right) > max(one.left, other.left)
+
+
+def _overlap(one: Box, other: Box) -> bool:
+    return _overlap_sideways(one, other) and min(one.bottom, other.bottom) > max(one.top, other.top)
+
+
+def _centre_in(inner: Box, outer: Box) -> bool:
+    across, down = (inner.left + inner.right) / 2, (inner.top + inner.bottom) / 2
+    return outer.left <= across <= outer.right and outer.top <= down <= outer.bottom
+
+
+def _inside_any(box: Box, areas: Iterable[FigureArea]) -> bool:
+    return any(_centre_in(box, area.box) for area in areas)
+
+
+def _without_parts(areas: Sequence[FigureArea]) -> list[FigureArea]:
+    """Leave out areas that are part of a larger one."""
+    kept: list[FigureArea] = []
+    for area in sorted(areas, key=lambda area: -_area(area.box))[: 4 * _MOST_FIGURES]:
+        if not _inside_any(area.box, kept):
+            kept.append(area)
+    return kept
