@@ -122,11 +122,13 @@ class Document:
                 yield from self._bookmarks(pointer, level + 1, seen)
             pointer = _raw.FPDFBookmark_GetNextSibling(self._document, pointer)
 
-    def copy(self, first: int, last: int) -> bytes:
-        """A PDF that contains only these pages, without bookmarks and without a password."""
+    def copy(self, first: int, last: int, *, turn: int = 0) -> bytes:
+        """A PDF that contains only these pages, turned by `turn` degrees, without bookmarks and without a password."""
         made = _pdfium.PdfDocument.new()
         try:
             made.import_pages(self._document, list(range(first - 1, last)))
+            for page in made if turn else ():
+                page.set_rotation((page.get_rotation() + turn) % 360)
             buffer = BytesIO()
             made.save(buffer)
             return buffer.getvalue()
@@ -192,19 +194,16 @@ class OpenPage:
         with self._text_page() as text_page:
             return text_page.get_text_bounded()
 
-    def texts_in(self, boxes: list[Box]) -> list[str]:
-        """The text in each of these boxes. Does not work for rotated pages."""
+    def right_text(self) -> Callable[[Box], str]:
+        """A function that returns the text in a box in logical order. Does not work for rotated pages."""
         left, _, _, top = self._page.get_cropbox()
-        with self._text_page() as text_page:
-            return [
-                text_page.get_text_bounded(
-                    left + box.left - _SLACK,
-                    top - box.bottom - _SLACK,
-                    left + box.right + _SLACK,
-                    top - box.top + _SLACK,
-                )
-                for box in boxes
-            ]
+
+        def text_in(box: Box) -> str:
+            sides = left + box.left - _SLACK, top - box.bottom, left + box.right + _SLACK, top - box.top
+            with self._text_page() as text_page:
+                return text_page.get_text_bounded(*sides)
+
+        return text_in
 
     def letters(self) -> Iterator[tuple[str, Box] | None]:
         """Each character with its box on the displayed page, in the order of the file; None where a word ends."""

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from octavo.extract.extracted import BlockKind
+from octavo.extract.extracted import BlockKind, RegionKind
 from octavo.extract.pdf.page_batches import PageBlock, PageText
 from octavo.extract.pdf.running_headers import Place
 
@@ -15,12 +15,14 @@ MOST_LEVEL = 6
 _MOST_CHARACTERS = 150
 _MOST_LINES = 3
 _LARGER = 1.08  # than the body text
-_MUCH_LARGER = 1.2
 _SMALLER = 0.92
 _SAME_SIZE = 0.035
-_SHORT = 80
+_SHORT = 100
+_MOST_LINES_OF_BODY_SIZE = 2
+_LEAST_CAPITALS = 4
 _LEAST_LETTERS = 2
 _TEXTS = frozenset({BlockKind.HEADING, BlockKind.PARAGRAPH})
+_HEADED = frozenset({RegionKind.BODY, RegionKind.BOX})
 _BODY = frozenset({BlockKind.PARAGRAPH, BlockKind.LIST})
 _NUMBER = re.compile(
     r"(?:(?i:chapter|section|part|appendix|kapitel|chapitre)\s+)?"
@@ -64,6 +66,7 @@ def heading_levels(
         for number, page in enumerate(pages)
         for index, block in enumerate(page.blocks)
         if block.kind in _TEXTS
+        and block.region in _HEADED
         and (place := Place(number, index)) not in skipped
         and (place in marked or is_likely(block, body))
     }
@@ -80,20 +83,17 @@ def is_likely(block: PageBlock, body: float) -> bool:
     text = block.text
     if len(text) > _MOST_CHARACTERS or block.lines > _MOST_LINES or len(_LETTERS.findall(text)) < _LEAST_LETTERS:
         return False
-    taken_for_one = block.kind is BlockKind.HEADING
     if not body or not block.size:
-        return taken_for_one
+        return block.kind is BlockKind.HEADING
     numbered = _NUMBER.match(text) is not None
-    sentence = not numbered and _SENTENCE_END.search(text) is not None
-    ratio = block.size / body
-    if ratio >= (_LARGER if taken_for_one else _MUCH_LARGER):
-        return not sentence or (taken_for_one and block.lines == 1)
-    if ratio < _SMALLER or sentence:
+    if not numbered and _SENTENCE_END.search(text):
         return False
-    if taken_for_one and numbered:
+    ratio = block.size / body
+    if ratio >= _LARGER:
         return True
-    stands_out = block.bold or (taken_for_one and text.isupper())
-    return stands_out and (taken_for_one or numbered) and block.lines == 1 and len(text) <= _SHORT
+    if ratio < _SMALLER or block.lines > _MOST_LINES_OF_BODY_SIZE or len(text) > _SHORT:
+        return False
+    return block.bold or (text.isupper() and len(_LETTERS.findall(text)) >= _LEAST_CAPITALS)
 
 
 def _style(block: PageBlock) -> Style:

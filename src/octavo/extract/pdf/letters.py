@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 
 from octavo.extract.decode import clean
 
@@ -38,6 +39,41 @@ _NO_LETTERS = re.compile("[\ue000-\uf8ff\ufffd\U000f0000-\U0010ffff]")
 _MANY = 0.3
 
 
+# Marks where a word was divided at the end of a line, until the whole document decides whether it keeps its hyphen.
+HYPHEN = "\ufdd0"
+_DIVIDED = re.compile(f"([^\\W\\d_]+){HYPHEN}([^\\W\\d_]+)")
+_WORDS = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+
+
+class Vocabulary:
+    """The words of a document. It decides whether a word divided at the end of a line keeps its hyphen."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._words: set[str] = set()
+        self._first_parts: set[str] = set()
+        for text in texts:
+            for word in _WORDS.findall(_DIVIDED.sub(" ", text) if HYPHEN in text else text):
+                self._add(word.lower())
+
+    def _add(self, word: str) -> None:
+        self._words.add(word)
+        if "-" in word:
+            self._first_parts.add(word.split("-", 1)[0])
+
+    def undivided(self, text: str) -> str:
+        """The text with all divided words whole again."""
+        return _DIVIDED.sub(self._whole, text).replace(HYPHEN, "-") if HYPHEN in text else text
+
+    def _whole(self, found: re.Match[str]) -> str:
+        first, second = found[1], found[2]
+        joined, hyphenated = f"{first}{second}", f"{first}-{second}"
+        if hyphenated.lower() in self._words:
+            return hyphenated
+        if joined.lower() in self._words or second.lower() not in self._words:
+            return joined
+        return hyphenated if first.lower() in self._first_parts else joined
+
+
 def clean_letters(text: str) -> str:
     """Remove characters that the database refuses or a reader never sees; line breaks are kept."""
     if text.isascii() and text.isprintable():
@@ -55,6 +91,44 @@ def one_line(text: str) -> str:
     if "\n" in text:
         text = _HYPHENATED.sub("", text)
     return " ".join(text.split())
+
+
+_LATIN = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
+_OTHER_ALPHABET = re.compile("[\u0370-\u052f]")
+_COMMON = frozenset("eainorstlud")
+_ENOUGH_LETTERS = 120
+_FEW_COMMON = 0.48
+
+
+def is_garbled(text: str) -> bool:
+    """Whether the letters of a font are implausible: its glyphs are mapped to characters that it does not show.
+
+    Unassigned characters are never text. Plain letters are rarer than marked ones in no language, and eleven letters
+    are more than half of the letters of every language in Latin script.
+    """
+    if is_meaningless(text):
+        return True
+    latin = "".join(_LATIN.findall(text)).lower()
+    marked = sum(not letter.isascii() for letter in latin)
+    if len(latin) > _LEAST_FONT and marked > len(latin) / 2:
+        return True
+    if _mixes_alphabets(text):
+        return True
+    if len(latin) < _ENOUGH_LETTERS:
+        return False
+    plain = [letter for letter in unicodedata.normalize("NFD", latin) if letter.isascii()]
+    return sum(letter in _COMMON for letter in plain) < _FEW_COMMON * len(plain)
+
+
+_LEAST_FONT = 20
+
+
+def _mixes_alphabets(text: str) -> bool:
+    if text.isascii() or not _OTHER_ALPHABET.search(text):
+        return False
+    words = [word for word in text.split() if len(word) > 3]  # noqa: PLR2004 - short words are formulas
+    mixed = sum(bool(_LATIN.search(word) and _OTHER_ALPHABET.search(word)) for word in words)
+    return len(words) > _LEAST_FONT and mixed > 0.25 * len(words)  # noqa: PLR2004
 
 
 def is_meaningless(text: str) -> bool:
