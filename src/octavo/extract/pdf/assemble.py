@@ -37,6 +37,7 @@ _MANY_MORE = 1.5
 _MEANT_LINE_END = "  \n"
 _INLINE = frozenset({BlockKind.HEADING, BlockKind.PARAGRAPH})
 _EDGES = frozenset({RegionKind.HEADER, RegionKind.FOOTER})
+_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _CLOSING_MARKS = re.compile(r"(?<![^\s])#+\Z")
 
 
@@ -129,7 +130,7 @@ class _Document:
 
     def _add_region(self, page: PageText, order: int, block: PageBlock, kind: RegionKind) -> None:
         if block.box is not None and len(self.regions) < MOST_BLOCKS:
-            text = plain_title(block.text) if block.kind in _INLINE else block.text
+            text = _ESCAPED.sub(r"\1", block.text) if block.kind in _INLINE else block.text
             self.regions.append(Region(page.number, kind, block.box, order, block.confidence, text))
 
     def _write(self, page: PageText, block: PageBlock, level: int | None) -> int:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
+from typing import NamedTuple
 
 from octavo.extract.pdf.letters import is_right_to_left
 from octavo.extract.pdf.lines import Segment, inner
@@ -16,6 +18,8 @@ _NARROW = 0.5  # of the width of the main column; a narrower column is at the ma
 _PROSE = 17.0  # letters per line; lines of columns have more, cells of tables fewer
 _LABEL = re.compile(r":\s*\Z")
 _FIGURES = re.compile(r"[\d\s.,:;/%€$£()+-]+\Z")
+_MOST_TRIED = 6
+_MARKER = re.compile(r"[(\[]?(?:\d{1,3}(?:\.\d{1,3})*|[a-zA-Z]|[ivxIVX]{1,5})[.)\]:]?|[^\w\s]{1,2}")
 _FAR = 2.5  # lines; a heading with this much space beside it separates columns
 
 Gap = tuple[float, float]
@@ -61,21 +65,41 @@ def find_columns(segments: Sequence[Segment], *, backwards: bool = False, depth:
     if len(segments) < 4 or depth > _DEEPEST:  # noqa: PLR2004 - two columns have at least two lines each
         return Flow(tuple(segments))
     gutter = _LEAST_GUTTER * median(one.size or 10.0 for one in segments)
-    bands = list(bands_of(segments))
     parts: list[Layout] = []
-    flow: list[Segment] = []
-    for group, gaps in _groups(bands, gutter):
-        columns = _columns(group, gaps, backwards=backwards, depth=depth) if gaps else None
-        if columns is None:
-            flow += [one for band in group for one in band.segments]
-            continue
-        if flow:
-            parts.append(Flow(tuple(flow)))
-            flow = []
-        parts.append(columns)
-    if flow:
-        parts.append(Flow(tuple(flow)))
+    for part in _parts(list(bands_of(segments)), gutter, backwards=backwards, depth=depth):
+        if isinstance(part, Flow) and parts and isinstance(parts[-1], Flow):
+            parts[-1] = Flow((*parts[-1].segments, *part.segments))
+        else:
+            parts.append(part)
     return parts[0] if len(parts) == 1 else Stack(tuple(parts))
+
+
+def _parts(bands: Sequence[Band], least: float, *, backwards: bool, depth: int) -> Iterator[Layout]:
+    """Cut the bands at the longest gutter between columns: what is above it, its columns, and what is below it."""
+    ranked = sorted(_gutters(bands, least), key=lambda one: (one.rows, one.end - one.start), reverse=True)
+    for one in ranked[:_MOST_TRIED]:
+        start, end = _trimmed(bands, one), one.end
+        cuts = [start, *_headings(bands[start:end], one.gap, start), end]
+        columns = [_columns(bands[a:b], one.gap, backwards=backwards, depth=depth) for a, b in pairwise(cuts)]
+        if any(columns):
+            if start:
+                yield from _parts(bands[:start], least, backwards=backwards, depth=depth)
+            yield from (column or _flow(bands[a:b]) for column, (a, b) in zip(columns, pairwise(cuts), strict=True))
+            if end < len(bands):
+                yield from _parts(bands[end:], least, backwards=backwards, depth=depth)
+            return
+    yield _flow(bands)
+
+
+def _flow(bands: Sequence[Band]) -> Flow:
+    return Flow(tuple(one for band in bands for one in band.segments))
+
+
+def _trimmed(bands: Sequence[Band], gutter: _Gutter) -> int:
+    """Where the columns of a gutter begin. Lines on the left alone, above it, belong to the text above the columns."""
+    first = next((at for at in range(gutter.start, gutter.end) if _sides([bands[at]], gutter.gap)[1]), gutter.start)
+    above = bands[first - 2] if first > gutter.start + 1 else None
+    return gutter.start if first == gutter.start or _is_closer(bands[first - 1], bands[first], above) else first
 
 
 def bands_of(segments: Sequence[Segment]) -> Iterator[Band]:
@@ -94,57 +118,56 @@ def bands_of(segments: Sequence[Segment]) -> Iterator[Band]:
         yield Band(top, bottom, tuple(found))
 
 
-def _gaps(band: Band, left: float, right: float, least: float) -> list[Gap]:
-    """The empty intervals of a band, including those at its ends."""
-    gaps: list[Gap] = []
-    end = left - least
-    for one in sorted(band.segments):
-        if one.left - end >= least:
-            gaps.append((end, one.left))
-        end = max(end, one.right)
-    gaps.append((end, right + least))
-    return [gap for gap in gaps if gap[1] - gap[0] >= least]
+def _gaps(band: Band, least: float) -> Iterator[Gap]:
+    """The gaps between the segments of a band."""
+    ordered = sorted(band.segments)
+    end, size = ordered[0].right, ordered[0].size
+    for one in ordered[1:]:
+        if one.left - end >= max(least, _LEAST_GUTTER * min(size, one.size)):
+            yield end, one.left
+        if one.right > end:
+            end, size = one.right, one.size
 
 
-def _common(one: Sequence[Gap], other: Sequence[Gap], least: float) -> list[Gap]:
-    shared = ((max(a[0], b[0]), min(a[1], b[1])) for a in one for b in other)
-    return [gap for gap in shared if gap[1] - gap[0] >= least]
+def _narrowed(gap: Gap, band: Band, least: float) -> Gap | None:
+    """The part of a gutter that the segments of a band leave free; None if they close it."""
+    left, right = gap
+    for one in band.segments:
+        if one.right <= left or one.left >= right:
+            continue
+        if one.left - left >= right - one.right:
+            right = one.left
+        else:
+            left = one.right
+        if right - left < least:
+            return None
+    return left, right
 
 
-def _groups(bands: Sequence[Band], least: float) -> Iterator[tuple[list[Band], list[Gap]]]:
-    """Consecutive bands with a common gutter, and the gutters that have text on both sides."""
-    left = min(one.left for band in bands for one in band.segments)
-    right = max(one.right for band in bands for one in band.segments)
-    group: list[Band] = []
-    gaps: list[Gap] = []
-    for band in bands:
-        own = [gap for gap in _gaps(band, left, right, least) if gap[1] > left and gap[0] < right]
-        shared = _common(gaps, own, least) if group else own
-        if group and not shared:
-            yield from _closed(group, gaps)
-            group, shared = [], own
-        group.append(band)
-        gaps = shared
-    yield from _closed(group, gaps)
+class _Gutter(NamedTuple):
+    """A gutter from one band to another. `rows` is the number of bands with text on both sides."""
+
+    rows: int
+    start: int
+    end: int
+    gap: Gap
 
 
-def _closed(group: list[Band], gaps: Sequence[Gap]) -> Iterator[tuple[list[Band], list[Gap]]]:
-    """Split off bands at the start and the end of a group that are on one side of the gutter only."""
-    inside = [gap for gap in gaps if _sides(group, gap) == (True, True)]
-    if not inside:
-        yield group, []
-        return
-    both = (i for i, band in enumerate(group) if any(_sides([band], gap) == (True, True) for gap in inside))
-    first = next(both, 0)
-    if 0 < first and not _is_closer(group[first - 1], group[first], _before(group, first)):
-        yield group[:first], []
-        group = group[first:]
-    for part in _split_at_headings(group, inside):
-        yield part, [gap for gap in inside if _sides(part, gap) == (True, True)]
-
-
-def _before(group: Sequence[Band], first: int) -> Band | None:
-    return group[first - 2] if first > 1 else None
+def _gutters(bands: Sequence[Band], least: float) -> Iterator[_Gutter]:
+    """Follow every gap between segments up and down until a segment closes it."""
+    found: list[_Gutter] = []
+    for index, band in enumerate(bands):
+        for gap in _gaps(band, least):
+            if any(one.start <= index < one.end and one.gap[0] < gap[1] and gap[0] < one.gap[1] for one in found):
+                continue
+            start, end, gutter = index, index + 1, gap
+            while end < len(bands) and (narrowed := _narrowed(gutter, bands[end], least)):
+                gutter, end = narrowed, end + 1
+            while start > 0 and (narrowed := _narrowed(gutter, bands[start - 1], least)):
+                gutter, start = narrowed, start - 1
+            rows = sum(_sides([one], gutter) == (True, True) for one in bands[start:end])
+            found.append(_Gutter(rows, start, end, gutter))
+    yield from found
 
 
 def _is_closer(band: Band, below: Band, above: Band | None) -> bool:
@@ -152,32 +175,19 @@ def _is_closer(band: Band, below: Band, above: Band | None) -> bool:
     return above is not None and below.top - band.bottom < 0.7 * (band.top - above.bottom)
 
 
-def _split_at_headings(group: list[Band], gaps: Sequence[Gap]) -> Iterator[list[Band]]:
-    """Cut where a heading in the left column has much space to its right: it is above both columns."""
+def _headings(group: Sequence[Band], gap: Gap, start: int) -> Iterator[int]:
+    """Where to cut columns: at a heading on the left with much space to its right, which is above both columns."""
     size = median(one.size or 10.0 for band in group for one in band.segments)
-    start = 0
     for index in range(1, len(group) - 1):
-        band = group[index]
-        alone = not any(_sides([band], gap) == (True, True) for gap in gaps)
-        if (
-            alone
-            and _is_heading(band, size)
-            and _has_both(group[start:index], gaps)
-            and _has_both(group[index + 1 :], gaps)
-        ):
-            space = group[index + 1].top - group[index - 1].bottom
-            if space > _FAR * size and index > start:
-                yield group[start:index]
-                start = index
-    yield group[start:]
+        if _sides([group[index]], gap)[1] or not _is_heading(group[index], size):
+            continue
+        space = group[index + 1].top - group[index - 1].bottom
+        if space > _FAR * size and all(map(all, (_sides(group[:index], gap), _sides(group[index + 1 :], gap)))):
+            yield start + index
 
 
 def _is_heading(band: Band, size: float) -> bool:
     return all(one.block is None and (one.bold or one.size > 1.1 * size) for one in band.segments)
-
-
-def _has_both(bands: Sequence[Band], gaps: Sequence[Gap]) -> bool:
-    return any(_sides(bands, gap) == (True, True) for gap in gaps)
 
 
 def _sides(bands: Sequence[Band], gap: Gap) -> tuple[bool, bool]:
@@ -186,21 +196,14 @@ def _sides(bands: Sequence[Band], gap: Gap) -> tuple[bool, bool]:
     return left, right
 
 
-def _columns(group: Sequence[Band], gaps: Sequence[Gap], *, backwards: bool, depth: int) -> Layout | None:
-    """The columns of a group, or None if its gutters are only gaps between the cells of rows."""
+def _columns(group: Sequence[Band], gap: Gap, *, backwards: bool, depth: int) -> Layout | None:
+    """The two sides of a gutter, or None if it is only the space between the cells of rows."""
     segments = [one for band in group for one in band.segments]
-    sides: list[list[Segment]] = []
-    rest = segments
-    for gap in sorted(gaps):
-        sides.append([one for one in rest if one.right <= gap[0] + 0.1])
-        rest = [one for one in rest if one.right > gap[0] + 0.1]
-    sides = [side for side in [*sides, rest] if side]
-    if len(sides) < 2:  # noqa: PLR2004
+    left = [one for one in segments if one.right <= gap[0] + 0.1]
+    right = [one for one in segments if one.right > gap[0] + 0.1]
+    if not left or not right or not _are_columns(left, right):
         return None
-    accepted = _accepted(sides)
-    if accepted is None:
-        return None
-    return _in_order(accepted, backwards=backwards, depth=depth)
+    return _in_order([left, right], backwards=backwards, depth=depth)
 
 
 def _in_order(sides: list[list[Segment]], *, backwards: bool, depth: int) -> Layout:
@@ -217,16 +220,15 @@ def _in_order(sides: list[list[Segment]], *, backwards: bool, depth: int) -> Lay
     return Columns(laid, notes, leading)
 
 
-def _accepted(sides: list[list[Segment]]) -> list[list[Segment]] | None:
-    """The sides that are columns; neighbours that are not are joined. None if only one is left."""
-    if all(_is_column(side) for side in sides):
-        return sides
-    if len(sides) == 2:  # noqa: PLR2004
-        small, large = sorted(sides, key=_letters_per_line)
-        if _is_column(large) and _is_margin(small, large) and (_rows(large) > 2 * _rows(small) or _has_block(small)):
-            return sides
-        return sides if _are_blocks_of_short_lines(*sides) else None
-    return None
+def _are_columns(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
+    if all(_MARKER.fullmatch(one.text) for one in left):
+        return False
+    if _is_column(left) and _is_column(right):
+        return True
+    small, large = sorted((left, right), key=_letters_per_line)
+    if _is_column(large) and _is_margin(small, large) and (_rows(large) > 2 * _rows(small) or _has_block(small)):
+        return True
+    return _are_blocks_of_short_lines(left, right)
 
 
 def _is_column(side: Sequence[Segment]) -> bool:

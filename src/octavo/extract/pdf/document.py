@@ -28,6 +28,8 @@ _MANY_OBJECTS = 100
 _MOST_IMAGES = 500
 _MOST_OBJECTS = 20_000
 _SLACK = 1.5
+_LAM = "\u0644"
+_ALEFS = "\u0627\u0622\u0623\u0625"
 _MOST_OF_IT = 0.6
 _MOST_LANGUAGE_BYTES = 1000
 
@@ -195,13 +197,14 @@ class OpenPage:
             return text_page.get_text_bounded()
 
     def right_text(self) -> Callable[[Box], str]:
-        """A function that returns the text in a box in logical order. Does not work for rotated pages."""
-        left, _, _, top = self._page.get_cropbox()
+        """A function that returns the text in a box in logical order. The letters are read when it is first needed."""
+        read: list[list[tuple[str, Box] | None]] = []
 
         def text_in(box: Box) -> str:
-            sides = left + box.left - _SLACK, top - box.bottom, left + box.right + _SLACK, top - box.top
-            with self._text_page() as text_page:
-                return text_page.get_text_bounded(*sides)
+            if not read:
+                read.append(list(_with_right_ligatures(self.letters())))
+            inside = (one if one and _is_centre_in(one[1], box) else None for one in read[0])
+            return " ".join("".join(one[0] if one else " " for one in inside).split())
 
         return text_in
 
@@ -314,6 +317,29 @@ def _moved(sides: Sides, matrix: Any) -> Sides:  # noqa: ANN401
     acrosses: list[float] = [matrix.a * across + matrix.c * up + matrix.e for across, up in corners]
     ups: list[float] = [matrix.b * across + matrix.d * up + matrix.f for across, up in corners]
     return min(acrosses), min(ups), max(acrosses), max(ups)
+
+
+def _with_right_ligatures(letters: Iterator[tuple[str, Box] | None]) -> Iterator[tuple[str, Box] | None]:
+    """Put lam before alef where both are one glyph: PDFium reverses the letters of the ligature."""
+    before: tuple[str, Box] | None = None
+    for one in letters:
+        if before and one and one[0] == _LAM and before[0] in _ALEFS and one[1] == before[1]:
+            yield one
+            yield before
+            before = None
+            continue
+        if before:
+            yield before
+        if one is None:
+            yield None
+        before = one
+    if before:
+        yield before
+
+
+def _is_centre_in(one: Box, box: Box) -> bool:
+    across, down = (one.left + one.right) / 2, (one.top + one.bottom) / 2
+    return box.left - _SLACK <= across <= box.right + _SLACK and box.top <= down <= box.bottom
 
 
 # Limits for the image of a page, because a page can declare any size.

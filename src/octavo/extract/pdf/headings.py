@@ -19,7 +19,6 @@ _SMALLER = 0.92
 _SAME_SIZE = 0.035
 _SHORT = 100
 _MOST_LINES_OF_BODY_SIZE = 2
-_LEAST_CAPITALS = 4
 _LEAST_LETTERS = 2
 _TEXTS = frozenset({BlockKind.HEADING, BlockKind.PARAGRAPH})
 _HEADED = frozenset({RegionKind.BODY, RegionKind.BOX})
@@ -29,6 +28,7 @@ _NUMBER = re.compile(
     r"((?:\d{1,3}|[A-Z]|[IVX]{1,5})(?:\.\d{1,3})*)\.?\s+(?:[|:\u2013\u2014-]\s+)?[^\W\d_]"
 )
 _LETTERS = re.compile(r"[^\W\d_]")
+_CAPITALS = re.compile(r"(?:[\dIVX]{1,4}[.)]?\s+)?[^\W\d_]{3}[^\d_(){}=]*")
 _CONTENTS_LINE = re.compile(r"[^\W\d_].*\s\d{1,4}\Z")
 _ENOUGH_NUMBERS = 3
 _SENTENCE_END = re.compile(r"[.;,:]\W*\Z")
@@ -93,7 +93,7 @@ def is_likely(block: PageBlock, body: float) -> bool:
         return True
     if ratio < _SMALLER or block.lines > _MOST_LINES_OF_BODY_SIZE or len(text) > _SHORT:
         return False
-    return block.bold or (text.isupper() and len(_LETTERS.findall(text)) >= _LEAST_CAPITALS)
+    return block.bold or (text.isupper() and _CAPITALS.fullmatch(text) is not None)
 
 
 def _style(block: PageBlock) -> Style:

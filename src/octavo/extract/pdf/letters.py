@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
+from string import ascii_lowercase
 
 from octavo.extract.decode import clean
 
@@ -108,16 +109,18 @@ def is_garbled(text: str) -> bool:
     """
     if is_meaningless(text):
         return True
+    if text.isascii():
+        return _has_uncommon_letters(text.lower())
     latin = "".join(_LATIN.findall(text)).lower()
     marked = sum(not letter.isascii() for letter in latin)
     if len(latin) > _LEAST_FONT and marked > len(latin) / 2:
         return True
-    if _mixes_alphabets(text):
-        return True
-    if len(latin) < _ENOUGH_LETTERS:
-        return False
-    plain = [letter for letter in unicodedata.normalize("NFD", latin) if letter.isascii()]
-    return sum(letter in _COMMON for letter in plain) < _FEW_COMMON * len(plain)
+    return _mixes_alphabets(text) or _has_uncommon_letters(unicodedata.normalize("NFD", latin))
+
+
+def _has_uncommon_letters(text: str) -> bool:
+    letters = sum(map(text.count, ascii_lowercase))
+    return letters >= _ENOUGH_LETTERS and sum(map(text.count, _COMMON)) < _FEW_COMMON * letters
 
 
 _LEAST_FONT = 20
@@ -128,7 +131,7 @@ def _mixes_alphabets(text: str) -> bool:
         return False
     words = [word for word in text.split() if len(word) > 3]  # noqa: PLR2004 - short words are formulas
     mixed = sum(bool(_LATIN.search(word) and _OTHER_ALPHABET.search(word)) for word in words)
-    return len(words) > _LEAST_FONT and mixed > 0.25 * len(words)  # noqa: PLR2004
+    return len(words) > _LEAST_FONT and mixed > 0.25 * len(words)
 
 
 def is_meaningless(text: str) -> bool:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from octavo.extract.extracted import Box
@@ -79,16 +80,16 @@ def _segment(run: TextRun, start: int, end: int, *, mono: bool) -> Segment:
     if start == 0 and end == len(run.words):
         text = run.text.strip()
         if has_right_to_left(text):
-            text = _in_logical_order([word.text for word in run.words])
+            text = in_logical_order([word.text for word in run.words])
         return Segment(*run.box, text, run.size, run.bold, mono, run.italic, run.tag)
     words = run.words[start:end]
     texts = [word.text for word in words]
-    text = " ".join(texts) if not has_right_to_left(run.text) else _in_logical_order(texts)
+    text = " ".join(texts) if not has_right_to_left(run.text) else in_logical_order(texts)
     left, right = words[0].left, words[-1].right
     return Segment(left, run.box.top, right, run.box.bottom, text, run.size, run.bold, mono, run.italic, run.tag)
 
 
-def _in_logical_order(words: Sequence[str]) -> str:
+def in_logical_order(words: Sequence[str]) -> str:
     """Words that are given from left to right, in the order in which they are read.
 
     In a line from right to left, words of other scripts and numbers keep their own order.
@@ -207,7 +208,7 @@ def _marks(row: Sequence[Segment], size: float) -> tuple[tuple[str, ...], bool]:
 
 def _joined(row: Sequence[Segment]) -> str:
     text, end = row[0].text, row[0].right
-    for before, one in zip(row, row[1:], strict=False):
+    for before, one in pairwise(row):
         initial = before.size > _LARGE_INITIAL * one.size and len(before.text) == 1
         apart = one.left - end > _SPACE * max(one.size, before.size) and not initial
         text += (" " if apart else "") + one.text
@@ -216,6 +217,11 @@ def _joined(row: Sequence[Segment]) -> str:
 
 
 def _right_to_left(text: str, row: Sequence[Segment], box: Box, right_text: Callable[[Box], str] | None) -> str:
-    own = _in_logical_order([one.text for one in row]) if len(row) > 1 else text
-    found = " ".join(clean_letters(right_text(box)).split()) if right_text else ""
+    own = in_logical_order([one.text for one in row]) if len(row) > 1 else text
+    return in_right_order(own, box, right_text)
+
+
+def in_right_order(own: str, box: Box, right_text: Callable[[Box], str] | None) -> str:
+    """The text that PDFium finds in a box, if it has the same number of letters as `own`."""
+    found = clean_letters(right_text(box)) if right_text else ""
     return found if len(found.replace(" ", "")) == len(own.replace(" ", "")) else clean_letters(own)

@@ -33,7 +33,7 @@ _LEFT = 0.7  # of PDFium's letters; with fewer, PDFium's text is used
 _NEARLY_ALL = 0.96
 _LEAST_MISSING = 20
 _COPY_BYTES = 64 * 1024 * 1024
-_LAST_OF_FIRST_PLANE = 0xFFFF
+_LAST_OF_FIRST_PLANE = "\uffff"
 DAMAGED = "The page is damaged."
 _NO_LAYOUT = "The page was read without its layout: order, headings and tables may be wrong."
 _MISSING = "Some letters of the page could not be placed."
@@ -138,7 +138,7 @@ def _with_right_letters(page: OpenPage, content: PageContent, own: str) -> tuple
             return content, (), True
         content = replace(content, runs=kept)
         reasons.append(_GARBLED)
-    if any(ord(letter) > _LAST_OF_FIRST_PLANE for letter in own):
+    if max(own, default="") > _LAST_OF_FIRST_PLANE:
         content = with_lost_letters(page, content)
     wanted, have = Counter(own), Counter("".join(run.text for run in content.runs))
     missing = sum(count for letter, count in (wanted - have).items() if letter.isalnum())
@@ -149,7 +149,7 @@ def _with_right_letters(page: OpenPage, content: PageContent, own: str) -> tuple
 
 def with_lost_letters(page: OpenPage, content: PageContent) -> PageContent:
     """Add the letters beyond U+FFFF, which liteparse leaves out, as runs at their place."""
-    letters = (one if one and ord(one[0][0]) > _LAST_OF_FIRST_PLANE else None for one in page.letters())
+    letters = (one if one and one[0] > _LAST_OF_FIRST_PLANE else None for one in page.letters())
     lost: list[TextRun] = []
     for word in join_letters(letters):
         near = min(content.runs, key=lambda run: _distance(run.box, word.box), default=None)
@@ -176,8 +176,7 @@ def _laid_out(document: Document, page: OpenPage, number: int, content: PageCont
     """Lay out a page. If most of its text is printed sideways, a turned copy is laid out and turned back."""
     turn = turn_of(content)
     if not turn:
-        right_text = None if page.is_turned else page.right_text()
-        return lay_out(content, page.images(), right_text)
+        return lay_out(content, page.images(), page.right_text())
     try:
         copy = document.copy(number, number, turn=-turn)
         turned = next(read_contents(copy), None)

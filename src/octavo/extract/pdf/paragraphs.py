@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from octavo.extract.extracted import BlockKind, Box, RegionKind
 from octavo.extract.pdf import markup
+from octavo.extract.pdf.figures import is_caption
 from octavo.extract.pdf.letters import HYPHEN
 from octavo.extract.pdf.lines import Line, Segment
 from octavo.extract.pdf.page_batches import PageBlock
@@ -24,18 +25,16 @@ _MOST_INDENT = 8.0
 _CENTRED = 4.0  # points; twice the largest distance between the middles of centred lines
 _SAME_START = 40.0  # points
 _FAR_FROM_EDGE = 0.3  # of the width of the column
-_BULLET = re.compile(r"([•◦▪▫‣●○■□▶►➢➤✓✔∙·⁃❑❖\u2043])\s*(?=\S)")
-_DASH = re.compile(r"([-–—*])\s+(?=\S)")
+_BULLET = re.compile(r"([•◦▪▫‣●○■□▶►➢➤✓✔∙·❑❖\u2043])\s*(?=\S)")
+_DASH = re.compile(r"([-\u2013\u2014*])\s+(?=\S)")
 _NUMBERED = re.compile(r"(\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{2,4})[.)])\s+(?=\S)")
 _REFERENCE = re.compile(r"\[\w{1,8}\]\s")
-_SENTENCE_END = re.compile("[.!?:…][\"'”’»)\\]]*\\Z")
-_NEW_START = re.compile("[\"'“‘«(\\[]*[^\\W_a-z]")
+_SENTENCE_END = re.compile("[.!?:…][\"'\u201d\u2019»)\\]]*\\Z")
+_NEW_START = re.compile("[\"'\u201c\u2018«(\\[]*[^\\W_a-z]")
 _BROKEN_WORD = re.compile("[^\\W\\d_]-\\Z")
-_CAPTION = re.compile(
-    r"(?:figure|fig\.|table|tab\.|chart|exhibit|plate|scheme|listing|algorithm|diagram|map|photo|abbildung|abb\.|tabelle"
-    r"|figura|tabla|tableau|graphique|obrázek|rysunek|рис\.|рисунок|таблица)\s*[\dIVXA-Z][\w.-]{0,6}(?:[.:)|–—]|\s|\Z)",
-    re.IGNORECASE,
-)
+# A reference to a figure can begin a line of prose; a caption goes on with a mark, a title or the end of the line.
+_AFTER_LABEL = re.compile(r"\S+\s*[\w.-]*\d[\w-]{0,6}(?:[.:|\u2013\u2014]|\s*\Z|\s+[^\Wa-z\d_])")
+_CONTENTS_LINE = re.compile(r"[^\W\d_].*[\s.](?:\d{1,4}|[ivxlc]{1,6})\Z")
 _PYTHON = re.compile(r"^\s*(?:def \w+\(|class \w+[(:]|import \w|from [\w.]+ import )", re.MULTILINE)
 _MOST_CODE_INDENT = 40
 
@@ -113,7 +112,7 @@ def _follows(one: str, other: str) -> bool:
     first, second = one.strip("()."), other.strip("().")
     if first.isdigit() and second.isdigit():
         return int(second) == int(first) + 1
-    return len(first) == len(second) == 1 and ord(second) == ord(first) + 1 or {first, second} <= _ROMAN
+    return (len(first) == len(second) == 1 and ord(second) == ord(first) + 1) or {first, second} <= _ROMAN
 
 
 _ROMAN = frozenset({"i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x"})
@@ -126,13 +125,22 @@ def _begins(column: _Column, group: Sequence[int], index: int) -> bool:
         return True
     if line.mono:
         return line.bottom - before.bottom > 3 * _leading(column, line)
-    if _has_other_style(column, group, index) or _REFERENCE.match(line.text) or _CAPTION.match(line.text):
-        return True
-    if line.starts_raised and line.size <= before.size:
+    if _has_other_style(column, group, index) or _begins_by_text(before, line):
         return True
     if line.bottom - before.bottom > _LARGER_GAP * _leading(column, line) + 0.5:
         return True
     return _begins_by_indent(column, group, index) or _begins_after_short_line(column, group, index)
+
+
+def _begins_by_text(before: Line, line: Line) -> bool:
+    """Whether the words of a line show that it begins a reference, a caption or a note."""
+    if _REFERENCE.match(line.text) or (line.starts_raised and line.size <= before.size):
+        return True
+    return _is_caption(line.text) and _SENTENCE_END.search(before.text) is not None
+
+
+def _is_caption(text: str) -> bool:
+    return is_caption(text) and _AFTER_LABEL.match(text) is not None
 
 
 def _leading(column: _Column, line: Line) -> float:
@@ -143,10 +151,13 @@ def _has_other_style(column: _Column, group: Sequence[int], index: int) -> bool:
     before, line = column.lines[index - 1], column.lines[index]
     if abs(before.size - line.size) > _OTHER_SIZE * max(before.size, line.size):
         return True
+    if before.italic and not line.italic and _ends_early(column, index - 1) and not _SENTENCE_END.search(before.text):
+        return _NEW_START.match(line.text) is not None
     if before.bold == line.bold:
         return False
-    runs_on = not _ends_early(column, index - 1) and not _NEW_START.match(line.text) and len(group) == 1
-    return not runs_on
+    # The first words of a paragraph can be bold; their style is that of the whole line.
+    runs_on = len(group) == 1 and not _ends_early(column, index - 1) and not _SENTENCE_END.search(before.text)
+    return not runs_on or line.bold
 
 
 def _begins_by_indent(column: _Column, group: Sequence[int], index: int) -> bool:
@@ -192,7 +203,7 @@ def _ends_early(column: _Column, index: int) -> bool:
     """Whether the next word would have fitted on the line."""
     if index + 1 >= len(column.lines):
         return False
-    line, after = column.lines[index], column.lines[index + 1]
+    after = column.lines[index + 1]
     need = (len(after.first_word) + 2) * (after.letter or 0.5 * after.size)
     edge = _edge(column, index)
     slack = 0.02 * (edge - column.starts[index])
@@ -226,7 +237,7 @@ def _paragraph(column: _Column, group: Sequence[int]) -> Part:
     keep = len(lines) > 1 and _are_intended(column, group, texts)
     text = "\n".join(markup.plain(" ".join(one.split())) for one in texts) if keep else markup.plain(join_lines(texts))
     bold = sum(len(line.text) for line in lines if line.bold) * 2 > sum(map(len, texts))
-    region = RegionKind.CAPTION if _CAPTION.match(texts[0]) and len(lines) < 12 else RegionKind.BODY  # noqa: PLR2004
+    region = RegionKind.CAPTION if _is_caption(texts[0]) and len(lines) < 12 else RegionKind.BODY  # noqa: PLR2004
     block = PageBlock(BlockKind.PARAGRAPH, text, box_around(lines), _size(lines), bold, len(lines), region)
     marks = tuple(mark for line in lines for mark in line.marks)
     note = marks[0] if lines[0].starts_raised and marks else None
@@ -237,6 +248,8 @@ def _are_intended(column: _Column, group: Sequence[int], texts: Sequence[str]) -
     """Whether the line breaks are intended, as in addresses, forms and verse."""
     if any(_BROKEN_WORD.search(text) for text in texts[:-1]):
         return False
+    if all(_CONTENTS_LINE.search(text) for text in texts):
+        return True
     lines = [column.lines[index] for index in group]
     early = sum(_is_intended(column, index) for index in group[:-1])
     ends = [line.right for line in lines]

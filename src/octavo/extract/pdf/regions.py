@@ -12,27 +12,31 @@ from octavo.extract.pdf import markup
 from octavo.extract.pdf.columns import Columns, Flow, Layout, bands_of, find_columns, is_read_backwards
 from octavo.extract.pdf.content import PageContent, TextRun
 from octavo.extract.pdf.figures import FigureArea, find_figures
-from octavo.extract.pdf.letters import clean_letters
-from octavo.extract.pdf.lines import Segment, lines_of, segments_of
+from octavo.extract.pdf.letters import clean_letters, has_right_to_left
+from octavo.extract.pdf.lines import Segment, in_logical_order, in_right_order, is_monospaced, lines_of, segments_of
 from octavo.extract.pdf.page_batches import PageBlock
 from octavo.extract.pdf.paragraphs import Part, parts_of, usual_leading
-from octavo.extract.pdf.tables import Table, find_tables, to_markdown
+from octavo.extract.pdf.tables import Cell, Table, find_tables, to_markdown
 
 _UPRIGHT = 5.0  # degrees
-_EDGE = 0.12  # of the height of the page
+_EDGE = 0.135  # of the height of the page
 _MOST_EDGE_BANDS = 2
 _LEAST_BOX = 40.0, 18.0
 _MOST_OF_PAGE = 0.6
 _SURE_FIGURE = 0.75
+_PLOTTED = frozenset({"chart", "formula"})
+_LEAST_FILLED = 0.15  # of the cells
+_LABEL = 25  # letters
+_RULED = 0.9  # confidence of tables with lines
 _SMALL = 0.93  # of the size of the body text
 _MOST_CHARACTERS = 150
 _MOST_SHAPES = 3000
 _PAGE_NUMBER = re.compile(
-    r"\W*(?:(?:page|seite|p\.|pagina|página|стр\.)\s*)?(?:\d{1,4}|[ivxlc]{1,7})(?:\s*(?:/|of|von|de)\s*\d{1,4})?\W*",
-    re.I,
+    r"\W*(?:(?:page|seite|p\.|pagina|página|стр\.)\s*)?(?:[A-Z]?\d{1,4}(?:-\d{1,4})?|[ivxlc]{1,7})(?:\s*(?:/|of|von|de)\s*\d{1,4})?\W*",
+    re.IGNORECASE,
 )
 _NUMBER_AT_END = re.compile(r"^\s*\d{1,4}\s|\s\d{1,4}\s*$")
-_NOTE = re.compile(r"(\d{1,2}|[*†‡§¶]{1,2})[.)]?\s?(?=[^\W\d_]|[\"“‘(])")
+_NOTE = re.compile(r"(\d{1,2}|[*†‡§¶]{1,2})[.)]?\s?(?=[^\W\d_]|[\"\u201c\u2018(])")
 _WHITE = frozenset({"ffffffff", None})
 _NOT_SURE = "A table may have wrong rows or columns."
 RightText = Callable[[Box], str]
@@ -63,7 +67,11 @@ def lay_out(page: PageContent, images: Sequence[Box] = (), right_text: RightText
     turned = [run for run in page.runs if not _is_upright(run)]
     page = replace(page, runs=upright)
     areas = find_figures(page, images)
-    tables = [table for table in find_tables(page) if not _is_in_figure(table.box, areas)]
+    tables = [
+        one
+        for one in find_tables(page)
+        if not _is_in_figure(one.box, areas) and not _is_code(one, upright) and _has_rows(one)
+    ]
     areas = tuple(area for area in areas if not any(_overlaps(area.box, table.box) for table in tables))
     maker = _PageMaker(page, right_text)
     parts = maker.parts(tables, areas)
@@ -76,6 +84,21 @@ def lay_out(page: PageContent, images: Sequence[Box] = (), right_text: RightText
     unsure = (_NOT_SURE,) if any(not table.sure for table in tables) else ()
     blocks = tuple(part.block for part in parts if part.block.text or part.block.figure)
     return PageLayout(page.number, page.width, page.height, blocks, unsure)
+
+
+def _is_code(table: Table, runs: Sequence[TextRun]) -> bool:
+    """Whether a table without lines is code: letters of equal width are aligned without being a table."""
+    inside = [run for run in runs if _is_inside(run.box, table.box)]
+    letters = sum(len(run.text) for run in inside)
+    mono = sum(len(run.text) for run in inside if is_monospaced(run.font))
+    return table.confidence < _RULED and 2 * mono > letters
+
+
+def _has_rows(table: Table) -> bool:
+    """Whether two rows have text and few cells are empty; one row is a framed word, empty cells are decoration."""
+    cells = [cell for row in table.rows for cell in row]
+    texts = sum(bool(cell.text) for cell in cells)
+    return sum(any(cell.text for cell in row) for row in table.rows) > 1 and texts > _LEAST_FILLED * len(cells)
 
 
 def _is_upright(run: TextRun) -> bool:
@@ -94,11 +117,11 @@ class _PageMaker:
         self._leading = usual_leading(self._segments)
 
     def parts(self, tables: Sequence[Table], areas: Sequence[FigureArea]) -> list[Part]:
-        taken = [table.box for table in tables] + [area.box for area in areas if area.confidence >= _SURE_FIGURE]
+        taken = [table.box for table in tables] + [area.box for area in areas if self._holds_text(area)]
         inside = [[one for one in self._segments if _is_inside(one, box)] for box in taken]
         free = [one for one in self._segments if not _is_inside_any(one, taken)]
-        made = [*map(_table_part, tables)]
-        texts = {box: segments for box, segments in zip(taken, inside, strict=True)}
+        made = [_table_part(table, self._right_text) for table in tables]
+        texts = dict(zip(taken, inside, strict=True))
         made += [_figure_part(area, texts.get(area.box, [])) for area in areas]
         free += [Segment(*part.block.box, block=(part,)) for part in made if part.block.box]
         frames = _frames(self._page, free)
@@ -117,6 +140,12 @@ class _PageMaker:
             *parts,
             *(self._as_edge(part, RegionKind.FOOTER, foot) for part in bottom),
         ]
+
+    def _holds_text(self, area: FigureArea) -> bool:
+        """Whether the text in an area is part of the picture, and not printed on it."""
+        if area.confidence < _SURE_FIGURE or area.kind in _PLOTTED:
+            return area.confidence >= _SURE_FIGURE
+        return not any(len(one.text) > _LABEL for one in self._segments if _is_inside(one, area.box))
 
     def _boxed(self, layout: Layout, box: Box) -> Iterator[Part]:
         for part in self._build(layout):
@@ -181,7 +210,7 @@ def _place(parts: Sequence[Part], top: float, *, before: bool) -> int:
     for index, part in enumerate(parts):
         box = part.block.box
         if box and box.bottom > top + 2:
-            return index if before or box.top > top + 12 else index + 1  # noqa: PLR2004
+            return index if before or box.top > top + 12 else index + 1
     return len(parts)
 
 
@@ -205,7 +234,7 @@ def _edges(segments: list[Segment], height: float) -> tuple[list[Segment], list[
 
 
 def _is_apart(height: float, gap: float) -> bool:
-    return height < 40 and gap > 1.1 * height  # noqa: PLR2004 - points
+    return height < 40 and gap > 2.1 * height  # noqa: PLR2004 - points; bands are lower than their lines
 
 
 def _frames(page: PageContent, segments: Sequence[Segment]) -> list[Box]:
@@ -237,11 +266,19 @@ def _is_cut(box: Box, segments: Sequence[Segment]) -> bool:
     )  # fmt: skip
 
 
-def _table_part(table: Table) -> Part:
+def _table_part(table: Table, right_text: RightText | None) -> Part:
+    if any(has_right_to_left(cell.text) for row in table.rows for cell in row):
+        table = replace(table, rows=tuple(tuple(_right_cell(cell, right_text) for cell in row) for row in table.rows))
     text = to_markdown(table)
     box = Box(*(round(side, 1) for side in table.box))
     block = PageBlock(BlockKind.TABLE, text, box, region=RegionKind.TABLE, confidence=round(table.confidence, 2))
     return Part(block)
+
+
+def _right_cell(cell: Cell, right_text: RightText | None) -> Cell:
+    if cell.box is None or not has_right_to_left(cell.text):
+        return cell
+    return replace(cell, text=in_right_order(in_logical_order(cell.text.split()), cell.box, right_text))
 
 
 def _figure_part(area: FigureArea, inside: Sequence[Segment]) -> Part:
