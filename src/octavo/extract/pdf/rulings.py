@@ -8,13 +8,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from octavo.extract.extracted import Box
-from octavo.extract.pdf.content import PageContent
+from octavo.extract.pdf.content import PageContent, Shape
 
 _MOST_LINES = 6000  # a page with more is a drawing
 _MOST_RULINGS = 600
 _MOST_CELLS = 20_000
 _THIN = 3.0
-_SLANT = 1.0
+_TOUCH = 1.0
+_SHORT = 10.0
 _NEAR = 3.0
 _LEAST_LENGTH = 6.0
 _LEAST_GAP = 5.0
@@ -59,16 +60,33 @@ class Grid(NamedTuple):
         return _covers(self.rulings.vertical, self.xs[column + 1], middle)
 
 
-def page_rulings(page: PageContent) -> Rulings:
-    """All rulings of a page, joined; none if there are so many that the page is a drawing."""
+def page_rulings(page: PageContent, *, edges: bool) -> Rulings:
+    """All rulings of a page, joined; none if there are so many that the page is a drawing.
+
+    `edges`: also the edges of filled areas, such as stripes and cell backgrounds.
+    """
     if len(page.lines) > _MOST_LINES or len(page.shapes) > _MOST_LINES:
         return Rulings((), ())
-    boxes = [*page.lines, *(shape.box for shape in page.shapes if shape.is_ruling and not shape.curved)]
+    filled = set() if edges else {key for shape in page.shapes if _is_background(shape) for key in _edges(shape.box)}
+    boxes = [box for box in page.lines if not _edge_keys(box) & filled] if filled else list(page.lines)
+    boxes.extend(shape.box for shape in page.shapes if shape.is_ruling and not shape.curved)
     horizontal = join(Ruling((box.top + box.bottom) / 2, box.left, box.right) for box in boxes if _is_flat(box))
     vertical = join(Ruling((box.left + box.right) / 2, box.top, box.bottom) for box in boxes if _is_upright(box))
     if max(len(horizontal), len(vertical)) > _MOST_RULINGS:
         return Rulings((), ())
     return Rulings(horizontal, vertical)
+
+
+def _is_background(shape: Shape) -> bool:
+    return shape.filled and not shape.stroked and not shape.is_ruling
+
+
+def _edges(box: Box) -> Iterator[tuple[bool, int]]:
+    yield from ((True, round(box.top)), (True, round(box.bottom)), (False, round(box.left)), (False, round(box.right)))
+
+
+def _edge_keys(box: Box) -> set[tuple[bool, int]]:
+    return {(True, round(box.top))} if _is_flat(box) else {(False, round(box.left))}
 
 
 def _is_flat(box: Box) -> bool:
@@ -106,7 +124,7 @@ def _joined(group: Sequence[Ruling]) -> Iterator[Ruling]:
     for ruling in sorted(group, key=lambda one: one.start):
         if start is None or end is None:
             start, end = ruling.start, ruling.end
-        elif ruling.start <= end + _NEAR:
+        elif ruling.start <= end + (_NEAR if ruling.length < _SHORT else _TOUCH):
             end = max(end, ruling.end)
         else:
             yield Ruling(at, start, end)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import NamedTuple
@@ -23,6 +23,13 @@ _NUMBER = re.compile(
 _LEADER = re.compile(r"[.…_·\s]{3,}")
 _GAP = 0.8  # of the height of the letters: a wider gap separates cells
 _MOST_SINGLE = 4
+_LEAST_CELLS = 4
+_LONG = 7  # words
+_MARK = re.compile(r"[(\[]?(\d{1,3}|[a-z]|[ivx]{1,5})[.:)\]]{1,2}|[^\w\s]{1,2}", re.IGNORECASE)
+_EQUATION = re.compile(r"\(\d+(\.\d+)*[a-z]?\)")
+_LABEL = re.compile(r":$")
+_CODE = re.compile(r"[=∑∏∫√∂∈∀←→⇐⇒≔{};]|//|/\*|\*/")
+_SMALL = re.compile(r"[^\W\d_]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +85,7 @@ class Segment(NamedTuple):
 
     @property
     def text(self) -> str:
-        return " ".join(word.text for word in self.words)
+        return joined(self.words)
 
     @property
     def middle(self) -> float:
@@ -86,6 +93,15 @@ class Segment(NamedTuple):
 
 
 Line = tuple[Segment, ...]
+
+
+def joined(words: Sequence[Word]) -> str:
+    """The text of words on a line. Parts of a word that touch are one word."""
+    texts = [words[0].text.strip()]
+    for before, word in zip(words, words[1:], strict=False):
+        texts.append("" if abs(word.left - before.right) < 0.05 * (word.bottom - word.top) else " ")
+        texts.append(word.text.strip())
+    return "".join(texts)
 
 
 class Span(NamedTuple):
@@ -111,19 +127,37 @@ def find_tables(page: PageContent) -> tuple[Table, ...]:
     words = [word for run in page.runs if abs(run.rotation) < 1 for word in run.words if word.text.strip()]
     if len(words) > _MOST_WORDS:
         return ()
-    rulings = page_rulings(page)
     found: list[Table] = []
-    for grid in grids(rulings):
-        table = _ruled_table(grid, [word for word in words if _is_inside(word, grid.box)])
-        if table:
-            found.append(table)
-            words = [word for word in words if not _is_inside(word, grid.box)]
+    for edges in (False, True):
+        rulings = page_rulings(page, edges=edges)
+        for grid in grids(rulings):
+            table = _ruled_table(grid, [word for word in words if _is_inside(word, grid.box)])
+            if table:
+                found.append(table)
+                words = [word for word in words if not _is_inside(word, table.box)]
     lines = text_lines(words)
-    for area in _areas(lines, rulings):
-        table = _aligned_table(area, rulings)
-        if table:
-            found.append(table)
+    if any(len(line) > 1 for line in lines):
+        found.extend(_aligned_tables(lines, rulings))
     return tuple(sorted(found, key=lambda table: (table.box.top, table.box.left)))
+
+
+def _aligned_tables(lines: list[Line], rulings: Rulings) -> Iterator[Table]:
+    for left, right, ys in wide_rules(rulings):
+        for area in _ruled_areas(lines, left, right, ys):
+            table = _aligned_table(area, rulings)
+            if table:
+                yield table
+                lines = [
+                    rest for line in lines if (rest := tuple(part for part in line if not _touches(part, table.box)))
+                ]
+    for block in _blocks(lines):
+        table = _aligned_table(Area(tuple(block), ruled=False), rulings)
+        if table:
+            yield table
+
+
+def _touches(part: Segment, box: Box) -> bool:
+    return part.left < box.right and part.right > box.left and box.top <= (part.top + part.bottom) / 2 <= box.bottom
 
 
 def to_markdown(table: Table) -> str:
@@ -255,40 +289,48 @@ class Area(NamedTuple):
     ruled: bool
 
 
-def _areas(lines: list[Line], rulings: Rulings) -> Iterator[Area]:
-    rest = lines
-    for left, right, ys in wide_rules(rulings):
-        inside = [
-            line
-            for line in rest
-            if ys[0] < _middle(line) < ys[-1] and line[0].left > left - 10 and line[-1].right < right + 10
-        ]
-        for part in _tabular_bands(inside, ys):
-            yield Area(tuple(part), ruled=True)
-            taken = set(map(id, part))
-            rest = [line for line in rest if id(line) not in taken]
-    for block in _blocks(rest):
-        yield Area(tuple(block), ruled=False)
+def _ruled_areas(lines: Sequence[Line], left: float, right: float, ys: Sequence[float]) -> Iterator[Area]:
+    """Runs of bands between wide rulings that look like parts of a table, and the lines that go on outside of them."""
+    near = [
+        inside
+        for line in lines
+        if (inside := tuple(part for part in line if left - 10 < part.left and part.right < right + 10))
+    ]
+    bands = [bisect_right(ys, _middle(line)) for line in near]
+    start = 0
+    while start < len(near):
+        if bands[start] in (0, len(ys)) or not _is_tabular(near, bands, bands[start]):
+            start += 1
+            continue
+        end = start
+        while end + 1 < len(near) and bands[end + 1] < len(ys) and _is_tabular(near, bands, bands[end + 1]):
+            end += 1
+        start, end = _extended(near, start, end)
+        yield Area(tuple(near[start : end + 1]), ruled=True)
+        start = end + 1
 
 
 def _middle(line: Line) -> float:
     return (line[0].top + line[0].bottom) / 2
 
 
-def _tabular_bands(lines: Sequence[Line], ys: Sequence[float]) -> Iterator[list[Line]]:
-    """Neighbouring bands between rulings that look like parts of a table."""
-    part: list[Line] = []
-    for above, below in zip(ys, ys[1:], strict=False):
-        band = [line for line in lines if above < _middle(line) < below]
-        several = sum(len(line) > 1 for line in band)
-        if band and several >= 0.4 * len(band):
-            part.extend(band)
-        else:
-            if part:
-                yield part
-            part = []
-    if part:
-        yield part
+def _is_tabular(lines: Sequence[Line], bands: Sequence[int], band: int) -> bool:
+    inside = lines[bisect_left(bands, band) : bisect_right(bands, band)]
+    return sum(len(line) > 1 for line in inside) >= 0.4 * len(inside)
+
+
+def _extended(lines: Sequence[Line], start: int, end: int) -> tuple[int, int]:
+    """Add lines above the first ruling and below the last one that have several cells."""
+    while start > 0 and len(lines[start - 1]) > 1 and _is_next(lines[start - 1], lines[start]):
+        start -= 1
+    while end + 1 < len(lines) and len(lines[end + 1]) > 1 and _is_next(lines[end], lines[end + 1]):
+        end += 1
+    return start, end
+
+
+def _is_next(above: Line, below: Line) -> bool:
+    height = below[0].bottom - below[0].top
+    return below[0].top - above[0].bottom < 1.5 * height and not any(len(part.words) > 7 for part in (*above, *below))
 
 
 def _blocks(lines: Sequence[Line]) -> Iterator[list[Line]]:
@@ -332,9 +374,11 @@ class Row(NamedTuple):
 
 def _aligned_table(area: Area, rulings: Rulings) -> Table | None:
     columns = columns_of(area.lines)
-    if len(columns) < 2 or not _is_table(area, columns):
+    if len(columns) < 2:
         return None
     rows = [_fit(line, columns) for line in area.lines]
+    if not _is_table(area, rows, len(columns)):
+        return None
     box = box_of([part for line in area.lines for part in line])
     head = _header_length(rows, box, rulings)
     cells = list(_header_cells(rows[:head], columns, rulings))
@@ -381,18 +425,76 @@ def _split(part: Segment, columns: Sequence[tuple[float, float]]) -> Iterator[Se
     yield segment_of(part.words[start:])
 
 
-def _is_table(area: Area, columns: Sequence[tuple[float, float]]) -> bool:
-    parts = [part for line in area.lines for part in line]
-    numbers = sum(_is_number(part) for part in parts)
-    several = sum(len(line) > 1 for line in area.lines)
-    long = sum(len(part.words) > 7 for part in parts)
-    if long > 0.2 * len(parts):
+def _is_table(area: Area, rows: Sequence[Row], columns: int) -> bool:
+    """Whether lines with cells are a table: not prose in columns, a list, code, formulas or a table of contents."""
+    parts = [part for row in rows for _, part in row.parts.values()]
+    several = sum(len(row.parts) > 1 for row in rows)
+    if several < (2 if area.ruled else 3) or len(parts) < 0.4 * len(rows) * columns:
         return False
+    if sum(len(part.words) > _LONG for part in parts) > 0.2 * len(parts) or _share(_CODE.search, parts) > 0.15:
+        return False
+    if _is_list(rows, columns) or _is_contents(rows, columns):
+        return False
+    aligned = _alignment(rows, columns)
+    numbers = _share(_NUMBER.fullmatch, parts)
     if area.ruled:
+        return aligned > 0.5
+    if columns == 2:
+        return several >= 4 and numbers >= 0.4 and aligned > 0.7
+    return aligned > 0.6 and (numbers >= 0.3 or _is_text_table(parts, several, len(rows), aligned))
+
+
+def _is_text_table(parts: Sequence[Segment], several: int, height: int, aligned: float) -> bool:
+    words = sum(len(part.words) for part in parts)
+    small = _share(_SMALL.match, parts)
+    return several >= max(4, 0.7 * height) and aligned > 0.85 and words < 4 * len(parts) and small < 0.25
+
+
+def _share(test: Callable[[str], object], parts: Sequence[Segment]) -> float:
+    return sum(bool(test(part.text)) for part in parts) / max(1, len(parts))
+
+
+def _column(rows: Sequence[Row], place: int) -> list[Segment]:
+    """The cells of a column that do not span others."""
+    return [part for row in rows for first, (last, part) in row.parts.items() if first == last == place]
+
+
+def _is_list(rows: Sequence[Row], columns: int) -> bool:
+    """Whether one column only numbers the lines: a list, code, or formulas; or a form: labels that end in colons."""
+    first, last = _column(rows, 0), _column(rows, columns - 1)
+    if _share(_MARK.fullmatch, first) > 0.6 and columns < 4:
         return True
-    if len(columns) == 2:
-        return several >= 4 and numbers >= 0.4 * len(parts)
-    return several >= 3 and numbers >= 0.3 * len(parts)
+    if columns < 4 and _share(_EQUATION.fullmatch, last) > 0.6:
+        return True
+    return columns == 2 and _share(_LABEL.search, first) > 0.6
+
+
+def _is_contents(rows: Sequence[Row], columns: int) -> bool:
+    """Whether only the last column has numbers, and they grow like page numbers."""
+    pages = [int(part.text) for part in _column(rows, columns - 1) if part.text.isdecimal() and len(part.text) < 6]
+    if columns > 4 or len(pages) < 4 or len(pages) < 0.7 * len(_column(rows, columns - 1)):
+        return False
+    growing = sum(before <= after for before, after in zip(pages, pages[1:], strict=False))
+    inner = [part for place in range(1, columns - 1) for part in _column(rows, place)]
+    return growing > 0.9 * (len(pages) - 1) and pages[-1] > pages[0] and _share(_NUMBER.fullmatch, inner) < 0.3
+
+
+def _alignment(rows: Sequence[Row], columns: int) -> float:
+    """The share of cells that share their left, right or middle with most others of their column."""
+    aligned = total = 0
+    for place in range(columns):
+        parts = _column(rows, place)
+        if len(parts) > 1:
+            slack = 0.3 * (parts[0].bottom - parts[0].top)
+            edges = ([part.left for part in parts], [part.right for part in parts], [part.middle for part in parts])
+            aligned += max(_most_near(values, slack) for values in edges)
+            total += len(parts)
+    return aligned / total if total else 0.0
+
+
+def _most_near(values: list[float], slack: float) -> int:
+    ordered = sorted(values)
+    return max(bisect_right(ordered, value + 2 * slack) - place for place, value in enumerate(ordered))
 
 
 def _is_number(part: Segment) -> bool:
@@ -560,6 +662,7 @@ def _assemble(
     cells: Sequence[tuple[Span, list[Word]]], height: int, width: int, box: Box, confidence: float, *, sure: bool = True
 ) -> Table:
     """A table from cells; places that no cell covers are empty cells."""
+    cells, height, width = _compact([cell for cell in cells if cell[1]])
     taken: dict[tuple[int, int], tuple[Span, list[Word]]] = {}
     starts = {(span.top, span.left) for span, _ in cells}
     for span, words in sorted(cells, key=lambda cell: cell[0]):
@@ -589,11 +692,30 @@ def _assemble(
     return Table(box, tuple(rows), confidence, sure)
 
 
+def _compact(cells: Sequence[tuple[Span, list[Word]]]) -> tuple[list[tuple[Span, list[Word]]], int, int]:
+    """Leave out rows and columns in which no cell starts."""
+    tops = sorted({span.top for span, _ in cells})
+    lefts = sorted({span.left for span, _ in cells})
+    moved = [
+        (
+            Span(
+                bisect_left(tops, span.top),
+                bisect_left(lefts, span.left),
+                bisect_right(tops, span.bottom) - 1,
+                bisect_right(lefts, span.right) - 1,
+            ),
+            words,
+        )
+        for span, words in cells
+    ]
+    return moved, len(tops), len(lefts)
+
+
 # Ruled tables
 
 
 def _ruled_table(grid: Grid, words: Sequence[Word]) -> Table | None:
-    if not words or len(grid.xs) < 3:
+    if len(words) < _LEAST_CELLS or len(grid.xs) < 3:
         return None
     places = {
         (row, column): Span(*span)
@@ -602,16 +724,41 @@ def _ruled_table(grid: Grid, words: Sequence[Word]) -> Table | None:
         for column in range(span[1], span[3] + 1)
     }
     texts: defaultdict[Span, list[Word]] = defaultdict(list)
+    crossed = 0
     for word in words:
-        texts[
-            places[_slot(grid.ys, (word.top + word.bottom) / 2), _slot(grid.xs, (word.left + word.right) / 2)]
-        ].append(word)
-    if len(texts) < 2:
+        row, column = _slot(grid.ys, (word.top + word.bottom) / 2), _slot(grid.xs, (word.left + word.right) / 2)
+        texts[places[row, column]].append(word)
+        crossed += places[row, _slot(grid.xs, word.left + 2)] != places[row, _slot(grid.xs, word.right - 2)]
+    if crossed > 0.03 * len(words) or len(texts) < 0.25 * len(set(places.values())):
         return None
     cells = [part for span, inside in texts.items() for part in _unjoined(span, inside, grid.xs)]
-    empty = [(span, []) for span in set(places.values()) - set(texts)]
-    cells, height = _with_bands([*cells, *empty], len(grid.ys) - 1)
-    return _assemble(cells, height, len(grid.xs) - 1, grid.box, 0.9)
+    cells, height = _with_bands(cells, len(grid.ys) - 1)
+    cells, box = _without_titles(cells, len(grid.xs) - 1, grid.box)
+    if not _is_grid(cells):
+        return None
+    return _assemble(cells, height, len(grid.xs) - 1, box, 0.9)
+
+
+def _is_grid(cells: Sequence[tuple[Span, list[Word]]]) -> bool:
+    """Whether at least two rows have at least two cells with text each."""
+    filled = Counter(span.top for span, words in cells if words)
+    return sum(count > 1 for count in filled.values()) > 1
+
+
+def _without_titles(
+    cells: list[tuple[Span, list[Word]]], width: int, box: Box
+) -> tuple[list[tuple[Span, list[Word]]], Box]:
+    """Leave out first rows that consist of one cell: the title of the table, in its frame."""
+    rest = sorted(cells, key=lambda cell: cell[0])
+    while (
+        len(rest) > _LEAST_CELLS
+        and rest[0][0].right - rest[0][0].left == width - 1
+        and rest[1][0].top > rest[0][0].bottom
+    ):
+        rest = rest[1:]
+        top = min(word.top for _, words in rest if words for word in words)
+        box = Box(box.left, top - 1, box.right, box.bottom)
+    return rest, box
 
 
 def _unjoined(span: Span, words: list[Word], xs: Sequence[float]) -> Iterator[tuple[Span, list[Word]]]:
@@ -668,12 +815,26 @@ def _band_rows(cells: Sequence[tuple[Span, list[Word]]]) -> list[list[tuple[Span
                 {span.left: (span.right, segment_of(words)) for span, words in inside.items()},
             )
         )
-    conflicts = sum(bool(above.numbers() & below.numbers()) for above, below in zip(rows, rows[1:], strict=False))
-    if conflicts < 0.5 * (len(rows) - 1):
-        return [list(cells)]
     return [
-        [(Span(0, span.left, 0, span.right), words) for span, words in _row_cells(group, 0)] for group in _grouped(rows)
+        [(Span(0, span.left, 0, span.right), words) for span, words in _row_cells(group, 0)]
+        for group in _band_groups(rows)
     ]
+
+
+def _band_groups(rows: Sequence[Row]) -> list[list[Row]]:
+    stacked = Counter(place for row in rows for place in row.numbers())
+    used = {place for row in rows for place in row.parts}
+    if sum(count > 1 for count in stacked.values()) >= max(1, (len(used) - 1) / 2):
+        return _grouped(rows)
+    height = median(row.bottom - row.top for row in rows)
+    wide = [
+        place
+        for place, (above, below) in enumerate(zip(rows, rows[1:], strict=False), 1)
+        if below.top - above.bottom > 0.7 * height
+    ]
+    parts = [list(rows[start:end]) for start, end in zip([0, *wide], [*wide, len(rows)], strict=True)]
+    several = sum(len({place for row in part for place in row.parts}) > 1 for part in parts)
+    return parts if several > 1 else [list(rows)]
 
 
 def _slot(edges: Sequence[float], value: float) -> int:
