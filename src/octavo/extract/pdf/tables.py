@@ -18,11 +18,13 @@ from octavo.extract.pdf.rulings import Grid, Ruling, Rulings, grids, page_ruling
 _MOST_WORDS = 20_000
 _MOST_COLUMNS = 60
 _NUMBER = re.compile(
-    r"[^\w\s]*[$€£¥~<>≤≥±+\-−–(]*\s*\d[\d.,' \u00a0/:]*\s*[%)*a-z†‡]{0,2}|[-–—.*‡†n/a]{1,3}|\(\d+\)", re.IGNORECASE
+    r"[^\w\s]*[$€£¥~<>≤≥±+\-−–(]*\s*\d[\d.,' \u00a0/:]*\s*[%)*a-z†‡]{0,2}|[-–—.*‡†n/a]{1,4}|\(\d+\)", re.IGNORECASE
 )
 _LEADER = re.compile(r"[.…_·\s]{3,}")
 _GAP = 0.8  # of the height of the letters: a wider gap separates cells
 _MOST_SINGLE = 4
+_MOST_SPANNED = 12
+_MOST_MERGES = 40
 _LEAST_CELLS = 4
 _LONG = 7  # words
 _MARK = re.compile(r"[(\[]?(\d{1,3}|[a-z]|[ivx]{1,5})[.:)\]]{1,2}|[^\w\s]{1,2}", re.IGNORECASE)
@@ -259,24 +261,42 @@ def _overlapped(columns: Sequence[tuple[float, float]], part: Segment) -> range:
 
 
 def _merged_columns(columns: list[tuple[float, float]], lines: Sequence[Line]) -> list[tuple[float, float]]:
-    """Merge neighbours that more lines join than separate."""
-    joined: defaultdict[int, int] = defaultdict(int)
-    apart: defaultdict[int, int] = defaultdict(int)
+    """Merge neighbours that more lines join than separate; leave out those that single headings made."""
+    for _ in range(_MOST_MERGES):
+        joined, apart, filled = _neighbours(columns, lines)
+        places = [place for place in range(len(columns) - 1) if joined[place] > apart[place]]
+        if places:
+            place = max(places, key=lambda one: joined[one] - apart[one])
+            columns[place : place + 2] = [(columns[place][0], columns[place + 1][1])]
+            continue
+        places = [place for place in range(len(columns) - 1) if not apart[place]]
+        if not places:
+            break
+        place = min(places, key=lambda one: columns[one + 1][0] - columns[one][1])
+        few = [one for one in (place, place + 1) if filled[one] < min(3, 0.3 * len(lines)) and len(lines) > 4]
+        if few:
+            columns.pop(few[0])
+        else:
+            columns[place : place + 2] = [(columns[place][0], columns[place + 1][1])]
+    return columns
+
+
+def _neighbours(
+    columns: Sequence[tuple[float, float]], lines: Sequence[Line]
+) -> tuple[Counter[int], Counter[int], Counter[int]]:
+    """For each column, the lines that join it with the next one, that separate the two, and that fill it."""
+    joined: Counter[int] = Counter()
+    apart: Counter[int] = Counter()
+    filled: Counter[int] = Counter()
     for line in lines:
         ranges = [_overlapped(columns, part) for part in line]
-        filled = {place for one in ranges for place in one}
+        used = {place for one in ranges for place in one}
+        filled.update(used)
         for one in ranges:
-            for place in one[:-1]:
-                joined[place] += 1
-            if one and one[-1] + 1 in filled:
+            joined.update(one[:-1])
+            if one and one[-1] + 1 in used:
                 apart[one[-1]] += 1
-    merged: list[tuple[float, float]] = []
-    for place, column in enumerate(columns):
-        if merged and (joined[place - 1] >= apart[place - 1]):
-            merged[-1] = (merged[-1][0], column[1])
-        else:
-            merged.append(column)
-    return merged
+    return joined, apart, filled
 
 
 # Areas
@@ -383,10 +403,35 @@ def _aligned_table(area: Area, rulings: Rulings) -> Table | None:
     head = _header_length(rows, box, rulings)
     cells = list(_header_cells(rows[:head], columns, rulings))
     height = 1 + max((span.bottom for span, _ in cells), default=-1)
-    for group in _grouped(rows[head:]):
+    for group in _body_groups([_without_overhang(row, columns) for row in rows[head:]], box, rulings):
         cells.extend(_row_cells(group, height))
         height += 1
     return _assemble(cells, height, len(columns), box, 0.8 if area.ruled else 0.6)
+
+
+def _without_overhang(row: Row, columns: Sequence[tuple[float, float]]) -> Row:
+    """Keep a long label that stands alone and starts in the first column in that column."""
+    if list(row.parts) == [0] and row.parts[0][1].left < columns[0][0] + 3 * (row.bottom - row.top):
+        return Row(row.top, row.bottom, {0: (0, row.parts[0][1])})
+    return row
+
+
+def _body_groups(rows: Sequence[Row], box: Box, rulings: Rulings) -> Iterator[list[Row]]:
+    """The rows of the body. If rulings separate most of its lines, each band between them is a row."""
+    width = box.right - box.left
+    ys = [
+        rule.at
+        for rule in rulings.horizontal
+        if rule.length > 0.8 * width and rule.start < box.left + 0.2 * width and rule.end > box.right - 0.2 * width
+    ]
+    bands: defaultdict[int, list[Row]] = defaultdict(list)
+    for row in rows:
+        bands[bisect_left(ys, (row.top + row.bottom) / 2)].append(row)
+    if len(bands) < max(3, 0.2 * len(rows)):
+        yield from _grouped(rows)
+        return
+    for band in bands.values():
+        yield from _band_groups(band)
 
 
 def _fit(line: Line, columns: Sequence[tuple[float, float]]) -> Row:
@@ -513,12 +558,21 @@ def _header_length(rows: Sequence[Row], box: Box, rulings: Rulings) -> int:
             if above <= 8 and not any(_has_numbers(row) for row in rows[: above - 1]):
                 return above
             break
-    return next((place for place, row in enumerate(rows) if _has_numbers(row)), 0)
+    head = next((place for place, row in enumerate(rows) if _has_numbers(row)), 0)
+    if 0 < head < len(rows) - 1 and _gap(rows, head) > _gap(rows, head - 1) + 0.4 * (
+        rows[head].bottom - rows[head].top
+    ):
+        head += 1
+    return head
+
+
+def _gap(rows: Sequence[Row], place: int) -> float:
+    return rows[place + 1].top - rows[place].bottom
 
 
 def _has_numbers(row: Row) -> bool:
-    numbers = row.numbers() - {0}
-    return len(numbers) > 0.4 * len(row.parts)
+    places = set(row.parts) - {0}
+    return 2 * len(row.numbers() & places) >= max(1, len(places))
 
 
 def _header_cells(
@@ -553,11 +607,33 @@ def _with_spanners(row: Row, below: Sequence[Row], columns: Sequence[tuple[float
         return row
     parts: dict[int, tuple[int, Segment]] = {}
     for first, (last, part) in row.parts.items():
-        wide = _under_rule(part, below[0].bottom, columns, rulings)
-        if wide:
-            first, last = wide
-        parts[first] = (last, part)
+        wide = _under_rule(part, below[0].bottom, columns, rulings) or _over_columns(row, first, below, columns)
+        parts[wide[0] if wide else first] = (wide[1] if wide else last, part)
     return Row(row.top, row.bottom, parts)
+
+
+def _over_columns(
+    row: Row, first: int, below: Sequence[Row], columns: Sequence[tuple[float, float]]
+) -> tuple[int, int] | None:
+    """The columns over which a heading is centred, if each of them has a heading below it."""
+    last, part = row.parts[first]
+    near = 0.5 * (part.bottom - part.top)
+    left, right = columns[first]
+    if (
+        first == last
+        and min(abs(part.left - left), abs(part.right - right), abs(part.middle - (left + right) / 2)) < near
+    ):
+        return None
+    headed = {place for line in below for place, (end, _) in line.parts.items() if place == end}
+    taken = {place for start, (end, _) in row.parts.items() if start != first for place in range(start, end + 1)}
+    free = [place in headed and place not in taken for place in range(len(columns))]
+    best: tuple[float, tuple[int, int]] | None = None
+    for start in range(max(0, first - _MOST_SPANNED), first + 1):
+        for end in range(max(last, start + 1), min(len(columns), last + _MOST_SPANNED)):
+            if all(free[start : end + 1]):
+                distance = abs((columns[start][0] + columns[end][1]) / 2 - part.middle)
+                best = min(best or (distance, (start, end)), (distance, (start, end)))
+    return best[1] if best and (last > first or best[0] < 2 * near) else None
 
 
 def _under_rule(
@@ -644,7 +720,7 @@ def _goes_on(row: Sequence[Row], line: Row) -> bool:
         start = part.text[0]
         if before and not (start.islower() or start in "(&/" or before[-1] in "-,(&/"):
             return False
-    return True
+    return bool(row)
 
 
 def _row_cells(group: Sequence[Row], top: int) -> Iterator[tuple[Span, list[Word]]]:
@@ -822,19 +898,22 @@ def _band_rows(cells: Sequence[tuple[Span, list[Word]]]) -> list[list[tuple[Span
 
 
 def _band_groups(rows: Sequence[Row]) -> list[list[Row]]:
+    """The rows between two rulings: one, unless numbers are stacked, white space divides it, or lines start afresh."""
     stacked = Counter(place for row in rows for place in row.numbers())
     used = {place for row in rows for place in row.parts}
     if sum(count > 1 for count in stacked.values()) >= max(1, (len(used) - 1) / 2):
         return _grouped(rows)
     height = median(row.bottom - row.top for row in rows)
-    wide = [
-        place
-        for place, (above, below) in enumerate(zip(rows, rows[1:], strict=False), 1)
-        if below.top - above.bottom > 0.7 * height
-    ]
+    wide = [place for place in range(1, len(rows)) if _gap(rows, place - 1) > 0.7 * height]
     parts = [list(rows[start:end]) for start, end in zip([0, *wide], [*wide, len(rows)], strict=True)]
-    several = sum(len({place for row in part for place in row.parts}) > 1 for part in parts)
-    return parts if several > 1 else [list(rows)]
+    if sum(len({place for row in part for place in row.parts}) > 1 for part in parts) > 1:
+        return parts
+    fresh = [
+        row
+        for place, row in enumerate(rows)
+        if len(row.parts) >= max(2, 0.7 * len(used)) and min(used) in row.parts and not _goes_on(rows[:place], row)
+    ]
+    return _grouped(rows) if len(fresh) >= max(3, 0.7 * len(rows)) else [list(rows)]
 
 
 def _slot(edges: Sequence[float], value: float) -> int:
