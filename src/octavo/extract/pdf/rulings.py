@@ -67,9 +67,10 @@ def page_rulings(page: PageContent, *, edges: bool) -> Rulings:
     """
     if len(page.lines) > _MOST_LINES or len(page.shapes) > _MOST_LINES:
         return Rulings((), ())
-    filled = set() if edges else {key for shape in page.shapes if _is_background(shape) for key in _edges(shape.box)}
-    boxes = [box for box in page.lines if not _edge_keys(box) & filled] if filled else list(page.lines)
-    boxes.extend(shape.box for shape in page.shapes if shape.is_ruling and not shape.curved)
+    thin = [shape.box for shape in page.shapes if shape.is_ruling and not shape.curved]
+    filled = [shape.box for shape in page.shapes if not edges and _is_background(shape)]
+    known = _known(thin, filled)
+    boxes = [*thin, *(box for box in page.lines if not _is_known(box, known))]
     horizontal = join(Ruling((box.top + box.bottom) / 2, box.left, box.right) for box in boxes if _is_flat(box))
     vertical = join(Ruling((box.left + box.right) / 2, box.top, box.bottom) for box in boxes if _is_upright(box))
     if max(len(horizontal), len(vertical)) > _MOST_RULINGS:
@@ -81,12 +82,26 @@ def _is_background(shape: Shape) -> bool:
     return shape.filled and not shape.stroked and not shape.is_ruling
 
 
-def _edges(box: Box) -> Iterator[tuple[bool, int]]:
-    yield from ((True, round(box.top)), (True, round(box.bottom)), (False, round(box.left)), (False, round(box.right)))
+def _known(thin: Sequence[Box], filled: Sequence[Box]) -> dict[tuple[bool, int], tuple[float, float]]:
+    """Where thin shapes and the edges of filled ones are: those lines are not read again."""
+    known: dict[tuple[bool, int], tuple[float, float]] = {}
+    for box in (*thin, *filled):
+        for flat, at in ((True, box.top), (True, box.bottom), (False, box.left), (False, box.right)):
+            start, end = (box.left, box.right) if flat else (box.top, box.bottom)
+            if end - start >= _THIN:
+                before = known.get((flat, round(at)), (start, end))
+                known[flat, round(at)] = (min(before[0], start), max(before[1], end))
+    return known
 
 
-def _edge_keys(box: Box) -> set[tuple[bool, int]]:
-    return {(True, round(box.top))} if _is_flat(box) else {(False, round(box.left))}
+def _is_known(box: Box, known: dict[tuple[bool, int], tuple[float, float]]) -> bool:
+    flat = _is_flat(box)
+    at, start, end = (box.top, box.left, box.right) if flat else (box.left, box.top, box.bottom)
+    for near in (round(at), round(at) - 1, round(at) + 1):
+        extent = known.get((flat, near))
+        if extent and extent[0] - _NEAR <= start and end <= extent[1] + _NEAR:
+            return True
+    return False
 
 
 def _is_flat(box: Box) -> bool:

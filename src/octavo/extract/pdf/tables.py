@@ -27,6 +27,9 @@ _MOST_SPANNED = 12
 _MOST_MERGES = 40
 _LEAST_CELLS = 4
 _LONG = 7  # words
+_PROSE = 12
+_NOTE = re.compile(r"(notes?|sources?|anmerkung|quelle|remarque)\b", re.IGNORECASE)
+_TITLE = re.compile(r"(table|tab\.|exhibit|figure|fig\.|chart|tabelle|tableau|tabla|tabella)\b", re.IGNORECASE)
 _MARK = re.compile(r"[(\[]?(\d{1,3}|[a-z]|[ivx]{1,5})[.:)\]]{1,2}|[^\w\s]{1,2}", re.IGNORECASE)
 _EQUATION = re.compile(r"\(\d+(\.\d+)*[a-z]?\)")
 _LABEL = re.compile(r":$")
@@ -353,29 +356,41 @@ def _is_next(above: Line, below: Line) -> bool:
     return below[0].top - above[0].bottom < 1.5 * height and not any(len(part.words) > 7 for part in (*above, *below))
 
 
-def _blocks(lines: Sequence[Line]) -> Iterator[list[Line]]:
+def _blocks(lines: Sequence[Line]) -> Iterator[Sequence[Line]]:
     """Runs of lines with several segments, with a few lines of one segment between them."""
-    block: list[Line] = []
-    single: list[Line] = []
-    for line in lines:
-        last = single[-1] if single else block[-1] if block else None
-        if last and line[0].top - last[0].bottom > 2.5 * (line[0].bottom - line[0].top):
-            yield from _ended(block)
-            block, single = [], []
+    start = end = -1
+    for place, line in enumerate(lines):
+        height = line[0].bottom - line[0].top
+        far = start >= 0 and line[0].top - lines[place - 1][0].bottom > 2.5 * height
+        if far or (start >= 0 and (place - end > _MOST_SINGLE or max(len(part.words) for part in line) > _PROSE)):
+            yield from _ended(lines, start, end)
+            start = -1
         if len(line) > 1:
-            block = [*block, *single, line] if block else [line]
-            single = []
-        elif block:
-            single.append(line)
-            if len(single) > _MOST_SINGLE or len(line[0].words) > 10:
-                yield from _ended(block)
-                block, single = [], []
-    yield from _ended(block)
+            start, end = (place if start < 0 else start), place
+    if start >= 0:
+        yield from _ended(lines, start, end)
 
 
-def _ended(block: list[Line]) -> Iterator[list[Line]]:
-    if len(block) > 2:
-        yield block
+def _ended(lines: Sequence[Line], start: int, end: int) -> Iterator[Sequence[Line]]:
+    while start <= end and (_TITLE.match(lines[start][0].text) or len(lines[start]) == 1):
+        start += 1
+    if end - start < 2:
+        return
+    left = min(line[0].left for line in lines[start : end + 1])
+    while start > 0 and len(lines[start - 1]) == 1 and _is_heading(lines[start - 1][0], lines[start], left):
+        start -= 1
+    yield lines[start : end + 1]
+
+
+def _is_heading(part: Segment, below: Line, left: float) -> bool:
+    """Whether a line of one segment belongs to the header below it: close, short, and not over the first column."""
+    height = part.bottom - part.top
+    return (
+        below[0].top - part.bottom < 0.8 * height
+        and len(part.words) < _LONG
+        and part.left > left + 5 * height
+        and not _TITLE.match(part.text)
+    )
 
 
 # Structure
@@ -393,6 +408,7 @@ class Row(NamedTuple):
 
 
 def _aligned_table(area: Area, rulings: Rulings) -> Table | None:
+    area = Area(_without_notes(area.lines), area.ruled)
     columns = columns_of(area.lines)
     if len(columns) < 2:
         return None
@@ -407,6 +423,20 @@ def _aligned_table(area: Area, rulings: Rulings) -> Table | None:
         cells.extend(_row_cells(group, height))
         height += 1
     return _assemble(cells, height, len(columns), box, 0.8 if area.ruled else 0.6)
+
+
+def _without_notes(lines: Sequence[Line]) -> tuple[Line, ...]:
+    """Leave out notes below a table: the last lines, if they have one segment, or a long one and no number."""
+    end = len(lines)
+    while end and _is_note(lines[end - 1]):
+        end -= 1
+    return tuple(lines[:end])
+
+
+def _is_note(line: Line) -> bool:
+    if len(line) == 1 or any(map(_is_number, line)):
+        return len(line) == 1
+    return bool(_NOTE.match(line[0].text)) or max(len(part.words) for part in line) > _LONG
 
 
 def _without_overhang(row: Row, columns: Sequence[tuple[float, float]]) -> Row:
@@ -458,12 +488,9 @@ def _split(part: Segment, columns: Sequence[tuple[float, float]]) -> Iterator[Se
         low, high = columns[place][1], columns[place + 1][0]
         for index in range(start + 1, len(part.words)):
             before, after = part.words[index - 1], part.words[index]
-            near = 0.12 * (after.bottom - after.top)
-            if (
-                before.right <= high
-                and after.left >= low
-                and (abs(before.right - low) <= near or abs(after.left - high) <= near)
-            ):
+            height = after.bottom - after.top
+            is_between = before.right <= high and after.left >= low and after.left - before.right > 0.31 * height
+            if is_between and min(abs(before.right - low), abs(after.left - high)) <= 0.12 * height:
                 yield segment_of(part.words[start:index])
                 start = index
                 break
@@ -474,7 +501,7 @@ def _is_table(area: Area, rows: Sequence[Row], columns: int) -> bool:
     """Whether lines with cells are a table: not prose in columns, a list, code, formulas or a table of contents."""
     parts = [part for row in rows for _, part in row.parts.values()]
     several = sum(len(row.parts) > 1 for row in rows)
-    if several < (2 if area.ruled else 3) or len(parts) < 0.4 * len(rows) * columns:
+    if several < (2 if area.ruled else 3) or len(parts) < (0.4 if several > 3 else 0.75) * len(rows) * columns:
         return False
     if sum(len(part.words) > _LONG for part in parts) > 0.2 * len(parts) or _share(_CODE.search, parts) > 0.15:
         return False
@@ -563,6 +590,8 @@ def _header_length(rows: Sequence[Row], box: Box, rulings: Rulings) -> int:
         rows[head].bottom - rows[head].top
     ):
         head += 1
+    while head > 1 and list(rows[head - 1].parts) == [0] and not _goes_on(rows[: head - 1], rows[head - 1]):
+        head -= 1
     return head
 
 
@@ -818,7 +847,8 @@ def _ruled_table(grid: Grid, words: Sequence[Word]) -> Table | None:
 def _is_grid(cells: Sequence[tuple[Span, list[Word]]]) -> bool:
     """Whether at least two rows have at least two cells with text each."""
     filled = Counter(span.top for span, words in cells if words)
-    return sum(count > 1 for count in filled.values()) > 1
+    several = sum(count > 1 for count in filled.values())
+    return several > max(1, 0.4 * len(filled))
 
 
 def _without_titles(
@@ -834,6 +864,13 @@ def _without_titles(
         rest = rest[1:]
         top = min(word.top for _, words in rest if words for word in words)
         box = Box(box.left, top - 1, box.right, box.bottom)
+    while (
+        len(rest) > _LEAST_CELLS
+        and rest[-1][0].right - rest[-1][0].left == width - 1
+        and (len(rest[-1][1]) > _PROSE or _NOTE.match(rest[-1][1][0].text))
+    ):
+        box = Box(box.left, box.top, box.right, min(word.top for word in rest[-1][1]) - 1)
+        rest = rest[:-1]
     return rest, box
 
 
