@@ -20,6 +20,7 @@ _NEAR = 3.0
 _LEAST_LENGTH = 6.0
 _LEAST_GAP = 5.0
 _LEAST_WIDTH = 60.0
+_SAME_END = 8.0
 
 
 class Ruling(NamedTuple):
@@ -244,7 +245,7 @@ def wide_rules(rulings: Rulings) -> Iterator[tuple[float, float, list[float]]]:
     for at, (start, end, length) in sorted(rows.items()):
         if length < 0.5 * (end - start) or end - start < _LEAST_WIDTH:
             continue
-        key = next((key for key in groups if abs(key[0] - start) < 4 and abs(key[1] - end) < 4), (start, end))
+        key = next((key for key in groups if max(abs(key[0] - start), abs(key[1] - end)) < _SAME_END), (start, end))
         groups.setdefault(key, []).append(at)
     for (left, right), ys in groups.items():
         if len(ys) > 1:

@@ -20,7 +20,8 @@ _MOST_COLUMNS = 60
 _NUMBER = re.compile(
     r"[^\w\s]*[$€£¥~<>≤≥±+\-−–(]*\s*\d[\d.,' \u00a0/:]*\s*[%)*a-z†‡]{0,2}|[-–—.*‡†n/a]{1,4}|\(\d+\)", re.IGNORECASE
 )
-_LEADER = re.compile(r"[.…_·\s]{3,}")
+_LEADER = re.compile(r"[.…_·\s]{4,}")
+_CURRENCY = re.compile(r"[$€£¥]|US\$|EUR|USD")
 _GAP = 0.8  # of the height of the letters: a wider gap separates cells
 _MOST_SINGLE = 4
 _MOST_SPANNED = 12
@@ -129,14 +130,17 @@ class Frame(NamedTuple):
 
 def find_tables(page: PageContent) -> tuple[Table, ...]:
     """The tables of a page, from top to bottom."""
-    words = [word for run in page.runs if abs(run.rotation) < 1 for word in run.words if word.text.strip()]
+    words = [
+        _without_leader(word) for run in page.runs if abs(run.rotation) < 1 for word in run.words if word.text.strip()
+    ]
     if len(words) > _MOST_WORDS:
         return ()
+    turned = [Word(*run.box, run.text.strip()) for run in page.runs if abs(run.rotation) >= 1]
     found: list[Table] = []
     for edges in (False, True):
         rulings = page_rulings(page, edges=edges)
         for grid in grids(rulings):
-            table = _ruled_table(grid, [word for word in words if _is_inside(word, grid.box)])
+            table = _ruled_table(grid, [word for word in (*words, *turned) if _is_inside(word, grid.box)])
             if table:
                 found.append(table)
                 words = [word for word in words if not _is_inside(word, table.box)]
@@ -212,14 +216,32 @@ def _segments(line: Sequence[Word]) -> Iterator[Segment]:
     for word in line:
         if _LEADER.fullmatch(word.text):
             continue
-        if part and word.left - max(one.right for one in part[-3:]) > _GAP * min(
-            word.bottom - word.top, part[-1].bottom - part[-1].top
-        ):
+        if part and _is_apart(part, word):
             yield segment_of(part)
             part = []
         part.append(word)
     if part:
         yield segment_of(part)
+
+
+def _is_apart(part: Sequence[Word], word: Word) -> bool:
+    """Whether a gap before a word separates cells. A currency sign belongs to its number, however far it is."""
+    gap = word.left - max(one.right for one in part[-3:])
+    height = min(word.bottom - word.top, part[-1].bottom - part[-1].top)
+    if gap <= _GAP * height:
+        numbers = gap > 0.5 * height and part[-1].text[-1].isdigit() and word.text[0].isdigit()
+        return numbers and word.text[-1].isdigit() and part[-1].text[0].isdigit()
+    return not _CURRENCY.fullmatch(part[-1].text) or len(part) > 1 or not word.text[0].isdigit()
+
+
+def _without_leader(word: Word) -> Word:
+    """Cut the dots that lead from a label to its number."""
+    text = word.text.rstrip("._…· ")
+    if len(word.text) - len(text) < 4 or not text:
+        return word
+    return Word(
+        word.left, word.top, word.left + (word.right - word.left) * len(text) / len(word.text), word.bottom, text
+    )
 
 
 def segment_of(words: Sequence[Word]) -> Segment:
@@ -729,6 +751,8 @@ def _row_gap(rows: Sequence[Row]) -> float | None:
 def _continues_row(row: Sequence[Row], line: Row, gap: float, limit: float | None) -> bool:
     numbers = {place for one in row for place in one.numbers()}
     height = line.bottom - line.top
+    if gap < -0.2 * height and not numbers & line.numbers():
+        return True
     if numbers & line.numbers() or gap > (1.2 * height if limit is None else limit):
         return False
     if limit is not None:
@@ -822,6 +846,7 @@ def _compact(cells: Sequence[tuple[Span, list[Word]]]) -> tuple[list[tuple[Span,
 def _ruled_table(grid: Grid, words: Sequence[Word]) -> Table | None:
     if len(words) < _LEAST_CELLS or len(grid.xs) < 3:
         return None
+    grid = _with_columns(grid, words)
     places = {
         (row, column): Span(*span)
         for span in spans(grid)
@@ -842,6 +867,25 @@ def _ruled_table(grid: Grid, words: Sequence[Word]) -> Table | None:
     if not _is_grid(cells):
         return None
     return _assemble(cells, height, len(grid.xs) - 1, box, 0.9)
+
+
+def _with_columns(grid: Grid, words: Sequence[Word]) -> Grid:
+    """Add columns that white space separates inside a column of the grid."""
+    inside: defaultdict[int, list[Word]] = defaultdict(list)
+    for word in words:
+        inside[_slot(grid.xs, (word.left + word.right) / 2)].append(word)
+    more: list[float] = []
+    for column in inside.values():
+        lines = text_lines(column)
+        several = [line for line in lines if len(line) > 1]
+        if (
+            len(several) < max(4, 0.6 * len(lines))
+            or _share(_NUMBER.fullmatch, [part for line in lines for part in line]) < 0.3
+        ):
+            continue
+        columns = columns_of(lines)
+        more.extend((before[1] + after[0]) / 2 for before, after in zip(columns, columns[1:], strict=False))
+    return Grid(tuple(sorted((*grid.xs, *more))), grid.ys, grid.rulings) if more else grid
 
 
 def _is_grid(cells: Sequence[tuple[Span, list[Word]]]) -> bool:
