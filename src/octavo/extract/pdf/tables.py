@@ -24,6 +24,7 @@ _LEADER = re.compile(r"[.…_·\s]{4,}")
 _CURRENCY = re.compile(r"[$€£¥]|US\$|EUR|USD")
 _GAP = 0.8  # of the height of the letters: a wider gap separates cells
 _MOST_SINGLE = 4
+_MOST_REACH = 30.0
 _MOST_SPANNED = 12
 _MOST_MERGES = 40
 _LEAST_CELLS = 4
@@ -140,6 +141,7 @@ def find_tables(page: PageContent) -> tuple[Table, ...]:
     for edges in (False, True):
         rulings = page_rulings(page, edges=edges)
         for grid in grids(rulings):
+            grid = _with_outer_rows(grid, words)
             table = _ruled_table(grid, [word for word in (*words, *turned) if _is_inside(word, grid.box)])
             if table:
                 found.append(table)
@@ -435,9 +437,9 @@ def _aligned_table(area: Area, rulings: Rulings) -> Table | None:
     if len(columns) < 2:
         return None
     rows = [_fit(line, columns) for line in area.lines]
-    if not _is_table(area, rows, len(columns)):
-        return None
     box = box_of([part for line in area.lines for part in line])
+    if not _is_table(area, rows, len(columns), len(_full_rules(box, rulings)) if area.ruled else 0):
+        return None
     head = _header_length(rows, box, rulings)
     cells = list(_header_cells(rows[:head], columns, rulings))
     height = 1 + max((span.bottom for span, _ in cells), default=-1)
@@ -468,14 +470,23 @@ def _without_overhang(row: Row, columns: Sequence[tuple[float, float]]) -> Row:
     return row
 
 
+def _full_rules(box: Box, rulings: Rulings) -> list[float]:
+    """The positions of rulings from one side of a box to the other."""
+    slack = 0.2 * (box.right - box.left)
+    return sorted(
+        {
+            rule.at
+            for rule in rulings.horizontal
+            if rule.start < box.left + slack
+            and rule.end > box.right - slack
+            and box.top - 10 < rule.at < box.bottom + 10
+        }
+    )
+
+
 def _body_groups(rows: Sequence[Row], box: Box, rulings: Rulings) -> Iterator[list[Row]]:
     """The rows of the body. If rulings separate most of its lines, each band between them is a row."""
-    width = box.right - box.left
-    ys = [
-        rule.at
-        for rule in rulings.horizontal
-        if rule.length > 0.8 * width and rule.start < box.left + 0.2 * width and rule.end > box.right - 0.2 * width
-    ]
+    ys = _full_rules(box, rulings)
     bands: defaultdict[int, list[Row]] = defaultdict(list)
     for row in rows:
         bands[bisect_left(ys, (row.top + row.bottom) / 2)].append(row)
@@ -519,13 +530,14 @@ def _split(part: Segment, columns: Sequence[tuple[float, float]]) -> Iterator[Se
     yield segment_of(part.words[start:])
 
 
-def _is_table(area: Area, rows: Sequence[Row], columns: int) -> bool:
+def _is_table(area: Area, rows: Sequence[Row], columns: int, rules: int) -> bool:
     """Whether lines with cells are a table: not prose in columns, a list, code, formulas or a table of contents."""
     parts = [part for row in rows for _, part in row.parts.values()]
     several = sum(len(row.parts) > 1 for row in rows)
     if several < (2 if area.ruled else 3) or len(parts) < (0.4 if several > 3 else 0.75) * len(rows) * columns:
         return False
-    if sum(len(part.words) > _LONG for part in parts) > 0.2 * len(parts) or _share(_CODE.search, parts) > 0.15:
+    is_long = sum(len(part.words) > _LONG for part in parts) > 0.2 * len(parts)
+    if (is_long and not (rules > 3 and _has_labels(rows))) or _share(_CODE.search, parts) > 0.15:
         return False
     if _is_list(rows, columns) or _is_contents(rows, columns):
         return False
@@ -536,6 +548,12 @@ def _is_table(area: Area, rows: Sequence[Row], columns: int) -> bool:
     if columns == 2:
         return several >= 4 and numbers >= 0.4 and aligned > 0.7
     return aligned > 0.6 and (numbers >= 0.3 or _is_text_table(parts, several, len(rows), aligned))
+
+
+def _has_labels(rows: Sequence[Row]) -> bool:
+    """Whether the first column has short labels beside the text of the others."""
+    labels = _column(rows, 0)
+    return len(labels) > 2 and sum(len(part.words) for part in labels) < 4 * len(labels)
 
 
 def _is_text_table(parts: Sequence[Segment], several: int, height: int, aligned: float) -> bool:
@@ -751,9 +769,11 @@ def _row_gap(rows: Sequence[Row]) -> float | None:
 def _continues_row(row: Sequence[Row], line: Row, gap: float, limit: float | None) -> bool:
     numbers = {place for one in row for place in one.numbers()}
     height = line.bottom - line.top
-    if gap < -0.2 * height and not numbers & line.numbers():
+    if numbers & line.numbers():
+        return False
+    if gap < -0.2 * height:
         return True
-    if numbers & line.numbers() or gap > (1.2 * height if limit is None else limit):
+    if gap > (1.2 * height if limit is None else limit) or _starts_row(row, line):
         return False
     if limit is not None:
         return True
@@ -764,6 +784,17 @@ def _continues_row(row: Sequence[Row], line: Row, gap: float, limit: float | Non
     if new == {0} or used == {0} or (new < used):
         return 0 in used and _goes_on(row, line)
     return False
+
+
+def _starts_row(row: Sequence[Row], line: Row) -> bool:
+    """Whether a line has a new label: values follow a header, or the label column was empty in the line above."""
+    if 0 not in line.parts or not any(0 in one.parts for one in row):
+        return False
+    others = set(line.parts) - {0}
+    if others and others <= line.numbers() and all(any(place in one.parts for one in row) for place in others):
+        return True
+    apart = line.top > row[-1].bottom - 0.2 * (line.bottom - line.top)
+    return apart and 0 not in row[-1].parts and not line.parts[0][1].text[0].islower()
 
 
 def _goes_on(row: Sequence[Row], line: Row) -> bool:
@@ -867,6 +898,28 @@ def _ruled_table(grid: Grid, words: Sequence[Word]) -> Table | None:
     if not _is_grid(cells):
         return None
     return _assemble(cells, height, len(grid.xs) - 1, box, 0.9)
+
+
+def _with_outer_rows(grid: Grid, words: Sequence[Word]) -> Grid:
+    """Add a header above the rulings, and a last row below them, if they have a cell in most columns."""
+    if len(grid.xs) < 4 or len(grid.ys) < 3:
+        return grid
+    reach = min(2 * (grid.ys[1] - grid.ys[0]), _MOST_REACH)
+    top, bottom = grid.box.top, grid.box.bottom
+    above = [word for word in words if _is_inside(word, Box(grid.xs[0], top - reach, grid.xs[-1], top))]
+    below = [word for word in words if _is_inside(word, Box(grid.xs[0], bottom, grid.xs[-1], bottom + reach))]
+    first = [line[0].top - 1 for line in text_lines(above)[-1:] if _fills(line, grid)]
+    last = [line[0].bottom + 1 for line in text_lines(below)[:1] if _fills(line, grid)]
+    if not first and not last:
+        return grid
+    closed = tuple(Ruling(y, grid.xs[0], grid.xs[-1]) for y in (top, bottom))
+    return Grid(grid.xs, (*first, *grid.ys, *last), Rulings((*grid.rulings.horizontal, *closed), grid.rulings.vertical))
+
+
+def _fills(line: Line, grid: Grid) -> bool:
+    """Whether each segment of a line keeps to a column of the grid, and most columns have one."""
+    places = [(_slot(grid.xs, part.left + 1), _slot(grid.xs, part.right - 1)) for part in line]
+    return all(first == last for first, last in places) and len(set(places)) >= max(3, 0.6 * (len(grid.xs) - 1))
 
 
 def _with_columns(grid: Grid, words: Sequence[Word]) -> Grid:
@@ -989,12 +1042,24 @@ def _band_groups(rows: Sequence[Row]) -> list[list[Row]]:
     parts = [list(rows[start:end]) for start, end in zip([0, *wide], [*wide, len(rows)], strict=True)]
     if sum(len({place for row in part for place in row.parts}) > 1 for part in parts) > 1:
         return parts
-    fresh = [
-        row
-        for place, row in enumerate(rows)
-        if len(row.parts) >= max(2, 0.7 * len(used)) and min(used) in row.parts and not _goes_on(rows[:place], row)
+    if _fresh_lines(rows) >= max(3, 0.5 * len(rows)):
+        return _grouped(rows)
+    groups = [[rows[0]]]
+    for row in rows[1:]:
+        if _starts_row(groups[-1], row):
+            groups.append([row])
+        else:
+            groups[-1].append(row)
+    return groups
+
+
+def _fresh_lines(rows: Sequence[Row]) -> int:
+    """The lines that fill most columns and do not continue the words above them."""
+    used = {place for row in rows for place in row.parts}
+    full = [
+        place for place, row in enumerate(rows) if len(row.parts) >= max(2, 0.7 * len(used)) and min(used) in row.parts
     ]
-    return _grouped(rows) if len(fresh) >= max(3, 0.7 * len(rows)) else [list(rows)]
+    return sum(not _goes_on(rows[:place], rows[place]) for place in full)
 
 
 def _slot(edges: Sequence[float], value: float) -> int:
