@@ -8,17 +8,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from octavo.extract.extracted import Box
-from octavo.extract.pdf.content import PageContent
+from octavo.extract.pdf.content import PageContent, Shape
 
 _MOST_LINES = 6000  # a page with more is a drawing
 _MOST_RULINGS = 600
 _MOST_CELLS = 20_000
 _THIN = 3.0
-_SLANT = 1.0
+_TOUCH = 1.0
+_SHORT = 10.0
 _NEAR = 3.0
 _LEAST_LENGTH = 6.0
 _LEAST_GAP = 5.0
 _LEAST_WIDTH = 60.0
+_SAME_END = 8.0
 
 
 class Ruling(NamedTuple):
@@ -59,16 +61,48 @@ class Grid(NamedTuple):
         return _covers(self.rulings.vertical, self.xs[column + 1], middle)
 
 
-def page_rulings(page: PageContent) -> Rulings:
-    """All rulings of a page, joined; none if there are so many that the page is a drawing."""
+def page_rulings(page: PageContent, *, edges: bool) -> Rulings:
+    """All rulings of a page, joined; none if there are so many that the page is a drawing.
+
+    `edges`: also the edges of filled areas, such as stripes and cell backgrounds.
+    """
     if len(page.lines) > _MOST_LINES or len(page.shapes) > _MOST_LINES:
         return Rulings((), ())
-    boxes = [*page.lines, *(shape.box for shape in page.shapes if shape.is_ruling and not shape.curved)]
+    thin = [shape.box for shape in page.shapes if shape.is_ruling and not shape.curved]
+    filled = [shape.box for shape in page.shapes if not edges and _is_background(shape)]
+    known = _known(thin, filled)
+    boxes = [*thin, *(box for box in page.lines if not _is_known(box, known))]
     horizontal = join(Ruling((box.top + box.bottom) / 2, box.left, box.right) for box in boxes if _is_flat(box))
     vertical = join(Ruling((box.left + box.right) / 2, box.top, box.bottom) for box in boxes if _is_upright(box))
     if max(len(horizontal), len(vertical)) > _MOST_RULINGS:
         return Rulings((), ())
     return Rulings(horizontal, vertical)
+
+
+def _is_background(shape: Shape) -> bool:
+    return shape.filled and not shape.stroked and not shape.is_ruling
+
+
+def _known(thin: Sequence[Box], filled: Sequence[Box]) -> dict[tuple[bool, int], tuple[float, float]]:
+    """Where thin shapes and the edges of filled ones are: those lines are not read again."""
+    known: dict[tuple[bool, int], tuple[float, float]] = {}
+    for box in (*thin, *filled):
+        for flat, at in ((True, box.top), (True, box.bottom), (False, box.left), (False, box.right)):
+            start, end = (box.left, box.right) if flat else (box.top, box.bottom)
+            if end - start >= _THIN:
+                before = known.get((flat, round(at)), (start, end))
+                known[flat, round(at)] = (min(before[0], start), max(before[1], end))
+    return known
+
+
+def _is_known(box: Box, known: dict[tuple[bool, int], tuple[float, float]]) -> bool:
+    flat = _is_flat(box)
+    at, start, end = (box.top, box.left, box.right) if flat else (box.left, box.top, box.bottom)
+    for near in (round(at), round(at) - 1, round(at) + 1):
+        extent = known.get((flat, near))
+        if extent and extent[0] - _NEAR <= start and end <= extent[1] + _NEAR:
+            return True
+    return False
 
 
 def _is_flat(box: Box) -> bool:
@@ -106,7 +140,7 @@ def _joined(group: Sequence[Ruling]) -> Iterator[Ruling]:
     for ruling in sorted(group, key=lambda one: one.start):
         if start is None or end is None:
             start, end = ruling.start, ruling.end
-        elif ruling.start <= end + _NEAR:
+        elif ruling.start <= end + (_NEAR if ruling.length < _SHORT else _TOUCH):
             end = max(end, ruling.end)
         else:
             yield Ruling(at, start, end)
@@ -211,7 +245,7 @@ def wide_rules(rulings: Rulings) -> Iterator[tuple[float, float, list[float]]]:
     for at, (start, end, length) in sorted(rows.items()):
         if length < 0.5 * (end - start) or end - start < _LEAST_WIDTH:
             continue
-        key = next((key for key in groups if abs(key[0] - start) < 4 and abs(key[1] - end) < 4), (start, end))
+        key = next((key for key in groups if max(abs(key[0] - start), abs(key[1] - end)) < _SAME_END), (start, end))
         groups.setdefault(key, []).append(at)
     for (left, right), ys in groups.items():
         if len(ys) > 1:

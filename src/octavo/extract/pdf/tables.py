@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import NamedTuple
@@ -18,11 +18,25 @@ from octavo.extract.pdf.rulings import Grid, Ruling, Rulings, grids, page_ruling
 _MOST_WORDS = 20_000
 _MOST_COLUMNS = 60
 _NUMBER = re.compile(
-    r"[^\w\s]*[$€£¥~<>≤≥±+\-−–(]*\s*\d[\d.,' \u00a0/:]*\s*[%)*a-z†‡]{0,2}|[-–—.*‡†n/a]{1,3}|\(\d+\)", re.IGNORECASE
+    r"[^\w\s]*[$€£¥~<>≤≥±+\-−–(]*\s*\d[\d.,' \u00a0/:]*\s*[%)*a-z†‡]{0,2}|[-–—.*‡†n/a]{1,4}|\(\d+\)", re.IGNORECASE
 )
-_LEADER = re.compile(r"[.…_·\s]{3,}")
+_LEADER = re.compile(r"[.…_·\s]{4,}")
+_CURRENCY = re.compile(r"[$€£¥]|US\$|EUR|USD")
 _GAP = 0.8  # of the height of the letters: a wider gap separates cells
 _MOST_SINGLE = 4
+_MOST_REACH = 30.0
+_MOST_SPANNED = 12
+_MOST_MERGES = 40
+_LEAST_CELLS = 4
+_LONG = 7  # words
+_PROSE = 12
+_NOTE = re.compile(r"(notes?|sources?|anmerkung|quelle|remarque)\b", re.IGNORECASE)
+_TITLE = re.compile(r"(table|tab\.|exhibit|figure|fig\.|chart|tabelle|tableau|tabla|tabella)\b", re.IGNORECASE)
+_MARK = re.compile(r"[(\[]?(\d{1,3}|[a-z]|[ivx]{1,5})[.:)\]]{1,2}|[^\w\s]{1,2}", re.IGNORECASE)
+_EQUATION = re.compile(r"\(\d+(\.\d+)*[a-z]?\)")
+_LABEL = re.compile(r":$")
+_CODE = re.compile(r"[=∑∏∫√∂∈∀←→⇐⇒≔{};]|//|/\*|\*/")
+_SMALL = re.compile(r"[^\W\d_]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +92,7 @@ class Segment(NamedTuple):
 
     @property
     def text(self) -> str:
-        return " ".join(word.text for word in self.words)
+        return joined(self.words)
 
     @property
     def middle(self) -> float:
@@ -86,6 +100,15 @@ class Segment(NamedTuple):
 
 
 Line = tuple[Segment, ...]
+
+
+def joined(words: Sequence[Word]) -> str:
+    """The text of words on a line. Parts of a word that touch are one word."""
+    texts = [words[0].text.strip()]
+    for before, word in zip(words, words[1:], strict=False):
+        texts.append("" if abs(word.left - before.right) < 0.05 * (word.bottom - word.top) else " ")
+        texts.append(word.text.strip())
+    return "".join(texts)
 
 
 class Span(NamedTuple):
@@ -108,22 +131,44 @@ class Frame(NamedTuple):
 
 def find_tables(page: PageContent) -> tuple[Table, ...]:
     """The tables of a page, from top to bottom."""
-    words = [word for run in page.runs if abs(run.rotation) < 1 for word in run.words if word.text.strip()]
+    words = [
+        _without_leader(word) for run in page.runs if abs(run.rotation) < 1 for word in run.words if word.text.strip()
+    ]
     if len(words) > _MOST_WORDS:
         return ()
-    rulings = page_rulings(page)
+    turned = [Word(*run.box, run.text.strip()) for run in page.runs if abs(run.rotation) >= 1]
     found: list[Table] = []
-    for grid in grids(rulings):
-        table = _ruled_table(grid, [word for word in words if _is_inside(word, grid.box)])
-        if table:
-            found.append(table)
-            words = [word for word in words if not _is_inside(word, grid.box)]
+    for edges in (False, True):
+        rulings = page_rulings(page, edges=edges)
+        for grid in grids(rulings):
+            grid = _with_outer_rows(grid, words)
+            table = _ruled_table(grid, [word for word in (*words, *turned) if _is_inside(word, grid.box)])
+            if table:
+                found.append(table)
+                words = [word for word in words if not _is_inside(word, table.box)]
     lines = text_lines(words)
-    for area in _areas(lines, rulings):
-        table = _aligned_table(area, rulings)
-        if table:
-            found.append(table)
+    if any(len(line) > 1 for line in lines):
+        found.extend(_aligned_tables(lines, rulings))
     return tuple(sorted(found, key=lambda table: (table.box.top, table.box.left)))
+
+
+def _aligned_tables(lines: list[Line], rulings: Rulings) -> Iterator[Table]:
+    for left, right, ys in wide_rules(rulings):
+        for area in _ruled_areas(lines, left, right, ys):
+            table = _aligned_table(area, rulings)
+            if table:
+                yield table
+                lines = [
+                    rest for line in lines if (rest := tuple(part for part in line if not _touches(part, table.box)))
+                ]
+    for block in _blocks(lines):
+        table = _aligned_table(Area(tuple(block), ruled=False), rulings)
+        if table:
+            yield table
+
+
+def _touches(part: Segment, box: Box) -> bool:
+    return part.left < box.right and part.right > box.left and box.top <= (part.top + part.bottom) / 2 <= box.bottom
 
 
 def to_markdown(table: Table) -> str:
@@ -173,14 +218,32 @@ def _segments(line: Sequence[Word]) -> Iterator[Segment]:
     for word in line:
         if _LEADER.fullmatch(word.text):
             continue
-        if part and word.left - max(one.right for one in part[-3:]) > _GAP * min(
-            word.bottom - word.top, part[-1].bottom - part[-1].top
-        ):
+        if part and _is_apart(part, word):
             yield segment_of(part)
             part = []
         part.append(word)
     if part:
         yield segment_of(part)
+
+
+def _is_apart(part: Sequence[Word], word: Word) -> bool:
+    """Whether a gap before a word separates cells. A currency sign belongs to its number, however far it is."""
+    gap = word.left - max(one.right for one in part[-3:])
+    height = min(word.bottom - word.top, part[-1].bottom - part[-1].top)
+    if gap <= _GAP * height:
+        numbers = gap > 0.5 * height and part[-1].text[-1].isdigit() and word.text[0].isdigit()
+        return numbers and word.text[-1].isdigit() and part[-1].text[0].isdigit()
+    return not _CURRENCY.fullmatch(part[-1].text) or len(part) > 1 or not word.text[0].isdigit()
+
+
+def _without_leader(word: Word) -> Word:
+    """Cut the dots that lead from a label to its number."""
+    text = word.text.rstrip("._…· ")
+    if len(word.text) - len(text) < 4 or not text:
+        return word
+    return Word(
+        word.left, word.top, word.left + (word.right - word.left) * len(text) / len(word.text), word.bottom, text
+    )
 
 
 def segment_of(words: Sequence[Word]) -> Segment:
@@ -225,24 +288,42 @@ def _overlapped(columns: Sequence[tuple[float, float]], part: Segment) -> range:
 
 
 def _merged_columns(columns: list[tuple[float, float]], lines: Sequence[Line]) -> list[tuple[float, float]]:
-    """Merge neighbours that more lines join than separate."""
-    joined: defaultdict[int, int] = defaultdict(int)
-    apart: defaultdict[int, int] = defaultdict(int)
+    """Merge neighbours that more lines join than separate; leave out those that single headings made."""
+    for _ in range(_MOST_MERGES):
+        joined, apart, filled = _neighbours(columns, lines)
+        places = [place for place in range(len(columns) - 1) if joined[place] > apart[place]]
+        if places:
+            place = max(places, key=lambda one: joined[one] - apart[one])
+            columns[place : place + 2] = [(columns[place][0], columns[place + 1][1])]
+            continue
+        places = [place for place in range(len(columns) - 1) if not apart[place]]
+        if not places:
+            break
+        place = min(places, key=lambda one: columns[one + 1][0] - columns[one][1])
+        few = [one for one in (place, place + 1) if filled[one] < min(3, 0.3 * len(lines)) and len(lines) > 4]
+        if few:
+            columns.pop(few[0])
+        else:
+            columns[place : place + 2] = [(columns[place][0], columns[place + 1][1])]
+    return columns
+
+
+def _neighbours(
+    columns: Sequence[tuple[float, float]], lines: Sequence[Line]
+) -> tuple[Counter[int], Counter[int], Counter[int]]:
+    """For each column, the lines that join it with the next one, that separate the two, and that fill it."""
+    joined: Counter[int] = Counter()
+    apart: Counter[int] = Counter()
+    filled: Counter[int] = Counter()
     for line in lines:
         ranges = [_overlapped(columns, part) for part in line]
-        filled = {place for one in ranges for place in one}
+        used = {place for one in ranges for place in one}
+        filled.update(used)
         for one in ranges:
-            for place in one[:-1]:
-                joined[place] += 1
-            if one and one[-1] + 1 in filled:
+            joined.update(one[:-1])
+            if one and one[-1] + 1 in used:
                 apart[one[-1]] += 1
-    merged: list[tuple[float, float]] = []
-    for place, column in enumerate(columns):
-        if merged and (joined[place - 1] >= apart[place - 1]):
-            merged[-1] = (merged[-1][0], column[1])
-        else:
-            merged.append(column)
-    return merged
+    return joined, apart, filled
 
 
 # Areas
@@ -255,65 +336,85 @@ class Area(NamedTuple):
     ruled: bool
 
 
-def _areas(lines: list[Line], rulings: Rulings) -> Iterator[Area]:
-    rest = lines
-    for left, right, ys in wide_rules(rulings):
-        inside = [
-            line
-            for line in rest
-            if ys[0] < _middle(line) < ys[-1] and line[0].left > left - 10 and line[-1].right < right + 10
-        ]
-        for part in _tabular_bands(inside, ys):
-            yield Area(tuple(part), ruled=True)
-            taken = set(map(id, part))
-            rest = [line for line in rest if id(line) not in taken]
-    for block in _blocks(rest):
-        yield Area(tuple(block), ruled=False)
+def _ruled_areas(lines: Sequence[Line], left: float, right: float, ys: Sequence[float]) -> Iterator[Area]:
+    """Runs of bands between wide rulings that look like parts of a table, and the lines that go on outside of them."""
+    near = [
+        inside
+        for line in lines
+        if (inside := tuple(part for part in line if left - 10 < part.left and part.right < right + 10))
+    ]
+    bands = [bisect_right(ys, _middle(line)) for line in near]
+    start = 0
+    while start < len(near):
+        if bands[start] in (0, len(ys)) or not _is_tabular(near, bands, bands[start]):
+            start += 1
+            continue
+        end = start
+        while end + 1 < len(near) and bands[end + 1] < len(ys) and _is_tabular(near, bands, bands[end + 1]):
+            end += 1
+        start, end = _extended(near, start, end)
+        yield Area(tuple(near[start : end + 1]), ruled=True)
+        start = end + 1
 
 
 def _middle(line: Line) -> float:
     return (line[0].top + line[0].bottom) / 2
 
 
-def _tabular_bands(lines: Sequence[Line], ys: Sequence[float]) -> Iterator[list[Line]]:
-    """Neighbouring bands between rulings that look like parts of a table."""
-    part: list[Line] = []
-    for above, below in zip(ys, ys[1:], strict=False):
-        band = [line for line in lines if above < _middle(line) < below]
-        several = sum(len(line) > 1 for line in band)
-        if band and several >= 0.4 * len(band):
-            part.extend(band)
-        else:
-            if part:
-                yield part
-            part = []
-    if part:
-        yield part
+def _is_tabular(lines: Sequence[Line], bands: Sequence[int], band: int) -> bool:
+    inside = lines[bisect_left(bands, band) : bisect_right(bands, band)]
+    return sum(len(line) > 1 for line in inside) >= 0.4 * len(inside)
 
 
-def _blocks(lines: Sequence[Line]) -> Iterator[list[Line]]:
+def _extended(lines: Sequence[Line], start: int, end: int) -> tuple[int, int]:
+    """Add lines above the first ruling and below the last one that have several cells."""
+    while start > 0 and len(lines[start - 1]) > 1 and _is_next(lines[start - 1], lines[start]):
+        start -= 1
+    while end + 1 < len(lines) and len(lines[end + 1]) > 1 and _is_next(lines[end], lines[end + 1]):
+        end += 1
+    return start, end
+
+
+def _is_next(above: Line, below: Line) -> bool:
+    height = below[0].bottom - below[0].top
+    return below[0].top - above[0].bottom < 1.5 * height and not any(len(part.words) > 7 for part in (*above, *below))
+
+
+def _blocks(lines: Sequence[Line]) -> Iterator[Sequence[Line]]:
     """Runs of lines with several segments, with a few lines of one segment between them."""
-    block: list[Line] = []
-    single: list[Line] = []
-    for line in lines:
-        last = single[-1] if single else block[-1] if block else None
-        if last and line[0].top - last[0].bottom > 2.5 * (line[0].bottom - line[0].top):
-            yield from _ended(block)
-            block, single = [], []
+    start = end = -1
+    for place, line in enumerate(lines):
+        height = line[0].bottom - line[0].top
+        far = start >= 0 and line[0].top - lines[place - 1][0].bottom > 2.5 * height
+        if far or (start >= 0 and (place - end > _MOST_SINGLE or max(len(part.words) for part in line) > _PROSE)):
+            yield from _ended(lines, start, end)
+            start = -1
         if len(line) > 1:
-            block = [*block, *single, line] if block else [line]
-            single = []
-        elif block:
-            single.append(line)
-            if len(single) > _MOST_SINGLE or len(line[0].words) > 10:
-                yield from _ended(block)
-                block, single = [], []
-    yield from _ended(block)
+            start, end = (place if start < 0 else start), place
+    if start >= 0:
+        yield from _ended(lines, start, end)
 
 
-def _ended(block: list[Line]) -> Iterator[list[Line]]:
-    if len(block) > 2:
-        yield block
+def _ended(lines: Sequence[Line], start: int, end: int) -> Iterator[Sequence[Line]]:
+    while start <= end and (_TITLE.match(lines[start][0].text) or len(lines[start]) == 1):
+        start += 1
+    if end - start < 2:
+        return
+    left = min(line[0].left for line in lines[start : end + 1])
+    while start > 0 and len(lines[start - 1]) == 1 and _is_heading(lines[start - 1][0], lines[start], left):
+        start -= 1
+    yield lines[start : end + 1]
+
+
+def _is_heading(part: Segment, below: Line, left: float) -> bool:
+    """Whether a line of one segment belongs to the header below it: close, short, and not over the first column."""
+    height = part.bottom - part.top
+    return (
+        below[0].top - part.bottom < 0.8 * height
+        and len(part.words) < _LONG
+        and part.left > left + 5 * height
+        and not _TITLE.match(part.text)
+    )
 
 
 # Structure
@@ -331,18 +432,69 @@ class Row(NamedTuple):
 
 
 def _aligned_table(area: Area, rulings: Rulings) -> Table | None:
+    area = Area(_without_notes(area.lines), area.ruled)
     columns = columns_of(area.lines)
-    if len(columns) < 2 or not _is_table(area, columns):
+    if len(columns) < 2:
         return None
     rows = [_fit(line, columns) for line in area.lines]
     box = box_of([part for line in area.lines for part in line])
+    if not _is_table(area, rows, len(columns), len(_full_rules(box, rulings)) if area.ruled else 0):
+        return None
     head = _header_length(rows, box, rulings)
     cells = list(_header_cells(rows[:head], columns, rulings))
     height = 1 + max((span.bottom for span, _ in cells), default=-1)
-    for group in _grouped(rows[head:]):
+    for group in _body_groups([_without_overhang(row, columns) for row in rows[head:]], box, rulings):
         cells.extend(_row_cells(group, height))
         height += 1
     return _assemble(cells, height, len(columns), box, 0.8 if area.ruled else 0.6)
+
+
+def _without_notes(lines: Sequence[Line]) -> tuple[Line, ...]:
+    """Leave out notes below a table: the last lines, if they have one segment, or a long one and no number."""
+    end = len(lines)
+    while end and _is_note(lines[end - 1]):
+        end -= 1
+    return tuple(lines[:end])
+
+
+def _is_note(line: Line) -> bool:
+    if len(line) == 1 or any(map(_is_number, line)):
+        return len(line) == 1
+    return bool(_NOTE.match(line[0].text)) or max(len(part.words) for part in line) > _LONG
+
+
+def _without_overhang(row: Row, columns: Sequence[tuple[float, float]]) -> Row:
+    """Keep a long label that stands alone and starts in the first column in that column."""
+    if list(row.parts) == [0] and row.parts[0][1].left < columns[0][0] + 3 * (row.bottom - row.top):
+        return Row(row.top, row.bottom, {0: (0, row.parts[0][1])})
+    return row
+
+
+def _full_rules(box: Box, rulings: Rulings) -> list[float]:
+    """The positions of rulings from one side of a box to the other."""
+    slack = 0.2 * (box.right - box.left)
+    return sorted(
+        {
+            rule.at
+            for rule in rulings.horizontal
+            if rule.start < box.left + slack
+            and rule.end > box.right - slack
+            and box.top - 10 < rule.at < box.bottom + 10
+        }
+    )
+
+
+def _body_groups(rows: Sequence[Row], box: Box, rulings: Rulings) -> Iterator[list[Row]]:
+    """The rows of the body. If rulings separate most of its lines, each band between them is a row."""
+    ys = _full_rules(box, rulings)
+    bands: defaultdict[int, list[Row]] = defaultdict(list)
+    for row in rows:
+        bands[bisect_left(ys, (row.top + row.bottom) / 2)].append(row)
+    if len(bands) < max(3, 0.2 * len(rows)):
+        yield from _grouped(rows)
+        return
+    for band in bands.values():
+        yield from _band_groups(band)
 
 
 def _fit(line: Line, columns: Sequence[tuple[float, float]]) -> Row:
@@ -369,30 +521,92 @@ def _split(part: Segment, columns: Sequence[tuple[float, float]]) -> Iterator[Se
         low, high = columns[place][1], columns[place + 1][0]
         for index in range(start + 1, len(part.words)):
             before, after = part.words[index - 1], part.words[index]
-            near = 0.12 * (after.bottom - after.top)
-            if (
-                before.right <= high
-                and after.left >= low
-                and (abs(before.right - low) <= near or abs(after.left - high) <= near)
-            ):
+            height = after.bottom - after.top
+            is_between = before.right <= high and after.left >= low and after.left - before.right > 0.31 * height
+            if is_between and min(abs(before.right - low), abs(after.left - high)) <= 0.12 * height:
                 yield segment_of(part.words[start:index])
                 start = index
                 break
     yield segment_of(part.words[start:])
 
 
-def _is_table(area: Area, columns: Sequence[tuple[float, float]]) -> bool:
-    parts = [part for line in area.lines for part in line]
-    numbers = sum(_is_number(part) for part in parts)
-    several = sum(len(line) > 1 for line in area.lines)
-    long = sum(len(part.words) > 7 for part in parts)
-    if long > 0.2 * len(parts):
+def _is_table(area: Area, rows: Sequence[Row], columns: int, rules: int) -> bool:
+    """Whether lines with cells are a table: not prose in columns, a list, code, formulas or a table of contents."""
+    parts = [part for row in rows for _, part in row.parts.values()]
+    several = sum(len(row.parts) > 1 for row in rows)
+    if several < (2 if area.ruled else 3) or len(parts) < (0.4 if several > 3 else 0.75) * len(rows) * columns:
         return False
+    is_long = sum(len(part.words) > _LONG for part in parts) > 0.2 * len(parts)
+    if (is_long and not (rules > 3 and _has_labels(rows))) or _share(_CODE.search, parts) > 0.15:
+        return False
+    if _is_list(rows, columns) or _is_contents(rows, columns):
+        return False
+    aligned = _alignment(rows, columns)
+    numbers = _share(_NUMBER.fullmatch, parts)
     if area.ruled:
+        return aligned > 0.5
+    if columns == 2:
+        return several >= 4 and numbers >= 0.4 and aligned > 0.7
+    return aligned > 0.6 and (numbers >= 0.3 or _is_text_table(parts, several, len(rows), aligned))
+
+
+def _has_labels(rows: Sequence[Row]) -> bool:
+    """Whether the first column has short labels beside the text of the others."""
+    labels = _column(rows, 0)
+    return len(labels) > 2 and sum(len(part.words) for part in labels) < 4 * len(labels)
+
+
+def _is_text_table(parts: Sequence[Segment], several: int, height: int, aligned: float) -> bool:
+    words = sum(len(part.words) for part in parts)
+    small = _share(_SMALL.match, parts)
+    return several >= max(4, 0.7 * height) and aligned > 0.85 and words < 4 * len(parts) and small < 0.25
+
+
+def _share(test: Callable[[str], object], parts: Sequence[Segment]) -> float:
+    return sum(bool(test(part.text)) for part in parts) / max(1, len(parts))
+
+
+def _column(rows: Sequence[Row], place: int) -> list[Segment]:
+    """The cells of a column that do not span others."""
+    return [part for row in rows for first, (last, part) in row.parts.items() if first == last == place]
+
+
+def _is_list(rows: Sequence[Row], columns: int) -> bool:
+    """Whether one column only numbers the lines: a list, code, or formulas; or a form: labels that end in colons."""
+    first, last = _column(rows, 0), _column(rows, columns - 1)
+    if _share(_MARK.fullmatch, first) > 0.6 and columns < 4:
         return True
-    if len(columns) == 2:
-        return several >= 4 and numbers >= 0.4 * len(parts)
-    return several >= 3 and numbers >= 0.3 * len(parts)
+    if columns < 4 and _share(_EQUATION.fullmatch, last) > 0.6:
+        return True
+    return columns == 2 and _share(_LABEL.search, first) > 0.6
+
+
+def _is_contents(rows: Sequence[Row], columns: int) -> bool:
+    """Whether only the last column has numbers, and they grow like page numbers."""
+    pages = [int(part.text) for part in _column(rows, columns - 1) if part.text.isdecimal() and len(part.text) < 6]
+    if columns > 4 or len(pages) < 4 or len(pages) < 0.7 * len(_column(rows, columns - 1)):
+        return False
+    growing = sum(before <= after for before, after in zip(pages, pages[1:], strict=False))
+    inner = [part for place in range(1, columns - 1) for part in _column(rows, place)]
+    return growing > 0.9 * (len(pages) - 1) and pages[-1] > pages[0] and _share(_NUMBER.fullmatch, inner) < 0.3
+
+
+def _alignment(rows: Sequence[Row], columns: int) -> float:
+    """The share of cells that share their left, right or middle with most others of their column."""
+    aligned = total = 0
+    for place in range(columns):
+        parts = _column(rows, place)
+        if len(parts) > 1:
+            slack = 0.3 * (parts[0].bottom - parts[0].top)
+            edges = ([part.left for part in parts], [part.right for part in parts], [part.middle for part in parts])
+            aligned += max(_most_near(values, slack) for values in edges)
+            total += len(parts)
+    return aligned / total if total else 0.0
+
+
+def _most_near(values: list[float], slack: float) -> int:
+    ordered = sorted(values)
+    return max(bisect_right(ordered, value + 2 * slack) - place for place, value in enumerate(ordered))
 
 
 def _is_number(part: Segment) -> bool:
@@ -411,12 +625,23 @@ def _header_length(rows: Sequence[Row], box: Box, rulings: Rulings) -> int:
             if above <= 8 and not any(_has_numbers(row) for row in rows[: above - 1]):
                 return above
             break
-    return next((place for place, row in enumerate(rows) if _has_numbers(row)), 0)
+    head = next((place for place, row in enumerate(rows) if _has_numbers(row)), 0)
+    if 0 < head < len(rows) - 1 and _gap(rows, head) > _gap(rows, head - 1) + 0.4 * (
+        rows[head].bottom - rows[head].top
+    ):
+        head += 1
+    while head > 1 and list(rows[head - 1].parts) == [0] and not _goes_on(rows[: head - 1], rows[head - 1]):
+        head -= 1
+    return head
+
+
+def _gap(rows: Sequence[Row], place: int) -> float:
+    return rows[place + 1].top - rows[place].bottom
 
 
 def _has_numbers(row: Row) -> bool:
-    numbers = row.numbers() - {0}
-    return len(numbers) > 0.4 * len(row.parts)
+    places = set(row.parts) - {0}
+    return 2 * len(row.numbers() & places) >= max(1, len(places))
 
 
 def _header_cells(
@@ -451,11 +676,33 @@ def _with_spanners(row: Row, below: Sequence[Row], columns: Sequence[tuple[float
         return row
     parts: dict[int, tuple[int, Segment]] = {}
     for first, (last, part) in row.parts.items():
-        wide = _under_rule(part, below[0].bottom, columns, rulings)
-        if wide:
-            first, last = wide
-        parts[first] = (last, part)
+        wide = _under_rule(part, below[0].bottom, columns, rulings) or _over_columns(row, first, below, columns)
+        parts[wide[0] if wide else first] = (wide[1] if wide else last, part)
     return Row(row.top, row.bottom, parts)
+
+
+def _over_columns(
+    row: Row, first: int, below: Sequence[Row], columns: Sequence[tuple[float, float]]
+) -> tuple[int, int] | None:
+    """The columns over which a heading is centred, if each of them has a heading below it."""
+    last, part = row.parts[first]
+    near = 0.5 * (part.bottom - part.top)
+    left, right = columns[first]
+    if (
+        first == last
+        and min(abs(part.left - left), abs(part.right - right), abs(part.middle - (left + right) / 2)) < near
+    ):
+        return None
+    headed = {place for line in below for place, (end, _) in line.parts.items() if place == end}
+    taken = {place for start, (end, _) in row.parts.items() if start != first for place in range(start, end + 1)}
+    free = [place in headed and place not in taken for place in range(len(columns))]
+    best: tuple[float, tuple[int, int]] | None = None
+    for start in range(max(0, first - _MOST_SPANNED), first + 1):
+        for end in range(max(last, start + 1), min(len(columns), last + _MOST_SPANNED)):
+            if all(free[start : end + 1]):
+                distance = abs((columns[start][0] + columns[end][1]) / 2 - part.middle)
+                best = min(best or (distance, (start, end)), (distance, (start, end)))
+    return best[1] if best and (last > first or best[0] < 2 * near) else None
 
 
 def _under_rule(
@@ -522,7 +769,11 @@ def _row_gap(rows: Sequence[Row]) -> float | None:
 def _continues_row(row: Sequence[Row], line: Row, gap: float, limit: float | None) -> bool:
     numbers = {place for one in row for place in one.numbers()}
     height = line.bottom - line.top
-    if numbers & line.numbers() or gap > (1.2 * height if limit is None else limit):
+    if numbers & line.numbers():
+        return False
+    if gap < -0.2 * height:
+        return True
+    if gap > (1.2 * height if limit is None else limit) or _starts_row(row, line):
         return False
     if limit is not None:
         return True
@@ -535,6 +786,17 @@ def _continues_row(row: Sequence[Row], line: Row, gap: float, limit: float | Non
     return False
 
 
+def _starts_row(row: Sequence[Row], line: Row) -> bool:
+    """Whether a line has a new label: values follow a header, or the label column was empty in the line above."""
+    if 0 not in line.parts or not any(0 in one.parts for one in row):
+        return False
+    others = set(line.parts) - {0}
+    if others and others <= line.numbers() and all(any(place in one.parts for one in row) for place in others):
+        return True
+    apart = line.top > row[-1].bottom - 0.2 * (line.bottom - line.top)
+    return apart and 0 not in row[-1].parts and not line.parts[0][1].text[0].islower()
+
+
 def _goes_on(row: Sequence[Row], line: Row) -> bool:
     """Whether the text of a line continues the cells above it: it starts small, or the one above is not complete."""
     for place, (_, part) in line.parts.items():
@@ -542,7 +804,7 @@ def _goes_on(row: Sequence[Row], line: Row) -> bool:
         start = part.text[0]
         if before and not (start.islower() or start in "(&/" or before[-1] in "-,(&/"):
             return False
-    return True
+    return bool(row)
 
 
 def _row_cells(group: Sequence[Row], top: int) -> Iterator[tuple[Span, list[Word]]]:
@@ -560,6 +822,7 @@ def _assemble(
     cells: Sequence[tuple[Span, list[Word]]], height: int, width: int, box: Box, confidence: float, *, sure: bool = True
 ) -> Table:
     """A table from cells; places that no cell covers are empty cells."""
+    cells, height, width = _compact([cell for cell in cells if cell[1]])
     taken: dict[tuple[int, int], tuple[Span, list[Word]]] = {}
     starts = {(span.top, span.left) for span, _ in cells}
     for span, words in sorted(cells, key=lambda cell: cell[0]):
@@ -589,12 +852,32 @@ def _assemble(
     return Table(box, tuple(rows), confidence, sure)
 
 
+def _compact(cells: Sequence[tuple[Span, list[Word]]]) -> tuple[list[tuple[Span, list[Word]]], int, int]:
+    """Leave out rows and columns in which no cell starts."""
+    tops = sorted({span.top for span, _ in cells})
+    lefts = sorted({span.left for span, _ in cells})
+    moved = [
+        (
+            Span(
+                bisect_left(tops, span.top),
+                bisect_left(lefts, span.left),
+                bisect_right(tops, span.bottom) - 1,
+                bisect_right(lefts, span.right) - 1,
+            ),
+            words,
+        )
+        for span, words in cells
+    ]
+    return moved, len(tops), len(lefts)
+
+
 # Ruled tables
 
 
 def _ruled_table(grid: Grid, words: Sequence[Word]) -> Table | None:
-    if not words or len(grid.xs) < 3:
+    if len(words) < _LEAST_CELLS or len(grid.xs) < 3:
         return None
+    grid = _with_columns(grid, words)
     places = {
         (row, column): Span(*span)
         for span in spans(grid)
@@ -602,16 +885,90 @@ def _ruled_table(grid: Grid, words: Sequence[Word]) -> Table | None:
         for column in range(span[1], span[3] + 1)
     }
     texts: defaultdict[Span, list[Word]] = defaultdict(list)
+    crossed = 0
     for word in words:
-        texts[
-            places[_slot(grid.ys, (word.top + word.bottom) / 2), _slot(grid.xs, (word.left + word.right) / 2)]
-        ].append(word)
-    if len(texts) < 2:
+        row, column = _slot(grid.ys, (word.top + word.bottom) / 2), _slot(grid.xs, (word.left + word.right) / 2)
+        texts[places[row, column]].append(word)
+        crossed += places[row, _slot(grid.xs, word.left + 2)] != places[row, _slot(grid.xs, word.right - 2)]
+    if crossed > 0.03 * len(words) or len(texts) < 0.25 * len(set(places.values())):
         return None
     cells = [part for span, inside in texts.items() for part in _unjoined(span, inside, grid.xs)]
-    empty = [(span, []) for span in set(places.values()) - set(texts)]
-    cells, height = _with_bands([*cells, *empty], len(grid.ys) - 1)
-    return _assemble(cells, height, len(grid.xs) - 1, grid.box, 0.9)
+    cells, height = _with_bands(cells, len(grid.ys) - 1)
+    cells, box = _without_titles(cells, len(grid.xs) - 1, grid.box)
+    if not _is_grid(cells):
+        return None
+    return _assemble(cells, height, len(grid.xs) - 1, box, 0.9)
+
+
+def _with_outer_rows(grid: Grid, words: Sequence[Word]) -> Grid:
+    """Add a header above the rulings, and a last row below them, if they have a cell in most columns."""
+    if len(grid.xs) < 4 or len(grid.ys) < 3:
+        return grid
+    reach = min(2 * (grid.ys[1] - grid.ys[0]), _MOST_REACH)
+    top, bottom = grid.box.top, grid.box.bottom
+    above = [word for word in words if _is_inside(word, Box(grid.xs[0], top - reach, grid.xs[-1], top))]
+    below = [word for word in words if _is_inside(word, Box(grid.xs[0], bottom, grid.xs[-1], bottom + reach))]
+    first = [line[0].top - 1 for line in text_lines(above)[-1:] if _fills(line, grid)]
+    last = [line[0].bottom + 1 for line in text_lines(below)[:1] if _fills(line, grid)]
+    if not first and not last:
+        return grid
+    closed = tuple(Ruling(y, grid.xs[0], grid.xs[-1]) for y in (top, bottom))
+    return Grid(grid.xs, (*first, *grid.ys, *last), Rulings((*grid.rulings.horizontal, *closed), grid.rulings.vertical))
+
+
+def _fills(line: Line, grid: Grid) -> bool:
+    """Whether each segment of a line keeps to a column of the grid, and most columns have one."""
+    places = [(_slot(grid.xs, part.left + 1), _slot(grid.xs, part.right - 1)) for part in line]
+    return all(first == last for first, last in places) and len(set(places)) >= max(3, 0.6 * (len(grid.xs) - 1))
+
+
+def _with_columns(grid: Grid, words: Sequence[Word]) -> Grid:
+    """Add columns that white space separates inside a column of the grid."""
+    inside: defaultdict[int, list[Word]] = defaultdict(list)
+    for word in words:
+        inside[_slot(grid.xs, (word.left + word.right) / 2)].append(word)
+    more: list[float] = []
+    for column in inside.values():
+        lines = text_lines(column)
+        several = [line for line in lines if len(line) > 1]
+        if (
+            len(several) < max(4, 0.6 * len(lines))
+            or _share(_NUMBER.fullmatch, [part for line in lines for part in line]) < 0.3
+        ):
+            continue
+        columns = columns_of(lines)
+        more.extend((before[1] + after[0]) / 2 for before, after in zip(columns, columns[1:], strict=False))
+    return Grid(tuple(sorted((*grid.xs, *more))), grid.ys, grid.rulings) if more else grid
+
+
+def _is_grid(cells: Sequence[tuple[Span, list[Word]]]) -> bool:
+    """Whether at least two rows have at least two cells with text each."""
+    filled = Counter(span.top for span, words in cells if words)
+    several = sum(count > 1 for count in filled.values())
+    return several > max(1, 0.4 * len(filled))
+
+
+def _without_titles(
+    cells: list[tuple[Span, list[Word]]], width: int, box: Box
+) -> tuple[list[tuple[Span, list[Word]]], Box]:
+    """Leave out first rows that consist of one cell: the title of the table, in its frame."""
+    rest = sorted(cells, key=lambda cell: cell[0])
+    while (
+        len(rest) > _LEAST_CELLS
+        and rest[0][0].right - rest[0][0].left == width - 1
+        and rest[1][0].top > rest[0][0].bottom
+    ):
+        rest = rest[1:]
+        top = min(word.top for _, words in rest if words for word in words)
+        box = Box(box.left, top - 1, box.right, box.bottom)
+    while (
+        len(rest) > _LEAST_CELLS
+        and rest[-1][0].right - rest[-1][0].left == width - 1
+        and (len(rest[-1][1]) > _PROSE or _NOTE.match(rest[-1][1][0].text))
+    ):
+        box = Box(box.left, box.top, box.right, min(word.top for word in rest[-1][1]) - 1)
+        rest = rest[:-1]
+    return rest, box
 
 
 def _unjoined(span: Span, words: list[Word], xs: Sequence[float]) -> Iterator[tuple[Span, list[Word]]]:
@@ -668,12 +1025,41 @@ def _band_rows(cells: Sequence[tuple[Span, list[Word]]]) -> list[list[tuple[Span
                 {span.left: (span.right, segment_of(words)) for span, words in inside.items()},
             )
         )
-    conflicts = sum(bool(above.numbers() & below.numbers()) for above, below in zip(rows, rows[1:], strict=False))
-    if conflicts < 0.5 * (len(rows) - 1):
-        return [list(cells)]
     return [
-        [(Span(0, span.left, 0, span.right), words) for span, words in _row_cells(group, 0)] for group in _grouped(rows)
+        [(Span(0, span.left, 0, span.right), words) for span, words in _row_cells(group, 0)]
+        for group in _band_groups(rows)
     ]
+
+
+def _band_groups(rows: Sequence[Row]) -> list[list[Row]]:
+    """The rows between two rulings: one, unless numbers are stacked, white space divides it, or lines start afresh."""
+    stacked = Counter(place for row in rows for place in row.numbers())
+    used = {place for row in rows for place in row.parts}
+    if sum(count > 1 for count in stacked.values()) >= max(1, (len(used) - 1) / 2):
+        return _grouped(rows)
+    height = median(row.bottom - row.top for row in rows)
+    wide = [place for place in range(1, len(rows)) if _gap(rows, place - 1) > 0.7 * height]
+    parts = [list(rows[start:end]) for start, end in zip([0, *wide], [*wide, len(rows)], strict=True)]
+    if sum(len({place for row in part for place in row.parts}) > 1 for part in parts) > 1:
+        return parts
+    if _fresh_lines(rows) >= max(3, 0.5 * len(rows)):
+        return _grouped(rows)
+    groups = [[rows[0]]]
+    for row in rows[1:]:
+        if _starts_row(groups[-1], row):
+            groups.append([row])
+        else:
+            groups[-1].append(row)
+    return groups
+
+
+def _fresh_lines(rows: Sequence[Row]) -> int:
+    """The lines that fill most columns and do not continue the words above them."""
+    used = {place for row in rows for place in row.parts}
+    full = [
+        place for place, row in enumerate(rows) if len(row.parts) >= max(2, 0.7 * len(used)) and min(used) in row.parts
+    ]
+    return sum(not _goes_on(rows[:place], rows[place]) for place in full)
 
 
 def _slot(edges: Sequence[float], value: float) -> int:
