@@ -113,6 +113,10 @@ RULES: dict[str, Rule] = {
     "POST /api/v1/ask": Rule("read", None, body=given(question="What is it?")),
     "GET /api/v1/documents/{document}/markdown": Rule("read", "readable document"),
     "GET /api/v1/documents/{document}/pages/{number}.png": Rule("read", "pictured document"),
+    "GET /api/v1/documents/{document}/pages": Rule("read", "document"),
+    "GET /api/v1/documents/{document}/regions": Rule("read", "document", query="?page=1"),
+    "GET /api/v1/documents/{document}/figures": Rule("read", "document"),
+    "GET /api/v1/documents/{document}/figures/{number}.png": Rule("read", "document with a figure"),
     "GET /api/v1/documents/{document}/source": Rule("read", "document"),
     "GET /api/v1/documents/{document}/picture": Rule("read", "readable document", 409),
     "GET /api/v1/documents/{document}/export": Rule("read", "document"),
@@ -252,6 +256,7 @@ class World:
             "trashed document": self.trashed_document,
             "readable document": self.readable_document,
             "pictured document": self.pictured_document,
+            "document with a figure": self.document_with_a_figure,
             "second version": self.second_version,
             "begun upload": self.begun_upload,
             "received upload": self.received_upload,
@@ -309,6 +314,15 @@ class World:
         await self.house.run(
             "INSERT INTO artifacts (id, document_id, kind, key, content_type) VALUES (%s, %s, %s, %s, %s)",
             *(uuid4(), document, "markdown", stored.key, "text/markdown"),
+        )
+        return document
+
+    async def document_with_a_figure(self) -> str:
+        document = await self.pictured_document()
+        await self.house.run(
+            "INSERT INTO figures (document_id, revision, number, kind, char_start, page, box, caption, alternative) "
+            "VALUES (%s, 0, 1, 'figure', 0, 1, '[60, 60, 300, 200]', '', '')",
+            document,
         )
         return document
 

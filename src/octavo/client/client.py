@@ -35,7 +35,18 @@ from octavo.records.account import (
     Published,
     Usage,
 )
-from octavo.records.documents import Chunk, Comparison, Document, Retried, UploadState, UploadView, Version
+from octavo.records.documents import (
+    Chunk,
+    Comparison,
+    Document,
+    FigureView,
+    PageView,
+    RegionView,
+    Retried,
+    UploadState,
+    UploadView,
+    Version,
+)
 from octavo.records.jobs import JobView
 from octavo.records.search import (
     AnswerSources,
@@ -205,6 +216,22 @@ class Client(UploadCalls):
         """
         body = await self._transport.call(Request("POST", "/embeddings", json={"model": model} if model else {}))
         return read_record(dict[str, int], body)["queued"]
+
+    async def list_pages(
+        self, document: UUID, *, cursor: str | None = None, limit: int = MOST_LISTED
+    ) -> Page[PageView]:
+        """List the pages of a document. `unsure` is the reason why the text of a page may be wrong."""
+        return await self._list(PageView, f"/documents/{document}/pages", {"cursor": cursor, "limit": limit})
+
+    async def list_regions(self, document: UUID, page: int) -> Page[RegionView]:
+        """List the areas of a page with their kinds, in reading order."""
+        return await self._list(RegionView, f"/documents/{document}/regions", {"page": page})
+
+    async def list_figures(
+        self, document: UUID, *, cursor: str | None = None, limit: int = MOST_LISTED
+    ) -> Page[FigureView]:
+        """List the figures of a document, in text order."""
+        return await self._list(FigureView, f"/documents/{document}/figures", {"cursor": cursor, "limit": limit})
 
     async def list_chunks(self, document: UUID, *, cursor: str | None = None, limit: int = MOST_LISTED) -> Page[Chunk]:
         """List the chunks of a document, in order."""

@@ -28,11 +28,13 @@ class Hints:
 class Processor:
     """Reads files of some types. `extract` uses only the file: no database, no network, no clock.
 
-    It raises errors from `octavo.core.errors`, including `Empty`, for documents that cannot be read.
+    It raises errors from `octavo.core.errors`, including `Empty`, for documents that cannot be read. `read_figure`
+    returns the bytes of a picture inside the file, named by `Figure.member`.
     """
 
     source_types: tuple[SourceType, ...]
     extract: Callable[[Path, Hints], Extracted]
+    read_figure: Callable[[Path, str], bytes] | None = None
 
 
 class Processors:

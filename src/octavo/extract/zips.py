@@ -110,6 +110,12 @@ class Archive:
             raise BadInput(f"{DAMAGED}a part of it is outside the file.") from error
 
 
+def read_picture(path: Path, member: str) -> bytes:
+    """The bytes of a picture inside a zip archive."""
+    with Archive(path) as archive:
+        return archive.read(member)
+
+
 def _open(file: BinaryIO) -> zipfile.ZipFile:
     _refuse_others(file)
     try:

@@ -158,6 +158,7 @@ def _as_document(row: Row, tags: list[str], jobs: list[DocumentJob], also_named:
     rest = dict(row)
     code, message, cost = rest.pop("error_code"), rest.pop("error_message"), rest.pop("cost_usd")
     del rest["order_text"]
+    unsure = rest.pop("unsure_pages"), rest.pop("unsure_number"), rest.pop("unsure")
     rest["missing"] = [*rest["missing"], *(["connections"] if _is_uncompared(jobs) else [])]
     if code is None and rest["status"] == "failed":  # a cancelled job has no error
         code, message = "CANCELLED", "Stopped by you."
@@ -169,9 +170,17 @@ def _as_document(row: Row, tags: list[str], jobs: list[DocumentJob], also_named:
         cost_usd=float(cost),
         will_be_resumed=rest["status"] == "completed"
         and any(job.kind in RESUMED and job.status == "dead_letter" for job in jobs),
+        quality_reason=_quality_reason(*unsure) or rest["metadata"].get("quality_reason"),
         will_be_improved=any(job.kind == IMPROVE_DOCUMENT and job.status in IMPROVING for job in jobs),
         **rest,
     )
+
+
+def _quality_reason(pages: int, first: int | None, reason: str | None) -> str | None:
+    """Why the text may be wrong: the number of pages that are unsure, and the reason of the first one."""
+    if not pages or not reason:
+        return None
+    return f"Page {first}: {reason}" if pages == 1 else f"{pages:,} pages may be wrong. Page {first}: {reason}"
 
 
 def _is_uncompared(jobs: Sequence[DocumentJob]) -> bool:

@@ -76,6 +76,7 @@ EXTRACTED_BYTES = 1 << 30
 STAGE_SECONDS = 600
 STARTS_PER_SECOND = 20.0
 MOST_DETAILS = 20
+MOST_FIGURES = 100_000
 REWRITTEN, PLAIN_KIND = "rewritten", {"kind": "plain_markdown"}
 # Metadata of a rewritten text. These names are never taken from a file.
 WRITTEN_BY = ("text_by", "kept_plain")
@@ -358,13 +359,25 @@ class Processing:
     async def _save_pages(self, connection: Connection) -> None:
         extracted = await self._read_extracted()
         bookmarks = bookmarks_by_page(extracted)
+        regions = _regions_by_page(extracted)
         pages = [
-            {**{name: getattr(page, name) for name in page.__slots__}, "bookmarks": bookmarks.get(page.number, [])}
+            {
+                **{name: getattr(page, name) for name in page.__slots__},
+                "bookmarks": bookmarks.get(page.number, []),
+                "regions": regions.get(page.number, []),
+            }
             for page in extracted.pages
+        ]
+        figures = [
+            {name: getattr(one, name) for name in one.__slots__}
+            for one in extracted.figures
+            if 0 < one.number <= MOST_FIGURES
         ]
         place = {"document": self._source.id, "revision": self._revision}
         await connection.execute(QUERIES.delete_pages, place)
         await connection.execute(QUERIES.insert_pages, place | {"pages": Jsonb(pages)})
+        await connection.execute(QUERIES.delete_figures, place)
+        await connection.execute(QUERIES.insert_figures, place | {"figures": Jsonb(figures)})
 
     async def _read_extracted(self) -> Extracted:
         """The extracted text, from memory or from the file that an earlier attempt stored."""
@@ -372,6 +385,14 @@ class Processing:
             body = await self.files.read("extracted", EXTRACTED_BYTES)
             self._extracted = await asyncio.to_thread(from_json, body)
         return self._extracted
+
+
+def _regions_by_page(extracted: Extracted) -> dict[int, list[dict[str, JSON]]]:
+    found: dict[int, list[dict[str, JSON]]] = {}
+    for one in extracted.regions:
+        values: dict[str, JSON] = {name: getattr(one, name) for name in one.__slots__ if name != "page"}
+        found.setdefault(one.page, []).append(values)
+    return found
 
 
 def _without_rewrite_metadata(extracted: Extracted) -> Extracted:

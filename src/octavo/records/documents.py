@@ -31,6 +31,7 @@ class Document:
     the document with others failed. `will_be_resumed`: these parts are retried automatically. `will_be_improved`: the
     document was described offline because the providers were away, and a job replaces the description as soon as a
     provider answers.
+    `quality_reason` is a sentence that says why the text may be incomplete or wrong.
     `version` counts uploads of new bytes, `revision` counts how often these bytes were processed. `superseded`: a newer
     version exists. `also_named` are other file names under which the same bytes were added.
     """
@@ -75,6 +76,7 @@ class Document:
     missing: list[str] = field(default_factory=list[str])
     also_named: list[str] = field(default_factory=list[str])
     will_be_resumed: bool = False
+    quality_reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,58 @@ class Chunk:
     seconds: float | None
     url: str | None
     boxes: list[PageBox]
+
+
+# Pages and figures ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PageView:
+    """A page. `start` and `end` are character positions of its text in the document's Markdown; sizes are in points.
+
+    `unsure` is a sentence that says why the text of the page may be incomplete or wrong; null if it is sure.
+    """
+
+    number: int
+    label: str | None
+    start: int
+    end: int
+    width: float | None
+    height: float | None
+    unsure: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RegionView:
+    """An area of a page with one kind of content: `body`, `heading`, `list`, `table`, `figure`, `formula`, `caption`,
+    `box`, `header`, `footer`, `footnote` or `field`.
+
+    `order` is its place in the reading order; `confidence` is between 0 and 1.
+    """
+
+    page: int
+    kind: str
+    box: tuple[float, float, float, float]
+    order: int
+    confidence: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class FigureView:
+    """A picture of a document: `figure`, `chart`, `formula`, `photo` or `cover`. `url` is the path of its picture.
+
+    At `start`, the Markdown contains `![alternative](figures/<number>.png)`.
+    """
+
+    number: int
+    kind: str
+    start: int
+    page: int | None
+    box: tuple[float, float, float, float] | None
+    caption: str
+    alternative: str
+    url: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,15 @@ SELECT d.id, coalesce(nullif(d.title, ''), d.filename) AS title, d.filename, d.s
                THEN 'chunk_descriptions' END,
            CASE WHEN NOT d.embeddings_ready AND EXISTS (SELECT FROM chunks WHERE document_id = d.id AND revision = d.revision)
                THEN 'vectors' END], NULL) ELSE '{}' END AS missing,
+       p.unsure_pages, p.unsure_number, p.unsure,
        lower(coalesce(nullif(d.title, ''), d.filename)) AS order_text
 FROM documents d
 LEFT JOIN jobs j ON j.id = d.process_id
 LEFT JOIN collections c ON c.id = d.collection_id
+LEFT JOIN LATERAL (
+    SELECT count(*) AS unsure_pages, min(number) AS unsure_number, (array_agg(unsure ORDER BY number))[1] AS unsure
+    FROM pages WHERE document_id = d.id AND revision = d.revision AND unsure IS NOT NULL
+) AS p ON true
 WHERE d.owner_id = :owner
   AND (d.deleted_at IS NOT NULL) = :trashed
   AND (:versions OR NOT d.superseded)

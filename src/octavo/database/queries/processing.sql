@@ -62,7 +62,8 @@ UPDATE documents SET
         JOIN (VALUES ('title', :title), ('author', :author), ('document_date', :date::date::text), ('language', :language))
             AS said (name, value) USING (name)
         WHERE value IS NULL),
-    word_count = :word_count, page_count = :page_count, quality = :quality, metadata = :metadata || metadata,
+    word_count = :word_count, page_count = :page_count, quality = :quality,
+    metadata = :metadata || (metadata - '{pages_with_text,quality_reason}'::text[]),
     updated_at = clock_timestamp()
 WHERE id = :document;
 
@@ -70,10 +71,20 @@ WHERE id = :document;
 DELETE FROM pages WHERE document_id = :document AND revision = :revision;
 
 -- name: insert_pages(document, revision, pages)!
-INSERT INTO pages (document_id, revision, number, label, char_start, char_end, width, height, bookmarks)
-SELECT :document, :revision, p.number, p.label, p.start, p."end", p.width, p.height, p.bookmarks
+INSERT INTO pages (document_id, revision, number, label, char_start, char_end, width, height, bookmarks, unsure, regions)
+SELECT :document, :revision, p.number, p.label, p.start, p."end", p.width, p.height, p.bookmarks, p.unsure, p.regions
 FROM jsonb_to_recordset(:pages) AS p (number integer, label text, start integer, "end" integer,
-                                      width real, height real, bookmarks jsonb);
+                                      width real, height real, bookmarks jsonb, unsure text, regions jsonb);
+
+-- name: delete_figures(document, revision)!
+DELETE FROM figures WHERE document_id = :document AND revision = :revision;
+
+-- name: insert_figures(document, revision, figures)!
+INSERT INTO figures (document_id, revision, number, kind, char_start, page, box, member, caption, alternative)
+SELECT :document, :revision, f.number, f.kind, f.start, f.page, f.box, f.member, f.caption, f.alternative
+FROM jsonb_to_recordset(:figures) AS f (number integer, kind text, start integer, page integer, box jsonb, member text,
+                                        caption text, alternative text)
+ON CONFLICT DO NOTHING;
 
 -- name: delete_chunks(document, revision)!
 DELETE FROM chunks WHERE document_id = :document AND revision = :revision;
@@ -98,6 +109,8 @@ WITH switched AS (
     DELETE FROM chunks WHERE document_id = :document AND revision <> :revision
 ), old_pages AS (
     DELETE FROM pages WHERE document_id = :document AND revision <> :revision
+), old_figures AS (
+    DELETE FROM figures WHERE document_id = :document AND revision <> :revision
 ), old_files AS (
     DELETE FROM artifacts WHERE document_id = :document AND revision NOT IN (0, :revision) AND kind <> 'markdown'
     RETURNING key

@@ -7,7 +7,7 @@ JOIN objects o ON o.key = a.key
 WHERE d.id = :document AND d.owner_id = :owner AND d.deleted_at IS NULL;
 
 -- name: sheets(owner, document, revision)
-SELECT p.number, p.label, p.char_start AS start, p.char_end AS "end", p.width, p.height, p.bookmarks
+SELECT p.number, p.label, p.char_start AS start, p.char_end AS "end", p.width, p.height, p.bookmarks, p.unsure
 FROM pages p JOIN documents d ON d.id = p.document_id
 WHERE d.id = :document AND d.owner_id = :owner AND p.revision = :revision
 ORDER BY p.number;

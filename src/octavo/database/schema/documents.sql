@@ -212,10 +212,32 @@ CREATE TABLE pages (
     width       real,
     height      real,
     bookmarks   jsonb NOT NULL DEFAULT '[]',
+    unsure      text,
+    regions     jsonb NOT NULL DEFAULT '[]',
     PRIMARY KEY (document_id, revision, number)
 );
 
+CREATE INDEX pages_unsure ON pages (document_id, revision, number) WHERE unsure IS NOT NULL;
+
 COMMENT ON COLUMN pages.bookmarks IS 'Entries of the table of contents of the file that begin on this page and have no heading in the text, each as [level, title].';
+COMMENT ON COLUMN pages.unsure IS 'Why the text of the page may be incomplete or wrong; null if it is sure.';
+COMMENT ON COLUMN pages.regions IS 'The areas of the page in reading order, each as kind, box, order, confidence and text.';
+
+-- The figures of the current text. Their pictures are artifacts of the kind `figure`, named by their number, made when they are
+-- first requested.
+CREATE TABLE figures (
+    document_id uuid NOT NULL REFERENCES documents ON DELETE CASCADE,
+    revision    integer NOT NULL,
+    number      integer NOT NULL CHECK (number > 0),
+    kind        text NOT NULL,
+    char_start  integer NOT NULL,
+    page        integer,
+    box         jsonb,
+    member      text,
+    caption     text NOT NULL,
+    alternative text NOT NULL,
+    PRIMARY KEY (document_id, revision, number)
+);
 
 CREATE TABLE chunks (
     id           uuid PRIMARY KEY,

@@ -63,9 +63,12 @@ BEGIN
     INSERT INTO artifacts (id, document_id, job_id, kind, name, revision, key, content_type)
     SELECT gen_random_uuid(), copy, process, kind, name, 1, key, content_type
     FROM artifacts WHERE document_id = twin AND revision = from_revision AND revision > 0;
-    INSERT INTO pages (document_id, revision, number, label, char_start, char_end, width, height, bookmarks)
-    SELECT copy, 1, number, label, char_start, char_end, width, height, bookmarks
+    INSERT INTO pages (document_id, revision, number, label, char_start, char_end, width, height, bookmarks, unsure, regions)
+    SELECT copy, 1, number, label, char_start, char_end, width, height, bookmarks, unsure, regions
     FROM pages WHERE document_id = twin AND revision = from_revision;
+    INSERT INTO figures (document_id, revision, number, kind, char_start, page, box, member, caption, alternative)
+    SELECT copy, 1, number, kind, char_start, page, box, member, caption, alternative
+    FROM figures WHERE document_id = twin AND revision = from_revision;
     INSERT INTO chunks (id, document_id, revision, index, content, char_start, char_end, page_from, page_to,
                         heading_path, word_count, themes, tone, importance, summary, made_by, seconds, boxes)
     SELECT gen_random_uuid(), copy, 1, index, content, char_start, char_end, page_from, page_to,

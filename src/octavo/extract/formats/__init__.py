@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from octavo.extract.extracted import PAGED
+from pathlib import Path
+
+from octavo.core.errors import NotFound
+from octavo.extract.extracted import PAGED, SourceType
 from octavo.extract.formats import (
     csv,
     docx,
@@ -26,3 +29,14 @@ def known_processors() -> Processors:
     for processor in (csv, docx, eml, epub, markdown, odt, paste, pptx, rtf, text, web, xlsx, youtube):
         processors.add(processor.PROCESSOR)
     return processors
+
+
+def read_figure(path: Path, source_type: SourceType, member: str) -> bytes:
+    """The bytes of the picture that `Figure.member` names, as they are in the file. Runs in the sandbox.
+
+    The size is limited. The bytes can be of any image format, and they are not checked.
+    """
+    reader = known_processors()[source_type].read_figure
+    if reader is None:
+        raise NotFound("Files of this type contain no pictures.")
+    return reader(path, member)

@@ -33,7 +33,7 @@ from octavo.extract.office.assemble import (
 )
 from octavo.extract.office.xml import Element, attribute, child, children, descendants, name_of, parse, text_of
 from octavo.extract.registry import Hints, Processor
-from octavo.extract.zips import Archive, reject_deep_nesting
+from octavo.extract.zips import Archive, read_picture, reject_deep_nesting
 
 _LEFT_OUT = frozenset(
     {
@@ -344,4 +344,4 @@ def _table_of(row: Element) -> Element | None:
     return parent
 
 
-PROCESSOR = Processor((SourceType.ODT,), extract)
+PROCESSOR = Processor((SourceType.ODT,), extract, read_picture)

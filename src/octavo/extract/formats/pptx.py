@@ -22,7 +22,7 @@ from octavo.extract.office.assemble import join_pages, take_page_breaks, to_extr
 from octavo.extract.office.ooxml import Package, Relation
 from octavo.extract.office.xml import Element, attribute, child, children, descendants, name_of
 from octavo.extract.registry import Hints, Processor
-from octavo.extract.zips import Archive, reject_deep_nesting
+from octavo.extract.zips import Archive, read_picture, reject_deep_nesting
 
 MAIN = "ppt/presentation.xml"
 _TITLES = frozenset({"title", "ctrTitle"})
@@ -204,4 +204,4 @@ def _picture(element: Element) -> Iterator[DocumentBlock]:
         yield Paragraph(inline([TextRun(f"[Image: {' '.join(described.split())}]")], one_line=True))
 
 
-PROCESSOR = Processor((SourceType.PPTX,), extract)
+PROCESSOR = Processor((SourceType.PPTX,), extract, read_picture)

@@ -1,16 +1,16 @@
-"""Assembles the result of a processor from finished Markdown: blocks, pages, outline and metadata."""
+"""Assembles the result of a processor from finished Markdown: blocks, pages, outline, figures and metadata."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from octavo.core.errors import Empty
 from octavo.core.languages import count_words
 from octavo.extract.decode import clean
-from octavo.extract.extracted import Block, Extracted, Metadata, OutlineEntry, Page, Quality, SourceType
+from octavo.extract.extracted import Block, Extracted, Figure, Metadata, OutlineEntry, Page, Quality, SourceType
 from octavo.extract.markdown import outline_of, read_blocks
 from octavo.extract.markdown.inline import PAGE_BREAK
 
@@ -21,6 +21,42 @@ _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*")
 _NO_TITLE = re.compile(
     r"(?:word|microsoft word) document|(?:office )?powerpoint[ -]\w+|document\d*|untitled\b.*|unknown", re.IGNORECASE
 )
+MOST_FIGURES = 2000
+_FIGURE = re.compile(r"!\[(?:[^\[\]\\]|\\.){0,2000}\]\(figures/(\d{1,4})\.png\)")
+_ALTERNATIVE_ESCAPES = str.maketrans({mark: f"\\{mark}" for mark in "\\[]*_`<&~|"})
+# Vector formats of Windows, which nothing here can draw.
+_NOT_DRAWN = (".emf", ".wmf", ".emz", ".wmz")
+
+
+@dataclass(slots=True)
+class Figures:
+    """Collects the pictures of a document in the order in which they are read."""
+
+    found: list[Figure] = field(default_factory=list[Figure])
+
+    def add(self, member: str | None, alternative: str = "", *, kind: str = "picture", caption: str = "") -> str:
+        """Add a picture and return its Markdown. Beyond the limit, only the alternative text is kept."""
+        alternative = clean_line(alternative) or ""
+        if len(self.found) >= MOST_FIGURES:
+            return alternative.translate(_ALTERNATIVE_ESCAPES)
+        number = len(self.found) + 1
+        if member is None or member.lower().endswith(_NOT_DRAWN):
+            member, kind = None, "drawing"
+        figure = Figure(number, kind, 0, member=member, caption=clean_line(caption) or "", alternative=alternative)
+        self.found.append(figure)
+        return f"![{alternative.translate(_ALTERNATIVE_ESCAPES)}](figures/{number}.png)"
+
+    def placed(self, markdown: str) -> tuple[Figure, ...]:
+        """The figures with their offsets in the Markdown. Figures that are not in it are left out."""
+        starts: dict[int, int] = {}
+        for match in _FIGURE.finditer(markdown) if self.found else ():
+            starts.setdefault(int(match[1]), match.start())
+        return tuple(replace(one, start=starts[one.number]) for one in self.found if one.number in starts)
+
+
+def without_figures(markdown: str) -> str:
+    """The Markdown without its pictures, for counting words."""
+    return _FIGURE.sub(" ", markdown)
 
 
 def to_extracted(
@@ -32,19 +68,21 @@ def to_extracted(
     outline: tuple[OutlineEntry, ...] | None = None,
     quality: Quality = Quality.FULL,
     has_title: bool = True,
+    figures: Figures | None = None,
 ) -> Extracted:
     """Assemble a document. If `outline` is None, the outline is made from the headings.
 
     `has_title`: if the metadata contains no title, use the highest heading as the title.
     """
-    words = count_words(markdown)
+    words = count_words(without_figures(markdown))
     if not words:
         raise Empty("The file contains no text.")
     blocks = tuple(assign_pages(read_blocks(markdown), pages))
     outline = outline_of(blocks) if outline is None else outline
     if not metadata.title and outline and has_title:
         metadata = replace(metadata, title=min(outline, key=lambda entry: entry.level).title)
-    return Extracted(source_type, markdown, words, quality, tuple(pages), blocks, outline, metadata)
+    placed = figures.placed(markdown) if figures else ()
+    return Extracted(source_type, markdown, words, quality, tuple(pages), blocks, outline, metadata, figures=placed)
 
 
 def add_page_numbers(

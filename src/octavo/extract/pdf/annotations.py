@@ -136,7 +136,7 @@ def _field(form: Any, handle: Any, box: Box) -> Annotation | None:  # noqa: ANN4
     names = (_form_text(reader, form, handle) for reader in ("GetFormFieldAlternateName", "GetFormFieldName"))
     name = next(filter(None, names), "")
     if kind in _TICKS:
-        return Annotation("tick", box, name, _TICKED if _raw.FPDFAnnot_IsChecked(form, handle) else _EMPTY)
+        return Annotation("tick", box, name, _TICKED if _is_ticked(form, handle) else _EMPTY)
     if kind in _CHOICES:
         value = _selected(form, handle) or _form_text("GetFormFieldValue", form, handle)
     elif kind in _TEXT_FIELDS and not _raw.FPDFAnnot_GetFormFieldFlags(form, handle) & _PASSWORD:
@@ -144,6 +144,11 @@ def _field(form: Any, handle: Any, box: Box) -> Annotation | None:  # noqa: ANN4
     else:
         return None
     return Annotation("field", box, name, value) if value else None
+
+
+def _is_ticked(form: Any, handle: Any) -> bool:  # noqa: ANN401
+    # PDFium does not know the state of a box whose appearance is damaged; `AS` is the name of the shown state.
+    return bool(_raw.FPDFAnnot_IsChecked(form, handle)) or _text(handle, "AS") not in {"", "Off"}
 
 
 def _selected(form: Any, handle: Any) -> str:  # noqa: ANN401

@@ -255,9 +255,11 @@ class OpenPage:
                 return True
         return False
 
-    def drawn(self, scale: float) -> Image:
-        """Draw the page as an image with `scale` pixels per point."""
-        bitmap = self._page.render(scale=scale)
+    def drawn(self, scale: float, area: Box | None = None) -> Image:
+        """Draw the page, or an area of the displayed page, as an image with `scale` pixels per point."""
+        width, height = self.size
+        cut = (area.left, height - area.bottom, width - area.right, area.top) if area else (0, 0, 0, 0)
+        bitmap = self._page.render(scale=scale, crop=cut)
         try:
             return bitmap.to_pil().convert("RGB")
         finally:

@@ -20,6 +20,7 @@ QUICK_COMPRESSION = 1  # for an image that is shown once
 MARKER, MARKER_LINE = "#ffe68f", "#a06a00"
 _ORIENTATION, _LYING = 0x0112, 5
 _MARGIN_POINTS = 2.0
+_AREA_MARGIN = 4.0
 _READING_SCALE = 200 / 72  # 200 dots per inch, as scanners use for text
 _HAIR = 0.01  # subtracted, because pypdfium2 rounds sizes up
 
@@ -42,6 +43,31 @@ def show_page(path: Path, source_type: SourceType, number: int, side: int) -> by
         across, down = page.size
         scale = min(_READING_SCALE, (side - _HAIR) / max(across, down, 1.0))
         return to_jpeg(page.drawn(fitting_scale(across, down, scale)))
+
+
+def draw_area(path: Path, number: int, box: Box, width: int) -> bytes:
+    """Draw an area of a PDF page as a PNG with a narrow margin: 200 dots per inch, and at most `width` pixels wide."""
+    with _open_page(path, number) as page:
+        across, down = page.size
+        left, top = max(box.left - _AREA_MARGIN, 0.0), max(box.top - _AREA_MARGIN, 0.0)
+        right, bottom = min(box.right + _AREA_MARGIN, across), min(box.bottom + _AREA_MARGIN, down)
+        if right - left < 1 or bottom - top < 1:
+            raise PageNotDrawn("The figure is outside the page.")
+        scale = min(_READING_SCALE, (width - _HAIR) / (right - left))
+        scale = fitting_scale(right - left, bottom - top, scale)
+        return to_png(page.drawn(scale, Box(left, top, right, bottom)))
+
+
+def draw_member(path: Path, source_type: SourceType, member: str, width: int) -> bytes:
+    """Encode a picture inside a file as a PNG that is at most `width` pixels wide.
+
+    Raises `PictureDamaged` for content that is not a known image.
+    """
+    # Imported late: page pictures do not need the processors.
+    from octavo.extract.formats import read_figure
+
+    with open_picture(BytesIO(read_figure(path, source_type, member))) as picture:
+        return to_png(fit_image(picture, _longest_side(picture, width)))
 
 
 def page_sizes(path: Path, most: int) -> list[tuple[float, float]]:

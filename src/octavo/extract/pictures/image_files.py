@@ -41,18 +41,22 @@ def _prepare_pillow() -> None:
 
 
 @contextmanager
-def open_picture(path: Path) -> Generator[Image.Image]:
+def open_picture(file: Path | BytesIO) -> Generator[Image.Image]:
     """Open an image without decoding it. Errors in the `with` block are raised as `PictureDamaged`."""
     _prepare_pillow()
     try:
-        with warnings.catch_warnings(action="ignore"), Image.open(path, formats=FORMATS) as picture:
+        with warnings.catch_warnings(action="ignore"), Image.open(file, formats=FORMATS) as picture:
             _check_size(picture)
-            if picture.format in HEIF_FORMATS and path.stat().st_size > MOST_HEIF_BYTES:
+            if picture.format in HEIF_FORMATS and _size_of(file) > MOST_HEIF_BYTES:
                 raise TooLarge(f"Images of this format are supported up to {MOST_HEIF_BYTES >> 20} MB.")
             yield picture
     except (OSError, ValueError, SyntaxError, EOFError, IndexError, KeyError, TypeError, RuntimeError):
         # The decoders fail in many ways, and each of them means that the file is bad.
         raise PictureDamaged from None
+
+
+def _size_of(file: Path | BytesIO) -> int:
+    return file.stat().st_size if isinstance(file, Path) else file.getbuffer().nbytes
 
 
 def count_sheets(picture: Image.Image) -> int:

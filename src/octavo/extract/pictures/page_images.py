@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -36,6 +36,24 @@ JPEG = b"\xff\xd8\xff"
 async def draw_in_sandbox(sandbox: Sandbox, path: Path, source_type: SourceType, number: int, width: int) -> bytes:
     """Draw a page of the file at `path` as a PNG. Raises the same errors as `draw_page`."""
     return await _run(sandbox, draw_file_page.call(source_type=source_type, number=number, width=width), path)
+
+
+@dataclass(frozen=True, slots=True)
+class FigurePlace:
+    """Where a figure is: in an area of a page (`page` and `box`), or in a `member` of the file."""
+
+    source_type: SourceType
+    page: int | None
+    box: tuple[float, ...]
+    member: str | None
+
+
+async def figure_in_sandbox(sandbox: Sandbox, path: Path, place: FigurePlace, width: int) -> bytes:
+    """Draw a figure of the file at `path` as a PNG that is at most `width` pixels wide."""
+    call = draw_file_figure.call(
+        source_type=place.source_type, page=place.page, box=list(place.box), member=place.member, width=width
+    )
+    return await _run(sandbox, call, path)
 
 
 async def show_in_sandbox(sandbox: Sandbox, path: Path, source_type: SourceType, number: int, side: int) -> bytes:
@@ -95,6 +113,19 @@ def draw_file_page(task: Task, *, source_type: str, number: int, width: int) -> 
     from octavo.extract.pictures.drawing import draw_page
 
     task.output.write(draw_page(Path(task.input_path), SourceType(source_type), number, width))
+
+
+@sandboxed
+def draw_file_figure(
+    task: Task, *, source_type: str, page: int | None, box: list[float], member: str | None, width: int
+) -> None:
+    from octavo.extract.pictures.drawing import draw_area, draw_member
+
+    path = Path(task.input_path)
+    if member is not None:
+        task.output.write(draw_member(path, SourceType(source_type), member, width))
+    else:
+        task.output.write(draw_area(path, page or 1, Box(*box), width))
 
 
 @sandboxed

@@ -9,20 +9,29 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import IntEnum
+from hashlib import sha256
 from pathlib import Path
+from typing import TypeAlias
 from uuid import UUID
 from weakref import WeakValueDictionary
 
-from octavo.core.errors import PageNotDrawn
+from octavo.core.errors import AlreadyStored, BadInput, NotFound, PageNotDrawn
 from octavo.core.ids import new_id
 from octavo.database import Database
 from octavo.extract.extracted import Box, QuoteOnPage, SourceType
-from octavo.extract.pictures.page_images import draw_in_sandbox, mark_in_sandbox, sizes_in_sandbox
+from octavo.extract.pictures.page_images import (
+    FigurePlace,
+    draw_in_sandbox,
+    figure_in_sandbox,
+    mark_in_sandbox,
+    sizes_in_sandbox,
+)
 from octavo.extract.pictures.quotes import quote_in_sandbox
 from octavo.library.errors import NotReady
+from octavo.library.figures import FigureSource, find_figure, keep_figure
 from octavo.library.pictures import PageSource, Picture, find_page, keep_picture, picture_name
 from octavo.sandbox import Sandbox
-from octavo.storage import Bucket, ObjectMissing, ObjectStream, copy_to_file
+from octavo.storage import Bucket, ObjectMissing, ObjectStream, Stored, copy_to_file
 from octavo.web.http.limits import Clock, ConcurrencyLimit
 
 AT_ONCE = 2
@@ -76,6 +85,16 @@ class FilePageRequest:
     width: int
 
 
+@dataclass(frozen=True, slots=True)
+class FigureRequest:
+    """A figure of a document, and the width of its picture in pixels."""
+
+    owner: UUID
+    document: UUID
+    number: int
+    width: int
+
+
 class PagePictures:
     """Draws, stores and returns page pictures. Each web process has one instance."""
 
@@ -85,7 +104,7 @@ class PagePictures:
         self._sandbox = sandbox
         self._copies = LocalCopies(bucket)
         self._limit = ConcurrencyLimit(AT_ONCE, MOST_WAITING, BUSY_SECONDS)
-        self._drawing: WeakValueDictionary[PageRequest, asyncio.Lock] = WeakValueDictionary()
+        self._drawing: WeakValueDictionary[PageRequest | FigureRequest, asyncio.Lock] = WeakValueDictionary()
         self._failures = FailedPages(clock)
         self._sizes: dict[str, list[tuple[float, float]]] = {}
 
@@ -115,6 +134,56 @@ class PagePictures:
         except ObjectMissing:  # it was just removed by retention
             picture = await self.find(wanted)
             return picture, await self._bucket.stream(picture.key)
+
+    async def find_figure(self, wanted: FigureRequest) -> Picture:
+        """Return the picture of a figure. Draws and stores it first if it does not exist."""
+        figure = await self._look_up_figure(wanted)
+        if figure.picture:
+            return figure.picture
+        lock = self._drawing.setdefault(wanted, asyncio.Lock())
+        async with lock:
+            figure = await self._look_up_figure(wanted)
+            if not figure.picture:
+                await self._make_figure(wanted, figure)
+                figure = await self._look_up_figure(wanted)
+        if not figure.picture:
+            raise NotReady
+        return figure.picture
+
+    async def stream_figure(self, wanted: FigureRequest) -> tuple[Picture, ObjectStream]:
+        picture = await self.find_figure(wanted)
+        return picture, await self._bucket.stream(picture.key)
+
+    async def _look_up_figure(self, wanted: FigureRequest) -> FigureSource:
+        async with self._database.connection() as connection:
+            return await find_figure(connection, wanted.owner, wanted.document, wanted.number, wanted.width)
+
+    async def _make_figure(self, wanted: FigureRequest, figure: FigureSource) -> None:
+        self._failures.check(wanted)
+        try:
+            drawn = await self._draw_figure(figure, wanted.width)
+        except (PageNotDrawn, BadInput, NotFound) as error:
+            self._failures.note(wanted, error.detail or error.title)
+            raise PageNotDrawn(error.detail or error.title) from error
+        stored = await self._put_once(f"figures/{wanted.document}/{figure.revision}", drawn)
+        async with self._database.transaction() as connection:
+            name = picture_name(wanted.number, wanted.width)
+            unused = await keep_figure(connection, wanted.document, figure.revision, name, stored)
+        await self._bucket.delete(unused)
+
+    async def _draw_figure(self, figure: FigureSource, width: int) -> bytes:
+        place = FigurePlace(SourceType(figure.source_type), figure.page, tuple(figure.box or ()), figure.member)
+        async with self._limit.take(), self._copies.open(figure.key) as path:
+            return await figure_in_sandbox(self._sandbox, path, place, width)
+
+    async def _put_once(self, folder: str, drawn: bytes) -> Stored:
+        """Store a picture under its checksum. Figures of a document that look the same share one file."""
+        digest = sha256(drawn).hexdigest()
+        key = f"{folder}/{digest}.png"
+        try:
+            return await self._bucket.put(key, drawn)
+        except AlreadyStored:
+            return Stored(key, len(drawn), digest)
 
     async def mark(self, wanted: PageRequest, boxes: Sequence[Box]) -> bytes:
         """Draw boxes on the picture of a page.
@@ -185,19 +254,22 @@ class PagePictures:
             return await draw_in_sandbox(self._sandbox, path, kind, wanted.number, wanted.width)
 
 
+AnyRequest: TypeAlias = PageRequest | FilePageRequest | FigureRequest
+
+
 class FailedPages:
     """Remembers pages that could not be drawn, so that they are not tried again for a while."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._known: dict[PageRequest | FilePageRequest, tuple[float, str | None]] = {}
+        self._known: dict[AnyRequest, tuple[float, str | None]] = {}
 
-    def check(self, wanted: PageRequest | FilePageRequest) -> None:
+    def check(self, wanted: AnyRequest) -> None:
         at, detail = self._known.get(wanted, (-FAILED_SECONDS, None))
         if self._clock() - at < FAILED_SECONDS:
             raise PageNotDrawn(detail)
 
-    def note(self, wanted: PageRequest | FilePageRequest, detail: str | None) -> None:
+    def note(self, wanted: AnyRequest, detail: str | None) -> None:
         self._known.pop(wanted, None)
         self._known[wanted] = (self._clock(), detail)
         if len(self._known) > MOST_FAILED:

@@ -16,7 +16,15 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 
-from octavo.web.markdown.safety import clean, describe_picture, simplify
+from octavo.web.markdown.safety import (
+    Picture,
+    clean,
+    describe_picture,
+    figure_number,
+    mark_figure,
+    show_figures,
+    simplify,
+)
 
 References = Mapping[str, Any]
 Environment = MutableMapping[str, Any]
@@ -41,9 +49,14 @@ class Block:
     level: int | None = None
 
 
-def render_window(text: str, start: int = 0, references: References | None = None) -> list[Block]:
-    """Render Markdown to its top-level blocks, in order. `start` is the position of the text in its document."""
-    environment: Environment = {"references": dict(references or {})}
+def render_window(
+    text: str, start: int = 0, references: References | None = None, figures: Mapping[int, Picture] | None = None
+) -> list[Block]:
+    """Render Markdown to its top-level blocks, in order. `start` is the position of the text in its document.
+
+    `figures` are the pictures of the document that are shown, by number. No other pictures are loaded.
+    """
+    environment: Environment = {"references": dict(references or {}), "figures": dict(figures or {})}
     parser = make_parser()
     tokens = parser.parse(text, environment)
     lines = _line_starts(text)
@@ -120,6 +133,9 @@ def image(
 ) -> str:
     token = tokens[at]
     words = renderer.renderInlineAsText(token.children or [], options, environment)
+    number = figure_number(str(token.attrGet("src") or ""))
+    if number in environment.get("figures", {}):
+        return mark_figure(words, number)
     return describe_picture(words, str(token.attrGet("src") or ""), linked=token.meta.get("linked", False))
 
 
@@ -159,7 +175,8 @@ def _block(
     else:
         for token in group:
             _prepare(token)
-        html = clean(parser.renderer.render(group, parser.options, environment)).rstrip("\n")
+        made = clean(parser.renderer.render(group, parser.options, environment)).rstrip("\n")
+        html = show_figures(made, environment.get("figures", {}))
     return Block(offset + start, offset + start + len(written), html, level)
 
 

@@ -6,8 +6,11 @@ Markdown is reduced to a few bare tags first; anything that is not HTML stays te
 
 from __future__ import annotations
 
-from html import escape
+import re
+from collections.abc import Mapping
+from html import escape, unescape
 from html.parser import HTMLParser
+from typing import Protocol
 from urllib.parse import urlsplit
 
 import nh3
@@ -48,8 +51,11 @@ BLOCK_TAGS = frozenset(
 )
 # Only our code writes these tags; a `div` is the scrollable frame of a wide table.
 OWN_TAGS = frozenset({"div", "span"})
-CLASSES = {"div": {"wide", "plain"}, "span": {"picture"}, "sup": {"mark"}, "td": {"right", "centre"}}
+CLASSES = {"div": {"wide", "plain"}, "span": {"picture", "figure"}, "sup": {"mark"}, "td": {"right", "centre"}}
 CLASSES["th"] = CLASSES["td"]
+
+_FIGURE = re.compile(r"figures/([1-9][0-9]{0,5})\.png")
+_FIGURE_MARK = re.compile(r'<span class="figure">([0-9]{1,6}) ([^<]*)</span>')
 
 _CLEANER = nh3.Cleaner(
     tags=set(TEXT_TAGS | BLOCK_TAGS | OWN_TAGS),
@@ -66,6 +72,40 @@ _CLEANER = nh3.Cleaner(
 
 def clean(html: str) -> str:
     return _CLEANER.clean(html)
+
+
+class Picture(Protocol):
+    """A picture of the document: its path on this server, and its caption."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def caption(self) -> str: ...
+
+
+def figure_number(address: str) -> int | None:
+    """The number in an address such as `figures/3.png`, which a processor writes for a picture of the file."""
+    found = _FIGURE.fullmatch(address)
+    return int(found[1]) if found else None
+
+
+def mark_figure(words: str, number: int | None) -> str:
+    """Mark the place of a figure. Documents cannot write this mark, because their own tags lose all classes."""
+    return f'<span class="figure">{number} {escape(words.strip())}</span>'
+
+
+def show_figures(cleaned: str, figures: Mapping[int, Picture]) -> str:
+    """Replace marks in sanitised HTML with pictures. Only their alternative texts come from the document."""
+    return _FIGURE_MARK.sub(lambda found: _shown(found, figures), cleaned)
+
+
+def _shown(found: re.Match[str], figures: Mapping[int, Picture]) -> str:
+    picture = figures[int(found[1])]
+    words = escape(unescape(found[2]).strip() or picture.caption or f"Figure {found[1]}")
+    return (
+        f'<a class="figure" href="{escape(picture.path)}" data-figure title="Enlarge">'
+        f'<img src="{escape(picture.path)}?width=800" alt="{words}" loading="lazy" decoding="async"></a>'
+    )
 
 
 def is_address(address: str) -> bool:

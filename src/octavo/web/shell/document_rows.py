@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from octavo.core.formatting import count_of, format_bytes, format_day, format_span
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs.views import find_jobs
+from octavo.library.figures import first_figures
 from octavo.library.pictures import is_pictured
 from octavo.records.documents import Document
 from octavo.web.shell.document_status import StatusText, describe, needs_person
@@ -55,12 +56,13 @@ class Row:
     added: str
     named: bool
     opening: str = ""
+    figure: str | None = None
 
     @property
     def picture(self) -> str | None:
-        """The address of the picture of the first page, if the document has page pictures."""
+        """The address of the picture of the first page, or else of the first figure; None if there is neither."""
         document = self.document
-        return f"/api/v1/documents/{document.id}/pages/1.png?width=120" if is_pictured(document) else None
+        return f"/api/v1/documents/{document.id}/pages/1.png?width=120" if is_pictured(document) else self.figure
 
     @property
     def has_jpeg(self) -> bool:
@@ -93,9 +95,11 @@ async def make_rows(connection: Connection, owner: UUID, documents: Sequence[Doc
     unfinished = [one.process_id for one in documents if one.status != "completed"]
     jobs = await find_jobs(connection, owner, unfinished) if unfinished else {}
     openings = await _openings(connection, [one.id for one in documents if one.text_ready and not one.summary])
-    return [
+    figures = await first_figures(connection, [one.id for one in documents if one.text_ready and not is_pictured(one)])
+    rows = (
         make_row(one, describe(one, jobs.get(one.process_id), now), now, openings.get(one.id, "")) for one in documents
-    ]
+    )
+    return [replace(row, figure=figures.get(row.document.id)) for row in rows]
 
 
 async def _openings(connection: Connection, documents: list[UUID]) -> dict[UUID, str]:

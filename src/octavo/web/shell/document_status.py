@@ -74,6 +74,7 @@ WRITE_TEXT = StatusAction("Write the text again", "classify")
 DESCRIBE = StatusAction("Describe again", "classify")
 INDEX = StatusAction("Index again", "classify")
 READ_REST = StatusAction("Read the rest", "retry")
+READ_AGAIN = StatusAction("Read again", "retry")
 TRY_OCR = StatusAction("Try OCR", "retry")
 RAISE_BUDGET = StatusAction("Raise budget", "budget", "get")
 
@@ -176,10 +177,20 @@ def _read(document: Document) -> StatusText:
     if document.duplicate_of and document.quality is None:
         return StatusText("", "twins", "Already here", "Same file as another document")
     if document.quality == "partial":
-        return StatusText("", "warning", "Partial text", _readable_pages(document), (READ_REST,))
+        return _partial(document)
     if document.quality == "empty" and document.source_type == "image":
         return _picture(document)
-    return QUALITIES[document.quality or "full"]
+    return replace(QUALITIES[document.quality or "full"], **_reason(document))
+
+
+def _partial(document: Document) -> StatusText:
+    lacks_pages = document.metadata.get("pages_with_text") != document.page_count
+    line = document.quality_reason or _readable_pages(document)
+    return StatusText("", "warning", "Partial text", line, (READ_REST if lacks_pages else READ_AGAIN,))
+
+
+def _reason(document: Document) -> dict[str, str]:
+    return {"line": document.quality_reason} if document.quality_reason else {}
 
 
 def _picture(document: Document) -> StatusText:

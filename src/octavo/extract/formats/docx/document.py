@@ -26,7 +26,7 @@ from octavo.extract.office.assemble import pages_between, take_page_breaks, to_e
 from octavo.extract.office.ooxml import Package
 from octavo.extract.office.xml import Element, attribute, child, children, descendants, name_of
 from octavo.extract.registry import Hints, Processor
-from octavo.extract.zips import Archive, reject_deep_nesting
+from octavo.extract.zips import Archive, read_picture, reject_deep_nesting
 
 _MAIN = "word/document.xml"
 _TRANSPARENT = frozenset(
@@ -252,4 +252,4 @@ def _count(element: Element | None, default: int) -> int:
     return min(int(written), MOST_COLUMNS) if written.isdecimal() and len(written) < 7 else default  # noqa: PLR2004
 
 
-PROCESSOR = Processor((SourceType.DOCX,), extract)
+PROCESSOR = Processor((SourceType.DOCX,), extract, read_picture)

@@ -14,7 +14,7 @@ from octavo.extract.office.assemble import add_page_numbers, to_extracted
 from octavo.extract.office.html import body_of, read_page, to_markdown
 from octavo.extract.office.xml import Element, attribute
 from octavo.extract.registry import Hints, Processor
-from octavo.extract.zips import Archive, reject_deep_nesting
+from octavo.extract.zips import Archive, read_picture, reject_deep_nesting
 
 _PAGES = frozenset(
     {"application/xhtml+xml", "text/html", "image/svg+xml", "application/x-dtbook+xml", "text/x-oeb1-document"}
@@ -226,4 +226,4 @@ def _mark(element: Element, mark: str) -> None:
         parent.text = (parent.text or "") + mark
 
 
-PROCESSOR = Processor((SourceType.EPUB,), extract)
+PROCESSOR = Processor((SourceType.EPUB,), extract, read_picture)

@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import codecs
 import json
+import tempfile
+import zipfile
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from typing import Any
+from contextlib import suppress
+from typing import IO, Annotated, Any, Literal
 from uuid import UUID
 
 import structlog
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic_core import to_json
 
 from octavo.connect.connections import list_connections
-from octavo.core.errors import OctavoError
+from octavo.core.errors import NotFound, OctavoError, PageNotDrawn
 from octavo.core.pagination import Page
 from octavo.jobs.views import MOST_LIMIT
 from octavo.library.documents import list_chunks, show_document
 from octavo.library.errors import NotReady, StillProcessed
+from octavo.library.figures import list_figures
 from octavo.library.files import find_file
 from octavo.records.documents import Document
 from octavo.storage import attachment_header
 from octavo.web.context.callers import ReadCaller
+from octavo.web.context.page_pictures import FigureRequest, Width
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.parameters import problems
 from octavo.web.http.protocol import DROP
@@ -30,19 +35,33 @@ from octavo.web.http.protocol import DROP
 log = structlog.get_logger()
 router = APIRouter(prefix="/api/v1/documents", tags=["documents"])
 MEDIA_TYPE = "application/json"
+MOST_FIGURES = 1000
+MOST_TEXT = 256 << 20
+BLOCK_BYTES = 1 << 18
 EXPORTED: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "`document`, `markdown`, `chunks` and `connections`; `markdown` is null if there is no text.",
-        "content": {MEDIA_TYPE: {"schema": {"type": "object"}}},
+        "description": "`document`, `markdown`, `chunks`, `connections` and `figures`; `markdown` may be null.",
+        "content": {MEDIA_TYPE: {"schema": {"type": "object"}}, "application/zip": {"schema": {"type": "string"}}},
     }
 }
 
 
-@router.get("/{document}/export", responses={**EXPORTED, **problems(401, 404, 422)}, response_class=Response)
-async def export(request: Request, services: ServicesOf, caller: ReadCaller, document: UUID) -> StreamingResponse:
-    """Export a document: its record, text, chunks and connections."""
+@router.get("/{document}/export", responses={**EXPORTED, **problems(401, 404, 409, 422)}, response_class=Response)
+async def export(
+    request: Request,
+    services: ServicesOf,
+    caller: ReadCaller,
+    document: UUID,
+    format: Annotated[Literal["json", "zip"], Query()] = "json",  # noqa: A002 - the name of the query parameter
+) -> StreamingResponse:
+    """Export a document: its record, text, chunks, connections and figures as JSON.
+
+    `zip`: the text as Markdown with the pictures of its figures, to which the text refers.
+    """
     async with services.database.connection() as connection:
         found = await show_document(connection, caller.owner_id, document)
+    if format == "zip":
+        return await _bundle(services, caller.owner_id, found)
     headers = {
         "content-disposition": attachment_header(f"{found.filename}.json"),
         "x-content-type-options": "nosniff",
@@ -50,6 +69,46 @@ async def export(request: Request, services: ServicesOf, caller: ReadCaller, doc
     }
     whole = _whole_or_cut(request, Export(services, caller.owner_id, found).parts())
     return StreamingResponse(whole, headers=headers, media_type=MEDIA_TYPE)
+
+
+async def _bundle(services: Services, owner: UUID, document: Document) -> StreamingResponse:
+    """A ZIP file with the Markdown and the pictures of its figures. Pictures that cannot be drawn are left out."""
+    async with services.database.connection() as connection:
+        file = await find_file(connection, owner, document.id, "markdown")
+        figures = (await list_figures(connection, owner, document.id, limit=MOST_FIGURES)).items
+    name = document.filename.rpartition(".")[0] or document.filename
+    bundle = tempfile.TemporaryFile()  # noqa: SIM115 - closed by the stream
+    with zipfile.ZipFile(bundle, "w") as archive:
+        archive.writestr(
+            _entry("document.md", zipfile.ZIP_DEFLATED), await services.bucket.read(file.key, limit=MOST_TEXT)
+        )
+        for one in figures:
+            with suppress(PageNotDrawn, NotFound, NotReady):
+                wanted = FigureRequest(owner, document.id, one.number, Width.LARGE)
+                _, stream = await services.pictures.stream_figure(wanted)
+                body = b"".join([part async for part in stream])
+                archive.writestr(_entry(f"figures/{one.number}.png", zipfile.ZIP_STORED), body)
+    headers = {
+        "content-disposition": attachment_header(f"{name}.zip"),
+        "content-length": str(bundle.tell()),
+        "x-content-type-options": "nosniff",
+        "cache-control": "private, no-store",
+    }
+    return StreamingResponse(_read_and_close(bundle), headers=headers, media_type="application/zip")
+
+
+def _entry(name: str, method: int) -> zipfile.ZipInfo:
+    """An entry with a fixed date, so that the same document gives the same bytes."""
+    entry = zipfile.ZipInfo(name)
+    entry.compress_type = method
+    return entry
+
+
+async def _read_and_close(bundle: IO[bytes]) -> AsyncGenerator[bytes]:
+    with bundle:
+        bundle.seek(0)
+        while part := bundle.read(BLOCK_BYTES):
+            yield part
 
 
 async def _whole_or_cut(request: Request, parts: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
@@ -78,7 +137,7 @@ class Export:
         yield b'{"document":' + to_json(self._document) + b',"markdown":'
         async for part in self._text():
             yield part
-        for name, list_page in (("chunks", list_chunks), ("connections", list_connections)):
+        for name, list_page in (("chunks", list_chunks), ("connections", list_connections), ("figures", list_figures)):
             yield f',"{name}":['.encode()
             async for part in self._items(list_page):
                 yield part

@@ -1,4 +1,4 @@
-"""The API for page pictures, with optional boxes."""
+"""The API for pages, their regions, figures and pictures."""
 
 from __future__ import annotations
 
@@ -10,13 +10,17 @@ from fastapi import APIRouter, Header, Path, Query, Response
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
+from octavo.core.pagination import Page
 from octavo.extract.extracted import Box
+from octavo.jobs.views import DEFAULT_LIMIT
+from octavo.library.figures import list_figures, list_pages, list_regions
 from octavo.library.pictures import find_boxes
+from octavo.records.documents import FigureView, PageView, RegionView
 from octavo.web.context.callers import ReadCaller
-from octavo.web.context.page_pictures import HEADERS, MEDIA_TYPE, PICTURE, UNCHANGED, PageRequest, Width
+from octavo.web.context.page_pictures import HEADERS, MEDIA_TYPE, PICTURE, UNCHANGED, FigureRequest, PageRequest, Width
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.downloads import is_known
-from octavo.web.http.parameters import problems
+from octavo.web.http.parameters import Cursor, Limit, problems
 
 router = APIRouter(prefix="/api/v1/documents", tags=["documents"])
 MOST_BOXES = 100
@@ -61,6 +65,58 @@ async def page_picture(
     if is_known(etag, if_none_match):
         return Response(status_code=304, headers=headers)
     return await _answer(services, wanted, boxes, headers)
+
+
+@router.get("/{document}/pages", responses=problems(401, 404, 422))
+async def pages(
+    services: ServicesOf, caller: ReadCaller, document: UUID, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
+) -> Page[PageView]:
+    """The pages of a document, each with the reason why its text may be wrong, if there is one."""
+    async with services.database.connection() as connection:
+        return await list_pages(connection, caller.owner_id, document, cursor=cursor, limit=limit)
+
+
+@router.get("/{document}/regions", responses=problems(401, 404, 422))
+async def regions(
+    services: ServicesOf, caller: ReadCaller, document: UUID, page: Annotated[int, Query(ge=1, le=1_000_000)]
+) -> Page[RegionView]:
+    """The areas of a page with their kinds, in reading order. Boxes are in points from the upper left corner."""
+    async with services.database.connection() as connection:
+        return Page(await list_regions(connection, caller.owner_id, document, page), None)
+
+
+@router.get("/{document}/figures", responses=problems(401, 404, 422))
+async def figures(
+    services: ServicesOf, caller: ReadCaller, document: UUID, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
+) -> Page[FigureView]:
+    """The figures of a document with their captions, in text order."""
+    async with services.database.connection() as connection:
+        return await list_figures(connection, caller.owner_id, document, cursor=cursor, limit=limit)
+
+
+@router.get(
+    "/{document}/figures/{number}.png",
+    response_class=Response,
+    responses={**PICTURE, **UNCHANGED, **problems(401, 404, 409, 413, 422)},
+)
+async def figure_picture(
+    services: ServicesOf,
+    caller: ReadCaller,
+    document: UUID,
+    number: Annotated[int, Path(ge=1, le=1_000_000)],
+    width: Annotated[Width, Query(description="Maximum width in pixels.")] = Width.LARGE,
+    if_none_match: Annotated[str | None, Header()] = None,
+) -> Response:
+    """The picture of a figure."""
+    wanted = FigureRequest(caller.owner_id, document, number, width)
+    picture = await services.pictures.find_figure(wanted)
+    headers = {"etag": f'"{picture.sha256}"', **HEADERS}
+    if is_known(headers["etag"], if_none_match):
+        return Response(status_code=304, headers=headers)
+    _, stream = await services.pictures.stream_figure(wanted)
+    return StreamingResponse(
+        stream, headers=headers | {"content-length": str(stream.info.bytes)}, media_type=MEDIA_TYPE
+    )
 
 
 async def _answer(services: Services, wanted: PageRequest, boxes: list[Box], headers: dict[str, str]) -> Response:

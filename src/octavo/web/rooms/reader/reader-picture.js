@@ -18,6 +18,7 @@ let now = Number(beside?.dataset.page);
 let timer = 0;
 
 export function startPictures() {
+  startFigures();
   if (!dialog) return;
   for (const view of [beside, enlarged]) {
     const image = one("img", view);
@@ -41,6 +42,23 @@ export function startPictures() {
   dialog.addEventListener("click", (/** @type {Event} */ event) => event.target === dialog && dialog.close());
   field.addEventListener("change", () => turn(0));
   field.form.addEventListener("submit", read);
+}
+
+/** Figures in the text are enlarged in their own dialog. */
+function startFigures() {
+  const shown = one("#figure-dialog");
+  if (!shown) return;
+  document.addEventListener("click", (event) => {
+    const link = /** @type {any} */ (event.target).closest("[data-figure]");
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    const image = one("img", shown);
+    image.src = link.href;
+    image.alt = one("img", link).alt;
+    one("#figure-words").textContent = image.alt;
+    shown.showModal();
+  });
+  shown.addEventListener("click", (/** @type {Event} */ event) => event.target === shown && shown.close());
 }
 
 /** Enlarges a page; without a number, the current one. @param {number} [number] */

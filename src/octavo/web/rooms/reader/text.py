@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -12,6 +12,7 @@ from uuid import UUID
 
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.library.documents import moment_url
+from octavo.library.figures import ShownFigure, known_figures
 from octavo.records.documents import Document
 from octavo.storage import ObjectMissing
 from octavo.web.context.services import Services
@@ -24,6 +25,7 @@ QUERIES = load_queries("reader")
 MOST_BYTES = 64 << 20
 MOST_HEADINGS = 300
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_FIGURE = re.compile(r"\]\(figures/([1-9][0-9]{0,5})\.png\)")
 Choose: TypeAlias = Callable[[Plan], Window]
 
 
@@ -36,6 +38,7 @@ class OpenText:
     window: Window
     leaves: list[Leaf]
     front: str | None
+    has_figures: bool = False
 
     @property
     def earlier(self) -> Window | None:
@@ -106,16 +109,29 @@ async def open_text(services: Services, owner: UUID, document: UUID, stored: Sto
     values = {"owner": owner, "document": document, "revision": stored.revision}
     async with services.database.connection() as connection:
         rows = await fetch_rows(connection, QUERIES.places, values | {"first": window.start, "last": window.end})
+        numbers = figure_numbers(markdown[window.start : window.end])
+        figures = await known_figures(connection, owner, document, numbers)
     places = [ChunkPosition(**row) for row in rows]
-    leaves = await asyncio.to_thread(lay_out, markdown, plan, window, places)
+    leaves = await asyncio.to_thread(lay_out, markdown, plan, window, places, figures)
     front = markdown[: plan.front_end] if window.start < plan.front_end else None
-    return OpenText(stored.revision, plan, window, leaves, front)
+    return OpenText(stored.revision, plan, window, leaves, front, has_figures="](figures/" in markdown)
 
 
-def lay_out(markdown: str, plan: Plan, window: Window, places: list[ChunkPosition]) -> list[Leaf]:
+def figure_numbers(text: str) -> list[int]:
+    """The numbers of the figures that a text refers to."""
+    return sorted({int(number) for number in _FIGURE.findall(text)})
+
+
+def lay_out(
+    markdown: str,
+    plan: Plan,
+    window: Window,
+    places: list[ChunkPosition],
+    figures: Mapping[int, ShownFigure] | None = None,
+) -> list[Leaf]:
     start = max(window.start, plan.front_end)
     text = markdown[start : window.end]
-    blocks = render_plain(text, start) if window.plain else render_window(text, start, plan.references)
+    blocks = render_plain(text, start) if window.plain else render_window(text, start, plan.references, figures)
     numbers = {heading.start: heading.number for heading in plan.headings}
     return arrange(blocks, text, start, breaks=plan.breaks_in(window), places=places, headings=numbers)
 

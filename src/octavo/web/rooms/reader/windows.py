@@ -27,6 +27,7 @@ class Sheet:
     """A page of the document. `start` is where its text begins in the Markdown; sizes are in points.
 
     `bookmarks` are levels and titles of table-of-contents entries that start here and are not headings of the text.
+    `unsure` is the reason why the text of the page may be wrong.
     """
 
     number: int
@@ -36,6 +37,7 @@ class Sheet:
     width: float | None = None
     height: float | None = None
     bookmarks: Sequence[tuple[int, str]] = ()
+    unsure: str | None = None
 
     @property
     def is_empty(self) -> bool:

@@ -1,0 +1,125 @@
+"""Figures, charts, formulas and captions on a page."""
+
+from __future__ import annotations
+
+from octavo.extract.extracted import Box
+from octavo.extract.pdf.content import PageContent, Shape, TextRun, Word
+from octavo.extract.pdf.figures import find_figures, is_caption
+
+WIDTH, HEIGHT = 595.0, 842.0
+SENTENCE = "Amber barges leave the quay at dawn and carry gravel to the island"
+
+
+def run(text: str, left: float, top: float, *, font: str = "Times", size: float = 10.0) -> TextRun:
+    box = Box(left, top, left + 0.5 * size * len(text), top + size)
+    return TextRun(box, text, size, font, bold=False, italic=False, rotation=0.0, tag=None, words=(Word(*box, text),))
+
+
+def page(*runs: TextRun, shapes: tuple[Shape, ...] = (), lines: tuple[Box, ...] = (), number: int = 2) -> PageContent:
+    return PageContent(number, WIDTH, HEIGHT, runs, shapes, lines)
+
+
+def curve(left: float, top: float, size: float = 20.0) -> Shape:
+    return Shape(Box(left, top, left + size, top + size), filled=True, stroked=False, curved=True, colour="ff336699")
+
+
+def bar(left: float, top: float, width: float, height: float) -> Shape:
+    return Shape(Box(left, top, left + width, top + height), True, False, False, "ff336699")
+
+
+def kinds(found: PageContent, images: tuple[Box, ...] = ()) -> list[str]:
+    return [area.kind for area in find_figures(found, images)]
+
+
+def test_an_image_with_its_caption_is_a_figure() -> None:
+    image = Box(100, 100, 300, 250)
+    below = run("Figure 3: The lock at low water", 100, 258), run("seen from the northern quay.", 100, 270)
+    (area,) = find_figures(page(*below, run(SENTENCE, 60, 320)), [image])
+    assert (area.kind, area.box) == ("figure", image)
+    assert area.caption == "Figure 3: The lock at low water seen from the northern quay."
+    assert area.caption_box == Box(100, 258, 255, 280)
+
+
+def test_an_image_without_a_caption_is_a_photo() -> None:
+    assert kinds(page(run(SENTENCE, 60, 600)), (Box(100, 100, 300, 250),)) == ["photo"]
+
+
+def test_small_images_and_backgrounds_are_no_figures() -> None:
+    text = page(*(run(SENTENCE, 60, 100 + 14 * line) for line in range(30)))
+    assert kinds(text, (Box(10, 10, 30, 30),)) == []
+    assert kinds(text, (Box(0, 0, WIDTH, HEIGHT),)) == []
+    assert kinds(text, (Box(50, 90, 550, 540),)) == []
+
+
+def test_the_strips_of_an_image_are_one_figure() -> None:
+    strips = tuple(Box(100, top, 400, top + 20) for top in range(100, 300, 20))
+    (area,) = find_figures(page(), strips)
+    assert area.box == Box(100, 100, 400, 300)
+
+
+def test_a_title_on_an_image_is_a_cover_only_on_the_first_page() -> None:
+    whole = (Box(0, 0, WIDTH, HEIGHT),)
+    assert kinds(page(run("The harbour book", 100, 200, size=30), number=1), whole) == ["cover"]
+    assert kinds(page(run("The harbour book", 100, 200, size=30), number=2), whole) == []
+
+
+def test_bars_with_numbers_are_a_chart() -> None:
+    bars = tuple(bar(120 + 40 * number, 300 - 20 * number, 20, 40 + 20 * number) for number in range(6))
+    labels = [run(str(number * 10), 125 + 40 * number, 345) for number in range(6)]
+    assert kinds(page(*labels, shapes=bars)) == ["chart"]
+
+
+def test_shaded_cells_of_a_table_are_no_chart() -> None:
+    cells = tuple(bar(100 + 60 * column, 100 + 20 * row, 55, 15) for column in range(4) for row in range(4))
+    words = [run("cell", 105 + 60 * column, 102 + 20 * row) for column in range(4) for row in range(4)]
+    assert kinds(page(*words, shapes=cells)) == []
+
+
+def test_white_rectangles_under_a_form_are_no_figure() -> None:
+    white = tuple(Shape(Box(10, y, 200, y + 40), True, False, False, "ffffffff") for y in range(0, 400, 50))
+    assert kinds(page(run("Invoice", 20, 20), shapes=white)) == []
+
+
+def test_curves_near_each_other_are_one_drawing_with_its_labels() -> None:
+    curves = tuple(curve(100 + 25 * column, 100 + 25 * row) for column in range(4) for row in range(4))
+    (area,) = find_figures(page(run("inlet", 203, 140), run(SENTENCE, 60, 400), shapes=curves), [])
+    assert area.kind == "figure"
+    assert (area.box.left, area.box.top, area.box.bottom) == (100, 100, 195)
+    assert area.box.right >= 205
+
+
+def test_a_displayed_formula_is_found_and_one_in_a_sentence_is_not() -> None:
+    maths = [
+        run("x", 200, 150, font="ABCDEF+CMMI10"),
+        run("=", 210, 150, font="CMR10"),
+        run("y", 220, 150, font="CMMI10"),
+    ]
+    around = [run(SENTENCE, 60, 110), run(SENTENCE, 60, 190)]
+    (area,) = find_figures(page(*maths, *around), [])
+    assert area.kind == "formula"
+    assert area.box == Box(200, 150, 225, 160)
+    assert kinds(page(run(f"{SENTENCE} where", 60, 150), run("x", 420, 150, font="CMMI10"), *around)) == []
+    tight = [run(SENTENCE, 60, 138), run(SENTENCE, 60, 162)]
+    assert kinds(page(*maths, *tight)) == []
+
+
+def test_ten_thousand_shapes_take_no_longer_than_they_must() -> None:
+    shapes = tuple(curve(number % 100 * 5.0, number // 100 * 8.0, 3.0) for number in range(10_000))
+    assert len(find_figures(page(shapes=shapes), [])) <= 1
+
+
+def test_captions_begin_with_a_word_and_a_number() -> None:
+    for text in (
+        "Figure 3",
+        "Fig. 12: x",
+        "Abb. 2",
+        "Abbildung 7",
+        "Tabelle 1",
+        "図3",
+        "Table A.1",
+        "Рис. 4",
+        "Figure BR1.",
+    ):
+        assert is_caption(text), text
+    for text in ("Figures show that", "The table below", "Tabular data", "Figure skating"):
+        assert not is_caption(text), text
