@@ -28,6 +28,8 @@ _MANY_OBJECTS = 100
 _MOST_IMAGES = 500
 _MOST_OBJECTS = 20_000
 _SLACK = 1.5
+_HIGH_SURROGATES = range(0xD800, 0xDC00)
+_LOW_SURROGATES = range(0xDC00, 0xE000)
 _LAM = "\u0644"
 _ALEFS = "\u0627\u0622\u0623\u0625"
 _MOST_OF_IT = 0.6
@@ -212,8 +214,13 @@ class OpenPage:
         """Each character with its box on the displayed page, in the order of the file; None where a word ends."""
         box, place = _raw.FS_RECTF(), self.placed()
         with self._text_page() as text_page:
+            high = 0
             for index in range(text_page.count_chars()):
-                letter = chr(_raw.FPDFText_GetUnicode(text_page, index))
+                code = _raw.FPDFText_GetUnicode(text_page, index)
+                if code in _HIGH_SURROGATES:
+                    high = code
+                    continue
+                letter, high = _letter(high, code), 0
                 if letter.isspace() or not _raw.FPDFText_GetLooseCharBox(text_page, index, box):
                     yield None
                     continue
@@ -319,6 +326,13 @@ def _moved(sides: Sides, matrix: Any) -> Sides:  # noqa: ANN401
     acrosses: list[float] = [matrix.a * across + matrix.c * up + matrix.e for across, up in corners]
     ups: list[float] = [matrix.b * across + matrix.d * up + matrix.f for across, up in corners]
     return min(acrosses), min(ups), max(acrosses), max(ups)
+
+
+def _letter(high: int, code: int) -> str:
+    """The character of a code unit of UTF-16, and of the high surrogate before it, if there was one."""
+    if code not in _LOW_SURROGATES:
+        return chr(code)
+    return chr(0x10000 + ((high - 0xD800) << 10) + code - 0xDC00) if high else "\ufffd"
 
 
 def _with_right_ligatures(letters: Iterator[tuple[str, Box] | None]) -> Iterator[tuple[str, Box] | None]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
-from string import ascii_lowercase
 
 from octavo.extract.decode import clean
 
@@ -28,8 +27,10 @@ _LIGATURES = {
     "\uf0a7": "▪",
     "\uf0d8": "➢",
     "\uf0fc": "✓",
+    "\uf06e": "▪",
+    "\uf0ae": "→",
 }
-_STRANGE = re.compile("[\ufb00-\ufb06\u00ad\u00a0\u2002\u2003\u2009\u200b\uf0b7\uf0a7\uf0d8\uf0fc]")
+_STRANGE = re.compile("[\ufb00-\ufb06\u00ad\u00a0\u2002\u2003\u2009\u200b\uf0b7\uf0a7\uf0d8\uf0fc\uf06e\uf0ae]")
 # PDFium's character for a hyphen at the end of a line, with or without the line break.
 _BROKEN_WORD = re.compile("(?<=\\w)[\x02\ufffe\u00ad][ \t]*(?:\r?\n[ \t]*|[ \t]+)?(?=\\w)")
 _HYPHENATED = re.compile(r"(?<=[^\W\d_])-[ \t]*\n[ \t]*(?=[^\W\d_A-Z])")
@@ -96,6 +97,7 @@ def one_line(text: str) -> str:
 
 _LATIN = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
 _OTHER_ALPHABET = re.compile("[\u0370-\u052f]")
+_LONGER_WORDS = re.compile("[a-z]{4,}")
 _COMMON = frozenset("eainorstlud")
 _ENOUGH_LETTERS = 120
 _FEW_COMMON = 0.48
@@ -119,8 +121,9 @@ def is_garbled(text: str) -> bool:
 
 
 def _has_uncommon_letters(text: str) -> bool:
-    letters = sum(map(text.count, ascii_lowercase))
-    return letters >= _ENOUGH_LETTERS and sum(map(text.count, _COMMON)) < _FEW_COMMON * letters
+    """Only longer words count, because the names of variables can be any letters."""
+    words = "".join(_LONGER_WORDS.findall(text))
+    return len(words) >= _ENOUGH_LETTERS and sum(map(words.count, _COMMON)) < _FEW_COMMON * len(words)
 
 
 _LEAST_FONT = 20

@@ -32,6 +32,7 @@ _FEW_LETTERS = 80
 _LEFT = 0.7  # of PDFium's letters; with fewer, PDFium's text is used
 _NEARLY_ALL = 0.96
 _LEAST_MISSING = 20
+_LEAST_OF_FONT = 0.1  # of the letters of a page
 _COPY_BYTES = 64 * 1024 * 1024
 _LAST_OF_FIRST_PLANE = "\uffff"
 DAMAGED = "The page is damaged."
@@ -127,11 +128,8 @@ def _with_right_letters(page: OpenPage, content: PageContent, own: str) -> tuple
     fonts: defaultdict[str, list[TextRun]] = defaultdict(list)
     for run in content.runs:
         fonts[run.font].append(run)
-    bad = {
-        font
-        for font, runs in fonts.items()
-        if is_garbled(" ".join(run.text for run in runs)) and not is_monospaced(font)
-    }
+    least = _LEAST_OF_FONT * sum(len(run.text) for run in content.runs)
+    bad = {font for font, runs in fonts.items() if _is_bad(font, " ".join(run.text for run in runs), least)}
     if bad:
         kept = tuple(run for run in content.runs if run.font not in bad)
         if 2 * sum(len(run.text) for run in kept) < sum(len(run.text) for run in content.runs):
@@ -145,6 +143,11 @@ def _with_right_letters(page: OpenPage, content: PageContent, own: str) -> tuple
     if missing > max(_LEAST_MISSING, (1 - _NEARLY_ALL) * len(own)) and not bad and not is_garbled(own):
         reasons.append(_MISSING)
     return content, tuple(reasons), False
+
+
+def _is_bad(font: str, text: str, least: float) -> bool:
+    """Whether the letters of a font are implausible. A few signs of a symbol font are not worth a doubt."""
+    return len(text) >= least and not is_monospaced(font) and is_garbled(text)
 
 
 def with_lost_letters(page: OpenPage, content: PageContent) -> PageContent:

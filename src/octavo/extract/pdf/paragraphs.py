@@ -65,11 +65,11 @@ class _Column:
 def usual_leading(segments: Iterable[Segment]) -> dict[float, float]:
     """The distance between the lines of a paragraph for each letter size, from lines with the same left edge."""
     counts: defaultdict[float, Counter[float]] = defaultdict(Counter)
-    by_edge = sorted((round(one.left / 4), one.bottom, one.size) for one in segments)
-    for (left, bottom, size), (other_left, other_bottom, other_size) in pairwise(by_edge):
+    by_edge = sorted((round(one.left / 4), one.bottom, one.size, len(one.text)) for one in segments)
+    for (left, bottom, size, letters), (other_left, other_bottom, other_size, _) in pairwise(by_edge):
         distance = round(2 * (other_bottom - bottom)) / 2
         if left == other_left and size == other_size and 0.9 * size < distance <= _MOST_LEADING * size:
-            counts[size][distance] += 1
+            counts[size][distance] += letters
     return {size: min(d for d, n in found.items() if n >= 0.3 * max(found.values())) for size, found in counts.items()}
 
 
