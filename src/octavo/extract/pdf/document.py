@@ -16,6 +16,7 @@ from pypdfium2 import raw as pypdfium2_raw
 
 from octavo.core.errors import BadInput, Empty, Encrypted, TooLarge
 from octavo.extract.extracted import Box
+from octavo.extract.pdf.letters import HIGH_SURROGATES, letter_of, with_right_ligatures
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -28,10 +29,6 @@ _MANY_OBJECTS = 100
 _MOST_IMAGES = 500
 _MOST_OBJECTS = 20_000
 _SLACK = 1.5
-_HIGH_SURROGATES = range(0xD800, 0xDC00)
-_LOW_SURROGATES = range(0xDC00, 0xE000)
-_LAM = "\u0644"
-_ALEFS = "\u0627\u0622\u0623\u0625"
 _MOST_OF_IT = 0.6
 _MOST_LANGUAGE_BYTES = 1000
 
@@ -204,7 +201,7 @@ class OpenPage:
 
         def text_in(box: Box) -> str:
             if not read:
-                read.append(list(_with_right_ligatures(self.letters())))
+                read.append(list(with_right_ligatures(self.letters())))
             inside = (one if one and _is_centre_in(one[1], box) else None for one in read[0])
             return " ".join("".join(one[0] if one else " " for one in inside).split())
 
@@ -217,10 +214,10 @@ class OpenPage:
             high = 0
             for index in range(text_page.count_chars()):
                 code = _raw.FPDFText_GetUnicode(text_page, index)
-                if code in _HIGH_SURROGATES:
+                if code in HIGH_SURROGATES:
                     high = code
                     continue
-                letter, high = _letter(high, code), 0
+                letter, high = letter_of(high, code), 0
                 if letter.isspace() or not _raw.FPDFText_GetLooseCharBox(text_page, index, box):
                     yield None
                     continue
@@ -326,31 +323,6 @@ def _moved(sides: Sides, matrix: Any) -> Sides:  # noqa: ANN401
     acrosses: list[float] = [matrix.a * across + matrix.c * up + matrix.e for across, up in corners]
     ups: list[float] = [matrix.b * across + matrix.d * up + matrix.f for across, up in corners]
     return min(acrosses), min(ups), max(acrosses), max(ups)
-
-
-def _letter(high: int, code: int) -> str:
-    """The character of a code unit of UTF-16, and of the high surrogate before it, if there was one."""
-    if code not in _LOW_SURROGATES:
-        return chr(code)
-    return chr(0x10000 + ((high - 0xD800) << 10) + code - 0xDC00) if high else "\ufffd"
-
-
-def _with_right_ligatures(letters: Iterator[tuple[str, Box] | None]) -> Iterator[tuple[str, Box] | None]:
-    """Put lam before alef where both are one glyph: PDFium reverses the letters of the ligature."""
-    before: tuple[str, Box] | None = None
-    for one in letters:
-        if before and one and one[0] == _LAM and before[0] in _ALEFS and one[1] == before[1]:
-            yield one
-            yield before
-            before = None
-            continue
-        if before:
-            yield before
-        if one is None:
-            yield None
-        before = one
-    if before:
-        yield before
 
 
 def _is_centre_in(one: Box, box: Box) -> bool:

@@ -19,9 +19,8 @@ _SMALLER = 0.92
 _SAME_SIZE = 0.035
 _SHORT = 100
 _MOST_LINES_OF_BODY_SIZE = 2
-_LEAST_LETTERS = 2
+_LEAST_LETTERS = 3
 _TEXTS = frozenset({BlockKind.HEADING, BlockKind.PARAGRAPH})
-_HEADED = frozenset({RegionKind.BODY, RegionKind.BOX})
 _BODY = frozenset({BlockKind.PARAGRAPH, BlockKind.LIST})
 _NUMBER = re.compile(
     r"(?:(?i:chapter|section|part|appendix|kapitel|chapitre)\s+)?"
@@ -29,9 +28,10 @@ _NUMBER = re.compile(
 )
 _LETTERS = re.compile(r"[^\W\d_]")
 _CAPITALS = re.compile(r"(?:[\dIVX]{1,4}[.)]?\s+)?[^\W\d_]{3}[^\d_(){}=]*")
+_DEEP_NUMBER = re.compile(r"\d{1,2}(?:\.\d{1,2}){1,4}\.?\s+[^\W\da-z_]")
 _CONTENTS_LINE = re.compile(r"[^\W\d_].*\s\d{1,4}\Z")
 _ENOUGH_NUMBERS = 3
-_SENTENCE_END = re.compile(r"[.;,:]\W*\Z")
+_SENTENCE_END = re.compile(r"(?:[.;,:]\W*|[^\W\d_]-)\Z")
 
 
 class Style(NamedTuple):
@@ -66,9 +66,8 @@ def heading_levels(
         for number, page in enumerate(pages)
         for index, block in enumerate(page.blocks)
         if block.kind in _TEXTS
-        and block.region in _HEADED
         and (place := Place(number, index)) not in skipped
-        and (place in marked or is_likely(block, body))
+        and (place in marked or (block.region is RegionKind.BODY and is_likely(block, body)))
     }
     if marked:
         by_style = _levels_of_marked(likely, marked)
@@ -86,14 +85,16 @@ def is_likely(block: PageBlock, body: float) -> bool:
     if not body or not block.size:
         return block.kind is BlockKind.HEADING
     numbered = _NUMBER.match(text) is not None
-    if not numbered and _SENTENCE_END.search(text):
+    if not numbered and (_SENTENCE_END.search(text) or text[0].islower()):
         return False
     ratio = block.size / body
     if ratio >= _LARGER:
         return True
     if ratio < _SMALLER or block.lines > _MOST_LINES_OF_BODY_SIZE or len(text) > _SHORT:
         return False
-    return block.bold or (text.isupper() and _CAPITALS.fullmatch(text) is not None)
+    return (
+        block.bold or _DEEP_NUMBER.match(text) is not None or (text.isupper() and _CAPITALS.fullmatch(text) is not None)
+    )
 
 
 def _style(block: PageBlock) -> Style:

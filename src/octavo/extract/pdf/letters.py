@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from octavo.extract.decode import clean
+from octavo.extract.extracted import Box
 
 # Ligatures, soft hyphens, special spaces, and bullets from the symbol fonts of office programs.
 _LIGATURES = {
@@ -157,3 +158,34 @@ def is_right_to_left(text: str) -> bool:
     if not has_right_to_left(text):
         return False
     return 2 * len(_RIGHT_TO_LEFT.findall(text)) > count_letters(text)
+
+
+HIGH_SURROGATES = range(0xD800, 0xDC00)
+_LOW_SURROGATES = range(0xDC00, 0xE000)
+_LAM = "\u0644"
+_ALEFS = "\u0627\u0622\u0623\u0625"
+
+
+def letter_of(high: int, code: int) -> str:
+    """The character of a code unit of UTF-16, and of the high surrogate before it, if there was one."""
+    if code not in _LOW_SURROGATES:
+        return chr(code)
+    return chr(0x10000 + ((high - 0xD800) << 10) + code - 0xDC00) if high else "\ufffd"
+
+
+def with_right_ligatures(letters: Iterator[tuple[str, Box] | None]) -> Iterator[tuple[str, Box] | None]:
+    """Put lam before alef where both are one glyph: PDFium reverses the letters of the ligature."""
+    before: tuple[str, Box] | None = None
+    for one in letters:
+        if before and one and one[0] == _LAM and before[0] in _ALEFS and one[1] == before[1]:
+            yield one
+            yield before
+            before = None
+            continue
+        if before:
+            yield before
+        if one is None:
+            yield None
+        before = one
+    if before:
+        yield before

@@ -16,6 +16,7 @@ from octavo.extract.pdf.letters import clean_letters, has_right_to_left, is_righ
 _WIDE_GAP = 0.75  # of the letter size; a wider gap between words may be a gutter between columns
 _SPACE = 0.12  # of the letter size; parts closer than this are one word
 _INNER = 0.2  # of the height; boxes of lines are higher than their letters and overlap
+_LARGER = 1.15
 _SMALL = 0.8  # of the size of the line; smaller letters that are raised are marks of notes
 _MARK = re.compile(r"[\d*†‡§¶a-z]{1,3}\Z")
 _MONOSPACED = re.compile(
@@ -128,14 +129,21 @@ def _rows(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
         if one.block is not None:
             rows.append((one.top, one.top, [one]))
             continue
-        middle = (one.top + one.bottom) / 2
-        if rows and rows[-1][0] <= middle <= rows[-1][1]:
+        if rows and _is_level(rows[-1], one):
             row = rows[-1]
             top, bottom = inner(one)
             rows[-1] = min(row[0], top), max(row[1], bottom), [*row[2], one]
         else:
             rows.append((*inner(one), [one]))
     yield from (sorted(row[2]) for row in rows)
+
+
+def _is_level(row: tuple[float, float, list[Segment]], one: Segment) -> bool:
+    """Whether a segment belongs to a line. Raised and lowered letters are smaller than those of their line."""
+    top, bottom, segments = row
+    if top <= (one.top + one.bottom) / 2 <= bottom:
+        return True
+    return one.size > _LARGER * segments[-1].size > 0 and one.top <= (top + bottom) / 2 <= one.bottom
 
 
 def inner(one: Segment) -> tuple[float, float]:

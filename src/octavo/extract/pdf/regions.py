@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from octavo.extract.extracted import BlockKind, Box, RegionKind
 from octavo.extract.pdf import markup
-from octavo.extract.pdf.columns import Columns, Flow, Layout, bands_of, find_columns, is_read_backwards
+from octavo.extract.pdf.columns import Columns, Flow, Layout, find_columns, is_read_backwards, split_edges
 from octavo.extract.pdf.content import PageContent, TextRun
 from octavo.extract.pdf.figures import FigureArea, find_figures
 from octavo.extract.pdf.letters import clean_letters, has_right_to_left
@@ -19,8 +19,6 @@ from octavo.extract.pdf.paragraphs import Part, parts_of, usual_leading
 from octavo.extract.pdf.tables import Cell, Table, find_tables, to_markdown
 
 _UPRIGHT = 5.0  # degrees
-_EDGE = 0.135  # of the height of the page
-_MOST_EDGE_BANDS = 2
 _LEAST_BOX = 40.0, 18.0
 _MOST_OF_PAGE = 0.6
 _SURE_FIGURE = 0.75
@@ -28,9 +26,12 @@ _PLOTTED = frozenset({"chart", "formula"})
 _LEAST_FILLED = 0.15  # of the cells
 _LABEL = 25  # letters
 _RULED = 0.9  # confidence of tables with lines
+_LARGE = 1.3  # as a multiple of the size of the body text; larger lines are titles
 _SMALL = 0.93  # of the size of the body text
 _MOST_CHARACTERS = 150
 _MOST_SHAPES = 3000
+_FAR_OUT = 0.08  # of the height of the page
+_MOST_OF_SMALL = 80
 _PAGE_NUMBER = re.compile(
     r"\W*(?:(?:page|seite|p\.|pagina|página|стр\.)\s*)?(?:[A-Z]?\d{1,4}(?:-\d{1,4})?|[ivxlc]{1,7})(?:\s*(?:/|of|von|de)\s*\d{1,4})?\W*",
     re.IGNORECASE,
@@ -125,7 +126,7 @@ class _PageMaker:
         made += [_figure_part(area, texts.get(area.box, [])) for area in areas]
         free += [Segment(*part.block.box, block=(part,)) for part in made if part.block.box]
         frames = _frames(self._page, free)
-        head, free, foot = _edges(free, self._page.height)
+        head, free, foot = split_edges(free, self._page.height)
         layouts = [
             (box, find_columns([one for one in free if _is_inside(one, box)], backwards=self._backwards))
             for box in frames
@@ -133,12 +134,10 @@ class _PageMaker:
         outside = [one for one in free if not _is_inside_any(one, frames)]
         boxed = [Segment(*box, size=self._body, block=tuple(self._boxed(layout, box))) for box, layout in layouts]
         parts = self._build(find_columns([*outside, *boxed], backwards=self._backwards))
-        parts = _with_notes(parts, self._body)
         top, bottom = (self._build(Flow(tuple(edge))) for edge in (head, foot))
         return [
             *(self._as_edge(part, RegionKind.HEADER, head) for part in top),
-            *parts,
-            *(self._as_edge(part, RegionKind.FOOTER, foot) for part in bottom),
+            *_with_notes([*parts, *(self._as_edge(part, RegionKind.FOOTER, foot) for part in bottom)], self._body),
         ]
 
     def _holds_text(self, area: FigureArea) -> bool:
@@ -167,17 +166,24 @@ class _PageMaker:
 
     def _as_edge(self, part: Part, kind: RegionKind, segments: Sequence[Segment]) -> Part:
         block = part.block
-        if block.region is not RegionKind.BODY or block.lines > 2 or len(block.text) > _MOST_CHARACTERS:  # noqa: PLR2004
+        if part.note or block.region is not RegionKind.BODY or block.lines > 2 or len(block.text) > _MOST_CHARACTERS:  # noqa: PLR2004
             return part
-        if self._body and block.size > 1.05 * self._body:
+        if self._body and block.size > _LARGE * self._body:
             return part
         text = block.text
         level = [one for one in segments if block.box and block.box.top - 2 <= one.top <= block.box.bottom]
         numbered = len(level) > 1 and _NUMBER_AT_END.search(text) is not None
-        small = block.size < 0.9 * self._body and block.lines == 1
+        small = block.size < 0.9 * self._body and self._is_far_out(block) and not _NOTE.match(text)
         if _PAGE_NUMBER.fullmatch(text) or numbered or small:
             return part._replace(block=replace(block, region=kind, confidence=0.8))
         return part
+
+    def _is_far_out(self, block: PageBlock) -> bool:
+        """Whether a short line without a full stop is next to the upper or lower edge of the page."""
+        if block.box is None or block.lines > 1 or len(block.text) > _MOST_OF_SMALL or block.text.endswith("."):
+            return False
+        height = self._page.height
+        return block.box.bottom < _FAR_OUT * height or block.box.top > (1 - _FAR_OUT) * height
 
 
 def _body_size(segments: Sequence[Segment]) -> float:
@@ -212,29 +218,6 @@ def _place(parts: Sequence[Part], top: float, *, before: bool) -> int:
         if box and box.bottom > top + 2:
             return index if before or box.top > top + 12 else index + 1
     return len(parts)
-
-
-def _edges(segments: list[Segment], height: float) -> tuple[list[Segment], list[Segment], list[Segment]]:
-    """Take the lines at the upper and lower edge off the page that have white space between them and the rest."""
-    bands = list(bands_of(segments))
-    first, last = 0, len(bands)
-    while first < min(_MOST_EDGE_BANDS, last - 1) and bands[first].bottom < _EDGE * height:
-        if not _is_apart(bands[first].bottom - bands[first].top, bands[first + 1].top - bands[first].bottom):
-            break
-        first += 1
-    while last > max(len(bands) - _MOST_EDGE_BANDS, first + 1) and bands[last - 1].top > (1 - _EDGE) * height:
-        if not _is_apart(bands[last - 1].bottom - bands[last - 1].top, bands[last - 1].top - bands[last - 2].bottom):
-            break
-        last -= 1
-    return (
-        [one for band in bands[:first] for one in band.segments],
-        [one for band in bands[first:last] for one in band.segments],
-        [one for band in bands[last:] for one in band.segments],
-    )
-
-
-def _is_apart(height: float, gap: float) -> bool:
-    return height < 40 and gap > 2.1 * height  # noqa: PLR2004 - points; bands are lower than their lines
 
 
 def _frames(page: PageContent, segments: Sequence[Segment]) -> list[Box]:
@@ -310,8 +293,9 @@ def _with_notes(parts: list[Part], body: float) -> list[Part]:
             notes.append((mark, part._replace(block=replace(part.block, region=RegionKind.FOOTNOTE))))
         else:
             kept.append(part)
+    last = max((i for i, part in enumerate(kept) if part.block.region is not RegionKind.FOOTER), default=-1)
     for mark, note in reversed(notes):
-        index = next((i for i, part in enumerate(kept) if mark in part.marks), len(kept) - 1)
+        index = next((i for i, part in enumerate(kept) if mark in part.marks), last)
         kept.insert(index + 1, note)
     return kept
 
