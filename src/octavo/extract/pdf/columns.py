@@ -98,10 +98,18 @@ def _flow(bands: Sequence[Band]) -> Flow:
 
 
 def _trimmed(bands: Sequence[Band], gutter: _Gutter) -> int:
-    """Where the columns of a gutter begin. Lines on the left alone, above it, belong to the text above the columns."""
+    """Where the columns of a gutter begin: lines on the left alone can be the end of the text above the columns."""
     first = next((at for at in range(gutter.start, gutter.end) if _sides([bands[at]], gutter.gap)[1]), gutter.start)
+    if first > gutter.start and bands[first].top - bands[first - 1].bottom < 0.3 * _height(bands[first]):
+        first -= 1
+    if not gutter.start or first == gutter.start:
+        return gutter.start
     above = bands[first - 2] if first > gutter.start + 1 else None
-    return gutter.start if first == gutter.start or _is_closer(bands[first - 1], bands[first], above) else first
+    return gutter.start if _is_closer(bands[first - 1], bands[first], above) else first
+
+
+def _height(band: Band) -> float:
+    return band.bottom - band.top
 
 
 def bands_of(segments: Sequence[Segment]) -> Iterator[Band]:
@@ -120,9 +128,9 @@ def bands_of(segments: Sequence[Segment]) -> Iterator[Band]:
         yield Band(top, bottom, tuple(found))
 
 
-def _gaps(band: Band, least: float) -> Iterator[Gap]:
-    """The gaps between the segments of a band."""
-    ordered = sorted(band.segments)
+def _gaps(segments: Sequence[Segment], least: float) -> Iterator[Gap]:
+    """The gaps between segments, from left to right."""
+    ordered = sorted(segments, key=lambda one: one.left)
     end, size = ordered[0].right, ordered[0].size
     for one in ordered[1:]:
         if one.left - end >= max(least, _LEAST_GUTTER * min(size, one.size)):
@@ -134,6 +142,7 @@ def _gaps(band: Band, least: float) -> Iterator[Gap]:
 def _narrowed(gap: Gap, band: Band, least: float) -> Gap | None:
     """The part of a gutter that the segments of a band leave free; None if they close it."""
     left, right = gap
+    sizes: list[float] = []
     for one in band.segments:
         if one.right <= left or one.left >= right:
             continue
@@ -141,13 +150,14 @@ def _narrowed(gap: Gap, band: Band, least: float) -> Gap | None:
             right = one.left
         else:
             left = one.right
-        if right - left < least:
-            return None
-    return left, right
+        sizes.append(one.size)
+    # Between two words of large letters, a gap is as wide as a gutter.
+    need = max(least, _LEAST_GUTTER * min(sizes)) if len(sizes) > 1 else least
+    return (left, right) if right - left >= need else None
 
 
 class _Gutter(NamedTuple):
-    """A gutter from one band to another. `rows` is the number of bands with text on both sides."""
+    """A gutter from one band to another. `rows` is the number of bands on the shorter side."""
 
     rows: int
     start: int
@@ -156,20 +166,30 @@ class _Gutter(NamedTuple):
 
 
 def _gutters(bands: Sequence[Band], least: float) -> Iterator[_Gutter]:
-    """Follow every gap between segments up and down until a segment closes it."""
+    """Follow every gap up and down until a segment closes it."""
     found: list[_Gutter] = []
-    for index, band in enumerate(bands):
-        for gap in _gaps(band, least):
-            if any(one.start <= index < one.end and one.gap[0] < gap[1] and gap[0] < one.gap[1] for one in found):
-                continue
-            start, end, gutter = index, index + 1, gap
-            while end < len(bands) and (narrowed := _narrowed(gutter, bands[end], least)):
-                gutter, end = narrowed, end + 1
-            while start > 0 and (narrowed := _narrowed(gutter, bands[start - 1], least)):
-                gutter, start = narrowed, start - 1
-            rows = sum(_sides([one], gutter) == (True, True) for one in bands[start:end])
-            found.append(_Gutter(rows, start, end, gutter))
+    for index, gap in _seeds(bands, least):
+        if any(one.start <= index < one.end and one.gap[0] < gap[1] and gap[0] < one.gap[1] for one in found):
+            continue
+        start, end, gutter = index, index, gap
+        while end < len(bands) and (narrowed := _narrowed(gutter, bands[end], least)):
+            gutter, end = narrowed, end + 1
+        while start > 0 and (narrowed := _narrowed(gutter, bands[start - 1], least)):
+            gutter, start = narrowed, start - 1
+        sides = [_sides([one], gutter) for one in bands[start:end]]
+        rows = min(sum(left for left, _ in sides), sum(right for _, right in sides))
+        found.append(_Gutter(rows, start, end, gutter))
     yield from found
+
+
+def _seeds(bands: Sequence[Band], least: float) -> Iterator[tuple[int, Gap]]:
+    """The gaps in every band, and between a band and the next: the lines of two columns need not be level."""
+    for index, band in enumerate(bands):
+        for gap in _gaps(band.segments, least):
+            yield index, gap
+        if len(band.segments) == 1 and index + 1 < len(bands) and len(bands[index + 1].segments) == 1:
+            for gap in _gaps([*band.segments, *bands[index + 1].segments], least):
+                yield index, gap
 
 
 def _is_closer(band: Band, below: Band, above: Band | None) -> bool:
