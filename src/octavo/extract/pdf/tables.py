@@ -57,6 +57,7 @@ _NUMBER = re.compile(
 _MARK = re.compile(r"[(\[]?(\d{1,3}|[a-z]|[ivx]{1,5})[.:)\]]{1,2}|[^\w\s]{1,2}", re.IGNORECASE)
 _EQUATION = re.compile(r"\(\d+(\.\d+)*[a-z]?\)")
 _CODE = re.compile(r"[=∑∏∫√∂∈∀←→⇐⇒≔{};]|//|/\*|\*/")
+_PAGE = re.compile(r"(?:^|[^\d.,])(\d{1,4})$")
 _NOTE = re.compile(r"(notes?|sources?|anmerkung|quelle|remarque)\b", re.IGNORECASE)
 _TITLE = re.compile(r"(table|tab\.|exhibit|figure|fig\.|chart|tabelle|tableau|tabla|tabella)\b", re.IGNORECASE)
 
@@ -417,22 +418,23 @@ def _is_table(rows: Sequence[Row], columns: int, rules: int, *, ruled: bool) -> 
     least = (0.4 if several > _FEW else 0.75) * len(rows) * columns
     if several < (2 if ruled else _FEW) or len(parts) < max(_LEAST_PARTS, least) or _share(_CODE.search, parts) > 0.15:  # noqa: PLR2004
         return False
-    if _is_list(rows, columns) or _is_contents(rows, columns) or _is_prose(rows, columns, numbers, rules):
+    if _is_list(rows, columns) or _is_contents(rows) or _is_prose(rows, columns, rules):
         return False
     aligned = _alignment(rows, columns)
     if ruled:
-        return aligned > 0.5  # noqa: PLR2004
+        return aligned > 0.65  # noqa: PLR2004
     if _is_formula(rows) or columns == 2:  # noqa: PLR2004
         return several > _FEW and numbers >= 0.4 and aligned > 0.7  # noqa: PLR2004
     return aligned > 0.6 and (numbers >= 0.3 or (several > 0.7 * len(rows) and _is_text_table(parts, aligned)))  # noqa: PLR2004
 
 
-def _is_prose(rows: Sequence[Row], columns: int, numbers: float, rules: int) -> bool:
+def _is_prose(rows: Sequence[Row], columns: int, rules: int) -> bool:
     """Whether cells are lines of prose, not labels or a text that rulings and labels divide."""
     parts = [part for row in rows for _, part in row.parts.values()]
     if sum(len(part.words) > _LONG for part in parts) > 0.2 * len(parts):
         return not (rules > _FEW and _has_labels(rows))
-    return not rules and numbers < 0.4 and any(_mean_words(_column(rows, place)) >= _LONG for place in range(columns))  # noqa: PLR2004
+    prose = [place for place in range(columns) if _mean_words(_column(rows, place)) > 4]  # noqa: PLR2004
+    return not rules and any(_share(_starts_lower, _column(rows, place)) > 0.4 for place in prose)  # noqa: PLR2004
 
 
 def _has_labels(rows: Sequence[Row]) -> bool:
@@ -449,6 +451,10 @@ def _is_text_table(parts: Sequence[Segment], aligned: float) -> bool:
 
 def _starts_upper(text: str) -> bool:
     return text[0].isupper() or text[0].isdigit()
+
+
+def _starts_lower(text: str) -> bool:
+    return text[0].islower()
 
 
 def _share(test: Callable[[str], object], parts: Sequence[Segment]) -> float:
@@ -468,16 +474,15 @@ def _is_list(rows: Sequence[Row], columns: int) -> bool:
     return columns == 2 and _share(lambda text: text.endswith(":"), first) > 0.6  # noqa: PLR2004
 
 
-def _is_contents(rows: Sequence[Row], columns: int) -> bool:
-    """Whether only the last column has numbers, and they grow like page numbers."""
-    last = _column(rows, columns - 1)
-    pages = [int(part.text) for part in last if part.text.isdecimal() and len(part.text) < 6]  # noqa: PLR2004
-    if columns > 5 or len(pages) < max(4, 0.7 * len(last)):  # noqa: PLR2004
+def _is_contents(rows: Sequence[Row]) -> bool:
+    """Whether most lines end in a number that grows like page numbers, and have no other one after their title."""
+    lines = [[part.text for _, part in row.parts.values()] for row in rows]
+    pages = [int(found[1]) for line in lines if (found := _PAGE.search(line[-1]))]
+    inner = [text for line in lines for text in line[1:-1]]
+    if len(pages) < max(5, 0.7 * len(rows)) or sum(bool(_NUMBER.fullmatch(text)) for text in inner) > 0.3 * len(inner):
         return False
     growing = sum(before <= after for before, after in pairwise(pages))
-    inner = [part for place in range(1, columns - 1) for part in _column(rows, place)]
-    is_growing = growing > 0.9 * (len(pages) - 1) and pages[-1] > pages[0]
-    return is_growing and _share(_NUMBER.fullmatch, inner) < 0.3  # noqa: PLR2004
+    return growing > 0.9 * (len(pages) - 1) and pages[-1] > pages[0]
 
 
 def _is_formula(rows: Sequence[Row]) -> bool:
