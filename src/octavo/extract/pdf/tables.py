@@ -50,6 +50,8 @@ _LEAST_PARTS = 6
 _FEW = 3
 _LONG = 7  # words; a cell with more is likely prose
 _PROSE = 12
+_SENTENCE = 5
+_SAME_START = 8.0  # points
 _SIGNS = r"[^\w\s]*[$€£¥~<>≤≥±+\-\u2212\u2013(]*\s*"
 _NUMBER = re.compile(
     _SIGNS + r"\d[\d.,' \u00a0/:]*\s*[%)*a-z†‡]{0,2}|[-\u2013\u2014.*‡†n/a]{1,4}|\(\d+\)", re.IGNORECASE
@@ -233,7 +235,7 @@ def _aligned_tables(lines: list[Line], rulings: Rulings) -> Iterator[Table]:
                 yield table
                 rest = (tuple(part for part in line if not _touches(part, table.box)) for line in lines)
                 lines = [line for line in rest if line]
-    for block in _blocks(lines):
+    for block in _blocks(_without_prose(lines)):
         table = _aligned_table(Area(tuple(block), ruled=False), rulings)
         if table:
             yield table
@@ -276,6 +278,28 @@ def _extended(lines: Sequence[Line], start: int, end: int) -> tuple[int, int]:
 def _is_next(above: Line, below: Line) -> bool:
     is_near = below[0].top - above[0].bottom < 1.5 * below[0].height
     return is_near and all(len(part.words) <= _LONG for part in (*above, *below))
+
+
+def _without_prose(lines: Sequence[Line]) -> list[Line]:
+    """Leave out a column of prose beside other words: many long segments that start at one place, often small."""
+    starts: defaultdict[int, list[Segment]] = defaultdict(list)
+    for part in (part for line in lines if len(line) > 1 for part in line if len(part.words) >= _SENTENCE):
+        starts[round(part.left / _SAME_START)].append(part)
+    prose = {at for at, parts in starts.items() if len(parts) > _LONG and _share(_starts_lower, parts) > 0.4}  # noqa: PLR2004
+    if not prose:
+        return list(lines)
+    ends: dict[int, float] = {}
+    result: list[Line] = []
+    for line in lines:
+        kept: list[Segment] = []
+        for part in line:
+            at = round(part.left / _SAME_START)
+            if at in prose and (len(part.words) >= _SENTENCE or part.top - ends.get(at, 0.0) < 0.6 * part.height):
+                ends[at] = part.bottom
+            else:
+                kept.append(part)
+        result.append(tuple(kept))
+    return [line for line in result if line]
 
 
 def _blocks(lines: Sequence[Line]) -> Iterator[Sequence[Line]]:
@@ -444,9 +468,9 @@ def _has_labels(rows: Sequence[Row]) -> bool:
 
 
 def _is_text_table(parts: Sequence[Segment], aligned: float) -> bool:
-    """Whether cells are short, aligned and start with capitals or digits, as lines of prose do not."""
-    words = sum(len(part.words) for part in parts)
-    return aligned > 0.85 and words < 3 * len(parts) and _share(_starts_upper, parts) > 0.8  # noqa: PLR2004
+    """Whether cells are aligned and short; if they have several words, they must not start like lines of prose."""
+    words = _mean_words(parts)
+    return aligned > 0.85 and (words < 2 or (words < _FEW and _share(_starts_upper, parts) > 0.8))  # noqa: PLR2004
 
 
 def _starts_upper(text: str) -> bool:
@@ -521,6 +545,9 @@ def _header_length(rows: Sequence[Row], rules: Sequence[float]) -> int:
     if 0 < above <= _MOST_HEADER_LINES and not any(map(_has_numbers, rows[: above - 1])):
         return above
     head = next((place for place, row in enumerate(rows) if _has_numbers(row)), 0)
+    unlabelled = next((place for place, row in enumerate(rows) if 0 in row.parts), 0)
+    if 1 < unlabelled <= _MOST_HEADER_LINES and not 0 < head <= _MOST_HEADER_LINES:
+        return unlabelled
     if 0 < head < len(rows) - 1 and _gap(rows, head) > _gap(rows, head - 1) + 0.4 * rows[head].height:
         head += 1
     while head > 1 and list(rows[head - 1].parts) == [0] and not _goes_on(rows[: head - 1], rows[head - 1]):
@@ -590,13 +617,19 @@ def _over(row: Row, first: int, below: Sequence[Row], columns: Sequence[Column])
     taken = {place for start, (end, _) in row.parts.items() if start != first for place in range(start, end + 1)}
     free = headed - taken
     best = [
-        (abs((columns[start][0] + columns[end][1]) / 2 - part.middle), start, end)
+        (_distance(part, columns[start], columns[end]), start, end)
         for start in range(max(0, first - _MOST_SPANNED), first + 1)
         for end in range(max(last, start + 1), min(len(columns), last + _MOST_SPANNED))
         if free.issuperset(range(start, end + 1))
     ]
     distance, start, end = min(best, default=(0.0, -1, -1))
     return (start, end) if start >= 0 and (last > first or distance < part.height) else None
+
+
+def _distance(part: Segment, first: Column, last: Column) -> float:
+    """How far a heading is from the middle of columns: the middle of their area, or of their own middles."""
+    middles = ((first[0] + last[1]) / 2, (sum(first) + sum(last)) / 4)
+    return min(abs(middle - part.middle) for middle in middles)
 
 
 def _levels(rows: Sequence[Row]) -> list[list[Row]]:
