@@ -263,7 +263,7 @@ def _ruled_areas(lines: Sequence[Line], left: float, right: float, ys: Sequence[
 
 
 def _is_tabular(lines: Sequence[Line]) -> bool:
-    return sum(len(line) > 1 for line in lines) >= 0.4 * len(lines)
+    return len(lines[0]) > 1 or sum(len(line) > 1 for line in lines) >= 0.4 * len(lines)
 
 
 def _extended(lines: Sequence[Line], start: int, end: int) -> tuple[int, int]:
@@ -361,7 +361,7 @@ def _row(placed: Iterable[tuple[int, int, Segment]]) -> Row:
 
 
 def _aligned_table(area: Area, rulings: Rulings) -> Table | None:
-    lines = _without_notes(area.lines)
+    lines = _without_notes(area.lines, rulings if area.ruled else None)
     columns = columns_of(lines)
     if len(columns) < 2:  # noqa: PLR2004
         return None
@@ -379,8 +379,14 @@ def _aligned_table(area: Area, rulings: Rulings) -> Table | None:
     return _assemble(cells, box, 0.8 if area.ruled else 0.6, sure=all(map(_is_sure, groups)))
 
 
-def _without_notes(lines: Sequence[Line]) -> Sequence[Line]:
-    """Leave out notes below a table: the last lines, if they have one segment, or a long one and no number."""
+def _without_notes(lines: Sequence[Line], rulings: Rulings | None) -> Sequence[Line]:
+    """Leave out notes below a table: the last lines, if they have one segment, or a long one and no number.
+
+    If rulings divide a table into many rows, these lines are in its last row.
+    """
+    box = box_of([part for line in lines for part in line])
+    if rulings and len(_full_rules(box, rulings)) > _FEW:
+        return lines
     end = len(lines)
     while end and _is_note(lines[end - 1]):
         end -= 1
