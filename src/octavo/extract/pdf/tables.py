@@ -263,7 +263,8 @@ def _ruled_areas(lines: Sequence[Line], left: float, right: float, ys: Sequence[
 
 
 def _is_tabular(lines: Sequence[Line]) -> bool:
-    return len(lines[0]) > 1 or sum(len(line) > 1 for line in lines) >= 0.4 * len(lines)
+    widest = max(map(len, lines))
+    return len(lines[0]) > 1 or widest > _FEW or sum(len(line) > 1 for line in lines) >= 0.4 * len(lines)
 
 
 def _extended(lines: Sequence[Line], start: int, end: int) -> tuple[int, int]:
