@@ -89,8 +89,8 @@ def score_file(path: Path) -> FileScore:
     tables = [table for page in pages for table in find_tables(page)]
     seconds = process_time() - began
     wanted = list(expected_tables(truth_path(path)))
-    returned = sum((pairs(places(table)) for table in tables), Counter())
-    expected = sum(wanted, Counter())
+    returned = total(pairs(places(table)) for table in tables)
+    expected = total(wanted)
     return FileScore(
         path.stem,
         expected.total(),
@@ -105,8 +105,15 @@ def score_file(path: Path) -> FileScore:
 
 
 def expected_tables(truth: Path) -> Iterator[Pairs]:
-    for table in ET.parse(truth).iter("table"):  # noqa: S314
-        yield sum((pairs(list(map(_truth_place, region.iter("cell")))) for region in table.iter("region")), Counter())
+    for table in ET.parse(truth).iter("table"):
+        yield total(pairs(map(_truth_place, region.iter("cell"))) for region in table.iter("region"))
+
+
+def total(parts: Iterable[Pairs]) -> Pairs:
+    result: Pairs = Counter()
+    for part in parts:
+        result.update(part)
+    return result
 
 
 def _truth_place(cell: ET.Element) -> Place:
