@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
-from itertools import chain
+from itertools import chain, takewhile
 from math import inf, isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -332,3 +333,41 @@ def bookmarks_by_page(extracted: Extracted) -> dict[int, list[tuple[int, str]]]:
 
 def _words(text: str) -> set[str]:
     return set(_WORD.findall(text.lower()))
+
+
+# Captions -----------------------------------------------------------------------------------------------------------
+
+_CAPTION = re.compile(
+    r"(?:figures?|fig\.?|tables?|tab\.|charts?|plate|photo|abb(?:ildung|\.)|tabelle|bild|figura|tabla|figuur|tabel|tableau"
+    r"|schéma|rys\.|рис(?:унок|\.)|таблица|obr\.)\s*[A-Z]{0,3}[.-]?\d|[図图圖表]\s*\d|그림\s*\d",
+    re.IGNORECASE,
+)
+# Pictures that may be between a figure and its caption, if it consists of several.
+_MOST_BETWEEN = 3
+_MOST_CAPTION = 1000
+
+
+def is_caption(text: str) -> bool:
+    """Whether a line begins as the caption of a figure or a table does, such as "Fig. 3"."""
+    return bool(_CAPTION.match(text.strip()))
+
+
+def add_captions(extracted: Extracted) -> Extracted:
+    """Give figures without a caption the line before or after them, if it begins as a caption does."""
+    if all(figure.caption for figure in extracted.figures):
+        return extracted
+    starts = [block.start for block in extracted.blocks]
+    figures = tuple(
+        figure if figure.caption else replace(figure, caption=_caption(extracted.blocks, starts, figure.start))
+        for figure in extracted.figures
+    )
+    return replace(extracted, figures=figures)
+
+
+def _caption(blocks: Sequence[Block], starts: Sequence[int], position: int) -> str:
+    at = bisect_right(starts, position) - 1
+    after = takewhile(
+        lambda one: one.kind is BlockKind.IMAGE or is_caption(one.text), blocks[at + 1 : at + 2 + _MOST_BETWEEN]
+    )
+    near = [*after, *blocks[max(at - 1, 0) : max(at, 0)]]
+    return next((one.text[:_MOST_CAPTION] for one in near if is_caption(one.text)), "")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from octavo.core.errors import Empty
 from octavo.core.languages import ANY_LANGUAGE
 from octavo.extract.detect import HEAD_BYTES, detect
-from octavo.extract.extracted import Extracted, SourceType, from_json, to_json
+from octavo.extract.extracted import Extracted, SourceType, add_captions, from_json, to_json
 from octavo.extract.ocr.recognition import PRELOAD as OCR_PRELOAD
 from octavo.extract.ocr.recognition import SECONDS, Recognition
 from octavo.extract.paged_file import OnProgress
@@ -124,4 +124,4 @@ def extract_file(
     known = SourceType(source_type) if source_type else detect(head, filename, content_type)
     hints = Hints(known, filename, content_type, url, password)
     extracted = known_processors()[known].extract(Path(task.input_path), hints)
-    task.output.write(to_json(extracted))
+    task.output.write(to_json(add_captions(extracted)))

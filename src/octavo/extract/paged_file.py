@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from octavo.core.types import JSON
-from octavo.extract.extracted import Extracted, SourceType, from_json, to_json
+from octavo.extract.extracted import Extracted, SourceType, add_captions, from_json, to_json
 from octavo.extract.ocr.recognition import Recognition
 from octavo.extract.pdf.page_batches import PdfFacts, batch_from_json, facts_from_json, facts_to_json
 from octavo.sandbox import Call, Limits, Progress, Task, sandboxed
@@ -109,5 +109,5 @@ def assemble_document(task: Task, *, source_type: str) -> list[JSON]:
 
     facts = facts_from_json(task.input.readline())
     pages = merge_pages(facts, map(batch_from_json, task.input))
-    task.output.write(to_json(assemble_pages(facts, pages, SourceType(source_type))))
+    task.output.write(to_json(add_captions(assemble_pages(facts, pages, SourceType(source_type)))))
     return [page.number for page in pages if page.is_unread]

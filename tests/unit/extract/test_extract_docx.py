@@ -193,7 +193,9 @@ def test_formulas_are_written_as_people_type_them(tmp_path: Path) -> None:
     body = p(text("If "), f"<m:oMath>{fraction}</m:oMath>") + p(
         f"<m:oMathPara><m:oMath>{square}</m:oMath></m:oMathPara>"
     )
-    assert markdown(PROCESSOR, tmp_path, docx(body)) == "If $\\frac{a}{b}$\n\n$${\\sqrt{\\frac{a}{b}}}^{2}$$"
+    assert markdown(PROCESSOR, tmp_path, docx(body)) == (
+        'If <math>a/b</math>\n\n<math display="block">(√(a/b))^2</math>'
+    )
 
 
 def test_code_is_known_by_its_style_or_its_font(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""PowerPoint presentations: each slide is a page, with its title, text by level, tables and speaker notes."""
+"""PowerPoint presentations: each slide is a page, with title, text by level, tables, charts, notes and comments."""
 
 from __future__ import annotations
 
@@ -16,11 +16,13 @@ from octavo.extract.markdown.block_writer import (
     Quote,
     Table,
     write_blocks,
+    write_comment,
 )
 from octavo.extract.markdown.inline import PAGE_BREAK, TextRun, inline, plain, safe_link
-from octavo.extract.office.assemble import join_pages, take_page_breaks, to_extracted
-from octavo.extract.office.ooxml import Package, Relation
-from octavo.extract.office.xml import Element, attribute, child, children, descendants, name_of
+from octavo.extract.office.assemble import Figures, join_pages, take_page_breaks, to_extracted
+from octavo.extract.office.formulas import from_office, to_markup
+from octavo.extract.office.ooxml import Package, read_chart
+from octavo.extract.office.xml import Element, attribute, child, children, descendants, local_name, name_of, text_of
 from octavo.extract.registry import Hints, Processor
 from octavo.extract.zips import Archive, read_picture, reject_deep_nesting
 
@@ -28,61 +30,127 @@ MAIN = "ppt/presentation.xml"
 _TITLES = frozenset({"title", "ctrTitle"})
 _LISTS = frozenset({"", "body", "obj"})
 _LEFT_OUT = frozenset({"dt", "ftr", "sldNum", "hdr", "sldImg"})
+_BULLETS = frozenset({"a:buChar", "a:buAutoNum", "a:buBlip"})
+_KINDS_OF_BODY = {"": "body", "obj": "body", "body": "body", "ctrTitle": "title"}
+_MOST_ORDERED = 200
+_SPACER = 40_000  # of the unit that is a 914,400th of an inch: about four pixels
 _DEEPEST = 8
 
 
 def extract(path: Path, _hints: Hints) -> Extracted:
+    figures = Figures()
     with Archive(path) as archive, reject_deep_nesting():
         package = Package(archive)
-        slides = [take_page_breaks(slide)[0] for slide in convert_slides(package)]
+        slides = [take_page_breaks(slide)[0] for slide in convert_slides(package, figures)]
         metadata = package.metadata()
     markdown, pages = join_pages(slides)
-    return to_extracted(SourceType.PPTX, markdown, metadata, pages=pages)
+    return to_extracted(SourceType.PPTX, markdown, metadata, pages=pages, figures=figures)
 
 
-def convert_slides(package: Package) -> list[str]:
+def convert_slides(package: Package, figures: Figures) -> list[str]:
     """The Markdown of each slide, in presentation order."""
     name, root = package.main(MAIN)
-    relations = package.relations(name)
-    slides = [relations.get(attribute(one, "r:id") or "") for one in descendants(root, "p:sldId")]
-    return [_slide(package, slide, is_first=not place) for place, slide in enumerate(slides)]
+    authors = _authors(package, name)
+    slides = [package.target(name, attribute(one, "r:id")) for one in descendants(root, "p:sldId")]
+    return [_slide(package, slide, authors, figures, is_first=not place) for place, slide in enumerate(slides)]
 
 
-def _slide(package: Package, slide: Relation | None, *, is_first: bool) -> str:
-    root = package.part(slide.target) if slide and not slide.external else None
-    tree = child(root, "p:cSld", "p:spTree")
-    if slide is None or tree is None:
+def _slide(package: Package, part: str | None, authors: dict[str, str], figures: Figures, *, is_first: bool) -> str:
+    tree = child(package.part(part), "p:cSld", "p:spTree")
+    if part is None or tree is None:
         return ""
-    reader = _Slide(package, slide.target, title_level=1 if is_first else 2)
+    layout = package.related(part, "slideLayout")
+    master = package.related(layout, "slideMaster") if layout else None
+    parents = tuple(package.part(one) for one in (layout, master))
+    reader = _Slide(package, part, 1 if is_first else 2, figures, parents)
     blocks = list(reader.shapes(tree))
     # The title can be the last shape in the file, but comes first in the text.
     blocks.sort(key=lambda block: not isinstance(block, Heading))
-    notes = package.part(package.related(slide.target, "notesSlide"))
+    notes = package.part(package.related(part, "notesSlide"))
     spoken = [block for shape in descendants(notes, "p:sp") if _kind(shape) == "body" for block in reader.notes(shape)]
-    return write_blocks([*blocks, *spoken])
+    return write_blocks([*blocks, *spoken, *_comments(package, part, authors)])
+
+
+def _authors(package: Package, presentation: str) -> dict[str, str]:
+    """The names of the people who wrote comments, in the older and in the newer form."""
+    roots = (package.part(package.related(presentation, kind)) for kind in ("commentAuthors", "authors"))
+    return {one.get("id") or "": one.get("name") or "" for root in roots if root is not None for one in root}
+
+
+def _comments(package: Package, part: str, authors: dict[str, str]) -> Iterator[DocumentBlock]:
+    root = package.part(package.related(part, "comments"))
+    for one in root.iter() if root is not None else ():
+        if local_name(one) in {"cm", "reply"}:
+            texts = (
+                text_of(text)
+                for inside in one
+                if local_name(inside) in {"text", "txBody"}
+                for text in inside.iter()
+                if local_name(text) in {"text", "t"}
+            )
+            yield from write_comment(authors.get(one.get("authorId") or "", ""), " ".join(filter(None, texts)))
+
+
+def _placeholder(shape: Element) -> Element | None:
+    return next((found for one in shape if (found := child(one, "p:nvPr", "p:ph")) is not None), None)
+
+
+def _identity(mark: Element | None) -> tuple[str | None, str | None]:
+    """The number and the kind by which a placeholder is found in the layout."""
+    kind = attribute(mark, "type") or ""
+    return attribute(mark, "idx"), _KINDS_OF_BODY.get(kind, kind)
 
 
 def _kind(shape: Element) -> str | None:
     """The placeholder type of a shape; None if the shape is not a placeholder."""
-    for one in shape:
-        found = child(one, "p:nvPr", "p:ph")
-        if found is not None:
-            return attribute(found, "type") or ""
-    return None
+    found = _placeholder(shape)
+    return (attribute(found, "type") or "") if found is not None else None
+
+
+def _depth(properties: Element | None) -> int:
+    written = attribute(properties, "lvl") or "0"
+    return min(int(written), _DEEPEST) if written.isdecimal() and len(written) < 3 else 0  # noqa: PLR2004
+
+
+Area = tuple[int, int, int, int]  # left, top, right, bottom
+
+
+def _in_order(areas: list[Area | None]) -> list[int]:
+    """The numbers of shapes in reading order: as in the file, but never a shape before one that is above it."""
+    if len(areas) > _MOST_ORDERED:
+        return list(range(len(areas)))
+    above = [[other for other, area in enumerate(areas) if _is_above(area, own)] for own in areas]
+    order: list[int] = []
+    left = list(range(len(areas)))
+    while left:
+        ready = next((one for one in left if not any(other in left for other in above[one])), left[0])
+        order.append(ready)
+        left.remove(ready)
+    return order
+
+
+def _is_above(area: Area | None, own: Area | None) -> bool:
+    return area is not None and own is not None and area[3] <= own[1] and area[0] < own[2] and own[0] < area[2]
 
 
 @dataclass(frozen=True, slots=True)
 class _Slide:
+    """Reads one slide. `parents` are its layout and master, from which placeholders inherit place and bullets."""
+
     package: Package
     part: str
     title_level: int
+    figures: Figures
+    parents: tuple[Element | None, ...] = ()
 
     def shapes(self, tree: Element) -> Iterator[DocumentBlock]:
-        for one in tree:
+        shapes = list(tree)
+        for place in _in_order([self._area(one) for one in shapes]):
+            one = shapes[place]
             name = name_of(one)
             if name == "p:sp":
                 yield from self._shape(one)
-            elif name in {"p:grpSp", "mc:Choice"}:
+            elif name in {"p:grpSp", "mc:Choice", "mc:Fallback"}:
                 yield from self.shapes(one)
             elif name == "mc:AlternateContent":
                 yield from next(
@@ -91,7 +159,64 @@ class _Slide:
             elif name == "p:graphicFrame":
                 yield from self._frame(one)
             elif name == "p:pic":
-                yield from _picture(one)
+                yield from self._picture(one)
+
+    def _area(self, shape: Element) -> Area | None:
+        """Where a shape is on the slide. A placeholder without a place has the place of its layout."""
+        for one in (shape, *self._inherited(shape)):
+            frame = next(descendants(one, "a:xfrm", "p:xfrm"), None)
+            numbers = [
+                attribute(child(frame, name), key) or ""
+                for name, keys in (("a:off", "xy"), ("a:ext", ("cx", "cy")))
+                for key in keys
+            ]
+            if all(number.lstrip("-").isdecimal() and len(number) < 15 for number in numbers):  # noqa: PLR2004
+                left, top, width, height = map(int, numbers)
+                return left, top, left + width, top + height
+        return None
+
+    def _inherited(self, shape: Element) -> Iterator[Element]:
+        """The placeholders of the layout and the master from which a placeholder inherits."""
+        mark = _placeholder(shape)
+        for parent in self.parents if mark is not None else ():
+            wanted = _identity(mark)
+            for one in descendants(parent, "p:sp"):
+                other = _placeholder(one)
+                found = (
+                    attribute(other, "idx"),
+                    _KINDS_OF_BODY.get(attribute(other, "type") or "", attribute(other, "type")),
+                )
+                if other is not None and (found == wanted or (wanted[0] and found[0] == wanted[0])):
+                    yield one
+                    break
+
+    def _bullets(self, shape: Element, depth: int) -> bool | None:
+        """Whether the styles of a shape give this level of its text a bullet; None if they do not say."""
+        kind = _kind(shape)
+        lists = [child(one, "p:txBody", "a:lstStyle") for one in (shape, *self._inherited(shape))]
+        if kind is not None:
+            style = "p:bodyStyle" if kind in _LISTS else "p:otherStyle"
+            lists.append(child(self.parents[-1] if self.parents else None, "p:txStyles", style))
+        for one in lists:
+            level = child(one, f"a:lvl{depth + 1}pPr")
+            marks = {name_of(mark) for mark in level} if level is not None else set[str]()
+            if marks & _BULLETS:
+                return True
+            if "a:buNone" in marks:
+                return False
+        return None
+
+    def _picture(self, element: Element) -> Iterator[DocumentBlock]:
+        about = next(descendants(element, "p:cNvPr"), None)
+        described = attribute(about, "descr") or ""
+        blip = next(descendants(element, "a:blip"), None)
+        member = self.package.target(self.part, attribute(blip, "r:embed"))
+        area = self._area(element)
+        is_spacer = area is not None and min(area[2] - area[0], area[3] - area[1]) < _SPACER
+        if member and not is_spacer:
+            yield Paragraph(self.figures.add(member, described))
+        elif described.strip():
+            yield Paragraph(inline([TextRun(f"[Image: {' '.join(described.split())}]")], one_line=True))
 
     def notes(self, shape: Element) -> Iterator[DocumentBlock]:
         texts = [inline(self._runs(one)) for one in descendants(shape, "a:p")]
@@ -112,19 +237,23 @@ class _Slide:
             if text:
                 yield Heading(self.title_level, text)
             return
-        # Bullets of a placeholder are defined in its layout; a single line is not a list.
-        is_list = kind in _LISTS and sum(bool(plain(self._runs(one))) for one in paragraphs) > 1
+        is_several = sum(bool(plain(self._runs(one))) for one in paragraphs) > 1
+        bullets: dict[int, bool] = {}
         counters: dict[int, int] = {}
         for one in paragraphs:
-            yield from self._paragraph(one, counters, is_list=is_list)
+            depth = _depth(child(one, "a:pPr"))
+            if depth not in bullets:
+                styled = self._bullets(shape, depth)
+                # A single line is not a list, even where the layout would give it a bullet.
+                bullets[depth] = is_several and (kind in _LISTS if styled is None else styled)
+            yield from self._paragraph(one, counters, is_list=bullets[depth])
 
     def _paragraph(self, element: Element, counters: dict[int, int], *, is_list: bool) -> Iterator[DocumentBlock]:
         text = inline(self._runs(element))
         if not text:
             return
         properties = child(element, "a:pPr")
-        written = attribute(properties, "lvl") or "0"
-        depth = min(int(written), _DEEPEST) if written.isdecimal() and len(written) < 3 else 0  # noqa: PLR2004
+        depth = _depth(properties)
         marks = {name_of(one) for one in properties} if properties is not None else set[str]()
         for deeper in [level for level in counters if level > depth]:
             del counters[deeper]
@@ -153,8 +282,9 @@ class _Slide:
                 )
             elif name == "a:br":
                 yield TextRun("\n")
-            elif name == "mc:AlternateContent":
-                yield from (TextRun(text.text or "") for text in descendants(one, "m:t"))
+            elif name in {"mc:AlternateContent", "?:m"}:
+                formulas = (to_markup(from_office(formula)) for formula in descendants(one, "m:oMath"))
+                yield from (TextRun(formula, is_raw=True) for formula in formulas if formula)
 
     def _link(self, element: Element | None) -> str:
         relation = (
@@ -163,16 +293,17 @@ class _Slide:
         return safe_link(relation.target) if relation and relation.external else ""
 
     def _frame(self, frame: Element) -> Iterator[DocumentBlock]:
-        """Convert a graphic frame: a table, or the text of a diagram."""
+        """Convert a graphic frame: a table, a chart, or the text of a diagram."""
         for table in descendants(frame, "a:tbl"):
             rows = [self._row(row) for row in children(table, "a:tr")]
             _fill_down(table, rows)
             if any(cell for row in rows for cell in row):
                 yield Table(rows)
             return
+        for chart in descendants(frame, "c:chart"):
+            yield from read_chart(self.package.part(self.package.target(self.part, attribute(chart, "r:id"))))
         for ids in descendants(frame, "dgm:relIds"):
-            relation = self.package.relations(self.part).get(attribute(ids, "r:dm") or "")
-            data = self.package.part(relation.target) if relation and not relation.external else None
+            data = self.package.part(self.package.target(self.part, attribute(ids, "r:dm")))
             for one in descendants(data, "a:p"):
                 text = inline(self._runs(one), one_line=True)
                 if text:
@@ -196,12 +327,6 @@ def _fill_down(table: Element, rows: list[list[str]]) -> None:
             if attribute(cell, "vMerge") in {"1", "true"} and place and column < len(rows[place - 1]):
                 above = rows[place - 1][column]
                 rows[place][column] = above if len(above) <= MOST_REPEATED else ""
-
-
-def _picture(element: Element) -> Iterator[DocumentBlock]:
-    described = next((text for one in descendants(element, "p:cNvPr") if (text := attribute(one, "descr"))), "")
-    if described.strip():
-        yield Paragraph(inline([TextRun(f"[Image: {' '.join(described.split())}]")], one_line=True))
 
 
 PROCESSOR = Processor((SourceType.PPTX,), extract, read_picture)

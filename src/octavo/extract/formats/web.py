@@ -1,18 +1,38 @@
-"""Reads the article of a web page, without menus and advertisements."""
+"""Reads HTML. Of a page from the web, the article is read; a file is a document, of which everything is kept."""
 
 from __future__ import annotations
 
 import codecs
 import re
+from base64 import b64decode
+from copy import deepcopy
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, unquote_to_bytes
 
-from octavo.core.errors import Empty, NotSupported, Paywalled
+from octavo.core.errors import Empty, NotFound, NotSupported, Paywalled
 from octavo.core.languages import count_words
 from octavo.extract.decode import clean, decode
 from octavo.extract.extracted import Extracted, Metadata, SourceType
 from octavo.extract.markdown import outline_of, read_blocks
+from octavo.extract.markdown.escape import escape_inside
+from octavo.extract.markdown.inline import safe_link
+from octavo.extract.office.assemble import (
+    Figures,
+    clean_date,
+    clean_language,
+    clean_line,
+    clean_title,
+    is_picture,
+    non_empty,
+    to_extracted,
+)
+from octavo.extract.office.html import body_of, caption_of, remove, to_markdown
+from octavo.extract.office.xml import HEADING_TAGS, Element, attribute, read_html, text_of
 from octavo.extract.registry import Hints, Processor
+from octavo.extract.zips import reject_deep_nesting
 
 # A paywalled page shows a teaser, rarely longer than this.
 TEASER_WORDS = 250
@@ -28,6 +48,10 @@ _HIDDEN_TEXT = re.compile(
     re.IGNORECASE,
 )
 _DATE = re.compile(r"\d{4}(?:-\d{2}(?:-\d{2})?)?")
+_DATES = ("article:published_time", "dcterms.created", "dcterms.date", "dc.date", "date", "article:modified_time")
+_SCRIPT_TAGS = re.compile(r"</?su[bp]>")
+_LONGEST_HEAD = 5
+_SAMPLE_CHARACTERS = 4096
 _NOTHING = (
     "No readable article found on this page. It may be built by scripts in the browser: "
     "copy the text there and paste it."
@@ -35,10 +59,114 @@ _NOTHING = (
 
 
 def extract(path: Path, hints: Hints) -> Extracted:
-    return from_html(to_text(path.read_bytes(), hints.content_type), hints.url, hints.source_type)
+    html = to_text(path.read_bytes(), hints.content_type)
+    return (
+        from_document(html) if hints.source_type is SourceType.HTML else from_html(html, hints.url, hints.source_type)
+    )
 
 
-def from_html(html: str, url: str = "", source_type: SourceType = SourceType.HTML) -> Extracted:
+def from_document(html: str) -> Extracted:
+    """Read a file: all of its body, without scripts and the menus above its first heading."""
+    with reject_deep_nesting():
+        root = read_html(html)
+        metadata = _document_metadata(root)
+        body = body_of(root)
+        _remove_menus(body)
+        figures = Figures()
+        pictures = _Pictures(figures)
+        markdown = to_markdown(body, pictures.write)
+    return to_extracted(SourceType.HTML, markdown, metadata, figures=figures)
+
+
+@dataclass(slots=True)
+class _Pictures:
+    """Writes the images of a page. Those inside the page are figures; the file has only the address of others."""
+
+    figures: Figures
+    inside: int = 0
+
+    def write(self, element: Element) -> str | None:
+        source = (element.get("src") or attribute(element, "xlink:href") or element.get("href") or "").strip()
+        alternative = element.get("alt") or ""
+        if source[:_LONGEST_HEAD].lower().startswith("data:"):
+            self.inside += 1
+            if not is_picture(data_of(source[:_SAMPLE_CHARACTERS], is_cut=True)):
+                return ""
+            return self.figures.add(f"data:{self.inside}", alternative, caption=caption_of(element))
+        link = safe_link(source)
+        if not link or _is_spacer(element):
+            return "" if _is_spacer(element) else None
+        return f"![{escape_inside(' '.join(alternative.split())[:500])}]({link})" if alternative.strip() else ""
+
+
+def read_figure(path: Path, member: str) -> bytes:
+    """The bytes of an image in a `data:` address; `data:3` is the third of the page."""
+    number = member.removeprefix("data:")
+    root = read_html(to_text(path.read_bytes()))
+    sources = (
+        (one.get("src") or attribute(one, "xlink:href") or one.get("href") or "").strip()
+        for one in root.iter("img", "image")
+    )
+    found = (source for source in sources if source[:_LONGEST_HEAD].lower().startswith("data:"))
+    source = next(islice(found, int(number) - 1, None), None) if number.isdecimal() and 0 < len(number) < 7 else None  # noqa: PLR2004
+    if source is None:
+        raise NotFound("The page has no such image.")
+    return data_of(source)
+
+
+def data_of(source: str, *, is_cut: bool = False) -> bytes:
+    """The bytes of a `data:` address; empty if it is not valid. `is_cut`: only its beginning is given."""
+    head, comma, content = source.partition(",")
+    if not comma:
+        return b""
+    if not head.lower().rstrip().endswith("base64"):
+        return unquote_to_bytes(content)
+    letters = "".join(unquote(content).split())
+    letters = letters[: len(letters) // 4 * 4] if is_cut else letters
+    try:
+        return b64decode(letters + "=" * (-len(letters) % 4), validate=False)
+    except ValueError:
+        return b""
+
+
+def _is_spacer(element: Element) -> bool:
+    return any(
+        (element.get(name) or "").strip().removesuffix("px") in {"0", "1", "2", "3"} for name in ("width", "height")
+    )
+
+
+def _remove_menus(body: Element) -> None:
+    """Remove what is hidden, and menus without a heading above the first heading of the page."""
+    is_above = any(True for _ in body.iter(*HEADING_TAGS))
+    for element in list(body.iter()):
+        is_above = is_above and element.tag not in HEADING_TAGS
+        is_menu = element.tag == "nav" or element.get("role") in {"navigation", "search"}
+        if element.get("hidden") is not None or (
+            is_menu and is_above and not any(True for _ in element.iter(*HEADING_TAGS))
+        ):
+            remove(element)
+
+
+def _document_metadata(root: Element) -> Metadata:
+    named = {
+        (one.get("name") or one.get("property") or "").lower(): one.get("content") or ""
+        for one in reversed(list(root.iter("meta")))
+    }
+    title = next((text_of(one) for one in root.iter("title")), "")
+    dates = (clean_date(named.get(name)) for name in _DATES)
+    return Metadata(
+        title=clean_title(named.get("og:title") or title),
+        author=clean_line(named.get("author") or named.get("dc.creator")),
+        date=next(filter(None, dates), None),
+        language=clean_language(next((one.get("lang") or "" for one in root.iter("html")), "")[:2]),
+        extra=non_empty(
+            site=named.get("og:site_name"), description=named.get("description") or named.get("og:description")
+        ),
+    )
+
+
+def from_html(html: str, url: str = "", source_type: SourceType = SourceType.WEB) -> Extracted:
+    """Read the article of a page, without menus and advertisements."""
     markdown, metadata = _read_article(html, url)
     words = count_words(markdown)
     if words < TEASER_WORDS and _HIDDEN_TEXT.search(html):
@@ -87,7 +215,8 @@ def _read_article(html: str, url: str) -> tuple[str, Metadata]:
         tree = trafilatura.load_html(html)
         if tree is None:
             return "", Metadata()
-        about: Any = trafilatura.extract_metadata(tree, default_url=url or None)
+        # Looking for metadata removes elements from the tree.
+        about: Any = trafilatura.extract_metadata(deepcopy(tree), default_url=url or None)
         article = trafilatura.extract(
             tree,
             url=url or None,
@@ -100,7 +229,7 @@ def _read_article(html: str, url: str) -> tuple[str, Metadata]:
         )
     except RecursionError:
         raise NotSupported("The page is nested too deeply.") from None
-    return clean(article or "").strip(), _metadata(about, html)
+    return _SCRIPT_TAGS.sub("", clean(article or "")).strip(), _metadata(about, html)
 
 
 def _metadata(about: Any, html: str) -> Metadata:  # noqa: ANN401 - an untyped library
@@ -119,4 +248,4 @@ def _line(value: str | None) -> str | None:
     return " ".join(clean(value).split())[:500] or None if value else None
 
 
-PROCESSOR = Processor((SourceType.HTML, SourceType.WEB), extract)
+PROCESSOR = Processor((SourceType.HTML, SourceType.WEB), extract, read_figure)

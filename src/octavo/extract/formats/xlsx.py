@@ -7,17 +7,29 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime, time, timedelta
 from io import BytesIO
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from octavo.core.errors import BadInput, Encrypted, TooLarge
 from octavo.extract.decode import clean
-from octavo.extract.extracted import Extracted, Quality, SourceType
-from octavo.extract.markdown.block_writer import MOST_REPEATED, DocumentBlock, Heading, Paragraph, write_blocks
+from octavo.extract.extracted import Extracted, Metadata, Quality, SourceType
+from octavo.extract.markdown.block_writer import (
+    MOST_REPEATED,
+    DocumentBlock,
+    Heading,
+    Paragraph,
+    write_blocks,
+    write_comment,
+)
+from octavo.extract.markdown.escape import escape_inside
 from octavo.extract.markdown.table_grid import CellBudget, Grid
-from octavo.extract.office.assemble import to_extracted
-from octavo.extract.office.ooxml import Package
+from octavo.extract.office.assemble import Figures, to_extracted
+from octavo.extract.office.ooxml import Package, read_chart
+from octavo.extract.office.xml import attribute, local_name, text_of
 from octavo.extract.registry import Hints, Processor
-from octavo.extract.zips import DAMAGED, MEBIBYTE, Archive
+from octavo.extract.zips import DAMAGED, MEBIBYTE, Archive, read_picture, reject_deep_nesting
+
+if TYPE_CHECKING:
+    from python_calamine import CalamineSheet, SheetMetadata
 
 MOST_SHEETS = 200
 MOST_PART = 256 * MEBIBYTE
@@ -35,17 +47,101 @@ Range = tuple[tuple[int, int], tuple[int, int]]
 
 
 def extract(path: Path, _hints: Hints) -> Extracted:
-    with Archive(path) as archive:
-        metadata = Package(archive).metadata()
+    with Archive(path) as archive, reject_deep_nesting():
+        package = Package(archive)
+        metadata = package.metadata()
         check(archive)
-    converted = convert(path.read_bytes())
+        figures = Figures()
+        additions = read_additions(package, figures)
+    return sheets_to_document(path.read_bytes(), SourceType.XLSX, metadata, additions, figures)
+
+
+# What is on a sheet besides its cells: blocks with the row and column where they start.
+Additions = dict[str, list[tuple[tuple[int, int], list[DocumentBlock]]]]
+_BELOW = (1 << 30, 0)
+
+
+def sheets_to_document(
+    data: bytes,
+    source_type: SourceType,
+    metadata: Metadata,
+    additions: Additions | None = None,
+    figures: Figures | None = None,
+) -> Extracted:
+    """Read a workbook of any type that calamine opens (XLSX, XLSB, XLS, ODS). `additions` are by name of the sheet.
+
+    calamine unpacks without limits: the caller checks the sizes inside zip archives before, as `check` does.
+    """
+    converted = convert(data, additions or {})
     quality = Quality.PARTIAL if converted.is_cut else Quality.FULL
-    return to_extracted(SourceType.XLSX, converted.markdown, metadata, quality=quality, has_title=False)
+    return to_extracted(source_type, converted.markdown, metadata, quality=quality, has_title=False, figures=figures)
 
 
 class WorkbookText(NamedTuple):
     markdown: str
     is_cut: bool
+
+
+def read_additions(package: Package, figures: Figures) -> Additions:
+    """Read the charts, pictures and comments of each sheet."""
+    name, root = package.main("xl/workbook.xml")
+    people = _people(package, name)
+    found: Additions = {}
+    for sheet in [one for one in root.iter() if local_name(one) == "sheet"][:MOST_SHEETS]:
+        part = package.target(name, attribute(sheet, "r:id"))
+        if part:
+            blocks = [*_drawn(package, package.related(part, "drawing"), figures), *_comments(package, part, people)]
+            found[sheet.get("name") or ""] = blocks
+    return found
+
+
+def _drawn(
+    package: Package, part: str | None, figures: Figures
+) -> Iterator[tuple[tuple[int, int], list[DocumentBlock]]]:
+    root = package.part(part)
+    for anchor in root if root is not None and part else ():
+        named = {local_name(one): one for one in reversed(list(anchor.iter()))}
+        place = tuple(_count(text_of(named.get(name))) for name in ("row", "col"))
+        described = (named["cNvPr"].get("descr") or "") if "cNvPr" in named else ""
+        blocks: list[DocumentBlock] = []
+        if "chart" in named:
+            blocks += read_chart(package.part(package.target(part or "", attribute(named["chart"], "r:id"))))
+        elif "blip" in named:
+            member = package.target(part or "", attribute(named["blip"], "r:embed"))
+            blocks += [Paragraph(figures.add(member, described))] if member else []
+        if blocks:
+            yield (place[0], place[1]), blocks
+
+
+def _people(package: Package, workbook: str) -> dict[str, str]:
+    root = package.part(package.related(workbook, "person"))
+    return {one.get("id") or "": one.get("displayName") or "" for one in (root if root is not None else ())}
+
+
+def _comments(
+    package: Package, part: str, people: dict[str, str]
+) -> Iterator[tuple[tuple[int, int], list[DocumentBlock]]]:
+    """The comments of a sheet, after its tables. A comment with replies is stored twice; the older form is skipped."""
+    threads = package.part(package.related(part, "threadedComment"))
+    notes = package.part(package.related(part, "comments"))
+    authors = [text_of(one) for one in (notes.iter() if notes is not None else ()) if local_name(one) == "author"]
+    written = [one for one in (threads if threads is not None else ()) if local_name(one) == "threadedComment"]
+    threaded = {one.get("ref") for one in written}
+    blocks: list[DocumentBlock] = []
+    for one in notes.iter() if notes is not None else ():
+        if local_name(one) == "comment" and one.get("ref") not in threaded:
+            number = _count(one.get("authorId") or "")
+            blocks += write_comment(
+                authors[number] if number < len(authors) else "", text_of(one), one.get("ref") or ""
+            )
+    for one in written:
+        blocks += write_comment(people.get(one.get("personId") or "", ""), text_of(one), one.get("ref") or "")
+    if blocks:
+        yield _BELOW, blocks
+
+
+def _count(written: str) -> int:
+    return int(written) if written.isdecimal() and len(written) < 8 else 0  # noqa: PLR2004 - no sheet has more
 
 
 def check(archive: Archive) -> None:
@@ -81,24 +177,23 @@ def _column(letters: bytes) -> int:
     return number
 
 
-def convert(data: bytes) -> WorkbookText:
+def convert(data: bytes, additions: Additions | None = None) -> WorkbookText:
     # Imported late: only the sandbox needs it.
-    from python_calamine import CalamineError, CalamineWorkbook, PasswordError, SheetTypeEnum, SheetVisibleEnum
+    from python_calamine import CalamineError, CalamineWorkbook, PasswordError, SheetTypeEnum
 
     try:
         workbook = CalamineWorkbook.from_filelike(BytesIO(data))
-        about = [one for one in workbook.sheets_metadata if one.typ == SheetTypeEnum.WorkSheet]
+        about = [
+            one for one in workbook.sheets_metadata if one.typ in (SheetTypeEnum.WorkSheet, SheetTypeEnum.ChartSheet)
+        ]
         budget = CellBudget()
         blocks: list[DocumentBlock] = []
         is_cut = len(about) > MOST_SHEETS
         for one in about[:MOST_SHEETS]:
-            sheet = workbook.get_sheet_by_name(one.name)
             grid = Grid(budget)
-            merged = _merged(sheet.merged_cell_ranges or [], sheet.start or (0, 0))
-            grid.add_rows(_fill_merged((_texts(row) for row in sheet.iter_rows()), merged))
-            name = f"{one.name} (hidden)" if one.visible != SheetVisibleEnum.Visible else one.name
-            content = list(grid.blocks())
-            blocks += [Heading(1, clean(" ".join(name.split()))), *content] if content else []
+            if one.typ == SheetTypeEnum.WorkSheet:
+                _read_cells(grid, workbook.get_sheet_by_name(one.name))
+            blocks += _sheet(one, grid, (additions or {}).get(one.name, []))
             is_cut = is_cut or grid.is_cut
     except PasswordError:
         raise Encrypted from None
@@ -107,6 +202,24 @@ def convert(data: bytes) -> WorkbookText:
     if len(about) > MOST_SHEETS:
         blocks.append(Paragraph(f"*Omitted: the sheets after the first {MOST_SHEETS}. The file contains all of them.*"))
     return WorkbookText(clean(write_blocks(blocks)), is_cut)
+
+
+def _read_cells(grid: Grid, sheet: CalamineSheet) -> None:
+    start = sheet.start or (0, 0)
+    merged = _merged(sheet.merged_cell_ranges or [])
+    rows = ([""] * start[1] + _texts(row) for row in sheet.iter_rows())
+    grid.add_rows(_fill_merged(rows, merged))
+
+
+def _sheet(
+    about: SheetMetadata, grid: Grid, additions: list[tuple[tuple[int, int], list[DocumentBlock]]]
+) -> list[DocumentBlock]:
+    """The heading of a sheet and everything on it, in the order of rows."""
+    placed = sorted([*grid.placed_blocks(), *additions], key=lambda one: one[0])
+    content = [block for _, blocks in placed for block in blocks] + list(grid.note())
+    is_hidden = not str(about.visible).endswith("Visible")
+    name = f"{about.name} (hidden)" if is_hidden else about.name
+    return [Heading(1, escape_inside(clean(" ".join(name.split())))), *content] if content else []
 
 
 def _texts(row: Sequence[Value]) -> list[str]:
@@ -129,14 +242,11 @@ def _text(value: Value) -> str:
             return str(value)
 
 
-def _merged(ranges: Iterable[Range], start: tuple[int, int]) -> dict[int, list[Range]]:
-    """Map rows to the merged ranges that start there.
-
-    Columns are shifted, because calamine drops empty columns on the left.
-    """
+def _merged(ranges: Iterable[Range]) -> dict[int, list[Range]]:
+    """Map rows to the merged ranges that start there."""
     by_row: dict[int, list[Range]] = {}
     for (top, left), (bottom, right) in ranges:
-        by_row.setdefault(top, []).append(((top, left - start[1]), (bottom, right - start[1])))
+        by_row.setdefault(top, []).append(((top, left), (bottom, right)))
     return by_row
 
 
@@ -158,4 +268,4 @@ def _fill_merged(rows: Iterable[list[str]], merged: dict[int, list[Range]]) -> I
         yield row
 
 
-PROCESSOR = Processor((SourceType.XLSX,), extract)
+PROCESSOR = Processor((SourceType.XLSX,), extract, read_picture)

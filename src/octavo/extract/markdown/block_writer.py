@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from octavo.extract.markdown.escape import fence
+from octavo.extract.markdown.escape import escape_inside, fence
 from octavo.extract.markdown.inline import PAGE_BREAK
 
 DEEPEST_HEADING = 6
@@ -62,6 +62,13 @@ DocumentBlock = Heading | Paragraph | Item | Table | Code | Quote
 
 def write_blocks(blocks: Iterable[DocumentBlock]) -> str:
     return "\n\n".join(filter(None, _blocks(blocks)))
+
+
+def write_comment(author: str, text: str, place: str = "") -> list[DocumentBlock]:
+    """A comment as a quote that names its author, and the cell where it is."""
+    by = f" by {author}" if author else ""
+    about = f" on {place}" if place else ""
+    return [Quote(f"Comment{escape_inside(by)}{about}: {escape_inside(text)}")] if text else []
 
 
 def one_line(blocks: Iterable[DocumentBlock]) -> str:

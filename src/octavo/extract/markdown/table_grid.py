@@ -13,6 +13,8 @@ MOST_ROWS = 10_000
 MOST_COLUMNS = 60
 MOST_CELLS = 500_000
 MOST_CHARACTERS = 2000
+# A sheet with more separate parts than this is not split into tables side by side.
+MOST_PARTS = 200
 
 
 @dataclass(slots=True)
@@ -51,6 +53,12 @@ class Grid:
     def is_cut(self) -> bool:
         return self.rows_left_out > 0 or self.cells_cut > 0 or self.widest > MOST_COLUMNS
 
+    def placed_blocks(self) -> Iterator[tuple[tuple[int, int], list[DocumentBlock]]]:
+        """The tables of a sheet, which empty rows and columns separate, each with its row and column."""
+        for top, left, bottom, right in _find_parts(self.rows):
+            rows = [row[left : right + 1] for row in self.rows[top : bottom + 1]]
+            yield (top, left), list(_table(rows))
+
     def blocks(self, *, has_header: bool = True) -> Iterator[DocumentBlock]:
         """Write a table for each group of rows between empty rows. A group of a single cell becomes a paragraph."""
         for is_empty, group in groupby(self.rows, key=lambda row: not any(row)):
@@ -63,6 +71,10 @@ class Grid:
                 yield Table(
                     rows if has_header else [[f"Column {place}" for place in range(1, _columns(rows) + 1)], *rows]
                 )
+        yield from self.note()
+
+    def note(self) -> Iterator[DocumentBlock]:
+        """Say what is missing, if anything is."""
         if self.is_cut:
             yield Paragraph(self._note())
 
@@ -76,6 +88,86 @@ class Grid:
         if self.cells_cut:
             parts.append(f"text of a cell after the first {MOST_CHARACTERS:,} characters ({self.cells_cut:,} cells)")
         return f"*Omitted: {' and '.join(parts)}. The file contains everything.*"
+
+
+Part = tuple[int, int, int, int]
+
+
+def _find_parts(rows: Sequence[Sequence[str]]) -> list[Part]:
+    """Find areas of connected cells: top, left, bottom, right. Areas that overlap are one."""
+    parts: list[Part] = []
+    above: list[tuple[int, int, int]] = []  # first and last column of the runs in the row above, and their part
+    merged: dict[int, int] = {}
+    for number, row in enumerate(rows):
+        runs: list[tuple[int, int, int]] = []
+        for first, last in _runs(row):
+            touching = {_root(merged, part) for left, right, part in above if left <= last and first <= right}
+            part = min(touching, default=len(parts))
+            if part == len(parts):
+                parts.append((number, first, number, last))
+            for other in touching:
+                merged[other] = part
+                parts[part] = _union(parts[part], parts[other])
+            parts[part] = _union(parts[part], (number, first, number, last))
+            runs.append((first, last, part))
+        above = runs
+    alone = [part for number, part in enumerate(parts) if _root(merged, number) == number]
+    return _join_overlapping(alone) if len(alone) <= MOST_PARTS else _between_empty_rows(rows)
+
+
+def _runs(row: Sequence[str]) -> Iterator[tuple[int, int]]:
+    for is_filled, group in groupby(enumerate(row), key=lambda cell: bool(cell[1])):
+        places = [place for place, _ in group] if is_filled else []
+        if places:
+            yield places[0], places[-1]
+
+
+def _root(merged: dict[int, int], part: int) -> int:
+    while merged.get(part, part) != part:
+        part = merged[part]
+    return part
+
+
+def _union(one: Part, other: Part) -> Part:
+    return min(one[0], other[0]), min(one[1], other[1]), max(one[2], other[2]), max(one[3], other[3])
+
+
+def _join_overlapping(parts: list[Part]) -> list[Part]:
+    joined: list[Part] = []
+    for part in parts:
+        whole = part
+        while overlapping := [one for one in joined if _overlap(one, whole)]:
+            joined = [one for one in joined if one not in overlapping]
+            for one in overlapping:
+                whole = _union(whole, one)
+        joined.append(whole)
+    return sorted(joined)
+
+
+def _overlap(one: Part, other: Part) -> bool:
+    return one[0] <= other[2] and other[0] <= one[2] and one[1] <= other[3] and other[1] <= one[3]
+
+
+def _between_empty_rows(rows: Sequence[Sequence[str]]) -> list[Part]:
+    parts: list[Part] = []
+    for is_empty, group in groupby(enumerate(rows), key=lambda row: not any(row[1])):
+        numbers = [] if is_empty else [number for number, _ in group]
+        if numbers:
+            parts.append((numbers[0], 0, numbers[-1], max(len(rows[number]) for number in numbers) - 1))
+    return parts
+
+
+def _table(rows: list[list[str]]) -> Iterator[DocumentBlock]:
+    """Write a table. A single text above the other columns is its title."""
+    while rows and len({cell for cell in rows[0] if cell}) == 1 and (len(rows) == 1 or _filled(rows[1]) > 1):
+        yield Paragraph(next(cell for cell in rows[0] if cell))
+        rows = rows[1:]
+    if rows:
+        yield Table(_without_empty_columns(rows))
+
+
+def _filled(row: Sequence[str]) -> int:
+    return sum(map(bool, row))
 
 
 def _width(row: Sequence[str]) -> int:

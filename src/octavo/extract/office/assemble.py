@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import struct
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,6 +23,9 @@ _NO_TITLE = re.compile(
     r"(?:word|microsoft word) document|(?:office )?powerpoint[ -]\w+|document\d*|untitled\b.*|unknown", re.IGNORECASE
 )
 MOST_FIGURES = 2000
+_BOILERPLATE = re.compile(r"(?:Description automatically generated|AI-generated content may be incorrect)\.?")
+_GIF_HEAD, _PNG_HEAD = 10, 24
+_SPACER_PIXELS = 3
 _FIGURE = re.compile(r"!\[(?:[^\[\]\\]|\\.){0,2000}\]\(figures/(\d{1,4})\.png\)")
 _ALTERNATIVE_ESCAPES = str.maketrans({mark: f"\\{mark}" for mark in "\\[]*_`<&~|"})
 # Vector formats of Windows, which nothing here can draw.
@@ -36,7 +40,7 @@ class Figures:
 
     def add(self, member: str | None, alternative: str = "", *, kind: str = "picture", caption: str = "") -> str:
         """Add a picture and return its Markdown. Beyond the limit, only the alternative text is kept."""
-        alternative = clean_line(alternative) or ""
+        alternative = clean_line(_BOILERPLATE.sub("", alternative)) or ""
         if len(self.found) >= MOST_FIGURES:
             return alternative.translate(_ALTERNATIVE_ESCAPES)
         number = len(self.found) + 1
@@ -52,6 +56,17 @@ class Figures:
         for match in _FIGURE.finditer(markdown) if self.found else ():
             starts.setdefault(int(match[1]), match.start())
         return tuple(replace(one, start=starts[one.number]) for one in self.found if one.number in starts)
+
+
+def is_picture(data: bytes) -> bool:
+    """Whether bytes are a picture to look at. Spacers of a few pixels are not."""
+    if data[:6] in {b"GIF87a", b"GIF89a"}:
+        size = struct.unpack_from("<HH", data, 6) if len(data) > _GIF_HEAD else (0, 0)
+    elif data.startswith(b"\x89PNG"):
+        size = struct.unpack_from(">II", data, 16) if len(data) > _PNG_HEAD else (0, 0)
+    else:
+        return bool(data)
+    return min(size) > _SPACER_PIXELS
 
 
 def without_figures(markdown: str) -> str:

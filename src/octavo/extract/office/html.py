@@ -6,147 +6,75 @@ are counted, and if many are missing, a simpler conversion without recursion is 
 
 from __future__ import annotations
 
-import html
 import re
-from collections.abc import Iterator
-from html.parser import HTMLParser
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from octavo.core.errors import BadInput
 from octavo.core.languages import count_words
-from octavo.extract.decode import clean, decode
+from octavo.extract.decode import clean
+from octavo.extract.markdown.block_writer import MOST_REPEATED
 from octavo.extract.markdown.escape import escape, escape_inline
 from octavo.extract.markdown.inline import safe_link
-from octavo.extract.office.xml import Element, attribute, etree, local_name, secure_parser
-from octavo.extract.zips import DAMAGED
+from octavo.extract.office.formulas import from_mathml, to_markup
+from octavo.extract.office.xml import (
+    HEADING_TAGS,
+    Element,
+    attribute,
+    body_of,
+    caption_of,
+    etree,
+    flat_blocks,
+    read_html,
+    read_page,
+    remove,
+    replace,
+    text_before,
+    text_of,
+)
 
 # Placeholder for a backslash, which html-to-markdown would double.
 _ESCAPE = "\ufdd2"
 _BACKSLASH = "\ufdd3"
 _BRACKETS = {"[": "\ufdd4", "]": "\ufdd5"}  # in the text of a link, which html-to-markdown would cut there
+# A number between these two stands for a picture or formula until the text is finished.
+_MARK_START, _MARK_END = "\ufdd6", "\ufdd7"
+_MARK = re.compile("\ufdd6(\\d{1,7})\ufdd7")
 _LEAST_WORDS = 0.85
 _FEW_WORDS = 5
 
-_ENTITY = re.compile(rb"&[A-Za-z][A-Za-z0-9]{1,31};")
-_OF_XML = frozenset({"amp", "lt", "gt", "quot", "apos"})
-_DECLARES_ENTITY = re.compile(rb"<!ENTITY", re.IGNORECASE)
+__all__ = ["Picture", "body_of", "caption_of", "read_html", "read_page", "remove", "to_markdown"]
+
 _SPACES = re.compile(r"[ \t\r\n\f\v\x85\xa0\u2028\u2029]+")
 _UNDERLINE = re.compile(r"(\s*)(=+|-+)(\s*)")
 _EMPTY_LINES = re.compile(r"\n{3,}")
 _SPACES_AT_END = re.compile(r"(?<! ) $|(?<=\S) {3,}$", re.MULTILINE)
 
 _NO_TEXT = frozenset({"script", "style", "head", "template", "iframe", "audio", "video", "canvas"})
-_UNSHOWN = frozenset({"script", "style", "title"})
+_SHOWN_INPUTS = frozenset({"text", "number", "email", "tel", "url", "date", "time", "search"})
+_POWER = re.compile(r"\s*[-+\u2212]?\d{1,3}\s*")
+_LINE_NUMBER = re.compile(r"\d{1,5}")
+_MOST_SPAN = 200
+_MOST_SPREAD = 100_000
 _AS_IT_IS = frozenset({"pre", "code", "kbd", "samp", "tt"})
-_HEADINGS = {f"h{level}": level for level in range(1, 7)}
-_BLOCKS = re.compile(
-    r"address|article|aside|blockquote|body|center|d[dlt]|div|figcaption|figure|footer|form|h[1-6]|header|hr|li|main|nav|ol|"
-    r"p|pre|section|table|tr|ul"
-)
 
 
-def read_page(data: bytes) -> Element:
-    """Parse a page: well-formed XHTML as XML, everything else as a browser would parse it."""
-    if not _DECLARES_ENTITY.search(data):
-        try:
-            return _without_namespaces(etree.fromstring(_without_entities(data), secure_parser()))
-        except (etree.XMLSyntaxError, ValueError):
-            pass
-    return read_html(decode(data))
+Picture = Callable[[Element], str | None]
 
 
-def read_html(text: str) -> Element:
-    """Parse HTML. If elements are nested too deeply for the parser, parse it again without the nesting."""
-    parser: Any = _html_parser()
-    try:
-        root: Any = etree.fromstring(text.encode(errors="replace") or b"<p/>", parser)
-        if any("depth" in error.message for error in parser.error_log):
-            root = etree.fromstring(_flattened(text).encode(errors="replace"), _html_parser())
-    except (etree.XMLSyntaxError, ValueError) as error:
-        raise BadInput(f"{DAMAGED}its HTML cannot be read.") from error
-    return _without_namespaces(root if root is not None else etree.fromstring(b"<html/>", _html_parser()))
+def to_markdown(body: Element, picture: Picture | None = None) -> str:
+    """The Markdown of an element. Modifies the tree.
 
-
-def _html_parser() -> object:
-    """A parser for HTML.
-
-    `huge_tree` raises the depth limit of the parser from 256 to 2,048. Callers limit the size of the input.
+    `picture` returns the Markdown of an image, or None if only its description can be shown.
     """
-    return etree.HTMLParser(no_network=True, remove_comments=True, remove_pis=True, huge_tree=True, encoding="utf-8")
-
-
-class _FlatReader(HTMLParser):
-    """Collects the paragraphs and headings of a page, ignoring nesting."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.blocks: list[tuple[str, list[str]]] = [("p", [])]
-        self._skipped = 0
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        del attrs
-        self._skipped += tag in _UNSHOWN
-        if _BLOCKS.fullmatch(tag) or tag == "br":
-            self._begin(tag if tag in _HEADINGS else "p")
-
-    def handle_endtag(self, tag: str) -> None:
-        self._skipped -= tag in _UNSHOWN and self._skipped > 0
-        if _BLOCKS.fullmatch(tag):
-            self._begin("p")
-
-    def handle_data(self, data: str) -> None:
-        if not self._skipped:
-            self.blocks[-1][1].append(data)
-
-    def _begin(self, tag: str) -> None:
-        if self.blocks[-1][1]:
-            self.blocks.append((tag, []))
-        else:
-            self.blocks[-1] = (tag, self.blocks[-1][1])
-
-
-def _flattened(text: str) -> str:
-    flat = _FlatReader()
-    flat.feed(text)
-    flat.close()
-    blocks = ((tag, html.escape("".join(texts))) for tag, texts in flat.blocks)
-    return f"<html><body>{''.join(f'<{tag}>{block}</{tag}>' for tag, block in blocks)}</body></html>"
-
-
-def _without_entities(data: bytes) -> bytes:
-    """Replace named HTML entities, which XML does not know, with their characters."""
-    if data[:2] in {b"\xff\xfe", b"\xfe\xff"} or b"&" not in data:
-        return data
-    return _ENTITY.sub(_character, data)
-
-
-def _character(found: re.Match[bytes]) -> bytes:
-    name = found.group().decode()
-    text = name if name[1:-1] in _OF_XML else html.unescape(name)
-    return text.encode("ascii", "xmlcharrefreplace") if text != name else found.group()
-
-
-def _without_namespaces(root: Element) -> Element:
-    for element in root.iter("*"):
-        element.tag = local_name(element).lower()
-    return root
-
-
-def body_of(root: Element) -> Element:
-    return next(root.iter("body"), root)
-
-
-def to_markdown(body: Element) -> str:
-    """The Markdown of an element. Modifies the tree."""
-    _simplify(body)
+    marks = _simplify(body, picture)
     words = count_words(" ".join(body.itertext()))
-    if not words:
+    if not words and not marks:
         return ""
     written: str = etree.tostring(body, encoding="unicode", method="html")
     markdown = _tidy(_convert(written))
     if count_words(markdown) < words * _LEAST_WORDS - _FEW_WORDS:
         markdown = _tidy("\n\n".join(_plain_blocks(body)))
-    return markdown
+    return _MARK.sub(lambda found: marks[int(found[1])] if int(found[1]) < len(marks) else "", markdown)
 
 
 def _convert(written: str) -> str:
@@ -174,23 +102,171 @@ def _tidy(markdown: str) -> str:
     return _EMPTY_LINES.sub("\n\n", _SPACES_AT_END.sub("", text)).strip("\n")
 
 
-def _simplify(body: Element) -> None:
-    """Remove elements without text, replace images with their descriptions, and escape Markdown characters."""
+def _simplify(body: Element, picture: Picture | None) -> list[str]:
+    """Remove elements without text, replace pictures and formulas with marks, and escape Markdown characters.
+
+    Returns the Markdown of each mark.
+    """
+    marks: list[str] = []
     for element in list(body.iter()):
         name = element.tag
         if name in _NO_TEXT and element is not body:
-            _replace(element, "")
-        elif name in {"img", "image"}:
-            alt = " ".join((element.get("alt") or "").split())
-            _replace(element, f"[Image: {alt}]" if alt else "")
-        elif name in {"svg", "math"}:
-            text = element.get("alttext") or " ".join(" ".join(_drawing_texts(element)).split())
-            _replace(element, f" {text} " if text else "")
-        elif name == "object":
-            element.tag = "div"  # its content is the fallback for programs that cannot show the object
-        elif name == "a":
-            _simplify_link(element)
+            replace(element, "")
+        elif name in _REPLACED:
+            markup = _REPLACED[name](element, picture)
+            replace(element, f"{_MARK_START}{len(marks)}{_MARK_END}" if markup else "")
+            marks += [markup] if markup else []
+        elif name in _SIMPLIFIED:
+            _SIMPLIFIED[name](element)
+        elif element.get("role") == "heading":
+            level = element.get("aria-level") or "2"
+            element.tag = f"h{level}" if f"h{level}" in HEADING_TAGS else "h2"
+    for table in reversed(list(body.iter("table"))):
+        _simplify_table(table)
     _escape_texts(body)
+    return marks
+
+
+def _image(element: Element, picture: Picture | None) -> str:
+    markup = picture(element) if picture else None
+    alt = " ".join((element.get("alt") or "").split())
+    return markup if markup is not None else escape(f"[Image: {alt}]") if alt else ""
+
+
+def _formula(element: Element, _picture: Picture | None) -> str:
+    markup = to_markup(from_mathml(element), is_block=element.get("display") == "block")
+    return markup or escape(" ".join((element.get("alttext") or "").split()))
+
+
+def _drawing(element: Element, picture: Picture | None) -> str:
+    """The pictures and the text of a vector drawing."""
+    images = (_image(one, picture) for one in element.iter("image"))
+    text = " ".join(" ".join(_drawing_texts(element)).split())
+    return " ".join(filter(None, [*images, escape(text)]))
+
+
+_REPLACED: dict[str, Callable[[Element, Picture | None], str]] = {
+    "img": _image,
+    "image": _image,
+    "math": _formula,
+    "svg": _drawing,
+}
+
+
+def _simplify_input(element: Element) -> None:
+    """Replace a field of a form with its text or check mark."""
+    kind = (element.get("type") or "text").lower()
+    if kind in {"checkbox", "radio"}:
+        replace(element, " [x] " if element.get("checked") is not None else " [ ] ")
+    else:
+        replace(element, f" {element.get('value') or ''} " if kind in _SHOWN_INPUTS else "")
+
+
+def _simplify_select(element: Element) -> None:
+    """Replace a list of options with the chosen ones."""
+    options = list(element.iter("option"))
+    chosen = [one for one in options if one.get("selected") is not None] or options[:1]
+    replace(element, ", ".join(text_of(one) for one in chosen))
+
+
+def _simplify_power(element: Element) -> None:
+    """Keep "10^5" apart from "105"."""
+    if _POWER.fullmatch("".join(element.itertext())) and text_before(element)[-1:].isdigit():
+        element.text = "^" + (element.text or "")
+
+
+def _simplify_span(element: Element) -> None:
+    """Keep the number of a line apart from the word before it."""
+    if _LINE_NUMBER.fullmatch(element.text or "") and text_before(element)[-1:].isalpha():
+        element.text = f" {element.text}"
+
+
+def _simplify_object(element: Element) -> None:
+    """Keep the content of an object, which is for programs that cannot show the object."""
+    element.tag = "div"
+
+
+def _simplify_table(table: Element) -> None:
+    """Repeat the text of a cell in each place that it spans. A table that only arranges other content is unwrapped."""
+    rows = [row for row in table.iter("tr") if _table_of(row) is table]
+    if _is_layout(table, rows):
+        for element in [table, *rows, *(cell for row in rows for cell in row)]:
+            element.tag = "div"
+        return
+    for item in table.iter("li"):
+        is_first = (
+            item.getprevious() is None and (parent := item.getparent()) is not None and parent.getprevious() is None
+        )
+        item.text = (" " if is_first else " - ") + (item.text or "").lstrip()
+    budget = _MOST_SPREAD
+    reach: dict[int, tuple[int, str]] = {}
+    for row in rows:
+        column = 0
+        for cell in [one for one in row if one.tag in {"td", "th"}]:
+            column = _fill(row, cell, column, reach)
+            across, down = min(_span(cell, "colspan"), budget), _span(cell, "rowspan")
+            text = _MARK.sub("", " ".join("".join(cell.itertext()).split()))
+            text = text if len(text) <= MOST_REPEATED else ""
+            budget -= across - 1
+            for place in range(column, column + across):
+                if down > 1:
+                    reach[place] = (down - 1, text)
+                if place > column:
+                    _insert_cell(row, None, text, after=cell)
+            column += across
+        _fill(row, None, column, reach)
+
+
+def _fill(row: Element, cell: Element | None, column: int, reach: dict[int, tuple[int, str]]) -> int:
+    """Insert the cells that reach down into this row before a cell. Returns the column of that cell."""
+    while column in reach:
+        left, text = reach.pop(column)
+        _insert_cell(row, cell, text)
+        if left > 1:
+            reach[column] = (left - 1, text)
+        column += 1
+    return column
+
+
+def _insert_cell(row: Any, before: Element | None, text: str, *, after: Element | None = None) -> None:  # noqa: ANN401
+    made: Any = etree.Element("td")
+    made.text = text
+    if after is not None:
+        row.insert(row.index(after) + 1, made)
+    elif before is not None:
+        row.insert(row.index(before), made)
+    else:
+        row.append(made)
+
+
+def _span(cell: Element, name: str) -> int:
+    """How many columns or rows a cell spans. The attribute is removed, because the cells are written out."""
+    written = (cell.get(name) or "1").strip()
+    if name in cell.attrib:
+        del cell.attrib[name]
+    return min(max(int(written), 1), _MOST_SPAN) if written.isdecimal() and len(written) < 6 else 1  # noqa: PLR2004
+
+
+def _table_of(row: Element) -> Element | None:
+    parent = row.getparent()
+    while parent is not None and parent.tag != "table":
+        parent = parent.getparent()
+    return parent
+
+
+def _is_layout(table: Element, rows: Sequence[Element]) -> bool:
+    """Whether a table has no data: one cell, or other tables and paragraphs in columns without headings."""
+    if table.get("role") in {"presentation", "none"}:
+        return True
+    cells = [cell for row in rows for cell in row if cell.tag in {"td", "th"}]
+    if len(cells) <= 1:
+        return True
+    if any(cell.tag == "th" for cell in cells):
+        return False
+    widest = max(sum(1 for _ in row) for row in rows)
+    has_blocks = any(True for cell in cells for _ in cell.iter("table", "h1", "h2", "h3", "ul", "ol", "pre"))
+    is_drawn = any(table.get(name) is not None for name in ("cellpadding", "cellspacing", "width", "bgcolor"))
+    return has_blocks and (widest == 1 or (is_drawn and any(True for cell in cells for _ in cell.iter("table"))))
 
 
 def _drawing_texts(drawing: Element) -> Iterator[str]:
@@ -205,6 +281,8 @@ def _drawing_texts(drawing: Element) -> Iterator[str]:
 def _simplify_link(element: Element) -> None:
     """Keep links to web, FTP and mail addresses. Other links become plain text."""
     link = safe_link(element.get("href"))
+    if "title" in element.attrib:
+        del element.attrib["title"]
     if link:
         element.set("href", link)
     else:
@@ -217,18 +295,14 @@ def _simplify_link(element: Element) -> None:
             element.text = f"[{shown}]"
 
 
-def _replace(element: Element, text: str) -> None:
-    """Replace an element with text."""
-    parent = element.getparent()
-    if parent is None:
-        return
-    text += element.tail or ""
-    before: Element | None = element.getprevious()
-    if before is not None:
-        before.tail = (before.tail or "") + text
-    else:
-        parent.text = (parent.text or "") + text
-    parent.remove(element)
+_SIMPLIFIED: dict[str, Callable[[Element], None]] = {
+    "a": _simplify_link,
+    "input": _simplify_input,
+    "object": _simplify_object,
+    "select": _simplify_select,
+    "span": _simplify_span,
+    "sup": _simplify_power,
+}
 
 
 def _escape_texts(body: Element) -> None:
@@ -258,25 +332,10 @@ def _escaped(text: str, before: str, *, in_link: bool) -> str:
 
 
 def _plain_blocks(body: Element) -> Iterator[str]:
-    """Yield the text blocks in document order, ignoring nesting.
-
-    Not recursive, because this function is used when elements are nested too deeply for recursion.
-    """
-    texts: list[str] = []
-    level = 0
-    for event, element in etree.iterwalk(body, events=("start", "end")):
-        if _BLOCKS.fullmatch(element.tag):
-            yield from _block(texts, level)
-            texts = []
-            level = _HEADINGS.get(element.tag, 0) if event == "start" else 0
-        text = element.text if event == "start" else element.tail if element is not body else None
-        texts.append(text or "")
-    yield from _block(texts, 0)
-
-
-def _block(texts: list[str], level: int) -> Iterator[str]:
-    text = " ".join("".join(texts).replace(_ESCAPE, "").replace(_BACKSLASH, "\\").split())
-    for bracket, stand_in in _BRACKETS.items():
-        text = text.replace(stand_in, bracket)
-    if text:
-        yield f"{'#' * level} {escape(text)}" if level else escape(text)
+    """Write the text blocks in document order, ignoring nesting."""
+    for level, content in flat_blocks(body):
+        text = " ".join(content.replace(_ESCAPE, "").replace(_BACKSLASH, "\\").split())
+        for bracket, stand_in in _BRACKETS.items():
+            text = text.replace(stand_in, bracket)
+        if text:
+            yield f"{'#' * level} {escape(text)}" if level else escape(text)

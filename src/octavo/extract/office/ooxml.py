@@ -1,16 +1,23 @@
-"""Office Open XML packages (DOCX, PPTX, XLSX): parts, relationships and metadata."""
+"""Office Open XML packages (DOCX, PPTX, XLSX): parts, relationships, charts and metadata."""
 
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from urllib.parse import unquote
 
 from octavo.core.errors import BadInput
 from octavo.extract.extracted import Metadata
+from octavo.extract.markdown.block_writer import DocumentBlock, Paragraph, Table
+from octavo.extract.markdown.escape import escape, escape_inside
 from octavo.extract.office.assemble import clean_date, clean_language, clean_line, clean_title, non_empty
 from octavo.extract.office.xml import Element, children, descendants, local_name, name_of, parse, text_of
 from octavo.extract.zips import DAMAGED, Archive
+
+_MOST_SERIES = 50
+_MOST_POINTS = 1000
+_CHART_NAMES = {"ofPie": "Pie", "stock": "Stock", "surface3D": "Surface", "doughnut": "Doughnut"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +64,11 @@ class Package:
         found = (one.target for one in self.relations(part).values() if one.kind == kind and not one.external)
         return next(found, None)
 
+    def target(self, part: str, identifier: str | None) -> str | None:
+        """The name of the part that a relationship of `part` points to; None if it is outside the file."""
+        relation = self.relations(part).get(identifier or "")
+        return relation.target if relation and not relation.external else None
+
     def metadata(self) -> Metadata:
         root = self.part(self.related("", "core-properties") or "docProps/core.xml")
         fields = {local_name(one): text_of(one) for one in root} if root is not None else {}
@@ -84,3 +96,42 @@ def _relation(element: Element, folder: str) -> Relation:
         return Relation(kind, target, external=True)
     path = unquote(target.partition("#")[0])
     return Relation(kind, posixpath.normpath(posixpath.join("/", folder, path)).lstrip("/"), external=False)
+
+
+def read_chart(root: Element | None) -> Iterator[DocumentBlock]:
+    """Write a chart as a caption and a table: one row for each category, one column for each series."""
+    area = next((one for one in root.iter() if local_name(one) == "plotArea"), None) if root is not None else None
+    if root is None or area is None:
+        return
+    kinds = [name.removesuffix("Chart") for one in area if (name := local_name(one)).endswith("Chart")]
+    series = [one for one in area.iter() if local_name(one) == "ser"][:_MOST_SERIES]
+    kind = f"{_CHART_NAMES.get(kinds[0], kinds[0].removesuffix('3D').capitalize())} chart" if kinds else "Chart"
+    title = _chart_title(root)
+    yield Paragraph("  \n".join(filter(None, [escape(title), kind])))
+    categories = _points(series[0], "cat", "xVal") if series else {}
+    columns = [_points(one, "val", "yVal") for one in series]
+    places = sorted({place for column in [categories, *columns] for place in column})[:_MOST_POINTS]
+    if places:
+        names = (next(iter(_points(one, "tx").values()), f"Series {number}") for number, one in enumerate(series, 1))
+        rows = [[categories.get(place, str(place + 1)), *(one.get(place, "") for one in columns)] for place in places]
+        yield Table([[escape_inside(cell) for cell in row] for row in [["", *names], *rows]])
+
+
+def _chart_title(root: Element) -> str:
+    chart = next((one for one in root.iter() if local_name(one) == "chart"), root)
+    title = next((one for one in chart if local_name(one) == "title"), None)
+    parts = (one.text or "" for one in title.iter() if local_name(one) in {"t", "v"}) if title is not None else ()
+    return " ".join("".join(parts).split())
+
+
+def _points(series: Element, *names: str) -> dict[int, str]:
+    """The values that the file stores for a part of a series, by their number."""
+    found: dict[int, str] = {}
+    for part in (one for one in series if local_name(one) in names):
+        values = [one for one in part.iter() if local_name(one) == "v"]
+        for number, value in enumerate(values):
+            parent = value.getparent()
+            place = (parent.get("idx") if parent is not None else None) or str(number)
+            if place.isdecimal() and len(place) < 7:  # noqa: PLR2004 - no chart has more points
+                found[int(place)] = " ".join((value.text or "").split())
+    return found

@@ -1,13 +1,17 @@
-"""Parses untrusted XML without entities, network or DTD. Tags get the short prefixes used in the standards."""
+"""Parses untrusted XML and HTML without entities, network or DTD. Tags get the short prefixes of the standards."""
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Iterator
 from functools import lru_cache
+from html.parser import HTMLParser
 from importlib import import_module
 from typing import Any, Protocol
 
 from octavo.core.errors import BadInput
+from octavo.extract.decode import decode
 from octavo.extract.zips import DAMAGED
 
 etree: Any = import_module("lxml.etree")  # untyped; the `Element` protocol covers what is used
@@ -29,6 +33,8 @@ PREFIXES = {
     _STRICT + "officeDocument/relationships": "r",
     _OOXML + "drawingml/2006/wordprocessingDrawing": "wp",
     _STRICT + "drawingml/wordprocessingDrawing": "wp",
+    _OOXML + "drawingml/2006/chart": "c",
+    _STRICT + "drawingml/chart": "c",
     _OOXML + "drawingml/2006/diagram": "dgm",
     _STRICT + "drawingml/diagram": "dgm",
     _OOXML + "markup-compatibility/2006": "mc",
@@ -52,6 +58,16 @@ PREFIXES = {
     "http://www.idpf.org/2007/ops": "epub",
     "http://www.idpf.org/2007/opf": "opf",
 }
+
+HEADING_TAGS = {f"h{level}": level for level in range(1, 7)}
+BLOCK_TAGS = re.compile(
+    r"address|article|aside|blockquote|body|center|d[dlt]|div|figcaption|figure|footer|form|h[1-6]|header|hr|li|main|nav|ol|"
+    r"p|pre|section|table|tr|ul"
+)
+_UNSHOWN = frozenset({"script", "style", "title"})
+_ENTITY = re.compile(rb"&[A-Za-z][A-Za-z0-9]{1,31};")
+_OF_XML = frozenset({"amp", "lt", "gt", "quot", "apos"})
+_DECLARES_ENTITY = re.compile(rb"<!ENTITY", re.IGNORECASE)
 
 
 class Element(Protocol):
@@ -142,3 +158,147 @@ def attribute(element: Element | None, name: str) -> str | None:
 
 def text_of(element: Element | None) -> str:
     return " ".join("".join(element.itertext()).split()) if element is not None else ""
+
+
+def read_page(data: bytes) -> Element:
+    """Parse a page: well-formed XHTML as XML, everything else as a browser would parse it."""
+    if not _DECLARES_ENTITY.search(data):
+        try:
+            return without_namespaces(etree.fromstring(_without_entities(data), secure_parser()))
+        except (etree.XMLSyntaxError, ValueError):
+            pass
+    return read_html(decode(data))
+
+
+def _without_entities(data: bytes) -> bytes:
+    """Replace named HTML entities, which XML does not know, with their characters."""
+    if data[:2] in {b"\xff\xfe", b"\xfe\xff"} or b"&" not in data:
+        return data
+    return _ENTITY.sub(_character, data)
+
+
+def _character(found: re.Match[bytes]) -> bytes:
+    name = found.group().decode()
+    text = name if name[1:-1] in _OF_XML else html.unescape(name)
+    return text.encode("ascii", "xmlcharrefreplace") if text != name else found.group()
+
+
+def read_html(text: str) -> Element:
+    """Parse HTML. If elements are nested too deeply for the parser, parse it again without the nesting."""
+    parser: Any = _html_parser()
+    try:
+        root: Any = etree.fromstring(text.encode(errors="replace") or b"<p/>", parser)
+        if any("depth" in error.message for error in parser.error_log):
+            root = etree.fromstring(_flattened(text).encode(errors="replace"), _html_parser())
+    except (etree.XMLSyntaxError, ValueError) as error:
+        raise BadInput(f"{DAMAGED}its HTML cannot be read.") from error
+    return without_namespaces(root if root is not None else etree.fromstring(b"<html/>", _html_parser()))
+
+
+def _html_parser() -> object:
+    """A parser for HTML.
+
+    `huge_tree` raises the depth limit of the parser from 256 to 2,048. Callers limit the size of the input.
+    """
+    return etree.HTMLParser(no_network=True, remove_comments=True, remove_pis=True, huge_tree=True, encoding="utf-8")
+
+
+class _FlatReader(HTMLParser):
+    """Collects the paragraphs and headings of a page, ignoring nesting."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.blocks: list[tuple[str, list[str]]] = [("p", [])]
+        self._skipped = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        del attrs
+        self._skipped += tag in _UNSHOWN
+        if BLOCK_TAGS.fullmatch(tag) or tag == "br":
+            self._begin(tag if tag in HEADING_TAGS else "p")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._skipped -= tag in _UNSHOWN and self._skipped > 0
+        if BLOCK_TAGS.fullmatch(tag):
+            self._begin("p")
+
+    def handle_data(self, data: str) -> None:
+        if not self._skipped:
+            self.blocks[-1][1].append(data)
+
+    def _begin(self, tag: str) -> None:
+        if self.blocks[-1][1]:
+            self.blocks.append((tag, []))
+        else:
+            self.blocks[-1] = (tag, self.blocks[-1][1])
+
+
+def _flattened(text: str) -> str:
+    flat = _FlatReader()
+    flat.feed(text)
+    flat.close()
+    blocks = ((tag, html.escape("".join(texts))) for tag, texts in flat.blocks)
+    return f"<html><body>{''.join(f'<{tag}>{block}</{tag}>' for tag, block in blocks)}</body></html>"
+
+
+def without_namespaces(root: Element) -> Element:
+    for element in root.iter("*"):
+        element.tag = local_name(element).lower()
+    return root
+
+
+def flat_blocks(body: Element) -> Iterator[tuple[int, str]]:
+    """Yield the level (0 for a paragraph) and the text of each block in document order, ignoring nesting.
+
+    Not recursive, because this function is used when elements are nested too deeply for recursion.
+    """
+    texts: list[str] = []
+    level = 0
+    for event, element in etree.iterwalk(body, events=("start", "end")):
+        if BLOCK_TAGS.fullmatch(element.tag):
+            yield level, "".join(texts)
+            texts = []
+            level = HEADING_TAGS.get(element.tag, 0) if event == "start" else 0
+        text = element.text if event == "start" else element.tail if element is not body else None
+        texts.append(text or "")
+    yield 0, "".join(texts)
+
+
+def body_of(root: Element) -> Element:
+    return next(root.iter("body"), root)
+
+
+def caption_of(image: Element) -> str:
+    """The caption of the figure that an image belongs to."""
+    parent = image.getparent()
+    while parent is not None and parent.tag not in {"figure", "body"}:
+        parent = parent.getparent()
+    return text_of(next(parent.iter("figcaption"), None)) if parent is not None and parent.tag == "figure" else ""
+
+
+def text_before(element: Element) -> str:
+    """The text directly before an element, also at the end of the element before it."""
+    before: Element | None = element.getprevious()
+    if before is None:
+        parent = element.getparent()
+        return (parent.text if parent is not None else None) or ""
+    return before.tail or "".join(before.itertext())[-10:]
+
+
+def remove(element: Element) -> None:
+    """Remove an element with everything in it."""
+    replace(element, "")
+
+
+def replace(element: Element, text: str) -> None:
+    """Replace an element with text."""
+    parent = element.getparent()
+    if parent is None:
+        return
+    text += element.tail or ""
+    before: Element | None = element.getprevious()
+    if before is not None:
+        before.tail = (before.tail or "") + text
+    else:
+        parent.text = (parent.text or "") + text
+    parent.remove(element)

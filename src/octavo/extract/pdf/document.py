@@ -162,6 +162,7 @@ class Document:
 
     @contextmanager
     def page(self, number: int) -> Generator[OpenPage]:
+        self.form()  # PDFium does not find the fields of a page that was opened earlier
         try:
             page = self._document[number - 1]
             try:

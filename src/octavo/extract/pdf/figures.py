@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from octavo.extract.extracted import Box
+from octavo.extract.extracted import Box, is_caption
 from octavo.extract.pdf.content import PageContent, Shape, TextRun
 
 _MOST_SHAPES = 20_000
@@ -39,11 +39,6 @@ _LIMIT_LETTERS = 12  # below a sum
 _MATH_WIDTH = 24.0
 _SPACE = 0.45  # of the letter height
 
-_CAPTION = re.compile(
-    r"(?:figures?|fig\.?|tables?|tab\.|charts?|plate|photo|abb(?:ildung|\.)|tabelle|bild|figura|tabla|figuur|tabel|tableau"
-    r"|schéma|rys\.|рис(?:унок|\.)|таблица|obr\.)\s*[A-Z]{0,3}[.-]?\d|[図图圖表]\s*\d|그림\s*\d",
-    re.IGNORECASE,
-)
 _MATH_FONT = re.compile(
     r"(?:^|\+)(?:CMMI|CMSY|CMEX|CMBSY|CMMIB|MSAM|MSBM|EUFM|EUSM|RSFS|LMMath|XITSMath|STIXMath|MTEX|MTSY|MTMI|MathematicalPi"
     r"|Euclid(?:Symbol|Extra|MathOne|MathTwo))|MT[- ]?Extra|Cambria ?Math|Latin ?Modern ?Math|STIX.*Math|LibertinusMath"
@@ -93,11 +88,6 @@ def find_figures(page: PageContent, images: Sequence[Box]) -> tuple[FigureArea, 
     captioned = _by_caption([_with_caption(area, segments, page) for area in taken], segments)
     found = [*captioned, *formulas]
     return tuple(sorted(found, key=lambda area: (area.box.top, area.box.left))[:_MOST_FIGURES])
-
-
-def is_caption(text: str) -> bool:
-    """Whether a line begins as the caption of a figure or a table does, such as "Fig. 3"."""
-    return bool(_CAPTION.match(text.strip()))
 
 
 # Raster images ------------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 
+from octavo.web.markdown.formulas import FORMULA, to_mathml
 from octavo.web.markdown.safety import (
     Picture,
     clean,
@@ -81,13 +82,14 @@ def read_references(texts: Sequence[str]) -> References:
 
 
 def make_parser() -> MarkdownIt:
-    """Create a parser for CommonMark with tables, strikethrough and footnote marks."""
+    """Create a parser for CommonMark with tables, strikethrough, footnote marks and formulas."""
     options: Any = {"html": True, "inline_definitions": True, "maxNesting": MOST_NESTING}
     parser = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
     parser.core.ruler.at("inline", _read_inline)
     parser.block.ruler.at("reference", _define)
     parser.inline.ruler.before("link", "mark", _read_mark)
-    for rule in (image, html_inline, html_block, table_open, table_close, definition, mark):
+    parser.inline.ruler.before("html_inline", "formula", _read_formula)
+    for rule in (image, html_inline, html_block, table_open, table_close, definition, mark, formula):
         parser.add_render_rule(rule.__name__, rule)
     return parser
 
@@ -124,6 +126,18 @@ def _read_mark(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - call
     return True
 
 
+def _read_formula(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - called by the parser
+    found = FORMULA.match(state.src, state.pos, state.posMax) if state.src.startswith("<math", state.pos) else None
+    if not found:
+        return False
+    if not silent:
+        token = state.push("formula", "math", 0)
+        token.content = found["line"]
+        token.meta["is_block"] = bool(found["block"])
+    state.pos = found.end()
+    return True
+
+
 # Rendering ---------------------------------------------------------------------------------------------------------
 # Rules are named after the token that they render.
 
@@ -135,7 +149,7 @@ def image(
     words = renderer.renderInlineAsText(token.children or [], options, environment)
     number = figure_number(str(token.attrGet("src") or ""))
     if number in environment.get("figures", {}):
-        return mark_figure(words, number)
+        return mark_figure(words, number, linked=token.meta.get("linked", False))
     return describe_picture(words, str(token.attrGet("src") or ""), linked=token.meta.get("linked", False))
 
 
@@ -161,6 +175,11 @@ def definition(*_given: object) -> str:
 
 def mark(_renderer: RendererHTML, tokens: Sequence[Token], at: int, *_rest: object) -> str:
     return f'<sup class="mark">{escape(tokens[at].content)}</sup>'
+
+
+def formula(_renderer: RendererHTML, tokens: Sequence[Token], at: int, *_rest: object) -> str:
+    token = tokens[at]
+    return to_mathml(token.content.replace("\\|", "|"), is_block=token.meta["is_block"])
 
 
 def _block(

@@ -15,6 +15,8 @@ from urllib.parse import urlsplit
 
 import nh3
 
+from octavo.web.markdown.formulas import MATHML_TAGS
+
 SCHEMES = frozenset({"http", "https", "mailto"})
 LINK_REL = "noopener noreferrer nofollow ugc"
 MOST_ADDRESS = 60
@@ -51,15 +53,21 @@ BLOCK_TAGS = frozenset(
 )
 # Only our code writes these tags; a `div` is the scrollable frame of a wide table.
 OWN_TAGS = frozenset({"div", "span"})
-CLASSES = {"div": {"wide", "plain"}, "span": {"picture", "figure"}, "sup": {"mark"}, "td": {"right", "centre"}}
+CLASSES = {
+    "div": {"wide", "plain"},
+    "span": {"picture", "figure", "linked"},
+    "sup": {"mark"},
+    "td": {"right", "centre"},
+}
 CLASSES["th"] = CLASSES["td"]
 
 _FIGURE = re.compile(r"figures/([1-9][0-9]{0,5})\.png")
-_FIGURE_MARK = re.compile(r'<span class="figure">([0-9]{1,6}) ([^<]*)</span>')
+_FIGURE_MARK = re.compile(r'<span class="figure( linked)?">([0-9]{1,6}) ([^<]*)</span>')
 
 _CLEANER = nh3.Cleaner(
-    tags=set(TEXT_TAGS | BLOCK_TAGS | OWN_TAGS),
+    tags=set(TEXT_TAGS | BLOCK_TAGS | OWN_TAGS | MATHML_TAGS),
     attributes={"a": {"href"}, "ol": {"start"}, "td": {"colspan", "rowspan"}, "th": {"colspan", "rowspan"}},
+    tag_attribute_values={"math": {"display": {"block"}}},
     allowed_classes=CLASSES,
     # Scrollable elements must be reachable with the keyboard.
     set_tag_attribute_values={"pre": {"tabindex": "0"}, "div": {"tabindex": "0"}},
@@ -89,9 +97,9 @@ def figure_number(address: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def mark_figure(words: str, number: int | None) -> str:
+def mark_figure(words: str, number: int | None, *, linked: bool = False) -> str:
     """Mark the place of a figure. Documents cannot write this mark, because their own tags lose all classes."""
-    return f'<span class="figure">{number} {escape(words.strip())}</span>'
+    return f'<span class="figure{" linked" if linked else ""}">{number} {escape(words.strip())}</span>'
 
 
 def show_figures(cleaned: str, figures: Mapping[int, Picture]) -> str:
@@ -100,12 +108,12 @@ def show_figures(cleaned: str, figures: Mapping[int, Picture]) -> str:
 
 
 def _shown(found: re.Match[str], figures: Mapping[int, Picture]) -> str:
-    picture = figures[int(found[1])]
-    words = escape(unescape(found[2]).strip() or picture.caption or f"Figure {found[1]}")
-    return (
-        f'<a class="figure" href="{escape(picture.path)}" data-figure title="Enlarge">'
-        f'<img src="{escape(picture.path)}?width=800" alt="{words}" loading="lazy" decoding="async"></a>'
-    )
+    linked, number, words = found.groups()
+    picture = figures[int(number)]
+    alternative = escape(unescape(words).strip() or picture.caption or f"Figure {number}")
+    path = escape(picture.path)
+    image = f'<img src="{path}?width=800" alt="{alternative}" loading="lazy" decoding="async">'
+    return image if linked else f'<a class="figure" href="{path}" data-figure title="Enlarge">{image}</a>'
 
 
 def is_address(address: str) -> bool:
@@ -128,7 +136,7 @@ def describe_picture(words: str, address: str, *, linked: bool = False) -> str:
     return f'{shown} <a href="{escape(address)}">{escape(short)}</a>'
 
 
-_KEPT = TEXT_TAGS | BLOCK_TAGS
+_KEPT = TEXT_TAGS | BLOCK_TAGS | MATHML_TAGS
 _VOID = frozenset({"br", "hr", "wbr"})
 # Layout tags: removed, their content is kept.
 _PASSED = frozenset(

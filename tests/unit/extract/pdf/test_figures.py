@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from octavo.extract.extracted import Box
+from octavo.extract.extracted import Block, BlockKind, Box, Extracted, Figure, SourceType, add_captions, is_caption
 from octavo.extract.pdf.content import PageContent, Shape, TextRun, Word
-from octavo.extract.pdf.figures import find_figures, is_caption
+from octavo.extract.pdf.figures import find_figures
 
 WIDTH, HEIGHT = 595.0, 842.0
 SENTENCE = "Amber barges leave the quay at dawn and carry gravel to the island"
@@ -123,3 +123,23 @@ def test_captions_begin_with_a_word_and_a_number() -> None:
         assert is_caption(text), text
     for text in ("Figures show that", "The table below", "Tabular data", "Figure skating"):
         assert not is_caption(text), text
+
+
+def test_a_figure_has_the_caption_that_is_written_beside_it() -> None:
+    texts = [
+        "Before.",
+        "![](figures/1.png)",
+        "![](figures/2.png)",
+        "Figure 1: Two gauges",
+        "Behind.",
+        "![](figures/3.png)",
+    ]
+    markdown = "\n\n".join(texts)
+    blocks = tuple(
+        Block(BlockKind.IMAGE if text.startswith("!") else BlockKind.PARAGRAPH, start, start + len(text), text)
+        for text in texts
+        for start in [markdown.index(text)]
+    )
+    figures = tuple(Figure(number, "photo", markdown.index(f"![](figures/{number}")) for number in (1, 2, 3))
+    made = add_captions(Extracted(SourceType.DOCX, markdown, 5, blocks=blocks, figures=figures))
+    assert [figure.caption for figure in made.figures] == ["Figure 1: Two gauges", "Figure 1: Two gauges", ""]

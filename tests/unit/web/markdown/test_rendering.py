@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from octavo.web.markdown.formulas import MATHML_TAGS
 from octavo.web.markdown.render import Block, render_window
 from octavo.web.markdown.safety import BLOCK_TAGS, CLASSES, LINK_REL, OWN_TAGS, TEXT_TAGS
 
@@ -26,7 +27,7 @@ class Reader(HTMLParser):
         self.links: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        assert tag in TEXT_TAGS | BLOCK_TAGS | OWN_TAGS, tag
+        assert tag in TEXT_TAGS | BLOCK_TAGS | OWN_TAGS | MATHML_TAGS, tag
         if tag not in NEVER_CLOSED:
             self.open.append(tag)
         for name, value in attrs:
@@ -146,7 +147,7 @@ def test_line_ends_of_every_system_are_counted() -> None:
 MARKS = st.sampled_from([
     *"#*_~`[]()!<>|-+=:&;\\/\"'^.1 \n\t\r", "\n\n", "    ", "```", "> ", "- ", "| a |\n|---|\n", "[^1]", "[a]: b\n",
     "<b>", "</b>", "<p ", "<script>", "</script>", "<svg onload=x>", "<!--", "-->", "<![CDATA[", "]]>", "<?php",
-    "<style>", "<textarea>", "<math>", "<table>", "<td>", "<a href='javascript:x'>", "javascript:", "data:text/html,",
+    "<style>", "<textarea>", "<math>", "</math>", "<mi onclick=x>", "<mtext>", "<mglyph>", "<annotation-xml>", "/(", "√", "^_", "<table>", "<td>", "<a href='javascript:x'>", "javascript:", "data:text/html,",
     "&#x6a;", "&lt;", "\u2028", "\x00", "word", "ä", "\U0001d538", "\u202e", "<img src=x onerror=y>",
     "https://x.example", "<https://x.example>",
 ])  # fmt: skip

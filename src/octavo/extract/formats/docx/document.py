@@ -1,7 +1,8 @@
-"""Converts a Word document: headings, paragraphs, lists, tables and text boxes, with notes at the end."""
+"""Converts a Word document: headings, paragraphs, lists, tables, charts, text boxes, comments; notes at the end."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,10 +21,11 @@ from octavo.extract.markdown.block_writer import (
     Table,
     one_line,
     write_blocks,
+    write_comment,
 )
 from octavo.extract.markdown.inline import PAGE_BREAK, TextRun, inline
-from octavo.extract.office.assemble import pages_between, take_page_breaks, to_extracted
-from octavo.extract.office.ooxml import Package
+from octavo.extract.office.assemble import Figures, pages_between, take_page_breaks, to_extracted
+from octavo.extract.office.ooxml import Package, read_chart
 from octavo.extract.office.xml import Element, attribute, child, children, descendants, name_of
 from octavo.extract.registry import Hints, Processor
 from octavo.extract.zips import Archive, read_picture, reject_deep_nesting
@@ -34,6 +36,8 @@ _TRANSPARENT = frozenset(
 )
 _SIGNS_OF_CODE = frozenset("(){}[];=<>")
 _NOTES = {"footnote": "footnotes", "endnote": "endnotes"}
+_FORMULA = re.compile(r'<math(?: display="block")?>([^<>]*)</math>')
+_ONLY_FORMULAS = re.compile(r'(?:<math(?: display="block")?>[^<>]*</math>\s*)+')
 MOST_COLUMNS = 200
 Cell = list[DocumentBlock]
 
@@ -41,23 +45,27 @@ Cell = list[DocumentBlock]
 def extract(path: Path, _hints: Hints) -> Extracted:
     with Archive(path) as archive, reject_deep_nesting():
         package = Package(archive)
-        markdown, breaks = take_page_breaks(convert(package))
+        figures = Figures()
+        markdown, breaks = take_page_breaks(convert(package, figures))
         metadata = package.metadata()
     pages = pages_between(breaks, len(markdown)) if breaks else ()
-    return to_extracted(SourceType.DOCX, markdown, metadata, pages=pages)
+    return to_extracted(SourceType.DOCX, markdown, metadata, pages=pages, figures=figures)
 
 
-def convert(package: Package) -> str:
+def convert(package: Package, figures: Figures) -> str:
     """Convert the document to Markdown, with page breaks if the document stores them reliably."""
     name, root = package.main(_MAIN)
     styles = Styles(package.part(package.related(name, "styles")))
     numbering = Numbering(package.part(package.related(name, "numbering")))
     breaks = sum(1 for _ in descendants(root, "w:lastRenderedPageBreak"))
     reader = ParagraphReader(
-        styles, package.relations(name), marks_pages=breaks > 0 and package.page_count() == breaks + 1
+        styles,
+        package.relations(name),
+        figures=figures,
+        marks_pages=breaks > 0 and package.page_count() == breaks + 1,
     )
-    body = _BodyReader(reader, numbering)
-    blocks = list(body.blocks(root))
+    body = _BodyReader(reader, numbering, package, _comments(package, name))
+    blocks = [*body.blocks(root), *body.take_comments()]
     text = write_blocks(_shift_headings(blocks)) + body.pending
     reader.marks_pages = False
     notes = "\n".join(_notes(package, name, body))
@@ -83,25 +91,43 @@ def _notes(package: Package, part: str, body: _BodyReader) -> Iterator[str]:
             yield f"[^{number}]: {text}"
 
 
+def _comments(package: Package, part: str) -> dict[str, tuple[str, str]]:
+    """The author and the text of each comment, by id."""
+    root = package.part(package.related(part, "comments"))
+    found: dict[str, tuple[str, str]] = {}
+    for one in children(root, "w:comment"):
+        texts = ("".join(text.text or "" for text in descendants(p, "w:t")) for p in descendants(one, "w:p"))
+        found[attribute(one, "w:id") or ""] = attribute(one, "w:author") or "", " ".join(" ".join(texts).split())
+    return found
+
+
 @dataclass(slots=True)
 class _BodyReader:
     """Reads the blocks of the body.
 
-    `pending` holds the page breaks of empty paragraphs until the next block with text.
+    `pending` holds the page breaks of empty paragraphs until the next block with text. `depth` counts the tables
+    around the current block; comments follow the outermost table or the whole list.
     """
 
     reader: ParagraphReader
     numbering: Numbering
+    package: Package
+    comments: dict[str, tuple[str, str]]
     pending: str = ""
     last_was_code: bool = False
+    depth: int = 0
+
+    def take_comments(self) -> Iterator[DocumentBlock]:
+        """The comments on the text so far, each once."""
+        for one in self.reader.comments:
+            yield from write_comment(*self.comments.pop(one, ("", "")))
+        self.reader.comments = []
 
     def blocks(self, element: Element) -> Iterator[DocumentBlock]:
         for one in element:
             name = name_of(one)
-            if name == "w:p":
-                yield from self._paragraph(one)
-            elif name == "w:tbl":
-                yield from self._table(one)
+            if name in {"w:p", "w:tbl"}:
+                yield from self._with_comments(self._paragraph(one) if name == "w:p" else self._table(one))
             elif name == "mc:AlternateContent":
                 yield from next(
                     (blocks for choice in one if (blocks := list(self.blocks(choice)))), list[DocumentBlock]()
@@ -109,8 +135,24 @@ class _BodyReader:
             elif name in _TRANSPARENT:
                 yield from self.blocks(one)
 
+    def _with_comments(self, blocks: Iterator[DocumentBlock]) -> Iterator[DocumentBlock]:
+        """Add the comments on a block after it. Those on list items wait for the end of the list."""
+        earlier, self.reader.comments = self.reader.comments, []
+        found = list(blocks)
+        if self.depth or not found or isinstance(found[-1], Item):
+            self.reader.comments = earlier + self.reader.comments
+            yield from found
+            return
+        own, self.reader.comments = self.reader.comments, earlier
+        yield from self.take_comments()
+        yield from found
+        self.reader.comments = own
+        yield from self.take_comments()
+
     def _table(self, element: Element) -> Iterator[DocumentBlock]:
+        self.depth += 1
         rows = read_table(element, lambda cell: list(self.blocks(cell)))
+        self.depth -= 1
         cells = [cell for row in rows for cell in row]
         self.last_was_code = False
         if len(cells) == 1:  # a one-cell table is only a frame around text
@@ -126,12 +168,15 @@ class _BodyReader:
         style = attribute(child(properties, "w:pStyle"), "w:val") or "Normal"
         runs = list(self.reader.read(element))
         boxes, self.reader.boxes = self.reader.boxes, []
+        charts, self.reader.charts = self.reader.charts, []
         block = self._block(runs, properties, style)
         if block is not None:
             self.last_was_code = isinstance(block, Code)
             yield self._with_page_breaks(block)
         else:
             self.pending += PAGE_BREAK * sum(run.text.count(PAGE_BREAK) for run in runs)
+        for chart in charts:
+            yield from read_chart(self.package.part(chart))
         for box in boxes:
             yield from self.blocks(box)
 
@@ -192,12 +237,10 @@ class _BodyReader:
 
 
 def _separate_formulas(text: str) -> str:
-    """If the text consists only of formulas, put each formula into a separate paragraph."""
-    parts = text.split("$$")
-    is_formulas = text.startswith("$$") and text.endswith("$$") and len(parts) % 2 == 1
-    if not is_formulas or any(part.strip() for part in parts[::2]):
+    """If the text consists only of formulas, put each into a separate paragraph."""
+    if not _ONLY_FORMULAS.fullmatch(text):
         return text
-    return "\n\n".join(f"$${part}$$" for part in parts[1::2])
+    return "\n\n".join(f'<math display="block">{line}</math>' for line in _FORMULA.findall(text))
 
 
 def read_table(element: Element, read: Callable[[Element], Cell]) -> list[list[Cell]]:

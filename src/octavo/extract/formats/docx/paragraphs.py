@@ -6,17 +6,20 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from octavo.extract.formats.docx.formulas import formula
 from octavo.extract.formats.docx.styles import Formatting, Styles, read_formatting
 from octavo.extract.markdown.inline import PAGE_BREAK, TextRun, safe_link
+from octavo.extract.office.assemble import Figures
+from octavo.extract.office.formulas import from_office, to_markup
 from octavo.extract.office.ooxml import Relation
-from octavo.extract.office.xml import Element, attribute, child, children, descendants, name_of
+from octavo.extract.office.xml import Element, attribute, child, children, descendants, local_name, name_of
 
 _SKIPPED = frozenset({"w:del", "w:moveFrom", "w:rPr", "w:pPr", "w:sdtPr", "w:delText", "w:instrText", "w:rt"})
 _CHARACTERS = {"w:tab": "\t", "w:ptab": "\t", "w:br": "\n", "w:cr": "\n", "w:noBreakHyphen": "\u2011"}
 _FIELD_LINK = re.compile(r'\s*HYPERLINK\s+"([^"]{1,2000})"')
 _SYMBOL_FONT = range(0xF000, 0xF100)
 _MOST_FIELDS = 50
+_SPACER = 40_000  # of the unit that is a 914,400th of an inch: about four pixels
+_MOST_DIGITS = 12
 
 
 @dataclass(slots=True)
@@ -45,12 +48,18 @@ class ParagraphReader:
     styles: Styles
     relations: dict[str, Relation]
     notes: Notes = field(default_factory=Notes)
+    figures: Figures = field(default_factory=Figures)
     marks_pages: bool = False
     boxes: list[Element] = field(default_factory=list[Element])
+    charts: list[str] = field(default_factory=list[str])
+    comments: list[str] = field(default_factory=list[str])
     _fields: list[Field] = field(default_factory=list[Field])
 
     def read(self, element: Element, link: str = "") -> Iterator[TextRun]:
-        """Read the text runs of an element. Text boxes in the element are added to `boxes`."""
+        """Read the text runs of an element.
+
+        What is not part of its text is added to `boxes`, `charts` (names of parts) and `comments` (their ids).
+        """
         for one in element:
             name = name_of(one)
             if name == "w:r":
@@ -70,13 +79,14 @@ class ParagraphReader:
 
     def _formulas(self, element: Element) -> Iterator[TextRun]:
         if name_of(element) == "m:oMath":
-            text = formula(element)
+            text = to_markup(from_office(element))
             if text:
-                yield TextRun(f"${text}$", is_raw=True)
+                yield TextRun(text, is_raw=True)
             return
-        formulas = [text for one in children(element, "m:oMath") if (text := formula(one))]
-        if formulas:
-            yield TextRun(" ".join(f"$${text}$$" for text in formulas), is_raw=True)
+        formulas = (to_markup(from_office(one), is_block=True) for one in children(element, "m:oMath"))
+        text = " ".join(filter(None, formulas))
+        if text:
+            yield TextRun(text, is_raw=True)
 
     def _alternative(self, element: Element, link: str) -> Iterator[TextRun]:
         """Read the first alternative that has content.
@@ -135,6 +145,8 @@ class ParagraphReader:
         elif name in {"w:footnoteReference", "w:endnoteReference"}:
             number = self.notes.number(name[2:-9], attribute(element, "w:id") or "")
             yield TextRun(f"[^{number}]", is_raw=True)
+        elif name == "w:commentReference":
+            self.comments.append(attribute(element, "w:id") or "")
         elif name in {"w:drawing", "w:pict", "w:object"}:
             yield from self._drawing(element, link)
         elif name == "mc:AlternateContent":
@@ -163,21 +175,68 @@ class ParagraphReader:
             self._fields.pop()
 
     def _drawing(self, element: Element, link: str) -> Iterator[TextRun]:
-        """Add the text boxes of a drawing to `boxes`. For a picture, yield its alternative text."""
+        """Yield the pictures of a drawing. Its text boxes and charts are added to `boxes` and `charts`."""
         boxes = list(_outermost_boxes(element))
-        if boxes:
-            self.boxes.extend(boxes)
-            return
-        if name_of(element) in {"mc:Choice", "mc:Fallback"}:
+        if name_of(element) in {"mc:Choice", "mc:Fallback"} and not boxes:
             runs = list(self.read(element, link))
             if runs:
                 yield from runs
                 return
-        for one in descendants(element, "wp:docPr", "v:shape", "w:docPr"):
-            described = attribute(one, "descr") or attribute(one, "alt")
-            if described and described.strip():
-                yield TextRun(f" [Image: {' '.join(described.split())}] ", link=link)
-                return
+        self.boxes.extend(boxes)
+        charts = [self._part(attribute(one, "r:id")) for one in descendants(element, "c:chart")]
+        self.charts += filter(None, charts)
+        pictures = [one for one in descendants(element, "a:blip", "v:imagedata") if not _is_in_box(one)]
+        for one in pictures:
+            yield from self._picture(one, _description(one, element), link)
+        described = _description(None, element)
+        if not pictures and not boxes and not charts and described:
+            yield TextRun(f" [Image: {described}] ", link=link)
+
+    def _part(self, identifier: str | None) -> str:
+        relation = self.relations.get(identifier or "")
+        return relation.target if relation and not relation.external else ""
+
+    def _picture(self, element: Element, described: str, link: str) -> Iterator[TextRun]:
+        member = self._part(attribute(element, "r:embed") or attribute(element, "r:id"))
+        if member and not _is_spacer(element):
+            yield TextRun(" ")
+            yield TextRun(self.figures.add(member, described), is_raw=True)
+            yield TextRun(" ")
+        elif described and not member:
+            yield TextRun(f" [Image: {described}] ", link=link)
+
+
+def _is_in_box(element: Element) -> bool:
+    """Whether an element is inside a text box, or in the copy of a drawing for older programs."""
+    parent = element.getparent()
+    while parent is not None and name_of(parent) not in {"w:p", "w:txbxContent"}:
+        if name_of(parent) == "mc:Fallback":
+            return any(True for _ in descendants(parent.getparent(), "a:blip"))
+        parent = parent.getparent()
+    return parent is not None and name_of(parent) == "w:txbxContent"
+
+
+def _description(picture: Element | None, drawing: Element) -> str:
+    """The alternative text of a picture: its own if several are in the drawing, otherwise that of the drawing."""
+    named = list(descendants(drawing, "wp:docPr", "v:shape", "w:docPr"))
+    parent = picture.getparent() if picture is not None else None
+    if parent is not None and name_of(parent) == "v:shape":
+        named = [parent]
+    elif parent is not None and (outer := parent.getparent()) is not None:
+        own = [one for one in outer.iter() if local_name(one) == "cNvPr" and attribute(one, "descr")]
+        named = own or named
+    texts = ((attribute(one, "descr") or attribute(one, "alt") or "") for one in named)
+    return next((" ".join(text.split()) for text in texts if text.strip()), "")
+
+
+def _is_spacer(picture: Element) -> bool:
+    """Whether a picture is shown in the size of a few pixels."""
+    parent = picture.getparent()
+    while parent is not None and name_of(parent) not in {"wp:inline", "wp:anchor", "w:p"}:
+        parent = parent.getparent()
+    extent = child(parent, "wp:extent")
+    sizes = [attribute(extent, name) or "" for name in ("cx", "cy")] if extent is not None else []
+    return any(size.isdecimal() and len(size) < _MOST_DIGITS and int(size) < _SPACER for size in sizes)
 
 
 def _outermost_boxes(element: Element) -> Iterator[Element]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,9 +10,9 @@ from pathlib import Path
 
 from octavo.extract.decode import clean
 from octavo.extract.extracted import Extracted, Metadata, OutlineEntry, Page, SourceType
-from octavo.extract.formats.epub.package import Chapter, Contents, Entry, read_contents, read_package
-from octavo.extract.office.assemble import add_page_numbers, to_extracted
-from octavo.extract.office.html import body_of, read_page, to_markdown
+from octavo.extract.formats.epub.package import Chapter, Contents, Entry, read_contents, read_package, resolve
+from octavo.extract.office.assemble import Figures, add_page_numbers, to_extracted
+from octavo.extract.office.html import Picture, body_of, caption_of, read_page, to_markdown
 from octavo.extract.office.xml import Element, attribute
 from octavo.extract.registry import Hints, Processor
 from octavo.extract.zips import Archive, read_picture, reject_deep_nesting
@@ -19,6 +20,7 @@ from octavo.extract.zips import Archive, read_picture, reject_deep_nesting
 _PAGES = frozenset(
     {"application/xhtml+xml", "text/html", "image/svg+xml", "application/x-dtbook+xml", "text/x-oeb1-document"}
 )
+_NOT_PICTURES = (".svg", ".svgz", ".xhtml", ".html", ".mp4", ".mp3")
 _NONCHARACTERS = re.compile("[\ufdd0-\ufddf]")
 # A number between two noncharacters, which Unicode reserves for internal use.
 _TARGET_MARK = re.compile("\ufdd0(\\d{1,7})\ufdd1")
@@ -38,6 +40,7 @@ class BookText:
     pages: list[Page]
     outline: tuple[OutlineEntry, ...] | None
     metadata: Metadata
+    figures: Figures
 
 
 def extract(path: Path, _hints: Hints) -> Extracted:
@@ -49,6 +52,7 @@ def extract(path: Path, _hints: Hints) -> Extracted:
         book.metadata,
         pages=book.pages,
         outline=add_page_numbers(book.outline, book.pages),
+        figures=book.figures,
     )
 
 
@@ -56,11 +60,12 @@ def convert(archive: Archive) -> BookText:
     book = read_package(archive)
     contents = read_contents(archive, book)
     targets = _targets(contents)
+    figures = Figures()
     parts: list[str] = []
     starts: dict[int, int] = {}
     length = 0
     for chapter in book.chapters:
-        markdown = _chapter(archive, chapter, targets.pop(chapter.path, []))
+        markdown = _chapter(archive, chapter, targets.pop(chapter.path, []), figures)
         text, found = _take_marks(markdown)
         if text:
             length += 2 if parts else 0
@@ -71,7 +76,7 @@ def convert(archive: Archive) -> BookText:
             starts |= dict.fromkeys(found, length)
     markdown = "\n\n".join(parts)
     pages = _pages(contents, starts, length)
-    return BookText(markdown, pages, _outline(contents, starts, markdown), book.metadata)
+    return BookText(markdown, pages, _outline(contents, starts, markdown), book.metadata, figures)
 
 
 def _targets(contents: Contents) -> dict[str, list[Target]]:
@@ -86,9 +91,21 @@ def _targets(contents: Contents) -> dict[str, list[Target]]:
     return targets
 
 
-def _chapter(archive: Archive, chapter: Chapter, targets: list[Target]) -> str:
+def _chapter(archive: Archive, chapter: Chapter, targets: list[Target], figures: Figures) -> str:
     data = archive.find(chapter.path) if chapter.media_type in _PAGES or not chapter.media_type else None
-    return convert_chapter(data, targets) if data and data.strip() else ""
+
+    def picture(element: Element) -> str | None:
+        member, _ = resolve(posixpath.dirname(chapter.path), _source(element))
+        alternative = element.get("alt") or ""
+        is_shown = member in archive and not member.lower().endswith(_NOT_PICTURES)
+        kind = "cover" if "cover" in posixpath.basename(member).lower() else "picture"
+        return figures.add(member, alternative, kind=kind, caption=caption_of(element)) if is_shown else None
+
+    return convert_chapter(data, targets, picture) if data and data.strip() else ""
+
+
+def _source(element: Element) -> str:
+    return element.get("src") or attribute(element, "xlink:href") or element.get("href") or ""
 
 
 def _take_marks(marked: str) -> tuple[str, dict[int, int]]:
@@ -139,7 +156,7 @@ class Target:
     entry: Entry | None = None
 
 
-def convert_chapter(data: bytes, targets: Sequence[Target]) -> str:
+def convert_chapter(data: bytes, targets: Sequence[Target], picture: Picture | None = None) -> str:
     """Convert a chapter to Markdown, with a mark at each link target."""
     body = body_of(read_page(data))
     places = _places(body, {target.fragment for target in targets})
@@ -151,7 +168,7 @@ def convert_chapter(data: bytes, targets: Sequence[Target]) -> str:
         marks.setdefault(element, []).append(f"\ufdd0{target.number}\ufdd1")
     for element, numbers in marks.items():
         _mark(element, "".join(numbers))
-    return _LONE_MARKS.sub(r"\1", to_markdown(body))
+    return _LONE_MARKS.sub(r"\1", to_markdown(body, picture))
 
 
 def _places(body: Element, fragments: set[str]) -> dict[str, Element]:

@@ -1,0 +1,159 @@
+"""Shows formulas, which Markdown contains as one line of text such as `(a + b)/2`, as MathML.
+
+The notation is written by `octavo.extract.office.formulas`. Anything can be in a document, so every line gives a
+result: what is not notation is shown as it is written.
+"""
+
+# ruff: noqa: RUF001 - mathematical characters look like others
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import escape, unescape
+
+MATHML_TAGS = frozenset(
+    {
+        *("math", "mrow", "mi", "mn", "mo", "mtext", "mspace", "mfrac", "msqrt", "mroot", "msup", "msub", "msubsup"),
+        *("munder", "mover", "munderover", "mtable", "mtr", "mtd", "mstyle", "mpadded", "mphantom", "menclose"),
+    }
+)
+FORMULA = re.compile(r'<math(?P<block> display="block")?>(?P<line>[^<>]{1,12000})</math>')
+_TOKEN = re.compile(r'"[^"]*"|\d+(?:[.,]\d+)*|[^\W\d_]+[\u0300-\u036f\u20d0-\u20ff]*|\S')
+_CLOSING = {"(": ")", "[": "]", "{": "}"}
+_LIMITS = frozenset("∑∏∐⋃⋂⋁⋀") | {"lim", "max", "min", "sup", "inf", "argmax", "argmin"}
+_LIMIT_TAGS = ("munder", "mover", "munderover")
+_SCRIPT_TAGS = ("msub", "msup", "msubsup")
+_MOST_DEPTH = 40
+_MOST_TOKENS = 4000
+
+
+def to_mathml(line: str, *, is_block: bool = False) -> str:
+    """The MathML of a formula. A formula that is nested too deeply is shown as text."""
+    tokens = _TOKEN.findall(unescape(line))
+    try:
+        content = _Parser(tokens[:_MOST_TOKENS]).row()
+    except RecursionError:
+        content = f"<mtext>{escape(unescape(line))}</mtext>"
+    return f'<math display="block">{content}</math>' if is_block else f"<math>{content}</math>"
+
+
+@dataclass(slots=True)
+class _Parser:
+    """Reads tokens one after another. `depth` counts the groups and operands around the current one."""
+
+    tokens: list[str]
+    at: int = 0
+    depth: int = 0
+
+    def row(self, *ends: str) -> str:
+        """The parts up to one of the closing tokens, or up to the end."""
+        return f"<mrow>{''.join(self._parts(ends))}</mrow>"
+
+    def _parts(self, ends: tuple[str, ...]) -> Iterator[str]:
+        while self.at < len(self.tokens) and self.tokens[self.at] not in ends:
+            yield self._fraction()
+
+    def _peek(self) -> str:
+        return self.tokens[self.at] if self.at < len(self.tokens) else ""
+
+    def _take(self, token: str) -> bool:
+        is_next = self._peek() == token
+        self.at += is_next
+        return is_next
+
+    def _fraction(self) -> str:
+        start = self.at
+        above = self._scripted()
+        if self._peek() != "/" or self.at + 1 >= len(self.tokens):
+            return above
+        is_group = self.tokens[start] == "(" and self.tokens[self.at - 1] == ")"
+        self.at += 1
+        return f"<mfrac>{_ungrouped(above) if is_group else above}{self._operand(scripts=True)}</mfrac>"
+
+    def _scripted(self) -> str:
+        token = self._peek()
+        base = self._atom()
+        below = self._operand() if self._take("_") else ""
+        above = self._operand() if self._take("^") else ""
+        below = below or (self._operand() if above and self._take("_") else "")
+        if not below and not above:
+            return base
+        under, over, both = _LIMIT_TAGS if token in _LIMITS else _SCRIPT_TAGS
+        tag = both if below and above else under if below else over
+        return f"<{tag}>{base}{below}{above}</{tag}>"
+
+    def _operand(self, *, scripts: bool = False) -> str:
+        """An operand of a fraction, script or root. Brackets that only group it are not shown."""
+        if self._peek() != "(":
+            return self._scripted() if scripts else self._atom()
+        start = self.at
+        inside = self._atom()
+        if scripts and self._peek() in {"_", "^"}:
+            self.at = start
+            return self._scripted()
+        return _ungrouped(inside)
+
+    def _atom(self) -> str:
+        token = self._peek()
+        self.at += 1
+        self.depth += 1
+        if self.depth > _MOST_DEPTH:
+            raise RecursionError
+        made = self._read(token)
+        self.depth -= 1
+        return made
+
+    def _read(self, token: str) -> str:
+        if token == "√":  # noqa: S105 - a sign
+            return f"<msqrt>{self._operand(scripts=True)}</msqrt>"
+        if token in {"root", "matrix", "overline"} and self._peek() == "(":
+            self.at += 1
+            return getattr(self, f"_{token}")()
+        if token in _CLOSING:
+            inside = self.row(_CLOSING[token])
+            is_closed = self._take(_CLOSING[token])
+            return f"<mrow>{_sign(token)}{inside}{_sign(_CLOSING[token]) if is_closed else ''}</mrow>"
+        return _leaf(token)
+
+    def _root(self) -> str:
+        degree = self.row(",", ")")
+        self._take(",")
+        base = self.row(")")
+        self._take(")")
+        return f"<mroot>{base}{degree}</mroot>"
+
+    def _overline(self) -> str:
+        base = self.row(")")
+        self._take(")")
+        return f"<mover>{base}<mo>¯</mo></mover>"
+
+    def _matrix(self) -> str:
+        rows: list[list[str]] = [[]]
+        while self.at < len(self.tokens):
+            rows[-1].append(f"<mtd>{self.row(',', ';', ')')}</mtd>")
+            if self._take(";"):
+                rows.append([])
+            elif not self._take(","):
+                self._take(")")
+                break
+        written = "".join(f"<mtr>{''.join(row)}</mtr>" for row in rows)
+        return f"<mtable>{written}</mtable>"
+
+
+def _leaf(token: str) -> str:
+    if token.startswith('"') and len(token) > 1:
+        return f"<mtext>{escape(token[1:-1])}</mtext>"
+    if token[:1].isdigit():
+        return f"<mn>{escape(token)}</mn>"
+    return f"<mi>{escape(token)}</mi>" if token[:1].isalpha() else _sign(token) if token else "<mrow></mrow>"
+
+
+def _sign(token: str) -> str:
+    return f"<mo>{escape({'-': '−', '∣': '|'}.get(token, token))}</mo>"
+
+
+def _ungrouped(group: str) -> str:
+    """A group without the brackets around it."""
+    return group.removeprefix("<mrow><mo>(</mo>").removesuffix("<mo>)</mo></mrow>") if group else group
