@@ -8,12 +8,26 @@ from dataclasses import replace
 
 from octavo.core.errors import BadInput
 from octavo.core.languages import count_words
-from octavo.extract.extracted import Block, BlockKind, Extracted, Metadata, OutlineEntry, Page, Quality, SourceType
+from octavo.extract.extracted import (
+    Block,
+    BlockKind,
+    Extracted,
+    Figure,
+    Metadata,
+    OutlineEntry,
+    Page,
+    Quality,
+    Region,
+    RegionKind,
+    SourceType,
+)
 from octavo.extract.markdown import outline_of, plain_title
 from octavo.extract.markdown.blocks import MOST_BLOCKS
 from octavo.extract.markdown.escape import escape_start
 from octavo.extract.pdf.bookmarks import match_bookmarks
 from octavo.extract.pdf.headings import body_size, heading_levels
+from octavo.extract.pdf.letters import HYPHEN, Vocabulary
+from octavo.extract.pdf.markup import plain
 from octavo.extract.pdf.page_batches import Batch, PageBlock, PageText, PdfFacts, write_ranges
 from octavo.extract.pdf.running_headers import Place, running_blocks
 
@@ -21,6 +35,9 @@ _BETWEEN = "\n\n"
 _LINE_END = "\n"
 _MANY_MORE = 1.5
 _MEANT_LINE_END = "  \n"
+_INLINE = frozenset({BlockKind.HEADING, BlockKind.PARAGRAPH})
+_EDGES = frozenset({RegionKind.HEADER, RegionKind.FOOTER})
+_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _CLOSING_MARKS = re.compile(r"(?<![^\s])#+\Z")
 
 
@@ -28,6 +45,7 @@ def assemble_pages(facts: PdfFacts, pages: Sequence[PageText], source_type: Sour
     """Assemble the pages of a document. Raises `BadInput` if no page could be read."""
     if all(page.failed for page in pages):
         raise BadInput("The file is damaged: none of its pages can be read.")
+    pages = _with_whole_words(pages)
     body = body_size(pages)
     skipped = running_blocks(pages, body)
     places = {match.bookmark: match.place for match in match_bookmarks(pages, facts.bookmarks, skipped)}
@@ -46,7 +64,20 @@ def assemble_pages(facts: PdfFacts, pages: Sequence[PageText], source_type: Sour
         blocks=tuple(document.blocks),
         outline=tuple(_outline(facts, places, document)) or outline_of(document.blocks),
         metadata=_metadata(facts, pages, document),
+        regions=tuple(document.regions),
+        figures=tuple(document.figures),
     )
+
+
+def _with_whole_words(pages: Sequence[PageText]) -> Sequence[PageText]:
+    """Undo the division of words at line ends. Whether a word has a hyphen is known from the whole document."""
+    if not any(HYPHEN in block.text for page in pages for block in page.blocks):
+        return pages
+    vocabulary = Vocabulary(block.text for page in pages for block in page.blocks)
+    return [
+        replace(page, blocks=tuple(replace(block, text=vocabulary.undivided(block.text)) for block in page.blocks))
+        for page in pages
+    ]
 
 
 def merge_pages(facts: PdfFacts, batches: Iterable[Batch]) -> list[PageText]:
@@ -79,22 +110,31 @@ class _Document:
         self.parts: list[str] = []
         self.pages: list[Page] = []
         self.blocks: list[Block] = []
+        self.regions: list[Region] = []
+        self.figures: list[Figure] = []
         self.starts: dict[Place, int] = {}
 
     def add(self, index: int, page: PageText, skipped: set[Place]) -> None:
         page_start: int | None = None
         for number, block in enumerate(page.blocks):
             place = Place(index, number)
+            level = self._levels.get(place)
+            self._add_region(page, number, block, _region_kind(page, block, level, is_skipped=place in skipped))
             if place in skipped:
                 continue
-            start = self._write(page, block, self._levels.get(place))
+            start = self._write(page, block, level)
             self.starts[place] = start
             page_start = start if page_start is None else page_start
         start = self._end if page_start is None else page_start
-        self.pages.append(Page(page.number, page.label, start, self._end, page.width, page.height))
+        self.pages.append(Page(page.number, page.label, start, self._end, page.width, page.height, page.unsure))
+
+    def _add_region(self, page: PageText, order: int, block: PageBlock, kind: RegionKind) -> None:
+        if block.box is not None and len(self.regions) < MOST_BLOCKS:
+            text = _ESCAPED.sub(r"\1", block.text) if block.kind in _INLINE else block.text
+            self.regions.append(Region(page.number, kind, block.box, order, block.confidence, text))
 
     def _write(self, page: PageText, block: PageBlock, level: int | None) -> int:
-        content = _markdown(block, level)
+        content = self._figure(page, block) if block.figure else _markdown(block, level)
         if self.parts:
             self.parts.append(_BETWEEN)
             self._end += len(_BETWEEN)
@@ -108,6 +148,19 @@ class _Document:
         else:
             self.blocks[-1] = replace(self.blocks[-1], end=self._end)
         return start
+
+    def _figure(self, page: PageText, block: PageBlock) -> str:
+        number = len(self.figures) + 1
+        start = self._end + (len(_BETWEEN) if self.parts else 0)
+        self.figures.append(Figure(number, block.figure, start, page.number, block.box, alternative=block.text))
+        return f"![{plain(block.text)}](figures/{number}.png)"
+
+
+def _region_kind(page: PageText, block: PageBlock, level: int | None, *, is_skipped: bool) -> RegionKind:
+    if is_skipped and block.region not in _EDGES:
+        above = block.box is not None and block.box.bottom < (page.height or 0.0) / 2
+        return RegionKind.HEADER if above else RegionKind.FOOTER
+    return RegionKind.HEADING if level else block.region
 
 
 def _kind(block: PageBlock, level: int | None) -> BlockKind:
@@ -147,7 +200,7 @@ def _quality(pages: Sequence[PageText], written: Sequence[Page]) -> Quality:
     """
     if not any(page.end > page.start for page in written):
         return Quality.EMPTY
-    if any(page.pictures or page.failed for page in pages):
+    if any(page.pictures or page.failed or page.unsure for page in pages):
         return Quality.PARTIAL
     return Quality.OCR if all(page.recognised for page in pages if page.blocks) else Quality.FULL
 

@@ -15,7 +15,7 @@ from liteparse import _liteparse as liteparse
 from octavo.extract.extracted import Box
 
 _native: Any = liteparse  # has no types
-_BOLD_NAMES = ("bold", "black", "heavy", "demi")
+_BOLD_NAMES = ("bold", "black", "heavy", "demi", "cmbx", "sfbx", "ecbx", "lmbx", "cmssbx")
 _ITALIC_NAMES = ("italic", "oblique")
 _BOLD_WEIGHT = 600
 _LEAST_SIZE = 4.0

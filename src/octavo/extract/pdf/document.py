@@ -16,6 +16,7 @@ from pypdfium2 import raw as pypdfium2_raw
 
 from octavo.core.errors import BadInput, Empty, Encrypted, TooLarge
 from octavo.extract.extracted import Box
+from octavo.extract.pdf.letters import HIGH_SURROGATES, letter_of, with_right_ligatures
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -122,11 +123,13 @@ class Document:
                 yield from self._bookmarks(pointer, level + 1, seen)
             pointer = _raw.FPDFBookmark_GetNextSibling(self._document, pointer)
 
-    def copy(self, first: int, last: int) -> bytes:
-        """A PDF that contains only these pages, without bookmarks and without a password."""
+    def copy(self, first: int, last: int, *, turn: int = 0) -> bytes:
+        """A PDF that contains only these pages, turned by `turn` degrees, without bookmarks and without a password."""
         made = _pdfium.PdfDocument.new()
         try:
             made.import_pages(self._document, list(range(first - 1, last)))
+            for page in made if turn else ():
+                page.set_rotation((page.get_rotation() + turn) % 360)
             buffer = BytesIO()
             made.save(buffer)
             return buffer.getvalue()
@@ -193,26 +196,29 @@ class OpenPage:
         with self._text_page() as text_page:
             return text_page.get_text_bounded()
 
-    def texts_in(self, boxes: list[Box]) -> list[str]:
-        """The text in each of these boxes. Does not work for rotated pages."""
-        left, _, _, top = self._page.get_cropbox()
-        with self._text_page() as text_page:
-            return [
-                text_page.get_text_bounded(
-                    left + box.left - _SLACK,
-                    top - box.bottom - _SLACK,
-                    left + box.right + _SLACK,
-                    top - box.top + _SLACK,
-                )
-                for box in boxes
-            ]
+    def right_text(self) -> Callable[[Box], str]:
+        """A function that returns the text in a box in logical order. The letters are read when it is first needed."""
+        read: list[list[tuple[str, Box] | None]] = []
+
+        def text_in(box: Box) -> str:
+            if not read:
+                read.append(list(with_right_ligatures(self.letters())))
+            inside = (one if one and _is_centre_in(one[1], box) else None for one in read[0])
+            return " ".join("".join(one[0] if one else " " for one in inside).split())
+
+        return text_in
 
     def letters(self) -> Iterator[tuple[str, Box] | None]:
         """Each character with its box on the displayed page, in the order of the file; None where a word ends."""
         box, place = _raw.FS_RECTF(), self.placed()
         with self._text_page() as text_page:
+            high = 0
             for index in range(text_page.count_chars()):
-                letter = chr(_raw.FPDFText_GetUnicode(text_page, index))
+                code = _raw.FPDFText_GetUnicode(text_page, index)
+                if code in HIGH_SURROGATES:
+                    high = code
+                    continue
+                letter, high = letter_of(high, code), 0
                 if letter.isspace() or not _raw.FPDFText_GetLooseCharBox(text_page, index, box):
                     yield None
                     continue
@@ -318,6 +324,11 @@ def _moved(sides: Sides, matrix: Any) -> Sides:  # noqa: ANN401
     acrosses: list[float] = [matrix.a * across + matrix.c * up + matrix.e for across, up in corners]
     ups: list[float] = [matrix.b * across + matrix.d * up + matrix.f for across, up in corners]
     return min(acrosses), min(ups), max(acrosses), max(ups)
+
+
+def _is_centre_in(one: Box, box: Box) -> bool:
+    across, down = (one.left + one.right) / 2, (one.top + one.bottom) / 2
+    return box.left - _SLACK <= across <= box.right + _SLACK and box.top <= down <= box.bottom
 
 
 # Limits for the image of a page, because a page can declare any size.

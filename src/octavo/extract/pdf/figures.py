@@ -143,6 +143,8 @@ def _drawings(page: PageContent, segments: Sequence[Segment]) -> Iterator[Figure
         return
     edges = {(round(line.left), round(line.top), round(line.right)) for line in page.lines}
     ink = [shape for shape in page.shapes if _is_ink(shape, page, edges)]
+    if len(ink) < _FEWEST_SHAPES:
+        return
     rulings = [shape.box for shape in page.shapes if shape.is_ruling and _share(shape.box, page) < _BACKGROUND]
     curved = {shape.box for shape in ink if shape.curved or not shape.filled}
     for group in _groups([shape.box for shape in ink], page):

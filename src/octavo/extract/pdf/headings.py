@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from octavo.extract.extracted import BlockKind
+from octavo.extract.extracted import BlockKind, RegionKind
 from octavo.extract.pdf.page_batches import PageBlock, PageText
 from octavo.extract.pdf.running_headers import Place
 
@@ -15,11 +15,11 @@ MOST_LEVEL = 6
 _MOST_CHARACTERS = 150
 _MOST_LINES = 3
 _LARGER = 1.08  # than the body text
-_MUCH_LARGER = 1.2
 _SMALLER = 0.92
 _SAME_SIZE = 0.035
-_SHORT = 80
-_LEAST_LETTERS = 2
+_SHORT = 100
+_MOST_LINES_OF_BODY_SIZE = 2
+_LEAST_LETTERS = 3
 _TEXTS = frozenset({BlockKind.HEADING, BlockKind.PARAGRAPH})
 _BODY = frozenset({BlockKind.PARAGRAPH, BlockKind.LIST})
 _NUMBER = re.compile(
@@ -27,9 +27,11 @@ _NUMBER = re.compile(
     r"((?:\d{1,3}|[A-Z]|[IVX]{1,5})(?:\.\d{1,3})*)\.?\s+(?:[|:\u2013\u2014-]\s+)?[^\W\d_]"
 )
 _LETTERS = re.compile(r"[^\W\d_]")
+_CAPITALS = re.compile(r"(?:[\dIVX]{1,4}[.)]?\s+)?[^\W\d_]{3}[^\d_(){}=]*")
+_DEEP_NUMBER = re.compile(r"\d{1,2}(?:\.\d{1,2}){1,4}\.?\s+[^\W\da-z_]")
 _CONTENTS_LINE = re.compile(r"[^\W\d_].*\s\d{1,4}\Z")
 _ENOUGH_NUMBERS = 3
-_SENTENCE_END = re.compile(r"[.;,:]\W*\Z")
+_SENTENCE_END = re.compile(r"(?:[.;,:]\W*|[^\W\d_]-)\Z")
 
 
 class Style(NamedTuple):
@@ -65,7 +67,7 @@ def heading_levels(
         for index, block in enumerate(page.blocks)
         if block.kind in _TEXTS
         and (place := Place(number, index)) not in skipped
-        and (place in marked or is_likely(block, body))
+        and (place in marked or (block.region is RegionKind.BODY and is_likely(block, body)))
     }
     if marked:
         by_style = _levels_of_marked(likely, marked)
@@ -80,20 +82,19 @@ def is_likely(block: PageBlock, body: float) -> bool:
     text = block.text
     if len(text) > _MOST_CHARACTERS or block.lines > _MOST_LINES or len(_LETTERS.findall(text)) < _LEAST_LETTERS:
         return False
-    taken_for_one = block.kind is BlockKind.HEADING
     if not body or not block.size:
-        return taken_for_one
+        return block.kind is BlockKind.HEADING
     numbered = _NUMBER.match(text) is not None
-    sentence = not numbered and _SENTENCE_END.search(text) is not None
-    ratio = block.size / body
-    if ratio >= (_LARGER if taken_for_one else _MUCH_LARGER):
-        return not sentence or (taken_for_one and block.lines == 1)
-    if ratio < _SMALLER or sentence:
+    if not numbered and (_SENTENCE_END.search(text) or text[0].islower()):
         return False
-    if taken_for_one and numbered:
+    ratio = block.size / body
+    if ratio >= _LARGER:
         return True
-    stands_out = block.bold or (taken_for_one and text.isupper())
-    return stands_out and (taken_for_one or numbered) and block.lines == 1 and len(text) <= _SHORT
+    if ratio < _SMALLER or block.lines > _MOST_LINES_OF_BODY_SIZE or len(text) > _SHORT:
+        return False
+    return (
+        block.bold or _DEEP_NUMBER.match(text) is not None or (text.isupper() and _CAPITALS.fullmatch(text) is not None)
+    )
 
 
 def _style(block: PageBlock) -> Style:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable, Iterator
 
 from octavo.extract.decode import clean
+from octavo.extract.extracted import Box
 
 # Ligatures, soft hyphens, special spaces, and bullets from the symbol fonts of office programs.
 _LIGATURES = {
@@ -26,8 +28,10 @@ _LIGATURES = {
     "\uf0a7": "▪",
     "\uf0d8": "➢",
     "\uf0fc": "✓",
+    "\uf06e": "▪",
+    "\uf0ae": "→",
 }
-_STRANGE = re.compile("[\ufb00-\ufb06\u00ad\u00a0\u2002\u2003\u2009\u200b\uf0b7\uf0a7\uf0d8\uf0fc]")
+_STRANGE = re.compile("[\ufb00-\ufb06\u00ad\u00a0\u2002\u2003\u2009\u200b\uf0b7\uf0a7\uf0d8\uf0fc\uf06e\uf0ae]")
 # PDFium's character for a hyphen at the end of a line, with or without the line break.
 _BROKEN_WORD = re.compile("(?<=\\w)[\x02\ufffe\u00ad][ \t]*(?:\r?\n[ \t]*|[ \t]+)?(?=\\w)")
 _HYPHENATED = re.compile(r"(?<=[^\W\d_])-[ \t]*\n[ \t]*(?=[^\W\d_A-Z])")
@@ -36,6 +40,41 @@ _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _LETTER = re.compile(r"[^\W\d_]")
 _NO_LETTERS = re.compile("[\ue000-\uf8ff\ufffd\U000f0000-\U0010ffff]")
 _MANY = 0.3
+
+
+# Marks where a word was divided at the end of a line, until the whole document decides whether it keeps its hyphen.
+HYPHEN = "\ufdd0"
+_DIVIDED = re.compile(f"([^\\W\\d_]+){HYPHEN}([^\\W\\d_]+)")
+_WORDS = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+
+
+class Vocabulary:
+    """The words of a document. It decides whether a word divided at the end of a line keeps its hyphen."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._words: set[str] = set()
+        self._first_parts: set[str] = set()
+        for text in texts:
+            for word in _WORDS.findall(_DIVIDED.sub(" ", text) if HYPHEN in text else text):
+                self._add(word.lower())
+
+    def _add(self, word: str) -> None:
+        self._words.add(word)
+        if "-" in word:
+            self._first_parts.add(word.split("-", 1)[0])
+
+    def undivided(self, text: str) -> str:
+        """The text with all divided words whole again."""
+        return _DIVIDED.sub(self._whole, text).replace(HYPHEN, "-") if HYPHEN in text else text
+
+    def _whole(self, found: re.Match[str]) -> str:
+        first, second = found[1], found[2]
+        joined, hyphenated = f"{first}{second}", f"{first}-{second}"
+        if hyphenated.lower() in self._words:
+            return hyphenated
+        if joined.lower() in self._words or second.lower() not in self._words:
+            return joined
+        return hyphenated if first.lower() in self._first_parts else joined
 
 
 def clean_letters(text: str) -> str:
@@ -55,6 +94,48 @@ def one_line(text: str) -> str:
     if "\n" in text:
         text = _HYPHENATED.sub("", text)
     return " ".join(text.split())
+
+
+_LATIN = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
+_OTHER_ALPHABET = re.compile("[\u0370-\u052f]")
+_LONGER_WORDS = re.compile("[a-z]{4,}")
+_COMMON = frozenset("eainorstlud")
+_ENOUGH_LETTERS = 120
+_FEW_COMMON = 0.48
+
+
+def is_garbled(text: str) -> bool:
+    """Whether the letters of a font are implausible: its glyphs are mapped to characters that it does not show.
+
+    Unassigned characters are never text. Plain letters are rarer than marked ones in no language, and eleven letters
+    are more than half of the letters of every language in Latin script.
+    """
+    if is_meaningless(text):
+        return True
+    if text.isascii():
+        return _has_uncommon_letters(text.lower())
+    latin = "".join(_LATIN.findall(text)).lower()
+    marked = sum(not letter.isascii() for letter in latin)
+    if len(latin) > _LEAST_FONT and marked > len(latin) / 2:
+        return True
+    return _mixes_alphabets(text) or _has_uncommon_letters(unicodedata.normalize("NFD", latin))
+
+
+def _has_uncommon_letters(text: str) -> bool:
+    """Only longer words count, because the names of variables can be any letters."""
+    words = "".join(_LONGER_WORDS.findall(text))
+    return len(words) >= _ENOUGH_LETTERS and sum(map(words.count, _COMMON)) < _FEW_COMMON * len(words)
+
+
+_LEAST_FONT = 20
+
+
+def _mixes_alphabets(text: str) -> bool:
+    if text.isascii() or not _OTHER_ALPHABET.search(text):
+        return False
+    words = [word for word in text.split() if len(word) > 3]  # noqa: PLR2004 - short words are formulas
+    mixed = sum(bool(_LATIN.search(word) and _OTHER_ALPHABET.search(word)) for word in words)
+    return len(words) > _LEAST_FONT and mixed > 0.25 * len(words)
 
 
 def is_meaningless(text: str) -> bool:
@@ -77,3 +158,34 @@ def is_right_to_left(text: str) -> bool:
     if not has_right_to_left(text):
         return False
     return 2 * len(_RIGHT_TO_LEFT.findall(text)) > count_letters(text)
+
+
+HIGH_SURROGATES = range(0xD800, 0xDC00)
+_LOW_SURROGATES = range(0xDC00, 0xE000)
+_LAM = "\u0644"
+_ALEFS = "\u0627\u0622\u0623\u0625"
+
+
+def letter_of(high: int, code: int) -> str:
+    """The character of a code unit of UTF-16, and of the high surrogate before it, if there was one."""
+    if code not in _LOW_SURROGATES:
+        return chr(code)
+    return chr(0x10000 + ((high - 0xD800) << 10) + code - 0xDC00) if high else "\ufffd"
+
+
+def with_right_ligatures(letters: Iterator[tuple[str, Box] | None]) -> Iterator[tuple[str, Box] | None]:
+    """Put lam before alef where both are one glyph: PDFium reverses the letters of the ligature."""
+    before: tuple[str, Box] | None = None
+    for one in letters:
+        if before and one and one[0] == _LAM and before[0] in _ALEFS and one[1] == before[1]:
+            yield one
+            yield before
+            before = None
+            continue
+        if before:
+            yield before
+        if one is None:
+            yield None
+        before = one
+    if before:
+        yield before

@@ -1,136 +1,235 @@
-"""Finds the lines of a block from the positions of its words: their size, and which line breaks are intended."""
+"""Turns what is drawn on a page into segments of lines, and segments into lines with their text and style."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from octavo.extract.extracted import Box
+from octavo.extract.pdf.content import TextRun
+from octavo.extract.pdf.letters import clean_letters, has_right_to_left, is_right_to_left
 
-_SLACK = 1.5
-_SAME_LEFT = 12.0  # points; the left edges of lines in one column differ by at most this
-_CENTRED = 4.0  # points; twice the largest distance between the middles of centred lines
-_NOT_LETTERS = re.compile(r"[\W_]+")
-_BROKEN_WORD = re.compile("[^\\W\\d_][-\xad\x02\ufffe]\\Z")
-_WIDTH_OF_LETTER = 0.5  # of its size, on average
-_GAP = 0.12  # of the size; parts closer than this are one word
-_MOST_INDENT = 40
+_WIDE_GAP = 0.75  # of the letter size; a wider gap between words may be a gutter between columns
+_SPACE = 0.12  # of the letter size; parts closer than this are one word
+_INNER = 0.2  # of the height; boxes of lines are higher than their letters and overlap
+_LARGER = 1.15
+_SMALL = 0.8  # of the size of the line; smaller letters that are raised are marks of notes
+_MARK = re.compile(r"[\d*†‡§¶a-z]{1,3}\Z")
+_MONOSPACED = re.compile(
+    r"mono|cour|consol|typewriter|cmtt|sftt|menlo|fixed|inconsolata|lucidacons|sourcecode|firacode"
+)
+_LARGE_INITIAL = 1.7  # as a multiple of the size of the next letters
 
 
-class Run(NamedTuple):
-    """Words on one line in one font."""
+class Segment(NamedTuple):
+    """Words of one line in one font without a wide gap. `block` stands for a finished part, such as a table."""
 
     left: float
     top: float
     right: float
     bottom: float
-    size: float
-    bold: bool
-    text: str
-
-
-class BlockStyle(NamedTuple):
-    """The font size of most of a block, whether it is bold, and its lines."""
-
+    text: str = ""
     size: float = 0.0
     bold: bool = False
-    lines: tuple[tuple[Run, ...], ...] = ()
+    mono: bool = False
+    italic: bool = False
+    tag: int | None = None
+    block: Any = None
 
 
-def runs_in(box: Box | None, runs: Sequence[Run]) -> list[Run]:
-    if box is None:
-        return []
-    left, top, right, bottom = box.left - _SLACK, box.top - _SLACK, box.right + _SLACK, box.bottom + _SLACK
-    return [run for run in runs if run[1] >= top and run[3] <= bottom and run[0] >= left and run[2] <= right]
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of one column. `marks` are the small raised numbers and signs that point to notes."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+    text: str
+    size: float
+    bold: bool
+    mono: bool
+    italic: bool
+    marks: tuple[str, ...] = ()
+    starts_raised: bool = False
+    letter: float = 0.0
+    tag: int | None = None
+    first_word: str = ""
+    block: Any = None
 
 
-def style_of(runs: Sequence[Run]) -> BlockStyle:
-    if not runs:
-        return BlockStyle()
-    sizes: dict[float, int] = {}
-    bold = letters = 0
+def segments_of(runs: Iterable[TextRun]) -> list[Segment]:
+    """Split runs at wide gaps, so that no segment reaches over a gutter."""
+    found: list[Segment] = []
     for run in runs:
-        length = len(run.text)
-        sizes[run.size] = sizes.get(run.size, 0) + length
-        bold += length if run.bold else 0
+        words, limit = run.words, max(_WIDE_GAP * run.size, 5.0)
+        mono = is_monospaced(run.font)
+        start = 0
+        for index in range(1, len(words)):
+            if words[index][0] - words[index - 1][2] > limit:
+                found.append(_segment(run, start, index, mono=mono))
+                start = index
+        found.append(_segment(run, start, len(words), mono=mono))
+    return found
+
+
+def _segment(run: TextRun, start: int, end: int, *, mono: bool) -> Segment:
+    if start == 0 and end == len(run.words):
+        text = run.text.strip()
+        if has_right_to_left(text):
+            text = in_logical_order([word.text for word in run.words])
+        return Segment(*run.box, text, run.size, run.bold, mono, run.italic, run.tag)
+    words = run.words[start:end]
+    texts = [word.text for word in words]
+    text = " ".join(texts) if not has_right_to_left(run.text) else in_logical_order(texts)
+    left, right = words[0].left, words[-1].right
+    return Segment(left, run.box.top, right, run.box.bottom, text, run.size, run.bold, mono, run.italic, run.tag)
+
+
+def in_logical_order(words: Sequence[str]) -> str:
+    """Words that are given from left to right, in the order in which they are read.
+
+    In a line from right to left, words of other scripts and numbers keep their own order.
+    """
+    if not is_right_to_left(" ".join(words)):
+        return " ".join(words)
+    ordered: list[str] = []
+    foreign: list[str] = []
+    for word in reversed(words):
+        if has_right_to_left(word) or not any(letter.isalnum() for letter in word):
+            ordered += reversed(foreign)
+            foreign = []
+            ordered.append(word)
+        else:
+            foreign.append(word)
+    return " ".join([*ordered, *reversed(foreign)])
+
+
+@cache
+def is_monospaced(font: str) -> bool:
+    return _MONOSPACED.search(font.lower().replace(" ", "")) is not None
+
+
+def lines_of(segments: Sequence[Segment], right_text: Callable[[Box], str] | None = None) -> list[Line]:
+    """Group the segments of one column into lines, from top to bottom.
+
+    `right_text` returns the text in a box in logical order; it is used for right-to-left lines.
+    """
+    return [_line(group, right_text) for group in _rows(segments)]
+
+
+def _rows(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
+    """Segments whose inner parts overlap vertically are one line."""
+    rows: list[tuple[float, float, list[Segment]]] = []
+    for one in sorted(segments, key=lambda one: one.top + one.bottom):
+        if one.block is not None:
+            rows.append((one.top, one.top, [one]))
+            continue
+        if rows and _is_level(rows[-1], one):
+            row = rows[-1]
+            top, bottom = inner(one)
+            rows[-1] = min(row[0], top), max(row[1], bottom), [*row[2], one]
+        else:
+            rows.append((*inner(one), [one]))
+    yield from (sorted(row[2]) for row in rows)
+
+
+def _is_level(row: tuple[float, float, list[Segment]], one: Segment) -> bool:
+    """Whether a segment belongs to a line. Raised and lowered letters are smaller than those of their line."""
+    top, bottom, segments = row
+    if top <= (one.top + one.bottom) / 2 <= bottom:
+        return True
+    return one.size > _LARGER * segments[-1].size > 0 and one.top <= (top + bottom) / 2 <= one.bottom
+
+
+def inner(one: Segment) -> tuple[float, float]:
+    """The vertical part of a segment that letters fill."""
+    if one.block is not None:
+        return one.top, one.bottom
+    height = one.bottom - one.top
+    return one.top + _INNER * height, one.bottom - _INNER * height
+
+
+def _line(row: Sequence[Segment], right_text: Callable[[Box], str] | None) -> Line:
+    first = row[0]
+    if len(row) == 1:
+        text, marks, starts_raised = clean_letters(first.text), (), False
+        size, bold, mono, italic = first.size, first.bold, first.mono, first.italic
+        box = Box(first.left, first.top, first.right, first.bottom)
+    else:
+        size, bold, mono, italic = _style(row)
+        box = _box(row, size)
+        marks, starts_raised = _marks(row, size)
+        text = clean_letters(_joined(row))
+    if has_right_to_left(text):
+        text = _right_to_left(text, row, box, right_text)
+    letters = sum(len(one.text) for one in row)
+    letter = sum(one.right - one.left for one in row) / letters if letters else 0.0
+    return Line(
+        *box,
+        text,
+        size,
+        bold,
+        mono,
+        italic,
+        marks,
+        starts_raised,
+        letter,
+        first.tag,
+        text.split(" ", 1)[0],
+        first.block,
+    )
+
+
+def _style(row: Sequence[Segment]) -> tuple[float, bool, bool, bool]:
+    """The size, and whether the line is bold, monospaced or italic, by the number of letters."""
+    sizes: dict[float, int] = {}
+    bold = mono = italic = letters = 0
+    for one in row:
+        length = len(one.text)
+        sizes[one.size] = sizes.get(one.size, 0) + length
         letters += length
-    return BlockStyle(max(sizes, key=lambda size: (sizes[size], size)), 2 * bold > letters, _lines(runs))
+        bold += length * one.bold
+        mono += length * one.mono
+        italic += length * one.italic
+    size = max(sizes, key=lambda one: (sizes[one], one))
+    return size, bold > 0.9 * letters, mono > 0.7 * letters, italic > 0.7 * letters
 
 
-def _lines(runs: Sequence[Run]) -> tuple[tuple[Run, ...], ...]:
-    """Group runs into lines, from top to bottom. The runs of a line are ordered from left to right."""
-    lines: list[list[Run]] = []
-    reach = float("-inf")
-    for run in sorted(runs, key=lambda run: run.top):
-        if (run.top + run.bottom) / 2 > reach:
-            lines.append([])
-            reach = run.bottom
-        lines[-1].append(run)
-    return tuple(tuple(sorted(line)) for line in lines)
+def _box(row: Sequence[Segment], size: float) -> Box:
+    """The box of a line. Its height is that of its main letters, so that raised marks do not change the leading."""
+    main = [one for one in row if one.size == size]
+    top, bottom = min(one.top for one in main), max(one.bottom for one in main)
+    return Box(row[0].left, top, max(one.right for one in row), bottom)
 
 
-def intended_lines(text: str, style: BlockStyle, page: Sequence[Run]) -> list[str] | None:
-    """The lines of a block if its line breaks are intended, as in addresses, forms and verse; None for prose.
-
-    Line breaks are intended if the lines are centred, or if the next word would have fitted on most lines.
-    """
-    lines = style.lines
-    if len(lines) < 2:  # noqa: PLR2004 - a single line has no break
-        return None
-    if not _is_centred(lines) and not _ends_early(lines, page):
-        return None
-    texts = [_text(line) for line in lines]
-    if any(_BROKEN_WORD.search(text) for text in texts):
-        return None
-    # If the words differ, the order of liteparse is better.
-    return texts if _letters("".join(texts)) == _letters(text) else None
+def _marks(row: Sequence[Segment], size: float) -> tuple[tuple[str, ...], bool]:
+    main = next(one for one in row if one.size == size)
+    raised = [one for one in row if one.size <= _SMALL * size and one.bottom < main.bottom - 0.1 * size]
+    marks = tuple(one.text.strip() for one in raised if _MARK.match(one.text.strip()))
+    return marks, bool(marks) and row[0] in raised
 
 
-def _is_centred(lines: Sequence[Sequence[Run]]) -> bool:
-    """Whether the lines are centred. Lines of equal width do not count, because they are justified prose."""
-    middles = [line[0].left + line[-1].right for line in lines]
-    rights = [line[-1].right for line in lines]
-    return max(middles) - min(middles) < _CENTRED and max(rights) - min(rights) > _SAME_LEFT
+def _joined(row: Sequence[Segment]) -> str:
+    text, end = row[0].text, row[0].right
+    for before, one in pairwise(row):
+        initial = before.size > _LARGE_INITIAL * one.size and len(before.text) == 1
+        apart = one.left - end > _SPACE * max(one.size, before.size) and not initial
+        text += (" " if apart else "") + one.text
+        end = max(end, one.right)
+    return text
 
 
-def _ends_early(lines: Sequence[Sequence[Run]], page: Sequence[Run]) -> bool:
-    left = min(line[0].left for line in lines)
-    edge = max((run.right for run in page if abs(run.left - left) < _SAME_LEFT), default=0.0)
-    early = sum(line[-1].right + _first_word(following) < edge for line, following in pairwise(lines))
-    return 2 * early > len(lines) - 1
+def _right_to_left(text: str, row: Sequence[Segment], box: Box, right_text: Callable[[Box], str] | None) -> str:
+    own = in_logical_order([one.text for one in row]) if len(row) > 1 else text
+    return in_right_order(own, box, right_text)
 
 
-def _first_word(line: Sequence[Run]) -> float:
-    run = line[0]
-    word = run.text.split(" ", 1)[0]
-    return (len(word) + 2) * run.size * _WIDTH_OF_LETTER
-
-
-def _text(line: Sequence[Run]) -> str:
-    text = line[0].text
-    for before, run in pairwise(line):
-        text += (" " if run.left - before.right > _GAP * run.size else "") + run.text
-    return text.strip()
-
-
-def _letters(text: str) -> str:
-    return _NOT_LETTERS.sub("", text)
-
-
-def indented(lines: Sequence[str], style: BlockStyle) -> list[str]:
-    """Restore the indentation of code from the page.
-
-    The lines stay unchanged if the page has a different number of lines.
-    """
-    if len(lines) != len(style.lines):
-        return list(lines)
-    left = min(line[0].left for line in style.lines)
-    return [_indent(line, left) + text.lstrip() for text, line in zip(lines, style.lines, strict=True)]
-
-
-def _indent(line: Sequence[Run], left: float) -> str:
-    run = line[0]
-    letter = (run.right - run.left) / max(len(run.text), 1)
-    return " " * min(round((run.left - left) / letter), _MOST_INDENT) if letter > 0 else ""
+def in_right_order(own: str, box: Box, right_text: Callable[[Box], str] | None) -> str:
+    """The text that PDFium finds in a box, if it has the same number of letters as `own`."""
+    found = clean_letters(right_text(box)) if right_text else ""
+    return found if len(found.replace(" ", "")) == len(own.replace(" ", "")) else clean_letters(own)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from octavo.core.errors import Defect
 from octavo.core.types import JSON
-from octavo.extract.extracted import BlockKind, Box, Metadata
+from octavo.extract.extracted import BlockKind, Box, Metadata, RegionKind
 
 Value = TypeVar("Value")
 
@@ -43,7 +43,8 @@ class PageBlock:
 
     `text` is Markdown. Headings and paragraphs have no Markdown markers and only intended line breaks, so that a
     heading can still become a paragraph or the reverse. The text of all other blocks is final. `size` is the letter
-    height in points, 0 if unknown; `lines` is the number of lines.
+    height in points, 0 if unknown; `lines` is the number of lines. `figure` is the kind of a picture; its `text` is its
+    alternative text.
     """
 
     kind: BlockKind
@@ -52,6 +53,9 @@ class PageBlock:
     size: float = 0.0
     bold: bool = False
     lines: int = 1
+    region: RegionKind = RegionKind.BODY
+    confidence: float = 1.0
+    figure: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +64,7 @@ class PageText:
 
     `pictures`: whether the page has images that may contain text; checked only if the page has little or no text.
     `plain`: whether the text has no layout: headings, tables and boxes are then missing. `recognised`: whether the text
-    comes from OCR. `failed`: the reason why the page could not be read.
+    comes from OCR. `failed`: the reason why the page could not be read. `unsure`: why the text may be wrong.
     """
 
     number: int
@@ -73,6 +77,7 @@ class PageText:
     plain: bool = False
     recognised: bool = False
     failed: str | None = None
+    unsure: str | None = None
 
     @property
     def is_unread(self) -> bool:
@@ -81,7 +86,7 @@ class PageText:
 
     def __post_init__(self) -> None:
         numbers = [self.width or 0.0, self.height or 0.0]
-        numbers += [number for block in self.blocks for number in (*(block.box or ()), block.size)]
+        numbers += [number for block in self.blocks for number in (*(block.box or ()), block.size, block.confidence)]
         if not all(map(isfinite, numbers)):
             raise ValueError("a page size or box is not a number")
 
@@ -170,6 +175,7 @@ def _page(read: dict[str, Any]) -> PageText:
         plain=_is(bool, read["plain"]),
         recognised=_is(bool, read["recognised"]),
         failed=_or_none(str, read["failed"]),
+        unsure=_or_none(str, read["unsure"]),
     )
 
 
@@ -182,6 +188,9 @@ def _block(read: dict[str, Any]) -> PageBlock:
         size=_is(float, read["size"]),
         bold=_is(bool, read["bold"]),
         lines=_is(int, read["lines"]),
+        region=RegionKind(read["region"]),
+        confidence=_is(float, read["confidence"]),
+        figure=_is(str, read["figure"]),
     )
 
 

@@ -2,44 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from octavo.core.languages import ANY_LANGUAGE
-from octavo.extract.extracted import BlockKind
+from octavo.extract.extracted import BlockKind, Box
 from octavo.extract.markdown import read_blocks
-from octavo.extract.pdf import markup
 from octavo.extract.pdf.annotations import merge_annotations, read_annotations
+from octavo.extract.pdf.content import ContentError, PageContent, TextRun, Word, read_contents
 from octavo.extract.pdf.document import Document, OpenPage, PageError, fitting_scale, open_document, render
-from octavo.extract.pdf.layout import LayoutError, PageLayout, lay_out
 from octavo.extract.pdf.letters import (
     clean_letters,
     count_letters,
-    has_right_to_left,
+    is_garbled,
     is_meaningless,
     is_right_to_left,
     one_line,
 )
+from octavo.extract.pdf.lines import is_monospaced
 from octavo.extract.pdf.page_batches import Batch, PageBlock, PageText
+from octavo.extract.pdf.placed_words import join_letters
+from octavo.extract.pdf.regions import PageLayout, lay_out, turn_of
 from octavo.extract.plain_text import convert
 
 _MOST_LABEL = 40
 _FEW_LETTERS = 80
-# A page with fewer letters is checked: if liteparse found less than this share of PDFium's text, PDFium's is used.
-_FULL_PAGE = 1500
-_LEFT = 0.7
+_LEFT = 0.7  # of PDFium's letters; with fewer, PDFium's text is used
+_NEARLY_ALL = 0.96
+_LEAST_MISSING = 20
+_LEAST_OF_FONT = 0.1  # of the letters of a page
 _COPY_BYTES = 64 * 1024 * 1024
+_LAST_OF_FIRST_PLANE = "\uffff"
 DAMAGED = "The page is damaged."
+_NO_LAYOUT = "The page was read without its layout: order, headings and tables may be wrong."
+_MISSING = "Some letters of the page could not be placed."
+_GARBLED = "A font of the page has no usable letters; text in it is missing."
 
 
 def read_batch(path: Path, first: int, last: int, password: str | None = None, *, layout: bool = True) -> Batch:
     """Read the pages from `first` to `last`, inclusive. If `layout` is false, only PDFium is used."""
     with open_document(path, password) as document:
         last = min(last, document.page_count)
-        laid = _lay_out(document, first, last, _pages_per_copy(path, document)) if layout else {}
-        pages = (_page(document, number, laid.get(number)) for number in range(first, last + 1))
-        return Batch(tuple(_with_annotations(document, page) for page in pages))
+        contents = _contents(document, first, last, _pages_per_copy(path, document)) if layout else iter(())
+        return Batch(tuple(_read_pages(document, first, last, contents)))
+
+
+def _read_pages(
+    document: Document, first: int, last: int, contents: Iterator[tuple[int, PageContent]]
+) -> Iterator[PageText]:
+    """Read page after page, so that the contents of a page are freed before the next is read."""
+    number, content = next(contents, (0, None))
+    for wanted in range(first, last + 1):
+        while number and number < wanted:
+            number, content = next(contents, (0, None))
+        yield _page(document, wanted, content if number == wanted else None)
 
 
 def _pages_per_copy(path: Path, document: Document) -> int:
@@ -47,100 +65,159 @@ def _pages_per_copy(path: Path, document: Document) -> int:
     return max(1, _COPY_BYTES * document.page_count // max(path.stat().st_size, 1))
 
 
-def _lay_out(document: Document, first: int, last: int, pages_per_copy: int) -> dict[int, PageLayout]:
-    """Read the layout of pages with liteparse, from copies of the pages that PDFium makes.
+def _contents(document: Document, first: int, last: int, pages_per_copy: int) -> Iterator[tuple[int, PageContent]]:
+    """Read pages with liteparse, from copies of the pages that PDFium makes.
 
     liteparse cannot read the file directly: it refuses files without the right extension, keeps the whole file in
     memory, crashes on bookmarks that form a cycle, and cannot open some damaged files that PDFium repairs.
     """
-    laid: dict[int, PageLayout] = {}
     for start in range(first, last + 1, pages_per_copy):
         end = min(start + pages_per_copy - 1, last)
         try:
-            pages = lay_out(document.copy(start, end))
-            laid |= {page.number + start - 1: page for page in pages}
-        except (LayoutError, PageError):
+            for content in read_contents(document.copy(start, end)):
+                yield content.number + start - 1, content
+        except (ContentError, PageError):
             continue
-    return laid
 
 
 def label_of(document: Document, number: int) -> str:
     return clean_letters(document.label(number)).strip()[:_MOST_LABEL] or str(number)
 
 
-def _page(document: Document, number: int, laid: PageLayout | None) -> PageText:
-    page = _with_text(document, number, laid)
-    text = "".join(block.text for block in page.blocks)
-    if is_meaningless(text):
-        return replace(page, blocks=(), pictures=True, plain=False)
-    return replace(page, pictures=True) if 0 < len(text) < _FEW_LETTERS and _is_scan(document, number) else page
-
-
-def _with_annotations(document: Document, page: PageText) -> PageText:
-    """Add the values of forms, typed text and comments, which are not part of the text of a page."""
-    try:
-        with document.page(page.number) as opened:
-            found = read_annotations(opened.handle, document.form(), opened.placed())
-    except PageError:
-        return page
-    return replace(page, blocks=merge_annotations(page.blocks, found)) if found else page
-
-
-def _is_scan(document: Document, number: int) -> bool:
-    """Whether one image covers most of the page. If such a page has a little text, the scanner added it."""
-    try:
-        with document.page(number) as page:
-            return page.shows_one_picture()
-    except PageError:
-        return False
-
-
-def _with_text(document: Document, number: int, laid: PageLayout | None) -> PageText:
+def _page(document: Document, number: int, content: PageContent | None) -> PageText:
     label = label_of(document, number)
-    if laid is None or not laid.blocks:
-        return _read_plain(document, number, label)
-    text = "".join(block.text for block in laid.blocks)
-    if len(text) < _FULL_PAGE and _has_more_text(document, number, text):
-        return _read_plain(document, number, label)
-    page = PageText(number, label, laid.width, laid.height, laid.blocks, right_to_left=is_right_to_left(text))
-    return _with_fixed_direction(document, page) if has_right_to_left(text) else page
-
-
-def _has_more_text(document: Document, number: int, text: str) -> bool:
-    """Whether PDFium finds much more text on the page than `text`, because liteparse skips rotated text."""
     try:
         with document.page(number) as page:
-            return _LEFT * count_letters(page.text()) > count_letters(text)
-    except PageError:
-        return False
-
-
-def _read_plain(document: Document, number: int, label: str) -> PageText:
-    """Read a page with PDFium, because liteparse found little or nothing on it or could not read it."""
-    try:
-        with document.page(number) as page:
-            width, height = page.size
-            blocks = tuple(block for block in read_plain(page) if block.text)
-            pictures = not blocks and page.shows_pictures()
+            read = _read_page(document, page, number, label, content)
+            text = "".join(block.text for block in read.blocks)
+            if is_meaningless(text):
+                read = replace(read, blocks=(), pictures=True, plain=False, unsure=None)
+            elif 0 < len(text) < _FEW_LETTERS and page.shows_one_picture():
+                read = replace(read, pictures=True)
+            found = read_annotations(page.handle, document.form(), page.placed())
+            return replace(read, blocks=merge_annotations(read.blocks, found)) if found else read
     except PageError:
         return PageText(number, label, None, None, failed=DAMAGED)
-    backwards = is_right_to_left("".join(block.text for block in blocks))
-    return PageText(number, label, width, height, blocks, pictures, backwards, plain=bool(blocks))
 
 
-def _with_fixed_direction(document: Document, page: PageText) -> PageText:
-    """Replace right-to-left text with the text that PDFium reads, because liteparse reverses the letters."""
+def _read_page(document: Document, page: OpenPage, number: int, label: str, content: PageContent | None) -> PageText:
+    if content is None or not content.runs:
+        return _read_plain(page, number, label)
+    own = page.text()
+    content, reasons, garbled = _with_right_letters(page, content, own)
+    if garbled:
+        return PageText(number, label, content.width, content.height, pictures=True)
+    found = "".join(run.text for run in content.runs)
+    if _LEFT * count_letters(own) > count_letters(found):
+        return _read_plain(page, number, label)
+    laid = _laid_out(document, page, number, content)
+    if laid is None:
+        return _read_plain(page, number, label)
+    reasons = (*reasons, *laid.unsure)
+    backwards = is_right_to_left(found)
+    unsure = " ".join(reasons) or None
+    return PageText(number, label, laid.width, laid.height, laid.blocks, right_to_left=backwards, unsure=unsure)
+
+
+def _with_right_letters(page: OpenPage, content: PageContent, own: str) -> tuple[PageContent, tuple[str, ...], bool]:
+    """Compare the letters with those of PDFium (`own`) and check that they are plausible, font by font.
+
+    Returns the page with lost letters and without implausible ones, what is not sure, and whether most is implausible.
+    """
+    reasons: list[str] = []
+    fonts: defaultdict[str, list[TextRun]] = defaultdict(list)
+    for run in content.runs:
+        fonts[run.font].append(run)
+    least = _LEAST_OF_FONT * sum(len(run.text) for run in content.runs)
+    bad = {font for font, runs in fonts.items() if _is_bad(font, " ".join(run.text for run in runs), least)}
+    if bad:
+        kept = tuple(run for run in content.runs if run.font not in bad)
+        if 2 * sum(len(run.text) for run in kept) < sum(len(run.text) for run in content.runs):
+            return content, (), True
+        content = replace(content, runs=kept)
+        reasons.append(_GARBLED)
+    if max(own, default="") > _LAST_OF_FIRST_PLANE:
+        content = with_lost_letters(page, content)
+    wanted, have = Counter(own), Counter("".join(run.text for run in content.runs))
+    missing = sum(count for letter, count in (wanted - have).items() if letter.isalnum())
+    if missing > max(_LEAST_MISSING, (1 - _NEARLY_ALL) * len(own)) and not bad and not is_garbled(own):
+        reasons.append(_MISSING)
+    return content, tuple(reasons), False
+
+
+def _is_bad(font: str, text: str, least: float) -> bool:
+    """Whether the letters of a font are implausible. A few signs of a symbol font are not worth a doubt."""
+    return len(text) >= least and not is_monospaced(font) and is_garbled(text)
+
+
+def with_lost_letters(page: OpenPage, content: PageContent) -> PageContent:
+    """Add the letters beyond U+FFFF, which liteparse leaves out, as runs at their place."""
+    letters = (one if one and one[0] > _LAST_OF_FIRST_PLANE else None for one in page.letters())
+    lost: list[TextRun] = []
+    for word in join_letters(letters):
+        near = min(content.runs, key=lambda run: _distance(run.box, word.box), default=None)
+        size = near.size if near else word.box.bottom - word.box.top
+        box = (
+            Box(word.box.left, near.box.top, word.box.right, near.box.bottom)
+            if near and _is_level(near.box, word.box)
+            else word.box
+        )
+        lost.append(TextRun(box, word.text, size, "", False, False, 0.0, None, (Word(*box, word.text),)))  # noqa: FBT003
+    return replace(content, runs=(*content.runs, *lost))
+
+
+def _distance(one: Box, other: Box) -> float:
+    across = max(one.left - other.right, other.left - one.right, 0.0)
+    return across + 4 * abs(one.top + one.bottom - other.top - other.bottom)
+
+
+def _is_level(one: Box, other: Box) -> bool:
+    return one.top <= (other.top + other.bottom) / 2 <= one.bottom
+
+
+def _laid_out(document: Document, page: OpenPage, number: int, content: PageContent) -> PageLayout | None:
+    """Lay out a page. If most of its text is printed sideways, a turned copy is laid out and turned back."""
+    turn = turn_of(content)
+    if not turn:
+        return lay_out(content, page.images(), page.right_text())
     try:
-        with document.page(page.number) as opened:
-            if opened.is_turned:
-                # Boxes are on the rotated page, PDFium's positions on the page before rotation.
-                return page
-            return replace(page, blocks=tuple(fix_right_to_left(opened, page.blocks)))
-    except PageError:
-        return page
+        copy = document.copy(number, number, turn=-turn)
+        turned = next(read_contents(copy), None)
+    except (ContentError, PageError):
+        return None
+    if turned is None:
+        return None
+    laid = lay_out(turned)
+    blocks = (replace(block, box=_turned_back(block.box, laid, turn)) for block in laid.blocks)
+    return PageLayout(number, content.width, content.height, tuple(blocks), laid.unsure)
 
 
-_TEXTS = frozenset({BlockKind.HEADING, BlockKind.PARAGRAPH})
+def _turned_back(box: Box | None, laid: PageLayout, turn: int) -> Box | None:
+    """A box on a page that was turned back by `turn` degrees, on the page as it is displayed."""
+    if box is None:
+        return None
+    left, top, right, bottom = box
+    match turn:
+        case 90:
+            sides = laid.height - bottom, left, laid.height - top, right
+        case 180:
+            sides = laid.width - right, laid.height - bottom, laid.width - left, laid.height - top
+        case _:
+            sides = top, laid.width - right, bottom, laid.width - left
+    return Box(*(round(side, 1) for side in sides))
+
+
+def _read_plain(page: OpenPage, number: int, label: str) -> PageText:
+    """Read a page with PDFium, because liteparse found little or nothing on it or could not read it."""
+    width, height = page.size
+    blocks = tuple(block for block in read_plain(page) if block.text)
+    pictures = not blocks and page.shows_pictures()
+    text = "".join(block.text for block in blocks)
+    if is_garbled(text):
+        return PageText(number, label, width, height, pictures=True)
+    unsure = _NO_LAYOUT if blocks else None
+    backwards = is_right_to_left(text)
+    return PageText(number, label, width, height, blocks, pictures, backwards, plain=bool(blocks), unsure=unsure)
 
 
 def read_plain(page: OpenPage) -> Iterator[PageBlock]:
@@ -157,19 +234,6 @@ def read_plain(page: OpenPage) -> Iterator[PageBlock]:
                 pass
             case _:
                 yield PageBlock(block.kind, content)
-
-
-def fix_right_to_left(page: OpenPage, blocks: Sequence[PageBlock]) -> Iterator[PageBlock]:
-    """Replace the text of right-to-left blocks with the text that PDFium finds in their boxes."""
-    backwards = {index: block.box for index, block in enumerate(blocks) if block.box and _is_right_to_left_block(block)}
-    found = dict(zip(backwards, page.texts_in(list(backwards.values())), strict=True))
-    for index, block in enumerate(blocks):
-        text = markup.plain(one_line(found.get(index, "")))
-        yield replace(block, text=text) if text else block
-
-
-def _is_right_to_left_block(block: PageBlock) -> bool:
-    return block.kind in _TEXTS and has_right_to_left(block.text)
 
 
 # Pixels per point: 200 dpi. More does not improve letters of normal size.

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from octavo.extract.extracted import BlockKind
+from octavo.extract.extracted import BlockKind, RegionKind
 from octavo.extract.pdf.page_batches import PageBlock, PageText
 
 _EDGE = 0.12  # of the page's height
@@ -19,6 +19,7 @@ _LARGE = 1.3  # as a multiple of the body text; a title on every slide is not a 
 _MOST_CHARACTERS = 150
 _DEEP = 3  # at most this many blocks from the edge
 _TEXTS = frozenset({BlockKind.HEADING, BlockKind.PARAGRAPH, BlockKind.LIST})
+_EDGES = frozenset({RegionKind.HEADER, RegionKind.FOOTER})
 _NUMBERS = re.compile(r"\d+|\b[ivxlc]+\b")
 _NO_WORDS = re.compile(r"[^\w#]+")
 
@@ -39,7 +40,15 @@ def running_blocks(pages: Sequence[PageText], body_size: float) -> set[Place]:
             if body_size and found.size > _LARGE * body_size:
                 continue
             shown[edge, _pattern(found.text)].append(Place(index, block))
-    return {place for places in shown.values() if _is_running(places) for place in places}
+    running = {place for places in shown.values() if _is_running(places) for place in places}
+    return running | {place for index, page in enumerate(pages) for place in _marked(index, page)}
+
+
+def _marked(index: int, page: PageText) -> Iterator[Place]:
+    """The blocks that look like a header or footer on their own page, unless they are all of its text."""
+    marked = [number for number, block in enumerate(page.blocks) if block.region in _EDGES]
+    if len(marked) < len(page.blocks):
+        yield from (Place(index, number) for number in marked)
 
 
 def _at_edges(page: PageText) -> Iterator[tuple[str, int]]:

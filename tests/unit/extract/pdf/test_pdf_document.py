@@ -105,7 +105,8 @@ def test_heads_feet_and_page_numbers_are_not_text(tmp_path: Path) -> None:
     extracted = read_pdf(write(tmp_path, Pdf([running_page(number) for number in range(1, 21)])))
     assert "Title of the Book" not in extracted.markdown
     assert "Chapter" not in extracted.markdown
-    assert [block.text.split(" has")[0] for block in extracted.blocks] == [f"Page {n}" for n in range(1, 21)]
+    starts = [block.text.split(" has")[0] for block in extracted.blocks if block.text.startswith("Page")]
+    assert starts == [f"Page {n}" for n in range(1, 21)]
 
 
 def test_what_is_alone_on_its_page_is_not_a_head(tmp_path: Path) -> None:

@@ -1,0 +1,326 @@
+"""Finds the columns of a page: an XY-cut that follows gutters from line to line and stops at full-width lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+from typing import NamedTuple
+
+from octavo.extract.pdf.letters import is_right_to_left
+from octavo.extract.pdf.lines import Segment, inner
+
+_LEAST_GUTTER = 0.65  # of the median letter size
+_DEEPEST = 6
+_EDGE = 0.135  # of the height of the page
+_MOST_EDGE_BANDS = 2
+_NARROW = 0.5  # of the width of the main column; a narrower column is at the margin
+_PROSE = 17.0  # letters per line; lines of columns have more, cells of tables fewer
+_LABEL = re.compile(r":\s*\Z")
+_FIGURES = re.compile(r"[\d\s.,:;/%€$£()+-]+\Z")
+_MOST_TRIED = 6
+_MARKER = re.compile(r"[(\[]?(?:\d{1,3}(?:\.\d{1,3})*|[a-zA-Z]|[ivxIVX]{1,5})[.)\]:]?|[^\w\s]{1,2}")
+_FAR = 2.5  # lines; a heading with this much space beside it separates columns
+
+Gap = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Text that is read in one go: all of it lies in one column."""
+
+    segments: tuple[Segment, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Columns side by side, in reading order. `before` and `after` are narrow columns beside them."""
+
+    columns: tuple[Layout, ...]
+    beside: tuple[Layout, ...] = ()
+    leading: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """Parts of a page below each other."""
+
+    parts: tuple[Layout, ...]
+
+
+Layout = Flow | Columns | Stack
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """A strip of the page with text, separated from the strips above and below by white space."""
+
+    top: float
+    bottom: float
+    segments: tuple[Segment, ...]
+
+
+def find_columns(segments: Sequence[Segment], *, backwards: bool = False, depth: int = 0) -> Layout:
+    """The layout of the segments of a page. `backwards`: columns are read from right to left."""
+    if len(segments) < 4 or depth > _DEEPEST:  # noqa: PLR2004 - two columns have at least two lines each
+        return Flow(tuple(segments))
+    gutter = _LEAST_GUTTER * median(one.size or 10.0 for one in segments)
+    parts: list[Layout] = []
+    for part in _parts(list(bands_of(segments)), gutter, backwards=backwards, depth=depth):
+        if isinstance(part, Flow) and parts and isinstance(parts[-1], Flow):
+            parts[-1] = Flow((*parts[-1].segments, *part.segments))
+        else:
+            parts.append(part)
+    return parts[0] if len(parts) == 1 else Stack(tuple(parts))
+
+
+def _parts(bands: Sequence[Band], least: float, *, backwards: bool, depth: int) -> Iterator[Layout]:
+    """Cut the bands at the longest gutter between columns: what is above it, its columns, and what is below it."""
+    ranked = sorted(_gutters(bands, least), key=lambda one: (one.rows, one.end - one.start), reverse=True)
+    for one in ranked[:_MOST_TRIED]:
+        start, end = _trimmed(bands, one), one.end
+        cuts = [start, *_headings(bands[start:end], one.gap, start), end]
+        columns = [_columns(bands[a:b], one.gap, backwards=backwards, depth=depth) for a, b in pairwise(cuts)]
+        if any(columns):
+            if start:
+                yield from _parts(bands[:start], least, backwards=backwards, depth=depth)
+            yield from (column or _flow(bands[a:b]) for column, (a, b) in zip(columns, pairwise(cuts), strict=True))
+            if end < len(bands):
+                yield from _parts(bands[end:], least, backwards=backwards, depth=depth)
+            return
+    yield _flow(bands)
+
+
+def _flow(bands: Sequence[Band]) -> Flow:
+    return Flow(tuple(one for band in bands for one in band.segments))
+
+
+def _trimmed(bands: Sequence[Band], gutter: _Gutter) -> int:
+    """Where the columns of a gutter begin: lines on the left alone can be the end of the text above the columns."""
+    first = next((at for at in range(gutter.start, gutter.end) if _sides([bands[at]], gutter.gap)[1]), gutter.start)
+    if first > gutter.start and bands[first].top - bands[first - 1].bottom < 0.3 * _height(bands[first]):
+        first -= 1
+    if not gutter.start or first == gutter.start:
+        return gutter.start
+    above = bands[first - 2] if first > gutter.start + 1 else None
+    return gutter.start if _is_closer(bands[first - 1], bands[first], above) else first
+
+
+def _height(band: Band) -> float:
+    return band.bottom - band.top
+
+
+def bands_of(segments: Sequence[Segment]) -> Iterator[Band]:
+    found: list[Segment] = []
+    top = bottom = 0.0
+    for one in sorted(segments, key=lambda one: inner(one)[0]):
+        first, last = inner(one)
+        if found and first >= bottom:
+            yield Band(top, bottom, tuple(found))
+            found = []
+        if not found:
+            top, bottom = first, last
+        found.append(one)
+        bottom = max(bottom, last)
+    if found:
+        yield Band(top, bottom, tuple(found))
+
+
+def _gaps(segments: Sequence[Segment], least: float) -> Iterator[Gap]:
+    """The gaps between segments, from left to right."""
+    ordered = sorted(segments, key=lambda one: one.left)
+    end, size = ordered[0].right, ordered[0].size
+    for one in ordered[1:]:
+        if one.left - end >= max(least, _LEAST_GUTTER * min(size, one.size)):
+            yield end, one.left
+        if one.right > end:
+            end, size = one.right, one.size
+
+
+def _narrowed(gap: Gap, band: Band, least: float) -> Gap | None:
+    """The part of a gutter that the segments of a band leave free; None if they close it."""
+    left, right = gap
+    sizes: list[float] = []
+    for one in band.segments:
+        if one.right <= left or one.left >= right:
+            continue
+        if one.left - left >= right - one.right:
+            right = one.left
+        else:
+            left = one.right
+        sizes.append(one.size)
+    # Between two words of large letters, a gap is as wide as a gutter.
+    need = max(least, _LEAST_GUTTER * min(sizes)) if len(sizes) > 1 else least
+    return (left, right) if right - left >= need else None
+
+
+class _Gutter(NamedTuple):
+    """A gutter from one band to another. `rows` is the number of bands on the shorter side."""
+
+    rows: int
+    start: int
+    end: int
+    gap: Gap
+
+
+def _gutters(bands: Sequence[Band], least: float) -> Iterator[_Gutter]:
+    """Follow every gap up and down until a segment closes it."""
+    found: list[_Gutter] = []
+    for index, gap in _seeds(bands, least):
+        if any(one.start <= index < one.end and one.gap[0] < gap[1] and gap[0] < one.gap[1] for one in found):
+            continue
+        start, end, gutter = index, index, gap
+        while end < len(bands) and (narrowed := _narrowed(gutter, bands[end], least)):
+            gutter, end = narrowed, end + 1
+        while start > 0 and (narrowed := _narrowed(gutter, bands[start - 1], least)):
+            gutter, start = narrowed, start - 1
+        sides = [_sides([one], gutter) for one in bands[start:end]]
+        rows = min(sum(left for left, _ in sides), sum(right for _, right in sides))
+        found.append(_Gutter(rows, start, end, gutter))
+    yield from found
+
+
+def _seeds(bands: Sequence[Band], least: float) -> Iterator[tuple[int, Gap]]:
+    """The gaps in every band, and between a band and the next: the lines of two columns need not be level."""
+    for index, band in enumerate(bands):
+        for gap in _gaps(band.segments, least):
+            yield index, gap
+        if len(band.segments) == 1 and index + 1 < len(bands) and len(bands[index + 1].segments) == 1:
+            for gap in _gaps([*band.segments, *bands[index + 1].segments], least):
+                yield index, gap
+
+
+def _is_closer(band: Band, below: Band, above: Band | None) -> bool:
+    """Whether a line belongs to the columns below it rather than to the text above it."""
+    return above is not None and below.top - band.bottom < 0.7 * (band.top - above.bottom)
+
+
+def _headings(group: Sequence[Band], gap: Gap, start: int) -> Iterator[int]:
+    """Where to cut columns: at a heading on the left with much space to its right, which is above both columns."""
+    size = median(one.size or 10.0 for band in group for one in band.segments)
+    for index in range(1, len(group) - 1):
+        if _sides([group[index]], gap)[1] or not _is_heading(group[index], size):
+            continue
+        space = group[index + 1].top - group[index - 1].bottom
+        if space > _FAR * size and all(map(all, (_sides(group[:index], gap), _sides(group[index + 1 :], gap)))):
+            yield start + index
+
+
+def _is_heading(band: Band, size: float) -> bool:
+    return all(one.block is None and (one.bold or one.size > 1.1 * size) for one in band.segments)
+
+
+def _sides(bands: Sequence[Band], gap: Gap) -> tuple[bool, bool]:
+    left = any(one.right <= gap[0] + 0.1 for band in bands for one in band.segments)
+    right = any(one.left >= gap[1] - 0.1 for band in bands for one in band.segments)
+    return left, right
+
+
+def _columns(group: Sequence[Band], gap: Gap, *, backwards: bool, depth: int) -> Layout | None:
+    """The two sides of a gutter, or None if it is only the space between the cells of rows."""
+    segments = [one for band in group for one in band.segments]
+    left = [one for one in segments if one.right <= gap[0] + 0.1]
+    right = [one for one in segments if one.right > gap[0] + 0.1]
+    if not left or not right or not _are_columns(left, right):
+        return None
+    return _in_order([left, right], backwards=backwards, depth=depth)
+
+
+def _in_order(sides: list[list[Segment]], *, backwards: bool, depth: int) -> Layout:
+    main = max(sides, key=lambda side: _width(side) * len(side))
+    beside = [side for side in sides if side is not main and _is_margin(side, main)]
+    others = [side for side in sides if not any(side is one for one in beside)]
+    if backwards:
+        others.reverse()
+    laid = tuple(find_columns(side, backwards=backwards, depth=depth + 1) for side in others)
+    notes = tuple(find_columns(side, backwards=backwards, depth=depth + 1) for side in beside)
+    if not notes:
+        return Columns(laid)
+    leading = len(beside) == 1 and beside[0][0].left < main[0].left and _heads_lines(beside[0], main)
+    return Columns(laid, notes, leading)
+
+
+def _are_columns(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
+    if all(_MARKER.fullmatch(one.text) for one in left):
+        return False
+    if _is_column(left) and _is_column(right):
+        return True
+    small, large = sorted((left, right), key=_letters_per_line)
+    if _is_column(large) and _is_margin(small, large) and (_rows(large) > 2 * _rows(small) or _has_block(small)):
+        return True
+    return _are_blocks_of_short_lines(left, right)
+
+
+def _is_column(side: Sequence[Segment]) -> bool:
+    return _has_block(side) or (_rows(side) > 1 and _letters_per_line(side) >= _PROSE)
+
+
+def _has_block(side: Sequence[Segment]) -> bool:
+    return any(one.block is not None for one in side)
+
+
+def _are_blocks_of_short_lines(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
+    """Whether two groups of short lines are read one after the other, as two addresses, and not across, as a form."""
+    if min(_rows(left), _rows(right)) < 3 or min(_letters_per_line(left), _letters_per_line(right)) < 6:  # noqa: PLR2004
+        return False
+    labels = sum(_LABEL.search(one.text) is not None for one in left)
+    figures = sum(_FIGURES.match(one.text) is not None for one in right)
+    return 3 * labels < len(left) and 3 * figures < len(right) and not _are_aligned(left, right)
+
+
+def _are_aligned(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
+    """Whether most lines of one side are at the height of a line of the other."""
+    heights = {round(one.bottom) for one in right}
+    level = sum(any(round(one.bottom) + shift in heights for shift in (-1, 0, 1)) for one in left)
+    return level > 0.7 * min(len(left), len(right))
+
+
+def _heads_lines(beside: Sequence[Segment], main: Sequence[Segment]) -> bool:
+    """Whether every part of a narrow left column is level with a line of the main column, as terms are."""
+    heights = {round(one.bottom) for one in main}
+    return all(any(round(one.bottom) + shift in heights for shift in (-1, 0, 1)) for one in beside)
+
+
+def _is_margin(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
+    return _width(side) < _NARROW * _width(main)
+
+
+def _width(side: Sequence[Segment]) -> float:
+    return max(one.right for one in side) - min(one.left for one in side)
+
+
+def _rows(side: Sequence[Segment]) -> int:
+    return len({round(one.bottom / 4) for one in side})
+
+
+def _letters_per_line(side: Sequence[Segment]) -> float:
+    return sum(len(one.text) for one in side) / max(_rows(side), 1)
+
+
+def split_edges(segments: list[Segment], height: float) -> tuple[list[Segment], list[Segment], list[Segment]]:
+    """Take the lines at the upper and lower edge off the page that have white space between them and the rest."""
+    bands = list(bands_of(segments))
+    first, last = 0, len(bands)
+    while first < min(_MOST_EDGE_BANDS, last - 1) and bands[first].bottom < _EDGE * height:
+        if not _is_apart(bands[first].bottom - bands[first].top, bands[first + 1].top - bands[first].bottom):
+            break
+        first += 1
+    while last > max(len(bands) - _MOST_EDGE_BANDS, first + 1) and bands[last - 1].top > (1 - _EDGE) * height:
+        if not _is_apart(bands[last - 1].bottom - bands[last - 1].top, bands[last - 1].top - bands[last - 2].bottom):
+            break
+        last -= 1
+    return (
+        [one for band in bands[:first] for one in band.segments],
+        [one for band in bands[first:last] for one in band.segments],
+        [one for band in bands[last:] for one in band.segments],
+    )
+
+
+def _is_apart(height: float, gap: float) -> bool:
+    return height < 40 and gap > 2.1 * height  # noqa: PLR2004 - points; bands are lower than their lines
+
+
+def is_read_backwards(segments: Sequence[Segment]) -> bool:
+    return is_right_to_left("".join(one.text for one in segments))

@@ -1,0 +1,331 @@
+"""Turns the lines of a column into paragraphs, lists and code, as they are printed."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+from octavo.extract.extracted import BlockKind, Box, RegionKind
+from octavo.extract.pdf import markup
+from octavo.extract.pdf.figures import is_caption
+from octavo.extract.pdf.letters import HYPHEN
+from octavo.extract.pdf.lines import Line, Segment
+from octavo.extract.pdf.page_batches import PageBlock
+
+_MOST_LEADING = 2.5  # as a multiple of the letter size
+_USUAL_LEADING = 1.35
+_LARGER_GAP = 1.2
+_OTHER_SIZE = 0.08
+_INDENT = 0.6  # of the letter size
+_MOST_INDENT = 8.0
+_CENTRED = 4.0  # points; twice the largest distance between the middles of centred lines
+_SAME_START = 40.0  # points
+_FAR_FROM_EDGE = 0.3  # of the width of the column
+_BULLET = re.compile(r"([•◦▪▫‣●○■□▶►➢➤✓✔∙·❑❖\u2043])\s*(?=\S)")
+_DASH = re.compile(r"([-\u2013\u2014*])\s+(?=\S)")
+_NUMBERED = re.compile(r"(\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{2,4})[.)])\s+(?=\S)")
+_REFERENCE = re.compile(r"\[\w{1,8}\]\s")
+_SENTENCE_END = re.compile("[.!?:…][\"'\u201d\u2019»)\\]]*\\Z")
+_NEW_START = re.compile("[\"'\u201c\u2018«(\\[]*[^\\W_a-z]")
+_BROKEN_WORD = re.compile("[^\\W\\d_]-\\Z")
+# A reference to a figure can begin a line of prose; a caption goes on with a mark, a title or the end of the line.
+_AFTER_LABEL = re.compile(r"\S+\s*[\w.-]*\d[\w-]{0,6}(?:[.:|\u2013\u2014]|\s*\Z|\s+[^\Wa-z\d_])")
+_CONTENTS_LINE = re.compile(r"[^\W\d_].*[\s.](?:\d{1,4}|[ivxlc]{1,6})\Z")
+_PYTHON = re.compile(r"^\s*(?:def \w+\(|class \w+[(:]|import \w|from [\w.]+ import )", re.MULTILINE)
+_MOST_CODE_INDENT = 40
+
+
+class Part(NamedTuple):
+    """A block of a page. `marks` point from its text to notes; `note` is the mark it begins with itself.
+
+    `anchor` is the top of the box that contains it.
+    """
+
+    block: PageBlock
+    marks: tuple[str, ...] = ()
+    note: str | None = None
+    anchor: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """The lines of a column, with their starts and ends in reading direction."""
+
+    lines: Sequence[Line]
+    starts: Sequence[float]
+    ends: Sequence[float]
+    items: Mapping[int, tuple[str, str]]
+    leading: Mapping[float, float]
+
+
+def usual_leading(segments: Iterable[Segment]) -> dict[float, float]:
+    """The distance between the lines of a paragraph for each letter size, from lines with the same left edge."""
+    counts: defaultdict[float, Counter[float]] = defaultdict(Counter)
+    by_edge = sorted((round(one.left / 4), one.bottom, one.size, len(one.text)) for one in segments)
+    for (left, bottom, size, letters), (other_left, other_bottom, other_size, _) in pairwise(by_edge):
+        distance = round(2 * (other_bottom - bottom)) / 2
+        if left == other_left and size == other_size and 0.9 * size < distance <= _MOST_LEADING * size:
+            counts[size][distance] += letters
+    return {size: min(d for d, n in found.items() if n >= 0.3 * max(found.values())) for size, found in counts.items()}
+
+
+def parts_of(lines: Sequence[Line], leading: Mapping[float, float], *, backwards: bool = False) -> list[Part]:
+    """The blocks of the lines of one column."""
+    starts = [-line.right if backwards else line.left for line in lines]
+    ends = [-line.left if backwards else line.right for line in lines]
+    column = _Column(lines, starts, ends, _items(lines, starts), leading)
+    groups: list[list[int]] = []
+    for index in range(len(lines)):
+        if groups and not _begins(column, groups[-1], index):
+            groups[-1].append(index)
+        else:
+            groups.append([index])
+    return list(_parts(column, groups))
+
+
+def _items(lines: Sequence[Line], starts: Sequence[float]) -> dict[int, tuple[str, str]]:
+    """The lines that begin list items, with the mark and the text after it."""
+    found: dict[int, tuple[str, str]] = {}
+    unsure: dict[int, tuple[str, str]] = {}
+    for index, line in enumerate(lines):
+        if line.mono:
+            continue
+        if match := _BULLET.match(line.text):
+            found[index] = match[1], line.text[match.end() :]
+        elif (match := _DASH.match(line.text) or _NUMBERED.match(line.text)) and not line.bold:
+            unsure[index] = match[1], line.text[match.end() :]
+    numbers = list(unsure)
+    for index, after in pairwise(numbers):
+        one, other = unsure[index][0], unsure[after][0]
+        if abs(starts[index] - starts[after]) < lines[index].size and _follows(one, other):
+            found[index], found[after] = unsure[index], unsure[after]
+    return found
+
+
+def _follows(one: str, other: str) -> bool:
+    if one == other:
+        return not one.strip("().").isalnum()
+    first, second = one.strip("()."), other.strip("().")
+    if first.isdigit() and second.isdigit():
+        return int(second) == int(first) + 1
+    return (len(first) == len(second) == 1 and ord(second) == ord(first) + 1) or {first, second} <= _ROMAN
+
+
+_ROMAN = frozenset({"i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x"})
+
+
+def _begins(column: _Column, group: Sequence[int], index: int) -> bool:
+    """Whether a new block begins with the line at `index`. `group` are the lines of the block before it."""
+    before, line = column.lines[index - 1], column.lines[index]
+    if before.block is not None or line.block is not None or index in column.items or before.mono != line.mono:
+        return True
+    if line.mono:
+        return line.bottom - before.bottom > 3 * _leading(column, line)
+    if _has_other_style(column, group, index) or _begins_by_text(before, line):
+        return True
+    if line.bottom - before.bottom > _LARGER_GAP * _leading(column, line) + 0.5:
+        return True
+    return _begins_by_indent(column, group, index) or _begins_after_short_line(column, group, index)
+
+
+def _begins_by_text(before: Line, line: Line) -> bool:
+    """Whether the words of a line show that it begins a reference, a caption or a note."""
+    if _REFERENCE.match(line.text) or (line.starts_raised and line.size <= before.size):
+        return True
+    return _is_caption(line.text) and _SENTENCE_END.search(before.text) is not None
+
+
+def _is_caption(text: str) -> bool:
+    return is_caption(text) and _AFTER_LABEL.match(text) is not None
+
+
+def _leading(column: _Column, line: Line) -> float:
+    return column.leading.get(line.size) or _USUAL_LEADING * line.size
+
+
+def _has_other_style(column: _Column, group: Sequence[int], index: int) -> bool:
+    before, line = column.lines[index - 1], column.lines[index]
+    if abs(before.size - line.size) > _OTHER_SIZE * max(before.size, line.size):
+        return True
+    if before.italic and not line.italic and _ends_early(column, index - 1) and not _SENTENCE_END.search(before.text):
+        return _NEW_START.match(line.text) is not None
+    if before.bold == line.bold:
+        return False
+    # The first words of a paragraph can be bold; their style is that of the whole line.
+    runs_on = len(group) == 1 and not _ends_early(column, index - 1) and not _SENTENCE_END.search(before.text)
+    return not runs_on or line.bold
+
+
+def _begins_by_indent(column: _Column, group: Sequence[int], index: int) -> bool:
+    line, before = column.lines[index], column.lines[index - 1]
+    shift = column.starts[index] - column.starts[index - 1]
+    least = max(_INDENT * line.size, 3.0)
+    if abs(shift) < least or _are_centred(before, line):
+        return False
+    if shift < 0:
+        return len(group) > 1 or (group[0] in column.items and column.starts[index] <= column.starts[group[0]] + 1)
+    if shift > _MOST_INDENT * line.size or len(group) > 1:
+        return True
+    if group[0] in column.items:
+        return False
+    following = column.starts[index + 1] if index + 1 < len(column.starts) else None
+    if following is not None and abs(following - column.starts[index]) < least:
+        return False
+    return following is not None or _SENTENCE_END.search(before.text) is not None
+
+
+def _are_centred(one: Line, other: Line) -> bool:
+    return abs(one.left + one.right - other.left - other.right) < _CENTRED and abs(one.left - other.left) > 1
+
+
+def _begins_after_short_line(column: _Column, group: Sequence[int], index: int) -> bool:
+    before, line = column.lines[index - 1], column.lines[index]
+    if not _SENTENCE_END.search(before.text) or not _NEW_START.match(line.text):
+        return False
+    if not _ends_early(column, index - 1):
+        return False
+    earlier = any(not _ends_early(column, one) for one in group[:-1])
+    return earlier or (index + 1 < len(column.lines) and not _ends_early(column, index))
+
+
+def _edge(column: _Column, index: int) -> float:
+    """Where the lines beside this one end."""
+    start = column.starts[index]
+    near = range(max(0, index - 60), min(len(column.lines), index + 60))
+    return max(column.ends[one] for one in near if abs(column.starts[one] - start) < _SAME_START)
+
+
+def _ends_early(column: _Column, index: int) -> bool:
+    """Whether the next word would have fitted on the line."""
+    if index + 1 >= len(column.lines):
+        return False
+    after = column.lines[index + 1]
+    need = (len(after.first_word) + 2) * (after.letter or 0.5 * after.size)
+    edge = _edge(column, index)
+    slack = 0.02 * (edge - column.starts[index])
+    return column.ends[index] + need + slack < edge
+
+
+def _parts(column: _Column, groups: Sequence[list[int]]) -> Iterator[Part]:
+    items: list[list[int]] = []
+    code: list[int] = []
+    for group in [*groups, []]:
+        is_item, is_code = bool(group) and group[0] in column.items, bool(group) and column.lines[group[0]].mono
+        if items and not is_item:
+            yield from _lists(column, items)
+            items = []
+        if code and not is_code:
+            yield _code(column, code)
+            code = []
+        if is_item:
+            items.append(group)
+        elif is_code:
+            code += group
+        elif group and column.lines[group[0]].block is not None:
+            yield from column.lines[group[0]].block
+        elif group:
+            yield _paragraph(column, group)
+
+
+def _paragraph(column: _Column, group: Sequence[int]) -> Part:
+    lines = [column.lines[index] for index in group]
+    texts = [line.text for line in lines]
+    keep = len(lines) > 1 and _are_intended(column, group, texts)
+    text = "\n".join(markup.plain(" ".join(one.split())) for one in texts) if keep else markup.plain(join_lines(texts))
+    bold = sum(len(line.text) for line in lines if line.bold) * 2 > sum(map(len, texts))
+    region = RegionKind.CAPTION if _is_caption(texts[0]) and len(lines) < 12 else RegionKind.BODY  # noqa: PLR2004
+    block = PageBlock(BlockKind.PARAGRAPH, text, box_around(lines), _size(lines), bold, len(lines), region)
+    marks = tuple(mark for line in lines for mark in line.marks)
+    note = marks[0] if lines[0].starts_raised and marks else None
+    return Part(block, marks[1:] if note else marks, note)
+
+
+def _are_intended(column: _Column, group: Sequence[int], texts: Sequence[str]) -> bool:
+    """Whether the line breaks are intended, as in addresses, forms and verse."""
+    if any(_BROKEN_WORD.search(text) for text in texts[:-1]):
+        return False
+    if all(_CONTENTS_LINE.search(text) for text in texts):
+        return True
+    lines = [column.lines[index] for index in group]
+    early = sum(_is_intended(column, index) for index in group[:-1])
+    ends = [line.right for line in lines]
+    middles = [line.left + line.right for line in lines]
+    centred = max(middles) - min(middles) < _CENTRED and max(ends) - min(ends) > 12  # noqa: PLR2004
+    return centred or 2 * early > len(group) - 1
+
+
+def _is_intended(column: _Column, index: int) -> bool:
+    """Whether a line break is intended. Prose that continues in small letters only breaks far from the edge."""
+    if not _ends_early(column, index):
+        return False
+    if not column.lines[index + 1].text[:1].islower():
+        return True
+    edge = _edge(column, index)
+    return edge - column.ends[index] > _FAR_FROM_EDGE * (edge - column.starts[index])
+
+
+def join_lines(texts: Sequence[str]) -> str:
+    """Join the lines of a paragraph. A word that is divided at the end of a line is marked with `HYPHEN`."""
+    joined = texts[0]
+    for text in texts[1:]:
+        if _BROKEN_WORD.search(joined) and text[:1].isalpha():
+            joined = joined[:-1] + HYPHEN + text if text[0].islower() else joined + text
+        else:
+            joined += " " + text
+    return " ".join(joined.split())
+
+
+def _lists(column: _Column, items: Sequence[Sequence[int]]) -> Iterator[Part]:
+    made: list[markup.Item] = []
+    stack: list[float] = []
+    for group in items:
+        start, size = column.starts[group[0]], column.lines[group[0]].size
+        while stack and start < stack[-1] - 0.5 * size:
+            stack.pop()
+        if not stack or start > stack[-1] + 0.5 * size:
+            stack.append(start)
+        mark, first = column.items[group[0]]
+        text = join_lines([first, *(column.lines[index].text for index in group[1:])])
+        made.append(markup.Item(mark, text, len(stack) - 1))
+    start = 0
+    for end in markup.list_ends(made):
+        lines = [column.lines[index] for group in items[start:end] for index in group]
+        text = markup.item_lines(made[start:end])
+        region = RegionKind.LIST
+        block = PageBlock(BlockKind.LIST, text, box_around(lines), _size(lines), lines=len(lines), region=region)
+        yield Part(block, tuple(mark for line in lines for mark in line.marks))
+        start = end
+
+
+def _code(column: _Column, group: Sequence[int]) -> Part:
+    lines = [column.lines[index] for index in group]
+    left = min(line.left for line in lines)
+    written: list[str] = []
+    for before, line in zip([None, *lines], lines, strict=False):
+        if before and line.bottom - before.bottom > 1.6 * _leading(column, line):
+            written.append("")
+        indent = round((line.left - left) / line.letter) if line.letter > 0 else 0
+        written.append(" " * min(indent, _MOST_CODE_INDENT) + line.text.lstrip())
+    language = "python" if _PYTHON.search("\n".join(written)) else ""
+    text = markup.code(written, language)
+    return Part(PageBlock(BlockKind.CODE, text, box_around(lines), _size(lines), lines=len(lines)))
+
+
+def box_around(boxes: Sequence[Line | Box]) -> Box:
+    return Box(
+        round(min(one.left for one in boxes), 1),
+        round(min(one.top for one in boxes), 1),
+        round(max(one.right for one in boxes), 1),
+        round(max(one.bottom for one in boxes), 1),
+    )
+
+
+def _size(lines: Sequence[Line]) -> float:
+    sizes: Counter[float] = Counter()
+    for line in lines:
+        sizes[line.size] += len(line.text)
+    return max(sizes, key=lambda size: (sizes[size], size))

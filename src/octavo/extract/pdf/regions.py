@@ -1,0 +1,333 @@
+"""Turns what is drawn on a page into blocks in reading order: body, boxes, tables, figures, notes, headers, footers."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from octavo.extract.extracted import BlockKind, Box, RegionKind
+from octavo.extract.pdf import markup
+from octavo.extract.pdf.columns import Columns, Flow, Layout, find_columns, is_read_backwards, split_edges
+from octavo.extract.pdf.content import PageContent, TextRun
+from octavo.extract.pdf.figures import FigureArea, find_figures
+from octavo.extract.pdf.letters import clean_letters, has_right_to_left
+from octavo.extract.pdf.lines import Segment, in_logical_order, in_right_order, is_monospaced, lines_of, segments_of
+from octavo.extract.pdf.page_batches import PageBlock
+from octavo.extract.pdf.paragraphs import Part, parts_of, usual_leading
+from octavo.extract.pdf.tables import Cell, Table, find_tables, to_markdown
+
+_UPRIGHT = 5.0  # degrees
+_LEAST_BOX = 40.0, 18.0
+_MOST_OF_PAGE = 0.6
+_SURE_FIGURE = 0.75
+_PLOTTED = frozenset({"chart", "formula"})
+_LEAST_FILLED = 0.15  # of the cells
+_LABEL = 25  # letters
+_RULED = 0.9  # confidence of tables with lines
+_LARGE = 1.3  # as a multiple of the size of the body text; larger lines are titles
+_SMALL = 0.93  # of the size of the body text
+_MOST_CHARACTERS = 150
+_MOST_SHAPES = 3000
+_FAR_OUT = 0.08  # of the height of the page
+_MOST_OF_SMALL = 80
+_PAGE_NUMBER = re.compile(
+    r"\W*(?:(?:page|seite|p\.|pagina|página|стр\.)\s*)?(?:[A-Z]?\d{1,4}(?:-\d{1,4})?|[ivxlc]{1,7})(?:\s*(?:/|of|von|de)\s*\d{1,4})?\W*",
+    re.IGNORECASE,
+)
+_NUMBER_AT_END = re.compile(r"^\s*\d{1,4}\s|\s\d{1,4}\s*$")
+_NOTE = re.compile(r"(\d{1,2}|[*†‡§¶]{1,2})[.)]?\s?(?=[^\W\d_]|[\"\u201c\u2018(])")
+_WHITE = frozenset({"ffffffff", None})
+_NOT_SURE = "A table may have wrong rows or columns."
+RightText = Callable[[Box], str]
+
+
+@dataclass(frozen=True, slots=True)
+class PageLayout:
+    """The blocks of a page in reading order. `unsure` are the reasons why they may be wrong."""
+
+    number: int
+    width: float
+    height: float
+    blocks: tuple[PageBlock, ...] = ()
+    unsure: tuple[str, ...] = ()
+
+
+def turn_of(page: PageContent) -> int:
+    """By how many degrees most of the text of a page is turned: 0, 90, 180 or 270."""
+    letters: Counter[int] = Counter()
+    for run in page.runs:
+        letters[round(run.rotation / 90) % 4 * 90] += len(run.text)
+    return letters.most_common(1)[0][0] if letters else 0
+
+
+def lay_out(page: PageContent, images: Sequence[Box] = (), right_text: RightText | None = None) -> PageLayout:
+    """The layout of a page. `right_text` returns the text in a box in logical order."""
+    upright = tuple(run for run in page.runs if _is_upright(run))
+    turned = [run for run in page.runs if not _is_upright(run)]
+    page = replace(page, runs=upright)
+    areas = find_figures(page, images)
+    tables = [
+        one
+        for one in find_tables(page)
+        if not _is_in_figure(one.box, areas) and not _is_code(one, upright) and _has_rows(one)
+    ]
+    areas = tuple(area for area in areas if not any(_overlaps(area.box, table.box) for table in tables))
+    maker = _PageMaker(page, right_text)
+    parts = maker.parts(tables, areas)
+    parts += [
+        part
+        for run in turned
+        if not _is_inside_any(run.box, [area.box for area in areas])
+        for part in _aside(run, page)
+    ]
+    unsure = (_NOT_SURE,) if any(not table.sure for table in tables) else ()
+    blocks = tuple(part.block for part in parts if part.block.text or part.block.figure)
+    return PageLayout(page.number, page.width, page.height, blocks, unsure)
+
+
+def _is_code(table: Table, runs: Sequence[TextRun]) -> bool:
+    """Whether a table without lines is code: letters of equal width are aligned without being a table."""
+    inside = [run for run in runs if _is_inside(run.box, table.box)]
+    letters = sum(len(run.text) for run in inside)
+    mono = sum(len(run.text) for run in inside if is_monospaced(run.font))
+    return table.confidence < _RULED and 2 * mono > letters
+
+
+def _has_rows(table: Table) -> bool:
+    """Whether two rows have text and few cells are empty; one row is a framed word, empty cells are decoration."""
+    cells = [cell for row in table.rows for cell in row]
+    texts = sum(bool(cell.text) for cell in cells)
+    return sum(any(cell.text for cell in row) for row in table.rows) > 1 and texts > _LEAST_FILLED * len(cells)
+
+
+def _is_upright(run: TextRun) -> bool:
+    return abs((run.rotation + 180) % 360 - 180) <= _UPRIGHT
+
+
+class _PageMaker:
+    """Lays out one page. The leading and the size of the body text are found first, for the whole page."""
+
+    def __init__(self, page: PageContent, right_text: RightText | None) -> None:
+        self._page = page
+        self._right_text = right_text
+        self._segments = segments_of(page.runs)
+        self._backwards = is_read_backwards(self._segments)
+        self._body = _body_size(self._segments)
+        self._leading = usual_leading(self._segments)
+
+    def parts(self, tables: Sequence[Table], areas: Sequence[FigureArea]) -> list[Part]:
+        taken = [table.box for table in tables] + [area.box for area in areas if self._holds_text(area)]
+        inside = [[one for one in self._segments if _is_inside(one, box)] for box in taken]
+        free = [one for one in self._segments if not _is_inside_any(one, taken)]
+        made = [_table_part(table, self._right_text) for table in tables]
+        texts = dict(zip(taken, inside, strict=True))
+        made += [_figure_part(area, texts.get(area.box, [])) for area in areas]
+        free += [Segment(*part.block.box, block=(part,)) for part in made if part.block.box]
+        frames = _frames(self._page, free)
+        head, free, foot = split_edges(free, self._page.height)
+        layouts = [
+            (box, find_columns([one for one in free if _is_inside(one, box)], backwards=self._backwards))
+            for box in frames
+        ]
+        outside = [one for one in free if not _is_inside_any(one, frames)]
+        boxed = [Segment(*box, size=self._body, block=tuple(self._boxed(layout, box))) for box, layout in layouts]
+        parts = self._build(find_columns([*outside, *boxed], backwards=self._backwards))
+        top, bottom = (self._build(Flow(tuple(edge))) for edge in (head, foot))
+        return [
+            *(self._as_edge(part, RegionKind.HEADER, head) for part in top),
+            *_with_notes([*parts, *(self._as_edge(part, RegionKind.FOOTER, foot) for part in bottom)], self._body),
+        ]
+
+    def _holds_text(self, area: FigureArea) -> bool:
+        """Whether the text in an area is part of the picture, and not printed on it."""
+        if area.confidence < _SURE_FIGURE or area.kind in _PLOTTED:
+            return area.confidence >= _SURE_FIGURE
+        return not any(len(one.text) > _LABEL for one in self._segments if _is_inside(one, area.box))
+
+    def _boxed(self, layout: Layout, box: Box) -> Iterator[Part]:
+        for part in self._build(layout):
+            is_text = part.block.region in {RegionKind.BODY, RegionKind.LIST} and part.block.kind is not BlockKind.CODE
+            block = replace(part.block, region=RegionKind.BOX) if is_text else part.block
+            yield part._replace(block=block, anchor=box.top)
+
+    def _build(self, layout: Layout) -> list[Part]:
+        if isinstance(layout, Flow):
+            lines = lines_of(layout.segments, self._right_text)
+            return parts_of(lines, self._leading, backwards=self._backwards)
+        if not isinstance(layout, Columns):
+            return [part for one in layout.parts for part in self._build(one)]
+        parts = [part for one in layout.columns for part in self._build(one)]
+        beside = [part for one in layout.beside for part in self._build(one)]
+        if layout.leading:
+            return _insert(parts, beside, before=True)
+        return _insert(parts, [_as_box(part) for part in beside], before=False)
+
+    def _as_edge(self, part: Part, kind: RegionKind, segments: Sequence[Segment]) -> Part:
+        block = part.block
+        if part.note or block.region is not RegionKind.BODY or block.lines > 2 or len(block.text) > _MOST_CHARACTERS:  # noqa: PLR2004
+            return part
+        if self._body and block.size > _LARGE * self._body:
+            return part
+        text = block.text
+        level = [one for one in segments if block.box and block.box.top - 2 <= one.top <= block.box.bottom]
+        numbered = len(level) > 1 and _NUMBER_AT_END.search(text) is not None
+        small = block.size < 0.9 * self._body and self._is_far_out(block) and not _NOTE.match(text)
+        if _PAGE_NUMBER.fullmatch(text) or numbered or small:
+            return part._replace(block=replace(block, region=kind, confidence=0.8))
+        return part
+
+    def _is_far_out(self, block: PageBlock) -> bool:
+        """Whether a short line without a full stop is next to the upper or lower edge of the page."""
+        if block.box is None or block.lines > 1 or len(block.text) > _MOST_OF_SMALL or block.text.endswith("."):
+            return False
+        height = self._page.height
+        return block.box.bottom < _FAR_OUT * height or block.box.top > (1 - _FAR_OUT) * height
+
+
+def _body_size(segments: Sequence[Segment]) -> float:
+    sizes: Counter[float] = Counter()
+    for one in segments:
+        sizes[one.size] += len(one.text)
+    return max(sizes, key=lambda size: (sizes[size], size)) if sizes else 0.0
+
+
+def _as_box(part: Part) -> Part:
+    if part.block.region in {RegionKind.BODY, RegionKind.LIST}:
+        return part._replace(block=replace(part.block, region=RegionKind.BOX))
+    return part
+
+
+def _insert(parts: Sequence[Part], beside: Sequence[Part], *, before: bool) -> list[Part]:
+    """Insert the parts of a narrow column after the part that they are beside, or before it. Boxes stay whole."""
+    waiting: dict[int, list[Part]] = {}
+    for part in beside:
+        top = part.anchor if part.anchor is not None else part.block.box.top if part.block.box else 0.0
+        waiting.setdefault(_place(parts, top, before=before), []).append(part)
+    placed: list[Part] = []
+    for index in range(len(parts) + 1):
+        placed += waiting.get(index, ())
+        placed += parts[index : index + 1]
+    return placed
+
+
+def _place(parts: Sequence[Part], top: float, *, before: bool) -> int:
+    for index, part in enumerate(parts):
+        box = part.block.box
+        if box and box.bottom > top + 2:
+            return index if before or box.top > top + 12 else index + 1
+    return len(parts)
+
+
+def _frames(page: PageContent, segments: Sequence[Segment]) -> list[Box]:
+    """Filled or framed areas with several lines of text, but not most of the page."""
+    found: list[Box] = []
+    whole = page.width * page.height
+    for shape in page.shapes[:_MOST_SHAPES]:
+        box = shape.box
+        wide, high = box.right - box.left, box.bottom - box.top
+        if wide < _LEAST_BOX[0] or high < _LEAST_BOX[1] or wide * high > _MOST_OF_PAGE * whole:
+            continue
+        if not (shape.stroked or (shape.filled and shape.colour not in _WHITE)):
+            continue
+        inside = [one for one in segments if _is_inside(one, box)]
+        rows = {round((one.top + one.bottom) / 8) for one in inside}
+        if len(rows) < 2 or len(inside) > _MOST_OF_PAGE * len(segments) or _is_cut(box, segments):  # noqa: PLR2004
+            continue
+        found.append(box)
+    found.sort(key=lambda box: -(box.right - box.left) * (box.bottom - box.top))
+    return [box for index, box in enumerate(found) if not _is_inside_any(box, found[:index])]
+
+
+def _is_cut(box: Box, segments: Sequence[Segment]) -> bool:
+    """Whether text runs over the edge of the area, as over a picture in the background."""
+    return any(
+        one.block is None and one.top < box.bottom - 2 and one.bottom > box.top + 2
+        and (one.left < box.left - 4 < one.right - 8 or one.left + 8 < box.right + 4 < one.right)
+        for one in segments
+    )  # fmt: skip
+
+
+def _table_part(table: Table, right_text: RightText | None) -> Part:
+    if any(has_right_to_left(cell.text) for row in table.rows for cell in row):
+        table = replace(table, rows=tuple(tuple(_right_cell(cell, right_text) for cell in row) for row in table.rows))
+    text = to_markdown(table)
+    box = Box(*(round(side, 1) for side in table.box))
+    block = PageBlock(BlockKind.TABLE, text, box, region=RegionKind.TABLE, confidence=round(table.confidence, 2))
+    return Part(block)
+
+
+def _right_cell(cell: Cell, right_text: RightText | None) -> Cell:
+    if cell.box is None or not has_right_to_left(cell.text):
+        return cell
+    return replace(cell, text=in_right_order(in_logical_order(cell.text.split()), cell.box, right_text))
+
+
+def _figure_part(area: FigureArea, inside: Sequence[Segment]) -> Part:
+    kind = RegionKind.FORMULA if area.kind == "formula" else RegionKind.FIGURE
+    text = clean_letters(" ".join(one.text for one in inside))[:300] if area.kind == "formula" else ""
+    box = Box(*(round(side, 1) for side in area.box))
+    block = PageBlock(BlockKind.IMAGE, text, box, region=kind, confidence=round(area.confidence, 2), figure=area.kind)
+    return Part(block)
+
+
+def _aside(run: TextRun, page: PageContent) -> Iterator[Part]:
+    """Text that is printed sideways beside upright text. At the edge of the page it is not part of the text."""
+    text = markup.plain(" ".join(clean_letters(run.text).split()))
+    at_edge = run.box.right < 0.1 * page.width or run.box.left > 0.9 * page.width
+    box = Box(*(round(side, 1) for side in run.box))
+    region = RegionKind.HEADER if at_edge else RegionKind.BOX
+    yield Part(PageBlock(BlockKind.PARAGRAPH, text, box, run.size, region=region, confidence=0.6))
+
+
+def _with_notes(parts: list[Part], body: float) -> list[Part]:
+    """Move footnotes behind the part that has their mark; without a mark, they stay at the end."""
+    lowest = max((part.block.box.bottom for part in parts if _is_body(part, body) and part.block.box), default=0.0)
+    kept: list[Part] = []
+    notes: list[tuple[str, Part]] = []
+    for part in parts:
+        mark = _mark_of_note(part, body)
+        below = part.block.box is not None and part.block.box.top > 0.75 * lowest
+        if mark and below:
+            notes.append((mark, part._replace(block=replace(part.block, region=RegionKind.FOOTNOTE))))
+        else:
+            kept.append(part)
+    last = max((i for i, part in enumerate(kept) if part.block.region is not RegionKind.FOOTER), default=-1)
+    for mark, note in reversed(notes):
+        index = next((i for i, part in enumerate(kept) if mark in part.marks), last)
+        kept.insert(index + 1, note)
+    return kept
+
+
+def _is_body(part: Part, body: float) -> bool:
+    return part.block.size >= _SMALL * body and part.block.region is RegionKind.BODY
+
+
+def _mark_of_note(part: Part, body: float) -> str | None:
+    block = part.block
+    if block.region is not RegionKind.BODY or block.kind is not BlockKind.PARAGRAPH or block.size > _SMALL * body:
+        return None
+    found = _NOTE.match(block.text)
+    return part.note or (found[1] if found else None)
+
+
+def _is_in_figure(box: Box, areas: Sequence[FigureArea]) -> bool:
+    return _is_inside_any(
+        box, [area.box for area in areas if area.confidence >= _SURE_FIGURE and area.kind != "formula"]
+    )
+
+
+def _overlaps(one: Box, other: Box) -> bool:
+    return (
+        min(one.right, other.right) - max(one.left, other.left) > 2  # noqa: PLR2004
+        and min(one.bottom, other.bottom) - max(one.top, other.top) > 2  # noqa: PLR2004
+    )
+
+
+def _is_inside(one: Segment | Box, box: Box) -> bool:
+    return box.left <= (one.left + one.right) / 2 <= box.right and box.top <= (one.top + one.bottom) / 2 <= box.bottom
+
+
+def _is_inside_any(one: Segment | Box, boxes: Iterable[Box]) -> bool:
+    return any(_is_inside(one, box) for box in boxes)

@@ -1,0 +1,415 @@
+"""The geometry that tables are made of: lines of words and their columns, rulings, and grids of rulings that touch."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from statistics import median
+from typing import NamedTuple
+
+from octavo.extract.extracted import Box
+from octavo.extract.pdf.content import PageContent, Word
+
+_MOST_LINES = 6000  # a page with more is a drawing
+_MOST_RULINGS = 500
+_MOST_GRIDS = 30
+_MOST_CELLS = 10_000
+_MOST_COLUMNS = 60
+_MOST_MERGES = 40
+_THIN = 3.0
+_NEAR = 3.0
+_TOUCH = 1.0
+_SHORT = 10.0
+_LEAST_LENGTH = 6.0
+_LEAST_GAP = 5.0
+_LEAST_WIDTH = 60.0
+_SAME_END = 8.0
+_GAP = 0.8  # of the height of the letters: a wider gap separates cells
+_NUMBER_GAP = 0.5
+_LEADER = re.compile(r"[.…_·\s]{4,}")
+_LEADER_END = re.compile(r"[.…_·]{4,}$")
+_CURRENCY = re.compile(r"[$€£¥]|US\$|EUR|USD")
+_RIGHT_TO_LEFT = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+
+
+class Segment(NamedTuple):
+    """Words of one line with no wide gap between them."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+    words: tuple[Word, ...]
+    text: str
+
+    @property
+    def middle(self) -> float:
+        return (self.left + self.right) / 2
+
+    @property
+    def height(self) -> float:
+        return self.bottom - self.top
+
+
+Line = tuple[Segment, ...]
+Column = tuple[float, float]
+
+
+def box_of(parts: Sequence[Word] | Sequence[Segment]) -> Box:
+    lefts, tops, rights, bottoms = zip(*(part[:4] for part in parts), strict=True)
+    return Box(min(lefts), min(tops), max(rights), max(bottoms))
+
+
+def segment_of(words: Sequence[Word]) -> Segment:
+    return Segment(*box_of(words), tuple(words), joined(words))
+
+
+def is_right_to_left(text: str) -> bool:
+    return 2 * len(_RIGHT_TO_LEFT.findall(text)) > sum(map(str.isalpha, text))
+
+
+def joined(words: Sequence[Word]) -> str:
+    """The text of words on a line. Parts of a word that touch are one word; right-to-left words are read that way."""
+    if len(words) == 1:
+        return words[0].text.strip()
+    texts = [words[0].text.strip()]
+    for before, word in pairwise(words):
+        if abs(word.left - before.right) < 0.05 * (word.bottom - word.top):
+            texts[-1] += word.text.strip()
+        else:
+            texts.append(word.text.strip())
+    return " ".join(_reversed(texts) if is_right_to_left("".join(texts)) else texts)
+
+
+def _reversed(texts: Sequence[str]) -> list[str]:
+    """Words of a right-to-left line in reading order; neighbours that read from left to right keep their order."""
+    result: list[str] = []
+    place = 0
+    for text in reversed(texts):
+        place = 0 if _RIGHT_TO_LEFT.search(text) else place + 1
+        result.insert(len(result) - max(place - 1, 0), text)
+    return result
+
+
+def without_leader(word: Word) -> Word:
+    """Cut the dots that lead from a label to its number."""
+    found = _LEADER_END.search(word.text)
+    if not found or not found.start():
+        return word
+    right = word.left + (word.right - word.left) * found.start() / len(word.text)
+    return Word(word.left, word.top, right, word.bottom, word.text[: found.start()])
+
+
+def text_lines(words: Sequence[Word]) -> list[Line]:
+    """Words grouped into lines by their vertical middle, from top to bottom, and lines split at wide gaps."""
+    if len(words) < 2:  # noqa: PLR2004
+        return [(segment_of(words),)] if words else []
+    usual = 1.5 * median(word.bottom - word.top for word in words)
+    lines: list[list[Word]] = []
+    middle = height = 0.0
+    for word in sorted(words, key=lambda one: one.top + one.bottom):
+        tall = min(usual, word.bottom - word.top)
+        if lines and (word.top + word.bottom) / 2 - middle <= 0.45 * max(height, tall):
+            lines[-1].append(word)
+            height = max(height, tall)
+        else:
+            lines.append([word])
+            middle, height = (word.top + word.bottom) / 2, tall
+    return [parts for line in lines if (parts := tuple(_segments(sorted(line))))]
+
+
+def _segments(line: Sequence[Word]) -> Iterator[Segment]:
+    part: list[Word] = []
+    for word in line:
+        if _LEADER.fullmatch(word.text):
+            continue
+        if part and _is_apart(part, word):
+            yield segment_of(part)
+            part = []
+        part.append(word)
+    if part:
+        yield segment_of(part)
+
+
+def _is_apart(part: Sequence[Word], word: Word) -> bool:
+    """Whether a gap before a word separates cells. A currency sign belongs to its number, however far it is."""
+    before = part[-1]
+    gap = word.left - before.right
+    height = min(word.bottom - word.top, before.bottom - before.top)
+    if gap <= _NUMBER_GAP * height:
+        return False
+    if gap <= _GAP * height:
+        return all(text[0].isdigit() and text[-1].isdigit() for text in (before.text, word.text))
+    return len(part) > 1 or not word.text[0].isdigit() or not _CURRENCY.fullmatch(before.text)
+
+
+def columns_of(lines: Sequence[Line]) -> list[Column]:
+    """The columns of lines: segments that lie above each other, narrow ones first; a wide one spans columns."""
+    pieces = sorted((part for line in lines if len(line) > 1 for part in line), key=lambda part: part.right - part.left)
+    columns: list[Column] = []
+    for part in pieces:
+        hit = overlapped(columns, part)
+        if not hit:
+            columns.insert(hit.start, (part.left, part.right))
+            if len(columns) > _MOST_COLUMNS:
+                return []
+        elif len(hit) == 1:
+            left, right = columns[hit[0]]
+            columns[hit[0]] = (min(left, part.left), max(right, part.right))
+    return _merged(columns, lines)
+
+
+def overlapped(columns: Sequence[Column], part: Segment) -> range:
+    """The columns that a segment overlaps by more than a hair."""
+    slack = min(1.0, (part.right - part.left) / 4)
+    first = bisect_right(columns, part.left + slack, key=lambda column: column[1])
+    last = bisect_left(columns, part.right - slack, key=lambda column: column[0])
+    return range(first, max(first, last))
+
+
+def _merged(columns: list[Column], lines: Sequence[Line]) -> list[Column]:
+    """Merge neighbours that more lines join than separate; leave out those that single headings made."""
+    for _ in range(_MOST_MERGES):
+        joins, apart, filled = _neighbours(columns, lines)
+        pairs = range(len(columns) - 1)
+        place = max(pairs, key=lambda one: joins[one] - apart[one], default=0)
+        if joins[place] <= apart[place]:
+            never = [one for one in pairs if not apart[one]]
+            if not never:
+                break
+            place = min(never, key=lambda one: columns[one + 1][0] - columns[one][1])
+            few = [one for one in (place, place + 1) if filled[one] < min(3, 0.3 * len(lines))]
+            if few and len(lines) > 4:  # noqa: PLR2004
+                columns.pop(few[0])
+                continue
+        columns[place : place + 2] = [(columns[place][0], columns[place + 1][1])]
+    return columns
+
+
+def _neighbours(columns: Sequence[Column], lines: Sequence[Line]) -> tuple[Counter[int], Counter[int], Counter[int]]:
+    """For each column, the lines that join it with the next one, that separate the two, and that fill it."""
+    joins, apart, filled = Counter[int](), Counter[int](), Counter[int]()
+    for line in lines:
+        ranges = [overlapped(columns, part) for part in line]
+        used = {place for one in ranges for place in one}
+        filled.update(used)
+        for one in ranges:
+            joins.update(one[:-1])
+            if one and one[-1] + 1 in used:
+                apart[one[-1]] += 1
+    return joins, apart, filled
+
+
+class Ruling(NamedTuple):
+    """A straight line: `at` is its y if it is horizontal, else its x."""
+
+    at: float
+    start: float
+    end: float
+
+
+class Rulings(NamedTuple):
+    horizontal: tuple[Ruling, ...]
+    vertical: tuple[Ruling, ...]
+
+
+class Span(NamedTuple):
+    """The place of a cell: its first row and column, and its last ones."""
+
+    top: int
+    left: int
+    bottom: int
+    right: int
+
+
+class Grid(NamedTuple):
+    """Rulings that touch each other, and the positions at which they divide their area."""
+
+    xs: tuple[float, ...]
+    ys: tuple[float, ...]
+    rulings: Rulings
+
+    @property
+    def box(self) -> Box:
+        return Box(self.xs[0], self.ys[0], self.xs[-1], self.ys[-1])
+
+
+def page_rulings(page: PageContent) -> tuple[Rulings, Rulings | None]:
+    """The rulings of a page, and the same with the edges of filled areas such as stripes, if there are any.
+
+    There are none if a page has so many lines that it is a drawing.
+    """
+    none = Rulings((), ())
+    if max(len(page.lines), len(page.shapes)) > _MOST_LINES:
+        return none, None
+    thin = [shape.box for shape in page.shapes if shape.is_ruling and not shape.curved]
+    filled = [shape.box for shape in page.shapes if shape.filled and not shape.stroked and not shape.is_ruling]
+    known = _known(thin)
+    lines = [box for box in page.lines if _is_straight(box) and not _is_known(box, known)]
+    all_rulings = _rulings([*thin, *lines])
+    if not filled or not lines:
+        return all_rulings or none, None
+    known = _known(filled)
+    return _rulings([*thin, *(box for box in lines if not _is_known(box, known))]) or none, all_rulings
+
+
+def _rulings(boxes: Sequence[Box]) -> Rulings | None:
+    horizontal = _join(Ruling((box.top + box.bottom) / 2, box.left, box.right) for box in boxes if _is_flat(box))
+    vertical = _join(Ruling((box.left + box.right) / 2, box.top, box.bottom) for box in boxes if _is_upright(box))
+    return Rulings(horizontal, vertical) if max(len(horizontal), len(vertical)) <= _MOST_RULINGS else None
+
+
+def _is_straight(box: Box) -> bool:
+    width, height = box.right - box.left, box.bottom - box.top
+    return min(width, height) < _TOUCH and max(width, height) > _TOUCH
+
+
+def _known(boxes: Sequence[Box]) -> dict[tuple[bool, int], tuple[float, float]]:
+    """The extent of shapes at each position, because the lines of a page also contain the edges of its shapes."""
+    known: dict[tuple[bool, int], tuple[float, float]] = {}
+    for box in boxes:
+        for flat, at in ((True, box.top), (True, box.bottom), (False, box.left), (False, box.right)):
+            start, end = (box.left, box.right) if flat else (box.top, box.bottom)
+            if end - start >= _THIN:
+                before = known.get((flat, round(at)), (start, end))
+                known[flat, round(at)] = (min(before[0], start), max(before[1], end))
+    return known
+
+
+def _is_known(box: Box, known: dict[tuple[bool, int], tuple[float, float]]) -> bool:
+    flat = _is_flat(box)
+    at, start, end = (box.top, box.left, box.right) if flat else (box.left, box.top, box.bottom)
+    extents = (known.get((flat, near)) for near in (round(at), round(at) - 1, round(at) + 1))
+    return any(extent and extent[0] - _NEAR <= start and end <= extent[1] + _NEAR for extent in extents)
+
+
+def _is_flat(box: Box) -> bool:
+    height = box.bottom - box.top
+    return height < _THIN and box.right - box.left > 2 * height
+
+
+def _is_upright(box: Box) -> bool:
+    width = box.right - box.left
+    return width < _THIN and box.bottom - box.top > 2 * width
+
+
+def _join(rulings: Iterable[Ruling]) -> tuple[Ruling, ...]:
+    """Join rulings that continue each other, and the two edges of a thick line."""
+    groups: list[list[Ruling]] = []
+    for ruling in sorted(rulings):
+        if groups and ruling.at - groups[-1][0].at <= _NEAR:
+            groups[-1].append(ruling)
+        else:
+            groups.append([ruling])
+    return tuple(one for group in groups for one in _joined(group) if one.end - one.start >= _LEAST_LENGTH)
+
+
+def _joined(group: Sequence[Ruling]) -> list[Ruling]:
+    at = sum(ruling.at for ruling in group) / len(group)
+    result: list[Ruling] = []
+    for ruling in sorted(group, key=lambda one: one.start):
+        touch = _NEAR if ruling.end - ruling.start < _SHORT else _TOUCH
+        if result and ruling.start <= result[-1].end + touch:
+            result[-1] = Ruling(at, result[-1].start, max(result[-1].end, ruling.end))
+        else:
+            result.append(Ruling(at, ruling.start, ruling.end))
+    return result
+
+
+def grids(rulings: Rulings) -> list[Grid]:
+    """The largest grids of a page: rulings that touch, with at least two columns."""
+    found: list[Grid] = []
+    for part in _touching(rulings):
+        xs = _with_ends(_positions(one.at for one in part.vertical), part.horizontal)
+        ys = _with_ends(_positions(one.at for one in part.horizontal), part.vertical)
+        if len(xs) > 2 and len(ys) > 1 and (len(xs) - 1) * (len(ys) - 1) <= _MOST_CELLS:  # noqa: PLR2004
+            found.append(Grid(xs, ys, part))
+    size = {grid: (grid.xs[-1] - grid.xs[0]) * (grid.ys[-1] - grid.ys[0]) for grid in found}
+    return sorted(found, key=lambda grid: -size[grid])[:_MOST_GRIDS]
+
+
+def _positions(values: Iterable[float]) -> tuple[float, ...]:
+    kept: list[float] = []
+    for value in sorted(values):
+        if not kept or value - kept[-1] > _LEAST_GAP:
+            kept.append(value)
+    return tuple(kept)
+
+
+def _with_ends(positions: tuple[float, ...], crossing: Sequence[Ruling]) -> tuple[float, ...]:
+    """Add the open sides of a table: where two of its rulings go on beyond the last one that crosses them."""
+    starts = sorted(one.start for one in crossing)
+    ends = sorted((one.end for one in crossing), reverse=True)
+    if not positions or not starts[1:]:
+        return positions
+    before = (starts[0],) if starts[1] < positions[0] - 2 * _LEAST_GAP else ()
+    after = (ends[0],) if ends[1] > positions[-1] + 2 * _LEAST_GAP else ()
+    return before + positions + after
+
+
+def _touching(rulings: Rulings) -> list[Rulings]:
+    horizontal, vertical = rulings
+    parents = list(range(len(horizontal) + len(vertical)))
+    places = [one.at for one in vertical]
+    for row, line in enumerate(horizontal):
+        for index in range(bisect_left(places, line.start - _NEAR), bisect_right(places, line.end + _NEAR)):
+            if vertical[index].start - _NEAR <= line.at <= vertical[index].end + _NEAR:
+                parents[_root(parents, row)] = _root(parents, len(horizontal) + index)
+    parts: defaultdict[int, tuple[list[Ruling], list[Ruling]]] = defaultdict(lambda: ([], []))
+    for index, line in enumerate((*horizontal, *vertical)):
+        parts[_root(parents, index)][index >= len(horizontal)].append(line)
+    return [Rulings(tuple(across), tuple(down)) for across, down in parts.values() if across and down]
+
+
+def _root(parents: list[int], index: int) -> int:
+    """The representative of a set in a union-find forest."""
+    while parents[index] != index:
+        parents[index] = parents[parents[index]]
+        index = parents[index]
+    return index
+
+
+def spans(grid: Grid) -> Iterator[Span]:
+    """The cells of the grid. Missing lines join cells; if the result is not a rectangle, they stay apart."""
+    height, width = len(grid.ys) - 1, len(grid.xs) - 1
+    parents = list(range(height * width))
+    across = [[one for one in grid.rulings.horizontal if abs(one.at - y) <= _LEAST_GAP] for y in grid.ys]
+    down = [[one for one in grid.rulings.vertical if abs(one.at - x) <= _LEAST_GAP] for x in grid.xs]
+    for place in range(height * width):
+        row, column = divmod(place, width)
+        if column + 1 < width and not _covers(down[column + 1], (grid.ys[row] + grid.ys[row + 1]) / 2):
+            parents[_root(parents, place + 1)] = _root(parents, place)
+        if row + 1 < height and not _covers(across[row + 1], (grid.xs[column] + grid.xs[column + 1]) / 2):
+            parents[_root(parents, place + width)] = _root(parents, place)
+    members: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    for place in range(height * width):
+        members[_root(parents, place)].append(divmod(place, width))
+    for places in members.values():
+        (top, left), (bottom, right) = map(min, zip(*places, strict=True)), map(max, zip(*places, strict=True))
+        if (bottom - top + 1) * (right - left + 1) == len(places):
+            yield Span(top, left, bottom, right)
+        else:
+            yield from (Span(row, column, row, column) for row, column in places)
+
+
+def _covers(rulings: Iterable[Ruling], middle: float) -> bool:
+    return any(one.start - _NEAR <= middle <= one.end + _NEAR for one in rulings)
+
+
+def wide_rules(rulings: Rulings) -> Iterator[tuple[float, float, list[float]]]:
+    """Horizontal rulings with the same ends: left, right and their positions from top to bottom."""
+    rows: dict[float, tuple[float, float, float]] = {}
+    for one in rulings.horizontal:
+        start, end, length = rows.get(one.at, (one.start, one.end, 0.0))
+        rows[one.at] = (min(start, one.start), max(end, one.end), length + one.end - one.start)
+    groups: dict[tuple[float, float], list[float]] = {}
+    for at, (start, end, length) in sorted(rows.items()):
+        if length < 0.5 * (end - start) or end - start < _LEAST_WIDTH:
+            continue
+        same = (key for key in groups if max(abs(key[0] - start), abs(key[1] - end)) < _SAME_END)
+        groups.setdefault(next(same, (start, end)), []).append(at)
+    ends = sorted(groups.items(), key=lambda group: -len(group[1]))[:_MOST_GRIDS]
+    yield from ((left, right, ys) for (left, right), ys in ends if len(ys) > 1)

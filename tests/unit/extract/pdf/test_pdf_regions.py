@@ -1,0 +1,205 @@
+"""A page is read as its regions: columns, boxes, paragraphs, notes and edges, in the order in which people read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from octavo.extract.extracted import Box, Quality, RegionKind
+from octavo.extract.pdf.content import PageContent, Shape, TextRun, Word
+from octavo.extract.pdf.letters import Vocabulary, is_garbled, with_right_ligatures
+from octavo.extract.pdf.page_batches import PageBlock
+from octavo.extract.pdf.page_text import read_batch
+from octavo.extract.pdf.regions import lay_out, turn_of
+from tests.support.pdf import Part, Pdf, Words, paragraph, read_pdf
+
+LEFT = [
+    "Amber barges leave the quay at",
+    "dawn and carry gravel to the",
+    "island, where masons wait for it",
+    "and stack every load beside the",
+]
+RIGHT = [
+    "Zinc roofs on the upper street",
+    "were replaced last autumn after",
+    "a storm had lifted two of them",
+    "into the orchard by the river",
+]
+WIDE = [
+    "Lime is slaked in a pit that is dug one year before the wall is begun, because",
+    "fresh lime cracks when the frost comes to it and leaves a joint that crumbles in",
+    "the hand of the mason who draws the putty.",
+]
+PITCH = 13.0
+
+
+def run(text: str, left: float, top: float, size: float = 10.0, *, font: str = "Times", bold: bool = False) -> TextRun:
+    """A run whose letters are half as wide as they are high."""
+    words: list[Word] = []
+    at = left
+    for word in text.split():
+        words.append(Word(at, top, at + len(word) * size / 2, top + size, word))
+        at += (len(word) + 1) * size / 2
+    box = Box(left, top, at - size / 2, top + size)
+    return TextRun(box, text, size, font, bold, italic=False, rotation=0.0, tag=None, words=tuple(words))
+
+
+def lines(texts: list[str], left: float, top: float, size: float = 10.0) -> list[TextRun]:
+    return [run(text, left, top + PITCH * index, size) for index, text in enumerate(texts)]
+
+
+def blocks(runs: list[TextRun], shapes: tuple[Shape, ...] = ()) -> tuple[PageBlock, ...]:
+    return lay_out(PageContent(1, 595.0, 842.0, tuple(runs), shapes, ())).blocks
+
+
+def texts(runs: list[TextRun], shapes: tuple[Shape, ...] = ()) -> list[str]:
+    return [block.text for block in blocks(runs, shapes)]
+
+
+@pytest.mark.parametrize("gutter", [10.0, 24.0])
+def test_columns_written_alternately_are_read_one_after_the_other(gutter: float) -> None:
+    widest = max(len(line) for line in LEFT) * 5.0
+    pairs = zip(lines(LEFT, 60, 200), lines(RIGHT, 60 + widest + gutter, 200), strict=True)
+    assert texts([one for pair in pairs for one in pair]) == [" ".join(LEFT), " ".join(RIGHT)]
+
+
+def test_columns_whose_lines_are_not_level_are_read_one_after_the_other() -> None:
+    assert texts([*lines(LEFT, 60, 200), *lines(RIGHT, 260, 206)]) == [" ".join(LEFT), " ".join(RIGHT)]
+
+
+def test_a_heading_over_both_columns_separates_them() -> None:
+    heading = run("A heading that is wider than one of the columns", 60, 280, 12, bold=True)
+    below = [*lines(LEFT, 60, 310), *lines(RIGHT, 260, 310)]
+    found = texts([*lines(LEFT, 60, 200), *lines(RIGHT, 260, 200), heading, *below])
+    assert found == [" ".join(LEFT), " ".join(RIGHT), heading.text, " ".join(LEFT), " ".join(RIGHT)]
+
+
+def test_a_filled_box_beside_the_text_comes_after_its_paragraph() -> None:
+    body = [*lines(WIDE, 60, 200), *lines(WIDE, 60, 260)]
+    note = lines(["Keep in mind", "Always wear", "gloves when", "you work."], 482, 200)
+    fill = Shape(Box(475, 195, 570, 255), filled=True, stroked=False, curved=False, colour="ffd9e6ff")
+    found = blocks([*body[:2], *note[:2], *body[2:], *note[2:]], (fill,))
+    assert [block.region for block in found] == [RegionKind.BODY, RegionKind.BOX, RegionKind.BODY]
+    assert found[1].text.startswith("Keep in mind")
+    assert found[1].text.endswith("you work.")
+
+
+def test_notes_in_a_narrow_margin_are_boxes() -> None:
+    note = lines(["a short note", "in the margin"], 490, 213, 8)
+    found = blocks([*lines(WIDE * 3, 60, 200), *note])
+    assert [block.region for block in found] == [RegionKind.BODY, RegionKind.BOX, RegionKind.BODY, RegionKind.BODY]
+
+
+def test_cells_of_a_form_are_read_across() -> None:
+    rows = [("Name:", "Ada"), ("Year:", "1815"), ("Town:", "London"), ("Work:", "Engine")]
+    runs = [
+        one for index, (name, value) in enumerate(rows)
+        for one in (run(name, 60, 200 + PITCH * index), run(value, 160, 200 + PITCH * index))
+    ]  # fmt: skip
+    assert "Name: Ada" in " ".join(texts(runs)).replace("\n", " ")
+
+
+def test_paragraphs_are_split_by_a_larger_gap() -> None:
+    assert texts([*lines(WIDE, 60, 200), *lines(WIDE, 60, 200 + 4 * PITCH)]) == [" ".join(WIDE)] * 2
+
+
+def test_paragraphs_are_split_by_the_indent_of_their_first_line() -> None:
+    indented = [run(WIDE[0], 72, 200 + 3 * PITCH), *lines(WIDE[1:], 60, 200 + 4 * PITCH)]
+    assert texts([*lines(WIDE, 60, 200), *indented]) == [" ".join(WIDE)] * 2
+
+
+def test_paragraphs_are_split_after_a_short_last_line() -> None:
+    assert texts([*lines(WIDE, 60, 200), *lines(WIDE, 60, 200 + 3 * PITCH)]) == [" ".join(WIDE)] * 2
+
+
+def test_lists_are_nested_by_their_indent() -> None:
+    items = [("• first thing", 60), ("◦ part of it", 80), ("◦ another part", 80), ("• second thing", 60)]
+    runs = [run(text, left, 200 + PITCH * index) for index, (text, left) in enumerate(items)]
+    assert texts(runs) == ["- first thing\n    - part of it\n    - another part\n- second thing"]
+
+
+def test_a_footnote_follows_the_paragraph_with_its_mark() -> None:
+    marked = [*lines(WIDE[:2], 60, 200), run("the hand of the mason", 60, 226)]
+    mark = run("1", marked[-1].box.right, 224, 6)
+    note = [run("1", 60, 700, 5), run("See the second volume of the same work for this.", 66, 701, 8)]
+    found = blocks([*marked, mark, *lines(WIDE, 60, 280), *note])
+    assert [block.region for block in found] == [RegionKind.BODY, RegionKind.FOOTNOTE, RegionKind.BODY]
+
+
+def test_a_caption_is_a_region_of_its_kind() -> None:
+    caption = run("Figure 3. The pit in the spring of that year", 60, 260, 9)
+    assert [block.region for block in blocks([*lines(WIDE, 60, 200), caption])] == [RegionKind.BODY, RegionKind.CAPTION]
+
+
+def test_a_page_number_on_a_single_page_is_a_region_and_not_text(tmp_path: Path) -> None:
+    page: list[Part] = [*paragraph(WIDE, 200), Words("Page 7 of 9", left=280, top=770, size=9)]
+    path = tmp_path / "page"
+    path.write_bytes(Pdf([page]).write())
+    extracted = read_pdf(path)
+    assert "Page 7" not in extracted.markdown
+    assert [(one.kind, one.order) for one in extracted.regions] == [(RegionKind.BODY, 0), (RegionKind.FOOTER, 1)]
+    assert extracted.regions[1].text == "Page 7 of 9"
+    assert extracted.quality is Quality.FULL
+
+
+@pytest.mark.parametrize(
+    ("divided", "elsewhere", "wanted"),
+    [
+        ("in\ufdd0memory", "an in-memory table", "in-memory"),
+        ("exam\ufdd0ple", "another example", "example"),
+        ("para\ufdd0graph", "nothing like it", "paragraph"),
+        ("in\ufdd0memory", "in-place work needs memory", "in-memory"),
+    ],
+)
+def test_a_divided_word_gets_its_hyphen_from_the_document(divided: str, elsewhere: str, wanted: str) -> None:
+    assert Vocabulary([divided, elsewhere]).undivided(f"an {divided} here") == f"an {wanted} here"
+
+
+def test_letters_beyond_the_first_plane_are_kept_in_their_place(tmp_path: Path) -> None:
+    path = tmp_path / "page"
+    path.write_bytes(Pdf([[Words("the field \U0001d538 and a face \U0001f600 here")]]).write())
+    assert read_pdf(path).markdown == "the field \U0001d538 and a face \U0001f600 here"
+
+
+@pytest.mark.parametrize(
+    ("text", "garbled"),
+    [
+        ("".join(chr(ord(letter) + 0x100) for letter in " ".join(WIDE)), True),
+        ("".join(chr(ord(letter) + 3) if letter.isalpha() else letter for letter in " ".join(WIDE * 2)), True),
+        ("\ue001\ue002\ue003\ue004", True),
+        (" ".join(WIDE * 2), False),
+        ("Zażółć gęślą jaźń, żeby każdy mógł przeczytać tę długą wiadomość o łódce" * 3, False),
+        ("Широкая электрификация южных губерний даст мощный толчок подъёму" * 3, False),
+    ],
+)
+def test_letters_that_no_language_has_are_garbled(text: str, *, garbled: bool) -> None:
+    assert is_garbled(text) is garbled
+
+
+def test_the_letters_of_one_glyph_are_put_in_reading_order() -> None:
+    glyph, next_glyph = Box(10, 0, 18, 10), Box(4, 0, 10, 10)
+    letters = [("\u0627", glyph), ("\u0644", glyph), ("\u062a", next_glyph), None]
+    assert [one and one[0] for one in with_right_ligatures(iter(letters))] == ["\u0644", "\u0627", "\u062a", None]
+
+
+@pytest.mark.parametrize("degrees", [0, 90, 180, 270])
+def test_a_turned_page_has_paragraphs_with_boxes_on_the_displayed_page(tmp_path: Path, degrees: int) -> None:
+    path = tmp_path / "page"
+    written = Pdf([[*paragraph(WIDE, 200), *paragraph(WIDE, 300)]]).write()
+    path.write_bytes(written.replace(b"/Type/Page/", b"/Type/Page/Rotate %d/" % degrees))
+    [page] = read_batch(path, 1, 1).pages
+    assert [block.text for block in page.blocks] == [" ".join(WIDE)] * 2
+    assert (page.width, page.height) == ((612, 792) if degrees in {0, 180} else (792, 612))
+    first, second = (block.box for block in page.blocks)
+    assert first
+    assert second
+    assert all(0 <= side <= 792 for side in (*first, *second))
+    assert not page.plain
+    shifts = {0: second.top - first.top, 90: first.left - second.left, 180: first.top - second.top}
+    assert shifts.get(degrees, second.left - first.left) == pytest.approx(100, abs=1)
+
+
+def test_the_turn_of_a_page_is_that_of_most_of_its_text() -> None:
+    page = PageContent(1, 595.0, 842.0, tuple(lines(LEFT, 60, 200)), (), ())
+    assert turn_of(page) == 0

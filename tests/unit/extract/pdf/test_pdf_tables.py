@@ -1,0 +1,328 @@
+"""Tables of PDF pages: rows and columns as printed, and nothing that only looks like a table."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import count
+from time import process_time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from octavo.extract.extracted import Box
+from octavo.extract.pdf.content import PageContent, Shape, TextRun, Word
+from octavo.extract.pdf.tables import Table, continues, find_tables, repeats_header, to_markdown
+
+patient = settings(deadline=None, max_examples=150)  # machines that run tests are busy
+LETTER = 5.0
+HEIGHT = 10.0
+
+Texts = Iterable[tuple[float, float, str]]
+
+
+def run(left: float, top: float, text: str, rotation: float = 0.0) -> TextRun:
+    words: list[Word] = []
+    at = left
+    for word in text.split():
+        words.append(Word(at, top, at + LETTER * len(word), top + HEIGHT, word))
+        at += LETTER * len(word) + 2.5
+    box = Box(left, top, words[-1].right, top + HEIGHT)
+    return TextRun(box, text, HEIGHT, "Helvetica", False, False, rotation, None, tuple(words))
+
+
+def page(texts: Texts, lines: Iterable[Box] = (), shapes: Iterable[Shape] = ()) -> PageContent:
+    return PageContent(1, 600, 800, tuple(run(*one) for one in texts), tuple(shapes), tuple(lines))
+
+
+def rows_of(
+    texts: Sequence[Sequence[str]], xs: Sequence[float], top: float = 100, step: float = 14
+) -> list[tuple[float, float, str]]:
+    return [
+        (x, top + step * row, text)
+        for row, cells in enumerate(texts)
+        for x, text in zip(xs, cells, strict=False)
+        if text
+    ]
+
+
+def across(ys: Iterable[float], left: float, right: float) -> list[Box]:
+    return [Box(left, y, right, y) for y in ys]
+
+
+def down(xs: Iterable[float], top: float, bottom: float) -> list[Box]:
+    return [Box(x, top, x, bottom) for x in xs]
+
+
+def only(found: Sequence[Table]) -> Table:
+    assert len(found) == 1
+    return found[0]
+
+
+NUMBERS = [
+    ["Country", "2010", "2011", "2012"],
+    ["Austria", "1.5", "2.25", "17.0"],
+    ["Belgium", "2.5", "3.75", "18.5"],
+    ["Croatia", "3.5", "4.00", "19.0"],
+    ["Denmark", "4.5", "5.10", "20.5"],
+]
+XS = [60, 180, 260, 340]
+
+
+def test_a_ruled_table_with_cells_of_two_lines_keeps_its_rows() -> None:
+    texts = [
+        (65.0, 102.0, "Machine"),
+        (185.0, 102.0, "Duty"),
+        (305.0, 102.0, "Fee"),
+        (65.0, 132.0, "Crane"),
+        (185.0, 132.0, "lift the steel"),
+        (185.0, 144.0, "frames upright"),
+        (305.0, 132.0, "120.00"),
+        (65.0, 162.0, "Barge"),
+        (185.0, 162.0, "carry sand"),
+        (185.0, 174.0, "and gravel"),
+        (305.0, 162.0, "85.50"),
+    ]
+    lines = across((100, 130, 160, 190), 60, 420) + down((60, 180, 300, 420), 100, 190)
+    table = only(find_tables(page(texts, lines)))
+    assert table.grid == (
+        ("Machine", "Duty", "Fee"),
+        ("Crane", "lift the steel frames upright", "120.00"),
+        ("Barge", "carry sand and gravel", "85.50"),
+    )
+    assert table.sure
+    assert table.box == Box(60, 100, 420, 190)
+
+
+def test_a_missing_inner_line_makes_a_cell_that_covers_two_columns() -> None:
+    texts = [
+        (190.0, 102.0, "Amount in euros"),
+        *rows_of([["Year", "First", "Second"], ["2010", "12", "14"]], (65, 185, 305), 122, 20),
+    ]
+    lines = across((100, 120, 140, 160), 60, 420) + down((60, 180, 420), 100, 160) + down((300,), 120, 160)
+    table = only(find_tables(page(texts, lines)))
+    assert [cell.columns for cell in table.rows[0]] == [1, 2]
+    assert table.grid[0] == ("", "Amount in euros", "")
+    assert to_markdown(table).splitlines()[0] == "|  | Amount in euros |  |"
+
+
+def test_rows_of_numbers_between_two_rulings_are_not_fused() -> None:
+    lines = across((98, 112, 172), 55, 400) + down((55, 175, 255, 335, 400), 98, 172)
+    assert only(find_tables(page(rows_of(NUMBERS, XS), lines))).grid == tuple(map(tuple, NUMBERS))
+
+
+def test_rows_of_text_that_may_be_one_row_are_reported_as_unsure() -> None:
+    texts = rows_of([["Name", "Town"], ["Anna Berg", "Vienna East"], ["Carl Dorn", "Graz North"]], (65, 200), 102, 12)
+    lines = across((100, 113, 140), 60, 340) + down((60, 190, 340), 100, 140)
+    table = only(find_tables(page(texts, lines)))
+    assert not table.sure
+
+
+def test_a_table_without_rulings_is_found_by_its_aligned_numbers() -> None:
+    table = only(find_tables(page(rows_of(NUMBERS, XS))))
+    assert table.grid == tuple(map(tuple, NUMBERS))
+    assert all(cell.box for row in table.rows for cell in row)
+
+
+def test_a_table_between_horizontal_rulings_has_a_header_of_two_levels() -> None:
+    texts = [
+        (225.0, 100.0, "Boats"),
+        (385.0, 100.0, "Ships"),
+        *rows_of(
+            [
+                ["Port", "old", "new", "old", "new"],
+                ["North", "11", "12", "13", "14"],
+                ["South", "21", "22", "23", "24"],
+                ["West", "31", "32", "33", "34"],
+            ],
+            (60, 200, 260, 360, 420),
+            116,
+        ),
+    ]
+    lines = [*across((97, 128, 176), 60, 445), Box(195, 113, 290, 113), Box(355, 113, 445, 113)]
+    table = only(find_tables(page(texts, lines)))
+    assert [(cell.text, cell.columns, cell.rows) for cell in table.rows[0]] == [
+        ("Port", 1, 2),
+        ("Boats", 2, 1),
+        ("Ships", 2, 1),
+    ]
+    assert table.grid[1] == ("", "old", "new", "old", "new")
+    assert table.grid[4] == ("West", "31", "32", "33", "34")
+
+
+def test_a_label_that_goes_on_in_the_next_line_stays_in_its_row() -> None:
+    texts = [
+        ["Kind", "2010", "2011"],
+        ["Public schools with", "12", "14"],
+        ["more than one teacher", "", ""],
+        ["Private schools", "5", "6"],
+        ["Other", "1", "2"],
+    ]
+    grid = only(find_tables(page(rows_of(texts, (60, 220, 300), step=12)))).grid
+    assert grid[1] == ("Public schools with more than one teacher", "12", "14")
+    assert len(grid) == 4
+
+
+def test_a_label_without_values_is_a_row_of_its_own() -> None:
+    texts = [
+        ["Kind", "2010", "2011"],
+        ["Total", "17", "20"],
+        ["By region", "", ""],
+        ["North", "5", "6"],
+        ["South", "12", "14"],
+    ]
+    assert only(find_tables(page(rows_of(texts, (60, 220, 300))))).grid == tuple(map(tuple, texts))
+
+
+def test_columns_of_a_right_to_left_table_are_in_reading_order() -> None:
+    texts = [(310.0, 102.0, "שם"), (190.0, 102.0, "עיר"), (310.0, 122.0, "דנה"), (190.0, 122.0, "חיפה")]
+    lines = across((100, 120, 140), 180, 420) + down((180, 300, 420), 100, 140)
+    assert only(find_tables(page(texts, lines))).grid == (("שם", "עיר"), ("דנה", "חיפה"))
+
+
+def test_a_table_on_its_side_is_read() -> None:
+    upright = page(rows_of(NUMBERS, XS))
+
+    def turned(box: Box) -> Box:  # runs from bottom to top
+        return Box(box.top, 600 - box.right, box.bottom, 600 - box.left)
+
+    runs = tuple(
+        TextRun(
+            turned(one.box),
+            one.text,
+            HEIGHT,
+            "",
+            False,
+            False,
+            90.0,
+            None,
+            tuple(Word(*turned(Box(*word[:4])), word.text) for word in one.words),
+        )
+        for one in (*upright.runs, run(60, 300, "Three words here"))
+    )
+    table = only(find_tables(PageContent(1, 800, 600, runs, (), ())))
+    assert table.grid == tuple(map(tuple, NUMBERS))
+    assert table.box == turned(only(find_tables(upright)).box)
+
+
+PROSE = [
+    "the barges leave the quay at",
+    "dawn and carry gravel to the",
+    "island where masons wait for",
+    "it and stack every load there",
+    "beside the old kiln by noon",
+    "and nobody is in a hurry now",
+]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        rows_of([[line, line] for line in PROSE], (60, 320)),
+        rows_of([[f"{number}.", "Set the speed to the value above"] for number in range(1, 8)], (60, 90)),
+        rows_of([[f"{number}.1", "Title of a part", f"{number * 12}"] for number in range(1, 9)], (60, 120, 500)),
+        rows_of(
+            [["Name:", "Anna Berg"], ["Town:", "Vienna"], ["Street:", "12"], ["Telephone:", "4711"], ["Fax:", "4712"]],
+            (60, 200),
+        ),
+        rows_of([[f"{number}:", "x = y;", "return x"] for number in range(1, 8)], (60, 90, 200)),
+        rows_of([["y = a + b", f"(1.{number})"] for number in range(1, 6)], (100, 400)),
+        rows_of([[line] for line in PROSE], (60,)),
+        [],
+    ],
+    ids=["prose in columns", "numbered list", "contents", "form", "code", "formulas", "prose", "nothing"],
+)
+def test_what_only_looks_like_a_table_is_refused(texts: Texts) -> None:
+    assert not find_tables(page(texts))
+
+
+def test_a_frame_around_text_is_not_a_table() -> None:
+    lines = across((90, 200), 50, 400) + down((50, 400), 90, 200)
+    assert not find_tables(page(rows_of([[line] for line in PROSE], (60,)), lines))
+
+
+def test_a_drawing_whose_lines_cross_the_words_is_not_a_table() -> None:
+    lines = across((95, 110, 125, 150), 50, 400) + down((72, 110, 150, 185, 260), 95, 150)
+    assert not find_tables(page(rows_of([[line] for line in PROSE], (60,)), lines))
+
+
+def test_stripes_do_not_break_a_table() -> None:
+    stripes = [Shape(Box(55, 98 + 28 * row, 400, 112 + 28 * row), True, False, False, "ffeeeeee") for row in range(3)]
+    edges = [
+        box
+        for one in stripes
+        for box in (*across((one.box.top, one.box.bottom), 55, 400), *down((55, 400), one.box.top, one.box.bottom))
+    ]
+    assert only(find_tables(page(rows_of(NUMBERS, XS), edges, stripes))).grid == tuple(map(tuple, NUMBERS))
+
+
+def test_a_table_goes_on_with_the_same_columns() -> None:
+    first = only(find_tables(page(rows_of(NUMBERS, XS))))
+    second = only(
+        find_tables(page(rows_of([NUMBERS[0], *[[f"Elba {row}", "1.0", "2.00", "30.0"] for row in range(3)]], XS)))
+    )
+    other = only(find_tables(page(rows_of([["Port", "1.0", "2.0"]] * 4, (60, 180, 340)))))
+    assert continues(first, second)
+    assert repeats_header(first, second)
+    assert not continues(first, other)
+
+
+def test_a_drawing_of_many_lines_is_skipped_quickly() -> None:
+    lines = [Box(step % 500, step % 700, step % 500 + 20, step % 700) for step in range(20_000)]
+    began = process_time()
+    assert find_tables(page(rows_of(NUMBERS, XS), lines))
+    assert process_time() - began < 0.5
+
+
+def test_many_rulings_and_words_take_time_in_proportion() -> None:
+    def seconds(size: int) -> float:
+        texts = [(20.0 + 40 * (place % 12), 20.0 + 12 * (place // 12), f"{place}.5") for place in range(12 * size)]
+        lines = across((19 + 12 * row for row in range(size)), 15, 500) + down(
+            (15 + 40 * place for place in range(13)), 19, 19 + 12 * size
+        )
+        content = page(texts, lines)
+        began = process_time()
+        find_tables(content)
+        return process_time() - began
+
+    seconds(20)
+    assert seconds(240) < 20 * max(seconds(30), 0.005)
+
+
+MARKS = re.compile(r"<\d+>")
+coordinates = st.integers(0, 40).map(lambda value: value * 12.5)
+some_texts = st.lists(
+    st.tuples(
+        coordinates,
+        coordinates,
+        st.sampled_from(["a", "12", "1.5 %", "Long label here", "x y", "שלום", "…….", "$", "—"]),
+    ),
+    max_size=40,
+)
+some_lines = st.lists(st.tuples(coordinates, coordinates, coordinates, st.booleans()), max_size=30)
+
+
+@patient
+@given(some_texts, some_lines, st.booleans())
+def test_words_are_in_at_most_one_cell_and_rows_are_equally_wide(
+    texts: list[tuple[float, float, str]], lines: list[tuple[float, float, float, bool]], fill: bool
+) -> None:
+    numbers = count()
+    named = [(left, top, " ".join(f"{word}<{next(numbers)}>" for word in text.split())) for left, top, text in texts]
+    boxes = [Box(x, y, x + length, y) if flat else Box(x, y, x, y + length) for x, y, length, flat in lines]
+    shapes = [
+        Shape(Box(box.left, box.top, box.right + 20, box.bottom + 15), fill, not fill, False, None) for box in boxes[:5]
+    ]
+    content = page(named, boxes, shapes)
+    tables = find_tables(content)
+    for table in tables:
+        assert len({len(row) for row in table.grid}) == 1
+        assert sum(cell.columns * cell.rows for row in table.rows for cell in row) == len(table.grid) * len(
+            table.grid[0]
+        )
+        assert len(table.rows) > 1
+        assert 0 < table.confidence <= 1
+    used = Counter(mark for table in tables for row in table.rows for cell in row for mark in MARKS.findall(cell.text))
+    assert not used or max(used.values()) == 1
