@@ -36,16 +36,16 @@ from octavo.describe.stages import IMPROVEMENT_PLANNED, STAGES, DocumentDescribe
 from octavo.extract.chunks.chunking import Chunk
 from octavo.extract.chunks.from_document import chunk_in_sandbox
 from octavo.extract.extracted import (
-    READABLE,
     Extracted,
     Metadata,
     Quality,
     SourceType,
-    bookmarks_by_page,
     from_json,
     to_json,
 )
 from octavo.extract.file_reader import extract_in_sandbox
+from octavo.extract.paged_file import bookmarks_by_page
+from octavo.extract.registry import READABLE, STORED_ONLY
 from octavo.intake.errors import NotCanonical
 from octavo.intake.links import LINK_TYPE
 from octavo.jobs.job_run import LeaseLost, Run, Save
@@ -133,7 +133,7 @@ async def process_document(run: Run[Tools]) -> JSON:
     if work.is_picture:
         work.use_fitted(await stage("pictured", work.fit, work.save_fitted))
     if await stage("extracted", work.extract, work.save_extracted) is None:
-        return {"quality": "stored_only"}
+        return {"quality": "stored_only", "reason": work.reason_not_read}
     await stage("markdown_saved", work.write_markdown, work.save_markdown)
     failure: OctavoError | None = None
     if wanted.extraction is not Extraction.PLAIN:
@@ -251,6 +251,12 @@ class Processing:
         stored = await self.files.put("extracted.json", await asyncio.to_thread(to_json, extracted))
         return {**stored, "quality": extracted.quality}
 
+    @property
+    def reason_not_read(self) -> str:
+        """The reason why files of this type are only stored."""
+        kinds = {str(kind): reason for kind, reason in STORED_ONLY.items()}
+        return kinds.get(self._source_type, STORED_ONLY[SourceType.OTHER])
+
     async def _extract(self, path: Path) -> Extracted:
         file = self._file
         if self._source_type == SourceType.PDF:
@@ -267,9 +273,10 @@ class Processing:
         )
 
     async def save_extracted(self, connection: Connection, made: JSON) -> None:
-        values: dict[str, Any] = {"document": self._source.id, "source_type": self._source_type}
+        values: dict[str, Any] = {"document": self._source.id, "source_type": self._source_type, "reason": None}
         if not isinstance(made, dict):
-            await connection.execute(QUERIES.set_extracted, values | {"quality": "stored_only"})
+            unread = {"quality": "stored_only", "reason": self.reason_not_read}
+            await connection.execute(QUERIES.set_extracted, values | unread)
             return
         await self.files.keep(connection, "extracted", made, JSON_TYPE)
         place = {"document": self._source.id, "revision": self._revision}

@@ -179,6 +179,8 @@ def _read(document: Document) -> StatusText:
         return StatusText("", "warning", "Partial text", _readable_pages(document), (READ_REST,))
     if document.quality == "empty" and document.source_type == "image":
         return _picture(document)
+    if document.quality == "stored_only" and (reason := document.metadata.get("reason")):
+        return replace(QUALITIES["stored_only"], line=f"Stored unchanged. {reason}")
     return QUALITIES[document.quality or "full"]
 
 
