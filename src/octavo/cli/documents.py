@@ -315,6 +315,8 @@ def facts_of(document: Document, job: Job | None) -> dict[str, str | None]:
         "Revision": str(document.revision or ""),
         "Copy of": str(document.duplicate_of or ""),
         "Also added as": ", ".join(document.also_named),
+        "Part of": f"{document.parent_id} ({document.part_name})" if document.parent_id else None,
+        "Left out": str(document.metadata.get("parts_left_out") or ""),
         "SHA-256": document.sha256,
         "Cost": f"{document.cost_usd:.4f} USD" if document.cost_usd else None,
         "Added": local_time(document.created_at),

@@ -6,6 +6,7 @@
 - `markdown_saved`: the text as Markdown; from here on a new document can be read
 - `rewritten`: the text rewritten by a model, on request; if that fails, the extracted text is used
 - `chunked`: the chunks; a new revision replaces the previous one in one transaction
+- `parts_added`: the files of an archive and the attachments of an email as documents; only for these
 - `analysis_asked`: an analysis is started if the document is long and the settings request it
 - `classified`, `enriched`, `embedded`: descriptions and vectors, see octavo.describe; if they fail, the document can
   still be read
@@ -55,6 +56,7 @@ from octavo.library.changes import KIND as NAME
 from octavo.library.errors import SourceGone
 from octavo.library.pictures import PICTURED
 from octavo.pipeline.analyse_document import analyse_long_document
+from octavo.pipeline.document_parts import PartsOf, add_parts
 from octavo.pipeline.improve_document import enqueue_improvement
 from octavo.pipeline.link_source import SourceFile, as_source_file, fetch_source
 from octavo.pipeline.paged_sources import (
@@ -144,6 +146,7 @@ async def process_document(run: Run[Tools]) -> JSON:
         except OctavoError as error:  # the extracted text can be read and found in the meantime
             failure = error
     chunks = await stage(CHUNKED, work.chunk, work.save_chunks)
+    await add_parts(run, work.files, PartsOf(source.id, work.file, work.source_type))
     await analyse_long_document(run, source.id)
     text = DocumentText(source.id, wanted.revision, wanted.generation, work.picture)
     follow_ups = FollowUps(
@@ -185,8 +188,8 @@ class Processing:
         self._tools = run.tools
         self._source = source
         self._revision = revision
-        self._file = source.as_file()
-        self._source_type = source.source_type
+        self.file = source.as_file()
+        self.source_type = source.source_type
         self._extracted: Extracted | None = None
         self._chunks: list[Chunk] = []
         self.picture: str | None = None
@@ -209,17 +212,17 @@ class Processing:
         """Use the downloaded file as the source in later stages."""
         if not isinstance(made, dict):
             raise TypeError("this stage returns what it stored")
-        self._file = as_source_file(made)
-        self._source_type = str(made["source_type"])
+        self.file = as_source_file(made)
+        self.source_type = str(made["source_type"])
 
     # pictured
 
     @property
     def is_picture(self) -> bool:
-        return self._source_type == SourceType.IMAGE
+        return self.source_type == SourceType.IMAGE
 
     async def fit(self) -> JSON:
-        async with self.files.local_copy(self._file.key) as path:
+        async with self.files.local_copy(self.file.key) as path:
             return await fit_picture(self._run, self.files, path)
 
     async def save_fitted(self, connection: Connection, made: JSON) -> None:
@@ -242,10 +245,10 @@ class Processing:
 
     async def extract(self) -> JSON:
         """Extract the text. Returns None if files of this type have no text."""
-        if self._source_type not in READABLE:
+        if self.source_type not in READABLE:
             return None
         if self._extracted is None:
-            async with self.files.local_copy(self._file.key) as path:
+            async with self.files.local_copy(self.file.key) as path:
                 self._extracted = await self._extract(path)
         extracted = self._extracted = _without_rewrite_metadata(self._extracted)
         stored = await self.files.put("extracted.json", await asyncio.to_thread(to_json, extracted))
@@ -255,11 +258,11 @@ class Processing:
     def reason_not_read(self) -> str:
         """The reason why files of this type are only stored."""
         kinds = {str(kind): reason for kind, reason in STORED_ONLY.items()}
-        return kinds.get(self._source_type, STORED_ONLY[SourceType.OTHER])
+        return kinds.get(self.source_type, STORED_ONLY[SourceType.OTHER])
 
     async def _extract(self, path: Path) -> Extracted:
-        file = self._file
-        if self._source_type == SourceType.PDF:
+        file = self.file
+        if self.source_type == SourceType.PDF:
             return await read_pdf(self._run, self.files, path)
         if self.is_picture:
             return await read_picture(self._run, self.files, path)
@@ -273,7 +276,7 @@ class Processing:
         )
 
     async def save_extracted(self, connection: Connection, made: JSON) -> None:
-        values: dict[str, Any] = {"document": self._source.id, "source_type": self._source_type, "reason": None}
+        values: dict[str, Any] = {"document": self._source.id, "source_type": self.source_type, "reason": None}
         if not isinstance(made, dict):
             unread = {"quality": "stored_only", "reason": self.reason_not_read}
             await connection.execute(QUERIES.set_extracted, values | unread)
@@ -315,8 +318,8 @@ class Processing:
     async def rewrite(self, wanted: ProcessInput) -> JSON:
         """Rewrite the text with a model. Returns None if there is no text."""
         rewriting = Rewriting(self._run, self.files, await self._read_extracted(), wanted.generation)
-        if wanted.extraction is Extraction.PAGES and self._source_type in PICTURED:
-            async with self.files.local_copy(self._file.key) as path:
+        if wanted.extraction is Extraction.PAGES and self.source_type in PICTURED:
+            async with self.files.local_copy(self.file.key) as path:
                 made = await rewriting.read(path)
         else:
             made = await rewriting.clean()

@@ -33,6 +33,7 @@ class Document:
     provider answers.
     `version` counts uploads of new bytes, `revision` counts how often these bytes were processed. `superseded`: a newer
     version exists. `also_named` are other file names under which the same bytes were added.
+    `parent_id` is the archive or email that contains the file, and `part_name` its name there, including folders.
     """
 
     id: UUID
@@ -75,6 +76,8 @@ class Document:
     missing: list[str] = field(default_factory=list[str])
     also_named: list[str] = field(default_factory=list[str])
     will_be_resumed: bool = False
+    parent_id: UUID | None = None
+    part_name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

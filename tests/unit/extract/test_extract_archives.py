@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import gzip
 import io
-import json
 import os
-import struct
 import tarfile
 from email.message import EmailMessage
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from octavo.core.errors import BadInput, Empty, TooLarge
+from octavo.core.errors import BadInput, Defect, Empty, TooLarge
 from octavo.extract.extracted import Quality, SourceType
 from octavo.extract.formats import archive as archives
 from octavo.extract.formats import mail_files, related_office
@@ -25,8 +23,7 @@ from tests.support.office import ODF, O, archive, markdown, read
 
 def tar(files: dict[str, bytes], mode: str = "w") -> bytes:
     memory = io.BytesIO()
-    opened: Any = tarfile.open(fileobj=memory, mode=mode)  # type: ignore[call-overload]
-    with opened as file:
+    with cast("Any", tarfile.open)(fileobj=memory, mode=mode) as file:
         for name, content in files.items():
             info = tarfile.TarInfo(name)
             info.size = len(content)
@@ -45,13 +42,15 @@ def unpack(
     source.write_bytes(data)
     with source.open("rb") as reading, target.open("wb") as writing, Path(os.devnull).open("wb") as channel:
         task = Task(reading, writing, channel.fileno())
-        archives.unpack(task, source_type=kind, filename="a.gz", most=most, most_bytes=most_bytes)
-    found: dict[str, bytes] = {}
-    written = io.BytesIO(target.read_bytes())
-    while size := written.read(4):
-        about = json.loads(written.read(struct.unpack("<I", size)[0]))
-        found[about["name"]] = written.read(about["bytes"])
-    return found
+        archives.unpack(task, source_type=kind, filename="a.gz", most=most, most_bytes=most_bytes, most_total=1 << 20)
+    with target.open("rb") as written:
+        return {part.name: part.content for part in archives.read_parts(written)}
+
+
+@pytest.mark.parametrize("written", [b"\x05", b"\xff\xff\xff\xff", b"\x02\0\0\0{}", b"\x04\0\0\0nope"])
+def test_an_invalid_list_of_members_is_refused(written: bytes) -> None:
+    with pytest.raises(Defect):
+        list(archives.read_parts(io.BytesIO(written)))
 
 
 FILES = {"a/notes.txt": b"one", "b.csv": b"x,y\n1,2\n"}

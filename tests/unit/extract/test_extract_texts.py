@@ -240,7 +240,7 @@ def test_json_is_a_table_or_code(tmp_path: Path, text: str, expected: str) -> No
 
 
 def test_dense_json_is_indented_without_changing_a_value(tmp_path: Path) -> None:
-    values: dict[str, object] = {f"name {number}": [1.5, "a, {b}"] for number in range(20)} | {"empty": {}}
+    values = {f"name {number}": [1.5, "a, {b}"] for number in range(20)} | {"empty": []}
     text = json.dumps(values, separators=(",", ":"))
     shown = markdown(data.PROCESSOR, tmp_path, text.encode())
     lines = shown.split("\n")[1:-1]

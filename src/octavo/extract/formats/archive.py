@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path, PurePosixPath
-from typing import IO, BinaryIO, Protocol, cast
+from typing import IO, BinaryIO, NamedTuple, Protocol, cast
 
-from octavo.core.errors import BadInput, Empty, OctavoError, TooLarge
+from octavo.core.errors import BadInput, Defect, Empty, OctavoError, TooLarge
 from octavo.core.formatting import format_bytes
 from octavo.extract.decode import clean
 from octavo.extract.extracted import Extracted, Metadata, Quality, SourceType
@@ -35,6 +35,8 @@ MOST_MEMBERS = 10_000
 MOST_NAME = 500
 _BLOCK = 256 * 1024
 _HEADER = struct.Struct("<I")
+_MOST_TYPE = 200
+_INVALID = "The sandbox returned an invalid list of files."
 MOST_HEADER = 16 * 1024
 # Files that operating systems add without being asked.
 _SYSTEM = frozenset({".ds_store", "thumbs.db", "desktop.ini"})
@@ -188,21 +190,24 @@ def _label(name: str) -> str:
 
 
 @sandboxed
-def unpack(task: Task, *, source_type: str, filename: str, most: int, most_bytes: int) -> None:
+def unpack(task: Task, *, source_type: str, filename: str, most: int, most_bytes: int, most_total: int) -> int:
     """Write the members to the output file, each after a header with its number, name, type and size.
 
-    Members that cannot be unpacked, are empty or are longer than `most_bytes` are left out.
+    Members that cannot be unpacked or are longer than `most_bytes` are left out, and the rest after `most` members or
+    `most_total` bytes. Returns the number of members that were left out. Empty ones do not count.
     """
-    hints = Hints(SourceType(source_type), filename)
-    for number, member in enumerate(members(Path(task.input_path), hints)):
-        if number == most:
-            return
-        content = _content(member, most_bytes)
+    left_out = written = count = 0
+    for number, member in enumerate(members(Path(task.input_path), Hints(SourceType(source_type), filename))):
+        content = _content(member, min(most_bytes, most_total - written)) if count < most else None
         if content:
             about = {"number": number, "name": member.name, "content_type": member.content_type, "bytes": len(content)}
             header = json.dumps(about).encode()
             task.output.write(_HEADER.pack(len(header)) + header + content)
             task.progress(number + 1, None, "files")
+            written += len(content)
+        count += bool(content)
+        left_out += content is None
+    return left_out
 
 
 def _content(member: Member, most_bytes: int) -> bytes | None:
@@ -214,6 +219,38 @@ def _content(member: Member, most_bytes: int) -> bytes | None:
         if content.tell() > most_bytes:
             return None
     return content.getvalue()
+
+
+class Part(NamedTuple):
+    """A member that was unpacked. `number` is its place in the archive."""
+
+    number: int
+    name: str
+    content_type: str
+    content: bytes
+
+
+def read_parts(unpacked: BinaryIO) -> Iterator[Part]:
+    """Read and validate the members that `unpack` wrote: a hostile file can take over the child process."""
+    last = -1
+    while size := unpacked.read(_HEADER.size):
+        length = _HEADER.unpack(size)[0] if len(size) == _HEADER.size else MOST_HEADER + 1
+        match _about(unpacked.read(length)) if length <= MOST_HEADER else None:
+            case {"number": int(number), "name": str(name), "content_type": str(kind), "bytes": int(count)}:
+                content = unpacked.read(count) if count > 0 else b""
+                if number <= last or len(content) != count or len(name) > MOST_NAME or "\0" in name:
+                    raise Defect(_INVALID)
+                last = number
+                yield Part(number, name, clean(kind)[:_MOST_TYPE], content)
+            case _:
+                raise Defect(_INVALID)
+
+
+def _about(header: bytes) -> object:
+    try:
+        return json.loads(header)
+    except (ValueError, RecursionError):
+        raise Defect(_INVALID) from None
 
 
 PROCESSOR = Processor((SourceType.ARCHIVE,), extract)
