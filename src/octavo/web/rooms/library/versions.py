@@ -125,7 +125,7 @@ async def versions(services: ServicesOf, caller: ReadCaller, document: UUID) -> 
         return Page(await list_versions(connection, caller.owner_id, document), None)
 
 
-@api_router.get("/children", responses=problems(400, 401, 404, 422))
+@api_router.get("/children", responses=problems(401, 404, 422))
 async def children(
     services: ServicesOf, caller: ReadCaller, document: UUID, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
 ) -> Page[Document]:
