@@ -30,6 +30,7 @@ class Cause(StrEnum):
     """An event that is followed by a job."""
 
     UPLOAD_STORED = "upload stored"
+    PART_STORED = "file of an archive or attachment stored"
     REVISION_REQUESTED = "new revision requested"
     TAGGED = "tags assigned"
     DESCRIBED_OFFLINE = "described offline because the providers were unavailable"
@@ -70,6 +71,12 @@ class Consequence:
 CHOREOGRAPHY: Mapping[Cause, Consequence] = {
     Cause.UPLOAD_STORED: Consequence(
         "process_document", (PERSON,), "A file, link or text is stored, and no processed document has the same content."
+    ),
+    Cause.PART_STORED: Consequence(
+        "process_document",
+        ("process_document",),
+        "A file in an archive or an attachment of an email is stored, and no processed document has the same content.",
+        priority=8,
     ),
     Cause.REVISION_REQUESTED: Consequence(
         "process_document", (PERSON,), "A person requested a new revision of a processed document."

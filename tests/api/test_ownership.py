@@ -109,6 +109,7 @@ RULES: dict[str, Rule] = {
     "GET /api/v1/documents/{document}/chunks": Rule("read", "document"),
     "GET /api/v1/documents/{document}/events": Rule("read", "document"),
     "GET /api/v1/documents/{document}/versions": Rule("read", "document"),
+    "GET /api/v1/documents/{document}/children": Rule("read", "document"),
     "GET /api/v1/documents/{document}/diff": Rule("read", "second version"),
     "POST /api/v1/ask": Rule("read", None, body=given(question="What is it?")),
     "GET /api/v1/documents/{document}/markdown": Rule("read", "readable document"),

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from octavo.core.pagination import Page
 
 MOST_LISTED = 500
+# Types of documents that can contain other files.
+WITH_PARTS = frozenset({"archive", "eml", "msg"})
 
 app = typer.Typer()
 
@@ -86,17 +88,20 @@ def show(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show one document: its fields, and the progress of its processing."""
+    """Show one document: its fields, the files it contains, and the progress of its processing."""
 
-    async def run(client: Client) -> tuple[Document, Job | None]:
+    async def run(client: Client) -> tuple[Document, Job | None, list[Document]]:
         (wanted,) = await find_ids(client, [document])
         found = await client.show_document(wanted)
-        return found, await client.show_job(found.process_id) if found.status == "pending" else None
+        job = await client.show_job(found.process_id) if found.status == "pending" else None
+        parts = await client.list_children(wanted) if found.source_type in WITH_PARTS else None
+        return found, job, parts.items if parts else []
 
-    found, job = call(Target(server, key), run)
+    found, job, parts = call(Target(server, key), run)
     if as_json:
         return print_json(found)
-    return print_on(open_console(), make_facts(facts_of(found, job)))
+    listed = "\n".join(f"{part.id} {part.part_name or part.filename}" for part in parts)
+    return print_on(open_console(), make_facts(facts_of(found, job) | {"Parts": listed}))
 
 
 # Changing ----------------------------------------------------------------------------------------------------------
@@ -315,6 +320,8 @@ def facts_of(document: Document, job: Job | None) -> dict[str, str | None]:
         "Revision": str(document.revision or ""),
         "Copy of": str(document.duplicate_of or ""),
         "Also added as": ", ".join(document.also_named),
+        "Part of": f"{document.parent_id} ({document.part_name})" if document.parent_id else None,
+        "Left out": str(document.metadata.get("parts_left_out") or ""),
         "SHA-256": document.sha256,
         "Cost": f"{document.cost_usd:.4f} USD" if document.cost_usd else None,
         "Added": local_time(document.created_at),

@@ -237,6 +237,12 @@ class Client(UploadCalls):
         """List the chunks of a document, in order."""
         return await self._list(Chunk, f"/documents/{document}/chunks", {"cursor": cursor, "limit": limit})
 
+    async def list_children(
+        self, document: UUID, *, cursor: str | None = None, limit: int = MOST_LISTED
+    ) -> Page[Document]:
+        """List the files in an archive or the attachments of an email, which are documents, in their order there."""
+        return await self._list(Document, f"/documents/{document}/children", {"cursor": cursor, "limit": limit})
+
     async def list_versions(self, document: UUID) -> list[Version]:
         """List all versions of a document, newest first."""
         return (await self._list(Version, f"/documents/{document}/versions", {})).items

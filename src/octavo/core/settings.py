@@ -237,6 +237,12 @@ class Settings(BaseSettings):
             "such as `chrome-extension://abc`. If set, requests with a key from any other origin are refused."
         ),
     ] = ()
+    parts_most: Annotated[
+        int,
+        Field(
+            ge=0, description="Maximum number of files per archive or email that are added as documents; 0 adds none."
+        ),
+    ] = 1000
     analyse_pages: Annotated[
         int,
         Field(

@@ -6,13 +6,15 @@ The file name and media type count only if the bytes are ambiguous.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+import struct
+import zlib
+from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 from pathlib import PurePosixPath
-from typing import cast
+from typing import NamedTuple, cast
 
 import filetype
 
-from octavo.extract.archives import locked_type, zipped_type
 from octavo.extract.decode import encoding_of
 from octavo.extract.extracted import SourceType
 from octavo.extract.text_kinds import text_kind
@@ -24,6 +26,10 @@ _PDF_AT_START = re.compile(rb"\s*(?:\xef\xbb\xbf)?%PDF-")
 _PDF_OBJECT = re.compile(rb"\d+\s+\d+\s+obj\b")
 _PDF_LEAD_BYTES = 1024
 _PDF_LABELS = frozenset({".pdf", "application/pdf"})
+
+# Archives that are read: tar files, and files compressed with gzip, bzip2 or xz.
+_COMPRESSED = re.compile(rb"\x1f\x8b\x08[\x00-\x1f]|BZh[1-9](?:1AY&SY|\x17rE8P\x90)|\xfd7zXZ\x00")
+_TAR_AT, _TAR = 257, b"ustar"
 
 _IMAGES = frozenset(
     {
@@ -38,9 +44,13 @@ _IMAGES = frozenset(
         "image/webp",
     }
 )
-
 # High Efficiency Image Format: more brands than `filetype` knows.
 _HEIF = re.compile(rb".{4}ftyp(?:hei[cxms]|hev[cxms]|mif[12]|msf1|avi[fs])", re.DOTALL)
+_SOUND_BRANDS = re.compile(rb".{4}ftypM4[AB]", re.DOTALL)
+_MEDIA_GROUPS = {"audio": SourceType.AUDIO, "video": SourceType.VIDEO}
+
+_DJVU = b"AT&TFORM"
+_MOBI_AT, _MOBI = 60, frozenset({b"BOOKMOBI", b"TEXtREAd"})
 
 # Control characters allowed in text besides tab and newlines: form feed, escape, backspace, and the CP/M end mark.
 _CONTROL = re.compile("[\x00-\x07\x0e-\x19\x1c-\x1f\x7f]")
@@ -50,18 +60,18 @@ _MOST_CONTROL = 0.01
 def detect(head: bytes, filename: str = "", content_type: str = "") -> SourceType:
     """The type of a file. `head` contains the first `HEAD_BYTES` of the file, or the whole file."""
     suffix, media_type = _suffix(filename), _media_type(content_type)
-    if head.startswith(b"PK\x03\x04"):
+    if head.startswith((_SIGNATURE, _EMPTY_ZIP)):
         return zipped_type(head, suffix, media_type)
     if _is_pdf(head, labelled=bool({suffix, media_type} & _PDF_LABELS)):
         return SourceType.PDF
     if head.lstrip().startswith(b"{\\rtf"):
         return SourceType.RTF
-    if locked := locked_type(head, suffix, media_type):
-        return locked
+    if head.startswith(_CONTAINER):
+        return container_type(head, suffix, media_type)
+    if _COMPRESSED.match(head) or head[_TAR_AT:].startswith(_TAR):
+        return SourceType.ARCHIVE
     text = readable_text(head)
-    if text is not None:
-        return text_kind(text, suffix, media_type)
-    return SourceType.IMAGE if _is_image(head) else SourceType.OTHER
+    return text_kind(text, suffix, media_type) if text is not None else _binary_type(head)
 
 
 def readable_text(head: bytes) -> str | None:
@@ -80,9 +90,18 @@ def _is_pdf(head: bytes, *, labelled: bool) -> bool:
     return labelled and _PDF_OBJECT.search(lead) is not None
 
 
-def _is_image(head: bytes) -> bool:
+def _binary_type(head: bytes) -> SourceType:
     guess = cast("Callable[[bytes], str | None]", filetype.guess_mime)  # pyright: ignore[reportUnknownMemberType]
-    return _HEIF.match(head) is not None or guess(head) in _IMAGES
+    found = guess(head) or ""
+    if _HEIF.match(head) or found in _IMAGES:
+        return SourceType.IMAGE
+    if head.startswith(_DJVU):
+        return SourceType.DJVU
+    if head[_MOBI_AT : _MOBI_AT + 8] in _MOBI:
+        return SourceType.MOBI
+    if _SOUND_BRANDS.match(head):
+        return SourceType.AUDIO
+    return _MEDIA_GROUPS.get(found.partition("/")[0], SourceType.OTHER)
 
 
 def _suffix(filename: str) -> str:
@@ -91,3 +110,163 @@ def _suffix(filename: str) -> str:
 
 def _media_type(content_type: str) -> str:
     return content_type.partition(";")[0].strip().lower()
+
+
+# OLE containers: old office files, encrypted new ones, and Outlook messages -----------------------------------------
+
+_CONTAINER = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_LOCKED = "EncryptedPackage".encode("utf-16-le")
+# Names of streams in the directory, which is not always among the first bytes.
+_STREAMS = {
+    "__properties_version1.0": SourceType.MSG,
+    "WordDocument": SourceType.DOC,
+    "PowerPoint Document": SourceType.PPT,
+    "Workbook": SourceType.XLS,
+    "Book": SourceType.XLS,
+}
+_STREAM_NAMES = {name.encode("utf-16-le") + b"\0\0": kind for name, kind in _STREAMS.items()}
+_CONTAINER_LABELS = {
+    ".doc": SourceType.DOC,
+    ".dot": SourceType.DOC,
+    ".msg": SourceType.MSG,
+    ".pot": SourceType.PPT,
+    ".pps": SourceType.PPT,
+    ".ppt": SourceType.PPT,
+    ".xls": SourceType.XLS,
+    ".xlt": SourceType.XLS,
+    "application/msword": SourceType.DOC,
+    "application/vnd.ms-excel": SourceType.XLS,
+    "application/vnd.ms-outlook": SourceType.MSG,
+    "application/vnd.ms-powerpoint": SourceType.PPT,
+}
+
+
+def container_type(head: bytes, suffix: str, media_type: str) -> SourceType:
+    """The type of an OLE container. Encrypted office documents are stored as OLE containers, not as zip archives."""
+    if _LOCKED in head:
+        return _LABELS.get(suffix) or _LABELS.get(media_type) or SourceType.DOCX
+    label = _CONTAINER_LABELS.get(suffix) or _CONTAINER_LABELS.get(media_type)
+    found = [kind for name, kind in _STREAM_NAMES.items() if name in head]
+    # A document can contain documents of other kinds, so that several names are found.
+    return label if label and label in found else next(iter(found), label or SourceType.OTHER)
+
+
+# Zip archives and the documents that are zip archives ---------------------------------------------------------------
+
+_SIGNATURE, _EMPTY_ZIP = b"PK\x03\x04", b"PK\x05\x06"
+_HEADER = struct.Struct("<4s2xH10xIIHH")  # signature, flags, packed size, size, name length, extra length
+_SIZES_COME_LATER = 0x08
+_SIZES_ARE_ELSEWHERE = 0xFFFFFFFF
+
+_MOST_MIMETYPE = 100
+_OPEN = "application/vnd.oasis.opendocument."
+_MIMETYPES = {
+    b"application/epub+zip": SourceType.EPUB,
+    f"{_OPEN}text".encode(): SourceType.ODT,
+    f"{_OPEN}spreadsheet".encode(): SourceType.ODS,
+    f"{_OPEN}presentation".encode(): SourceType.ODP,
+}
+_FOLDERS = {b"word/": SourceType.DOCX, b"ppt/": SourceType.PPTX, b"xl/": SourceType.XLSX}
+_BINARY_WORKBOOK = b"xl/workbook.bin"
+_EPUB_FILE = b"META-INF/container.xml"
+_OPEN_DOCUMENT_FILE = b"META-INF/manifest.xml"
+_OFFICE_FILES = frozenset({b"[Content_Types].xml", b"_rels/.rels", b"docProps/app.xml", b"docProps/core.xml"})
+_IWORK_FILES = frozenset({b"Index/Document.iwa", b"buildVersionHistory.plist", b"QuickLook/Thumbnail.jpg"})
+_IWORK_LABELS = frozenset({".pages", ".numbers", ".key"})
+
+_OFFICE = "application/vnd.openxmlformats-officedocument."
+_LABELS = {
+    ".docx": SourceType.DOCX,
+    ".pptx": SourceType.PPTX,
+    ".xlsx": SourceType.XLSX,
+    ".xlsb": SourceType.XLSB,
+    _OFFICE + "wordprocessingml.document": SourceType.DOCX,
+    _OFFICE + "presentationml.presentation": SourceType.PPTX,
+    _OFFICE + "spreadsheetml.sheet": SourceType.XLSX,
+}
+_OPEN_DOCUMENT_LABELS = {
+    ".odt": SourceType.ODT,
+    ".ods": SourceType.ODS,
+    ".odp": SourceType.ODP,
+    f"{_OPEN}text": SourceType.ODT,
+    f"{_OPEN}spreadsheet": SourceType.ODS,
+    f"{_OPEN}presentation": SourceType.ODP,
+}
+
+
+class Entry(NamedTuple):
+    """A file in the archive.
+
+    `start` is the offset of its content; `packed_bytes` is its compressed size, 0 if unknown.
+    """
+
+    name: bytes
+    start: int
+    packed_bytes: int
+
+
+def zipped_type(head: bytes, suffix: str, media_type: str) -> SourceType:
+    """The type of a zip-based document, from the entries of its archive.
+
+    If the entries are ambiguous, the file name or the media type decides. A zip archive that is not a document is
+    an archive.
+    """
+    entries = {entry.name: entry for entry in list_entries(head)}
+    mimetype = entries.get(b"mimetype")
+    declared = _declared(head, mimetype) if mimetype else None
+    found = declared or _by_names(entries.keys(), suffix)
+    if found:
+        return found
+    if not entries and not head.startswith(_EMPTY_ZIP):
+        return SourceType.OTHER
+    labels: dict[str, SourceType] = {}
+    if entries.keys() & _OFFICE_FILES:
+        labels = _LABELS
+    elif _OPEN_DOCUMENT_FILE in entries or mimetype:
+        labels = _OPEN_DOCUMENT_LABELS
+    return labels.get(suffix) or labels.get(media_type) or SourceType.ARCHIVE
+
+
+def _declared(head: bytes, mimetype: Entry) -> SourceType | None:
+    """The type that the `mimetype` entry declares.
+
+    The entry should be uncompressed, but it is compressed if somebody has zipped the files again.
+    """
+    try:
+        unpacked = zlib.decompressobj(-zlib.MAX_WBITS).decompress(head[mimetype.start :], _MOST_MIMETYPE).strip()
+    except zlib.error:
+        unpacked = b""
+    return _MIMETYPES.get(_content(head, mimetype)) or _MIMETYPES.get(unpacked)
+
+
+def _by_names(names: AbstractSet[bytes], suffix: str) -> SourceType | None:
+    if _EPUB_FILE in names:
+        return SourceType.EPUB
+    if b"Index/Document.iwa" in names or (suffix in _IWORK_LABELS and names & _IWORK_FILES):
+        return SourceType.IWORK
+    if not names & _OFFICE_FILES:
+        return None
+    if _BINARY_WORKBOOK in names:
+        return SourceType.XLSB
+    return next((kind for folder, kind in _FOLDERS.items() if any(name.startswith(folder) for name in names)), None)
+
+
+def list_entries(head: bytes) -> Iterator[Entry]:
+    """The entries whose headers are in `head`, without unpacking anything."""
+    start = 0
+    while 0 <= start <= len(head) - _HEADER.size:
+        signature, flags, packed, _, name_bytes, extra_bytes = _HEADER.unpack_from(head, start)
+        if signature != _SIGNATURE:
+            return
+        name_start = start + _HEADER.size
+        content = name_start + name_bytes + extra_bytes
+        known = not flags & _SIZES_COME_LATER and packed != _SIZES_ARE_ELSEWHERE
+        yield Entry(head[name_start : name_start + name_bytes], content, packed if known else 0)
+        start = content + packed if known else head.find(_SIGNATURE, content)
+
+
+def _content(head: bytes, entry: Entry) -> bytes:
+    """The content of an uncompressed entry. If the size is unknown, the content ends at the next header."""
+    if entry.packed_bytes:
+        return head[entry.start : entry.start + entry.packed_bytes].strip()
+    return head[entry.start : head.find(b"PK", entry.start)].strip()

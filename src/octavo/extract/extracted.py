@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -29,17 +28,43 @@ class SourceType(StrEnum):
 
     PDF = "pdf"
     EPUB = "epub"
+    FB2 = "fb2"
     DOCX = "docx"
     PPTX = "pptx"
     XLSX = "xlsx"
+    XLSB = "xlsb"
+    XLS = "xls"
     ODT = "odt"
+    ODS = "ods"
+    ODP = "odp"
     RTF = "rtf"
     EML = "eml"
+    MSG = "msg"
     CSV = "csv"
     HTML = "html"
+    MHTML = "mhtml"
     MARKDOWN = "markdown"
+    RST = "rst"
+    ORG = "org"
+    ASCIIDOC = "asciidoc"
+    LATEX = "latex"
+    JATS = "jats"
+    DOCBOOK = "docbook"
+    XML = "xml"
+    JSON = "json"
+    IPYNB = "ipynb"
+    VTT = "vtt"
+    SRT = "srt"
     TEXT = "text"
     IMAGE = "image"
+    ARCHIVE = "archive"
+    DOC = "doc"
+    PPT = "ppt"
+    IWORK = "iwork"
+    MOBI = "mobi"
+    DJVU = "djvu"
+    AUDIO = "audio"
+    VIDEO = "video"
     OTHER = "other"
     WEB = "web"
     YOUTUBE = "youtube"
@@ -48,8 +73,6 @@ class SourceType(StrEnum):
 
 # Types that are read page by page, without a processor.
 PAGED = frozenset({SourceType.PDF, SourceType.IMAGE})
-# All types that can be read; listed here so that a check does not import the processors.
-READABLE = frozenset[str](set(SourceType) - {SourceType.OTHER})
 
 
 class Quality(StrEnum):
@@ -314,25 +337,6 @@ def _adapter() -> TypeAdapter[Extracted]:
     from pydantic import TypeAdapter
 
     return TypeAdapter(Extracted)
-
-
-_WORD = re.compile(r"\w+")
-
-
-def bookmarks_by_page(extracted: Extracted) -> dict[int, list[tuple[int, str]]]:
-    """Map page numbers to the level and title of outline entries that have no matching heading in the text."""
-    headings = {block.start: block.text for block in extracted.blocks if block.kind is BlockKind.HEADING}
-    found: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)
-    for entry in extracted.outline:
-        heading = headings.get(entry.start, "") if entry.start is not None else ""
-        # The start of an entry without a heading is the start of its page, where another entry's heading may be.
-        if entry.page is not None and not _words(entry.title) & _words(heading):
-            found[entry.page].append((entry.level, entry.title))
-    return dict(found)
-
-
-def _words(text: str) -> set[str]:
-    return set(_WORD.findall(text.lower()))
 
 
 # Captions -----------------------------------------------------------------------------------------------------------

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import tempfile
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from octavo.core.types import JSON
-from octavo.extract.extracted import Extracted, SourceType, add_captions, from_json, to_json
+from octavo.extract.extracted import BlockKind, Extracted, SourceType, add_captions, from_json, to_json
 from octavo.extract.ocr.recognition import Recognition
 from octavo.extract.pdf.page_batches import PdfFacts, batch_from_json, facts_from_json, facts_to_json
 from octavo.sandbox import Call, Limits, Progress, Task, sandboxed
@@ -155,3 +157,22 @@ def assemble_document(task: Task, *, source_type: str) -> list[JSON]:
     pages = merge_pages(facts, map(batch_from_json, task.input))
     task.output.write(to_json(add_captions(assemble_pages(facts, pages, SourceType(source_type)))))
     return [page.number for page in pages if page.is_unread]
+
+
+_WORD = re.compile(r"\w+")
+
+
+def bookmarks_by_page(extracted: Extracted) -> dict[int, list[tuple[int, str]]]:
+    """Map page numbers to the level and title of outline entries that have no matching heading in the text."""
+    headings = {block.start: block.text for block in extracted.blocks if block.kind is BlockKind.HEADING}
+    found: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)
+    for entry in extracted.outline:
+        heading = headings.get(entry.start, "") if entry.start is not None else ""
+        # The start of an entry without a heading is the start of its page, where another entry's heading may be.
+        if entry.page is not None and not _words(entry.title) & _words(heading):
+            found[entry.page].append((entry.level, entry.title))
+    return dict(found)
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text.lower()))

@@ -9,6 +9,20 @@ from pathlib import Path
 from octavo.core.errors import NotSupported
 from octavo.extract.extracted import Extracted, SourceType
 
+# Types that are stored without being read, with the reason and what to do instead.
+STORED_ONLY = {
+    SourceType.DOC: "Word files from before 2007 cannot be read. Save it as DOCX or PDF.",
+    SourceType.PPT: "PowerPoint files from before 2007 cannot be read. Save it as PPTX or PDF.",
+    SourceType.IWORK: "Pages, Numbers and Keynote files cannot be read. Export it as PDF, DOCX, XLSX or PPTX.",
+    SourceType.MOBI: "Kindle books cannot be read. Convert it to EPUB.",
+    SourceType.DJVU: "DjVu files cannot be read. Convert it to PDF.",
+    SourceType.AUDIO: "Speech in recordings cannot be read. Add a transcript, for example as VTT or SRT.",
+    SourceType.VIDEO: "Speech in videos cannot be read. Add a transcript, for example as VTT or SRT.",
+    SourceType.OTHER: "Text cannot be extracted from this file type. If it is a document, save it as PDF.",
+}
+# All types that can be read; listed here so that a check does not import the processors.
+READABLE = frozenset[str](set(SourceType) - set(STORED_ONLY))
+
 
 @dataclass(frozen=True, slots=True)
 class Hints:
@@ -53,6 +67,8 @@ class Processors:
         try:
             return self._processors[source_type]
         except KeyError:
+            if source_type in STORED_ONLY:
+                raise NotSupported(STORED_ONLY[source_type]) from None
             readable = ", ".join(sorted({*self._processors, *self._paged}))
             raise NotSupported(f"Its type is {source_type}. Octavo reads {readable}.") from None
 

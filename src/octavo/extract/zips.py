@@ -80,6 +80,13 @@ class Archive:
         """The bytes of a file in the archive, in blocks. The file must exist."""
         yield from self._inflate(self._members[self._name(name) or ""], most)
 
+    def size(self, name: str) -> int:
+        """The unpacked size that the archive declares for a file. It is not checked."""
+        return self._members[self._name(name) or ""].file_size
+
+    def is_encrypted(self, name: str) -> bool:
+        return bool(self._members[self._name(name) or ""].flag_bits & _IS_ENCRYPTED)
+
     def _name(self, name: str) -> str | None:
         """The exact name of a file in the archive.
 

@@ -13,6 +13,7 @@ from octavo.core.errors import NotFound
 from octavo.core.formatting import format_bytes
 from octavo.core.ids import new_id
 from octavo.core.pagination import Page, make_cursor, read_cursor
+from octavo.core.settings import Settings
 from octavo.core.types import JSON
 from octavo.database import Connection, Database, fetch_rows, load_queries
 from octavo.intake.errors import (
@@ -43,6 +44,16 @@ class IntakeLimits:
     upload_bytes: int
     stored_bytes: int | None
     concurrent: int
+
+
+def intake_limits(settings: Settings, *, anonymous: bool) -> IntakeLimits:
+    """Upload limits of an owner. Visitors without an account have separate limits."""
+    stored = settings.anonymous_stored_bytes if anonymous else settings.stored_bytes
+    return IntakeLimits(
+        upload_bytes=settings.upload_bytes,
+        stored_bytes=stored or None,
+        concurrent=settings.anonymous_concurrent_uploads if anonymous else settings.concurrent_uploads,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from octavo.choreography import Cause, comparison_job
 from octavo.core.errors import Empty, NotFound, OctavoError, TooLarge
 from octavo.core.formatting import format_bytes
 from octavo.core.ids import new_id
-from octavo.database import Database, load_queries
+from octavo.database import Connection, Database, load_queries
 from octavo.intake.errors import (
     Duplicate,
     HashMismatch,
@@ -256,7 +256,20 @@ class Intake:
     async def _place(
         self, upload: Upload, source_type: str, limits: IntakeLimits, *, fresh: bool = False
     ) -> Outcome | None:
-        """Finalize an upload in one transaction: find duplicates, and create the document, its job and their events.
+        async with self._database.transaction() as connection:
+            return await self.place(connection, upload, source_type, limits, fresh=fresh)
+
+    async def place(
+        self,
+        connection: Connection,
+        upload: Upload,
+        source_type: str,
+        limits: IntakeLimits,
+        *,
+        fresh: bool = False,
+        cause: Cause = Cause.UPLOAD_STORED,
+    ) -> Outcome | None:
+        """Finalize an upload in the caller's transaction: find duplicates, and create the document, its job and events.
 
         `fresh` also creates the row of the upload. Returns None if another request finalized the upload in the
         meantime, or sent its bytes again.
@@ -268,16 +281,15 @@ class Intake:
             "key": upload.object_key,
             "source_type": source_type,
             "quota": limits.stored_bytes,
-            "process": Jsonb(_process_job(upload).as_json()),
+            "process": Jsonb(_process_job(upload, cause).as_json()),
             "compare": Jsonb(_comparison_job(upload).as_json()),
         }
         try:
-            async with self._database.transaction() as connection:
-                if fresh:
-                    await insert_upload(connection, upload)
-                row = await (await connection.execute(QUERIES.place, values)).fetchone()
-                if row and row[0] == "uploaded":
-                    await check_quota(connection, upload.owner_id, limits.stored_bytes)
+            if fresh:
+                await insert_upload(connection, upload)
+            row = await (await connection.execute(QUERIES.place, values)).fetchone()
+            if row and row[0] == "uploaded":
+                await check_quota(connection, upload.owner_id, limits.stored_bytes)
         except psycopg.errors.NoDataFound:
             raise NotFound(NO_DOCUMENT if upload.version_of else None) from None
         except psycopg.errors.ProgramLimitExceeded:
@@ -333,8 +345,8 @@ class Intake:
             log.warning("unused objects stay until the clean-up", keys=keys, reason=error.line)
 
 
-def _process_job(upload: Upload) -> NewJob:
-    job = process_job(Cause.UPLOAD_STORED, upload.owner_id, upload.document_id, FIRST_REVISION, upload.process_id)
+def _process_job(upload: Upload, cause: Cause) -> NewJob:
+    job = process_job(cause, upload.owner_id, upload.document_id, FIRST_REVISION, upload.process_id)
     if extraction := upload.given.get("extraction"):
         job.input["extraction"] = extraction
     return job

@@ -9,14 +9,23 @@ from octavo.language.insights import DocumentType
 # Source kinds that determine the type.
 _BY_KIND = {
     "eml": DocumentType.EMAIL,
+    "msg": DocumentType.EMAIL,
     "pptx": DocumentType.PRESENTATION,
+    "odp": DocumentType.PRESENTATION,
     "xlsx": DocumentType.SPREADSHEET,
+    "xlsb": DocumentType.SPREADSHEET,
+    "xls": DocumentType.SPREADSHEET,
+    "ods": DocumentType.SPREADSHEET,
     "csv": DocumentType.SPREADSHEET,
     "youtube": DocumentType.TRANSCRIPT,
+    "vtt": DocumentType.TRANSCRIPT,
+    "srt": DocumentType.TRANSCRIPT,
 }
 # Source kinds that suggest a type when the text gives no other.
 _DEFAULT_BY_KIND = {
     "epub": DocumentType.BOOK,
+    "fb2": DocumentType.BOOK,
+    "mhtml": DocumentType.ARTICLE,
     "web": DocumentType.ARTICLE,
     "html": DocumentType.ARTICLE,
     "image": DocumentType.IMAGE,
@@ -115,7 +124,7 @@ def find_type(*, kind: str, title: str | None, head: str, words: int) -> Documen
         for document_type, cues in _COMPILED.items()
     }
     default = DocumentType.BOOK if words >= _BOOK_WORDS else _DEFAULT_BY_KIND.get(kind, DocumentType.OTHER)
-    if kind == "epub" or words >= _BOOK_WORDS:
+    if kind in {"epub", "fb2"} or words >= _BOOK_WORDS:
         return default
     best = max(scores, key=lambda one: scores[one])
     return best if scores[best] >= _LEAST else default

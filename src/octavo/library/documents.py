@@ -87,6 +87,19 @@ async def show_document(connection: Connection, owner: UUID, document: UUID, *, 
     return (await _as_documents(connection, rows))[0]
 
 
+async def list_parts(
+    connection: Connection, owner: UUID, document: UUID, *, cursor: str | None = None, limit: int = DEFAULT_LIMIT
+) -> Page[Document]:
+    """The files in an archive or the attachments of an email, in their order there. Parts in the trash are omitted."""
+    await show_document(connection, owner, document)
+    after = _number(cursor) if cursor else -1
+    values = {"owner": owner, "document": document, "after": after, "most": limit + 1}
+    rows = await fetch_rows(connection, QUERIES.parts, values)
+    found = {one.id: one for one in await find_documents(connection, owner, [row["document_id"] for row in rows])}
+    shown = [found[row["document_id"]] for row in rows[:limit] if row["document_id"] in found]
+    return Page(shown, str(rows[limit - 1]["number"]) if len(rows) > limit else None)
+
+
 async def list_chunks(
     connection: Connection, owner: UUID, document: UUID, *, cursor: str | None = None, limit: int = DEFAULT_LIMIT
 ) -> Page[Chunk]:
@@ -170,7 +183,7 @@ def _as_document(row: Row, tags: list[str], jobs: list[DocumentJob], also_named:
         cost_usd=float(cost),
         will_be_resumed=rest["status"] == "completed"
         and any(job.kind in RESUMED and job.status == "dead_letter" for job in jobs),
-        quality_reason=_quality_reason(*unsure) or rest["metadata"].get("quality_reason"),
+        quality_reason=_quality_reason(*unsure) or rest["metadata"].get("reason"),
         will_be_improved=any(job.kind == IMPROVE_DOCUMENT and job.status in IMPROVING for job in jobs),
         **rest,
     )

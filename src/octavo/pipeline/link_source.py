@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 from octavo.core.types import JSON
 from octavo.extract.detect import HEAD_BYTES, detect
 from octavo.extract.extracted import SourceType
+from octavo.extract.registry import READABLE
 from octavo.extract.transcript import write_raw_transcript
 from octavo.fetch import FetchLimits
 from octavo.intake.links import fetch_page, fetch_transcript, video_id
@@ -55,7 +56,7 @@ async def fetch_source(tools: Tools, url: str) -> DownloadedSource:
     page = await fetch_page(tools.fetch, url, limits)
     filename = unquote(PurePosixPath(urlsplit(page.url).path).name)
     found = await asyncio.to_thread(detect, page.body[:HEAD_BYTES], filename, page.content_type)
-    if found is SourceType.OTHER:
+    if found not in READABLE:
         raise PageNotText
     source_type = SourceType.WEB if found is SourceType.HTML else found
     return DownloadedSource("page_raw", page.body, page.content_type, source_type, page.url, filename)

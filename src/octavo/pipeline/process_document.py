@@ -6,6 +6,7 @@
 - `markdown_saved`: the text as Markdown; from here on a new document can be read
 - `rewritten`: the text rewritten by a model, on request; if that fails, the extracted text is used
 - `chunked`: the chunks; a new revision replaces the previous one in one transaction
+- `parts_added`: the files of an archive and the attachments of an email as documents; only for these
 - `analysis_asked`: an analysis is started if the document is long and the settings request it
 - `classified`, `enriched`, `embedded`: descriptions and vectors, see octavo.describe; if they fail, the document can
   still be read
@@ -36,16 +37,16 @@ from octavo.describe.stages import IMPROVEMENT_PLANNED, STAGES, DocumentDescribe
 from octavo.extract.chunks.chunking import Chunk
 from octavo.extract.chunks.from_document import chunk_in_sandbox
 from octavo.extract.extracted import (
-    READABLE,
     Extracted,
     Metadata,
     Quality,
     SourceType,
-    bookmarks_by_page,
     from_json,
     to_json,
 )
 from octavo.extract.file_reader import extract_in_sandbox
+from octavo.extract.paged_file import bookmarks_by_page
+from octavo.extract.registry import READABLE, STORED_ONLY
 from octavo.intake.errors import NotCanonical
 from octavo.intake.links import LINK_TYPE
 from octavo.jobs.job_run import LeaseLost, Run, Save
@@ -55,6 +56,7 @@ from octavo.library.changes import KIND as NAME
 from octavo.library.errors import SourceGone
 from octavo.library.pictures import PICTURED
 from octavo.pipeline.analyse_document import analyse_long_document
+from octavo.pipeline.document_parts import PartsOf, add_parts
 from octavo.pipeline.improve_document import enqueue_improvement
 from octavo.pipeline.link_source import SourceFile, as_source_file, fetch_source
 from octavo.pipeline.paged_sources import (
@@ -134,7 +136,7 @@ async def process_document(run: Run[Tools]) -> JSON:
     if work.is_picture:
         work.use_fitted(await stage("pictured", work.fit, work.save_fitted))
     if await stage("extracted", work.extract, work.save_extracted) is None:
-        return {"quality": "stored_only"}
+        return {"quality": "stored_only", "reason": work.reason_not_read}
     await stage("markdown_saved", work.write_markdown, work.save_markdown)
     failure: OctavoError | None = None
     if wanted.extraction is not Extraction.PLAIN:
@@ -145,6 +147,7 @@ async def process_document(run: Run[Tools]) -> JSON:
         except OctavoError as error:  # the extracted text can be read and found in the meantime
             failure = error
     chunks = await stage(CHUNKED, work.chunk, work.save_chunks)
+    await add_parts(run, work.files, PartsOf(source.id, work.file, work.source_type))
     await analyse_long_document(run, source.id)
     text = DocumentText(source.id, wanted.revision, wanted.generation, work.picture)
     follow_ups = FollowUps(
@@ -186,8 +189,8 @@ class Processing:
         self._tools = run.tools
         self._source = source
         self._revision = revision
-        self._file = source.as_file()
-        self._source_type = source.source_type
+        self.file = source.as_file()
+        self.source_type = source.source_type
         self._extracted: Extracted | None = None
         self._chunks: list[Chunk] = []
         self.picture: str | None = None
@@ -210,17 +213,17 @@ class Processing:
         """Use the downloaded file as the source in later stages."""
         if not isinstance(made, dict):
             raise TypeError("this stage returns what it stored")
-        self._file = as_source_file(made)
-        self._source_type = str(made["source_type"])
+        self.file = as_source_file(made)
+        self.source_type = str(made["source_type"])
 
     # pictured
 
     @property
     def is_picture(self) -> bool:
-        return self._source_type == SourceType.IMAGE
+        return self.source_type == SourceType.IMAGE
 
     async def fit(self) -> JSON:
-        async with self.files.local_copy(self._file.key) as path:
+        async with self.files.local_copy(self.file.key) as path:
             return await fit_picture(self._run, self.files, path)
 
     async def save_fitted(self, connection: Connection, made: JSON) -> None:
@@ -243,18 +246,24 @@ class Processing:
 
     async def extract(self) -> JSON:
         """Extract the text. Returns None if files of this type have no text."""
-        if self._source_type not in READABLE:
+        if self.source_type not in READABLE:
             return None
         if self._extracted is None:
-            async with self.files.local_copy(self._file.key) as path:
+            async with self.files.local_copy(self.file.key) as path:
                 self._extracted = await self._extract(path)
         extracted = self._extracted = _without_rewrite_metadata(self._extracted)
         stored = await self.files.put("extracted.json", await asyncio.to_thread(to_json, extracted))
         return {**stored, "quality": extracted.quality}
 
+    @property
+    def reason_not_read(self) -> str:
+        """The reason why files of this type are only stored."""
+        kinds = {str(kind): reason for kind, reason in STORED_ONLY.items()}
+        return kinds.get(self.source_type, STORED_ONLY[SourceType.OTHER])
+
     async def _extract(self, path: Path) -> Extracted:
-        file = self._file
-        if self._source_type == SourceType.PDF:
+        file = self.file
+        if self.source_type == SourceType.PDF:
             return await read_pdf(self._run, self.files, path)
         if self.is_picture:
             return await read_picture(self._run, self.files, path)
@@ -268,9 +277,10 @@ class Processing:
         )
 
     async def save_extracted(self, connection: Connection, made: JSON) -> None:
-        values: dict[str, Any] = {"document": self._source.id, "source_type": self._source_type}
+        values: dict[str, Any] = {"document": self._source.id, "source_type": self.source_type, "reason": None}
         if not isinstance(made, dict):
-            await connection.execute(QUERIES.set_extracted, values | {"quality": "stored_only"})
+            unread = {"quality": "stored_only", "reason": self.reason_not_read}
+            await connection.execute(QUERIES.set_extracted, values | unread)
             return
         await self.files.keep(connection, "extracted", made, JSON_TYPE)
         place = {"document": self._source.id, "revision": self._revision}
@@ -309,8 +319,8 @@ class Processing:
     async def rewrite(self, wanted: ProcessInput) -> JSON:
         """Rewrite the text with a model. Returns None if there is no text."""
         rewriting = Rewriting(self._run, self.files, await self._read_extracted(), wanted.generation)
-        if wanted.extraction is Extraction.PAGES and self._source_type in PICTURED:
-            async with self.files.local_copy(self._file.key) as path:
+        if wanted.extraction is Extraction.PAGES and self.source_type in PICTURED:
+            async with self.files.local_copy(self.file.key) as path:
                 made = await rewriting.read(path)
         else:
             made = await rewriting.clean()

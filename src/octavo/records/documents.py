@@ -34,6 +34,7 @@ class Document:
     `quality_reason` is a sentence that says why the text may be incomplete or wrong.
     `version` counts uploads of new bytes, `revision` counts how often these bytes were processed. `superseded`: a newer
     version exists. `also_named` are other file names under which the same bytes were added.
+    `parent_id` is the archive or email that contains the file, and `part_name` its name there, including folders.
     """
 
     id: UUID
@@ -77,6 +78,8 @@ class Document:
     also_named: list[str] = field(default_factory=list[str])
     will_be_resumed: bool = False
     quality_reason: str | None = None
+    parent_id: UUID | None = None
+    part_name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

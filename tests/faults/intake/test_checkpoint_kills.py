@@ -18,8 +18,9 @@ from octavo.intake import Intake, NewUpload
 from octavo.jobs.faults import POINTS
 from octavo.library.sweep import sweep_objects
 from octavo.ops.instance import bucket_of
-from tests.support.engine import Engine, engine_on
+from tests.support.engine import Engine, engine_on, wait_for_end
 from tests.support.library import LIMITS, open_desk
+from tests.support.office import archive
 from tests.support.site import Site, site_in
 
 STAGES = ("extracted", "markdown_saved", "chunked", "classified", "enriched", "embedded")
@@ -54,13 +55,13 @@ def engine(database_info: str) -> Generator[Engine]:
         yield one
 
 
-def add(site: Site, engine: Engine, text: str) -> UUID:
+def add(site: Site, engine: Engine, content: bytes, name: str = "a.md") -> UUID:
     owner = engine.add_owner()
 
     async def take() -> UUID:
         async with aclosing(bucket_of(site.settings)) as bucket, open_desk(engine.info, bucket) as desk:
             intake = Intake(desk.database, bucket, detect)
-            return (await intake.take(owner, NewUpload("a.md"), text.encode(), LIMITS)).document_id
+            return (await intake.take(owner, NewUpload(name), content, LIMITS)).document_id
 
     return asyncio.run(take())
 
@@ -74,9 +75,9 @@ def sweep(site: Site, engine: Engine) -> None:
     asyncio.run(run())
 
 
-def die(site: Site, engine: Engine, point: str) -> None:
+def die(site: Site, engine: Engine, point: str, time: int = 1) -> None:
     """The next worker goes on with it and dies when it comes to this point for the first time, alone."""
-    worker = site.start_worker(faults=f"{point}@1=kill", worker_slots=1)
+    worker = site.start_worker(faults=f"{point}@{time}=kill", worker_slots=1)
     assert worker.wait(60) == -signal.SIGKILL
     engine.bury(worker)
 
@@ -99,7 +100,7 @@ def made(engine: Engine, document: UUID) -> dict[str, list[Any]]:
 
 
 def live_and_die(site: Site, engine: Engine) -> None:
-    document = add(site, engine, TEXT)
+    document = add(site, engine, TEXT.encode())
     engine.run("UPDATE documents SET edited = '{tags}' WHERE id = %s", document)  # their vectors are a job of its own
     (job,) = (row["id"] for row in engine.rows("SELECT id FROM jobs WHERE document_id = %s", document))
     kept: dict[str, list[Any]] = {}
@@ -120,7 +121,7 @@ def live_and_die(site: Site, engine: Engine) -> None:
 
 
 def fail_and_die(site: Site, engine: Engine) -> None:
-    document = add(site, engine, BLANK)
+    document = add(site, engine, BLANK.encode())
     (job,) = (row["id"] for row in engine.rows("SELECT id FROM jobs WHERE document_id = %s", document))
     for point in LATER:
         die(site, engine, point)
@@ -142,6 +143,25 @@ def test_a_document_outlives_a_death_at_every_point(site: Site, engine: Engine, 
 
 def test_a_document_that_cannot_be_read_says_so_once_whatever_dies(site: Site, engine: Engine) -> None:
     fail_and_die(site, engine)
+    sweep(site, engine)
+
+
+def test_a_worker_killed_between_the_files_of_an_archive_adds_none_twice(site: Site, engine: Engine) -> None:
+    files = {f"{number}.md": f"# File {number}\n\nWords of file number {number}." for number in range(3)}
+    document = add(site, engine, archive(files), "all.zip")
+    # The fourth commit is the first file: before it, after it, and before the second one.
+    for point, time in (("stage.commit.before", 4), ("stage.commit.after", 1), ("stage.commit.before", 1)):
+        die(site, engine, point, time)
+    assert engine.one("SELECT count(*) FROM document_parts") == 1
+    worker = site.start_worker()
+    wait_for_end(engine, 60)
+    worker.terminate()
+    parts = engine.rows(
+        "SELECT number, name, document_id FROM document_parts WHERE parent_id = %s ORDER BY 1", document
+    )
+    assert [(part["number"], part["name"]) for part in parts] == list(enumerate(files))
+    assert len({part["document_id"] for part in parts}) == engine.one("SELECT count(*) FROM documents") - 1 == 3
+    assert engine.one("SELECT count(*) FROM uploads") == 4
     sweep(site, engine)
 
 

@@ -8,6 +8,7 @@ import json
 import signal
 import subprocess
 import sys
+import zipfile
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from tests.support.connections import connect, put_vector
 from tests.support.instance import Instance, free_port, instance_in
 from tests.support.pdf import Pdf, Words
 from tests.support.postgres import open_folder
-from tests.support.processes import running, running_octavo
+from tests.support.processes import running, running_octavo, wait_until
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,6 +311,18 @@ def test_a_document_is_shown_by_some_of_its_id(console: Console) -> None:
     assert "Not found" in console.refuse("show", str(uuid4()))
     console.add(write("other.md"))
     assert "Type more characters" in console.refuse("show", document[:4])
+
+
+def test_the_parts_of_an_archive_are_shown(console: Console) -> None:
+    with zipfile.ZipFile("parts.zip", "w") as file:
+        file.writestr("folder/inner.md", f"# Inner\n\nWords {uuid4()}.")
+    (document,) = console.add(Path("parts.zip"))
+    with working(console.instance):
+        wait_until(lambda: "folder/inner.md" in console.say("show", document), 60, "the part is shown")
+    (part,) = console.query("SELECT document_id FROM document_parts WHERE parent_id = %s", document)[0]
+    assert f"{part} folder/inner.md" in console.say("show", document)
+    assert f"{document} (folder/inner.md)" in console.say("show", str(part))
+    assert console.read("show", str(part))["parent_id"] == document
 
 
 # Changing ----------------------------------------------------------------------------------------------------------

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from octavo.extract.extracted import Block, BlockKind, Extracted, OutlineEntry, Page, SourceType, bookmarks_by_page
+from octavo.extract.extracted import Block, BlockKind, Extracted, OutlineEntry, Page, SourceType
+from octavo.extract.paged_file import bookmarks_by_page
 
 HEADING = Block(BlockKind.HEADING, 0, 8, "1. Rain as income", 1, 1)
 TEXT = Block(BlockKind.PARAGRAPH, 10, 20, "Rain falls", None, 2)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import io
+import lzma
 import zipfile
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -23,6 +26,7 @@ patient = settings(deadline=None)  # machines that run tests are busy
 
 OFFICE = {"[Content_Types].xml": "<Types/>", "_rels/.rels": "<Relationships/>"}
 NOISE = bytes(range(256)) * 300
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(504)
 
 
 def archive(files: Mapping[str, str | bytes], *, packed: bool = True, streamed: bool = False) -> bytes:
@@ -84,11 +88,15 @@ README = "# Project\n\nWith a [link](https://example.org) and\n\n```\ncode\n```\
         (archive({"docProps/app.xml": "<a/>", "ppt/presentation.xml": "<p/>"}), SourceType.PPTX),
         (archive({**OFFICE, "xl/workbook.xml": "<x/>"}), SourceType.XLSX),
         (ODT, SourceType.ODT),
-        (archive({"mimetype": "application/vnd.oasis.opendocument.spreadsheet"}, packed=False), SourceType.OTHER),
-        (archive({"notes.txt": "text"}), SourceType.OTHER),
-        (archive({"word/list.txt": "only a folder of that name"}), SourceType.OTHER),
-        (archive({"report.docx": DOCX}, packed=False), SourceType.OTHER),  # a zip with a document in it is a zip
+        (archive({"mimetype": "application/vnd.oasis.opendocument.spreadsheet"}, packed=False), SourceType.ODS),
+        (archive({"mimetype": "application/vnd.oasis.opendocument.presentation"}), SourceType.ODP),
+        (archive({**OFFICE, "xl/workbook.bin": "x"}), SourceType.XLSB),
+        (archive({"Index/Document.iwa": "x", "Data/a.jpg": "x"}), SourceType.IWORK),
+        (archive({"notes.txt": "text"}), SourceType.ARCHIVE),
+        (archive({"word/list.txt": "only a folder of that name"}), SourceType.ARCHIVE),
+        (archive({"report.docx": DOCX}, packed=False), SourceType.ARCHIVE),  # a zip with a document in it is a zip
         (b"PK\x03\x04", SourceType.OTHER),
+        (archive({}), SourceType.ARCHIVE),
         (b"{\\rtf1\\ansi Hello}", SourceType.RTF),
         (image("PNG"), SourceType.IMAGE),
         (image("JPEG"), SourceType.IMAGE),
@@ -99,7 +107,36 @@ README = "# Project\n\nWith a [link](https://example.org) and\n\n```\ncode\n```\
         (b"<svg xmlns='http://www.w3.org/2000/svg'></svg>", SourceType.OTHER),
         (b"\x7fELF" + NOISE, SourceType.OTHER),
         (b"\x1f\x8b" + NOISE, SourceType.OTHER),
-        (b"ID3\x04" + NOISE, SourceType.OTHER),
+        (gzip.compress(b"text"), SourceType.ARCHIVE),
+        (bz2.compress(b"text"), SourceType.ARCHIVE),
+        (lzma.compress(b"text"), SourceType.ARCHIVE),
+        (b"a.txt".ljust(257, b"\0") + b"ustar\x0000".ljust(255, b"\0"), SourceType.ARCHIVE),
+        (b"ID3\x04" + NOISE, SourceType.AUDIO),
+        (b"\0\0\0\x18ftypmp42\0\0\0\0isommp42" + NOISE, SourceType.VIDEO),
+        (b"AT&TFORM\0\0\0\x10DJVU" + NOISE, SourceType.DJVU),
+        (b"book".ljust(60, b"\0") + b"BOOKMOBI" + NOISE, SourceType.MOBI),
+        (OLE + "WordDocument".encode("utf-16-le") + b"\0\0", SourceType.DOC),
+        (OLE + "PowerPoint Document".encode("utf-16-le") + b"\0\0", SourceType.PPT),
+        (OLE + "Workbook".encode("utf-16-le") + b"\0\0", SourceType.XLS),
+        (OLE + "__properties_version1.0".encode("utf-16-le") + b"\0\0", SourceType.MSG),
+        (OLE + NOISE, SourceType.OTHER),
+        (b"WEBVTT - Talk\n\n00:01.000 --> 00:02.000\nHello\n", SourceType.VTT),
+        (b"1\r\n00:00:01,000 --> 00:00:02,500\r\nHello\r\n", SourceType.SRT),
+        (b'{"name": "Ann", "age": 5}', SourceType.JSON),
+        (b'[{"a": 1}, {"a": 2}]', SourceType.JSON),
+        (b"[1] A reference, not a list of numbers.", SourceType.TEXT),
+        (b'{"cells": [{"cell_type": "markdown", "source": []}]}', SourceType.IPYNB),
+        (b"<?xml version='1.0'?><FictionBook xmlns='x'><body/></FictionBook>", SourceType.FB2),
+        (b"<article article-type='research-article'><front/></article>", SourceType.JATS),
+        (b"<!DOCTYPE article PUBLIC '-//NLM//DTD JATS v1.2//EN' 'a.dtd'>\n<article/>", SourceType.JATS),
+        (b"<book xmlns='http://docbook.org/ns/docbook'><title>T</title></book>", SourceType.DOCBOOK),
+        (b"<?xml version='1.0'?>\n<Invoice><ID>5</ID></Invoice>", SourceType.XML),
+        (b"<note>marked up by hand, without a declaration</note>", SourceType.TEXT),
+        (b"% comment\n\\documentclass{article}\n\\begin{document}", SourceType.LATEX),
+        (b"#+TITLE: Notes\n\n* First\n", SourceType.ORG),
+        (b"Title\n=====\n\n.. note:: Words.\n", SourceType.RST),
+        (b"= Title\n:toc:\n\n== First\n", SourceType.ASCIIDOC),
+        (b"From: <Saved by Blink>\nSubject: Page\nMIME-Version: 1.0\n\n", SourceType.MHTML),
         (b"<!DOCTYPE html><title>x</title>", SourceType.HTML),
         (b"<?xml version='1.0'?>\n<!-- made by hand -->\n<html lang='en'>", SourceType.HTML),
         ("<!DOCTYPE html>".encode("utf-16"), SourceType.HTML),
@@ -154,6 +191,14 @@ def test_the_type_is_found_without_a_name(data: bytes, expected: SourceType) -> 
         (b"<div align='center'>\n\n# Project\n", "README.md", "", SourceType.MARKDOWN),
         (MEMO.encode(), "mail.eml", "", SourceType.EML),
         (README.encode(), "notes.txt", "", SourceType.MARKDOWN),
+        (b"Plain words", "notes.rst", "", SourceType.RST),
+        (b"Plain words", "notes.org", "", SourceType.ORG),
+        (b"Plain words", "notes.adoc", "", SourceType.ASCIIDOC),
+        (b"\\section{One} words", "part.tex", "", SourceType.LATEX),
+        (b"[1, 2]", "x.json", "", SourceType.JSON),
+        (b"<a><b/></a>", "x.xml", "", SourceType.XML),
+        (OLE + NOISE, "old.doc", "", SourceType.DOC),
+        (archive({"QuickLook/Thumbnail.jpg": "x", "index.xml": "x"}), "a.pages", "", SourceType.IWORK),
         (b"# comment\n\nx = [1](2)\n\n# other\n\n", "script.py", "", SourceType.TEXT),
         # and between documents of one family that show too little of themselves
         (archive(OFFICE), "report.docx", "", SourceType.DOCX),
@@ -163,9 +208,14 @@ def test_the_type_is_found_without_a_name(data: bytes, expected: SourceType) -> 
         (b"A text file.", "x.pdf", "application/pdf", SourceType.TEXT),
         (pdf(), "x.txt", "text/plain", SourceType.PDF),
         (b"A text file.", "x.docx", "", SourceType.TEXT),
-        (archive({"a": "b"}), "x.docx", "", SourceType.OTHER),
+        (archive({"a": "b"}), "x.docx", "", SourceType.ARCHIVE),
         (b"Not a page", "x.html", "text/html", SourceType.TEXT),
         (b"Not a mail", "x.eml", "", SourceType.TEXT),
+        (b"Not JSON", "x.json", "", SourceType.TEXT),
+        (b"Not a notebook", "x.ipynb", "", SourceType.TEXT),
+        (b"Not XML", "x.xml", "", SourceType.TEXT),
+        (b"Not LaTeX", "x.tex", "", SourceType.TEXT),
+        (NOISE, "x.doc", "application/msword", SourceType.OTHER),
         (b"<!DOCTYPE html>", "x.md", "", SourceType.HTML),
         (NOISE, "x.md", "text/markdown", SourceType.OTHER),
         (image("PNG"), "x.md", "", SourceType.IMAGE),

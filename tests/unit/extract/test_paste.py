@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from octavo.core.errors import Empty
 from octavo.extract.extracted import BlockKind
-from octavo.extract.formats import paste
+from octavo.extract.formats.text import from_pasted
 from octavo.extract.transcript import read_timestamps
 
 TRANSCRIPTS = {
@@ -47,7 +47,7 @@ NO_TRANSCRIPTS = {
 
 @pytest.mark.parametrize("text", TRANSCRIPTS.values(), ids=TRANSCRIPTS.keys())
 def test_times_at_the_beginnings_of_lines_make_a_transcript(text: str) -> None:
-    extracted = paste.from_text(text)
+    extracted = from_pasted(text)
     assert extracted.markdown.replace("\n\n", " ") == "Hello there. This is it. The end."
     assert [moment.seconds for moment in extracted.moments] == [0, 5, 3723]
     starts = [extracted.markdown[moment.start :].split()[0] for moment in extracted.moments]
@@ -57,15 +57,15 @@ def test_times_at_the_beginnings_of_lines_make_a_transcript(text: str) -> None:
 @pytest.mark.parametrize("text", NO_TRANSCRIPTS.values(), ids=NO_TRANSCRIPTS.keys())
 def test_other_numbers_do_not(text: str) -> None:
     assert read_timestamps(text) is None
-    assert paste.from_text(text).moments == ()
+    assert from_pasted(text).moments == ()
 
 
 def test_a_transcript_may_begin_late() -> None:
-    assert paste.from_text("12:34\nSo\n12:41\nthere\n13:02\nwe are").moments[0].seconds == 754
+    assert from_pasted("12:34\nSo\n12:41\nthere\n13:02\nwe are").moments[0].seconds == 754
 
 
 def test_what_stands_before_the_first_time_stays_without_one() -> None:
-    extracted = paste.from_text("The title of it\n\n0:00 Hello.\n0:03 There.\n0:07 End.")
+    extracted = from_pasted("The title of it\n\n0:00 Hello.\n0:03 There.\n0:07 End.")
     assert extracted.markdown.split("\n\n") == ["The title of it", "Hello. There. End."]
     assert extracted.moments[0].start == extracted.markdown.index("Hello")
 
@@ -80,7 +80,7 @@ def test_every_word_behind_a_time_is_kept(steps: list[tuple[int, str]]) -> None:
         second += gap
         lines.append(f"{second // 60}:{second % 60:02} {words}")
         expected += words.split()
-    extracted = paste.from_text("\n".join(lines))
+    extracted = from_pasted("\n".join(lines))
     # A text without punctuation gets full stops and capital letters.
     assert [word.rstrip(".").lower() for word in extracted.markdown.split()] == expected
     assert len(extracted.moments) == len(steps)
@@ -89,26 +89,26 @@ def test_every_word_behind_a_time_is_kept(steps: list[tuple[int, str]]) -> None:
 def test_notes_that_link_to_moments_of_a_video_stay_markdown() -> None:
     links = [f"[[0:0{second}](https://youtu.be/a?t={second})]" for second in (1, 4, 9)]
     notes = "# Notes\n\n" + "\n\n".join(f"One.\n\nTwo.\n\nThree.\n\nFour.\n\nSee {link}." for link in links)
-    assert paste.from_text(notes).markdown == notes
+    assert from_pasted(notes).markdown == notes
 
 
 def test_one_heading_makes_a_paste_markdown() -> None:
     pasted = "# Orchard walls\n\nPears ripen early on a wall that faces south."
-    extracted = paste.from_text(pasted)
+    extracted = from_pasted(pasted)
     assert extracted.markdown == pasted
     assert [entry.title for entry in extracted.outline] == ["Orchard walls"]
 
 
 def test_markdown_stays_markdown_and_text_becomes_it() -> None:
     markdown = "# Title\n\nSome **bold words** and [a link](https://example.org/).\n"
-    assert paste.from_text(markdown).markdown == markdown
-    plain = paste.from_text("Some words.\n\n* first\n* second\n")
+    assert from_pasted(markdown).markdown == markdown
+    plain = from_pasted("Some words.\n\n* first\n* second\n")
     assert [block.kind for block in plain.blocks] == [BlockKind.PARAGRAPH, BlockKind.LIST]
 
 
 def test_the_source_of_a_page_is_read_as_a_page() -> None:
     html = f"<!doctype html><html><body><nav>Menu</nav><article><p>{'Words of the article. ' * 30}</p></article></body>"
-    extracted = paste.from_text(html)
+    extracted = from_pasted(html)
     assert extracted.markdown.startswith("Words of the article.")
     assert "Menu" not in extracted.markdown
 
@@ -116,4 +116,4 @@ def test_the_source_of_a_page_is_read_as_a_page() -> None:
 @pytest.mark.parametrize("text", ["", " \n "], ids=["nothing", "spaces"])
 def test_a_paste_without_words_is_empty(text: str) -> None:
     with pytest.raises(Empty):
-        paste.from_text(text)
+        from_pasted(text)

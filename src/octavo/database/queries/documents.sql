@@ -5,7 +5,7 @@ SELECT d.id, coalesce(nullif(d.title, ''), d.filename) AS title, d.filename, d.s
        d.embeddings_ready, d.needs_classification, d.source_type, d.source_url, d.content_type, d.page_count, d.word_count,
        d.author, d.language, d.document_date, d.summary, d.described_by, c.name AS collection, encode(d.sha256, 'hex') AS sha256, d.bytes,
        d.duplicate_of, d.version, d.superseded, d.revision, d.metadata, d.download_count, d.first_downloaded_at, d.created_at, d.updated_at,
-       d.deleted_at, d.process_id, j.error_code, j.error_message,
+       d.deleted_at, d.process_id, j.error_code, j.error_message, part.parent_id, part.name AS part_name,
        coalesce((SELECT spent_usd FROM ai_spending WHERE key = 'document:' || d.id), 0) AS cost_usd,
        CASE WHEN d.needs_classification THEN array_remove(ARRAY[
            CASE WHEN j.input ->> 'extraction' <> 'plain'
@@ -25,6 +25,9 @@ LEFT JOIN LATERAL (
     SELECT count(*) AS unsure_pages, min(number) AS unsure_number, (array_agg(unsure ORDER BY number))[1] AS unsure
     FROM pages WHERE document_id = d.id AND revision = d.revision AND unsure IS NOT NULL
 ) AS p ON true
+LEFT JOIN LATERAL (
+    SELECT p.parent_id, p.name FROM document_parts p JOIN documents o ON o.id = p.parent_id AND o.deleted_at IS NULL
+    WHERE p.document_id = d.id ORDER BY p.added_at, p.parent_id LIMIT 1) part ON true
 WHERE d.owner_id = :owner
   AND (d.deleted_at IS NOT NULL) = :trashed
   AND (:versions OR NOT d.superseded)
@@ -56,6 +59,15 @@ ORDER BY CASE WHEN :sort = 'title' THEN lower(coalesce(nullif(d.title, ''), d.fi
          CASE WHEN :sort IN ('oldest', 'title') THEN d.id END,
          d.id DESC
 LIMIT :most;
+
+-- name: parts(owner, document, after, most)
+-- The documents that are parts of this one, in the order of the file. A copy has the parts of the document with the same content.
+SELECT p.number, p.document_id
+FROM documents d
+JOIN document_parts p ON p.parent_id IN (d.id, d.duplicate_of)
+JOIN documents c ON c.id = p.document_id AND c.owner_id = :owner AND c.deleted_at IS NULL
+WHERE d.id = :document AND d.owner_id = :owner AND p.number > :after
+ORDER BY p.number, p.parent_id = d.id LIMIT :most;
 
 -- name: tags_of(documents)
 SELECT dt.document_id, t.name FROM document_tags dt JOIN tags t ON t.id = dt.tag_id

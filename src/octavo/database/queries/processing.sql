@@ -36,9 +36,12 @@ UPDATE artifacts SET kind = 'plain_markdown' WHERE document_id = :document AND r
 -- The type of the target of a link.
 UPDATE documents SET source_type = :source_type, updated_at = clock_timestamp() WHERE id = :document;
 
--- name: set_extracted(document, source_type, quality)!
+-- name: set_extracted(document, source_type, quality, reason)!
+-- The reason is for files that are only stored.
 UPDATE documents SET source_type = :source_type,
-                     quality = CASE WHEN revision = 0 THEN :quality ELSE quality END, updated_at = clock_timestamp()
+                     quality = CASE WHEN revision = 0 THEN :quality ELSE quality END,
+                     metadata = metadata || jsonb_strip_nulls(jsonb_build_object('reason', :reason::text)),
+                     updated_at = clock_timestamp()
 WHERE id = :document;
 
 -- name: make_readable(document, revision)!

@@ -118,6 +118,23 @@ COMMENT ON COLUMN document_tags.made_by IS 'NULL for a tag that a person assigne
 
 CREATE INDEX document_tags_tag ON document_tags (tag_id);
 
+-- The files in an archive and the attachments of an email, each a document. A document can be part of several others, because a
+-- file that exists is not stored again. Deleting a document deletes only the relation.
+CREATE TABLE document_parts (
+    parent_id   uuid NOT NULL REFERENCES documents ON DELETE CASCADE,
+    number      integer NOT NULL CHECK (number >= 0),
+    name        text NOT NULL,
+    document_id uuid NOT NULL REFERENCES documents ON DELETE CASCADE,
+    added_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (parent_id, number),
+    CHECK (parent_id <> document_id)
+);
+
+COMMENT ON COLUMN document_parts.number IS 'The place in the file, from 0. It identifies the part if the file is processed again.';
+COMMENT ON COLUMN document_parts.name IS 'The name in the file, including folders. It is only a label.';
+
+CREATE INDEX document_parts_document ON document_parts (document_id);
+
 -- The files of a document: its source, its Markdown, and all other files made from it.
 CREATE TABLE artifacts (
     id           uuid PRIMARY KEY,

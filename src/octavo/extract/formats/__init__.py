@@ -7,27 +7,64 @@ from pathlib import Path
 from octavo.core.errors import NotFound
 from octavo.extract.extracted import PAGED, SourceType
 from octavo.extract.formats import (
+    archive,
     csv,
+    data,
     docx,
     eml,
     epub,
+    latex,
+    mail_files,
     markdown,
+    markup,
     odt,
-    paste,
+    org,
     pptx,
+    related_office,
     rtf,
     text,
+    transcripts,
     web,
     xlsx,
-    youtube,
+    xml_documents,
 )
 from octavo.extract.registry import Processors
 
 
 def known_processors() -> Processors:
     processors = Processors(paged=PAGED)
-    for processor in (csv, docx, eml, epub, markdown, odt, paste, pptx, rtf, text, web, xlsx, youtube):
-        processors.add(processor.PROCESSOR)
+    for module in (
+        csv,
+        data,
+        docx,
+        eml,
+        epub,
+        latex,
+        markup,
+        odt,
+        pptx,
+        related_office,
+        rtf,
+        text,
+        transcripts,
+        web,
+        xlsx,
+    ):
+        processors.add(module.PROCESSOR)
+    for processor in (
+        archive.PROCESSOR,
+        data.NOTEBOOK,
+        mail_files.PROCESSOR,
+        mail_files.SAVED_PAGE,
+        org.ORG,
+        org.ASCIIDOC,
+        related_office.SLIDES,
+        markdown.PROCESSOR,
+        text.PASTE,
+        transcripts.CAPTIONS,
+        xml_documents.PROCESSOR,
+    ):
+        processors.add(processor)
     return processors
 
 

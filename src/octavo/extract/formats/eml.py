@@ -44,7 +44,11 @@ _KIBIBYTE = 1024
 
 def extract(path: Path, _hints: Hints) -> Extracted:
     with reject_deep_nesting():
-        message = read_message(path.read_bytes())
+        return from_message(read_message(path.read_bytes()), SourceType.EML)
+
+
+def from_message(message: Message, source_type: SourceType) -> Extracted:
+    with reject_deep_nesting():
         reader = MessageReader(_pictures_of(message))
         parts = list(filter(None, reader.message(message)))
     if reader.attachments:
@@ -60,7 +64,7 @@ def extract(path: Path, _hints: Hints) -> Extracted:
     )
     quality = Quality.PARTIAL if reader.left_out else Quality.FULL
     return to_extracted(
-        SourceType.EML, clean("\n\n".join(parts)), metadata, quality=quality, has_title=False, figures=reader.figures
+        source_type, clean("\n\n".join(parts)), metadata, quality=quality, has_title=False, figures=reader.figures
     )
 
 
@@ -261,18 +265,20 @@ def _split_quotes(lines: list[str]) -> Iterator[tuple[bool, list[str]]]:
 
 def _attachment(part: Message) -> str:
     """Name and size of an attachment; its content is not part of the document."""
+    payload: Any = part.get_payload(decode=True)
+    size = len(payload) if isinstance(payload, bytes) else 0
+    return f"- {escape(attachment_name(part))} ({_size(size)})"
+
+
+def attachment_name(part: Message) -> str:
+    """The file name of an attachment, or its type if it has no name."""
     try:
         name = part.get_filename() or ""
     except (ValueError, LookupError, TypeError):
         name = ""
-    payload: Any = part.get_payload(decode=True)
-    size = len(payload) if isinstance(payload, bytes) else 0
-    name = (
-        " ".join(clean("".join(_decoded(*one) for one in decode_header(name))).split())
-        if name
-        else part.get_content_type()
-    )
-    return f"- {escape(name[:_MOST_HEADER])} ({_size(size)})"
+    if not name:
+        return part.get_content_type()
+    return " ".join(clean("".join(_decoded(*one) for one in decode_header(name))).split())[:_MOST_HEADER]
 
 
 def _size(count: int) -> str:

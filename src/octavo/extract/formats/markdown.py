@@ -9,7 +9,7 @@ from octavo.core.errors import Empty
 from octavo.core.languages import count_words
 from octavo.extract.decode import decode
 from octavo.extract.extracted import Block, BlockKind, Extracted, Metadata, SourceType
-from octavo.extract.formats import youtube
+from octavo.extract.formats import transcripts
 from octavo.extract.markdown import FrontMatter, outline_of, read_blocks, read_front_matter
 from octavo.extract.registry import Hints, Processor
 from octavo.extract.transcript import linked_urls, read_timestamps
@@ -19,7 +19,7 @@ def extract(path: Path, _hints: Hints) -> Extracted:
     markdown = decode(path.read_bytes())
     snippets = read_timestamps(markdown) if linked_urls(markdown) else None
     if snippets is not None:
-        return youtube.from_snippets(snippets, SourceType.MARKDOWN, Metadata())
+        return transcripts.from_snippets(snippets, SourceType.MARKDOWN, Metadata())
     return from_text(markdown)
 
 

@@ -1,4 +1,4 @@
-"""Plain text as structured Markdown; source code and data files become a fenced code block."""
+"""Plain text as structured Markdown; source code and logs become a fenced code block. Also pasted text."""
 
 from __future__ import annotations
 
@@ -11,11 +11,15 @@ from octavo.core.errors import Empty
 from octavo.core.languages import count_words
 from octavo.extract.decode import decode
 from octavo.extract.extracted import Block, Extracted, Metadata, Page, SourceType
+from octavo.extract.formats import markdown, transcripts, web
 from octavo.extract.markdown import outline_of, read_blocks
 from octavo.extract.markdown.escape import fence
 from octavo.extract.plain_text import ConvertedText, convert
 from octavo.extract.registry import Hints, Processor
+from octavo.extract.text_kinds import text_kind
+from octavo.extract.transcript import read_timestamps
 
+_HEAD_CHARACTERS = 64 * 1024
 # The name only decides how a text is shown, never whether the file is text.
 _LANGUAGES = {
     ".c": "c",
@@ -26,19 +30,22 @@ _LANGUAGES = {
     ".h": "c",
     ".ini": "ini",
     ".java": "java",
+    ".kt": "kotlin",
+    ".lua": "lua",
     ".js": "javascript",
-    ".json": "json",
-    ".jsonl": "json",
     ".log": "text",
     ".php": "php",
+    ".pl": "perl",
+    ".ps1": "powershell",
     ".py": "python",
+    ".r": "r",
     ".rb": "ruby",
     ".rs": "rust",
     ".sh": "sh",
     ".sql": "sql",
+    ".swift": "swift",
     ".toml": "toml",
     ".ts": "typescript",
-    ".xml": "xml",
     ".yaml": "yaml",
     ".yml": "yaml",
 }
@@ -79,4 +86,25 @@ def _on_pages(blocks: Iterable[Block], pages: Sequence[Page]) -> Iterator[Block]
         yield replace(block, page=filled[bisect_right(starts, block.start) - 1].number) if filled else block
 
 
+# Pasted text --------------------------------------------------------------------------------------------------------
+
+
+def extract_pasted(path: Path, hints: Hints) -> Extracted:
+    return replace(from_pasted(decode(path.read_bytes()), hints.url), source_type=SourceType.PASTE)
+
+
+def from_pasted(pasted: str, url: str = "") -> Extracted:
+    """Pasted text: a transcript if it has timestamps, a web page if it is HTML, otherwise Markdown or plain text."""
+    if not pasted.strip():
+        raise Empty("It contains no text.")
+    snippets = read_timestamps(pasted)
+    if snippets is not None:
+        return transcripts.from_snippets(snippets, SourceType.PASTE, Metadata())
+    kind = text_kind(pasted[:_HEAD_CHARACTERS], ".txt", "text/plain")
+    if kind is SourceType.HTML:
+        return web.from_html(pasted, url)
+    return markdown.from_text(pasted) if kind is SourceType.MARKDOWN else from_text(pasted)
+
+
 PROCESSOR = Processor((SourceType.TEXT,), extract)
+PASTE = Processor((SourceType.PASTE,), extract_pasted)

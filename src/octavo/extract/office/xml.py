@@ -51,6 +51,7 @@ PREFIXES = {
     _OPEN + "svg-compatible:1.0": "svg",
     _OPEN + "meta:1.0": "meta",
     _OPEN + "manifest:1.0": "manifest",
+    _OPEN + "presentation:1.0": "presentation",
     "http://www.w3.org/1999/xlink": "xlink",
     "http://www.w3.org/XML/1998/namespace": "xml",
     "http://purl.org/dc/elements/1.1/": "dc",

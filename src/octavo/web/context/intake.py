@@ -15,7 +15,7 @@ from octavo.core.types import Extraction
 from octavo.extract.detect import detect
 from octavo.fetch import SystemResolver, parse_url, refuse_private_addresses
 from octavo.intake import Intake, IntakeLimits
-from octavo.intake.upload_rows import NewUpload
+from octavo.intake.upload_rows import NewUpload, intake_limits
 from octavo.owners.callers import Caller
 from octavo.web.context.callers import WriteCaller
 from octavo.web.context.services import Services, ServicesOf
@@ -28,16 +28,6 @@ def intake_of(services: ServicesOf) -> Intake:
 
 def limits_of(services: ServicesOf, caller: WriteCaller) -> IntakeLimits:
     return intake_limits(services.settings, anonymous=caller.is_anonymous)
-
-
-def intake_limits(settings: Settings, *, anonymous: bool) -> IntakeLimits:
-    """Upload limits of an owner. Visitors without an account have separate limits."""
-    stored = settings.anonymous_stored_bytes if anonymous else settings.stored_bytes
-    return IntakeLimits(
-        upload_bytes=settings.upload_bytes,
-        stored_bytes=stored or None,
-        concurrent=settings.anonymous_concurrent_uploads if anonymous else settings.concurrent_uploads,
-    )
 
 
 async def early_limited(request: Request, limits: IntakeLimits, body: AsyncIterable[bytes]) -> AsyncGenerator[bytes]:

@@ -33,6 +33,7 @@ STAGES = {
     "rewriting": "Writing text",
     "rewritten": "Splitting",
     "chunked": "Describing",
+    "parts_added": "Adding files",
     "classified": "Describing",
     "describing": "Describing",
     "enriched": "Indexing",
@@ -181,6 +182,8 @@ def _read(document: Document) -> StatusText:
         return _partial(document)
     if document.quality == "empty" and document.source_type == "image":
         return _picture(document)
+    if document.quality == "stored_only" and document.quality_reason:
+        return replace(QUALITIES["stored_only"], line=f"Stored unchanged. {document.quality_reason}")
     return replace(QUALITIES[document.quality or "full"], **_reason(document))
 
 

@@ -9,15 +9,16 @@ from uuid import UUID
 from fastapi import APIRouter, Query, Request, Response
 
 from octavo.core.pagination import Page
+from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.library.differences import Kind, shorten
-from octavo.library.documents import show_document
+from octavo.library.documents import list_parts, show_document
 from octavo.library.versions import DocumentRevision, compare_documents, list_versions
-from octavo.records.documents import Comparison, TextChange, Version
+from octavo.records.documents import Comparison, Document, TextChange, Version
 from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.intake import IntakeOf, LimitsOf, early_limited
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.limits import ConcurrencyLimit
-from octavo.web.http.parameters import WHOLE, problems
+from octavo.web.http.parameters import WHOLE, Cursor, Limit, problems
 from octavo.web.rooms.library.adding import ContentType, SameFile, added, as_upload, read_file
 from octavo.web.shell.forms import read_id, read_number
 from octavo.web.shell.frame import LibraryFrame
@@ -122,6 +123,15 @@ async def versions(services: ServicesOf, caller: ReadCaller, document: UUID) -> 
     """All versions of the document, newest first. `document` can be any of them."""
     async with services.database.connection() as connection:
         return Page(await list_versions(connection, caller.owner_id, document), None)
+
+
+@api_router.get("/children", responses=problems(401, 404, 422))
+async def children(
+    services: ServicesOf, caller: ReadCaller, document: UUID, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
+) -> Page[Document]:
+    """The files in an archive or the attachments of an email, which are documents, in their order there."""
+    async with services.database.connection() as connection:
+        return await list_parts(connection, caller.owner_id, document, cursor=cursor, limit=limit)
 
 
 @api_router.get("/diff", responses=problems(401, 404, 409, 413, 422, 429))

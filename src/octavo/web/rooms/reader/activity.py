@@ -73,6 +73,7 @@ STAGES = {
     "rewriting": "A model wrote part of the text",
     "rewritten": "A model wrote the text",
     "chunked": "Split into passages",
+    "parts_added": "Added a file it contains",
     "classified": "Classified",
     "describing": "Described some passages",
     "enriched": "Described its passages",

@@ -14,7 +14,7 @@ from octavo.ai.estimates import estimate_document
 from octavo.connect.connections import count_by_chunk
 from octavo.database import Connection
 from octavo.jobs.views import find_jobs, list_jobs
-from octavo.library.documents import find_documents, show_document
+from octavo.library.documents import find_documents, list_parts, show_document
 from octavo.library.pictures import is_pictured
 from octavo.library.versions import list_versions
 from octavo.records.documents import Document
@@ -52,6 +52,7 @@ TABS = ("connections", "about")
 YEAR_SECONDS = 365 * 24 * 3600
 RECENT_EVENTS = 20
 MOST_EVENTS = 100
+MOST_PARTS = 200
 MOST_JOBS = 50
 Margins: TypeAlias = dict[UUID, dict[Engine, int]]
 
@@ -110,6 +111,8 @@ async def reader(  # noqa: PLR0917 - query parameters
         chunk = await find_place(connection, owner, ident, of) if of else None
         related = await show_connections(connection, owner, row.document, chunk=chunk.id if chunk else None)
         versions = [] if row.document.deleted_at else await list_versions(connection, owner, ident)
+        parent = await _parent(connection, owner, row.document)
+        parts = None if row.document.deleted_at else await list_parts(connection, owner, ident, limit=MOST_PARTS)
         insight = await find_insight(connection, owner, ident, cited.id) if cited else None
         skipped = await find_skipped_analysis(connection, owner, ident)
     neighbours = await find_neighbours(services.database, services.settings, owner, row.document)
@@ -139,6 +142,8 @@ async def reader(  # noqa: PLR0917 - query parameters
         skipped_usd=skipped,
         analyse_budget=services.settings.analyse_budget,
         versions=versions,
+        parent=parent,
+        parts=parts,
         **_view(request, panel, row.document),
     )
 
@@ -199,6 +204,12 @@ def _language(language: str | None) -> str | None:
     """Convert a language code to a tag for HTML: en-GB, not en_GB."""
     tag = (language or "").replace("_", "-")
     return tag if tag and all(part.isascii() and part.isalnum() for part in tag.split("-")) else None
+
+
+async def _parent(connection: Connection, owner: UUID, document: Document) -> Document | None:
+    """The archive or email that contains this document; None if there is none, or if it is in the trash."""
+    found = await find_documents(connection, owner, [document.parent_id]) if document.parent_id else []
+    return found[0] if found else None
 
 
 async def _twin(connection: Connection, owner: UUID, document: Document) -> Document | None:

@@ -1,0 +1,237 @@
+"""JSON files: lists of flat records become tables, notebooks become text with code, all others are shown as code."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, cast
+
+from octavo.core.errors import BadInput, Empty
+from octavo.extract.decode import clean, decode
+from octavo.extract.extracted import Extracted, Metadata, Quality, SourceType
+from octavo.extract.markdown.block_writer import write_blocks, write_heading
+from octavo.extract.markdown.escape import escape_inside, fence
+from octavo.extract.markdown.table_grid import Grid
+from octavo.extract.office.assemble import clean_line, to_extracted
+from octavo.extract.registry import Hints, Processor
+from octavo.extract.zips import DAMAGED, reject_deep_nesting
+
+_LONG_LINE = 200
+_LEAST_SHARE = 0.5
+_MOST_FIELDS = 60
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s\[\]{},:"]+')
+_DEEPEST = 100
+_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
+
+
+class _Number(str):
+    """A number exactly as the file contains it."""
+
+    __slots__ = ()
+
+
+class _Repeated(ValueError):
+    """An object has the same name twice, so that a table would lose a value."""
+
+
+def extract(path: Path, _hints: Hints) -> Extracted:
+    text = decode(path.read_bytes())
+    if not text.strip():
+        raise Empty("The file contains no text.")
+    table = _table(_records(text))
+    if table is not None:
+        quality = Quality.PARTIAL if table.is_cut else Quality.FULL
+        return to_extracted(SourceType.JSON, write_blocks(table.blocks()), Metadata(), quality=quality)
+    shown = _indented(text) if _is_dense(text) else text
+    return to_extracted(SourceType.JSON, fence(shown.strip("\n").split("\n"), "json"), Metadata(), has_title=False)
+
+
+# Tables -------------------------------------------------------------------------------------------------------------
+
+
+def _records(text: str) -> list[dict[str, str]] | None:
+    """The flat records of a list, or of a file with one object per line; None if the file contains anything else."""
+    try:
+        found = _parse(text)
+    except (ValueError, RecursionError):
+        found = _lines(text)
+    if not isinstance(found, list) or not found:
+        return None
+    records = [_flat(one) for one in cast("list[object]", found)]
+    flat = [one for one in records if one is not None]
+    return flat if len(flat) == len(records) else None
+
+
+def _parse(text: str) -> object:
+    return json.loads(text, object_pairs_hook=_pairs, parse_int=_Number, parse_float=_Number)
+
+
+def _pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise _Repeated
+    return found
+
+
+def _lines(text: str) -> list[object] | None:
+    try:
+        return [_parse(line) for line in text.split("\n") if line.strip()]
+    except (ValueError, RecursionError):
+        return None
+
+
+def _flat(record: object) -> dict[str, str] | None:
+    if not isinstance(record, dict) or not record:
+        return None
+    fields = cast("dict[str, object]", record)
+    if any(isinstance(value, (dict, list)) for value in fields.values()):
+        return None
+    return {clean(name): _cell(value) for name, value in fields.items()}
+
+
+def _cell(value: object) -> str:
+    return "" if value is None else clean(value) if isinstance(value, str) else str(value).lower()
+
+
+def _table(records: list[dict[str, str]] | None) -> Grid | None:
+    """The records as a table; None if they have too few names in common to be one."""
+    if not records:
+        return None
+    names = list(dict.fromkeys(name for record in records for name in record))
+    filled = sum(map(len, records))
+    if len(names) > _MOST_FIELDS or filled < len(names) * len(records) * _LEAST_SHARE:
+        return None
+    grid = Grid()
+    grid.add_rows([names, *([record.get(name, "") for name in names] for record in records)])
+    return grid
+
+
+# Code ---------------------------------------------------------------------------------------------------------------
+
+
+def _is_dense(text: str) -> bool:
+    """Whether the file is written for programs, with everything on a few long lines."""
+    return len(text) > _LONG_LINE * (text.count("\n") + 1)
+
+
+def _indented(text: str) -> str:
+    """The text with line breaks and indentation. No value is changed, because the text is not parsed."""
+    parts: list[str] = []
+    depth = 0
+    before = ""
+    for part in _TOKEN.findall(text):
+        if part in "]}":
+            depth -= 1
+            parts.append("" if before in "[{" and before else _newline(depth))
+        elif before in {"[", "{", ","}:
+            parts.append(_newline(depth))
+        elif before and before != ":" and part not in ",:":
+            parts.append("\n")  # the next value of a file with one value per line
+        parts.append(f"{part} " if part == ":" else part)
+        depth += part in "[{"
+        before = part
+    return "".join(parts)
+
+
+def _newline(depth: int) -> str:
+    return "\n" + "  " * min(max(depth, 0), _DEEPEST)
+
+
+# Notebooks ----------------------------------------------------------------------------------------------------------
+
+
+def extract_notebook(path: Path, _hints: Hints) -> Extracted:
+    try:
+        with reject_deep_nesting():
+            notebook: object = json.loads(decode(path.read_bytes()))
+    except ValueError as error:
+        raise BadInput(f"{DAMAGED}its JSON cannot be read.") from error
+    about = _dict(_dict(notebook).get("metadata"))
+    language = _language(about)
+    parts = [part for cell in _cells(_dict(notebook)) for part in _cell_parts(_dict(cell), language)]
+    metadata = Metadata(title=clean_line(_text(about.get("title"))), author=clean_line(_author(about)))
+    return to_extracted(SourceType.IPYNB, clean("\n\n".join(filter(None, parts))), metadata)
+
+
+def _language(about: dict[str, Any]) -> str:
+    named = _dict(about.get("language_info")).get("name") or _dict(about.get("kernelspec")).get("language") or ""
+    return re.sub(r"[^\w+#-]", "", str(named))[:30].lower()
+
+
+def _author(about: dict[str, Any]) -> str:
+    return ", ".join(filter(None, (_text(_dict(one).get("name")) for one in _list(about.get("authors")))))
+
+
+def _cells(notebook: dict[str, Any]) -> Iterator[object]:
+    yield from _list(notebook.get("cells"))
+    for sheet in _list(notebook.get("worksheets")):  # of notebooks from before 2014
+        yield from _list(_dict(sheet).get("cells"))
+
+
+def _cell_parts(cell: dict[str, Any], language: str) -> Iterator[str]:
+    source = _text(cell.get("source", cell.get("input"))).strip("\n")
+    match cell.get("cell_type"):
+        case "markdown":
+            yield _closed(source)
+        case "heading":
+            level = cell.get("level")
+            yield write_heading(level if isinstance(level, int) else 1, escape_inside(" ".join(source.split())))
+        case "code":
+            yield _code(source, language)
+            for output in _list(cell.get("outputs")):
+                yield _output(_dict(output))
+        case _:
+            yield _code(source)
+
+
+def _closed(markdown: str) -> str:
+    """Close a code block that the cell leaves open, because it would contain the following cells too."""
+    opened = ""
+    for found in _FENCE.finditer(markdown):
+        mark = found[1]
+        if not opened:
+            opened = mark
+        elif mark[0] == opened[0] and len(mark) >= len(opened):
+            opened = ""
+    return f"{markdown}\n{opened}" if opened else markdown
+
+
+def _output(output: dict[str, Any]) -> str:
+    if output.get("output_type") in {"error", "pyerr"}:
+        return _code(f"{_text(output.get('ename'))}: {_text(output.get('evalue'))}", "text")
+    data = _dict(output.get("data")) or output
+    text = _text(data.get("text/plain", data.get("text")))
+    pictures = [name for name in data if name.startswith("image/") or name in {"png", "jpeg", "svg"}]
+    if pictures:
+        return "*[Picture]*"
+    return _code(text, "text")
+
+
+def _code(text: str, language: str = "") -> str:
+    lines = clean(text).rstrip().strip("\n")
+    return fence(lines.split("\n"), language) if lines.strip() else ""
+
+
+def _text(value: object) -> str:
+    """A text, which notebooks also store as a list of lines."""
+    if isinstance(value, list):
+        return "".join(_strings(cast("list[object]", value)))
+    return value if isinstance(value, str) else ""
+
+
+def _strings(values: Iterable[object]) -> Iterator[str]:
+    return (value for value in values if isinstance(value, str))
+
+
+def _dict(value: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _list(value: object) -> list[object]:
+    return cast("list[object]", value) if isinstance(value, list) else []
+
+
+PROCESSOR = Processor((SourceType.JSON,), extract)
+NOTEBOOK = Processor((SourceType.IPYNB,), extract_notebook)

@@ -1,0 +1,319 @@
+"""Texts in a lightweight markup: what their readers share, and reStructuredText. The structure becomes Markdown."""
+
+from __future__ import annotations
+
+import csv
+import re
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from octavo.extract.decode import decode
+from octavo.extract.extracted import Extracted, Metadata, SourceType
+from octavo.extract.markdown.block_writer import DocumentBlock, Heading, Item, Paragraph, Quote, Table, write_blocks
+from octavo.extract.markdown.escape import fence
+from octavo.extract.markdown.inline import TextRun, inline, safe_link
+from octavo.extract.office.assemble import clean_date, clean_language, clean_line, to_extracted
+from octavo.extract.registry import Hints, Processor
+
+_DEEPEST = 6
+_INDENT = re.compile(r"[ \t]*")
+_BULLET = re.compile(r"([ \t]*)([-*+\u2022]|(?:\d{1,4}|#|[a-zA-Z])[.)])[ \t]+(?=\S)")
+
+
+@dataclass(slots=True)
+class MarkupReader:
+    """The lines that are still to be read, and the blocks that were made from the others."""
+
+    lines: Sequence[str]
+    about: dict[str, str] = field(default_factory=dict[str, str])
+    blocks: list[DocumentBlock] = field(default_factory=list[DocumentBlock])
+    place: int = 0
+    levels: list[str] = field(default_factory=list[str])
+    depth: int = 0
+
+    @property
+    def line(self) -> str:
+        return self.lines[self.place]
+
+    @property
+    def following(self) -> str:
+        return self.lines[self.place + 1] if self.place + 1 < len(self.lines) else ""
+
+    def take_while(self, wanted: Callable[[str], bool]) -> list[str]:
+        first = self.place
+        while self.place < len(self.lines) and wanted(self.line):
+            self.place += 1
+        return list(self.lines[first : self.place])
+
+    def take_until(self, end: Callable[[str], bool]) -> list[str]:
+        """The lines up to the end of a block. The line that ends the block is skipped."""
+        taken = self.take_while(lambda line: not end(line))
+        self.place += 1
+        return taken
+
+    def take_indented(self) -> list[str]:
+        """The indented block that follows, without its indentation and surrounding empty lines."""
+        taken = self.take_while(lambda line: not line.strip() or line[0] in " \t")
+        return (
+            textwrap.dedent("\n".join(taken).expandtabs()).strip("\n").split("\n") if any(map(str.strip, taken)) else []
+        )
+
+    def code(self, lines: Sequence[str], language: str = "") -> None:
+        if any(map(str.strip, lines)):
+            self.blocks.append(Paragraph(fence(list(lines), re.sub(r"[^\w+#.-]", "", language)[:30])))
+
+    def nested(self, lines: Sequence[str], convert: Callable[[MarkupReader], None]) -> list[DocumentBlock]:
+        """The blocks of lines inside another block; deeply nested ones are read as one paragraph."""
+        inner = MarkupReader(lines, self.about, levels=self.levels, depth=self.depth + 1)
+        if inner.depth > _DEEPEST:
+            return [Paragraph(inline([TextRun(" ".join(lines))], one_line=True))] if any(lines) else []
+        convert(inner)
+        return inner.blocks
+
+
+def extract_with(convert: Callable[[MarkupReader], None]) -> Callable[[Path, Hints], Extracted]:
+    def extract(path: Path, hints: Hints) -> Extracted:
+        reader = MarkupReader(decode(path.read_bytes()).replace("\f", "\n").split("\n"))
+        convert(reader)
+        about = reader.about
+        metadata = Metadata(
+            title=clean_line(about.get("title")),
+            author=clean_line(about.get("author")),
+            date=clean_date(about.get("date", "").strip("<[ ")),
+            language=clean_language(about.get("language") or about.get("lang")),
+        )
+        return to_extracted(hints.source_type, write_blocks(_non_empty(reader.blocks)), metadata)
+
+    return extract
+
+
+def _non_empty(blocks: Sequence[DocumentBlock]) -> Iterator[DocumentBlock]:
+    return (one for one in blocks if not isinstance(one, Paragraph) or one.text)
+
+
+def write_inline(text: str, pattern: re.Pattern[str], links: dict[str, str] | None = None) -> str:
+    return inline(_runs(" ".join(text.split()), pattern, links or {}), one_line=True)
+
+
+def _runs(text: str, pattern: re.Pattern[str], links: dict[str, str]) -> Iterator[TextRun]:
+    """Split a text at its markup. The names of the groups in the pattern say what the markup means."""
+    end = 0
+    for found in pattern.finditer(text):
+        yield TextRun(text[end : found.start()])
+        end = found.end()
+        parts = {name: value for name, value in found.groupdict().items() if value is not None}
+        link = safe_link(parts.get("url") or links.get(" ".join(parts.get("name", "").lower().split()), ""))
+        shown = next(
+            (parts[name] for name in ("label", "name", "code", "bold", "italic", "struck") if name in parts), ""
+        )
+        yield TextRun(
+            shown or parts.get("url", ""),
+            bold="bold" in parts,
+            italic="italic" in parts,
+            struck="struck" in parts,
+            code="code" in parts,
+            link=link,
+        )
+    yield TextRun(text[end:])
+
+
+def read_items(reader: MarkupReader, write: Callable[[str], str], bullet: re.Pattern[str] = _BULLET) -> None:
+    """Read a list. Items are nested by their indentation; other indented lines continue an item."""
+    indents: list[int] = []
+    while reader.place < len(reader.lines):
+        found = bullet.match(reader.line)
+        if not found:
+            if reader.line.strip() or not _continues(reader, bullet):
+                return
+            reader.place += 1
+            continue
+        indent = len(found[1].expandtabs())
+        while indents and indents[-1] > indent:
+            indents.pop()
+        if not indents or indents[-1] < indent:
+            indents.append(indent)
+        first = reader.line[found.end() :]
+        reader.place += 1
+        rest = reader.take_while(
+            lambda line: bool(line.strip()) and not bullet.match(line) and len(_indent(line)) > indent  # noqa: B023
+        )
+        label = "" if found[2] in "-*+\u2022" else "1." if found[2][0] == "#" else found[2]
+        reader.blocks.append(Item(min(len(indents) - 1, _DEEPEST), label, write(" ".join([first, *rest]))))
+
+
+def _continues(reader: MarkupReader, bullet: re.Pattern[str]) -> bool:
+    following = next((line for line in reader.lines[reader.place + 1 : reader.place + 4] if line.strip()), "")
+    return bullet.match(following) is not None
+
+
+def _indent(line: str) -> str:
+    found = _INDENT.match(line)
+    return found.group().expandtabs() if found else ""
+
+
+# reStructuredText ---------------------------------------------------------------------------------------------------
+
+_RST_RULE = re.compile(r"([!-/:-@\[-`{-~])\1{2,}[ \t]*")
+_RST_INLINE = re.compile(
+    r"``(?P<code>.+?)``"
+    r"|(?<![\w`])`(?P<label>[^`<>]+?)\s*<(?P<url>[^<>`]+)>`__?"
+    r"|(?<![\w`])`(?P<name>[^`]+)`__?"
+    r"|(?<![\w*])\*\*(?=\S)(?P<bold>.+?)(?<=\S)\*\*(?![\w*])"
+    r"|(?<![\w*])\*(?=\S)(?P<italic>[^*]+?)(?<=\S)\*(?![\w*])"
+)
+_RST_ROLE = re.compile(r":[\w:+.-]+:`(?:([^`<>]+?)\s*<[^`<>]*>|[~!]?([^`]+))`")
+_RST_SUBSTITUTION = re.compile(r"\|(\w[^|]*)\|_?")
+_RST_DEFAULT_ROLE = re.compile(r"(?<![\w`])`([^`<>]+)`(?![\w_`])")
+_RST_DIRECTIVE = re.compile(r"\.\. +(?:\|[^|]+\| +)?([\w:.+-]+)::[ \t]*(.*)")
+_RST_TARGET = re.compile(r"\.\. +_`?([^`:]+)`?:[ \t]*(\S*)")
+_RST_FOOTNOTE = re.compile(r"\.\. +(\[[^\]]{1,100}\])[ \t]+(.*)")
+_RST_FIELD = re.compile(r":([\w][\w -]{0,50}):[ \t]*(.*)")
+_RST_CODE = frozenset({"code", "code-block", "sourcecode", "prompt", "highlight", "parsed-literal", "math", "doctest"})
+_RST_HIDDEN = frozenset(
+    {"toctree", "contents", "index", "raw", "include", "meta", "image", "figure", "default-role", "sectnum", "module"}
+)
+_RST_BOXES = frozenset({"note", "tip", "warning", "caution", "danger", "important", "hint", "attention", "seealso"})
+
+
+def _rst(reader: MarkupReader) -> None:
+    if not reader.depth:
+        for line in reader.lines:
+            found = _RST_TARGET.fullmatch(line)
+            if found:
+                reader.about[f"link {found[1].lower()}"] = found[2]
+    while reader.place < len(reader.lines):
+        _rst_block(reader)
+
+
+def _rst_text(reader: MarkupReader, text: str) -> str:
+    links = {name.removeprefix("link "): url for name, url in reader.about.items() if name.startswith("link ")}
+    text = _RST_ROLE.sub(lambda found: f"``{found[1] or found[2]}``", text)
+    text = _RST_SUBSTITUTION.sub(r"\1", text)
+    return write_inline(_RST_DEFAULT_ROLE.sub(r"*\1*", text), _RST_INLINE, links)
+
+
+def _rst_block(reader: MarkupReader) -> None:
+    line = reader.line
+    if not line.strip():
+        reader.place += 1
+    elif _rst_title(reader):
+        return
+    elif line.startswith(".. ") or line.strip() == "..":
+        _rst_explicit(reader)
+    elif line.startswith(("+-", "+=")) or re.match(r"=+(?: +=+)+\s*$", line):
+        _rst_table(reader)
+    elif _BULLET.match(line) and not line[0].isspace():
+        read_items(reader, lambda text: _rst_text(reader, text))
+    elif line[0] in " \t":
+        reader.blocks += [Quote(text) for text in [write_blocks(reader.nested(reader.take_indented(), _rst))] if text]
+    elif found := _RST_FIELD.match(line):
+        reader.place += 1
+        text = " ".join([found[2], *reader.take_indented()]).strip()
+        reader.about.setdefault(found[1].lower(), text)
+        reader.blocks += [Paragraph(f"**{found[1]}:** {_rst_text(reader, text)}")] if text and reader.blocks else []
+    elif _RST_RULE.fullmatch(line):
+        reader.place += 1
+    else:
+        _rst_paragraph(reader)
+
+
+def _rst_title(reader: MarkupReader) -> bool:
+    line, below = reader.line, reader.following
+    over = _RST_RULE.fullmatch(line)
+    third = reader.lines[reader.place + 2] if reader.place + 2 < len(reader.lines) else ""
+    if over and below.strip() and third.strip() == line.strip():
+        title, style, used = below.strip(), f"over {over[1]}", 3
+    elif (
+        not over and line[0] not in " \t" and (under := _RST_RULE.fullmatch(below)) and len(below) >= min(len(line), 4)
+    ):
+        title, style, used = line.strip(), under[1], 2
+    else:
+        return False
+    if style not in reader.levels:
+        reader.levels.append(style)
+    reader.blocks.append(Heading(reader.levels.index(style) + 1, _rst_text(reader, title)))
+    reader.place += used
+    return True
+
+
+def _rst_explicit(reader: MarkupReader) -> None:
+    """Directives, footnotes, link targets and comments, with the indented block that belongs to them."""
+    line = reader.line
+    directive, footnote = _RST_DIRECTIVE.match(line), _RST_FOOTNOTE.match(line)
+    reader.place += 1
+    body = reader.take_indented()
+    if footnote:
+        text = _rst_text(reader, " ".join([footnote[2], *body]))
+        reader.blocks.append(Paragraph(f"\\{footnote[1]} {text}"))
+    elif directive:
+        _rst_directive(reader, directive[1].rpartition(":")[2], directive[2], body)
+
+
+def _rst_directive(reader: MarkupReader, name: str, argument: str, body: list[str]) -> None:
+    options = {found[1]: found[2] for line in body if (found := _RST_FIELD.match(line))}
+    content = body[next((place for place, line in enumerate(body) if not _RST_FIELD.match(line)), len(body)) :]
+    if name in _RST_CODE:
+        reader.code(textwrap.dedent("\n".join(content)).strip("\n").split("\n"), "math" if name == "math" else argument)
+        return
+    if name == "csv-table":
+        rows = [*csv.reader([options.get("header", "")]), *csv.reader(content)]
+        reader.blocks += [Table([[_rst_text(reader, cell) for cell in row] for row in rows if row])]
+        return
+    if name in {"image", "figure"} and options.get("alt"):
+        reader.blocks.append(Paragraph(inline([TextRun(f"[Image: {options['alt']}]")])))
+    inner = reader.nested(content, _rst) if name not in _RST_HIDDEN or name == "figure" else []
+    heading = argument if name not in _RST_HIDDEN and name not in _RST_CODE else ""
+    shown = [Paragraph(_rst_text(reader, heading))] if heading else []
+    reader.blocks += [Quote(write_blocks([*shown, *inner]))] if name in _RST_BOXES else [*shown, *inner]
+
+
+def _rst_table(reader: MarkupReader) -> None:
+    is_grid = reader.line[0] == "+"
+    lines = reader.take_while(lambda line: bool(line.strip()) or (not is_grid and _is_simple_end(reader)))
+    border = lines[0].rstrip()
+    edges = [found.span() for found in re.finditer(r"(?<=\+)[-=]+" if is_grid else r"=+", border)]
+    if not is_grid:
+        edges[-1] = (edges[-1][0], max(map(len, lines)))
+    rows: list[list[str]] = [[]]
+    for line in lines[1:]:
+        is_border = re.fullmatch(r"\s*[+=|\-\s]*[-=]{2}[+=|\-\s]*", line) is not None
+        cells = [] if is_border else [line[start:end].strip() for start, end in edges]
+        if is_border or (not is_grid and cells[0]):
+            rows.append([])
+        if cells:
+            before = rows[-1] or [""] * len(cells)
+            rows[-1] = [" ".join(filter(None, pair)) for pair in zip(before, cells, strict=True)]
+    reader.blocks.append(Table([[_rst_text(reader, cell) for cell in row] for row in rows if any(row)]))
+
+
+def _is_simple_end(reader: MarkupReader) -> bool:
+    """Whether an empty line is inside a simple table: another border follows before the next empty line."""
+    rest = reader.lines[reader.place + 1 : reader.place + 40]
+    until = next((place for place, line in enumerate(rest) if not line.strip()), len(rest))
+    return any(re.match(r"=+(?: +=+)+\s*$", line) for line in rest[:until])
+
+
+def _rst_paragraph(reader: MarkupReader) -> None:
+    first = reader.line
+    if reader.following[:1] in {" ", "\t"} and reader.following.strip() and not first.rstrip().endswith("::"):
+        reader.place += 1
+        reader.blocks += [Paragraph(f"**{_rst_text(reader, first)}**"), *reader.nested(reader.take_indented(), _rst)]
+        return
+    is_start = reader.place
+    lines = reader.take_while(
+        lambda line: bool(line.strip()) and (reader.place == is_start or not line.startswith(".. "))
+    )
+    text = " ".join(lines).rstrip()
+    is_code = text.endswith("::")
+    shown = text[:-2].rstrip() if is_code and text[-3:-2] in {" ", ""} else text[:-1] if is_code else text
+    if lines[0].startswith(">>> "):
+        reader.code(lines, "python")
+    elif shown.strip(" :"):
+        reader.blocks.append(Paragraph(_rst_text(reader, shown)))
+    if is_code:
+        reader.code(reader.take_indented())
+
+
+PROCESSOR = Processor((SourceType.RST,), extract_with(_rst))

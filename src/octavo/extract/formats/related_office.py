@@ -1,0 +1,133 @@
+"""Office formats related to others: ODS, XLS and XLSB are read like XLSX, and ODP page by page like PPTX."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from octavo.core.errors import Encrypted
+from octavo.extract.decode import clean
+from octavo.extract.extracted import Extracted, Metadata, Quality, SourceType
+from octavo.extract.formats import odt, xlsx
+from octavo.extract.markdown.block_writer import DocumentBlock, Heading, Item, Paragraph, Quote, Table, write_blocks
+from octavo.extract.markdown.escape import escape, escape_inside
+from octavo.extract.office.assemble import join_pages, to_extracted
+from octavo.extract.office.ooxml import Package
+from octavo.extract.office.xml import Element, attribute, child, children, descendants, name_of, parse
+from octavo.extract.registry import Hints, Processor
+from octavo.extract.zips import Archive, reject_deep_nesting
+
+_DEEPEST = 8
+_SHAPES = frozenset({"draw:frame", "draw:custom-shape", "draw:rect", "draw:ellipse", "draw:g", "draw:text-box"})
+_PARAGRAPHS = frozenset({"text:p", "text:h"})
+# A title or a cell can have several paragraphs.
+_SPACES = frozenset({"text:line-break", "text:tab", "text:s"}) | _PARAGRAPHS
+
+
+def extract(path: Path, hints: Hints) -> Extracted:
+    metadata = Metadata()
+    if hints.source_type is SourceType.ODS:
+        with Archive(path) as archive:
+            metadata = _checked(archive)
+    elif hints.source_type is SourceType.XLSB:
+        with Archive(path) as archive:
+            metadata = Package(archive).metadata()
+            xlsx.check(archive)
+    converted = xlsx.convert(path.read_bytes())
+    quality = Quality.PARTIAL if converted.is_cut else Quality.FULL
+    return to_extracted(hints.source_type, converted.markdown, metadata, quality=quality, has_title=False)
+
+
+def _checked(archive: Archive) -> Metadata:
+    """Unpack all XML parts, which checks their size, because calamine unpacks without limits. Returns the metadata."""
+    _reject_encrypted(archive)
+    for name in archive:
+        if name.endswith(".xml"):
+            for _ in archive.steps(name, xlsx.MOST_PART):
+                pass
+    return odt.read_metadata(archive)
+
+
+def _reject_encrypted(archive: Archive) -> None:
+    manifest = archive.find("META-INF/manifest.xml")
+    if manifest and any(True for _ in descendants(parse(manifest), "manifest:encryption-data")):
+        raise Encrypted("Octavo cannot open encrypted OpenDocument files yet. Save the file without a password.")
+
+
+# Presentations ------------------------------------------------------------------------------------------------------
+
+
+def extract_slides(path: Path, _hints: Hints) -> Extracted:
+    with Archive(path) as archive, reject_deep_nesting():
+        _reject_encrypted(archive)
+        root = parse(archive.read("content.xml"))
+        metadata = odt.read_metadata(archive)
+        body = child(root, "office:body", "office:presentation")
+        slides = [_slide(page, 2 if place else 1) for place, page in enumerate(children(body, "draw:page"))]
+    markdown, pages = join_pages([clean(slide) for slide in slides])
+    return to_extracted(SourceType.ODP, markdown, metadata, pages=pages)
+
+
+def _slide(page: Element, title_level: int) -> str:
+    blocks = [block for shape in page for block in _shape(shape, title_level)]
+    # The title can be the last shape in the file, but comes first in the text.
+    blocks.sort(key=lambda block: not isinstance(block, Heading))
+    for notes in children(page, "presentation:notes"):
+        blocks += _notes(notes)
+    return write_blocks(blocks)
+
+
+def _text(element: Element) -> str:
+    """The text of an element on one line. Line breaks, tabs and repeated spaces are elements."""
+    return " ".join("".join(_texts(element)).split())
+
+
+def _texts(element: Element) -> Iterator[str]:
+    yield f" {element.text or ''}" if name_of(element) in _SPACES else element.text or ""
+    for one in element:
+        yield from _texts(one)
+        yield one.tail or ""
+
+
+def _notes(notes: Element) -> Iterator[DocumentBlock]:
+    texts = [text for one in descendants(notes, *_PARAGRAPHS) if (text := _text(one))]
+    if texts:
+        yield Quote("\n\n".join(["Notes: " + escape_inside(texts[0]), *map(escape, texts[1:])]))
+
+
+def _shape(shape: Element, title_level: int) -> Iterator[DocumentBlock]:
+    if name_of(shape) not in _SHAPES:
+        return
+    if attribute(shape, "presentation:class") == "title":
+        title = _text(shape)
+        yield from [Heading(title_level, escape_inside(title))] if title else []
+        return
+    yield from _contents(shape, title_level)
+
+
+def _contents(element: Element, title_level: int) -> Iterator[DocumentBlock]:
+    for one in element:
+        name = name_of(one)
+        if name in _PARAGRAPHS:
+            text = _text(one)
+            yield from [Paragraph(escape(text))] if text else []
+        elif name == "text:list":
+            yield from _items(one, 0)
+        elif name == "table:table":
+            rows = [[escape_inside(_text(cell)) for cell in row] for row in descendants(one, "table:table-row")]
+            yield from [Table(rows)] if any(map(any, rows)) else []
+        elif name in _SHAPES:
+            yield from _shape(one, title_level)
+
+
+def _items(element: Element, depth: int) -> Iterator[DocumentBlock]:
+    for item in element:
+        for one in item:
+            if name_of(one) == "text:list":
+                yield from _items(one, min(depth + 1, _DEEPEST))
+            elif text := _text(one):
+                yield Item(depth, "", escape(text))
+
+
+PROCESSOR = Processor((SourceType.ODS, SourceType.XLS, SourceType.XLSB), extract)
+SLIDES = Processor((SourceType.ODP,), extract_slides)

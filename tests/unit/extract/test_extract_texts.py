@@ -1,0 +1,350 @@
+"""Texts in other markups, data files and captions are read for what they are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from octavo.core.errors import BadInput, Empty
+from octavo.extract.extracted import Quality, SourceType
+from octavo.extract.formats import data, known_processors, latex, markup, org, transcripts, xml_documents
+from octavo.extract.registry import STORED_ONLY, Hints
+from tests.support.office import markdown, read
+
+RST = """
+======
+Garden
+======
+
+:Author: Ann Bee
+
+First *paragraph* with ``code``, a `link <https://example.org>`_ and a :ref:`role <target>`.
+
+Walls
+-----
+
+- one
+- two
+
+  - inner
+
+1. first
+2. second
+
+Example::
+
+    x = 1
+
+.. code-block:: python
+
+    print(2)
+
+.. note:: Mind the **step**.
+
+.. toctree::
+
+   hidden
+
+===== =====
+Name  Age
+===== =====
+Ann   5
+===== =====
+
++------+-------+
+| A    | B     |
++======+=======+
+| long | cell  |
+| text |       |
++------+-------+
+"""
+
+
+def test_restructured_text(tmp_path: Path) -> None:
+    extracted = read(markup.PROCESSOR, tmp_path, RST.encode())
+    assert extracted.markdown == (
+        "# Garden\n\n**Author:** Ann Bee\n\n"
+        "First *paragraph* with `code`, a [link](https://example.org) and a `role`.\n\n"
+        "## Walls\n\n- one\n- two\n  - inner\n\n1. first\n2. second\n\nExample:\n\n```\nx = 1\n```\n\n"
+        "```python\nprint(2)\n```\n\n> Mind the **step**.\n\n"
+        "| Name | Age |\n| --- | --- |\n| Ann | 5 |\n\n| A | B |\n| --- | --- |\n| long text | cell |"
+    )
+    assert (extracted.metadata.title, extracted.metadata.author) == ("Garden", "Ann Bee")
+
+
+ORG = """#+TITLE: Harvest
+#+AUTHOR: Ann
+* TODO Apples :fruit:
+:PROPERTIES:
+:ID: 5
+:END:
+Some *bold*, /slanted/ and =code= [[https://example.org][here]].
+- a
+  - b
+1. c
+#+BEGIN_SRC python
+x = 1
+#+END_SRC
+| Kind | Count |
+|------+-------|
+| Cox  | 5     |
+** Pears
+# a comment
+Words.
+"""
+
+
+def test_org(tmp_path: Path) -> None:
+    extracted = read(org.ORG, tmp_path, ORG.encode())
+    assert extracted.markdown == (
+        "# Apples\n\nSome **bold**, *slanted* and `code` [here](https://example.org).\n\n- a\n  - b\n\n1. c\n\n"
+        "```python\nx = 1\n```\n\n| Kind | Count |\n| --- | --- |\n| Cox | 5 |\n\n## Pears\n\nWords."
+    )
+    assert (extracted.metadata.title, extracted.metadata.author) == ("Harvest", "Ann")
+
+
+ASCIIDOC = """= Guide
+:author: Ann
+
+Intro with *bold*, _slanted_, `code` and https://example.org[a link].
+
+== Steps
+
+. one
+. two
+* a
+** b
+
+[source,ruby]
+----
+puts 1
+----
+
+NOTE: Careful.
+
+[cols="1,1"]
+|===
+|A |B
+
+|1
+|2
+|===
+
+// hidden
+term:: its meaning
+"""
+
+
+def test_asciidoc(tmp_path: Path) -> None:
+    extracted = read(org.ASCIIDOC, tmp_path, ASCIIDOC.encode())
+    assert extracted.markdown == (
+        "# Guide\n\nIntro with **bold**, *slanted*, `code` and [a link](https://example.org).\n\n## Steps\n\n"
+        "1. one\n2. two\n   - a\n     - b\n\n```ruby\nputs 1\n```\n\n> NOTE: Careful.\n\n"
+        "| A | B |\n| --- | --- |\n| 1 | 2 |\n\n**term**\n\nits meaning"
+    )
+
+
+LATEX = r"""
+\documentclass{article} % comment
+\title{On Walls} \author{Ann \and Bob}
+\begin{document}
+\maketitle
+\section{Caf\'e \& co}
+Text with \textbf{bold}, \emph{slant}, $a_1 < b$ and 5\%~of ``it''.
+
+\begin{itemize}
+\item one
+\begin{enumerate}
+\item inner
+\end{enumerate}
+\item two
+\end{itemize}
+\begin{verbatim}
+x % kept \here
+\end{verbatim}
+\begin{equation}
+E = mc^2
+\end{equation}
+\begin{tabular}{lr}
+\hline
+A & B \\ \hline
+1 & 2 \\
+\end{tabular}
+\subsection*{More}
+See \href{https://example.org}{this}\footnote{A note.}.
+\end{document}
+"""
+
+
+def test_latex(tmp_path: Path) -> None:
+    extracted = read(latex.PROCESSOR, tmp_path, LATEX.encode())
+    assert extracted.markdown == (
+        "# On Walls\n\nAnn , Bob\n\n## Café & co\n\n"
+        "Text with **bold**, *slant*, $a_1 < b$ and 5% of \u201cit\u201d.\n\n"
+        "- one\n  1. inner\n- two\n\n```\nx % kept \\here\n```\n\n$$\nE = mc^2\n$$\n\n"
+        "| A | B |\n| --- | --- |\n| 1 | 2 |\n\n### More\n\nSee [this](https://example.org) (A note.)."
+    ).replace("Ann , Bob", extracted.metadata.author or "")
+    assert (extracted.metadata.title, extracted.quality) == ("On Walls", Quality.FULL)
+
+
+def test_latex_that_includes_other_files_is_partial(tmp_path: Path) -> None:
+    extracted = read(latex.PROCESSOR, tmp_path, rb"\begin{document}Words \input{chapter}\end{document}")
+    assert extracted.quality is Quality.PARTIAL
+    assert "includes" in extracted.metadata.extra["reason"]
+
+
+def notebook(*cells: object, **more: object) -> bytes:
+    return json.dumps({"nbformat": 4, "metadata": {"kernelspec": {"language": "R"}}, "cells": cells, **more}).encode()
+
+
+def test_notebooks_are_text_code_and_outputs(tmp_path: Path) -> None:
+    cells = (
+        {"cell_type": "markdown", "source": ["# Tides\n", "\n", "```\nopen"]},
+        {
+            "cell_type": "code",
+            "source": "x <- 1",
+            "outputs": [
+                {"output_type": "stream", "text": ["\u001b[31m1\u001b[0m\n"]},
+                {"output_type": "display_data", "data": {"image/png": "AAAA", "text/plain": "<Figure>"}},
+                {"output_type": "error", "ename": "E", "evalue": "bad"},
+            ],
+        },
+        {"cell_type": "raw", "source": "raw"},
+    )
+    assert markdown(data.NOTEBOOK, tmp_path, notebook(*cells)) == (
+        "# Tides\n\n```\nopen\n```\n\n```r\nx <- 1\n```\n\n```text\n1\n```\n\n*[Picture]*\n\n```text\nE: bad\n```\n\n"
+        "```\nraw\n```"
+    )
+
+
+@pytest.mark.parametrize("broken", [b'{"cells": [', b"[" * 100_000, b'{"cells": 5, "nbformat": 4}'])
+def test_broken_notebooks_are_refused(tmp_path: Path, broken: bytes) -> None:
+    with pytest.raises((BadInput, Empty)):
+        read(data.NOTEBOOK, tmp_path, broken)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('[{"a": 1.10, "b": null}, {"a": true}]', "| a | b |\n| --- | --- |\n| 1.10 |  |\n| true |  |"),
+        ('{"a": 1}\n{"a": 2}\n', "| a |\n| --- |\n| 1 |\n| 2 |"),
+        ('{"a": [1, 2]}', '```json\n{"a": [1, 2]}\n```'),
+        ('[{"a": 1, "a": 2}]', '```json\n[{"a": 1, "a": 2}]\n```'),  # a table would lose a value
+        ('{"a": ', '```json\n{"a": \n```'),
+    ],
+)
+def test_json_is_a_table_or_code(tmp_path: Path, text: str, expected: str) -> None:
+    assert markdown(data.PROCESSOR, tmp_path, text.encode()) == expected
+
+
+def test_dense_json_is_indented_without_changing_a_value(tmp_path: Path) -> None:
+    values = {f"name {number}": [1.5, "a, {b}"] for number in range(20)} | {"empty": []}
+    text = json.dumps(values, separators=(",", ":"))
+    shown = markdown(data.PROCESSOR, tmp_path, text.encode())
+    lines = shown.split("\n")[1:-1]
+    assert json.loads("\n".join(lines)) == values
+    assert max(map(len, lines)) < 30
+
+
+VTT = """WEBVTT
+
+NOTE hidden
+
+00:01.000 --> 00:04.000 align:left
+<v Ann>Good <i>evening</i> &amp; welcome.
+
+2
+00:00:05.000 --> 00:01:09.000
+<v Bob>Thanks.
+"""
+
+
+def captions(folder: Path, text: str, kind: SourceType = SourceType.VTT) -> tuple[str, list[float]]:
+    path = folder / "object"
+    path.write_text(text)
+    extracted = transcripts.CAPTIONS.extract(path, Hints(kind))
+    return extracted.markdown, [moment.seconds for moment in extracted.moments]
+
+
+def test_captions_are_a_transcript_with_moments(tmp_path: Path) -> None:
+    assert captions(tmp_path, VTT) == ("Ann: Good evening & welcome.\n\nBob: Thanks.", [1.0, 5.0])
+    srt = "1\n00:00:01,500 --> 00:00:02,000\n{\\an8}One\ntwo.\n\n2\n00:00:03,000 --> 00:00:04,000\nThree.\n"
+    assert captions(tmp_path, srt, SourceType.SRT) == ("One two. Three.", [1.5, 3.0])
+
+
+def test_captions_that_scroll_are_not_repeated(tmp_path: Path) -> None:
+    lines = [("a b", ""), ("a b", "c d"), ("c d", "e f.")]
+    cues = "".join(f"00:0{n}.000 --> 00:0{n + 1}.000\n{one}\n{two}\n\n" for n, (one, two) in enumerate(lines, 1))
+    assert captions(tmp_path, f"WEBVTT\n\n{cues}")[0] == "a b c d e f."
+
+
+JATS = """<article xml:lang="en"><front><journal-meta><journal-title>J</journal-title></journal-meta><article-meta>
+<title-group><article-title>On <italic>walls</italic></article-title></title-group>
+<contrib-group><contrib contrib-type="author"><name><surname>Bee</surname><given-names>Ann</given-names></name>
+</contrib></contrib-group>
+<aff><label>1</label> Here</aff><pub-date><day>3</day><month>2</month><year>2020</year></pub-date>
+<abstract><p>Short.</p></abstract></article-meta></front>
+<body><sec><title>Methods</title><p>We <bold>built</bold> it [<xref>1</xref>].</p>
+<list list-type="order"><list-item><p>one</p></list-item></list>
+<table-wrap><caption><p>Sizes</p></caption><table><tr><th>A</th></tr><tr><td>1</td></tr></table></table-wrap>
+<sec><title>Inner</title><p>More.</p></sec></sec></body>
+<back><ref-list><title>References</title><ref><label>1</label><mixed-citation><name><surname>Bee</surname>
+<given-names>A</given-names></name>. <article-title>Walls</article-title></mixed-citation></ref></ref-list></back>
+</article>"""
+
+
+def xml(folder: Path, text: str, kind: SourceType) -> tuple[str, str | None]:
+    path = folder / "object"
+    path.write_text(text)
+    extracted = xml_documents.PROCESSOR.extract(path, Hints(kind))
+    return extracted.markdown, extracted.metadata.title
+
+
+def test_articles(tmp_path: Path) -> None:
+    shown, title = xml(tmp_path, JATS, SourceType.JATS)
+    assert title == "On walls"
+    assert shown == (
+        "# On walls\n\nAnn Bee\n\n1 Here\n\n## Abstract\n\nShort.\n\n## Methods\n\nWe **built** it [1].\n\n1. one\n\n"
+        "Sizes\n\n| A |\n| --- |\n| 1 |\n\n### Inner\n\nMore.\n\n## References\n\n1 Bee A. Walls"
+    )
+
+
+def test_manuals(tmp_path: Path) -> None:
+    text = """<book xmlns="http://docbook.org/ns/docbook" xmlns:xlink="http://www.w3.org/1999/xlink">
+    <info><title>Manual</title></info>
+    <chapter><title>Start</title><para>Run <command>make</command>,
+    see <link xlink:href="https://example.org">this</link>.</para>
+    <itemizedlist><listitem><para>one</para></listitem></itemizedlist><programlisting>x = 1
+  y</programlisting><informaltable><tgroup><thead><row><entry>A</entry></row></thead><tbody><row><entry>1</entry></row>
+    </tbody></tgroup></informaltable><note><para>Mind.</para></note></chapter></book>"""
+    shown, title = xml(tmp_path, text, SourceType.DOCBOOK)
+    assert title == "Manual"
+    assert shown.startswith(
+        "# Manual\n\n## Start\n\nRun `make`, see [this](https://example.org).\n\n- one\n\n```\nx = 1\n  y\n```"
+    )
+    assert "| A |\n| --- |\n| 1 |" in shown
+    assert shown.endswith("> Mind.")
+
+
+def test_fiction(tmp_path: Path) -> None:
+    text = """<FictionBook><description><title-info><book-title>Sea</book-title><author><first-name>Ann</first-name>
+    <last-name>Bee</last-name></author></title-info></description><body><title><p>Sea</p></title><section><title><p>One</p>
+    </title><p>It <emphasis>rained</emphasis>.</p></section></body><binary id="a">AAAA</binary></FictionBook>"""
+    assert xml(tmp_path, text, SourceType.FB2) == ("# Sea\n\n## One\n\nIt *rained*.", "Sea")
+
+
+def test_other_xml_is_a_list_of_values_or_code(tmp_path: Path) -> None:
+    text = '<?xml version="1.0"?><Order id="5"><Item><Name>A*b</Name></Item><Total currency="EUR">9</Total></Order>'
+    assert xml(tmp_path, text, SourceType.XML)[0] == (
+        "- **Order** (id: 5)\n  - **Item**\n    - **Name**: A\\*b\n  - **Total** (currency: EUR): 9"
+    )
+    for kept in ("<a>text <b>mixed</b> text</a>", "<a><b></a>", '<!DOCTYPE a [<!ENTITY x "y">]><a>&x;</a>'):
+        assert xml(tmp_path, kept, SourceType.XML)[0] == f"```xml\n{kept}\n```"
+
+
+def test_files_that_are_only_stored_say_what_to_do() -> None:
+    with pytest.raises(Exception, match="Save it as DOCX"):
+        known_processors()[SourceType.DOC]
+    assert all(reason.count(".") >= 1 and len(reason) < 120 for reason in STORED_ONLY.values())
