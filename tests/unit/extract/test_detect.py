@@ -107,7 +107,7 @@ README = "# Project\n\nWith a [link](https://example.org) and\n\n```\ncode\n```\
         (b"<svg xmlns='http://www.w3.org/2000/svg'></svg>", SourceType.OTHER),
         (b"\x7fELF" + NOISE, SourceType.OTHER),
         (b"\x1f\x8b" + NOISE, SourceType.OTHER),
-        (gzip.compress(b"text"), SourceType.ARCHIVE),
+        (gzip.compress(b"text", mtime=0), SourceType.ARCHIVE),
         (bz2.compress(b"text"), SourceType.ARCHIVE),
         (lzma.compress(b"text"), SourceType.ARCHIVE),
         (b"a.txt".ljust(257, b"\0") + b"ustar\x0000".ljust(255, b"\0"), SourceType.ARCHIVE),

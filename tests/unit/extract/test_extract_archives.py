@@ -57,7 +57,9 @@ FILES = {"a/notes.txt": b"one", "b.csv": b"x,y\n1,2\n"}
 
 
 @pytest.mark.parametrize(
-    "data", [archive(FILES), tar(FILES), tar(FILES, "w:gz"), tar(FILES, "w:bz2"), tar(FILES, "w:xz")]
+    "data",
+    [archive(FILES), tar(FILES), tar(FILES, "w:gz"), tar(FILES, "w:bz2"), tar(FILES, "w:xz")],
+    ids=["zip", "tar", "gz", "bz2", "xz"],
 )
 def test_members_are_listed_and_unpacked(tmp_path: Path, data: bytes) -> None:
     extracted = read(archives.PROCESSOR, tmp_path, data)
@@ -101,7 +103,9 @@ def test_encrypted_members_are_named_and_left_out(tmp_path: Path) -> None:
     assert list(unpack(tmp_path, bytes(data))) == ["b.csv"]
 
 
-@pytest.mark.parametrize("data", [tar(FILES, "w:gz")[:60], b"\x1f\x8b\x08\x00junk", tar(FILES)[:700]])
+@pytest.mark.parametrize(
+    "data", [tar(FILES, "w:gz")[:60], b"\x1f\x8b\x08\x00junk", tar(FILES)[:700]], ids=["cut gz", "no gz", "cut tar"]
+)
 def test_damaged_archives_are_refused(tmp_path: Path, data: bytes) -> None:
     with pytest.raises((BadInput, Empty)):
         read(archives.PROCESSOR, tmp_path, data)
