@@ -33,7 +33,7 @@ from psycopg.errors import CheckViolation
 from octavo.core.ids import hash_token, new_id, new_token
 from octavo.database import load_queries
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
-from octavo.owners.passwords import NOBODYS_HASH
+from octavo.owners.accounts import NOBODYS_HASH
 from octavo.owners.sessions import SESSION_SECONDS
 from tests.support.chromium import ADVICE, find_chromium
 from tests.support.engine import Engine

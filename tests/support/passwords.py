@@ -11,4 +11,4 @@ PASSWORD = "correct horse battery"
 def hash_fast(monkeypatch: pytest.MonkeyPatch, time_cost: int = 1) -> None:
     """Real argon2id, made weak so that tests are quick."""
     hasher = PasswordHasher(time_cost=time_cost, memory_cost=8, parallelism=1)
-    monkeypatch.setattr("octavo.owners.passwords._hasher", hasher)
+    monkeypatch.setattr("octavo.owners.accounts._hasher", hasher)

@@ -10,8 +10,7 @@ import pytest
 from argon2 import PasswordHasher
 
 from octavo.core.errors import WeakPassword
-from octavo.owners import passwords
-from octavo.owners.passwords import MOST_AT_ONCE, NOBODYS_HASH, hash_password, verify_password
+from octavo.owners.accounts import MOST_AT_ONCE, NOBODYS_HASH, hash_password, verify_password
 from tests.support.passwords import hash_fast
 from tests.support.processes import wait_until
 
@@ -42,7 +41,7 @@ async def test_an_unknown_account_is_verified_against_a_hash_all_the_same(monkey
         verified.append(kept)
         return bool(password)
 
-    monkeypatch.setattr(passwords, "_matches", matches)
+    monkeypatch.setattr(accounts, "_matches", matches)
     assert await verify_password(None, "0123456789") is None
     assert verified == [NOBODYS_HASH]
 
@@ -69,7 +68,7 @@ async def test_nothing_is_hashed_on_the_loop(monkeypatch: pytest.MonkeyPatch) ->
             threads.append(threading.get_ident())
             return super().verify(hash, password)
 
-    monkeypatch.setattr(passwords, "_hasher", Hasher(time_cost=1, memory_cost=8, parallelism=1))
+    monkeypatch.setattr(accounts, "_hasher", Hasher(time_cost=1, memory_cost=8, parallelism=1))
     await verify_password(await hash_password("0123456789"), "0123456789")
     assert len(threads) == 2
     assert threading.get_ident() not in threads
@@ -87,7 +86,7 @@ async def test_no_more_than_two_are_hashed_at_once_and_the_others_wait(monkeypat
             assert go_on.wait(20)
             return "hashed"
 
-    monkeypatch.setattr(passwords, "_hasher", Hasher())
+    monkeypatch.setattr(accounts, "_hasher", Hasher())
     hashing = asyncio.gather(*(hash_password("0123456789") for _ in range(6)))
     await asyncio.to_thread(wait_until, lambda: len(begun) == MOST_AT_ONCE, 20, "two are hashed")
     await asyncio.to_thread(bool)  # another thread of the process is free all the while

@@ -11,9 +11,8 @@ from pydantic import SecretStr
 from octavo.core.errors import NotAllowed, SignUpClosed, Unauthenticated, WrongCredentials
 from octavo.database import Connection
 from octavo.owners import Caller, Role, Scope, accounts, read_session
-from octavo.owners.accounts import Account, find_account, read_account
+from octavo.owners.accounts import Account, find_account, hash_password, read_account, verify_password
 from octavo.owners.members import OwnerChoice, list_owners, switch_owner
-from octavo.owners.passwords import hash_password, verify_password
 from octavo.owners.sessions import end_session
 from octavo.web.context.callers import address_of, forget_session, remember_session, session_secret
 from octavo.web.context.services import Services

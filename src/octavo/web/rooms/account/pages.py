@@ -9,7 +9,7 @@ from fastapi import APIRouter, Form, Request, Response
 
 from octavo.core.errors import AlreadyMember, LastOwner, NotAllowed, NotFound, WeakPassword, WrongCredentials
 from octavo.owners import Scope, keys, members
-from octavo.owners.passwords import LEAST_CHARACTERS
+from octavo.owners.accounts import LEAST_CHARACTERS
 from octavo.web.context.callers import KnownCaller, OptionalCaller, PersonId
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.limits import TooFast

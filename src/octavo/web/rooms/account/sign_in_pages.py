@@ -10,7 +10,7 @@ from fastapi.responses import Response
 from octavo.core.errors import EmailTaken, SignInRefused, SignUpClosed, WeakPassword, WrongCredentials
 from octavo.database import fetch_rows, load_queries
 from octavo.owners import Caller, is_sign_in_link, use_sign_in_link
-from octavo.owners.passwords import LEAST_CHARACTERS
+from octavo.owners.accounts import LEAST_CHARACTERS
 from octavo.web.context.callers import OptionalCaller, remember_session, session_secret
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.limits import TooFast

@@ -8,7 +8,6 @@ from octavo.web.rooms.library import (
     edit,
     exports,
     pages,
-    retention,
     upload_api,
     versions,
 )
@@ -16,7 +15,7 @@ from octavo.web.rooms.library import (
 ROUTERS = (
     pages.router,
     edit.router,
-    retention.router,
+    collections.pages,
     versions.router,
     adding.router,
     actions.router,
