@@ -10,6 +10,7 @@ import pytest
 from argon2 import PasswordHasher
 
 from octavo.core.errors import WeakPassword
+from octavo.owners import accounts
 from octavo.owners.accounts import MOST_AT_ONCE, NOBODYS_HASH, hash_password, verify_password
 from tests.support.passwords import hash_fast
 from tests.support.processes import wait_until

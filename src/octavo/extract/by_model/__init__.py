@@ -3,8 +3,16 @@
 Pure except for `page_reading.py`, which calls a model through the `PageReader` protocol.
 """
 
-from octavo.extract.by_model.page_calls import CallLimits, PageRange, estimate_tokens, plan_calls
-from octavo.extract.by_model.page_reading import Answer, PageReader, PagesText, read_pages
+from octavo.extract.by_model.page_calls import (
+    Answer,
+    CallLimits,
+    PageRange,
+    PageReader,
+    PagesText,
+    estimate_tokens,
+    plan_calls,
+    read_pages,
+)
 from octavo.extract.by_model.seams import PageAnswer, Seam, StitchedText, find_seam, stitch
 
 __all__ = [
