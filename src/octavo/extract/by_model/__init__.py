@@ -1,19 +1,20 @@
 """Text written by a model, which reads PDF pages that parsers cannot read and rewrites extracted text.
 
-Pure except for `page_reading.py`, which calls a model through the `PageReader` protocol.
+Pure except for `read_pages`, which calls a model through the `PageReader` protocol.
 """
 
-from octavo.extract.by_model.page_calls import (
+from octavo.extract.by_model.page_calls import CallLimits, PageRange, estimate_tokens, plan_calls
+from octavo.extract.by_model.seams import (
     Answer,
-    CallLimits,
-    PageRange,
+    PageAnswer,
     PageReader,
     PagesText,
-    estimate_tokens,
-    plan_calls,
+    Seam,
+    StitchedText,
+    find_seam,
     read_pages,
+    stitch,
 )
-from octavo.extract.by_model.seams import PageAnswer, Seam, StitchedText, find_seam, stitch
 
 __all__ = [
     "Answer",

@@ -1,11 +1,17 @@
+"""Plans which pages go into each model call: the answers must fit the output limit and overlap, to be joined later.
+
+A model is asked to write a marker line before each page, so that the pages can be found in its answer.
+"""
+
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from octavo.core.errors import TokenLimit
-from octavo.extract.by_model.seams import PageAnswer, Seam, stitch
 
 # Estimate for a printed page as Markdown, if its text is unknown.
 PAGE_TOKENS = 600
@@ -98,47 +104,3 @@ def find_page_markers(markdown: str) -> dict[int, int]:
     for found in _MARKER.finditer(markdown):
         places.setdefault(int(found[1]), found.start())
     return places
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A model's answer to one call. `whole` is false if the model stopped at its output limit."""
-
-    markdown: str
-    whole: bool = True
-
-
-class PageReader(Protocol):
-    """A model that reads pages. It writes a marker line before each page."""
-
-    async def read(self, pages: PageRange) -> Answer: ...
-
-
-@dataclass(frozen=True, slots=True)
-class PagesText:
-    """The text of all pages. `missing` lists the pages without a marker: the model skipped them, or they are blank."""
-
-    markdown: str
-    seams: tuple[Seam | None, ...]
-    missing: tuple[int, ...]
-
-
-async def read_pages(reader: PageReader, tokens: Sequence[int], limits: CallLimits | None = None) -> PagesText:
-    """Read all pages. `tokens` contains the estimated output tokens of each page.
-
-    Raises `TokenLimit` if a single page is too long for a call.
-    """
-    limits = limits or CallLimits()
-    answers: list[PageAnswer] = []
-    pending = plan_calls(tokens, limits)[::-1]
-    while pending:
-        pages = pending.pop()
-        answer = await reader.read(pages)
-        if not answer.whole:
-            pending += halve_call(pages, limits)[::-1]
-            continue
-        answers.append(PageAnswer(pages, answer.markdown))
-    joined = stitch(answers)
-    marked = find_page_markers(joined.markdown)
-    missing = tuple(number for number in range(1, len(tokens) + 1) if number not in marked)
-    return PagesText(joined.markdown, joined.seams, missing)

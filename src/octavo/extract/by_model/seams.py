@@ -13,8 +13,9 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Protocol
 
-from octavo.extract.by_model.page_calls import PageRange, find_page_markers
+from octavo.extract.by_model.page_calls import CallLimits, PageRange, find_page_markers, halve_call, plan_calls
 
 _RUNS = (6, 4)  # words; long sequences are more reliable, short ones find more in a poor answer
 _LEAST_CONFIDENCE = 0.12
@@ -254,3 +255,47 @@ def _block_lines(markdown: str) -> Iterator[tuple[int, int]]:
         elif marks and marks[1].startswith(fence):
             fence = ""
         after_blank = not line.strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A model's answer to one call. `whole` is false if the model stopped at its output limit."""
+
+    markdown: str
+    whole: bool = True
+
+
+class PageReader(Protocol):
+    """A model that reads pages. It writes a marker line before each page."""
+
+    async def read(self, pages: PageRange) -> Answer: ...
+
+
+@dataclass(frozen=True, slots=True)
+class PagesText:
+    """The text of all pages. `missing` lists the pages without a marker: the model skipped them, or they are blank."""
+
+    markdown: str
+    seams: tuple[Seam | None, ...]
+    missing: tuple[int, ...]
+
+
+async def read_pages(reader: PageReader, tokens: Sequence[int], limits: CallLimits | None = None) -> PagesText:
+    """Read all pages. `tokens` contains the estimated output tokens of each page.
+
+    Raises `TokenLimit` if a single page is too long for a call.
+    """
+    limits = limits or CallLimits()
+    answers: list[PageAnswer] = []
+    pending = plan_calls(tokens, limits)[::-1]
+    while pending:
+        pages = pending.pop()
+        answer = await reader.read(pages)
+        if not answer.whole:
+            pending += halve_call(pages, limits)[::-1]
+            continue
+        answers.append(PageAnswer(pages, answer.markdown))
+    joined = stitch(answers)
+    marked = find_page_markers(joined.markdown)
+    missing = tuple(number for number in range(1, len(tokens) + 1) if number not in marked)
+    return PagesText(joined.markdown, joined.seams, missing)
