@@ -26,6 +26,7 @@ _SHORT = 10.0
 _LEAST_LENGTH = 6.0
 _LEAST_GAP = 5.0
 _LEAST_WIDTH = 60.0
+_LEAST_HEIGHT = 15.0
 _SAME_END = 8.0
 _GAP = 0.8  # of the height of the letters: a wider gap separates cells
 _NUMBER_GAP = 0.5
@@ -321,14 +322,15 @@ def _joined(group: Sequence[Ruling]) -> list[Ruling]:
 
 def grids(rulings: Rulings) -> list[Grid]:
     """The largest grids of a page: rulings that touch, with at least two columns."""
-    found: list[Grid] = []
+    found: list[tuple[float, Grid]] = []
     for part in _touching(rulings):
         xs = _with_ends(_positions(one.at for one in part.vertical), part.horizontal)
         ys = _with_ends(_positions(one.at for one in part.horizontal), part.vertical)
-        if len(xs) > 2 and len(ys) > 1 and (len(xs) - 1) * (len(ys) - 1) <= _MOST_CELLS:  # noqa: PLR2004
-            found.append(Grid(xs, ys, part))
-    size = {grid: (grid.xs[-1] - grid.xs[0]) * (grid.ys[-1] - grid.ys[0]) for grid in found}
-    return sorted(found, key=lambda grid: -size[grid])[:_MOST_GRIDS]
+        width, height = xs[-1] - xs[0], ys[-1] - ys[0]
+        is_small = width < _LEAST_WIDTH or height < _LEAST_HEIGHT or len(xs) < 3  # noqa: PLR2004
+        if not is_small and (len(xs) - 1) * (len(ys) - 1) <= _MOST_CELLS:
+            found.append((-width * height, Grid(xs, ys, part)))
+    return [grid for _, grid in sorted(found)[:_MOST_GRIDS]]
 
 
 def _positions(values: Iterable[float]) -> tuple[float, ...]:
