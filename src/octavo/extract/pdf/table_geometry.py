@@ -11,7 +11,7 @@ from statistics import median
 from typing import NamedTuple
 
 from octavo.extract.extracted import Box
-from octavo.extract.pdf.content import PageContent, Word
+from octavo.extract.pdf.content import PageContent, Shape, Word
 
 _MOST_LINES = 6000  # a page with more is a drawing
 _MOST_RULINGS = 500
@@ -246,10 +246,10 @@ def page_rulings(page: PageContent) -> tuple[Rulings, Rulings | None]:
     none = Rulings((), ())
     if max(len(page.lines), len(page.shapes)) > _MOST_LINES:
         return none, None
-    thin = [shape.box for shape in page.shapes if shape.is_ruling and not shape.curved]
-    filled = [shape.box for shape in page.shapes if shape.filled and not shape.stroked and not shape.is_ruling]
+    thin, filled = _thin_and_filled(page.shapes)
     known = _known(thin)
-    lines = [box for box in page.lines if _is_straight(box) and not _is_known(box, known)]
+    straight = [box for box in page.lines if (box.right - box.left < _TOUCH) != (box.bottom - box.top < _TOUCH)]
+    lines = [box for box in straight if not _is_known(box, known)] if known else straight
     all_rulings = _rulings([*thin, *lines])
     if not filled or not lines:
         return all_rulings or none, None
@@ -257,15 +257,23 @@ def page_rulings(page: PageContent) -> tuple[Rulings, Rulings | None]:
     return _rulings([*thin, *(box for box in lines if not _is_known(box, known))]) or none, all_rulings
 
 
+def _thin_and_filled(shapes: Sequence[Shape]) -> tuple[list[Box], list[Box]]:
+    thin: list[Box] = []
+    filled: list[Box] = []
+    for shape in shapes:
+        width, height = shape.box.right - shape.box.left, shape.box.bottom - shape.box.top
+        if width >= _THIN and height >= _THIN:
+            if shape.filled and not shape.stroked:
+                filled.append(shape.box)
+        elif not shape.curved and max(width, height) >= _THIN:
+            thin.append(shape.box)
+    return thin, filled
+
+
 def _rulings(boxes: Sequence[Box]) -> Rulings | None:
     horizontal = _join(Ruling((box.top + box.bottom) / 2, box.left, box.right) for box in boxes if _is_flat(box))
     vertical = _join(Ruling((box.left + box.right) / 2, box.top, box.bottom) for box in boxes if _is_upright(box))
     return Rulings(horizontal, vertical) if max(len(horizontal), len(vertical)) <= _MOST_RULINGS else None
-
-
-def _is_straight(box: Box) -> bool:
-    width, height = box.right - box.left, box.bottom - box.top
-    return min(width, height) < _TOUCH and max(width, height) > _TOUCH
 
 
 def _known(boxes: Sequence[Box]) -> dict[tuple[bool, int], tuple[float, float]]:

@@ -374,11 +374,13 @@ def _row(placed: Iterable[tuple[int, int, Segment]]) -> Row:
 
 def _aligned_table(area: Area, rulings: Rulings) -> Table | None:
     lines = _without_notes(area.lines, rulings if area.ruled else None)
-    columns = columns_of(lines)
+    parts = [part for line in lines for part in line]
+    is_wordy = _mean_words(parts) >= _FEW and _share(_NUMBER.fullmatch, parts) < 0.25  # noqa: PLR2004
+    columns = columns_of(lines) if area.ruled or not is_wordy else []
     if len(columns) < 2:  # noqa: PLR2004
         return None
     rows = [_row(_fit(line, columns)) for line in lines]
-    box = box_of([part for line in lines for part in line])
+    box = box_of(parts)
     rules = _full_rules(box, rulings)
     if not _is_table(rows, len(columns), len(rules) if area.ruled else 0, ruled=area.ruled):
         return None
