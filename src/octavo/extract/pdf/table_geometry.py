@@ -30,8 +30,8 @@ _LEAST_HEIGHT = 15.0
 _SAME_END = 8.0
 _GAP = 0.8  # of the height of the letters: a wider gap separates cells
 _NUMBER_GAP = 0.5
-_LEADER = re.compile(r"[.…_·\s]{4,}")
-_LEADER_END = re.compile(r"[.…_·]{4,}$")
+_LEADER_MARKS = (".", "…", "_", "·")
+_LEAST_LEADER = 4
 _CURRENCY = re.compile(r"[$€£¥]|US\$|EUR|USD")
 _RIGHT_TO_LEFT = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 
@@ -97,11 +97,13 @@ def _reversed(texts: Sequence[str]) -> list[str]:
 
 def without_leader(word: Word) -> Word:
     """Cut the dots that lead from a label to its number."""
-    found = _LEADER_END.search(word.text)
-    if not found or not found.start():
+    if not word.text.endswith(_LEADER_MARKS):
         return word
-    right = word.left + (word.right - word.left) * found.start() / len(word.text)
-    return Word(word.left, word.top, right, word.bottom, word.text[: found.start()])
+    text = word.text.rstrip("".join(_LEADER_MARKS))
+    if len(word.text) - len(text) < _LEAST_LEADER:
+        return word
+    right = word.left + (word.right - word.left) * len(text) / len(word.text)
+    return Word(word.left, word.top, right, word.bottom, text)
 
 
 def text_lines(words: Sequence[Word]) -> list[Line]:
@@ -125,8 +127,6 @@ def text_lines(words: Sequence[Word]) -> list[Line]:
 def _segments(line: Sequence[Word]) -> Iterator[Segment]:
     part: list[Word] = []
     for word in line:
-        if _LEADER.fullmatch(word.text):
-            continue
         if part and _is_apart(part, word):
             yield segment_of(part)
             part = []

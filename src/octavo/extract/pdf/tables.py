@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from math import isfinite
 from statistics import median
 from typing import NamedTuple
 
@@ -112,7 +113,7 @@ def find_tables(page: PageContent) -> tuple[Table, ...]:
     has_rulings = len(page.lines) + len(page.shapes) > _LEAST_CELLS
     if not gaps and not has_rulings:
         return ()
-    words = [word for run in page.runs if abs(run.rotation) < 1 for word in run.words]
+    words = [word for run in page.runs if abs(run.rotation) < 1 for word in run.words if _is_usable(word)]
     if len(words) > _MOST_WORDS:
         return ()
     found: list[Table] = []
@@ -124,6 +125,11 @@ def find_tables(page: PageContent) -> tuple[Table, ...]:
     if gaps:
         found.extend(_aligned_tables(text_lines(_near(words, gaps)), rulings))
     return tuple(sorted(found, key=lambda table: (table.box.top, table.box.left)))
+
+
+def _is_usable(word: Word) -> bool:
+    """Whether a word has a place and is not only dots that lead to a number."""
+    return isfinite(word.left + word.top + word.right + word.bottom) and bool(without_leader(word).text.strip())
 
 
 def _ruled_tables(page: PageContent, words: Sequence[Word], rulings: Rulings) -> Iterator[Table]:
@@ -181,7 +187,7 @@ def _near(words: Sequence[Word], places: Sequence[float]) -> list[Word]:
     """The words near these places, without the dots that lead to numbers."""
     bands = {round(at / _MOST_APART) + add for at in places for add in (-1, 0, 1)}
     near = (word for word in words if round((word.top + word.bottom) / 2 / _MOST_APART) in bands)
-    return [without_leader(word) for word in near if word.text.strip()]
+    return [without_leader(word) for word in near]
 
 
 def _is_turned(page: PageContent) -> bool:
@@ -651,7 +657,7 @@ def _over(row: Row, first: int, below: Sequence[Row], columns: Sequence[Column])
 
 
 def _distance(part: Segment, first: Column, last: Column) -> float:
-    """How far a heading is from the middle of columns: the middle of their area, or of their own middles."""
+    """How far a heading is from the middle of columns: the middle of their area, or of the first and last middle."""
     middles = ((first[0] + last[1]) / 2, (sum(first) + sum(last)) / 4)
     return min(abs(middle - part.middle) for middle in middles)
 
@@ -906,7 +912,8 @@ def _with_bands(cells: Sequence[Piece], height: int) -> tuple[list[Piece], bool]
     starts, sure = [0], True
     result: list[Piece] = []
     for band in range(height):
-        groups = _band_groups(_band_lines(bands[band])) if bands[band] else []
+        lines = _band_lines(bands[band])
+        groups = _band_groups(lines) if lines else []
         sure = sure and all(map(_is_sure, groups))
         for top, group in enumerate(groups, starts[-1]):
             result.extend(_row_cells(group, top))
