@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from math import isfinite
 from statistics import median
 from typing import NamedTuple
 
@@ -112,7 +113,7 @@ def find_tables(page: PageContent) -> tuple[Table, ...]:
     has_rulings = len(page.lines) + len(page.shapes) > _LEAST_CELLS
     if not gaps and not has_rulings:
         return ()
-    words = [word for run in page.runs if abs(run.rotation) < 1 for word in run.words]
+    words = [word for run in page.runs if abs(run.rotation) < 1 for word in run.words if _is_usable(word)]
     if len(words) > _MOST_WORDS:
         return ()
     found: list[Table] = []
@@ -124,6 +125,11 @@ def find_tables(page: PageContent) -> tuple[Table, ...]:
     if gaps:
         found.extend(_aligned_tables(text_lines(_near(words, gaps)), rulings))
     return tuple(sorted(found, key=lambda table: (table.box.top, table.box.left)))
+
+
+def _is_usable(word: Word) -> bool:
+    """Whether a word has a place and is not only dots that lead to a number."""
+    return isfinite(word.left + word.top + word.right + word.bottom) and bool(without_leader(word).text.strip())
 
 
 def _ruled_tables(page: PageContent, words: Sequence[Word], rulings: Rulings) -> Iterator[Table]:
@@ -156,21 +162,32 @@ def repeats_header(previous: Table, following: Table) -> bool:
 
 def _gap_places(runs: Sequence[TextRun]) -> list[float]:
     """A quick check: where lines have words with a wide gap between them, if another such line is near."""
-    places = sorted((run.box.top + run.box.bottom, run.box.left, run.box.right) for run in runs)
     height = median(run.box.bottom - run.box.top for run in runs) if runs else 0.0
-    gaps: list[float] = []
-    for before, after in pairwise(places):
-        is_apart = after[1] > before[2] + 0.4 * height or after[2] < before[1] - 0.4 * height
-        if is_apart and after[0] - before[0] < height:
-            gaps.append(after[0] / 2)
-    return [at for at, other in pairwise([*gaps, *gaps[-2:-1]]) if abs(other - at) < _MOST_APART]
+    lines: list[list[Box]] = []
+    for box in sorted((run.box for run in runs), key=lambda box: box.top + box.bottom):
+        if lines and box.top + box.bottom - lines[-1][0].top - lines[-1][0].bottom < height:
+            lines[-1].append(box)
+        else:
+            lines.append([box])
+    gaps = [(line[0].top + line[0].bottom) / 2 for line in lines if len(line) > 1 and _has_gap(line, 0.5 * height)]
+    return sorted({at for high, low in pairwise(gaps) if low - high < _MOST_APART for at in (high, low)})
+
+
+def _has_gap(line: list[Box], least: float) -> bool:
+    line.sort()
+    end = line[0].right
+    for box in line[1:]:
+        if box.left > end + least:
+            return True
+        end = max(end, box.right)
+    return False
 
 
 def _near(words: Sequence[Word], places: Sequence[float]) -> list[Word]:
     """The words near these places, without the dots that lead to numbers."""
     bands = {round(at / _MOST_APART) + add for at in places for add in (-1, 0, 1)}
     near = (word for word in words if round((word.top + word.bottom) / 2 / _MOST_APART) in bands)
-    return [without_leader(word) for word in near if word.text.strip()]
+    return [without_leader(word) for word in near]
 
 
 def _is_turned(page: PageContent) -> bool:
@@ -363,21 +380,25 @@ def _row(placed: Iterable[tuple[int, int, Segment]]) -> Row:
 
 def _aligned_table(area: Area, rulings: Rulings) -> Table | None:
     lines = _without_notes(area.lines, rulings if area.ruled else None)
-    columns = columns_of(lines)
+    parts = [part for line in lines for part in line]
+    is_wordy = _mean_words(parts) >= _FEW and _share(_NUMBER.fullmatch, parts) < 0.25  # noqa: PLR2004
+    columns = columns_of(lines) if area.ruled or not is_wordy else []
     if len(columns) < 2:  # noqa: PLR2004
         return None
     rows = [_row(_fit(line, columns)) for line in lines]
-    box = box_of([part for line in lines for part in line])
+    box = box_of(parts)
     rules = _full_rules(box, rulings)
     if not _is_table(rows, len(columns), len(rules) if area.ruled else 0, ruled=area.ruled):
         return None
     head = _header_length(rows, rules)
+    fresh = _fresh_lines(rows[:head])
+    head = 1 if fresh > _FEW else head
     cells = list(_header_cells(rows[:head], columns, rulings))
     height = 1 + max((span.bottom for span, _ in cells), default=-1)
     groups = list(_body_groups([_without_overhang(row, columns) for row in rows[head:]], rules))
     for top, group in enumerate(groups, height):
         cells.extend(_row_cells(group, top))
-    return _assemble(cells, box, 0.8 if area.ruled else 0.6, sure=all(map(_is_sure, groups)))
+    return _assemble(cells, box, 0.8 if area.ruled else 0.6, sure=fresh < _FEW and all(map(_is_sure, groups)))
 
 
 def _without_notes(lines: Sequence[Line], rulings: Rulings | None) -> Sequence[Line]:
@@ -549,6 +570,8 @@ def _header_length(rows: Sequence[Row], rules: Sequence[float]) -> int:
     """The number of lines above the first wide ruling, or above the first line with numbers."""
     inner = [at for at in rules if rows[0].top < at < rows[-1].top]
     above = sum((row.top + row.bottom) / 2 < inner[0] for row in rows) if inner else 0
+    while above > 1 and _starts_row(rows[: above - 1], rows[above - 1]):
+        above -= 1
     if 0 < above <= _MOST_HEADER_LINES and not any(map(_has_numbers, rows[: above - 1])):
         return above
     head = next((place for place, row in enumerate(rows) if _has_numbers(row)), 0)
@@ -634,7 +657,7 @@ def _over(row: Row, first: int, below: Sequence[Row], columns: Sequence[Column])
 
 
 def _distance(part: Segment, first: Column, last: Column) -> float:
-    """How far a heading is from the middle of columns: the middle of their area, or of their own middles."""
+    """How far a heading is from the middle of columns: the middle of their area, or of the first and last middle."""
     middles = ((first[0] + last[1]) / 2, (sum(first) + sum(last)) / 4)
     return min(abs(middle - part.middle) for middle in middles)
 
@@ -889,7 +912,8 @@ def _with_bands(cells: Sequence[Piece], height: int) -> tuple[list[Piece], bool]
     starts, sure = [0], True
     result: list[Piece] = []
     for band in range(height):
-        groups = _band_groups(_band_lines(bands[band])) if bands[band] else []
+        lines = _band_lines(bands[band])
+        groups = _band_groups(lines) if lines else []
         sure = sure and all(map(_is_sure, groups))
         for top, group in enumerate(groups, starts[-1]):
             result.extend(_row_cells(group, top))

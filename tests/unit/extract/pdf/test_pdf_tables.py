@@ -326,3 +326,19 @@ def test_words_are_in_at_most_one_cell_and_rows_are_equally_wide(
         assert 0 < table.confidence <= 1
     used = Counter(mark for table in tables for row in table.rows for cell in row for mark in MARKS.findall(cell.text))
     assert not used or max(used.values()) == 1
+
+
+anything = st.one_of(st.floats(-1e6, 1e6), st.sampled_from([0.0, 1e300, -1e300, float("nan"), float("inf")]))
+odd_words = st.builds(
+    Word, anything, anything, anything, anything, st.sampled_from(["a", " ", "", "12", "....", "$", "ab.....", "()"])
+)
+odd_boxes = st.builds(Box, *[st.one_of(st.floats(-1e4, 1e4), st.sampled_from([0.0, 1e300]))] * 4)
+odd_runs = st.tuples(odd_boxes, st.lists(odd_words, min_size=1, max_size=6), st.sampled_from([0.0, 90.0, 270.0, 12.0]))
+
+
+@patient
+@given(st.lists(odd_runs, max_size=12), st.lists(odd_boxes, max_size=12))
+def test_odd_positions_never_fail(runs: list[tuple[Box, list[Word], float]], boxes: list[Box]) -> None:
+    shapes = tuple(Shape(box, True, False, False, None) for box in boxes)
+    texts = (TextRun(box, "text", 10.0, "", False, False, turn, None, tuple(words)) for box, words, turn in runs)
+    find_tables(PageContent(1, 600, 800, tuple(texts), shapes, tuple(boxes)))
