@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
@@ -31,6 +32,7 @@ PRELOAD = (
     "octavo.extract.pdf.assemble",
 )
 UNLOCK_PRELOAD = ("octavo.extract.pdf.pdf_file", "octavo.extract.pdf.document")
+_AT_A_TIME = 2  # batches of pages, each in a separate process
 _MOST_COST = 16  # enough to find two bad pages in a hundred
 _COST_OF_TIME = 4  # cost of a page that exceeds the time limit
 # Without layout, a page gets a third of the time: PDFium alone is ten times as fast as both.
@@ -65,10 +67,12 @@ class PdfInSandbox(PagesInSandbox):
         """Run all steps and return the document."""
         facts = await self.open()
         batches: list[bytes] = []
-        for first, last in batch_ranges(facts.page_count):
-            batches.append(await self.read(first, last))
+        ranges = list(batch_ranges(facts.page_count))
+        for start in range(0, len(ranges), _AT_A_TIME):
+            several = ranges[start : start + _AT_A_TIME]
+            batches += await asyncio.gather(*(self.read(first, last) for first, last in several))
             if on_progress:
-                on_progress(Progress(last, facts.page_count, "pages"))
+                on_progress(Progress(several[-1][1], facts.page_count, "pages"))
         return await self.recognise_all(facts, batches, on_progress)
 
 
