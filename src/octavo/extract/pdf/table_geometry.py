@@ -11,7 +11,7 @@ from statistics import median
 from typing import NamedTuple
 
 from octavo.extract.extracted import Box
-from octavo.extract.pdf.content import PageContent, Word
+from octavo.extract.pdf.content import PageContent, Shape, Word
 
 _MOST_LINES = 6000  # a page with more is a drawing
 _MOST_RULINGS = 500
@@ -26,6 +26,7 @@ _SHORT = 10.0
 _LEAST_LENGTH = 6.0
 _LEAST_GAP = 5.0
 _LEAST_WIDTH = 60.0
+_LEAST_HEIGHT = 15.0
 _SAME_END = 8.0
 _GAP = 0.8  # of the height of the letters: a wider gap separates cells
 _NUMBER_GAP = 0.5
@@ -245,10 +246,10 @@ def page_rulings(page: PageContent) -> tuple[Rulings, Rulings | None]:
     none = Rulings((), ())
     if max(len(page.lines), len(page.shapes)) > _MOST_LINES:
         return none, None
-    thin = [shape.box for shape in page.shapes if shape.is_ruling and not shape.curved]
-    filled = [shape.box for shape in page.shapes if shape.filled and not shape.stroked and not shape.is_ruling]
+    thin, filled = _thin_and_filled(page.shapes)
     known = _known(thin)
-    lines = [box for box in page.lines if _is_straight(box) and not _is_known(box, known)]
+    straight = [box for box in page.lines if (box.right - box.left < _TOUCH) != (box.bottom - box.top < _TOUCH)]
+    lines = [box for box in straight if not _is_known(box, known)] if known else straight
     all_rulings = _rulings([*thin, *lines])
     if not filled or not lines:
         return all_rulings or none, None
@@ -256,15 +257,23 @@ def page_rulings(page: PageContent) -> tuple[Rulings, Rulings | None]:
     return _rulings([*thin, *(box for box in lines if not _is_known(box, known))]) or none, all_rulings
 
 
+def _thin_and_filled(shapes: Sequence[Shape]) -> tuple[list[Box], list[Box]]:
+    thin: list[Box] = []
+    filled: list[Box] = []
+    for shape in shapes:
+        width, height = shape.box.right - shape.box.left, shape.box.bottom - shape.box.top
+        if width >= _THIN and height >= _THIN:
+            if shape.filled and not shape.stroked:
+                filled.append(shape.box)
+        elif not shape.curved and max(width, height) >= _THIN:
+            thin.append(shape.box)
+    return thin, filled
+
+
 def _rulings(boxes: Sequence[Box]) -> Rulings | None:
     horizontal = _join(Ruling((box.top + box.bottom) / 2, box.left, box.right) for box in boxes if _is_flat(box))
     vertical = _join(Ruling((box.left + box.right) / 2, box.top, box.bottom) for box in boxes if _is_upright(box))
     return Rulings(horizontal, vertical) if max(len(horizontal), len(vertical)) <= _MOST_RULINGS else None
-
-
-def _is_straight(box: Box) -> bool:
-    width, height = box.right - box.left, box.bottom - box.top
-    return min(width, height) < _TOUCH and max(width, height) > _TOUCH
 
 
 def _known(boxes: Sequence[Box]) -> dict[tuple[bool, int], tuple[float, float]]:
@@ -321,14 +330,15 @@ def _joined(group: Sequence[Ruling]) -> list[Ruling]:
 
 def grids(rulings: Rulings) -> list[Grid]:
     """The largest grids of a page: rulings that touch, with at least two columns."""
-    found: list[Grid] = []
+    found: list[tuple[float, Grid]] = []
     for part in _touching(rulings):
         xs = _with_ends(_positions(one.at for one in part.vertical), part.horizontal)
         ys = _with_ends(_positions(one.at for one in part.horizontal), part.vertical)
-        if len(xs) > 2 and len(ys) > 1 and (len(xs) - 1) * (len(ys) - 1) <= _MOST_CELLS:  # noqa: PLR2004
-            found.append(Grid(xs, ys, part))
-    size = {grid: (grid.xs[-1] - grid.xs[0]) * (grid.ys[-1] - grid.ys[0]) for grid in found}
-    return sorted(found, key=lambda grid: -size[grid])[:_MOST_GRIDS]
+        width, height = xs[-1] - xs[0], ys[-1] - ys[0]
+        is_small = width < _LEAST_WIDTH or height < _LEAST_HEIGHT or len(xs) < 3  # noqa: PLR2004
+        if not is_small and (len(xs) - 1) * (len(ys) - 1) <= _MOST_CELLS:
+            found.append((-width * height, Grid(xs, ys, part)))
+    return [grid for _, grid in sorted(found)[:_MOST_GRIDS]]
 
 
 def _positions(values: Iterable[float]) -> tuple[float, ...]:

@@ -156,14 +156,25 @@ def repeats_header(previous: Table, following: Table) -> bool:
 
 def _gap_places(runs: Sequence[TextRun]) -> list[float]:
     """A quick check: where lines have words with a wide gap between them, if another such line is near."""
-    places = sorted((run.box.top + run.box.bottom, run.box.left, run.box.right) for run in runs)
     height = median(run.box.bottom - run.box.top for run in runs) if runs else 0.0
-    gaps: list[float] = []
-    for before, after in pairwise(places):
-        is_apart = after[1] > before[2] + 0.4 * height or after[2] < before[1] - 0.4 * height
-        if is_apart and after[0] - before[0] < height:
-            gaps.append(after[0] / 2)
-    return [at for at, other in pairwise([*gaps, *gaps[-2:-1]]) if abs(other - at) < _MOST_APART]
+    lines: list[list[Box]] = []
+    for box in sorted((run.box for run in runs), key=lambda box: box.top + box.bottom):
+        if lines and box.top + box.bottom - lines[-1][0].top - lines[-1][0].bottom < height:
+            lines[-1].append(box)
+        else:
+            lines.append([box])
+    gaps = [(line[0].top + line[0].bottom) / 2 for line in lines if len(line) > 1 and _has_gap(line, 0.5 * height)]
+    return sorted({at for high, low in pairwise(gaps) if low - high < _MOST_APART for at in (high, low)})
+
+
+def _has_gap(line: list[Box], least: float) -> bool:
+    line.sort()
+    end = line[0].right
+    for box in line[1:]:
+        if box.left > end + least:
+            return True
+        end = max(end, box.right)
+    return False
 
 
 def _near(words: Sequence[Word], places: Sequence[float]) -> list[Word]:
@@ -363,11 +374,13 @@ def _row(placed: Iterable[tuple[int, int, Segment]]) -> Row:
 
 def _aligned_table(area: Area, rulings: Rulings) -> Table | None:
     lines = _without_notes(area.lines, rulings if area.ruled else None)
-    columns = columns_of(lines)
+    parts = [part for line in lines for part in line]
+    is_wordy = _mean_words(parts) >= _FEW and _share(_NUMBER.fullmatch, parts) < 0.25  # noqa: PLR2004
+    columns = columns_of(lines) if area.ruled or not is_wordy else []
     if len(columns) < 2:  # noqa: PLR2004
         return None
     rows = [_row(_fit(line, columns)) for line in lines]
-    box = box_of([part for line in lines for part in line])
+    box = box_of(parts)
     rules = _full_rules(box, rulings)
     if not _is_table(rows, len(columns), len(rules) if area.ruled else 0, ruled=area.ruled):
         return None
@@ -549,6 +562,8 @@ def _header_length(rows: Sequence[Row], rules: Sequence[float]) -> int:
     """The number of lines above the first wide ruling, or above the first line with numbers."""
     inner = [at for at in rules if rows[0].top < at < rows[-1].top]
     above = sum((row.top + row.bottom) / 2 < inner[0] for row in rows) if inner else 0
+    while above > 1 and _starts_row(rows[: above - 1], rows[above - 1]):
+        above -= 1
     if 0 < above <= _MOST_HEADER_LINES and not any(map(_has_numbers, rows[: above - 1])):
         return above
     head = next((place for place, row in enumerate(rows) if _has_numbers(row)), 0)
