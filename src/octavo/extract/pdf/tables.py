@@ -385,12 +385,14 @@ def _aligned_table(area: Area, rulings: Rulings) -> Table | None:
     if not _is_table(rows, len(columns), len(rules) if area.ruled else 0, ruled=area.ruled):
         return None
     head = _header_length(rows, rules)
+    fresh = _fresh_lines(rows[:head])
+    head = 1 if fresh > _FEW else head
     cells = list(_header_cells(rows[:head], columns, rulings))
     height = 1 + max((span.bottom for span, _ in cells), default=-1)
     groups = list(_body_groups([_without_overhang(row, columns) for row in rows[head:]], rules))
     for top, group in enumerate(groups, height):
         cells.extend(_row_cells(group, top))
-    return _assemble(cells, box, 0.8 if area.ruled else 0.6, sure=all(map(_is_sure, groups)))
+    return _assemble(cells, box, 0.8 if area.ruled else 0.6, sure=fresh < _FEW and all(map(_is_sure, groups)))
 
 
 def _without_notes(lines: Sequence[Line], rulings: Rulings | None) -> Sequence[Line]:
