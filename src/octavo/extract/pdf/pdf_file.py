@@ -71,8 +71,9 @@ class PdfInSandbox(PagesInSandbox):
         for start in range(0, len(ranges), _AT_A_TIME):
             several = ranges[start : start + _AT_A_TIME]
             batches += await asyncio.gather(*(self.read(first, last) for first, last in several))
-            if on_progress:
-                on_progress(Progress(several[-1][1], facts.page_count, "pages"))
+            for _, last in several:
+                if on_progress:
+                    on_progress(Progress(last, facts.page_count, "pages"))
         return await self.recognise_all(facts, batches, on_progress)
 
 
