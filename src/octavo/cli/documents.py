@@ -305,6 +305,7 @@ def facts_of(document: Document, job: Job | None) -> dict[str, str | None]:
         "Reason": f"{document.error.message} ({document.error.code})" if document.error else None,
         "Stage": stage_of(job) if job else None,
         "Quality": (document.quality or "").replace("_", " "),
+        "Quality reason": document.quality_reason,
         "Length": length_of(document),
         "Author": document.author,
         "Date": str(document.document_date or ""),

@@ -19,7 +19,18 @@ from typing import TYPE_CHECKING
 from octavo.core.languages import count_words
 from octavo.extract.by_model.seams import common_places, index_words
 from octavo.extract.by_model.sections import Section, sections_of
-from octavo.extract.extracted import Block, Box, Extracted, Moment, OutlineEntry, Page, Quality, from_json, to_json
+from octavo.extract.extracted import (
+    Block,
+    Box,
+    Extracted,
+    Figure,
+    Moment,
+    OutlineEntry,
+    Page,
+    Quality,
+    from_json,
+    to_json,
+)
 from octavo.extract.markdown import outline_of, read_blocks
 from octavo.extract.pdf.page_batches import read_ranges, write_ranges
 from octavo.sandbox import Task, sandboxed
@@ -35,6 +46,7 @@ MOST_CHANGED_RECOGNISED = 0.5
 FEW_WORDS = 5
 # Text that only the model writes: descriptions of pictures and marks for illegible words. It is not compared.
 _BY_MODEL = re.compile(r"!\[[^\]\n]*\]\([^)\n]*\)|\[illegible\]")
+_REFERENCE = re.compile(r"!\[[^\]\n]*\]\(figures/([1-9][0-9]{0,5})\.png\)")
 
 
 async def rewrite_in_sandbox(sandbox: Sandbox, plain: Extracted, texts: Mapping[int, str], made_by: str) -> Extracted:
@@ -82,7 +94,14 @@ def rewrite(plain: Extracted, texts: Mapping[int, str], made_by: str) -> Extract
         outline=_outline(plain, document),
         metadata=replace(plain.metadata, extra=extra | _kept_note(kept, sections)),
         moments=tuple(document.moments),
+        figures=_figures_in(markdown, plain.figures),
     )
+
+
+def _figures_in(markdown: str, figures: Sequence[Figure]) -> tuple[Figure, ...]:
+    """The figures that the new text still refers to, with their new places."""
+    places = {int(found[1]): found.start() for found in _REFERENCE.finditer(markdown)}
+    return tuple(replace(one, start=places[one.number]) for one in figures if one.number in places)
 
 
 def _kept_note(kept: Sequence[int], sections: Sequence[Section]) -> dict[str, str]:

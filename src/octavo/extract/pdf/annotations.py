@@ -87,15 +87,23 @@ def read_annotations(page: Any, form: Any, place: Place) -> list[Annotation]:  #
     count = min(_raw.FPDFPage_GetAnnotCount(page), _MOST_ANNOTATIONS)
     if count <= 0:
         return []
-    text_page = _raw.FPDFText_LoadPage(page)
+    opened: list[Any] = []
+
+    def text_page() -> Any:  # noqa: ANN401
+        # Loaded when a highlight needs it: it takes as long as reading the page, and most annotations are links.
+        if not opened:
+            opened.append(_raw.FPDFText_LoadPage(page))
+        return opened[0]
+
     try:
         read = (_read_one(page, index, form, text_page, place) for index in range(count))
         return [one for one in read if one]
     finally:
-        _raw.FPDFText_ClosePage(text_page)
+        for one in opened:
+            _raw.FPDFText_ClosePage(one)
 
 
-def _read_one(page: Any, index: int, form: Any, text_page: Any, place: Place) -> Annotation | None:  # noqa: ANN401
+def _read_one(page: Any, index: int, form: Any, text_page: Callable[[], Any], place: Place) -> Annotation | None:  # noqa: ANN401
     handle = _raw.FPDFPage_GetAnnot(page, index)
     if not handle:
         return None
@@ -105,7 +113,7 @@ def _read_one(page: Any, index: int, form: Any, text_page: Any, place: Place) ->
         _raw.FPDFPage_CloseAnnot(handle)
 
 
-def _annotation(form: Any, handle: Any, text_page: Any, place: Place) -> Annotation | None:  # noqa: ANN401
+def _annotation(form: Any, handle: Any, text_page: Callable[[], Any], place: Place) -> Annotation | None:  # noqa: ANN401
     kind, sides = _raw.FPDFAnnot_GetSubtype(handle), _raw.FS_RECTF()
     known = kind == _raw.FPDF_ANNOT_WIDGET or kind in _KINDS
     if not known or _raw.FPDFAnnot_GetFlags(handle) & _HIDDEN or not _raw.FPDFAnnot_GetRect(handle, sides):
@@ -116,7 +124,7 @@ def _annotation(form: Any, handle: Any, text_page: Any, place: Place) -> Annotat
     if kind == _raw.FPDF_ANNOT_WIDGET:
         return _field(form, handle, box)
     value = _text(handle, "Contents") or _cleaned(unescape(_TAGS.sub(" ", _text(handle, "RC"))))
-    marked = _marked_text(text_page, handle) if _KINDS[kind] in {"highlight", "strikeout"} else ""
+    marked = _marked_text(text_page(), handle) if _KINDS[kind] in {"highlight", "strikeout"} else ""
     found = Annotation(_KINDS[kind], box, value=value, author=_text(handle, "T"), text=marked)
     return found if value or marked else None
 

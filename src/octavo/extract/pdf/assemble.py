@@ -125,6 +125,8 @@ class _Document:
             start = self._write(page, block, level)
             self.starts[place] = start
             page_start = start if page_start is None else page_start
+        for order, one in enumerate(page.fields, len(page.blocks)):
+            self._add_region(page, order, one, RegionKind.FIELD)
         start = self._end if page_start is None else page_start
         self.pages.append(Page(page.number, page.label, start, self._end, page.width, page.height, page.unsure))
 
@@ -152,8 +154,17 @@ class _Document:
     def _figure(self, page: PageText, block: PageBlock) -> str:
         number = len(self.figures) + 1
         start = self._end + (len(_BETWEEN) if self.parts else 0)
-        self.figures.append(Figure(number, block.figure, start, page.number, block.box, alternative=block.text))
+        caption, alternative = _caption(page, block), block.text
+        self.figures.append(Figure(number, block.figure, start, page.number, block.box, None, caption, alternative))
         return f"![{plain(block.text)}](figures/{number}.png)"
+
+
+def _caption(page: PageText, block: PageBlock) -> str:
+    """The caption that follows a figure or comes before it."""
+    at = next(index for index, one in enumerate(page.blocks) if one is block)
+    near = (*page.blocks[at + 1 : at + 2], *page.blocks[max(at - 1, 0) : at])
+    found = next((one for one in near if one.region is RegionKind.CAPTION), None)
+    return _ESCAPED.sub(r"\1", found.text) if found and block.region is RegionKind.FIGURE else ""
 
 
 def _region_kind(page: PageText, block: PageBlock, level: int | None, *, is_skipped: bool) -> RegionKind:

@@ -77,7 +77,7 @@ def find_columns(segments: Sequence[Segment], *, backwards: bool = False, depth:
 
 
 def _parts(bands: Sequence[Band], least: float, *, backwards: bool, depth: int) -> Iterator[Layout]:
-    """Cut the bands at the longest gutter between columns: what is above it, its columns, and what is below it."""
+    """Cut the bands at the longest gutter between columns: the part above it, its columns, and the part below it."""
     ranked = sorted(_gutters(bands, least), key=lambda one: (one.rows, one.end - one.start), reverse=True)
     for one in ranked[:_MOST_TRIED]:
         start, end = _trimmed(bands, one), one.end

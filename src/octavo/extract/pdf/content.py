@@ -123,7 +123,7 @@ def _run(item: Any) -> TextRun | None:  # noqa: ANN401
     name = item.font_name or ""
     lowered = name.lower()
     bold = (item.font_weight or 0) >= _BOLD_WEIGHT or any(word in lowered for word in _BOLD_NAMES)
-    words = tuple(Word(one.x, one.y, one.x + one.width, one.y + one.height, one.text) for one in item.words)
+    words = tuple([Word(x := one.x, y := one.y, x + one.width, y + one.height, one.text) for one in item.words])
     return TextRun(
         box,
         item.text,
@@ -151,10 +151,15 @@ def _shape(one: Any) -> Shape | None:  # noqa: ANN401
 
 
 def _line(one: Any) -> Box | None:  # noqa: ANN401
-    box = Box(min(one.x1, one.x2), min(one.y1, one.y2), max(one.x1, one.x2), max(one.y1, one.y2))
-    return box if isfinite(sum(box)) else None
+    left, top, right, bottom = one.x1, one.y1, one.x2, one.y2
+    if not isfinite(left + top + right + bottom):
+        return None
+    if left > right:
+        left, right = right, left
+    return Box(left, top, right, bottom) if top <= bottom else Box(left, bottom, right, top)
 
 
 def _box(place: Any) -> Box | None:  # noqa: ANN401
-    box = Box(place.x, place.y, place.x + place.width, place.y + place.height)
-    return box if isfinite(sum(box)) else None
+    left, top = place.x, place.y
+    box = Box(left, top, left + place.width, top + place.height)
+    return box if isfinite(box[2] + box[3]) else None

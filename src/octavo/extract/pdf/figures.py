@@ -90,6 +90,13 @@ def find_figures(page: PageContent, images: Sequence[Box]) -> tuple[FigureArea, 
     return tuple(sorted(found, key=lambda area: (area.box.top, area.box.left))[:_MOST_FIGURES])
 
 
+def may_show_figures(page: PageContent, images: Sequence[Box]) -> bool:
+    """Whether it is worth looking for figures: most pages have no image, few shapes and no mathematics."""
+    if images or len(page.shapes) >= _FEWEST_SHAPES:
+        return True
+    return any(_MATH_FONT.search(font) for font in {run.font for run in page.runs})
+
+
 # Raster images ------------------------------------------------------------------------------------------------------
 
 

@@ -26,7 +26,7 @@ _LARGE_INITIAL = 1.7  # as a multiple of the size of the next letters
 
 
 class Segment(NamedTuple):
-    """Words of one line in one font without a wide gap. `block` stands for a finished part, such as a table."""
+    """Words of one line in one font without a wide gap. `block` is set for a finished part, such as a table."""
 
     left: float
     top: float

@@ -65,6 +65,7 @@ class PageText:
     `pictures`: whether the page has images that may contain text; checked only if the page has little or no text.
     `plain`: whether the text has no layout: headings, tables and boxes are then missing. `recognised`: whether the text
     comes from OCR. `failed`: the reason why the page could not be read. `unsure`: why the text may be wrong.
+    `fields` are the fields of a form, which are regions beside the text.
     """
 
     number: int
@@ -78,6 +79,7 @@ class PageText:
     recognised: bool = False
     failed: str | None = None
     unsure: str | None = None
+    fields: tuple[PageBlock, ...] = ()
 
     @property
     def is_unread(self) -> bool:
@@ -86,7 +88,11 @@ class PageText:
 
     def __post_init__(self) -> None:
         numbers = [self.width or 0.0, self.height or 0.0]
-        numbers += [number for block in self.blocks for number in (*(block.box or ()), block.size, block.confidence)]
+        numbers += [
+            number
+            for block in (*self.blocks, *self.fields)
+            for number in (*(block.box or ()), block.size, block.confidence)
+        ]
         if not all(map(isfinite, numbers)):
             raise ValueError("a page size or box is not a number")
 
@@ -107,7 +113,14 @@ class Batch:
 
 
 def batch_to_json(batch: Batch) -> bytes:
-    return _dump([{**_fields(page), "blocks": [_fields(block) for block in page.blocks]} for page in batch.pages])
+    return _dump([{**_fields(page), **{name: _blocks(getattr(page, name)) for name in _LISTS}} for page in batch.pages])
+
+
+_LISTS = ("blocks", "fields")
+
+
+def _blocks(blocks: Sequence[PageBlock]) -> list[JSON]:
+    return [_fields(block) for block in blocks]
 
 
 def batch_from_json(document: bytes) -> Batch:
@@ -176,6 +189,7 @@ def _page(read: dict[str, Any]) -> PageText:
         recognised=_is(bool, read["recognised"]),
         failed=_or_none(str, read["failed"]),
         unsure=_or_none(str, read["unsure"]),
+        fields=tuple(_block(one) for one in read["fields"]),
     )
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from octavo.core.languages import ANY_LANGUAGE
-from octavo.extract.extracted import BlockKind, Box
+from octavo.extract.extracted import BlockKind, Box, RegionKind
 from octavo.extract.markdown import read_blocks
-from octavo.extract.pdf.annotations import merge_annotations, read_annotations
+from octavo.extract.pdf.annotations import Annotation, field_regions, merge_annotations, read_annotations
 from octavo.extract.pdf.content import ContentError, PageContent, TextRun, Word, read_contents
 from octavo.extract.pdf.document import Document, OpenPage, PageError, fitting_scale, open_document, render
 from octavo.extract.pdf.letters import (
@@ -95,9 +95,18 @@ def _page(document: Document, number: int, content: PageContent | None) -> PageT
             elif 0 < len(text) < _FEW_LETTERS and page.shows_one_picture():
                 read = replace(read, pictures=True)
             found = read_annotations(page.handle, document.form(), page.placed())
-            return replace(read, blocks=merge_annotations(read.blocks, found)) if found else read
+            return _with_annotations(read, found) if found else read
     except PageError:
         return PageText(number, label, None, None, failed=DAMAGED)
+
+
+def _with_annotations(page: PageText, found: Sequence[Annotation]) -> PageText:
+    """Add the values of forms, typed text and comments, which are not part of the text of a page."""
+    fields = (
+        PageBlock(BlockKind.PARAGRAPH, one.text, one.box, region=RegionKind.FIELD)
+        for one in field_regions(page.number, found)
+    )
+    return replace(page, blocks=merge_annotations(page.blocks, found), fields=tuple(fields))
 
 
 def _read_page(document: Document, page: OpenPage, number: int, label: str, content: PageContent | None) -> PageText:

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from octavo.extract.extracted import BlockKind, Box, RegionKind
+from octavo.extract.extracted import BlockKind, Box, RegionKind, is_caption
 from octavo.extract.pdf import markup
-from octavo.extract.pdf.figures import is_caption
 from octavo.extract.pdf.letters import HYPHEN
 from octavo.extract.pdf.lines import Line, Segment
 from octavo.extract.pdf.page_batches import PageBlock

@@ -11,7 +11,7 @@ from octavo.extract.extracted import BlockKind, Box, RegionKind
 from octavo.extract.pdf import markup
 from octavo.extract.pdf.columns import Columns, Flow, Layout, find_columns, is_read_backwards, split_edges
 from octavo.extract.pdf.content import PageContent, TextRun
-from octavo.extract.pdf.figures import FigureArea, find_figures
+from octavo.extract.pdf.figures import FigureArea, find_figures, may_show_figures
 from octavo.extract.pdf.letters import clean_letters, has_right_to_left
 from octavo.extract.pdf.lines import Segment, in_logical_order, in_right_order, is_monospaced, lines_of, segments_of
 from octavo.extract.pdf.page_batches import PageBlock
@@ -24,6 +24,8 @@ _MOST_OF_PAGE = 0.6
 _SURE_FIGURE = 0.75
 _PLOTTED = frozenset({"chart", "formula"})
 _LEAST_FILLED = 0.15  # of the cells
+_FEW_RULINGS = 2
+_FEW_ROWS = 2
 _LABEL = 25  # letters
 _RULED = 0.9  # confidence of tables with lines
 _LARGE = 1.3  # as a multiple of the size of the body text; larger lines are titles
@@ -67,14 +69,14 @@ def lay_out(page: PageContent, images: Sequence[Box] = (), right_text: RightText
     upright = tuple(run for run in page.runs if _is_upright(run))
     turned = [run for run in page.runs if not _is_upright(run)]
     page = replace(page, runs=upright)
-    areas = find_figures(page, images)
+    areas = find_figures(page, images) if may_show_figures(page, images) else ()
+    maker = _PageMaker(page, right_text)
     tables = [
         one
-        for one in find_tables(page)
+        for one in (find_tables(page) if maker.may_have_tables() else ())
         if not _is_in_figure(one.box, areas) and not _is_code(one, upright) and _has_rows(one)
     ]
     areas = tuple(area for area in areas if not any(_overlaps(area.box, table.box) for table in tables))
-    maker = _PageMaker(page, right_text)
     parts = maker.parts(tables, areas)
     parts += [
         part
@@ -116,6 +118,13 @@ class _PageMaker:
         self._backwards = is_read_backwards(self._segments)
         self._body = _body_size(self._segments)
         self._leading = usual_leading(self._segments)
+
+    def may_have_tables(self) -> bool:
+        """Whether it is worth looking for tables: prose has few rulings and hardly any gaps in its lines."""
+        if len(self._page.lines) + len(self._page.shapes) > _FEW_RULINGS:
+            return True
+        rows = Counter(round(one.bottom / 3) for one in self._segments)
+        return sum(count > 1 for count in rows.values()) > _FEW_ROWS
 
     def parts(self, tables: Sequence[Table], areas: Sequence[FigureArea]) -> list[Part]:
         taken = [table.box for table in tables] + [area.box for area in areas if self._holds_text(area)]

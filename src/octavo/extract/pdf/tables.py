@@ -657,7 +657,7 @@ def _over(row: Row, first: int, below: Sequence[Row], columns: Sequence[Column])
 
 
 def _distance(part: Segment, first: Column, last: Column) -> float:
-    """How far a heading is from the middle of columns: the middle of their area, or of the first and last middle."""
+    """How far a heading is from the middle of columns: the middle of their area, or the mean of their middles."""
     middles = ((first[0] + last[1]) / 2, (sum(first) + sum(last)) / 4)
     return min(abs(middle - part.middle) for middle in middles)
 

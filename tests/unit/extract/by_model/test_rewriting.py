@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from octavo.core.languages import count_words
 from octavo.extract.by_model.rewriting import is_faithful, rewrite
 from octavo.extract.by_model.sections import (
@@ -16,6 +18,7 @@ from octavo.extract.extracted import (
     BlockKind,
     Box,
     Extracted,
+    Figure,
     Metadata,
     Moment,
     OutlineEntry,
@@ -87,6 +90,16 @@ def test_what_only_was_shown_is_taken_and_what_was_recognised_is_compared_gently
     assert page_texts(made)[0].startswith("A letter")
     assert page_texts(made)[1].startswith("The moss holds")
     assert (made.quality, "kept_plain" in made.metadata.extra) == (Quality.FULL, False)
+
+
+def test_figures_follow_their_references_and_lost_ones_are_left_out() -> None:
+    plain = paged(f"{PAGES[0]}\n\n![Gauge](figures/1.png)", f"{PAGES[1]}\n\n![Moss](figures/2.png)")
+    figures = tuple(Figure(number, "photo", plain.markdown.index(f"figures/{number}")) for number in (1, 2))
+    made = rewrite(
+        replace(plain, figures=figures), {0: f"# Water\n\n{PAGES[0]}\n\n![Gauge](figures/1.png)", 1: PAGES[1]}, MODEL
+    )
+    (figure,) = made.figures
+    assert (figure.number, made.markdown[figure.start :][:8]) == (1, "![Gauge]")
 
 
 def test_bookmarks_lead_to_their_pages() -> None:
