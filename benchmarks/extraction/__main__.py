@@ -99,7 +99,7 @@ def print_scores(one: FileSet, scores: dict[str, Score]) -> None:
     print("| " + " | ".join(columns) + " |\n|---" + "|---:" * (len(columns) - 1) + "|")
     for name, score in scores.items():
         if name not in judged:
-            print(f"| {name} | failed: {score.failure} |" + " |" * (len(columns) - 2))
+            print(f"| {name} | failed: {score.failure[:80]} |" + " |" * (len(columns) - 2))
             continue
         speed = one.units / max(median(score.seconds), 1e-9)
         values = [f"{judged[name][figure]:.3f}" for figure in figures]

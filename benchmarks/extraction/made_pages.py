@@ -34,12 +34,20 @@ SENTENCES = (
     "Ships from the north carried timber and dried fish",
     "Nobody expected the bridge to last for more than a decade",
 )
+ASIDE = (
+    "See the map on the inner cover",
+    "A glossary of old measures follows later",
+    "Dates before this year use the older calendar",
+    "Copies can be ordered from the society",
+    "Photographs were taken in spring",
+    "Names of places are given in modern spelling",
+)
 
 
 class MadePage(NamedTuple):
     """`truth` lists the texts in reading order; `aside` are texts whose place among them is free."""
 
-    parts: list[Part]
+    parts: list[Words | Line]
     truth: list[str]
     aside: list[str]
 
@@ -49,7 +57,7 @@ class Column:
 
     def __init__(self, left: float, width: float, top: float, size: float = 10.0) -> None:
         self.left, self.width, self.top, self.size = left, width, top, size
-        self.parts: list[Part] = []
+        self.parts: list[Words | Line] = []
 
     def write(self, text: str, indent: float = 0.0) -> None:
         room = int((self.width - indent) / (0.5 * self.size))
@@ -67,11 +75,25 @@ def paragraphs(seed: random.Random, count: int) -> list[str]:
     return [". ".join(seed.sample(SENTENCES, seed.randint(3, 6))) + "." for _ in range(count)]
 
 
+def asides(seed: random.Random) -> list[str]:
+    """Two texts for a box. Their sentences are not in the body, so that it is clear which text is which."""
+    chosen = seed.sample(ASIDE, len(ASIDE))
+    return [". ".join(chosen[:3]) + ".", ". ".join(chosen[3:]) + "."]
+
+
+def make_page(kind: str, number: int) -> MadePage:
+    """Every second page is written line by line across its columns, as some programs do, not in reading order."""
+    page = KINDS[kind](random.Random(f"{kind} {number}"))
+    if number % 2:
+        page = page._replace(parts=sorted(page.parts, key=lambda part: (part.top, part.left)))
+    return page
+
+
 def columns(seed: random.Random, count: int) -> MadePage:
     """A title over columns of equal width."""
     title = Words("A Report on the State of the Harbour", 60, 70, 16, "bold")
     width = (492 - 18 * (count - 1)) / count
-    parts: list[Part] = [title]
+    parts: list[Words | Line] = [title]
     truth = [title.text]
     for number in range(count):
         column = Column(60 + number * (width + 18), width - 4, 110)
@@ -86,7 +108,7 @@ def columns(seed: random.Random, count: int) -> MadePage:
 def side_box(seed: random.Random, framed: bool) -> MadePage:  # noqa: FBT001
     """A body with a box or margin notes at its right side, next to the middle of the text."""
     body, box = Column(60, 320, 90), Column(404, 140, 90 + seed.randint(30, 120), 9)
-    truth, aside = paragraphs(seed, 5), paragraphs(seed, 2)
+    truth, aside = paragraphs(seed, 5), asides(seed)
     for text in truth:
         body.write(text)
     top = box.top
@@ -96,14 +118,14 @@ def side_box(seed: random.Random, framed: bool) -> MadePage:  # noqa: FBT001
     return MadePage([*body.parts, *box.parts, *frame], truth, aside)
 
 
-def _frame(left: float, top: float, right: float, bottom: float) -> list[Part]:
+def _frame(left: float, top: float, right: float, bottom: float) -> list[Words | Line]:
     sides = [(left, top, right, top), (left, bottom, right, bottom)]
     return [Line(*side) for side in [*sides, (left, top, left, bottom), (right, top, right, bottom)]]
 
 
 def narrow_columns(seed: random.Random) -> MadePage:
     """A newspaper: two justified columns with headings in them, one em apart, whose lines are not at equal heights."""
-    parts: list[Part] = []
+    parts: list[Words | Line] = []
     truth: list[str] = []
     for left, top in ((60, 80), (60 + 40 * 6 + 10, 80 + seed.choice((0, 4)))):
         y = float(top)
@@ -133,7 +155,7 @@ def fill(text: str, room: int) -> list[str]:
 
 def form(seed: random.Random) -> MadePage:
     """Two framed halves with labels above their values, as in an application form."""
-    parts: list[Part] = []
+    parts: list[Words | Line] = []
     truth: list[str] = []
     for side, left in (("Applicant", 60.0), ("Employer", 312.0)):
         parts += [Words(f"{side} details", left + 8, 100, 12, "bold"), *_frame(left, 84, left + 240, 420)]
@@ -149,7 +171,7 @@ def form(seed: random.Random) -> MadePage:
 def left_box(seed: random.Random) -> MadePage:
     """A narrow box at the left, in the line grid of a body that is set beside and below it."""
     box, body = Column(60, 150, 100, 9), Column(230, 320, 100)
-    aside, truth = paragraphs(seed, 2), paragraphs(seed, 3)
+    aside, truth = asides(seed), paragraphs(seed, 3)
     for text in aside:
         box.write(text)
     for text in truth:
@@ -188,10 +210,10 @@ def similarity(page: MadePage, text: str) -> float:
 async def measure_order(sandbox: Counting, _folder: Path) -> list[Row]:
     rows: list[Row] = []
     every: list[float] = []
-    for name, make in KINDS.items():
+    for name in KINDS:
         values: list[float] = []
         for number in range(SEEDS):
-            page = make(random.Random(f"{name} {number}"))
+            page = make_page(name, number)
             extracted = await read_made(sandbox, page.parts)
             values.append(similarity(page, extracted.markdown if extracted else ""))
         rows.append(mean_row(f"order, made pages, {name}: edit similarity", values, 0.97))

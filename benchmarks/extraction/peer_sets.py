@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -26,7 +25,7 @@ from benchmarks.extraction.judging import (
     words_in,
     words_of,
 )
-from benchmarks.extraction.made_pages import KINDS, SEEDS, similarity
+from benchmarks.extraction.made_pages import KINDS, SEEDS, make_page, similarity
 from benchmarks.extraction.table_rows import tables_in, with_table_truth
 from octavo.extract.pdf.facts import open_pdf
 from tests.support.pdf import Pdf
@@ -83,7 +82,7 @@ def _pages(files: Sequence[Path]) -> int:
 
 
 def _made_pages(_folder: Path, temporary: Path) -> FileSet:
-    made = [(kind, make(random.Random(f"{kind} {seed}"))) for kind, make in KINDS.items() for seed in range(SEEDS)]
+    made = [(kind, make_page(kind, number)) for kind in KINDS for number in range(SEEDS)]
     files: list[Path] = []
     for number, (_, page) in enumerate(made):
         files.append(temporary / f"made-{number}.pdf")
