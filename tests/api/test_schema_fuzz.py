@@ -44,6 +44,7 @@ CHECKED_FURTHER = {
     "422": [
         *("GET /api/v1/documents", "GET /api/v1/jobs", "GET /api/v1/admin/dead-letters", "GET /api/v1/events"),
         *("GET /api/v1/documents/{document}/chunks", "GET /api/v1/documents/{document}/events"),
+        *("GET /api/v1/documents/{document}/pages", "GET /api/v1/documents/{document}/figures"),
         "GET /api/v1/documents/{document}/connections",
         *("POST /api/v1/documents", "POST /api/v1/documents/bulk", "PATCH /api/v1/documents/{document}"),
         "POST /api/v1/uploads",  # whether there is a model that could write the text

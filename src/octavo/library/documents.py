@@ -153,7 +153,7 @@ def _behind(sort: Sort, row: Row) -> str:
 
 
 async def _as_documents(connection: Connection, rows: Sequence[Row]) -> list[Document]:
-    """Build the documents. This takes three queries, regardless of the number of documents."""
+    """Build the documents. This takes four queries, regardless of the number of documents."""
     ids = [row["id"] for row in rows]
     tags: dict[UUID, list[str]] = defaultdict(list)
     for row in await fetch_rows(connection, QUERIES.tags_of, {"documents": ids}):
@@ -164,14 +164,19 @@ async def _as_documents(connection: Connection, rows: Sequence[Row]) -> list[Doc
     names: dict[UUID, list[str]] = defaultdict(list)
     for row in await fetch_rows(connection, QUERIES.other_names, {"documents": ids}):
         names[row["document_id"]].append(row["filename"])
-    return [_as_document(row, tags[row["id"]], jobs[row["id"]], names[row["id"]]) for row in rows]
+    unsure = await fetch_rows(connection, QUERIES.unsure_pages, {"documents": ids})
+    reasons = {row["id"]: _quality_reason(row["pages"], row["first"], row["reason"]) for row in unsure}
+    return [
+        _as_document(row, tags[row["id"]], jobs[row["id"]], names[row["id"]], reasons.get(row["id"])) for row in rows
+    ]
 
 
-def _as_document(row: Row, tags: list[str], jobs: list[DocumentJob], also_named: list[str]) -> Document:
+def _as_document(
+    row: Row, tags: list[str], jobs: list[DocumentJob], also_named: list[str], reason: str | None
+) -> Document:
     rest = dict(row)
     code, message, cost = rest.pop("error_code"), rest.pop("error_message"), rest.pop("cost_usd")
     del rest["order_text"]
-    unsure = rest.pop("unsure_pages"), rest.pop("unsure_number"), rest.pop("unsure")
     rest["missing"] = [*rest["missing"], *(["connections"] if _is_uncompared(jobs) else [])]
     if code is None and rest["status"] == "failed":  # a cancelled job has no error
         code, message = "CANCELLED", "Stopped by you."
@@ -183,16 +188,14 @@ def _as_document(row: Row, tags: list[str], jobs: list[DocumentJob], also_named:
         cost_usd=float(cost),
         will_be_resumed=rest["status"] == "completed"
         and any(job.kind in RESUMED and job.status == "dead_letter" for job in jobs),
-        quality_reason=_quality_reason(*unsure) or rest["metadata"].get("reason"),
+        quality_reason=reason or rest["metadata"].get("reason"),
         will_be_improved=any(job.kind == IMPROVE_DOCUMENT and job.status in IMPROVING for job in jobs),
         **rest,
     )
 
 
-def _quality_reason(pages: int, first: int | None, reason: str | None) -> str | None:
+def _quality_reason(pages: int, first: int, reason: str) -> str:
     """Why the text may be wrong: the number of pages that are unsure, and the reason of the first one."""
-    if not pages or not reason:
-        return None
     return f"Page {first}: {reason}" if pages == 1 else f"{pages:,} pages may be wrong. Page {first}: {reason}"
 
 

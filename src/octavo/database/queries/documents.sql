@@ -16,15 +16,10 @@ SELECT d.id, coalesce(nullif(d.title, ''), d.filename) AS title, d.filename, d.s
                THEN 'chunk_descriptions' END,
            CASE WHEN NOT d.embeddings_ready AND EXISTS (SELECT FROM chunks WHERE document_id = d.id AND revision = d.revision)
                THEN 'vectors' END], NULL) ELSE '{}' END AS missing,
-       p.unsure_pages, p.unsure_number, p.unsure,
        lower(coalesce(nullif(d.title, ''), d.filename)) AS order_text
 FROM documents d
 LEFT JOIN jobs j ON j.id = d.process_id
 LEFT JOIN collections c ON c.id = d.collection_id
-LEFT JOIN LATERAL (
-    SELECT count(*) AS unsure_pages, min(number) AS unsure_number, (array_agg(unsure ORDER BY number))[1] AS unsure
-    FROM pages WHERE document_id = d.id AND revision = d.revision AND unsure IS NOT NULL
-) AS p ON true
 LEFT JOIN LATERAL (
     SELECT p.parent_id, p.name FROM document_parts p JOIN documents o ON o.id = p.parent_id AND o.deleted_at IS NULL
     WHERE p.document_id = d.id ORDER BY p.added_at, p.parent_id LIMIT 1) part ON true
@@ -68,6 +63,12 @@ JOIN document_parts p ON p.parent_id IN (d.id, d.duplicate_of)
 JOIN documents c ON c.id = p.document_id AND c.owner_id = :owner AND c.deleted_at IS NULL
 WHERE d.id = :document AND d.owner_id = :owner AND p.number > :after
 ORDER BY p.number, p.parent_id = d.id LIMIT :most;
+
+-- name: unsure_pages(documents)
+-- How many pages of each document may be wrong, and the first of them.
+SELECT d.id, count(*) AS pages, min(p.number) AS first, (array_agg(p.unsure ORDER BY p.number))[1] AS reason
+FROM documents d JOIN pages p ON p.document_id = d.id AND p.revision = d.revision
+WHERE d.id = ANY (:documents) AND p.unsure IS NOT NULL GROUP BY d.id;
 
 -- name: tags_of(documents)
 SELECT dt.document_id, t.name FROM document_tags dt JOIN tags t ON t.id = dt.tag_id

@@ -78,7 +78,7 @@ async def test_a_figure_is_the_area_of_its_page_and_is_stored_once(room: Room, m
     picture = opened(answer)
     expected = BOX.right - BOX.left + 8, BOX.bottom - BOX.top + 8
     assert [side * 72 / 200 for side in picture.size] == pytest.approx(expected, abs=0.5)
-    assert picture.convert("L").getextrema()[0] < 100  # it shows the words
+    assert min(picture.convert("L").tobytes()) < 100  # it shows the words
     known = {"if-none-match": answer.headers["etag"]}
     assert (await room.owner.get(path(document, "figures/1.png"), headers=known)).status_code == 304
     opened(await room.owner.get(path(document, "figures/2.png")))
