@@ -32,7 +32,7 @@ _SKIPPED = frozenset({"w:del", "w:moveFrom"})
 
 
 def to_markup(line: str, *, is_block: bool = False) -> str:
-    """The Markdown of a formula; empty if the formula is. `is_block`: it has a line of its own."""
+    """The Markdown of a formula; empty if the formula is. `is_block`: it is on a separate line."""
     line = " ".join(line.split())
     if not line:
         return ""
@@ -47,11 +47,12 @@ def _join(parts: Iterable[str]) -> str:
     """Join the parts of a row: relations and operators between spaces, names and numbers kept apart."""
     line = ""
     for part in filter(None, parts):
-        if part in _SPACED:
-            is_sign = not line or line[-1] in "([{," or line.rstrip()[-1:] in _SPACED
-            line = f"{line}{part}" if is_sign and part in "+-±∓" else f"{line.rstrip()} {part} "
-        elif line and _touch(line, part):
-            line = f"{line} {part}"
+        before = line.rstrip()
+        is_first = not before or before[-1] in "([{," or before[-1] in _SPACED
+        if part[0] in _SPACED and not (is_first and part[0] in "+-±∓"):
+            line = f"{before} {part[0]} {part[1:].lstrip()}"
+        elif (before[-1:] in _SPACED and before[-2:-1] == " ") or (line and _touch(line, part)):
+            line = f"{before} {part}"
         else:
             line += part
     return " ".join(line.split())

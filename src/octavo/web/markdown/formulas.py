@@ -1,7 +1,7 @@
 """Shows formulas, which Markdown contains as one line of text such as `(a + b)/2`, as MathML.
 
 The notation is written by `octavo.extract.office.formulas`. Anything can be in a document, so every line gives a
-result: what is not notation is shown as it is written.
+result: everything else is shown as it is written.
 """
 
 # ruff: noqa: RUF001 - mathematical characters look like others
