@@ -148,7 +148,8 @@ MARKS = st.sampled_from([
     *"#*_~`[]()!<>|-+=:&;\\/\"'^.1 \n\t\r", "\n\n", "    ", "```", "> ", "- ", "| a |\n|---|\n", "[^1]", "[a]: b\n",
     "<b>", "</b>", "<p ", "<script>", "</script>", "<svg onload=x>", "<!--", "-->", "<![CDATA[", "]]>", "<?php",
     "<style>", "<textarea>", "<math>", "</math>", "<mi onclick=x>", "<mtext>",
-    "<mglyph>", "<annotation-xml>", "/(", "√", "^_", "<table>", "<td>", "<a href='javascript:x'>", "javascript:", "data:text/html,",
+    "<mglyph>", "<annotation-xml>", "/(", "√", "^_", "<table>",
+    "<td>", "<a href='javascript:x'>", "javascript:", "data:text/html,",
     "&#x6a;", "&lt;", "\u2028", "\x00", "word", "ä", "\U0001d538", "\u202e", "<img src=x onerror=y>",
     "https://x.example", "<https://x.example>",
 ])  # fmt: skip
