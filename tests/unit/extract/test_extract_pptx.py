@@ -91,3 +91,17 @@ def test_no_words_are_empty_and_damage_is_told(tmp_path: Path) -> None:
         read(PROCESSOR, tmp_path, pptx([slide("")]))
     with pytest.raises(BadInput, match="damaged"):
         read(PROCESSOR, tmp_path, pptx(["<p:sld"]))
+
+
+def test_bullets_come_from_the_layout_and_the_master(tmp_path: Path) -> None:
+    body = '<p:sp><p:nvSpPr><p:nvPr><p:ph type="body" idx="1"/></p:nvPr></p:nvSpPr><p:txBody>{}</p:txBody></p:sp>'
+    none = "<a:lstStyle><a:lvl1pPr><a:buNone/></a:lvl1pPr></a:lstStyle>"
+    master = '<p:txStyles><p:bodyStyle><a:lvl2pPr><a:buChar char="•"/></a:lvl2pPr></p:bodyStyle></p:txStyles>'
+    more = {
+        "ppt/slides/_rels/slide1.xml.rels": relations({"r1": ("slideLayout", "../slideLayouts/l.xml")}),
+        "ppt/slideLayouts/l.xml": slide(body.format(none)),
+        "ppt/slideLayouts/_rels/l.xml.rels": relations({"r1": ("slideMaster", "../slideMasters/m.xml")}),
+        "ppt/slideMasters/m.xml": f"<p:sldMaster {P}>{master}</p:sldMaster>",
+    }
+    lines = '<a:p><a:r><a:t>plain</a:t></a:r></a:p><a:p><a:pPr lvl="1"/><a:r><a:t>point</a:t></a:r></a:p>'
+    assert markdown(PROCESSOR, tmp_path, pptx([slide(body.format(lines))], more)) == "plain\n\n- point"

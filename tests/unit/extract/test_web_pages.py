@@ -1,4 +1,4 @@
-"""Of a web page the article is kept, and what is around it is not."""
+"""Of a web page the article is kept, and what is around it is not. Of a file, everything is kept."""
 
 from __future__ import annotations
 
@@ -38,6 +38,32 @@ def test_an_article_keeps_its_structure_and_loses_what_is_around_it() -> None:
     assert {BlockKind.HEADING, BlockKind.PARAGRAPH, BlockKind.TABLE, BlockKind.LIST} <= {
         block.kind for block in extracted.blocks
     }
+
+
+DOCUMENT = """<!doctype html><html lang="de"><head><title>Rules</title><meta name="author" content="Ann"></head><body>
+<nav><a href="/">Home</a></nav><header><h1>Ferry rules</h1></header><p hidden>Not shown</p><p>Short.</p>
+<ul><li>Tickets<ul><li>Single</li><li>Return</li></ul></li><li>Dogs</li></ul>
+<table><tr><th colspan="2">Zone</th><th rowspan="2">Price</th></tr><tr><td>Inner</td><td>East</td></tr></table>
+<dl><dt>Purser</dt><dd>Takes complaints.</dd></dl><details><summary>More</summary><p>10<sup>5</sup> people</p></details>
+<pre><code class="language-sh">cd /pier
+ls</code></pre><form><label>Name <input value="Bob"></label><input type="checkbox" checked> Yes</form>
+<table role="presentation"><tr><td><p>Only a frame.</p></td></tr></table>
+<nav><h2>See also</h2><a href="https://x.org">Timetable</a></nav><script>track()</script></body></html>"""
+
+
+def test_a_file_is_a_document_of_which_everything_is_kept(tmp_path: Path) -> None:
+    file = tmp_path / "ferry.html"
+    file.write_text(DOCUMENT)
+    extracted = web.extract(file, Hints(SourceType.HTML))
+    assert extracted.source_type is SourceType.HTML
+    assert extracted.markdown == (
+        "# Ferry rules\n\nShort.\n\n- Tickets\n  - Single\n  - Return\n- Dogs\n\n"
+        "| Zone | Zone | Price |\n| --- | --- | --- |\n| Inner | East | Price |\n\n"
+        "Purser\n\nTakes complaints.\n\n**More**\n\n10^5 people\n\n```sh\ncd /pier\nls\n```\n\n"
+        "Name Bob [x] Yes\n\nOnly a frame.\n\n## See also\n\n[Timetable](https://x.org)"
+    )
+    about = extracted.metadata
+    assert (about.title, about.author, about.language) == ("Rules", "Ann", "de")
 
 
 def test_a_page_says_who_wrote_it_and_when() -> None:

@@ -219,7 +219,7 @@ class _BodyReader:
             yield from self._picture(element, described)
 
     def _object(self, element: Element | None) -> Element | None:
-        """The formula or chart in an object, which is a file of its own or inside the text."""
+        """The formula or chart in an object, which is stored in a separate file or inside the text."""
         inside = next((one for one in element if local_name(one) == "math"), None) if element is not None else None
         folder = (attribute(element, "xlink:href") or "").removeprefix("./")
         data = self.archive.find(f"{folder}/content.xml") if folder and inside is None else None

@@ -61,8 +61,8 @@ def _slide(package: Package, part: str | None, authors: dict[str, str], figures:
         return ""
     layout = package.related(part, "slideLayout")
     master = package.related(layout, "slideMaster") if layout else None
-    parents = tuple(package.part(one) for one in (layout, master))
-    reader = _Slide(package, part, 1 if is_first else 2, figures, parents)
+    roots = tuple(package.part(one) for one in (layout, master))
+    reader = _Slide(package, part, 1 if is_first else 2, figures, tuple(map(_placeholders, roots)), roots[-1])
     blocks = list(reader.shapes(tree))
     # The title can be the last shape in the file, but comes first in the text.
     blocks.sort(key=lambda block: not isinstance(block, Heading))
@@ -99,6 +99,18 @@ def _identity(mark: Element | None) -> tuple[str | None, str | None]:
     """The number and the kind by which a placeholder is found in the layout."""
     kind = attribute(mark, "type") or ""
     return attribute(mark, "idx"), _KINDS_OF_BODY.get(kind, kind)
+
+
+def _placeholders(root: Element | None) -> dict[tuple[str | None, str | None], Element]:
+    """The placeholders of a layout or master by number and kind, and by number alone."""
+    found: dict[tuple[str | None, str | None], Element] = {}
+    for one in descendants(root, "p:sp"):
+        mark = _placeholder(one)
+        if mark is not None:
+            number, kind = _identity(mark)
+            found.setdefault((number, kind), one)
+            found.setdefault((number, None), one)
+    return found
 
 
 def _kind(shape: Element) -> str | None:
@@ -141,7 +153,8 @@ class _Slide:
     part: str
     title_level: int
     figures: Figures
-    parents: tuple[Element | None, ...] = ()
+    parents: tuple[dict[tuple[str | None, str | None], Element], ...] = ()
+    master: Element | None = None
 
     def shapes(self, tree: Element) -> Iterator[DocumentBlock]:
         shapes = list(tree)
@@ -178,17 +191,15 @@ class _Slide:
     def _inherited(self, shape: Element) -> Iterator[Element]:
         """The placeholders of the layout and the master from which a placeholder inherits."""
         mark = _placeholder(shape)
-        for parent in self.parents if mark is not None else ():
-            wanted = _identity(mark)
-            for one in descendants(parent, "p:sp"):
-                other = _placeholder(one)
-                found = (
-                    attribute(other, "idx"),
-                    _KINDS_OF_BODY.get(attribute(other, "type") or "", attribute(other, "type")),
-                )
-                if other is not None and (found == wanted or (wanted[0] and found[0] == wanted[0])):
-                    yield one
-                    break
+        if mark is None:
+            return
+        identity = _identity(mark)
+        for parent in self.parents:
+            found = parent.get(identity)
+            if found is None and identity[0]:
+                found = parent.get((identity[0], None))
+            if found is not None:
+                yield found
 
     def _bullets(self, shape: Element, depth: int) -> bool | None:
         """Whether the styles of a shape give this level of its text a bullet; None if they do not say."""
@@ -196,7 +207,7 @@ class _Slide:
         lists = [child(one, "p:txBody", "a:lstStyle") for one in (shape, *self._inherited(shape))]
         if kind is not None:
             style = "p:bodyStyle" if kind in _LISTS else "p:otherStyle"
-            lists.append(child(self.parents[-1] if self.parents else None, "p:txStyles", style))
+            lists.append(child(self.master, "p:txStyles", style))
         for one in lists:
             level = child(one, f"a:lvl{depth + 1}pPr")
             marks = {name_of(mark) for mark in level} if level is not None else set[str]()

@@ -62,7 +62,7 @@ def _joined(text: str) -> str:
 
 
 def _fonts(head: str) -> dict[int, str]:
-    """The encoding of each font that has one of its own."""
+    """The encoding of each font that names one."""
     return {int(font): _CHARSETS[int(charset)] for font, charset in _FONT.findall(head) if int(charset) in _CHARSETS}
 
 

@@ -60,7 +60,7 @@ _HIDDEN_TEXT = re.compile(
 _DATE = re.compile(r"\d{4}(?:-\d{2}(?:-\d{2})?)?")
 _DATES = ("article:published_time", "dcterms.created", "dcterms.date", "dc.date", "date", "article:modified_time")
 _SCRIPT_TAGS = re.compile(r"</?su[bp]>")
-_LONGEST_HEAD = 5
+_DATA = "data:"
 _SAMPLE_CHARACTERS = 4096
 _NOTHING = (
     "No readable article found on this page. It may be built by scripts in the browser: "
@@ -96,9 +96,9 @@ class _Pictures:
     inside: int = 0
 
     def write(self, element: Element) -> str | None:
-        source = (element.get("src") or attribute(element, "xlink:href") or element.get("href") or "").strip()
+        source = _source(element)
         alternative = element.get("alt") or ""
-        if source[:_LONGEST_HEAD].lower().startswith("data:"):
+        if _is_inside(source):
             self.inside += 1
             if not is_picture(data_of(source[:_SAMPLE_CHARACTERS], is_cut=True)):
                 return ""
@@ -109,16 +109,21 @@ class _Pictures:
         return f"![{escape_inside(' '.join(alternative.split())[:500])}]({link})" if alternative.strip() else ""
 
 
+def _source(element: Element) -> str:
+    return (element.get("src") or attribute(element, "xlink:href") or element.get("href") or "").strip()
+
+
+def _is_inside(source: str) -> bool:
+    return source[: len(_DATA)].lower() == _DATA
+
+
 def read_figure(path: Path, member: str) -> bytes:
     """The bytes of an image in a `data:` address; `data:3` is the third of the page."""
     number = member.removeprefix("data:")
+    place = int(number) if number.isdecimal() and len(number) < 7 else 0  # noqa: PLR2004 - no page has more
     root = read_html(to_text(path.read_bytes()))
-    sources = (
-        (one.get("src") or attribute(one, "xlink:href") or one.get("href") or "").strip()
-        for one in root.iter("img", "image")
-    )
-    found = (source for source in sources if source[:_LONGEST_HEAD].lower().startswith("data:"))
-    source = next(islice(found, int(number) - 1, None), None) if number.isdecimal() and 0 < len(number) < 7 else None  # noqa: PLR2004
+    found = (source for one in root.iter("img", "image") if _is_inside(source := _source(one)))
+    source = next(islice(found, place - 1, None), None) if place else None
     if source is None:
         raise NotFound("The page has no such image.")
     return data_of(source)

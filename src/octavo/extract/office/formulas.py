@@ -1,4 +1,4 @@
-"""Writes formulas (Office Math, MathML) as one line of plain text: `a/b`, `x^2`, `√(x + 1)`, `∑_(i = 1)^n i`.
+"""Writes formulas (Office Math, MathML) as one line of plain text: `a/b`, `x^2`, `√(x + 1)`, `∑[i = 1]^n x[i]`.
 
 In Markdown a formula is `<math>…</math>` around that line, so that search, chunks and quotes contain text that people
 can read. The reader turns it into MathML. Characters with a meaning in Markdown are replaced with their mathematical
@@ -16,7 +16,9 @@ from octavo.extract.office.xml import Element, attribute, child, children, local
 
 MOST_CHARACTERS = 4000
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+[\u0300-\u036f\u20d0-\u20ff]*|\S")
-_ATOM = re.compile(r"(?:\d+(?:[.,]\d+)*|[^\W\d_]+[\u0300-\u036f\u20d0-\u20ff]*|[^\s()])(?:[_^](?:\d+|[^\W\d_]+))*")
+_ATOM = re.compile(
+    r"(?:\d+(?:[.,]\d+)*|[^\W\d_]+[\u0300-\u036f\u20d0-\u20ff]*|[^\s()\[\]])(?:\[[^\[\]()]*\])?(?:\^(?:\d+|[^\W\d_]+))?"
+)
 _WORD = re.compile(r"[^\W\d_]+")
 _TWINS = str.maketrans(
     {"*": "∗", "\\": "∖", "`": "‵", "|": "∣", '"': "″", "\u2061": " ", "\u2062": " "}
@@ -32,7 +34,7 @@ _SKIPPED = frozenset({"w:del", "w:moveFrom"})
 
 
 def to_markup(line: str, *, is_block: bool = False) -> str:
-    """The Markdown of a formula; empty if the formula is. `is_block`: it has a line of its own."""
+    """The Markdown of a formula; empty if the formula is. `is_block`: it is on a separate line."""
     line = " ".join(line.split())
     if not line:
         return ""
@@ -47,24 +49,21 @@ def _join(parts: Iterable[str]) -> str:
     """Join the parts of a row: relations and operators between spaces, names and numbers kept apart."""
     line = ""
     for part in filter(None, parts):
-        if part in _SPACED:
-            is_sign = not line or line[-1] in "([{," or line.rstrip()[-1:] in _SPACED
-            line = f"{line}{part}" if is_sign and part in "+-±∓" else f"{line.rstrip()} {part} "
-        elif line and _touch(line, part):
-            line = f"{line} {part}"
+        before = line.rstrip()
+        is_first = not before or before[-1] in "([{," or before[-1] in _SPACED
+        if part[0] in _SPACED and not (is_first and part[0] in "+-±∓"):
+            line = f"{before} {part[0]} {part[1:].lstrip()}"
+        elif (before[-1:] in _SPACED and before[-2:-1] == " ") or (line and _touch(line, part)):
+            line = f"{before} {part}"
         else:
             line += part
     return " ".join(line.split())
 
 
 def _touch(line: str, part: str) -> bool:
-    """Whether two parts would run together, such as two names. A number before a name is written as in `2x`."""
-    if not (line[-1].isalnum() or line[-1] in ')"' or _is_mark(line[-1])) or not (
-        part[0].isalnum() or part[0] in '"√∑∏∫'
-    ):
-        return False
-    number = re.search(r"(?:^|[\s(+\-])\d+(?:[.,]\d+)*$", line[-40:])
-    return not (number and part[0].isalpha())
+    """Whether two parts would run together, such as two names. A bracket without a space before it is an index."""
+    is_name = part[0].isalnum() or part[0] in '"√∑∏∫['
+    return is_name and (line[-1].isalnum() or line[-1] in ')]"∑∏∫' or _is_mark(line[-1]))
 
 
 def _is_mark(character: str) -> bool:
@@ -90,9 +89,18 @@ def _fraction(above: str, below: str) -> str:
 
 
 def _scripts(base: str, below: str, above: str) -> str:
-    is_single = len(_TOKEN.findall(base)) <= 1 or (base.startswith("(") and base.endswith(")"))
-    base = base if is_single or _ATOM.fullmatch(base) else f"({base})"
-    return base + (f"_{_group(below)}" if below else "") + (f"^{_group(above)}" if above else "")
+    base = base if not base or _ATOM.fullmatch(base) or _is_bracketed(base) else f"({base})"
+    return base + (f"[{below}]" if below else "") + (f"^{_group(above)}" if above else "")
+
+
+def _is_bracketed(line: str) -> bool:
+    """Whether one pair of brackets contains the whole line."""
+    depth = 0
+    for place, character in enumerate(line):
+        depth += (character in "([{") - (character in ")]}")
+        if depth <= 0:
+            return place == len(line) - 1 and place > 0
+    return False
 
 
 def _root(degree: str, base: str) -> str:

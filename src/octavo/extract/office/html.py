@@ -203,7 +203,7 @@ def _simplify_table(table: Element) -> None:
         for cell in [one for one in row if one.tag in {"td", "th"}]:
             column = _fill(row, cell, column, reach)
             across, down = min(_span(cell, "colspan"), budget), _span(cell, "rowspan")
-            text = _MARK.sub("", " ".join("".join(cell.itertext()).split()))
+            text = _MARK.sub("", text_of(cell)) if across > 1 or down > 1 else ""
             text = text if len(text) <= MOST_REPEATED else ""
             budget -= across - 1
             for place in range(column, column + across):

@@ -1,7 +1,7 @@
 """Shows formulas, which Markdown contains as one line of text such as `(a + b)/2`, as MathML.
 
 The notation is written by `octavo.extract.office.formulas`. Anything can be in a document, so every line gives a
-result: what is not notation is shown as it is written.
+result: everything else is shown as it is written.
 """
 
 # ruff: noqa: RUF001 - mathematical characters look like others
@@ -20,8 +20,11 @@ MATHML_TAGS = frozenset(
     }
 )
 FORMULA = re.compile(r'<math(?P<block> display="block")?>(?P<line>[^<>]{1,12000})</math>')
+# A bracket after a space is a bracket; directly after a name it is an index.
+_BRACKET = re.compile(r"(?:(?<=[\s(])|^)\[")
+_OPEN = "\ufdd8"
 _TOKEN = re.compile(r'"[^"]*"|\d+(?:[.,]\d+)*|[^\W\d_]+[\u0300-\u036f\u20d0-\u20ff]*|\S')
-_CLOSING = {"(": ")", "[": "]", "{": "}"}
+_CLOSING = {"(": ")", "[": "]", _OPEN: "]", "{": "}"}
 _LIMITS = frozenset("∑∏∐⋃⋂⋁⋀") | {"lim", "max", "min", "sup", "inf", "argmax", "argmin"}
 _LIMIT_TAGS = ("munder", "mover", "munderover")
 _SCRIPT_TAGS = ("msub", "msup", "msubsup")
@@ -31,7 +34,7 @@ _MOST_TOKENS = 4000
 
 def to_mathml(line: str, *, is_block: bool = False) -> str:
     """The MathML of a formula. A formula that is nested too deeply is shown as text."""
-    tokens = _TOKEN.findall(unescape(line))
+    tokens = [found.group() for found in _TOKEN.finditer(_BRACKET.sub(_OPEN, unescape(line)))]
     try:
         content = _Parser(tokens[:_MOST_TOKENS]).row()
     except RecursionError:
@@ -75,7 +78,7 @@ class _Parser:
     def _scripted(self) -> str:
         token = self._peek()
         base = self._atom()
-        below = self._operand() if self._take("_") else ""
+        below = self._index() or (self._operand() if self._take("_") else "")
         above = self._operand() if self._take("^") else ""
         below = below or (self._operand() if above and self._take("_") else "")
         if not below and not above:
@@ -84,13 +87,20 @@ class _Parser:
         tag = both if below and above else under if below else over
         return f"<{tag}>{base}{below}{above}</{tag}>"
 
+    def _index(self) -> str:
+        if not self._take("["):
+            return ""
+        index = self.row("]")
+        self._take("]")
+        return index
+
     def _operand(self, *, scripts: bool = False) -> str:
         """An operand of a fraction, script or root. Brackets that only group it are not shown."""
         if self._peek() != "(":
             return self._scripted() if scripts else self._atom()
         start = self.at
         inside = self._atom()
-        if scripts and self._peek() in {"_", "^"}:
+        if scripts and self._peek() in {"_", "^", "["}:
             self.at = start
             return self._scripted()
         return _ungrouped(inside)
@@ -151,7 +161,7 @@ def _leaf(token: str) -> str:
 
 
 def _sign(token: str) -> str:
-    return f"<mo>{escape({'-': '−', '∣': '|'}.get(token, token))}</mo>"
+    return f"<mo>{escape({'-': '−', _OPEN: '[', '∣': '|'}.get(token, token))}</mo>"
 
 
 def _ungrouped(group: str) -> str:

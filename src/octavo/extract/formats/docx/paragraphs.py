@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 
 from octavo.extract.formats.docx.styles import Formatting, Styles, read_formatting
 from octavo.extract.markdown.inline import PAGE_BREAK, TextRun, safe_link
@@ -33,6 +34,7 @@ _WINGDINGS = {
 _MOST_FIELDS = 50
 _SPACER = 40_000  # of the unit that is a 914,400th of an inch: about four pixels
 _MOST_DIGITS = 12
+_MOST_BEFORE_NAME = 20
 
 
 @dataclass(slots=True)
@@ -209,10 +211,10 @@ class ParagraphReader:
         self.boxes.extend(boxes)
         charts = [self._part(attribute(one, "r:id")) for one in descendants(element, "c:chart")]
         self.charts += filter(None, charts)
-        pictures = [one for one in descendants(element, "a:blip", "v:imagedata") if not _is_in_box(one)]
+        pictures = [one for one in descendants(element, "a:blip", "v:imagedata") if not _is_inside(one, element)]
+        described = _description(descendants(element, "wp:docPr", "v:shape", "w:docPr"))
         for one in pictures:
-            yield from self._picture(one, _description(one, element), link)
-        described = _description(None, element)
+            yield from self._picture(one, _own_description(one) or described, link)
         if not pictures and not boxes and not charts and described:
             yield TextRun(f" [Image: {described}] ", link=link)
 
@@ -230,25 +232,27 @@ class ParagraphReader:
             yield TextRun(f" [Image: {described}] ", link=link)
 
 
-def _is_in_box(element: Element) -> bool:
-    """Whether an element is inside a text box, or in the copy of a drawing for older programs."""
-    parent = element.getparent()
-    while parent is not None and name_of(parent) not in {"w:p", "w:txbxContent"}:
-        if name_of(parent) == "mc:Fallback":
-            return any(True for _ in descendants(parent.getparent(), "a:blip"))
+def _is_inside(picture: Element, drawing: Element) -> bool:
+    """Whether a picture is in a text box of the drawing, or in a copy for older programs."""
+    parent = picture.getparent()
+    while parent is not None and parent is not drawing:
+        if name_of(parent) in {"w:txbxContent", "mc:Fallback"}:
+            return True
         parent = parent.getparent()
-    return parent is not None and name_of(parent) == "w:txbxContent"
+    return False
 
 
-def _description(picture: Element | None, drawing: Element) -> str:
-    """The alternative text of a picture: its own if several are in the drawing, otherwise that of the drawing."""
-    named = list(descendants(drawing, "wp:docPr", "v:shape", "w:docPr"))
-    parent = picture.getparent() if picture is not None else None
+def _own_description(picture: Element) -> str:
+    """The alternative text of one picture of a drawing with several."""
+    parent = picture.getparent()
+    outer = parent.getparent() if parent is not None else None
     if parent is not None and name_of(parent) == "v:shape":
-        named = [parent]
-    elif parent is not None and (outer := parent.getparent()) is not None:
-        own = [one for one in outer.iter() if local_name(one) == "cNvPr" and attribute(one, "descr")]
-        named = own or named
+        return _description([parent])
+    named = islice(outer.iter(), _MOST_BEFORE_NAME) if outer is not None and local_name(outer) == "pic" else ()
+    return _description(one for one in named if local_name(one) == "cNvPr")
+
+
+def _description(named: Iterable[Element]) -> str:
     texts = ((attribute(one, "descr") or attribute(one, "alt") or "") for one in named)
     return next((" ".join(text.split()) for text in texts if text.strip()), "")
 
