@@ -172,6 +172,8 @@ _EPUB_FILE = b"META-INF/container.xml"
 _OPEN_DOCUMENT_FILE = b"META-INF/manifest.xml"
 _OFFICE_FILES = frozenset({b"[Content_Types].xml", b"_rels/.rels", b"docProps/app.xml", b"docProps/core.xml"})
 _IWORK_FILES = frozenset({b"Index/Document.iwa", b"buildVersionHistory.plist", b"QuickLook/Thumbnail.jpg"})
+# Programs and their libraries, whose files are of no interest to readers.
+_PROGRAM_FILES = frozenset({b"META-INF/MANIFEST.MF", b"AndroidManifest.xml", b"classes.dex", b"Payload/"})
 _IWORK_LABELS = frozenset({".pages", ".numbers", ".key"})
 
 _OFFICE = "application/vnd.openxmlformats-officedocument."
@@ -208,8 +210,8 @@ class Entry(NamedTuple):
 def zipped_type(head: bytes, suffix: str, media_type: str) -> SourceType:
     """The type of a zip-based document, from the entries of its archive.
 
-    If the entries are ambiguous, the file name or the media type decides. A zip archive that is not a document is
-    an archive.
+    If the entries are ambiguous, the file name or the media type decides. A zip archive that belongs to no program
+    is an archive.
     """
     entries = {entry.name: entry for entry in list_entries(head)}
     mimetype = entries.get(b"mimetype")
@@ -219,12 +221,13 @@ def zipped_type(head: bytes, suffix: str, media_type: str) -> SourceType:
         return found
     if not entries and not head.startswith(_EMPTY_ZIP):
         return SourceType.OTHER
-    labels: dict[str, SourceType] = {}
     if entries.keys() & _OFFICE_FILES:
         labels = _LABELS
     elif _OPEN_DOCUMENT_FILE in entries or mimetype:
         labels = _OPEN_DOCUMENT_LABELS
-    return labels.get(suffix) or labels.get(media_type) or SourceType.ARCHIVE
+    else:
+        return SourceType.OTHER if entries.keys() & _PROGRAM_FILES else SourceType.ARCHIVE
+    return labels.get(suffix) or labels.get(media_type) or SourceType.OTHER
 
 
 def _declared(head: bytes, mimetype: Entry) -> SourceType | None:
