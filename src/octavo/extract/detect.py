@@ -60,7 +60,7 @@ _MOST_CONTROL = 0.01
 def detect(head: bytes, filename: str = "", content_type: str = "") -> SourceType:
     """The type of a file. `head` contains the first `HEAD_BYTES` of the file, or the whole file."""
     suffix, media_type = _suffix(filename), _media_type(content_type)
-    if head.startswith((_SIGNATURE, _EMPTY_ZIP)):
+    if head.startswith(_SIGNATURE):
         return zipped_type(head, suffix, media_type)
     if _is_pdf(head, labelled=bool({suffix, media_type} & _PDF_LABELS)):
         return SourceType.PDF
@@ -153,7 +153,7 @@ def container_type(head: bytes, suffix: str, media_type: str) -> SourceType:
 
 # Zip archives and the documents that are zip archives ---------------------------------------------------------------
 
-_SIGNATURE, _EMPTY_ZIP = b"PK\x03\x04", b"PK\x05\x06"
+_SIGNATURE = b"PK\x03\x04"
 _HEADER = struct.Struct("<4s2xH10xIIHH")  # signature, flags, packed size, size, name length, extra length
 _SIZES_COME_LATER = 0x08
 _SIZES_ARE_ELSEWHERE = 0xFFFFFFFF
@@ -219,7 +219,7 @@ def zipped_type(head: bytes, suffix: str, media_type: str) -> SourceType:
     found = declared or _by_names(entries.keys(), suffix)
     if found:
         return found
-    if not entries and not head.startswith(_EMPTY_ZIP):
+    if not entries:
         return SourceType.OTHER
     if entries.keys() & _OFFICE_FILES:
         labels = _LABELS

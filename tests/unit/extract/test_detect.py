@@ -96,7 +96,7 @@ README = "# Project\n\nWith a [link](https://example.org) and\n\n```\ncode\n```\
         (archive({"word/list.txt": "only a folder of that name"}), SourceType.ARCHIVE),
         (archive({"report.docx": DOCX}, packed=False), SourceType.ARCHIVE),  # a zip with a document in it is a zip
         (b"PK\x03\x04", SourceType.OTHER),
-        (archive({}), SourceType.ARCHIVE),
+        (archive({}), SourceType.OTHER),
         (b"{\\rtf1\\ansi Hello}", SourceType.RTF),
         (image("PNG"), SourceType.IMAGE),
         (image("JPEG"), SourceType.IMAGE),
@@ -107,7 +107,7 @@ README = "# Project\n\nWith a [link](https://example.org) and\n\n```\ncode\n```\
         (b"<svg xmlns='http://www.w3.org/2000/svg'></svg>", SourceType.OTHER),
         (b"\x7fELF" + NOISE, SourceType.OTHER),
         (b"\x1f\x8b" + NOISE, SourceType.OTHER),
-        (gzip.compress(b"text"), SourceType.ARCHIVE),
+        (gzip.compress(b"text", mtime=0), SourceType.ARCHIVE),
         (bz2.compress(b"text"), SourceType.ARCHIVE),
         (lzma.compress(b"text"), SourceType.ARCHIVE),
         (b"a.txt".ljust(257, b"\0") + b"ustar\x0000".ljust(255, b"\0"), SourceType.ARCHIVE),
