@@ -17,8 +17,7 @@ from octavo.core.ids import new_id
 from octavo.database import Database, load_queries
 from octavo.extract.detect import HEAD_BYTES, detect
 from octavo.extract.extracted import SourceType
-from octavo.intake.names import clean_filename
-from octavo.intake.upload_rows import check_quota, lock_usage
+from octavo.intake.upload_rows import check_quota, clean_filename, lock_usage
 from octavo.library.errors import SourceGone
 from octavo.storage import Bucket, Stored
 

@@ -60,7 +60,7 @@ _MOST_CONTROL = 0.01
 def detect(head: bytes, filename: str = "", content_type: str = "") -> SourceType:
     """The type of a file. `head` contains the first `HEAD_BYTES` of the file, or the whole file."""
     suffix, media_type = _suffix(filename), _media_type(content_type)
-    if head.startswith((_SIGNATURE, _EMPTY_ZIP)):
+    if head.startswith(_SIGNATURE):
         return zipped_type(head, suffix, media_type)
     if _is_pdf(head, labelled=bool({suffix, media_type} & _PDF_LABELS)):
         return SourceType.PDF
@@ -153,7 +153,7 @@ def container_type(head: bytes, suffix: str, media_type: str) -> SourceType:
 
 # Zip archives and the documents that are zip archives ---------------------------------------------------------------
 
-_SIGNATURE, _EMPTY_ZIP = b"PK\x03\x04", b"PK\x05\x06"
+_SIGNATURE = b"PK\x03\x04"
 _HEADER = struct.Struct("<4s2xH10xIIHH")  # signature, flags, packed size, size, name length, extra length
 _SIZES_COME_LATER = 0x08
 _SIZES_ARE_ELSEWHERE = 0xFFFFFFFF
@@ -172,6 +172,8 @@ _EPUB_FILE = b"META-INF/container.xml"
 _OPEN_DOCUMENT_FILE = b"META-INF/manifest.xml"
 _OFFICE_FILES = frozenset({b"[Content_Types].xml", b"_rels/.rels", b"docProps/app.xml", b"docProps/core.xml"})
 _IWORK_FILES = frozenset({b"Index/Document.iwa", b"buildVersionHistory.plist", b"QuickLook/Thumbnail.jpg"})
+# Programs and their libraries, whose files are of no interest to readers.
+_PROGRAM_FILES = frozenset({b"META-INF/MANIFEST.MF", b"AndroidManifest.xml", b"classes.dex", b"Payload/"})
 _IWORK_LABELS = frozenset({".pages", ".numbers", ".key"})
 
 _OFFICE = "application/vnd.openxmlformats-officedocument."
@@ -208,8 +210,8 @@ class Entry(NamedTuple):
 def zipped_type(head: bytes, suffix: str, media_type: str) -> SourceType:
     """The type of a zip-based document, from the entries of its archive.
 
-    If the entries are ambiguous, the file name or the media type decides. A zip archive that is not a document is
-    an archive.
+    If the entries are ambiguous, the file name or the media type decides. A zip archive that belongs to no program
+    is an archive.
     """
     entries = {entry.name: entry for entry in list_entries(head)}
     mimetype = entries.get(b"mimetype")
@@ -217,14 +219,15 @@ def zipped_type(head: bytes, suffix: str, media_type: str) -> SourceType:
     found = declared or _by_names(entries.keys(), suffix)
     if found:
         return found
-    if not entries and not head.startswith(_EMPTY_ZIP):
+    if not entries:
         return SourceType.OTHER
-    labels: dict[str, SourceType] = {}
     if entries.keys() & _OFFICE_FILES:
         labels = _LABELS
     elif _OPEN_DOCUMENT_FILE in entries or mimetype:
         labels = _OPEN_DOCUMENT_LABELS
-    return labels.get(suffix) or labels.get(media_type) or SourceType.ARCHIVE
+    else:
+        return SourceType.OTHER if entries.keys() & _PROGRAM_FILES else SourceType.ARCHIVE
+    return labels.get(suffix) or labels.get(media_type) or SourceType.OTHER
 
 
 def _declared(head: bytes, mimetype: Entry) -> SourceType | None:

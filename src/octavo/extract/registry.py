@@ -67,7 +67,7 @@ class Processors:
         try:
             return self._processors[source_type]
         except KeyError:
-            if source_type in STORED_ONLY:
+            if source_type in STORED_ONLY and source_type is not SourceType.OTHER:
                 raise NotSupported(STORED_ONLY[source_type]) from None
             readable = ", ".join(sorted({*self._processors, *self._paged}))
             raise NotSupported(f"Its type is {source_type}. Octavo reads {readable}.") from None

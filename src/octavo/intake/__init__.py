@@ -1,6 +1,6 @@
 """Adds documents: uploads in one or two steps, with deduplication by content."""
 
-from octavo.intake.names import clean_filename
+from octavo.intake.upload_rows import clean_filename
 from octavo.intake.uploads import Intake, IntakeLimits, NewUpload
 from octavo.records.documents import Outcome, Ticket
 

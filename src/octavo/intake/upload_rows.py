@@ -1,7 +1,8 @@
-"""Database rows of uploads: announced uploads, the owner's limits and list of uploads, and abandoned uploads."""
+"""Names and rows of uploads: announced uploads, the owner's limits and list of uploads, and abandoned uploads."""
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 from uuid import UUID
@@ -20,7 +21,6 @@ from octavo.intake.errors import (
     QuotaExceeded,
     TooManyUploads,
 )
-from octavo.intake.names import clean_filename
 from octavo.records.documents import UploadState, UploadView
 from octavo.records.jobs import JobError
 from octavo.storage import Bucket
@@ -125,6 +125,52 @@ def announced_upload(owner: UUID, new: NewUpload) -> Upload:
         claimed_sha256=new.sha256,
         version_of=new.version_of,
     )
+
+
+# Names -------------------------------------------------------------------------------------------------------------
+
+MOST_CHARACTERS = 200
+MOST_ENDING_CHARACTERS = 20
+NAMELESS = "untitled"
+
+# Control characters, direction marks, line breaks, and lone surrogates.
+_UNSHOWN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+_PLACEHOLDERS = "\ufffc\ufffd"
+# Invisible characters that scripts and emoji need inside a name.
+_JOINERS = "\u200c\u200d"
+_SPACES = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+_EDGES = f".{_JOINERS}{_SPACES}"
+
+
+def clean_filename(given: str) -> str:
+    """Turn the last part of a path into a readable name: on one line, not too long, and with its extension."""
+    # Normalise after removing invisible characters, which may separate a letter from its accent.
+    shown = unicodedata.normalize("NFC", "".join(filter(_is_shown, given)))
+    name = shown.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1].strip(_EDGES)
+    return _shorten(name) or NAMELESS
+
+
+def _is_shown(character: str) -> bool:
+    if character in _JOINERS:
+        return True
+    return unicodedata.category(character) not in _UNSHOWN and not _is_placeholder(character)
+
+
+def _is_placeholder(character: str) -> bool:
+    number = ord(character)
+    return character in _PLACEHOLDERS or number & 0xFFFE == 0xFFFE or 0xFDD0 <= number <= 0xFDEF  # noqa: PLR2004
+
+
+def _shorten(name: str) -> str:
+    if len(name) <= MOST_CHARACTERS:
+        return name
+    stem, dot, ending = name.rpartition(".")
+    if not dot or len(ending) > MOST_ENDING_CHARACTERS:
+        return name[:MOST_CHARACTERS].rstrip(_EDGES)
+    return f"{stem[: MOST_CHARACTERS - len(ending) - 1].rstrip(_EDGES)}.{ending}"
+
+
+# Rows --------------------------------------------------------------------------------------------------------------
 
 
 async def insert_upload(connection: Connection, upload: Upload) -> None:

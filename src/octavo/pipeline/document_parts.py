@@ -14,7 +14,7 @@ from typing import BinaryIO
 from uuid import UUID
 
 from octavo.choreography import Cause
-from octavo.core.errors import BadInput
+from octavo.core.errors import BadInput, Defect
 from octavo.core.formatting import count_of
 from octavo.core.types import JSON
 from octavo.database import Connection, fetch_rows, load_queries
@@ -81,7 +81,7 @@ async def _add_parts(run: Run[Tools], files: RevisionFiles, whole: PartsOf) -> s
             await adding.add_all(unpacked)
         except QuotaExceeded as error:
             return f"Not all files were added. {error.line}"
-        except (BadInput, *ENDED) as error:
+        except (BadInput, Defect, *ENDED) as error:
             return f"Not all files could be unpacked. {error.line}"
     return f"{count_of(left_out, 'file')} left out: encrypted, too large or too many." if left_out else None
 

@@ -12,7 +12,7 @@ from octavo.core.errors import Empty, NotSupported
 from octavo.extract.extracted import SourceType
 from octavo.extract.file_reader import PRELOAD as EXTRACT_PRELOAD
 from octavo.extract.file_reader import extract_in_sandbox
-from octavo.extract.formats import markdown, text
+from octavo.extract.formats import text
 from octavo.sandbox import Limits, OutOfTime, OutputTooLarge, Sandbox
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -41,7 +41,7 @@ async def test_markdown(sandbox: Sandbox, keep: Keep) -> None:
     content = "---\ntitle: Über\n---\n\n# One\n\nText.\n"
     file = keep(content)
     extracted = await extract_in_sandbox(sandbox, file, "notes.md", "text/markdown")
-    assert extracted == markdown.from_text(content)
+    assert extracted == text.from_markdown(content)
     assert extracted.metadata.title == "Über"
 
 

@@ -96,7 +96,7 @@ README = "# Project\n\nWith a [link](https://example.org) and\n\n```\ncode\n```\
         (archive({"word/list.txt": "only a folder of that name"}), SourceType.ARCHIVE),
         (archive({"report.docx": DOCX}, packed=False), SourceType.ARCHIVE),  # a zip with a document in it is a zip
         (b"PK\x03\x04", SourceType.OTHER),
-        (archive({}), SourceType.ARCHIVE),
+        (archive({}), SourceType.OTHER),
         (b"{\\rtf1\\ansi Hello}", SourceType.RTF),
         (image("PNG"), SourceType.IMAGE),
         (image("JPEG"), SourceType.IMAGE),

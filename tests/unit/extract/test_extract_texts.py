@@ -113,6 +113,8 @@ Intro with *bold*, _slanted_, `code` and https://example.org[a link].
 == Steps
 
 . one
++
+attached
 . two
 * a
 ** b
@@ -141,7 +143,7 @@ def test_asciidoc(tmp_path: Path) -> None:
     extracted = read(org.ASCIIDOC, tmp_path, ASCIIDOC.encode())
     assert extracted.markdown == (
         "# Guide\n\nIntro with **bold**, *slanted*, `code` and [a link](https://example.org).\n\n## Steps\n\n"
-        "1. one\n2. two\n   - a\n     - b\n\n```ruby\nputs 1\n```\n\n> NOTE: Careful.\n\n"
+        "1. one\n\nattached\n\n2. two\n   - a\n     - b\n\n```ruby\nputs 1\n```\n\n> NOTE: Careful.\n\n"
         "| A | B |\n| --- | --- |\n| 1 | 2 |\n\n**term**\n\nits meaning"
     )
 
@@ -286,7 +288,7 @@ JATS = """<article xml:lang="en"><front><journal-meta><journal-title>J</journal-
 </contrib></contrib-group>
 <aff><label>1</label> Here</aff><pub-date><day>3</day><month>2</month><year>2020</year></pub-date>
 <abstract><p>Short.</p></abstract></article-meta></front>
-<body><sec><title>Methods</title><p>We <bold>built</bold> it [<xref>1</xref>].</p>
+<body><sec><label>1.</label><title>Methods</title><p>We <bold>built</bold> it [<xref>1</xref>].</p>
 <list list-type="order"><list-item><p>one</p></list-item></list>
 <table-wrap><caption><p>Sizes</p></caption><table><tr><th>A</th></tr><tr><td>1</td></tr></table></table-wrap>
 <sec><title>Inner</title><p>More.</p></sec></sec></body>
@@ -306,7 +308,8 @@ def test_articles(tmp_path: Path) -> None:
     shown, title = xml(tmp_path, JATS, SourceType.JATS)
     assert title == "On walls"
     assert shown == (
-        "# On walls\n\nAnn Bee\n\n1 Here\n\n## Abstract\n\nShort.\n\n## Methods\n\nWe **built** it [1].\n\n1. one\n\n"
+        "# On walls\n\nAnn Bee\n\n1 Here\n\n## Abstract\n\nShort.\n\n"
+        "## 1. Methods\n\nWe **built** it [1].\n\n1. one\n\n"
         "Sizes\n\n| A |\n| --- |\n| 1 |\n\n### Inner\n\nMore.\n\n## References\n\n1 Bee A. Walls"
     )
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from octavo.core.languages import count_words
 from octavo.extract.decode import decode
-from octavo.extract.extracted import Extracted
-from octavo.extract.formats import markdown, text
+from octavo.extract.extracted import Extracted, SourceType
+from octavo.extract.formats import latex, markup, org, text
+from octavo.extract.registry import Hints
 
 SIZE = 10_000
 # Linear is 4, quadratic 16; the machine may be busy, so the best of several runs counts.
@@ -60,10 +62,30 @@ def seconds(work: Callable[[str], Extracted], content: str) -> float:
 
 
 @pytest.mark.parametrize("part", ODD.values(), ids=ODD.keys())
-@pytest.mark.parametrize("work", [markdown.from_text, text.from_text], ids=["markdown", "text"])
+@pytest.mark.parametrize("work", [text.from_markdown, text.from_text], ids=["markdown", "text"])
 def test_reading_is_linear(work: Callable[[str], Extracted], part: str) -> None:
     small, large = ("x" + part * (size // len(part)) for size in (SIZE, 4 * SIZE))
     # What takes next to no time says nothing about growth.
+    assert seconds(work, large) < MOST * max(seconds(work, small), 0.002)
+
+
+MARKUP = {
+    SourceType.RST: (markup.PROCESSOR, ["**a ", "``a ", ":a:`", ".. a::\n", "= =\n", "+-", " a\n", ":"]),
+    SourceType.ORG: (org.ORG, ["* a   ", "*a ", "[[a", "|a", "- a\n", ":a:\n"]),
+    SourceType.ASCIIDOC: (org.ASCIIDOC, ["= a   ", "a:: b\n", "+\n", "|===\n", ". a\n", "*a "]),
+    SourceType.LATEX: (latex.PROCESSOR, ["\\begin{verbatim}a", "{", "$a", "\\\\", "\\item a ", "%a\n", "a & b \\\\ "]),
+}
+
+
+@pytest.mark.parametrize(("kind", "part"), [(kind, part) for kind, (_, parts) in MARKUP.items() for part in parts])
+def test_reading_markup_is_linear(tmp_path: Path, kind: SourceType, part: str) -> None:
+    path = tmp_path / "text"
+
+    def work(content: str) -> Extracted:
+        path.write_text(content)
+        return MARKUP[kind][0].extract(path, Hints(kind))
+
+    small, large = ("x\n\n" + part * (size // len(part)) for size in (SIZE, 4 * SIZE))
     assert seconds(work, large) < MOST * max(seconds(work, small), 0.002)
 
 

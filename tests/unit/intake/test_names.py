@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from octavo.intake import clean_filename
-from octavo.intake.names import MOST_CHARACTERS, NAMELESS
+from octavo.intake.upload_rows import MOST_CHARACTERS, NAMELESS
 
 CASES: dict[str, tuple[str, str]] = {
     "a good name stays": ("report.pdf", "report.pdf"),

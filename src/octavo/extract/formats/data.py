@@ -22,7 +22,7 @@ _LONG_LINE = 200
 _LEAST_SHARE = 0.5
 _MOST_FIELDS = 60
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s\[\]{},:"]+')
-_DEEPEST = 100
+_DEEPEST = 20
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
 
 

@@ -19,7 +19,7 @@ from octavo.extract.zips import reject_deep_nesting
 
 _COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%[^\n]*(?:\n[ \t]*)?")
 _VERBATIM = ("verbatim", "Verbatim", "lstlisting", "minted", "alltt", "comment")
-_VERBATIM_BLOCK = re.compile(rf"\\begin\{{({'|'.join(_VERBATIM)})(\*?)\}}(.*?)\\end\{{\1\2\}}", re.DOTALL)
+_VERBATIM_BEGIN = re.compile(rf"\\begin\{{((?:{'|'.join(_VERBATIM)})\*?)\}}")
 _KEPT = "\ufdd6"  # stands for a block of code until the text around it was read
 _TOKEN = re.compile(
     r"\\(?P<command>[a-zA-Z@]+\*?|.)|(?P<math>\$\$?)|(?P<paragraph>\n[ \t]*\n\s*)|(?P<brace>[{}])"
@@ -72,13 +72,8 @@ _DASHES = (("---", "\u2014"), ("--", "\u2013"), ("``", "\u201c"), ("''", "\u201d
 
 def extract(path: Path, _hints: Hints) -> Extracted:
     source = clean(decode(path.read_bytes())).replace("\f", "\n").replace(_KEPT, "")
-    kept: list[str] = []
-
-    def keep(found: re.Match[str]) -> str:
-        kept.append("" if found[1] == "comment" else _code(found[1], found[3]))
-        return f"\n\n{_KEPT}{len(kept) - 1}{_KEPT}\n\n"
-
-    text = _COMMENT.sub(r"\1", _VERBATIM_BLOCK.sub(keep, source))
+    text, kept = _without_code(source)
+    text = _COMMENT.sub(r"\1", text)
     with reject_deep_nesting():
         metadata = _metadata(text)
         blocks = _blocks(_body(text), kept, metadata)
@@ -89,7 +84,27 @@ def extract(path: Path, _hints: Hints) -> Extracted:
     return to_extracted(SourceType.LATEX, write_blocks(blocks), metadata, quality=quality)
 
 
+def _without_code(source: str) -> tuple[str, list[str]]:
+    """Replace blocks of code with marks. Returns the text, and the blocks in the order of their marks."""
+    parts: list[str] = []
+    kept: list[str] = []
+    place = 0
+    unclosed: set[str] = set()
+    for found in _VERBATIM_BEGIN.finditer(source):
+        name = found[1]
+        end = source.find(f"\\end{{{name}}}", found.end()) if name not in unclosed else -1
+        if end < 0:
+            unclosed.add(name)
+        elif found.start() >= place:
+            parts += (source[place : found.start()], f"\n\n{_KEPT}{len(kept)}{_KEPT}\n\n")
+            kept.append(_code(name.rstrip("*"), source[found.end() : end]))
+            place = end + len(name) + len("\\end{}")
+    return "".join([*parts, source[place:]]), kept
+
+
 def _code(name: str, content: str) -> str:
+    if name == "comment":
+        return ""
     option = re.match(r"\s*\[([^\]\n]*)\]", content)
     content = content[option.end() :] if option else content
     language = re.search(r"language=\{?(\w+)", option[1]) if option else None

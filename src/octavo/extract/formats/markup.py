@@ -28,6 +28,7 @@ class MarkupReader:
 
     lines: Sequence[str]
     about: dict[str, str] = field(default_factory=dict[str, str])
+    links: dict[str, str] = field(default_factory=dict[str, str])
     blocks: list[DocumentBlock] = field(default_factory=list[DocumentBlock])
     place: int = 0
     levels: list[str] = field(default_factory=list[str])
@@ -66,7 +67,7 @@ class MarkupReader:
 
     def nested(self, lines: Sequence[str], convert: Callable[[MarkupReader], None]) -> list[DocumentBlock]:
         """The blocks of lines inside another block; deeply nested ones are read as one paragraph."""
-        inner = MarkupReader(lines, self.about, levels=self.levels, depth=self.depth + 1)
+        inner = MarkupReader(lines, self.about, self.links, levels=self.levels, depth=self.depth + 1)
         if inner.depth > _DEEPEST:
             return [Paragraph(inline([TextRun(" ".join(lines))], one_line=True))] if any(lines) else []
         convert(inner)
@@ -157,15 +158,15 @@ def _indent(line: str) -> str:
 
 _RST_RULE = re.compile(r"([!-/:-@\[-`{-~])\1{2,}[ \t]*")
 _RST_INLINE = re.compile(
-    r"``(?P<code>.+?)``"
-    r"|(?<![\w`])`(?P<label>[^`<>]+?)\s*<(?P<url>[^<>`]+)>`__?"
-    r"|(?<![\w`])`(?P<name>[^`]+)`__?"
-    r"|(?<![\w*])\*\*(?=\S)(?P<bold>.+?)(?<=\S)\*\*(?![\w*])"
-    r"|(?<![\w*])\*(?=\S)(?P<italic>[^*]+?)(?<=\S)\*(?![\w*])"
+    r"``(?P<code>.{1,1000}?)``"
+    r"|(?<![\w`])`(?P<label>[^`<>]{1,1000}?) ?<(?P<url>[^<>`]{1,2000})>`__?"
+    r"|(?<![\w`])`(?P<name>[^`]{1,1000})`__?"
+    r"|(?<![\w*])\*\*(?=\S)(?P<bold>.{1,1000}?)(?<=\S)\*\*(?![\w*])"
+    r"|(?<![\w*])\*(?=\S)(?P<italic>[^*]{1,1000}?)(?<=\S)\*(?![\w*])"
 )
-_RST_ROLE = re.compile(r":[\w:+.-]+:`(?:([^`<>]+?)\s*<[^`<>]*>|[~!]?([^`]+))`")
-_RST_SUBSTITUTION = re.compile(r"\|(\w[^|]*)\|_?")
-_RST_DEFAULT_ROLE = re.compile(r"(?<![\w`])`([^`<>]+)`(?![\w_`])")
+_RST_ROLE = re.compile(r":[\w:+.-]{1,60}:`(?:([^`<>]{1,1000}?) ?<[^`<>]{0,1000}>|[~!]?([^`]{1,1000}))`")
+_RST_SUBSTITUTION = re.compile(r"\|(\w[^|]{0,200})\|_?")
+_RST_DEFAULT_ROLE = re.compile(r"(?<![\w`])`([^`<>]{1,1000})`(?![\w_`])")
 _RST_DIRECTIVE = re.compile(r"\.\. +(?:\|[^|]+\| +)?([\w:.+-]+)::[ \t]*(.*)")
 _RST_TARGET = re.compile(r"\.\. +_`?([^`:]+)`?:[ \t]*(\S*)")
 _RST_FOOTNOTE = re.compile(r"\.\. +(\[[^\]]{1,100}\])[ \t]+(.*)")
@@ -182,16 +183,15 @@ def _rst(reader: MarkupReader) -> None:
         for line in reader.lines:
             found = _RST_TARGET.fullmatch(line)
             if found:
-                reader.about[f"link {found[1].lower()}"] = found[2]
+                reader.links[found[1].lower()] = found[2]
     while reader.place < len(reader.lines):
         _rst_block(reader)
 
 
 def _rst_text(reader: MarkupReader, text: str) -> str:
-    links = {name.removeprefix("link "): url for name, url in reader.about.items() if name.startswith("link ")}
     text = _RST_ROLE.sub(lambda found: f"``{found[1] or found[2]}``", text)
     text = _RST_SUBSTITUTION.sub(r"\1", text)
-    return write_inline(_RST_DEFAULT_ROLE.sub(r"*\1*", text), _RST_INLINE, links)
+    return write_inline(_RST_DEFAULT_ROLE.sub(r"*\1*", text), _RST_INLINE, reader.links)
 
 
 def _rst_block(reader: MarkupReader) -> None:
@@ -278,7 +278,7 @@ def _rst_table(reader: MarkupReader) -> None:
         edges[-1] = (edges[-1][0], max(map(len, lines)))
     rows: list[list[str]] = [[]]
     for line in lines[1:]:
-        is_border = re.fullmatch(r"\s*[+=|\-\s]*[-=]{2}[+=|\-\s]*", line) is not None
+        is_border = set(line) <= set("+-=| ") and ("--" in line or "==" in line)
         cells = [] if is_border else [line[start:end].strip() for start, end in edges]
         if is_border or (not is_grid and cells[0]):
             rows.append([])

@@ -24,14 +24,14 @@ _ORG_BULLET = re.compile(r"([ \t]*)([-+]|\d{1,4}[.)])[ \t]+(?=\S)")
 
 def _emphasis(sign: str, name: str) -> str:
     escaped = re.escape(sign)
-    return rf"(?<![\w{escaped}]){escaped}(?=\S)(?P<{name}>[^\n]+?)(?<=\S){escaped}(?![\w{escaped}])"
+    return rf"(?<![\w{escaped}]){escaped}(?=\S)(?P<{name}>[^\n]{{1,1000}}?)(?<=\S){escaped}(?![\w{escaped}])"
 
 
 _ORG_INLINE = re.compile(
     "|".join(
         (
-            r"\[\[(?:file:|id:)?(?P<url>[^\[\]]+)\](?:\[(?P<label>[^\[\]]+)\])?\]",
-            r"(?<![\w=~])[=~](?=\S)(?P<code>[^\n]+?)(?<=\S)[=~](?![\w=~])",
+            r"\[\[(?:file:|id:)?(?P<url>[^\[\]]{1,2000})\](?:\[(?P<label>[^\[\]]{1,1000})\])?\]",
+            r"(?<![\w=~])[=~](?=\S)(?P<code>[^\n]{1,1000}?)(?<=\S)[=~](?![\w=~])",
             _emphasis("*", "bold"),
             _emphasis("/", "italic"),
             _emphasis("+", "struck"),
@@ -52,7 +52,7 @@ def _org_text(text: str) -> str:
 
 def _org_block(reader: MarkupReader) -> None:
     line = reader.line
-    if heading := _ORG_HEADING.fullmatch(line):
+    if line.startswith("*") and (heading := _ORG_HEADING.fullmatch(" ".join(line.split()))):
         reader.place += 1
         reader.blocks.append(Heading(len(heading[1]), _org_text(heading[2])))
     elif begin := _ORG_BEGIN.fullmatch(line):
@@ -107,7 +107,7 @@ def _org_table(reader: MarkupReader) -> None:
 
 # AsciiDoc -----------------------------------------------------------------------------------------------------------
 
-_ADOC_HEADING = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*?)(?:[ \t]+\1)?[ \t]*")
+_ADOC_HEADING = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*)")
 _ADOC_ATTRIBUTE = re.compile(r":!?([\w-]+)!?:[ \t]*(.*)")
 _ADOC_BLOCK_ATTRIBUTES = re.compile(r"\[([^\]\n]*)\][ \t]*")
 _ADOC_DELIMITER = re.compile(r"(-{4,}|\.{4,}|={4,}|\*{4,}|_{4,}|/{4,}|\+{4,}|--|`{3})([\w+-]*)[ \t]*")
@@ -116,13 +116,14 @@ _ADOC_MACRO = re.compile(r"(image|video|audio|include|toc|ifdef|ifndef|endif|ife
 _ADOC_NOTE = re.compile(r"(NOTE|TIP|IMPORTANT|WARNING|CAUTION): ")
 _ADOC_BULLET = re.compile(r"([ \t]*)(\*{1,6}|-|\.{1,6}|\d{1,4}\.)[ \t]+(?=\S)(?:\[[ xX*]\][ \t]+)?")
 _ADOC_TERM = re.compile(r"(\S.*?):{2,4}(?:[ \t]+(.*))?")
+_ADOC_BUTTON = re.compile(r"\b(?:btn|kbd):\[([^\]]+)\]")
 _ADOC_CAPTION = re.compile(r"\.([^\s.].*)")
 _ADOC_INLINE = re.compile(
-    r"(?:link:|(?=https?://))(?P<url>[^\s\[\]]+)\[(?P<label>[^\]]*)\]"
-    r"|<<[^,<>]+,[ ]*(?P<name>[^<>]+)>>"
-    r"|(?<![\w`])`\+?(?=\S)(?P<code>[^`\n]+?)(?<=\S)\+?`(?![\w`])"
-    r"|(?<![\w*])\*{1,2}(?=[^\s*])(?P<bold>[^*\n]+?)(?<=\S)\*{1,2}(?![\w*])"
-    r"|(?<![\w_])_{1,2}(?=[^\s_])(?P<italic>[^\n]+?)(?<=\S)_{1,2}(?![\w_])"
+    r"(?:link:|(?=https?://))(?P<url>[^\s\[\]]{1,2000})\[(?P<label>[^\]]{0,1000})\]"
+    r"|<<[^,<>]{1,200},[ ]?(?P<name>[^<>]{1,1000})>>"
+    r"|(?<![\w`])`\+?(?=\S)(?P<code>[^`\n]{1,1000}?)(?<=\S)\+?`(?![\w`])"
+    r"|(?<![\w*])\*{1,2}(?=[^\s*])(?P<bold>[^*\n]{1,1000}?)(?<=\S)\*{1,2}(?![\w*])"
+    r"|(?<![\w_])_{1,2}(?=[^\s_])(?P<italic>[^\n]{1,1000}?)(?<=\S)_{1,2}(?![\w_])"
 )
 
 
@@ -140,14 +141,15 @@ def _adoc(reader: MarkupReader) -> None:
 
 
 def _adoc_text(text: str) -> str:
-    return write_inline(text, _ADOC_INLINE)
+    return write_inline(_ADOC_BUTTON.sub(r"*\1*", text), _ADOC_INLINE)
 
 
 def _adoc_block(reader: MarkupReader, style: str) -> None:
     line = reader.line
     if heading := _ADOC_HEADING.fullmatch(line):
         reader.place += 1
-        reader.blocks.append(Heading(len(heading[1]), _adoc_text(heading[2])))
+        title = heading[2].rstrip().removesuffix(f" {heading[1]}")
+        reader.blocks.append(Heading(len(heading[1]), _adoc_text(title)))
     elif attribute := _ADOC_ATTRIBUTE.fullmatch(line):
         reader.place += 1
         reader.about.setdefault(attribute[1].lower(), attribute[2])
@@ -180,7 +182,7 @@ def _adoc_macro(reader: MarkupReader, name: str, given: str) -> None:
 def _adoc_paragraph(reader: MarkupReader, style: str) -> None:
     first = reader.line
     reader.place += 1
-    lines = [first, *reader.take_while(_is_adoc_prose)]
+    lines = [first, *reader.take_while(lambda line: _is_adoc_prose(line) and not _ADOC_BULLET.match(line))]
     note, term = _ADOC_NOTE.match(lines[0]), _ADOC_TERM.fullmatch(lines[0])
     if style.partition(",")[0] in {"source", "listing", "literal"} or (lines[0][0] in " \t" and not note):
         reader.code(lines, _adoc_language(style))
@@ -216,39 +218,39 @@ def _adoc_delimited(reader: MarkupReader, mark: str, style: str, language: str) 
 
 
 def _adoc_items(reader: MarkupReader) -> None:
-    """Read a list. Items are nested by the number of signs and by their indentation."""
+    """Read a list. Items are nested by the number of signs and by their indentation.
+
+    A line with only a plus sign attaches the next block to the item, so the list goes on after it.
+    """
     markers: list[tuple[int, str]] = []
+    numbers: list[int] = []
     while reader.place < len(reader.lines):
         found = _ADOC_BULLET.match(reader.line)
         if not found:
-            following = reader.following
-            if reader.line.strip() not in {"", "+"} or not _ADOC_BULLET.match(following):
+            if not _adoc_list_goes_on(reader):
                 return
-            reader.place += 1
             continue
         marker = (len(found[1].expandtabs()), re.sub(r"\d+", "1", found[2]))
         while markers and marker not in markers and markers[-1][0] > marker[0]:
             markers.pop()
         markers = markers[: markers.index(marker) + 1] if marker in markers else [*markers, marker]
+        depth = len(markers) - 1
+        numbers = [*numbers[:depth], (numbers[depth] if depth < len(numbers) else 0) + 1]
         first = reader.line[found.end() :]
         reader.place += 1
         rest = reader.take_while(lambda line: _is_adoc_prose(line) and not _ADOC_BULLET.match(line))
-        label = "" if found[2][0] in "*-" else "1." if found[2][0] == "." else found[2]
-        reader.blocks.append(
-            Item(len(markers) - 1, _numbered(reader, len(markers) - 1, label), _adoc_text(" ".join([first, *rest])))
-        )
+        label = "" if found[2][0] in "*-" else f"{numbers[-1]}." if found[2][0] == "." else found[2]
+        reader.blocks.append(Item(depth, label, _adoc_text(" ".join([first, *rest]))))
 
 
-def _numbered(reader: MarkupReader, depth: int, label: str) -> str:
-    """The number of an item whose marker is only dots: the one after the previous item of the same list."""
-    if label != "1.":
-        return label
-    for block in reversed(reader.blocks):
-        if not isinstance(block, Item) or block.depth < depth or not (block.label or block.depth > depth):
-            break
-        if block.depth == depth:
-            return f"{int(block.label[:-1]) + 1}." if block.label[:-1].isdecimal() else label
-    return label
+def _adoc_list_goes_on(reader: MarkupReader) -> bool:
+    """Skip what is between two items, and read an attached block. Returns whether the list can go on."""
+    line = reader.line.strip()
+    reader.place += line in {"", "+"}
+    if line == "+" and reader.place < len(reader.lines) and reader.line.strip():
+        _adoc_block(reader, "")
+        return True
+    return line in {"", "+"} and reader.place < len(reader.lines) and _ADOC_BULLET.match(reader.line) is not None
 
 
 def _adoc_table(reader: MarkupReader, style: str) -> None:

@@ -1,4 +1,4 @@
-"""Plain text as structured Markdown; source code and logs become a fenced code block. Also pasted text."""
+"""Plain text, source code and logs as Markdown; Markdown itself, unchanged, or as a transcript; and pasted text."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pathlib import Path, PurePosixPath
 from octavo.core.errors import Empty
 from octavo.core.languages import count_words
 from octavo.extract.decode import decode
-from octavo.extract.extracted import Block, Extracted, Metadata, Page, SourceType
-from octavo.extract.formats import markdown, transcripts, web
-from octavo.extract.markdown import outline_of, read_blocks
+from octavo.extract.extracted import Block, BlockKind, Extracted, Metadata, Page, SourceType
+from octavo.extract.formats import transcripts, web
+from octavo.extract.markdown import FrontMatter, outline_of, read_blocks, read_front_matter
 from octavo.extract.markdown.escape import fence
 from octavo.extract.plain_text import ConvertedText, convert
 from octavo.extract.registry import Hints, Processor
 from octavo.extract.text_kinds import text_kind
-from octavo.extract.transcript import read_timestamps
+from octavo.extract.transcript import linked_urls, read_timestamps
 
 _HEAD_CHARACTERS = 64 * 1024
 # The name only decides how a text is shown, never whether the file is text.
@@ -86,6 +86,44 @@ def _on_pages(blocks: Iterable[Block], pages: Sequence[Page]) -> Iterator[Block]
         yield replace(block, page=filled[bisect_right(starts, block.start) - 1].number) if filled else block
 
 
+# Markdown -----------------------------------------------------------------------------------------------------------
+
+
+def extract_markdown(path: Path, _hints: Hints) -> Extracted:
+    markdown = decode(path.read_bytes())
+    snippets = read_timestamps(markdown) if linked_urls(markdown) else None
+    if snippets is not None:
+        return transcripts.from_snippets(snippets, SourceType.MARKDOWN, Metadata())
+    return from_markdown(markdown)
+
+
+def from_markdown(markdown: str) -> Extracted:
+    """Read the structure of a Markdown text. Front matter stays in the text, because the text must not change."""
+    if not markdown.strip():
+        raise Empty("The file contains no text.")
+    front = read_front_matter(markdown)
+    blocks = tuple(read_blocks(markdown, front.end if front else 0))
+    outline = outline_of(blocks)
+    metadata = front.metadata if front else Metadata()
+    if not metadata.title and outline:
+        metadata = replace(metadata, title=min(outline, key=lambda entry: entry.level).title)
+    return Extracted(
+        source_type=SourceType.MARKDOWN,
+        markdown=markdown,
+        word_count=count_words(markdown),
+        blocks=(*_front_block(markdown, front), *blocks),
+        outline=outline,
+        metadata=metadata,
+    )
+
+
+def _front_block(markdown: str, front: FrontMatter | None) -> tuple[Block, ...]:
+    if not front:
+        return ()
+    content = markdown[: front.end].rstrip()
+    return (Block(BlockKind.FRONT_MATTER, 0, len(content), content),)
+
+
 # Pasted text --------------------------------------------------------------------------------------------------------
 
 
@@ -103,8 +141,9 @@ def from_pasted(pasted: str, url: str = "") -> Extracted:
     kind = text_kind(pasted[:_HEAD_CHARACTERS], ".txt", "text/plain")
     if kind is SourceType.HTML:
         return web.from_html(pasted, url)
-    return markdown.from_text(pasted) if kind is SourceType.MARKDOWN else from_text(pasted)
+    return from_markdown(pasted) if kind is SourceType.MARKDOWN else from_text(pasted)
 
 
 PROCESSOR = Processor((SourceType.TEXT,), extract)
+MARKDOWN = Processor((SourceType.MARKDOWN,), extract_markdown)
 PASTE = Processor((SourceType.PASTE,), extract_pasted)

@@ -57,7 +57,7 @@ _JATS = _Vocabulary(
     _COMMON
     | _DROPPED
     | _table(
-        section="sec abstract trans-abstract ack app app-group ref-list glossary notes boxed-text",
+        section="sec abstract trans-abstract ack app ref-list glossary notes boxed-text",
         title="title article-title",
         p="subtitle trans-title attrib ref",
         strong="bold",
@@ -207,6 +207,8 @@ class _Converter:
         if target == "a":
             made.set("href", attribute(source, "xlink:href") or source.get("url") or "")
         made.text = f" {source.text or ''}" if name in _SPACED else source.text
+        if target == _TITLE and (number := _label(source)):
+            made.text = f"{number} {made.text or ''}"
         previous: Element | None = None
         for one in source:
             before = len(made)
@@ -229,6 +231,12 @@ class _Converter:
         return "div" if target == _SECTION else target
 
 
+def _label(title: Element) -> str:
+    """The number of a section, which is written before its title."""
+    before = title.getprevious()
+    return _words(before) if before is not None and local_name(before) == "label" else ""
+
+
 def _add_tail(made: Element, previous: Element | None, tail: str | None) -> None:
     if previous is None:
         made.text = (made.text or "") + (tail or "")
@@ -246,6 +254,8 @@ def _special(source: Element, name: str, inside: str) -> str | None:
         return "div"
     if name == "emphasis" and (source.get("role") or "") in {"bold", "strong"}:
         return "strong"
+    if name == "label" and inside in {"sec", "app"}:
+        return _DROP
     is_inline = (name in {"p", "para"} and inside == "title") or (name in _TITLES and inside in _CITATIONS)
     return _OPEN if is_inline else None
 

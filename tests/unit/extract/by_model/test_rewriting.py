@@ -26,7 +26,7 @@ from octavo.extract.extracted import (
     Quality,
     SourceType,
 )
-from octavo.extract.formats import markdown
+from octavo.extract.formats.text import from_markdown
 
 PAGES = [
     "THE WATER TABLE fell by three centi- metres in the summer of that year. Nobody had measured it before the war.",
@@ -134,7 +134,7 @@ def test_moments_of_a_transcript_follow_their_words() -> None:
 def test_front_matter_and_listings_are_never_sent() -> None:
     listing = "```python\n" + "print('water')\n" * 200 + "```"
     prose = "\n\n".join(f"Paragraph {number} tells of the moss and of the water in it." for number in range(400))
-    plain = markdown.from_text(f"---\ntitle: Bog\n---\n\n{prose}\n\n{listing}\n\nThe end of it all.\n")
+    plain = from_markdown(f"---\ntitle: Bog\n---\n\n{prose}\n\n{listing}\n\nThe end of it all.\n")
     sections = sections_of(plain)
     assert [plain.markdown[one.start : one.end] for one in sections if one.fixed] == ["---\ntitle: Bog\n---", listing]
     sent = [write_sections(plain.markdown, [sections[place] for place in run]) for run in group_into_calls(sections)]

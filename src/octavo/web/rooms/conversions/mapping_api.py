@@ -20,7 +20,7 @@ from octavo.core.errors import NotFound
 from octavo.core.pagination import Page
 from octavo.extract.ocr.recognition import Recognition
 from octavo.extract.pdf.pdf_file import PdfInSandbox
-from octavo.intake.names import clean_filename
+from octavo.intake.upload_rows import clean_filename
 from octavo.owners import Caller
 from octavo.records.conversions import MappingSummary, MappingView
 from octavo.web.context.callers import ReadCaller, WriteCaller, address_of
