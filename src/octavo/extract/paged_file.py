@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from octavo.core.types import JSON
 from octavo.extract.extracted import Extracted, SourceType, from_json, to_json
@@ -64,11 +64,17 @@ class PagesInSandbox:
         extracted, unread = await self.assemble(facts, read)
         if not unread:
             return extracted
-        for done, number in enumerate(unread, 1):
-            read.append(await self.recognise(number))
-            if on_progress:
-                on_progress(Progress(done, len(unread), "scanned pages"))
-        return (await self.assemble(facts, read)).extracted
+        pages = iter(unread)
+        recognised: list[bytes] = []
+
+        async def recognise_next() -> None:
+            for number in pages:
+                recognised.append(await self.recognise(number))
+                if on_progress:
+                    on_progress(Progress(len(recognised), len(unread), "scanned pages"))
+
+        await run_in_parallel(recognise_next() for _ in range(self.recognition.parallel if self.recognition else 1))
+        return (await self.assemble(facts, [*read, *recognised])).extracted
 
     async def assemble(self, facts: PdfFacts, batches: Iterable[bytes]) -> AssembledFile:
         with tempfile.TemporaryFile() as document:
@@ -97,6 +103,19 @@ class PagesInSandbox:
                 limits=limits,
             )
             return StepResult(output.read(), outcome.value)
+
+
+async def run_in_parallel(works: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """Run coroutines in parallel and wait for all of them. If one fails, the others are cancelled."""
+    tasks = [asyncio.create_task(work) for work in works]
+    try:
+        for task in tasks:
+            await task
+    finally:
+        while left := [task for task in tasks if not task.done()]:  # before Python 3.12 a cancellation can be lost
+            for task in left:
+                task.cancel()
+            await asyncio.wait(left, timeout=1)
 
 
 @sandboxed

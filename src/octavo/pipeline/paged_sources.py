@@ -5,22 +5,19 @@ Each batch of pages is a part of a stage, so a killed job resumes after it.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from octavo.core.errors import BadInput
 from octavo.core.types import JSON
 from octavo.database import Connection
 from octavo.extract.extracted import Extracted, Metadata, Quality, SourceType
-from octavo.extract.paged_file import PagesInSandbox
+from octavo.extract.paged_file import PagesInSandbox, run_in_parallel
 from octavo.extract.pdf.page_batches import PdfFacts, batch_ranges
 from octavo.extract.pdf.pdf_file import PdfInSandbox
 from octavo.extract.pictures.picture_file import PictureInSandbox, unread_sheets
 from octavo.jobs.job_run import Run
-from octavo.jobs.worker_state import cancel_tasks
 from octavo.pipeline.revision_files import RevisionFiles
 from octavo.pipeline.tools import Tools
 from octavo.storage import ObjectMissing
@@ -121,7 +118,10 @@ def _picture(run: Run[Tools], path: Path) -> PictureInSandbox:
 async def _recognise_pages(
     run: Run[Tools], parts: PageParts, source: PagesInSandbox, facts: PdfFacts, batches: Sequence[bytes]
 ) -> Extracted:
-    """Assemble the batches into a document. Pages without text are read with OCR, each page only once."""
+    """Assemble the batches into a document. Pages without text are read with OCR, each page only once.
+
+    Meanwhile the job does not occupy a slot of its worker, so that long scans do not keep other documents waiting.
+    """
     extracted, unread = await source.assemble(facts, batches)
     if not unread:
         return extracted
@@ -133,16 +133,7 @@ async def _recognise_pages(
             recognised.append(await parts.make(RECOGNISING, str(number), partial(source.recognise, number)))
             await run.progress(len(recognised), len(unread), "pages", RECOGNISING)
 
-    numbers = iter(unread)
-    await _in_parallel([recognise_next(numbers) for _ in range(run.tools.recognition.parallel)])
+    numbers, recognition = iter(unread), run.tools.recognition
+    with run.aside():
+        await run_in_parallel(recognise_next(numbers) for _ in range(recognition.parallel))
     return (await source.assemble(facts, [*batches, *recognised])).extracted
-
-
-async def _in_parallel(works: Sequence[Coroutine[Any, Any, None]]) -> None:
-    """Run coroutines in parallel and wait for all of them. If one fails, the others are cancelled."""
-    tasks = [asyncio.create_task(work) for work in works]
-    try:
-        for task in tasks:
-            await task
-    finally:
-        await cancel_tasks(tasks)

@@ -9,8 +9,7 @@ from statistics import median
 
 from octavo.extract.extracted import BlockKind, Box
 from octavo.extract.markdown.escape import escape_start
-from octavo.extract.ocr.lines import Line
-from octavo.extract.ocr.order import reading_order
+from octavo.extract.ocr.order import Line, reading_order
 from octavo.extract.ocr.paragraphs import Paragraph, join_lines
 from octavo.extract.pdf import markup
 from octavo.extract.pdf.letters import one_line

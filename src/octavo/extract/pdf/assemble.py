@@ -91,7 +91,7 @@ class _Document:
             self.starts[place] = start
             page_start = start if page_start is None else page_start
         start = self._end if page_start is None else page_start
-        self.pages.append(Page(page.number, page.label, start, self._end, page.width, page.height))
+        self.pages.append(Page(page.number, page.label, start, self._end, page.width, page.height, page.unsure))
 
     def _write(self, page: PageText, block: PageBlock, level: int | None) -> int:
         content = _markdown(block, level)
@@ -141,13 +141,13 @@ def _outline(facts: PdfFacts, places: Mapping[int, Place], document: _Document) 
 
 
 def _quality(pages: Sequence[PageText], written: Sequence[Page]) -> Quality:
-    """The quality of the text. It is partial if a page is only images or could not be read.
+    """The quality of the text. It is partial if a page is only images, unsure, or could not be read.
 
     Blank pages count as complete.
     """
     if not any(page.end > page.start for page in written):
         return Quality.EMPTY
-    if any(page.pictures or page.failed for page in pages):
+    if any(page.pictures or page.failed or page.unsure for page in pages):
         return Quality.PARTIAL
     return Quality.OCR if all(page.recognised for page in pages if page.blocks) else Quality.FULL
 

@@ -60,7 +60,7 @@ class PageText:
 
     `pictures`: whether the page has images that may contain text; checked only if the page has little or no text.
     `plain`: whether the text has no layout: headings, tables and boxes are then missing. `recognised`: whether the text
-    comes from OCR. `failed`: the reason why the page could not be read.
+    comes from OCR. `failed`: the reason why the page could not be read. `unsure`: the reason why its text may be wrong.
     """
 
     number: int
@@ -73,6 +73,7 @@ class PageText:
     plain: bool = False
     recognised: bool = False
     failed: str | None = None
+    unsure: str | None = None
 
     @property
     def is_unread(self) -> bool:
@@ -170,6 +171,7 @@ def _page(read: dict[str, Any]) -> PageText:
         plain=_is(bool, read["plain"]),
         recognised=_is(bool, read["recognised"]),
         failed=_or_none(str, read["failed"]),
+        unsure=_or_none(str, read["unsure"]),
     )
 
 
