@@ -13,7 +13,7 @@ from octavo.core.languages import ANY_LANGUAGE, HAN_SCRIPTS, SCRIPTS, scripts_of
 from octavo.extract.extracted import Box
 from octavo.extract.ocr.grey_sheets import GreySheet
 from octavo.extract.ocr.order import Line
-from octavo.extract.ocr.tesseract import ORIENTATION, load_reader, open_reader
+from octavo.extract.ocr.tesseract import ORIENTATION, Orientation, load_reader, open_reader
 
 # A model reads its own script with a confidence of 0.85 and more on average, and other scripts with 0.3 to 0.75.
 CERTAIN = 0.82
@@ -22,7 +22,9 @@ SAMPLE_LINES = 3
 SAMPLE_WIDTH = 20  # in line heights
 # The orientation model's certainty of an orientation that is tried before the upright one.
 SURE_TURN = 1.0
-# Another model must fit better by this much: most models also know Latin letters and digits.
+# Its certainty of a script that is not compared with Latin.
+SURE_SCRIPT = 2.0
+# Another model must fit better than that of Latin by this much: most models also know Latin letters and digits.
 BETTER = 0.05
 # Lines of this height in pixels have letters of about 7 points at 200 dots per inch.
 SMALL_PRINT, ENLARGED = 24, 1.5
@@ -78,7 +80,7 @@ class Reading(NamedTuple):
 def recognise_upright(sheet: GreySheet, language: str) -> UprightSheet:
     """Recognise a picture in any orientation. Boxes are in pixels of the original."""
     found = load_reader(ORIENTATION).find_orientation(sheet.sharp)
-    candidates = _candidates(language, found.script if found else "")
+    candidates = _candidates(language, found)
     readings: dict[int, Reading] = {}
     # The orientation is often wrong for scripts that the orientation model hardly knows. Most sheets are upright.
     turns = (found.quarters, 0) if found and found.certainty >= SURE_TURN else (0, found.quarters if found else 0)
@@ -110,34 +112,37 @@ def _scaled(line: Line, scale: float) -> Line:
     return replace(line, box=Box(*(side / scale for side in line.box)))
 
 
-def _candidates(language: str, seen: str) -> tuple[str, ...]:
-    """The scripts to begin with: those of the language, or the one that was seen."""
+def _candidates(language: str, found: Orientation | None) -> tuple[str, ...]:
+    """The scripts to begin with: those of the language, or the one that was seen.
+
+    A few Latin letters are easily taken for another script, above all for Cyrillic.
+    """
     if language != ANY_LANGUAGE:
         return scripts_of_language(language)
-    named = tuple(script for script in _CALLED.get(seen, (seen,)) if script in SCRIPTS)
-    return named or ("Latin",)
+    if not found:
+        return ("Latin",)
+    named = tuple(script for script in _CALLED.get(found.script, (found.script,)) if script in SCRIPTS)
+    return tuple(dict.fromkeys((*named, "Latin"))) if not named or found.certainty < SURE_SCRIPT else named
 
 
 def read_script(upright: Image, candidates: tuple[str, ...], language: str = ANY_LANGUAGE) -> Reading:
-    """Read with the first candidate. If the result is unsure, the model that reads some lines best reads the sheet."""
-    first = Reading(candidates[0], load_reader(candidates[0]).read(upright))
-    if not first.lines or (len(candidates) == 1 and first.certainty >= CERTAIN):
+    """Read with the candidates. If none is sure, the model that reads some lines best of all reads the sheet too."""
+    readings = [Reading(script, load_reader(script).read(upright)) for script in candidates]
+    first = max(readings, key=lambda reading: reading.certainty + BETTER * (reading.script == "Latin"))
+    if not first.lines or first.certainty >= CERTAIN or language != ANY_LANGUAGE:
         return first
-    everything = language == ANY_LANGUAGE and first.certainty < CERTAIN
-    rivals = SCRIPTS if everything else candidates
-    best = _best_script(upright, first.lines, first.script, rivals)
-    if best == first.script:
+    best = _best_script(upright, first.lines, first.script)
+    if best in candidates:
         return first
     second = Reading(best, load_reader(best).read(upright))
     return max(first, second, key=lambda reading: reading.certainty)
 
 
-def _best_script(upright: Image, lines: Sequence[Line], first: str, rivals: Sequence[str]) -> str:
+def _best_script(upright: Image, lines: Sequence[Line], first: str) -> str:
     longest = sorted(lines, key=lambda line: line.width, reverse=True)[:SAMPLE_LINES]
     samples = [upright.crop(_around(line.box)) for line in longest]
-
-    fits = {script: _fit(script, samples) for script in dict.fromkeys((first, *rivals))}
-    fits[first] += BETTER
+    fits = {script: _fit(script, samples) for script in dict.fromkeys((first, *SCRIPTS))}
+    fits["Latin"] += BETTER
     return max(fits, key=lambda script: fits[script])
 
 

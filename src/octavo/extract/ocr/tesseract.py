@@ -35,7 +35,8 @@ _LINE, _WORD = 2, 3
 # Words that are this many line heights apart belong to different columns, or to different cells of a table.
 WIDE_GAP = 1.7
 _QUARTER = 90
-_FEWEST_LETTERS = b"16"
+# With fewer letters, Latin is often taken for Cyrillic.
+_FEWEST_LETTERS = b"32"
 # Tesseract puts a space after every character of these scripts, unless it keeps the spaces as they are.
 _WIDE = frozenset({*HAN_SCRIPTS, "Hangul"})
 # Joins letters in Arabic and Persian; in other scripts the models add it where none was written.
@@ -143,7 +144,6 @@ def open_reader(script: str) -> Reader:
     if library.TessBaseAPIInit5(handle, model, len(model), script.encode(), engine, None, 0, None, None, 0, 0):
         raise RuntimeError(f"the model of {script} cannot be loaded")
     for name, value in (
-        (b"debug_file", b"/dev/null"),
         (b"preserve_interword_spaces", b"1" if script in _WIDE else b"0"),
         (b"min_characters_to_try", _FEWEST_LETTERS),
         (b"textord_tabfind_vertical_text", b"0"),  # it is found where there is none, above all in Korean
