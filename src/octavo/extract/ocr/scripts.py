@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from PIL.Image import Image, Resampling, Transpose
 
-from octavo.core.languages import ANY_LANGUAGE, HAN_SCRIPTS, SCRIPTS, scripts_of_language
+from octavo.core.languages import ANY_LANGUAGE, SCRIPTS, scripts_of_language
 from octavo.extract.extracted import Box
 from octavo.extract.ocr.grey_sheets import GreySheet
 from octavo.extract.ocr.order import Line
@@ -22,15 +22,16 @@ SAMPLE_LINES = 3
 SAMPLE_WIDTH = 20  # in line heights
 # The orientation model's certainty of an orientation that is tried before the upright one.
 SURE_TURN = 1.0
-# Its certainty of a script that is not compared with Latin.
+# Its certainty of a script that is not compared with Latin, for scripts with letters of the same shape.
 SURE_SCRIPT = 2.0
+LIKE_LATIN = frozenset({"Armenian", "Cyrillic", "Greek"})
 # Another model must fit better than that of Latin by this much: most models also know Latin letters and digits.
 BETTER = 0.05
 # Lines of this height in pixels have letters of about 7 points at 200 dots per inch.
 SMALL_PRINT, ENLARGED = 24, 1.5
-# The scripts that the orientation model calls otherwise. It does not tell the three uses of Chinese characters apart.
+# The scripts that the orientation model calls otherwise. It does not tell the two sets of Chinese characters apart.
 _CALLED = {
-    "Han": HAN_SCRIPTS,
+    "Han": ("HanS", "HanT"),
     "Hiragana": ("Japanese",),
     "Katakana": ("Japanese",),
     "Korean": ("Hangul",),
@@ -122,7 +123,8 @@ def _candidates(language: str, found: Orientation | None) -> tuple[str, ...]:
     if not found:
         return ("Latin",)
     named = tuple(script for script in _CALLED.get(found.script, (found.script,)) if script in SCRIPTS)
-    return tuple(dict.fromkeys((*named, "Latin"))) if not named or found.certainty < SURE_SCRIPT else named
+    alike = found.certainty < SURE_SCRIPT and LIKE_LATIN.intersection(named)
+    return (*named, "Latin") if alike or not named else named
 
 
 def read_script(upright: Image, candidates: tuple[str, ...], language: str = ANY_LANGUAGE) -> Reading:

@@ -9,12 +9,11 @@ from __future__ import annotations
 import ctypes
 import lzma
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import files
 from itertools import pairwise
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from octavo.core.languages import HAN_SCRIPTS
@@ -100,12 +99,13 @@ class Reader:
             if apart > gap:
                 parts.append([])
             parts[-1].append(word)
-        lines = [line] if len(parts) == 1 else [self._join(part) for part in parts]
+        # Tesseract's confidence of a whole line is that of its worst part.
+        lines = [replace(line, score=_score(words))] if len(parts) == 1 else [self._join(part) for part in parts]
         return (one for one in lines if one.text)
 
     def _join(self, words: list[Line]) -> Line:
         text = ("" if self.script in HAN_SCRIPTS else " ").join(word.text for word in words)
-        return Line(text, around(words), fmean(word.score for word in words), margin=0.0)
+        return Line(text, around(words), _score(words), margin=0.0)
 
     def _show(self, picture: Image, mode: int) -> None:
         library = _library()
@@ -150,6 +150,11 @@ def open_reader(script: str) -> Reader:
     ):
         library.TessBaseAPISetVariable(handle, name, value)
     return Reader(script, handle)
+
+
+def _score(words: Sequence[Line]) -> float:
+    """The mean confidence of words, weighted by their letters."""
+    return sum(word.score * len(word.text) for word in words) / max(1, sum(len(word.text) for word in words))
 
 
 def _text(pointer: int | None) -> str:

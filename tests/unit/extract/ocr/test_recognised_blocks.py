@@ -72,6 +72,16 @@ def test_what_runs_up_the_edge_of_a_page_comes_last_and_is_no_heading() -> None:
     assert said(blocks_of([stamp, *paragraph(100)]))[-1] == (BlockKind.PARAGRAPH, "version 3")
 
 
+def test_columns_of_a_right_to_left_script_are_read_from_the_right() -> None:
+    texts = ["שלום לכולם כאן בעמק הרחב", "המים נשארים באדמה כל הקיץ", "והציפורים חוזרות בכל אביב"]
+    right = [line(text, 100 + 26 * row, left=400) for row, text in enumerate(texts)]
+    left = [line(f"{text} עוד", 100 + 26 * row, left=50, width=300) for row, text in enumerate(texts)]
+    first, second = blocks_of([*left, *right])
+    assert first.text == " ".join(texts)
+    assert (first.box or Box(0, 0, 0, 0)).left == 400
+    assert second.text.endswith("עוד")
+
+
 def test_signs_of_markdown_are_only_signs() -> None:
     (block,) = blocks_of([line("a *rough* [guess](not a link) for <b>you</b>", 100)])
     assert block.text == "a \\*rough\\* [guess\\](not a link) for \\<b>you\\</b>"
