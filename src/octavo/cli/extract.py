@@ -169,13 +169,16 @@ def as_markdown(shown: str | None, extracted: Extracted) -> str:
 
 
 def describe_lack(extracted: Extracted) -> str | None:
-    """A message if some or all pages of the file have no text; otherwise None."""
+    """A message if pages of the file have no text, or text that may be wrong; otherwise None."""
     from octavo.extract.extracted import Quality
 
+    doubt = next((f" Page {page.number}: {page.unsure}" for page in extracted.pages if page.unsure), "")
     match extracted.quality:
         case Quality.EMPTY:
-            return "It contains no text."
+            return f"It contains no text.{doubt}"
+        case Quality.PARTIAL if extracted.pages_with_text < len(extracted.pages):
+            return f"Only {extracted.pages_with_text} of {len(extracted.pages)} pages have text.{doubt}"
         case Quality.PARTIAL:
-            return f"Only {extracted.pages_with_text} of {len(extracted.pages)} pages have text."
+            return f"Some text may be wrong.{doubt}"
         case _:
             return None

@@ -5,13 +5,39 @@ from __future__ import annotations
 import re
 
 ANY_LANGUAGE = "auto"
-CHINESE, JAPANESE = "zh", "ja"
-_LATIN = (
-    "af az bs ca cs cy da de en es et eu fi fr ga gl hr hu id is it ku la lb lt lv mi ms mt nl no oc pl pt qu rm ro sk "
-    "sl sq sv sw tl tr uz vi"
-)
-IN_LATIN_LETTERS = frozenset(_LATIN.split())
-RECOGNISED_LANGUAGES = IN_LATIN_LETTERS | {CHINESE, JAPANESE}
+# The languages in each script. A language of several scripts is read by the one whose model fits best.
+HAN_SCRIPTS = ("HanS", "HanT", "Japanese")
+_LANGUAGES = {
+    "Arabic": "ar fa ps ug ur",
+    "Armenian": "hy",
+    "Bengali": "as bn",
+    "Cyrillic": "be bg kk ky mk mn ru sr tg uk",
+    "Devanagari": "hi mr ne sa",
+    "Ethiopic": "am ti",
+    "Georgian": "ka",
+    "Greek": "el",
+    "Gujarati": "gu",
+    "Gurmukhi": "pa",
+    "HanS": "zh",
+    "HanT": "zh",
+    "Hangul": "ko",
+    "Hebrew": "he yi",
+    "Japanese": "ja",
+    "Kannada": "kn",
+    "Khmer": "km",
+    "Lao": "lo",
+    "Latin": "af az bs ca cs cy da de en es et eu fi fr ga gl hr hu id is it ku la lb lt lv mi ms mt nl no oc pl pt qu "
+    "rm ro sk sl sq sr sv sw tl tr uz",
+    "Malayalam": "ml",
+    "Myanmar": "my",
+    "Sinhala": "si",
+    "Tamil": "ta",
+    "Telugu": "te",
+    "Thai": "th",
+    "Vietnamese": "vi",
+}
+SCRIPTS = tuple(_LANGUAGES)
+RECOGNISED_LANGUAGES = frozenset(" ".join(_LANGUAGES.values()).split())
 
 # Han, kana, and their rarer extensions: each character counts as a word. Korean puts spaces between words.
 ONE_CHARACTER = "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
@@ -21,6 +47,11 @@ FEW_CHARACTERS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 # A word begins at its first letter or digit and ends at the next space. Symbols alone ("|", "##") are not words, and
 # no run of symbols is scanned twice.
 WORD = re.compile(f"[{ONE_CHARACTER}]|[{FEW_CHARACTERS}]{{1,5}}|[^\\W_][^\\s{ONE_CHARACTER}{FEW_CHARACTERS}]*")
+
+
+def scripts_of_language(language: str) -> tuple[str, ...]:
+    """The scripts in which a recognised language is written."""
+    return tuple(script for script, languages in _LANGUAGES.items() if language in languages.split())
 
 
 def primary_language(tag: str | None) -> str | None:

@@ -187,9 +187,8 @@ class Settings(BaseSettings):
     ocr_language: Annotated[
         str,
         Field(
-            description="Language of scans and images, such as `de`, `zh` or `ja`. Characters that this language does "
-            "not use are dropped. `auto` recognises Latin letters, Chinese and Japanese; other scripts are not "
-            "supported."
+            description="Language of scans and images, such as `de`, `ru`, `ar` or `zh`. Only the scripts of this "
+            "language are recognised. `auto` detects the script of each page."
         ),
     ] = ANY_LANGUAGE
     ocr_seconds: Annotated[
@@ -201,7 +200,7 @@ class Settings(BaseSettings):
             ge=1,
             le=64,
             description="Number of pages on which one worker process runs OCR in parallel. Each page takes one CPU and "
-            "half a GB of memory; tall images take twice as much memory.",
+            "up to 300 MB of memory.",
         ),
     ] = 2
     fetch_bytes: Annotated[

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import tempfile
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
@@ -94,7 +95,7 @@ async def open_reader(
         aclosing(Sandbox(preload=preload, later=later, limits=limits, niceness=0)) as sandbox,
         aclosing(Sandbox(preload=OCR_PRELOAD, limits=limits, niceness=0)) as recognising,
     ):
-        yield FileReader(sandbox, Recognition(recognising, language, page_seconds))
+        yield FileReader(sandbox, Recognition(recognising, language, page_seconds, parallel=os.cpu_count() or 1))
 
 
 def preload_for(files: Iterable[tuple[Path, str]]) -> tuple[str, ...]:

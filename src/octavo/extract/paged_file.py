@@ -70,11 +70,17 @@ class PagesInSandbox:
         extracted, unread = await self.assemble(facts, read)
         if not unread:
             return extracted
-        for done, number in enumerate(unread, 1):
-            read.append(await self.recognise(number))
-            if on_progress:
-                on_progress(Progress(done, len(unread), "scanned pages"))
-        return (await self.assemble(facts, read)).extracted
+        pages = iter(unread)
+        recognised: list[bytes] = []
+
+        async def recognise_next() -> None:
+            for number in pages:
+                recognised.append(await self.recognise(number))
+                if on_progress:
+                    on_progress(Progress(len(recognised), len(unread), "scanned pages"))
+
+        await run_parallel([recognise_next() for _ in range(self.recognition.parallel if self.recognition else 1)])
+        return (await self.assemble(facts, [*read, *recognised])).extracted
 
     async def assemble(self, facts: PdfFacts, batches: Iterable[bytes]) -> AssembledFile:
         with tempfile.TemporaryFile() as document:

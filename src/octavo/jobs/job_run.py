@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Awaitable, Callable, Collection
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 from uuid import UUID
@@ -57,13 +58,18 @@ class FinishedStage:
 
 @dataclass(slots=True)
 class Run(Generic[Tools]):
-    """The argument of a job handler. `tools` contains the resources that the worker has opened."""
+    """The argument of a job handler. `tools` contains the resources that the worker has opened.
+
+    `aside` is for long work that has its own limit on parallel work: while it is entered, the job does not occupy a
+    slot.
+    """
 
     job: ClaimedJob
     tools: Tools
     database: Database
     faults: FaultPlan
     renew_limit: Callable[[], None]
+    aside: Callable[[], AbstractContextManager[None]] = nullcontext
     _finished: dict[tuple[str, str], JSON] | None = field(default=None, init=False)
 
     @property

@@ -9,6 +9,7 @@ import socket
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
@@ -234,7 +235,8 @@ class Worker(Generic[Tools]):
             if kind.limit_renewed_by_stage:
                 running.renew_limit(kind.time_limit_seconds)
 
-        return await kind.handler(Run(running.job, self._tools, self._database, self._faults, renew))
+        aside = partial(running.step_aside, self._wake.set)
+        return await kind.handler(Run(running.job, self._tools, self._database, self._faults, renew, aside))
 
     async def _fail(self, job: ClaimedJob, error: OctavoError) -> None:
         rule = RETRY_RULES[error.error_class]

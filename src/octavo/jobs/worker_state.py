@@ -6,7 +6,8 @@ import asyncio
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -35,12 +36,14 @@ HANGING_SECONDS = 120.0
 class WorkerLimits:
     """The limits of a worker.
 
-    `slots` is the number of jobs that run at the same time. `batch` is the number of jobs claimed in one exchange, so
+    `slots` is the number of jobs that run at the same time, without up to `aside` jobs that wait for text recognition
+    or the like. `batch` is the number of jobs claimed in one exchange, so
     that a worker with many slots leaves some jobs to others. A lease is renewed four times during its duration. If it
     has not been renewed for two thirds of its duration, the job is abandoned.
     """
 
     slots: int = 10
+    aside: int = 50
     batch: int = 10
     lease_seconds: float = 60.0
     poll_seconds: float = 2.0
@@ -69,6 +72,7 @@ class RunningJob:
     deadline: float = 0.0
     timed_out: bool = False
     ended: bool = False
+    aside: bool = False
 
     @property
     def lease(self) -> tuple[UUID, int]:
@@ -77,6 +81,16 @@ class RunningJob:
 
     def renew_limit(self, seconds: float) -> None:
         self.deadline = time.monotonic() + seconds
+
+    @contextmanager
+    def step_aside(self, wake: Callable[[], None]) -> Generator[None]:
+        """Free the slot while this is entered. `wake` makes the worker look for another job."""
+        self.aside = True
+        wake()
+        try:
+            yield
+        finally:
+            self.aside = False
 
 
 class Slots:
@@ -90,7 +104,8 @@ class Slots:
 
     @property
     def free(self) -> int:
-        taken = len(self.running) + len(self.abandoned)
+        aside = min(self._limits.aside, sum(one.aside for one in self.running.values()))
+        taken = len(self.running) + len(self.abandoned) - aside
         return max(0, min(self._limits.batch, self._limits.slots - taken))
 
     @property

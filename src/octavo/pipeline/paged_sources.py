@@ -121,7 +121,10 @@ def _picture(run: Run[Tools], path: Path) -> PictureInSandbox:
 async def _recognise_pages(
     run: Run[Tools], parts: PageParts, source: PagesInSandbox, facts: PdfFacts, batches: Sequence[bytes]
 ) -> Extracted:
-    """Assemble the batches into a document. Pages without text are read with OCR, each page only once."""
+    """Assemble the batches into a document. Pages without text are read with OCR, each page only once.
+
+    Meanwhile the job does not occupy a slot of its worker, so that long scans do not keep other documents waiting.
+    """
     extracted, unread = await source.assemble(facts, batches)
     if not unread:
         return extracted
@@ -133,6 +136,7 @@ async def _recognise_pages(
             recognised.append(await parts.make(RECOGNISING, str(number), partial(source.recognise, number)))
             await run.progress(len(recognised), len(unread), "pages", RECOGNISING)
 
-    numbers = iter(unread)
-    await run_parallel([recognise_next(numbers) for _ in range(run.tools.recognition.parallel)])
+    numbers, recognition = iter(unread), run.tools.recognition
+    with run.aside():
+        await run_parallel([recognise_next(numbers) for _ in range(recognition.parallel)])
     return (await source.assemble(facts, [*batches, *recognised])).extracted

@@ -6,8 +6,11 @@ import asyncio
 from pathlib import Path
 from uuid import UUID
 
+import pytest
 from PIL import Image
 
+from octavo.extract.ocr.recognition import Recognition
+from octavo.jobs.worker_state import WorkerLimits
 from octavo.library import changes
 from octavo.library.documents import list_chunks
 from octavo.library.files import find_file
@@ -100,3 +103,27 @@ async def test_a_picture_that_cannot_be_decoded_is_kept_and_can_be_tried_again(
     kinds = await desk.rows("SELECT DISTINCT kind FROM artifacts ORDER BY kind")
     assert [row["kind"] for row in kinds] == ["extracted", "markdown", "source"]
     await desk.check_books()
+
+
+async def test_beside_ten_long_scans_another_document_still_finishes(
+    desk: Desk, owner: UUID, sandbox: Sandbox, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    enough = asyncio.Event()
+
+    async def take_long(*_: object) -> bytes:
+        await enough.wait()
+        return b""
+
+    monkeypatch.setattr(Recognition, "page", take_long)
+    for number in range(WorkerLimits().slots):
+        scan = sheet(lines([f"Sheet {number}."], top=40), folder, height=80)
+        await add(desk, owner, f"scan-{number}.png", saved(scan, "PNG"))
+    recognising = "SELECT DISTINCT document_id FROM events WHERE detail ->> 'stage' = 'recognising'"
+    async with working(desk, sandbox, folder):
+        async with asyncio.timeout(60):
+            while len(await desk.rows(recognising)) < WorkerLimits().slots:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        note = await add(desk, owner, "note.md", b"# Ferry\n\nIt leaves at noon.\n")
+        shown = await finished(desk, owner, note)
+        enough.set()
+    assert (shown.status, shown.quality) == ("completed", "full")

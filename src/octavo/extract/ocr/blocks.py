@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby, pairwise
 from statistics import median
 
 from octavo.extract.extracted import BlockKind, Box
 from octavo.extract.markdown.escape import escape_start
-from octavo.extract.ocr.lines import Line
-from octavo.extract.ocr.order import reading_order
+from octavo.extract.ocr.order import Line, reading_order
 from octavo.extract.ocr.paragraphs import Paragraph, join_lines
 from octavo.extract.pdf import markup
-from octavo.extract.pdf.letters import one_line
+from octavo.extract.pdf.letters import is_right_to_left, one_line
 from octavo.extract.pdf.page_batches import PageBlock
 
 # A short paragraph this much larger than most of the page is a heading.
@@ -28,9 +28,21 @@ _TITLE = re.compile(r"\d{1,2}(?:\.\d{1,2}){0,4}\.?\s+[^\W\d_a-z].*[^\s.,;:\d]")
 
 def blocks_of(lines: Sequence[Line], scale: float = 1.0) -> list[PageBlock]:
     """The blocks of a page. Boxes stay in pixels; font sizes are divided by `scale`, the pixels per page unit."""
-    paragraphs = [paragraph for column in reading_order(lines) for paragraph in join_lines(column)]
+    paragraphs = _paragraphs(lines)
     usual = _usual(paragraphs)
     return list(_blocks(paragraphs, usual, scale))
+
+
+def _paragraphs(lines: Sequence[Line]) -> list[Paragraph]:
+    """The paragraphs in reading order. A page in a right-to-left script is read as if seen in a mirror."""
+    mirrored = is_right_to_left("".join(line.text for line in lines))
+    seen = [replace(line, box=_mirrored(line.box)) for line in lines] if mirrored else lines
+    found = [paragraph for column in reading_order(seen) for paragraph in join_lines(column)]
+    return [replace(one, box=_mirrored(one.box)) for one in found] if mirrored else found
+
+
+def _mirrored(box: Box) -> Box:
+    return Box(-box.right, box.top, -box.left, box.bottom)
 
 
 def _usual(paragraphs: Sequence[Paragraph]) -> float:

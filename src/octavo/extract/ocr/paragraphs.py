@@ -9,7 +9,7 @@ from itertools import pairwise
 from statistics import median
 
 from octavo.extract.extracted import Box
-from octavo.extract.ocr.lines import Line, around
+from octavo.extract.ocr.order import Line, around
 
 # A paragraph ends where the distance to the next line is this much larger than usual, or the font size differs by
 # this factor.

@@ -17,7 +17,7 @@ from octavo.sandbox import ENDED, Task, sandboxed
 if TYPE_CHECKING:
     from octavo.sandbox import Sandbox
 
-# Imported by a preloaded parent whose children only run OCR: it holds the models, which take a second to load.
+# Imported by a preloaded parent whose children only run OCR: it holds the most common models.
 PRELOAD = (
     "octavo.extract.ocr.load_models",
     "octavo.extract.ocr.recognition",

@@ -205,7 +205,7 @@ def _outline(facts: PdfFacts, places: Mapping[int, Place], document: _Document) 
 
 
 def _quality(pages: Sequence[PageText], written: Sequence[Page]) -> Quality:
-    """The quality of the text. It is partial if a page is only images or could not be read.
+    """The quality of the text. It is partial if a page is only images, unsure, or could not be read.
 
     Blank pages count as complete.
     """

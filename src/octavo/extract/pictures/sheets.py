@@ -10,7 +10,7 @@ from PIL import Image
 from octavo.core.errors import TooLarge
 from octavo.core.languages import ANY_LANGUAGE
 from octavo.extract.extracted import Metadata
-from octavo.extract.ocr.engine import reading_scale
+from octavo.extract.ocr.grey_sheets import reading_scale
 from octavo.extract.pdf.letters import one_line
 from octavo.extract.pdf.page_batches import PageText, PdfFacts
 from octavo.extract.pictures.image_files import count_sheets, fit_image, open_picture, seek_sheet

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from octavo.extract.extracted import Box
-from octavo.extract.ocr.lines import Line
-from octavo.extract.ocr.order import reading_order
+from octavo.extract.ocr.order import Line, reading_order
 from octavo.extract.ocr.paragraphs import join_lines
 
 

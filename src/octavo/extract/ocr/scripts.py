@@ -1,0 +1,169 @@
+"""Finds the orientation and the script of a sheet, and reads it with the model of that script."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import NamedTuple
+
+from PIL.Image import Image, Resampling, Transpose
+
+from octavo.core.languages import ANY_LANGUAGE, SCRIPTS, scripts_of_language
+from octavo.extract.extracted import Box
+from octavo.extract.ocr.grey_sheets import GreySheet
+from octavo.extract.ocr.order import Line
+from octavo.extract.ocr.tesseract import ORIENTATION, Orientation, load_reader, open_reader
+
+# A model reads its own script with a confidence of 0.85 and more on average, and other scripts with 0.3 to 0.75.
+CERTAIN = 0.82
+# The number of lines that are read with all models to find out which one fits.
+SAMPLE_LINES = 3
+SAMPLE_WIDTH = 20  # in line heights
+# The orientation model's certainty of an orientation that is tried before the upright one.
+SURE_TURN = 1.0
+# Its certainty of a script that is not compared with Latin, for scripts with letters of the same shape.
+SURE_SCRIPT = 2.0
+LIKE_LATIN = frozenset({"Armenian", "Cyrillic", "Greek"})
+# Another model must fit better than that of Latin by this much: most models also know Latin letters and digits.
+BETTER = 0.05
+# Lines of this height in pixels have letters of about 7 points at 200 dots per inch.
+SMALL_PRINT, ENLARGED = 24, 1.5
+# The scripts that the orientation model calls otherwise. It does not tell the two sets of Chinese characters apart.
+_CALLED = {
+    "Han": ("HanS", "HanT"),
+    "Hiragana": ("Japanese",),
+    "Katakana": ("Japanese",),
+    "Korean": ("Hangul",),
+    "Fraktur": ("Latin",),
+}
+_LINE_MARGIN = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class UprightSheet:
+    """The lines of a sheet after it was rotated to the left by `quarters` quarter turns, so that it is upright.
+
+    `width` and `height` are those of the sheet before the rotation.
+    """
+
+    lines: list[Line]
+    width: int
+    height: int
+    quarters: int = 0
+
+    def before_rotation(self, box: Box) -> Box:
+        """Convert a box to its position on the sheet before the rotation."""
+        left, top, right, bottom = box
+        width, height = self.width, self.height
+        match self.quarters:
+            case 0:
+                return box
+            case 1:
+                return Box(width - bottom, left, width - top, right)
+            case 2:
+                return Box(width - right, height - bottom, width - left, height - top)
+            case _:
+                return Box(top, height - right, bottom, height - left)
+
+
+class Reading(NamedTuple):
+    """What one model read."""
+
+    script: str
+    lines: list[Line]
+
+    @property
+    def certainty(self) -> float:
+        return certainty(self.lines)
+
+
+def recognise_upright(sheet: GreySheet, language: str) -> UprightSheet:
+    """Recognise a picture in any orientation. Boxes are in pixels of the original."""
+    found = load_reader(ORIENTATION).find_orientation(sheet.sharp)
+    candidates = _candidates(language, found)
+    readings: dict[int, Reading] = {}
+    # The orientation is often wrong for scripts that the orientation model hardly knows. Most sheets are upright.
+    turns = (found.quarters, 0) if found and found.certainty >= SURE_TURN else (0, found.quarters if found else 0)
+    for quarters in dict.fromkeys(turns):
+        readings[quarters] = _read_well(rotate_left(sheet.picture, quarters), candidates, language)
+        if readings[quarters].certainty >= CERTAIN:
+            break
+    quarters = max(readings, key=lambda turn: readings[turn].certainty)
+    width, height = (round(side / sheet.scale) for side in sheet.picture.size)
+    return UprightSheet([_scaled(line, sheet.scale) for line in readings[quarters].lines], width, height, quarters)
+
+
+def _read_well(upright: Image, candidates: tuple[str, ...], language: str) -> Reading:
+    """Read a sheet, and if its print is small, read it enlarged instead. Larger print is not read better so."""
+    reading = read_script(upright, candidates, language)
+    if not reading.lines or median(line.height for line in reading.lines) > SMALL_PRINT:
+        return reading
+    larger = upright.resize((round(upright.width * ENLARGED), round(upright.height * ENLARGED)), Resampling.BICUBIC)
+    lines = [_scaled(line, ENLARGED) for line in load_reader(reading.script).read(larger)]
+    return max(reading, Reading(reading.script, lines), key=lambda one: one.certainty)
+
+
+def rotate_left(picture: Image, quarters: int) -> Image:
+    turns = {1: Transpose.ROTATE_90, 2: Transpose.ROTATE_180, 3: Transpose.ROTATE_270}
+    return picture.transpose(turns[quarters]) if quarters else picture
+
+
+def _scaled(line: Line, scale: float) -> Line:
+    return replace(line, box=Box(*(side / scale for side in line.box)))
+
+
+def _candidates(language: str, found: Orientation | None) -> tuple[str, ...]:
+    """The scripts to begin with: those of the language, or the one that was seen.
+
+    A few Latin letters are easily taken for another script, above all for Cyrillic.
+    """
+    if language != ANY_LANGUAGE:
+        return scripts_of_language(language)
+    if not found:
+        return ("Latin",)
+    named = tuple(script for script in _CALLED.get(found.script, (found.script,)) if script in SCRIPTS)
+    alike = found.certainty < SURE_SCRIPT and LIKE_LATIN.intersection(named)
+    return (*named, "Latin") if alike or not named else named
+
+
+def read_script(upright: Image, candidates: tuple[str, ...], language: str = ANY_LANGUAGE) -> Reading:
+    """Read with the candidates. If none is sure, the model that reads some lines best of all reads the sheet too."""
+    readings = [Reading(script, load_reader(script).read(upright)) for script in candidates]
+    first = max(readings, key=lambda reading: reading.certainty + BETTER * (reading.script == "Latin"))
+    if not first.lines or first.certainty >= CERTAIN or language != ANY_LANGUAGE:
+        return first
+    best = _best_script(upright, first.lines, first.script)
+    if best in candidates:
+        return first
+    second = Reading(best, load_reader(best).read(upright))
+    return max(first, second, key=lambda reading: reading.certainty)
+
+
+def _best_script(upright: Image, lines: Sequence[Line], first: str) -> str:
+    longest = sorted(lines, key=lambda line: line.width, reverse=True)[:SAMPLE_LINES]
+    samples = [upright.crop(_around(line.box)) for line in longest]
+    fits = {script: _fit(script, samples) for script in dict.fromkeys((first, *SCRIPTS))}
+    fits["Latin"] += BETTER
+    return max(fits, key=lambda script: fits[script])
+
+
+def _fit(script: str, samples: Sequence[Image]) -> float:
+    reader = open_reader(script)
+    lines = [line for sample in samples for line in reader.read_line(sample)]
+    reader.close()
+    return certainty(lines)
+
+
+def _around(box: Box) -> tuple[int, int, int, int]:
+    """The beginning of a line, with a margin, because Tesseract reads letters at the edge of a picture badly."""
+    left, top, right, bottom = box
+    margin = _LINE_MARGIN * (bottom - top)
+    right = min(right, left + SAMPLE_WIDTH * (bottom - top))
+    return round(left - margin), round(top - margin), round(right + margin), round(bottom + margin)
+
+
+def certainty(lines: Sequence[Line]) -> float:
+    """The mean confidence of lines, weighted by their letters; 0 without lines."""
+    letters = sum(len(line.text) for line in lines)
+    return sum(line.score * len(line.text) for line in lines) / max(letters, 1)
