@@ -89,7 +89,7 @@ def recognise_upright(sheet: GreySheet, language: str) -> UprightSheet:
     turns = (found.quarters, 0) if found and found.certainty >= SURE_TURN else (0, found.quarters if found else 0)
     for quarters in dict.fromkeys(turns):
         readings[quarters] = _read_well(rotate_left(sheet.picture, quarters), candidates, language)
-        if readings[quarters].certainty >= CERTAIN:
+        if readings[quarters].certainty >= CERTAIN and readings[quarters].script in candidates:
             break
     quarters = max(readings, key=lambda turn: readings[turn].certainty)
     width, height = (round(side / sheet.scale) for side in sheet.picture.size)
