@@ -38,6 +38,8 @@ _CALLED = {
     "Fraktur": ("Latin",),
 }
 _LINE_MARGIN = 0.3
+# Fewer single letters can be a row of labels.
+SCATTERED_LETTERS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ def recognise_upright(sheet: GreySheet, language: str) -> UprightSheet:
     turns = (found.quarters, 0) if found and found.certainty >= SURE_TURN else (0, found.quarters if found else 0)
     for quarters in dict.fromkeys(turns):
         readings[quarters] = _read_well(rotate_left(sheet.picture, quarters), candidates, language)
-        if readings[quarters].certainty >= CERTAIN:
+        if readings[quarters].certainty >= CERTAIN and readings[quarters].script in candidates:
             break
     quarters = max(readings, key=lambda turn: readings[turn].certainty)
     width, height = (round(side / sheet.scale) for side in sheet.picture.size)
@@ -164,6 +166,14 @@ def _around(box: Box) -> tuple[int, int, int, int]:
 
 
 def certainty(lines: Sequence[Line]) -> float:
-    """The mean confidence of lines, weighted by their letters; 0 without lines."""
+    """The mean confidence of lines, weighted by their letters; 0 without lines. Half of it for scattered letters."""
     letters = sum(len(line.text) for line in lines)
-    return sum(line.score * len(line.text) for line in lines) / max(letters, 1)
+    mean = sum(line.score * len(line.text) for line in lines) / max(letters, 1)
+    return mean / 2 if _is_scattered(lines) else mean
+
+
+def _is_scattered(lines: Sequence[Line]) -> bool:
+    """Whether most words are single letters: a model of another script reads so, sometimes with high confidence."""
+    words = [word for line in lines for word in line.text.split() if word.isalpha()]
+    single = sum(len(word) == 1 for word in words)
+    return single >= SCATTERED_LETTERS and single > len(words) / 2

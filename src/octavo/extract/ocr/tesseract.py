@@ -37,7 +37,7 @@ _QUARTER = 90
 # With fewer letters, Latin is often taken for Cyrillic.
 _FEWEST_LETTERS = b"32"
 # Tesseract puts a space after every character of these scripts, unless it keeps the spaces as they are.
-_WIDE = frozenset({*HAN_SCRIPTS, "Hangul"})
+_WIDE = frozenset({*HAN_SCRIPTS, "Hangul", "Khmer", "Lao", "Myanmar", "Thai"})
 # Joins letters in Arabic and Persian; in other scripts the models add it where none was written.
 _NON_JOINER = "\u200c"
 
