@@ -10,10 +10,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from octavo.core.languages import count_words
 from octavo.extract.chunks.boxes import BoxedLike, BoxFinder, PageBox
 from octavo.extract.chunks.cuts import Cutter
-from octavo.extract.chunks.measure import Measure, count_words
-from octavo.extract.chunks.sections import BlockLike, merge_sections, read_sections
+from octavo.extract.chunks.sections import BlockLike, Measure, merge_sections, read_sections
 
 _LONGEST_INDENT = 200
 

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import ceil
 from typing import NamedTuple
 
-from octavo.extract.chunks.measure import IDEOGRAPH, Measure
-from octavo.extract.chunks.sections import LONGEST, SHORTEST, BlockLike, Section
+from octavo.extract.chunks.sections import IDEOGRAPH, LONGEST, SHORTEST, BlockLike, Measure, Section
 
 # The approximate size of the chunks that a long section is cut into.
 _TYPICAL = 400

@@ -1,12 +1,13 @@
-"""The plain text of headings, and the outline made from them."""
+"""Front matter (the fields between `---` lines at the top of a file), the plain text of headings, and the outline."""
 
 from __future__ import annotations
 
 import html
 import re
 from collections.abc import Iterable
+from typing import NamedTuple
 
-from octavo.extract.extracted import Block, BlockKind, OutlineEntry
+from octavo.extract.extracted import Block, BlockKind, Metadata, OutlineEntry
 
 # A heading is repeated in the outline and in every chunk below it, so very long ones are cut.
 MOST_CHARACTERS = 200
@@ -48,4 +49,50 @@ def outline_of(blocks: Iterable[Block]) -> tuple[OutlineEntry, ...]:
         OutlineEntry(block.level or 1, block.text, block.page, block.start)
         for block in blocks
         if block.kind is BlockKind.HEADING and block.text
+    )
+
+
+_MOST_CHARACTERS = 16 * 1024
+_MOST_EXTRA = 50
+
+_FENCES = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+# Only single-line values: lists and nested values would need a YAML parser and are never shown.
+_FIELD = re.compile(r"^([A-Za-z][\w .-]{0,60}?)[ \t]*:[ \t]+(\S[^\n]*)$", re.MULTILINE)
+_COMMENT = re.compile(r"[ \t]+#.*\Z")
+_DATE = re.compile(r"\d{4}(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12]\d|3[01]))?)?(?=\Z|[T ])")
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*")
+
+
+class FrontMatter(NamedTuple):
+    """The metadata in the front matter. `end` is the offset at which the text of the document starts."""
+
+    metadata: Metadata
+    end: int
+
+
+def read_front_matter(text: str) -> FrontMatter | None:
+    """Read the front matter; None if the text has none, or if its dashes are just a horizontal rule."""
+    fences = _FENCES.match(text[:_MOST_CHARACTERS])
+    fields = {name.lower(): _value(value) for name, value in _FIELD.findall(fences[1])} if fences else {}
+    return FrontMatter(_metadata(fields), fences.end()) if fences and fields else None
+
+
+def _value(written: str) -> str:
+    quote = written[0]
+    if quote in "\"'" and written.rstrip().endswith(quote):
+        return shorten(written.strip()[1:-1])
+    return shorten(_COMMENT.sub("", written))
+
+
+def _metadata(fields: dict[str, str]) -> Metadata:
+    date = _DATE.match(fields.get("date", ""))
+    language = fields.pop("language", None) or fields.pop("lang", None)
+    if date:
+        del fields["date"]
+    return Metadata(
+        title=fields.pop("title", None),
+        author=fields.pop("author", None),
+        date=date.group() if date else None,
+        language=language if language and _LANGUAGE.fullmatch(language) else None,
+        extra=dict(list(fields.items())[:_MOST_EXTRA]),
     )

@@ -10,5 +10,10 @@ from octavo.extract.ocr.tesseract import ORIENTATION, load_reader
 
 COMMON_MODELS = (ORIENTATION, "Latin")
 
-for _name in COMMON_MODELS:
-    load_reader(_name)
+
+def _load() -> None:
+    for name in COMMON_MODELS:
+        load_reader(name)
+
+
+_load()

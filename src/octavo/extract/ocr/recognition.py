@@ -23,7 +23,7 @@ PRELOAD = (
     "octavo.extract.ocr.recognition",
     "octavo.extract.ocr.page_recognition",
     "octavo.extract.pdf.page_text",
-    "octavo.extract.pictures.sheets",
+    "octavo.extract.pictures.image_files",
 )
 SECONDS = 120
 _WALL_PER_CPU_SECOND = 4  # on a busy machine
@@ -74,7 +74,7 @@ def recognise_page_of_file(task: Task, *, source_type: str, number: int, languag
     Each page has a separate child process, so that memory is freed and a failure affects no other page.
     """
     from octavo.extract.pdf.page_text import recognise_pdf_page
-    from octavo.extract.pictures.sheets import read_sheet
+    from octavo.extract.pictures.image_files import read_sheet
 
     path = Path(task.input_path)
     if source_type == SourceType.IMAGE:

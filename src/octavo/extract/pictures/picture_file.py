@@ -17,7 +17,7 @@ from octavo.sandbox import ENDED, Task, sandboxed
 PRELOAD = (
     "octavo.extract.pictures.picture_file",
     "octavo.extract.pictures.image_files",
-    "octavo.extract.pictures.sheets",
+    "octavo.extract.pictures.image_files",
 )
 
 
@@ -54,7 +54,7 @@ def unread_sheets(facts: PdfFacts) -> bytes:
 
 @sandboxed
 def open_file(task: Task) -> None:
-    from octavo.extract.pictures.sheets import open_sheets
+    from octavo.extract.pictures.image_files import open_sheets
 
     task.output.write(facts_to_json(open_sheets(Path(task.input_path))))
 

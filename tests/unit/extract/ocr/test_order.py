@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from octavo.extract.extracted import Box
+from octavo.extract.ocr.blocks import join_lines
 from octavo.extract.ocr.order import Line, reading_order
-from octavo.extract.ocr.paragraphs import join_lines
 
 
 def line(text: str, left: float, top: float, width: float = 200, height: float = 12) -> Line:

@@ -11,9 +11,15 @@ from PIL import Image
 from octavo.core.errors import TooLarge
 from octavo.extract.extracted import Quality, SourceType
 from octavo.extract.pdf.page_batches import Batch
-from octavo.extract.pictures import sheets
-from octavo.extract.pictures.image_files import MOST_HEIF_BYTES, make_jpeg, open_picture, seek_sheet
-from octavo.extract.pictures.sheets import open_sheets, read_sheet
+from octavo.extract.pictures import image_files
+from octavo.extract.pictures.image_files import (
+    MOST_HEIF_BYTES,
+    make_jpeg,
+    open_picture,
+    open_sheets,
+    read_sheet,
+    seek_sheet,
+)
 from tests.support.pdf import assemble
 
 # 29 by 100 grey pixels, from the tests of pillow-heif (BSD-3-Clause): nothing here can write this format.
@@ -61,7 +67,7 @@ def test_a_blank_fax_is_empty_and_has_its_pages(tmp_path: Path) -> None:
 
 
 def test_too_many_sheets_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sheets, "MOST_SHEETS", 4)
+    monkeypatch.setattr(image_files, "MOST_SHEETS", 4)
     with pytest.raises(TooLarge, match="5 sheets"):
         open_sheets(tiff(tmp_path, [sheet_of(8, 8)] * 5))
 

@@ -1,8 +1,12 @@
-"""Forms that add documents, with or without scripts: links, texts, files, replacements for failed files, samples."""
+"""Forms that add documents, with or without scripts: links, texts, files, replacements for failed files, samples.
+
+Also unlocks PDFs with a password, in the sandbox. The password is used once and not stored.
+"""
 
 from __future__ import annotations
 
 import re
+import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -15,22 +19,27 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field, SecretStr, ValidationError
 
 from octavo.core.errors import BadInput, Empty
+from octavo.core.ids import new_id
 from octavo.core.types import Extraction
+from octavo.extract.pdf.pdf_file import unlock_in_sandbox
 from octavo.intake import Intake, IntakeLimits, NewUpload, Outcome, clean_filename
 from octavo.intake.links import link_source, paste_source
 from octavo.intake.links.sources import GivenSource
 from octavo.intake.upload_rows import Policy, with_details
 from octavo.library import changes
-from octavo.library.changes import Edit
+from octavo.library.changes import Edit, retry_document
 from octavo.library.documents import show_document
+from octavo.library.files import find_locked, keep_unlocked
 from octavo.owners import Caller
+from octavo.records.documents import Retried
+from octavo.storage import Stored, copy_to_file
 from octavo.web.context.callers import WriteCaller
 from octavo.web.context.intake import IntakeOf, LimitsOf, check_extraction, check_link, early_limited
 from octavo.web.context.services import Services, ServicesOf
+from octavo.web.http.limits import ConcurrencyLimit
 from octavo.web.http.multipart import FIELD_BYTES, FormReader
 from octavo.web.http.multipart import Form as Sent
 from octavo.web.http.problems import describe_validation_errors
-from octavo.web.rooms.library.unlocking import Unlocking
 from octavo.web.shell.forms import LIBRARY, NothingChosen, local_path, wants_json
 from octavo.web.shell.frame import LibraryFrame
 from octavo.web.shell.templates import back_to, render
@@ -215,3 +224,48 @@ async def read_file(request: Request, content_type: str) -> Sent:
 
 def as_upload(form: Sent, version_of: UUID | None = None) -> NewUpload:
     return NewUpload(clean_filename(form.filename), form.content_type, version_of=version_of)
+
+
+MOST_WAITING = 20
+BUSY_SECONDS = 5.0
+
+
+class Unlocking:
+    """Unlocks files, one at a time in each web process."""
+
+    def __init__(self, services: Services) -> None:
+        self._database = services.database
+        self._bucket = services.bucket
+        self._sandbox = services.sandbox
+        self._limit = ConcurrencyLimit(1, MOST_WAITING, BUSY_SECONDS)
+
+    async def retry(
+        self,
+        owner: UUID,
+        document: UUID,
+        password: str,
+        from_stage: str | None = None,
+        extraction: Extraction = Extraction.PLAIN,
+    ) -> Retried:
+        """Process a document again from its unlocked file. A wrong password raises `Encrypted` and changes nothing."""
+        opened = await self._unlock(owner, document, password)
+        async with self._database.transaction() as connection:
+            unused = await keep_unlocked(connection, owner, document, opened) if opened else []
+            retried = await retry_document(connection, owner, document, from_stage, extraction)
+        await self._bucket.delete(unused)
+        return retried
+
+    async def _unlock(self, owner: UUID, document: UUID, password: str) -> Stored | None:
+        """Store an unlocked copy of the file, to which no row refers yet.
+
+        Returns None if the file needs no password.
+        """
+        async with self._database.connection() as connection:
+            key = await find_locked(connection, owner, document)
+        async with self._limit.take():
+            with tempfile.TemporaryDirectory(prefix="octavo-") as folder:
+                locked, opened = Path(folder, "locked"), Path(folder, "opened")
+                await copy_to_file(self._bucket, key, locked)
+                if not await unlock_in_sandbox(self._sandbox, locked, password, opened):
+                    return None
+                return await self._bucket.put(f"unlocked/{document}/{new_id()}.pdf", opened)

@@ -24,7 +24,7 @@ from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.downloads import attachment, is_known, is_still, names_a_date, read_range
 from octavo.web.http.parameters import IF_GIVEN, Cursor, Date, ExtractionField, Limit, RetryRequest, problems
 from octavo.web.http.problems import WrongMethod
-from octavo.web.rooms.library.unlocking import Unlocking
+from octavo.web.rooms.library.adding import Unlocking
 
 router = APIRouter(prefix="/api/v1/documents", tags=["documents"])
 LINK_SECONDS = 300
