@@ -1,10 +1,27 @@
-"""The bucket: stores files on this machine or in S3."""
+"""The bucket: stores files on this machine or in S3. Other code only uses the `Bucket` interface."""
 
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from octavo.core.errors import BadSetting
 from octavo.storage.bodies import Body
-from octavo.storage.bucket import Bucket, ObjectInfo, ObjectStream, Stored, copy_to_file, find_damage, replace_damaged
+from octavo.storage.bucket import (
+    Bucket,
+    ObjectInfo,
+    ObjectStream,
+    Stored,
+    check_prefix,
+    copy_to_file,
+    find_damage,
+    replace_damaged,
+)
 from octavo.storage.errors import BadKey, LinkRefused, ObjectDamaged, ObjectMissing
-from octavo.storage.opening import open_bucket
-from octavo.storage.signed_links import Link, attachment_header
+from octavo.storage.local import LocalBucket
+from octavo.storage.s3 import S3Bucket
+from octavo.storage.s3_client import S3Address
+from octavo.storage.signed_links import AccessKeys, Link, attachment_header
 
 __all__ = [
     "BadKey",
@@ -23,3 +40,29 @@ __all__ = [
     "open_bucket",
     "replace_damaged",
 ]
+
+
+def open_bucket(
+    url: str,
+    *,
+    endpoint: str | None = None,
+    region: str = "us-east-1",
+    access_key: str | None = None,
+    secret_key: str | None = None,
+) -> Bucket:
+    """Open `file:///folder` or `s3://bucket/prefix`, without connecting yet. The other arguments are only for S3."""
+    parts = urlsplit(url)
+    if parts.scheme == "file" and not parts.netloc and parts.path.startswith("/"):
+        return LocalBucket.open(Path(unquote(parts.path)))
+    if parts.scheme == "s3" and parts.netloc:
+        address = S3Address(parts.netloc, check_prefix(parts.path.strip("/")), endpoint, region)
+        return S3Bucket(address, _access_keys(access_key, secret_key))
+    raise BadSetting("OCTAVO_STORAGE_URL must look like s3://bucket/prefix or file:///folder.")
+
+
+def _access_keys(access_key: str | None, secret_key: str | None) -> AccessKeys | None:
+    if access_key and secret_key:
+        return AccessKeys(access_key, secret_key)
+    if access_key or secret_key:
+        raise BadSetting("OCTAVO_S3_ACCESS_KEY and OCTAVO_S3_SECRET_KEY must be set together.")
+    return None
