@@ -83,7 +83,7 @@ async def test_a_json_file_with_a_name_stays_a_file(browser: httpx.AsyncClient) 
     headers = {"content-type": "application/json", "x-upload-filename": "link.json"}
     answer = await browser.post(DOCUMENTS, content=b'{"url": "https://example.org/"}', headers=headers)
     document = await shown(browser, answer)
-    assert (document["filename"], document["source_type"], document["source_url"]) == ("link.json", "text", None)
+    assert (document["filename"], document["source_type"], document["source_url"]) == ("link.json", "json", None)
 
 
 async def test_a_file_that_calls_itself_a_link_is_none(browser: httpx.AsyncClient) -> None:

@@ -45,7 +45,7 @@ CHECKED_FURTHER = {
         *("GET /api/v1/documents", "GET /api/v1/jobs", "GET /api/v1/admin/dead-letters", "GET /api/v1/events"),
         *("GET /api/v1/documents/{document}/chunks", "GET /api/v1/documents/{document}/events"),
         *("GET /api/v1/documents/{document}/pages", "GET /api/v1/documents/{document}/figures"),
-        "GET /api/v1/documents/{document}/connections",
+        *("GET /api/v1/documents/{document}/connections", "GET /api/v1/documents/{document}/children"),
         *("POST /api/v1/documents", "POST /api/v1/documents/bulk", "PATCH /api/v1/documents/{document}"),
         "POST /api/v1/uploads",  # whether there is a model that could write the text
         *("POST /api/v1/documents/{document}/retry", "POST /api/v1/jobs/{job}/retry"),

@@ -153,7 +153,7 @@ def _behind(sort: Sort, row: Row) -> str:
 
 
 async def _as_documents(connection: Connection, rows: Sequence[Row]) -> list[Document]:
-    """Build the documents. This takes four queries, regardless of the number of documents."""
+    """Build the documents. This takes five queries, regardless of the number of documents."""
     ids = [row["id"] for row in rows]
     tags: dict[UUID, list[str]] = defaultdict(list)
     for row in await fetch_rows(connection, QUERIES.tags_of, {"documents": ids}):
@@ -166,9 +166,21 @@ async def _as_documents(connection: Connection, rows: Sequence[Row]) -> list[Doc
         names[row["document_id"]].append(row["filename"])
     unsure = await fetch_rows(connection, QUERIES.unsure_pages, {"documents": ids})
     reasons = {row["id"]: _quality_reason(row["pages"], row["first"], row["reason"]) for row in unsure}
+    parents = {row["document_id"]: row for row in await fetch_rows(connection, QUERIES.parents, {"documents": ids})}
     return [
-        _as_document(row, tags[row["id"]], jobs[row["id"]], names[row["id"]], reasons.get(row["id"])) for row in rows
+        _as_document(
+            row | _part_of(parents.get(row["id"])),
+            tags[row["id"]],
+            jobs[row["id"]],
+            names[row["id"]],
+            reasons.get(row["id"]),
+        )
+        for row in rows
     ]
+
+
+def _part_of(parent: Row | None) -> Row:
+    return {"parent_id": parent["parent_id"], "part_name": parent["name"]} if parent else {}
 
 
 def _as_document(

@@ -5,7 +5,7 @@ SELECT d.id, coalesce(nullif(d.title, ''), d.filename) AS title, d.filename, d.s
        d.embeddings_ready, d.needs_classification, d.source_type, d.source_url, d.content_type, d.page_count, d.word_count,
        d.author, d.language, d.document_date, d.summary, d.described_by, c.name AS collection, encode(d.sha256, 'hex') AS sha256, d.bytes,
        d.duplicate_of, d.version, d.superseded, d.revision, d.metadata, d.download_count, d.first_downloaded_at, d.created_at, d.updated_at,
-       d.deleted_at, d.process_id, j.error_code, j.error_message, part.parent_id, part.name AS part_name,
+       d.deleted_at, d.process_id, j.error_code, j.error_message,
        coalesce((SELECT spent_usd FROM ai_spending WHERE key = 'document:' || d.id), 0) AS cost_usd,
        CASE WHEN d.needs_classification THEN array_remove(ARRAY[
            CASE WHEN j.input ->> 'extraction' <> 'plain'
@@ -20,9 +20,6 @@ SELECT d.id, coalesce(nullif(d.title, ''), d.filename) AS title, d.filename, d.s
 FROM documents d
 LEFT JOIN jobs j ON j.id = d.process_id
 LEFT JOIN collections c ON c.id = d.collection_id
-LEFT JOIN LATERAL (
-    SELECT p.parent_id, p.name FROM document_parts p JOIN documents o ON o.id = p.parent_id AND o.deleted_at IS NULL
-    WHERE p.document_id = d.id ORDER BY p.added_at, p.parent_id LIMIT 1) part ON true
 WHERE d.owner_id = :owner
   AND (d.deleted_at IS NOT NULL) = :trashed
   AND (:versions OR NOT d.superseded)
@@ -63,6 +60,12 @@ JOIN document_parts p ON p.parent_id IN (d.id, d.duplicate_of)
 JOIN documents c ON c.id = p.document_id AND c.owner_id = :owner AND c.deleted_at IS NULL
 WHERE d.id = :document AND d.owner_id = :owner AND p.number > :after
 ORDER BY p.number, p.parent_id = d.id LIMIT :most;
+
+-- name: parents(documents)
+-- The archive or email that each document was first found in, if it is not in the trash.
+SELECT DISTINCT ON (p.document_id) p.document_id, p.parent_id, p.name
+FROM document_parts p JOIN documents o ON o.id = p.parent_id AND o.deleted_at IS NULL
+WHERE p.document_id = ANY (:documents) ORDER BY p.document_id, p.added_at, p.parent_id;
 
 -- name: unsure_pages(documents)
 -- How many pages of each document may be wrong, and the first of them.

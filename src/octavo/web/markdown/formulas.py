@@ -13,12 +13,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape, unescape
 
-MATHML_TAGS = frozenset(
-    {
-        *("math", "mrow", "mi", "mn", "mo", "mtext", "mspace", "mfrac", "msqrt", "mroot", "msup", "msub", "msubsup"),
-        *("munder", "mover", "munderover", "mtable", "mtr", "mtd", "mstyle", "mpadded", "mphantom", "menclose"),
-    }
-)
 FORMULA = re.compile(r'<math(?P<block> display="block")?>(?P<line>[^<>]{1,12000})</math>')
 # A bracket after a space is a bracket; directly after a name it is an index.
 _BRACKET = re.compile(r"(?:(?<=[\s(])|^)\[")

@@ -16,14 +16,16 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 
-from octavo.web.markdown.formulas import FORMULA, to_mathml
+from octavo.web.markdown.formulas import FORMULA
 from octavo.web.markdown.safety import (
     Picture,
     clean,
     describe_picture,
     figure_number,
     mark_figure,
+    mark_formula,
     show_figures,
+    show_formulas,
     simplify,
 )
 
@@ -182,7 +184,7 @@ def mark(_renderer: RendererHTML, tokens: Sequence[Token], at: int, *_rest: obje
 
 def formula(_renderer: RendererHTML, tokens: Sequence[Token], at: int, *_rest: object) -> str:
     token = tokens[at]
-    return to_mathml(token.content.replace("\\|", "|"), is_block=token.meta["is_block"])
+    return mark_formula(token.content.replace("\\|", "|"), is_block=token.meta["is_block"])
 
 
 def _block(
@@ -198,7 +200,7 @@ def _block(
         for token in group:
             _prepare(token)
         made = clean(parser.renderer.render(group, parser.options, environment)).rstrip("\n")
-        html = show_figures(made, environment.get("figures", {}))
+        html = show_formulas(show_figures(made, environment.get("figures", {})))
     return Block(offset + start, offset + start + len(written), html, level)
 
 

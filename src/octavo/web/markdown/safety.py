@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import nh3
 
-from octavo.web.markdown.formulas import MATHML_TAGS
+from octavo.web.markdown.formulas import to_mathml
 
 SCHEMES = frozenset({"http", "https", "mailto"})
 LINK_REL = "noopener noreferrer nofollow ugc"
@@ -55,7 +55,7 @@ BLOCK_TAGS = frozenset(
 OWN_TAGS = frozenset({"div", "span"})
 CLASSES = {
     "div": {"wide", "plain"},
-    "span": {"picture", "figure", "linked"},
+    "span": {"picture", "figure", "linked", "formula", "block"},
     "sup": {"mark"},
     "td": {"right", "centre"},
 }
@@ -63,11 +63,11 @@ CLASSES["th"] = CLASSES["td"]
 
 _FIGURE = re.compile(r"figures/([1-9][0-9]{0,5})\.png")
 _FIGURE_MARK = re.compile(r'<span class="figure( linked)?">([0-9]{1,6}) ([^<]*)</span>')
+_FORMULA_MARK = re.compile(r'<span class="formula( block)?">([^<]*)</span>')
 
 _CLEANER = nh3.Cleaner(
-    tags=set(TEXT_TAGS | BLOCK_TAGS | OWN_TAGS | MATHML_TAGS),
+    tags=set(TEXT_TAGS | BLOCK_TAGS | OWN_TAGS),
     attributes={"a": {"href"}, "ol": {"start"}, "td": {"colspan", "rowspan"}, "th": {"colspan", "rowspan"}},
-    tag_attribute_values={"math": {"display": {"block"}}},
     allowed_classes=CLASSES,
     # Scrollable elements must be reachable with the keyboard.
     set_tag_attribute_values={"pre": {"tabindex": "0"}, "div": {"tabindex": "0"}},
@@ -116,6 +116,16 @@ def _shown(found: re.Match[str], figures: Mapping[int, Picture]) -> str:
     return image if linked else f'<a class="figure" href="{path}" data-figure title="Enlarge">{image}</a>'
 
 
+def mark_formula(line: str, *, is_block: bool) -> str:
+    """Mark the place of a formula. As with figures, documents cannot write this mark."""
+    return f'<span class="formula{" block" if is_block else ""}">{escape(line)}</span>'
+
+
+def show_formulas(cleaned: str) -> str:
+    """Replace marks in sanitised HTML with MathML, which documents cannot write: browsers parse HTML inside of it."""
+    return _FORMULA_MARK.sub(lambda found: to_mathml(unescape(found[2]), is_block=bool(found[1])), cleaned)
+
+
 def is_address(address: str) -> bool:
     """Whether the address has a scheme that is allowed in links."""
     try:
@@ -136,7 +146,7 @@ def describe_picture(words: str, address: str, *, linked: bool = False) -> str:
     return f'{shown} <a href="{escape(address)}">{escape(short)}</a>'
 
 
-_KEPT = TEXT_TAGS | BLOCK_TAGS | MATHML_TAGS
+_KEPT = TEXT_TAGS | BLOCK_TAGS
 _VOID = frozenset({"br", "hr", "wbr"})
 # Layout tags: removed, their content is kept.
 _PASSED = frozenset(

@@ -188,9 +188,11 @@ def _read(document: Document) -> StatusText:
 
 
 def _partial(document: Document) -> StatusText:
-    lacks_pages = document.metadata.get("pages_with_text") != document.page_count
+    """The text may be incomplete, or only unsure. In the latter case there is no rest to read."""
+    all_pages = document.metadata.get("pages_with_text") in {None, str(document.page_count)}
     line = document.quality_reason or _readable_pages(document)
-    return StatusText("", "warning", "Partial text", line, (READ_REST if lacks_pages else READ_AGAIN,))
+    action = READ_AGAIN if document.quality_reason and all_pages else READ_REST
+    return StatusText("", "warning", "Partial text", line, (action,))
 
 
 def _reason(document: Document) -> dict[str, str]:
