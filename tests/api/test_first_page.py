@@ -46,7 +46,7 @@ def signed_path(web: Web, key: str, seconds: int = 60) -> str:
 
 @pytest.fixture
 def client(web: Web) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=web.address, trust_env=False) as one:
+    with httpx.Client(base_url=web.address, trust_env=False, timeout=60) as one:
         yield one
 
 

@@ -150,10 +150,11 @@ def test_a_file_that_is_there_is_not_taken_twice_unless_somebody_wants_both(memb
 
     choose(page, ("second name.txt", "The very same words."))
 
+    # The message first, in one look: it is gone after some seconds.
+    link = page.locator(".toast", has_text="Already here").locator(f'a[href="/documents/{there}"]')
+    expect(link).to_be_visible(timeout=WORK_MS)
     row = row_named(page, "second name.txt")
     expect(row.locator(".chip")).to_have_text("Already here")
-    expect(page.locator(".toast")).to_contain_text("Already here")
-    expect(page.locator(".toast a")).to_have_attribute("href", f"/documents/{there}")
     expect(row.get_by_role("link", name="Open it")).to_have_attribute("href", f"/documents/{there}")
     assert len(member.documents()) == 1
 
