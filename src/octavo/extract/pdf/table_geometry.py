@@ -11,9 +11,8 @@ from statistics import median
 from typing import NamedTuple
 
 from octavo.extract.extracted import Box
-from octavo.extract.pdf.content import PageContent, Shape, Word
+from octavo.extract.pdf.content import MOST_LINES, PageContent, Shape, Word
 
-_MOST_LINES = 6000  # a page with more is a drawing
 _MOST_RULINGS = 500
 _MOST_GRIDS = 30
 _MOST_CELLS = 10_000
@@ -244,7 +243,7 @@ def page_rulings(page: PageContent) -> tuple[Rulings, Rulings | None]:
     There are none if a page has so many lines that it is a drawing.
     """
     none = Rulings((), ())
-    if max(len(page.lines), len(page.shapes)) > _MOST_LINES:
+    if max(len(page.lines), len(page.shapes)) > MOST_LINES:
         return none, None
     thin, filled = _thin_and_filled(page.shapes)
     known = _known(thin)

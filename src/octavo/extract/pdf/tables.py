@@ -198,15 +198,14 @@ def _is_turned(page: PageContent) -> bool:
 def _upright(page: PageContent) -> PageContent:
     """A page whose text runs from bottom to top or from top to bottom, turned so that it runs to the right."""
     runs = tuple(
-        replace(
-            run,
+        run._replace(
             box=_turn(run.box, page),
             rotation=0.0,
             words=tuple(Word(*_turn(Box(*word[:4]), page), word.text) for word in run.words),
         )
         for run in page.runs
     )
-    shapes = tuple(replace(shape, box=_turn(shape.box, page)) for shape in page.shapes)
+    shapes = tuple(shape._replace(box=_turn(shape.box, page)) for shape in page.shapes)
     lines = tuple(_turn(line, page) for line in page.lines)
     return replace(page, width=page.height, height=page.width, runs=runs, shapes=shapes, lines=lines)
 
