@@ -59,16 +59,24 @@ Column = tuple[float, float]
 
 
 def box_of(parts: Sequence[Word] | Sequence[Segment]) -> Box:
-    lefts, tops, rights, bottoms = zip(*(part[:4] for part in parts), strict=True)
-    return Box(min(lefts), min(tops), max(rights), max(bottoms))
+    if len(parts) == 1:
+        return Box(*parts[0][:4])
+    left, top, right, bottom = parts[0][:4]
+    for part in parts:
+        left, top = min(left, part.left), min(top, part.top)
+        right, bottom = max(right, part.right), max(bottom, part.bottom)
+    return Box(left, top, right, bottom)
 
 
 def segment_of(words: Sequence[Word]) -> Segment:
+    if len(words) == 1:
+        left, top, right, bottom, text = words[0]
+        return Segment(left, top, right, bottom, tuple(words), text.strip())
     return Segment(*box_of(words), tuple(words), joined(words))
 
 
 def is_right_to_left(text: str) -> bool:
-    return 2 * len(_RIGHT_TO_LEFT.findall(text)) > sum(map(str.isalpha, text))
+    return not text.isascii() and 2 * len(_RIGHT_TO_LEFT.findall(text)) > sum(map(str.isalpha, text))
 
 
 def joined(words: Sequence[Word]) -> str:
@@ -124,14 +132,13 @@ def text_lines(words: Sequence[Word]) -> list[Line]:
 
 
 def _segments(line: Sequence[Word]) -> Iterator[Segment]:
-    part: list[Word] = []
-    for word in line:
-        if part and _is_apart(part, word):
-            yield segment_of(part)
-            part = []
-        part.append(word)
-    if part:
-        yield segment_of(part)
+    start = 0
+    for index in range(1, len(line)):
+        before, word = line[index - 1], line[index]
+        if word.left - before.right > 0 and _is_apart(line[start:index], word):
+            yield segment_of(line[start:index])
+            start = index
+    yield segment_of(line[start:])
 
 
 def _is_apart(part: Sequence[Word], word: Word) -> bool:
@@ -165,8 +172,11 @@ def columns_of(lines: Sequence[Line]) -> list[Column]:
 def overlapped(columns: Sequence[Column], part: Segment) -> range:
     """The columns that a segment overlaps by more than a hair."""
     slack = min(1.0, (part.right - part.left) / 4)
-    first = bisect_right(columns, part.left + slack, key=lambda column: column[1])
-    last = bisect_left(columns, part.right - slack, key=lambda column: column[0])
+    start = part.left + slack
+    first = bisect_left(columns, (start,))
+    while first and columns[first - 1][1] > start:
+        first -= 1
+    last = bisect_left(columns, (part.right - slack,))
     return range(first, max(first, last))
 
 

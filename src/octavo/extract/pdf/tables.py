@@ -437,9 +437,11 @@ def _full_rules(box: Box, rulings: Rulings) -> list[float]:
 def _fit(line: Line, columns: Sequence[Column]) -> Iterator[tuple[int, int, Segment]]:
     for whole in line:
         for part in _split(whole, columns):
-            hit = overlapped(columns, part)
-            place = min(range(len(columns)), key=lambda one: abs(sum(columns[one]) / 2 - part.middle))
-            yield (hit[0], hit[-1], part) if hit else (place, place, part)
+            if hit := overlapped(columns, part):
+                yield hit[0], hit[-1], part
+            else:
+                place = min(range(len(columns)), key=lambda one: abs(sum(columns[one]) / 2 - part.middle))
+                yield place, place, part
 
 
 def _split(part: Segment, columns: Sequence[Column]) -> Iterator[Segment]:
@@ -455,7 +457,7 @@ def _split(part: Segment, columns: Sequence[Column]) -> Iterator[Segment]:
                 yield segment_of(part.words[start:index])
                 start = index
                 break
-    yield segment_of(part.words[start:])
+    yield segment_of(part.words[start:]) if start else part
 
 
 # What is a table, and what only looks like one
