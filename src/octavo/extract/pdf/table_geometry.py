@@ -27,8 +27,8 @@ _LEAST_GAP = 5.0
 _LEAST_WIDTH = 60.0
 _LEAST_HEIGHT = 15.0
 _SAME_END = 8.0
-_GAP = 0.8  # of the height of the letters: a wider gap separates cells
-_NUMBER_GAP = 0.5
+GAP = 0.8  # of the height of the letters: a wider gap separates cells
+NUMBER_GAP = 0.5
 _LEADER_MARKS = (".", "…", "_", "·")
 _LEAST_LEADER = 4
 _CURRENCY = re.compile(r"[$€£¥]|US\$|EUR|USD")
@@ -146,9 +146,9 @@ def _is_apart(part: Sequence[Word], word: Word) -> bool:
     before = part[-1]
     gap = word.left - before.right
     height = min(word.bottom - word.top, before.bottom - before.top)
-    if gap <= _NUMBER_GAP * height:
+    if gap <= NUMBER_GAP * height:
         return False
-    if gap <= _GAP * height:
+    if gap <= GAP * height:
         return all(text[0].isdigit() and text[-1].isdigit() for text in (before.text, word.text))
     return len(part) > 1 or not word.text[0].isdigit() or not _CURRENCY.fullmatch(before.text)
 

@@ -20,6 +20,8 @@ from octavo.extract.extracted import Box
 from octavo.extract.pdf import markup
 from octavo.extract.pdf.content import PageContent, TextRun, Word
 from octavo.extract.pdf.table_geometry import (
+    GAP,
+    NUMBER_GAP,
     Column,
     Grid,
     Line,
@@ -113,18 +115,26 @@ def find_tables(page: PageContent) -> tuple[Table, ...]:
     has_rulings = len(page.lines) + len(page.shapes) > _LEAST_CELLS
     if not gaps and not has_rulings:
         return ()
+    drawn = [(one, grids(one)) for one in page_rulings(page) if one]
+    rulings = drawn[-1][0]
+    if len(gaps) < _FEW and next(wide_rules(rulings), None) is None:
+        gaps = []
+    if not gaps and not any(found for _, found in drawn):
+        return ()
+    return tuple(sorted(_tables(page, drawn, gaps), key=lambda table: (table.box.top, table.box.left)))
+
+
+def _tables(page: PageContent, drawn: Sequence[tuple[Rulings, list[Grid]]], gaps: Sequence[float]) -> Iterator[Table]:
+    """The tables in grids, and those in the words that are left near the gaps."""
     words = [word for run in page.runs if abs(run.rotation) < 1 for word in run.words if _is_usable(word)]
     if len(words) > _MOST_WORDS:
-        return ()
-    found: list[Table] = []
-    rulings = Rulings((), ())
-    for rulings in filter(None, page_rulings(page)):
-        for table in _ruled_tables(page, words, rulings):
-            found.append(table)
+        return
+    for _, found in drawn:
+        for table in _ruled_tables(page, words, found):
+            yield table
             words = [word for word in words if not _is_inside(word, table.box)]
     if gaps:
-        found.extend(_aligned_tables(text_lines(_near(words, gaps)), rulings))
-    return tuple(sorted(found, key=lambda table: (table.box.top, table.box.left)))
+        yield from _aligned_tables(text_lines(_near(words, gaps)), drawn[-1][0])
 
 
 def _is_usable(word: Word) -> bool:
@@ -132,9 +142,9 @@ def _is_usable(word: Word) -> bool:
     return isfinite(word.left + word.top + word.right + word.bottom) and bool(without_leader(word).text.strip())
 
 
-def _ruled_tables(page: PageContent, words: Sequence[Word], rulings: Rulings) -> Iterator[Table]:
+def _ruled_tables(page: PageContent, words: Sequence[Word], found: Sequence[Grid]) -> Iterator[Table]:
     turned = [Word(*run.box, run.text.strip()) for run in page.runs if abs(run.rotation) >= 1]
-    for grid in grids(rulings):
+    for grid in found:
         whole = _with_outer_rows(grid, words)
         box = whole.box
         table = _ruled_table(whole, [word for word in (*words, *turned) if _is_inside(word, box)])
@@ -163,24 +173,34 @@ def repeats_header(previous: Table, following: Table) -> bool:
 def _gap_places(runs: Sequence[TextRun]) -> list[float]:
     """A quick check: where lines have words with a wide gap between them, if another such line is near."""
     height = median(run.box.bottom - run.box.top for run in runs) if runs else 0.0
-    lines: list[list[Box]] = []
-    for box in sorted((run.box for run in runs), key=lambda box: box.top + box.bottom):
-        if lines and box.top + box.bottom - lines[-1][0].top - lines[-1][0].bottom < height:
-            lines[-1].append(box)
+    lines: list[list[TextRun]] = []
+    at = 0.0
+    for run in sorted(runs, key=lambda run: run.box.top + run.box.bottom):
+        middle = run.box.top + run.box.bottom
+        if lines and middle - at < height:
+            lines[-1].append(run)
         else:
-            lines.append([box])
-    gaps = [(line[0].top + line[0].bottom) / 2 for line in lines if len(line) > 1 and _has_gap(line, 0.5 * height)]
+            lines.append([run])
+            at = middle
+    gaps = [(line[0].box.top + line[0].box.bottom) / 2 for line in lines if len(line) > 1 and _has_gap(line)]
     return sorted({at for high, low in pairwise(gaps) if low - high < _MOST_APART for at in (high, low)})
 
 
-def _has_gap(line: list[Box], least: float) -> bool:
-    line.sort()
-    end = line[0].right
-    for box in line[1:]:
-        if box.left > end + least:
+def _has_gap(line: list[TextRun]) -> bool:
+    """Whether two runs are as far apart as cells are. Numbers are closer to each other than words."""
+    line.sort(key=lambda run: run.box.left)
+    before = line[0]
+    for run in line[1:]:
+        gap, height = run.box.left - before.box.right, min(_height(run), _height(before))
+        if gap > GAP * height or (gap > NUMBER_GAP * height and run.text[0].isdigit()):
             return True
-        end = max(end, box.right)
+        if run.box.right > before.box.right:
+            before = run
     return False
+
+
+def _height(run: TextRun) -> float:
+    return run.box.bottom - run.box.top
 
 
 def _near(words: Sequence[Word], places: Sequence[float]) -> list[Word]:
