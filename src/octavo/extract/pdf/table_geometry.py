@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from statistics import median
@@ -29,7 +29,7 @@ _LEAST_HEIGHT = 15.0
 _SAME_END = 8.0
 GAP = 0.8  # of the height of the letters: a wider gap separates cells
 NUMBER_GAP = 0.5
-_LEADER_MARKS = (".", "…", "_", "·")
+LEADER_MARKS = (".", "…", "_", "·")
 _LEAST_LEADER = 4
 _CURRENCY = re.compile(r"[$€£¥]|US\$|EUR|USD")
 _RIGHT_TO_LEFT = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
@@ -104,9 +104,9 @@ def _reversed(texts: Sequence[str]) -> list[str]:
 
 def without_leader(word: Word) -> Word:
     """Cut the dots that lead from a label to its number."""
-    if not word.text.endswith(_LEADER_MARKS):
+    if not word.text.endswith(LEADER_MARKS):
         return word
-    text = word.text.rstrip("".join(_LEADER_MARKS))
+    text = word.text.rstrip("".join(LEADER_MARKS))
     if len(word.text) - len(text) < _LEAST_LEADER:
         return word
     right = word.left + (word.right - word.left) * len(text) / len(word.text)
@@ -199,15 +199,17 @@ def _merged(columns: list[Column], lines: Sequence[Line]) -> list[Column]:
     return columns
 
 
-def _neighbours(columns: Sequence[Column], lines: Sequence[Line]) -> tuple[Counter[int], Counter[int], Counter[int]]:
+def _neighbours(columns: Sequence[Column], lines: Sequence[Line]) -> tuple[list[int], list[int], list[int]]:
     """For each column, the lines that join it with the next one, that separate the two, and that fill it."""
-    joins, apart, filled = Counter[int](), Counter[int](), Counter[int]()
+    joins, apart, filled = ([0] * (len(columns) + 1) for _ in range(3))
     for line in lines:
         ranges = [overlapped(columns, part) for part in line]
         used = {place for one in ranges for place in one}
-        filled.update(used)
+        for place in used:
+            filled[place] += 1
         for one in ranges:
-            joins.update(one[:-1])
+            for place in one[:-1]:
+                joins[place] += 1
             if one and one[-1] + 1 in used:
                 apart[one[-1]] += 1
     return joins, apart, filled
@@ -395,8 +397,7 @@ def spans(grid: Grid) -> Iterator[Span]:
     """The cells of the grid. Missing lines join cells; if the result is not a rectangle, they stay apart."""
     height, width = len(grid.ys) - 1, len(grid.xs) - 1
     parents = list(range(height * width))
-    across = [[one for one in grid.rulings.horizontal if abs(one.at - y) <= _LEAST_GAP] for y in grid.ys]
-    down = [[one for one in grid.rulings.vertical if abs(one.at - x) <= _LEAST_GAP] for x in grid.xs]
+    across, down = _at(grid.ys, grid.rulings.horizontal), _at(grid.xs, grid.rulings.vertical)
     for place in range(height * width):
         row, column = divmod(place, width)
         if column + 1 < width and not _covers(down[column + 1], (grid.ys[row] + grid.ys[row + 1]) / 2):
@@ -412,6 +413,15 @@ def spans(grid: Grid) -> Iterator[Span]:
             yield Span(top, left, bottom, right)
         else:
             yield from (Span(row, column, row, column) for row, column in places)
+
+
+def _at(positions: Sequence[float], rulings: Sequence[Ruling]) -> list[list[Ruling]]:
+    """The rulings near each position."""
+    ordered = sorted(rulings)
+    places = [one.at for one in ordered]
+    return [
+        ordered[bisect_left(places, one - _LEAST_GAP) : bisect_right(places, one + _LEAST_GAP)] for one in positions
+    ]
 
 
 def _covers(rulings: Iterable[Ruling], middle: float) -> bool:

@@ -21,6 +21,7 @@ from octavo.extract.pdf import markup
 from octavo.extract.pdf.content import PageContent, TextRun, Word
 from octavo.extract.pdf.table_geometry import (
     GAP,
+    LEADER_MARKS,
     NUMBER_GAP,
     Column,
     Grid,
@@ -139,7 +140,10 @@ def _tables(page: PageContent, drawn: Sequence[tuple[Rulings, list[Grid]]], gaps
 
 def _is_usable(word: Word) -> bool:
     """Whether a word has a place and is not only dots that lead to a number."""
-    return isfinite(word.left + word.top + word.right + word.bottom) and bool(without_leader(word).text.strip())
+    left, top, right, bottom, text = word
+    if not isfinite(left + top + right + bottom):
+        return False
+    return bool((without_leader(word).text if text.endswith(LEADER_MARKS) else text).strip())
 
 
 def _ruled_tables(page: PageContent, words: Sequence[Word], found: Sequence[Grid]) -> Iterator[Table]:
@@ -400,8 +404,7 @@ def _row(placed: Iterable[tuple[int, int, Segment]]) -> Row:
 def _aligned_table(area: Area, rulings: Rulings) -> Table | None:
     lines = _without_notes(area.lines, rulings if area.ruled else None)
     parts = [part for line in lines for part in line]
-    is_wordy = _mean_words(parts) >= _FEW and _share(_NUMBER.fullmatch, parts) < 0.25  # noqa: PLR2004
-    columns = columns_of(lines) if area.ruled or not is_wordy else []
+    columns = columns_of(lines) if _may_be_table(lines, parts, ruled=area.ruled) else []
     if len(columns) < 2:  # noqa: PLR2004
         return None
     rows = [_row(_fit(line, columns)) for line in lines]
@@ -418,6 +421,13 @@ def _aligned_table(area: Area, rulings: Rulings) -> Table | None:
     for top, group in enumerate(groups, height):
         cells.extend(_row_cells(group, top))
     return _assemble(cells, box, 0.8 if area.ruled else 0.6, sure=fresh < _FEW and all(map(_is_sure, groups)))
+
+
+def _may_be_table(lines: Sequence[Line], parts: Sequence[Segment], *, ruled: bool) -> bool:
+    """A quick check before columns are looked for: enough cells, little code and mathematics, no prose."""
+    if sum(len(line) > 1 for line in lines) < 2 or 3 * sum(bool(_CODE.search(part.text)) for part in parts) > len(parts):  # noqa: PLR2004
+        return False
+    return ruled or _mean_words(parts) < _FEW or _share(_NUMBER.fullmatch, parts) >= 0.25  # noqa: PLR2004
 
 
 def _without_notes(lines: Sequence[Line], rulings: Rulings | None) -> Sequence[Line]:
