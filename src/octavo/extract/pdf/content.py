@@ -21,7 +21,7 @@ _ITALIC_NAMES = ("italic", "oblique")
 _BOLD_WEIGHT = 600
 _LEAST_SIZE = 4.0
 MOST_LINES = 6000  # a page with more shapes is a drawing; its lines are not read
-_THIN = 3.0  # points; a filled shape that is thinner is a ruling
+THIN = 3.0  # points; a filled shape that is thinner is a ruling
 
 
 class Word(NamedTuple):
@@ -59,7 +59,7 @@ class Shape(NamedTuple):
 
     @property
     def is_ruling(self) -> bool:
-        return min(self.box.right - self.box.left, self.box.bottom - self.box.top) < _THIN
+        return min(self.box.right - self.box.left, self.box.bottom - self.box.top) < THIN
 
 
 @dataclass(frozen=True, slots=True)
