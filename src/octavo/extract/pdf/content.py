@@ -49,7 +49,10 @@ class TextRun(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """A filled or stroked shape. A `ruling` is thin: a line of a table, an underline, or the edge of a frame."""
+    """A filled or stroked shape. A `ruling` is thin: a line of a table, an underline, or the edge of a frame.
+
+    `colour` is that of the filling, if the shape has no stroke.
+    """
 
     box: Box
     filled: bool
@@ -152,12 +155,12 @@ def _size(item: Any) -> float:  # noqa: ANN401
 def _shapes(shapes: Iterable[Any]) -> Iterator[Shape]:
     # A drawing can have thousands of shapes, so this avoids calls and attributes that it does not need.
     for one in shapes:
-        place, filled = one.bbox, one.fill
+        place, filled, stroked = one.bbox, one.fill, one.stroke
         left, top = place.x, place.y
         right, bottom = left + place.width, top + place.height
         if isfinite(right + bottom):
-            colour = one.fill_color if filled else one.stroke_color
-            yield Shape(Box(left, top, right, bottom), filled, one.stroke, one.has_curve, colour)
+            colour = one.fill_color if filled and not stroked else None
+            yield Shape(Box(left, top, right, bottom), filled, stroked, one.has_curve, colour)
 
 
 def _lines(lines: Iterable[Any]) -> Iterator[Box]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -35,6 +36,8 @@ _LEAST_MISSING = 20
 _LEAST_OF_FONT = 0.1  # of the letters of a page
 _COPY_BYTES = 64 * 1024 * 1024
 _LAST_OF_FIRST_PLANE = "\uffff"
+_BEYOND_FIRST_PLANE = re.compile("[\U00010000-\U0010ffff]")
+_NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalnum())
 DAMAGED = "The page is damaged."
 _NO_LAYOUT = "The page was read without its layout: order, headings and tables may be wrong."
 _MISSING = "Some letters of the page could not be placed."
@@ -145,13 +148,20 @@ def _with_right_letters(page: OpenPage, content: PageContent, own: str) -> tuple
             return content, (), True
         content = replace(content, runs=kept)
         reasons.append(_GARBLED)
-    if max(own, default="") > _LAST_OF_FIRST_PLANE:
+    if not own.isascii() and _BEYOND_FIRST_PLANE.search(own):
         content = with_lost_letters(page, content)
-    wanted, have = Counter(own), Counter("".join(run.text for run in content.runs))
-    missing = sum(count for letter, count in (wanted - have).items() if letter.isalnum())
+    missing = _count_missing(own, "".join(run.text for run in content.runs))
     if missing > max(_LEAST_MISSING, (1 - _NEARLY_ALL) * len(own)) and not bad and not is_garbled(own):
         reasons.append(_MISSING)
     return content, tuple(reasons), False
+
+
+def _count_missing(wanted: str, have: str) -> int:
+    """How many letters and digits of one text are not in the other."""
+    if wanted.isascii() and have.isascii():
+        one, other = (text.encode().translate(None, _NO_LETTERS) for text in (wanted, have))
+        return 0 if one == other else (Counter(one) - Counter(other)).total()
+    return sum(count for letter, count in (Counter(wanted) - Counter(have)).items() if letter.isalnum())
 
 
 def _is_bad(font: str, text: str, least: float) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -60,6 +60,7 @@ class _Column:
     ends: Sequence[float]
     items: Mapping[int, tuple[str, str]]
     leading: Mapping[float, float]
+    edges: dict[int, float] = field(default_factory=dict[int, float])  # where lines end, for those already looked at
 
 
 def usual_leading(segments: Iterable[Segment]) -> dict[float, float]:
@@ -194,9 +195,11 @@ def _begins_after_short_line(column: _Column, group: Sequence[int], index: int) 
 
 def _edge(column: _Column, index: int) -> float:
     """Where the lines beside this one end."""
-    start = column.starts[index]
-    near = range(max(0, index - 60), min(len(column.lines), index + 60))
-    return max(column.ends[one] for one in near if abs(column.starts[one] - start) < _SAME_START)
+    if index not in column.edges:
+        start, first = column.starts[index], max(0, index - 60)
+        near = zip(column.starts[first : index + 60], column.ends[first : index + 60], strict=True)
+        column.edges[index] = max(end for one, end in near if abs(one - start) < _SAME_START)
+    return column.edges[index]
 
 
 def _ends_early(column: _Column, index: int) -> bool:

@@ -58,6 +58,8 @@ class PageLayout:
 
 def turn_of(page: PageContent) -> int:
     """By how many degrees most of the text of a page is turned: 0, 90, 180 or 270."""
+    if not any(run.rotation for run in page.runs):
+        return 0
     letters: Counter[int] = Counter()
     for run in page.runs:
         letters[round(run.rotation / 90) % 4 * 90] += len(run.text)
@@ -66,9 +68,11 @@ def turn_of(page: PageContent) -> int:
 
 def lay_out(page: PageContent, images: Sequence[Box] = (), right_text: RightText | None = None) -> PageLayout:
     """The layout of a page. `right_text` returns the text in a box in logical order."""
-    upright = tuple(run for run in page.runs if _is_upright(run))
-    turned = [run for run in page.runs if not _is_upright(run)]
-    page = replace(page, runs=upright)
+    upright = page.runs
+    turned = [run for run in page.runs if run.rotation and not _is_upright(run)]
+    if turned:
+        upright = tuple(run for run in page.runs if _is_upright(run))
+        page = replace(page, runs=upright)
     areas = find_figures(page, images) if may_show_figures(page, images) else ()
     maker = _PageMaker(page, right_text)
     tables = [
