@@ -424,10 +424,19 @@ def _aligned_table(area: Area, rulings: Rulings) -> Table | None:
 
 
 def _may_be_table(lines: Sequence[Line], parts: Sequence[Segment], *, ruled: bool) -> bool:
-    """A quick check before columns are looked for: enough cells, little code and mathematics, no prose."""
-    if sum(len(line) > 1 for line in lines) < 2 or 3 * sum(bool(_CODE.search(part.text)) for part in parts) > len(parts):  # noqa: PLR2004
+    """A quick check before columns are looked for: enough cells, little code and mathematics, no prose.
+
+    It is less strict than `_is_table`, because columns can still divide and join parts.
+    """
+    several = sum(len(line) > 1 for line in lines)
+    if several < 2 or 3 * sum(bool(_CODE.search(part.text)) for part in parts) > len(parts):  # noqa: PLR2004
         return False
-    return ruled or _mean_words(parts) < _FEW or _share(_NUMBER.fullmatch, parts) >= 0.25  # noqa: PLR2004
+    if ruled or _share(_NUMBER.fullmatch, parts) >= 0.25:  # noqa: PLR2004
+        return True
+    words = _mean_words(parts)
+    if several < 0.6 * len(lines) or words >= _FEW:
+        return False
+    return words < 2.2 or _share(_starts_upper, parts) > 0.7  # noqa: PLR2004
 
 
 def _without_notes(lines: Sequence[Line], rulings: Rulings | None) -> Sequence[Line]:
