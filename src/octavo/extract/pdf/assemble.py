@@ -24,8 +24,7 @@ from octavo.extract.extracted import (
 from octavo.extract.markdown import outline_of, plain_title
 from octavo.extract.markdown.blocks import MOST_BLOCKS
 from octavo.extract.markdown.escape import escape_start
-from octavo.extract.pdf.bookmarks import match_bookmarks
-from octavo.extract.pdf.headings import body_size, heading_levels
+from octavo.extract.pdf.headings import body_size, heading_levels, match_bookmarks
 from octavo.extract.pdf.letters import HYPHEN, Vocabulary
 from octavo.extract.pdf.markup import plain
 from octavo.extract.pdf.page_batches import Batch, PageBlock, PageText, PdfFacts, write_ranges

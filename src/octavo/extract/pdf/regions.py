@@ -16,7 +16,8 @@ from octavo.extract.pdf.letters import clean_letters, has_right_to_left
 from octavo.extract.pdf.lines import Segment, in_logical_order, in_right_order, is_monospaced, lines_of, segments_of
 from octavo.extract.pdf.page_batches import PageBlock
 from octavo.extract.pdf.paragraphs import Part, parts_of, usual_leading
-from octavo.extract.pdf.tables import Cell, Table, find_tables, to_markdown
+from octavo.extract.pdf.table_rows import Cell, Table
+from octavo.extract.pdf.tables import find_tables, to_markdown
 
 _UPRIGHT = 5.0  # degrees
 _LEAST_BOX = 40.0, 18.0

@@ -1,10 +1,9 @@
-"""The geometry that tables are made of: lines of words and their columns, rulings, and grids of rulings that touch."""
+"""The geometry that tables are made of: lines of words and their columns, and rulings."""
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
-from collections import defaultdict
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from statistics import median
@@ -14,18 +13,15 @@ from octavo.extract.extracted import Box
 from octavo.extract.pdf.content import MOST_LINES, PageContent, Shape, Word
 
 _MOST_RULINGS = 500
-_MOST_GRIDS = 30
-_MOST_CELLS = 10_000
+MOST_GRIDS = 30
 _MOST_COLUMNS = 60
 _MOST_MERGES = 40
 _THIN = 3.0
-_NEAR = 3.0
+NEAR = 3.0
 _TOUCH = 1.0
 _SHORT = 10.0
 _LEAST_LENGTH = 6.0
-_LEAST_GAP = 5.0
-_LEAST_WIDTH = 60.0
-_LEAST_HEIGHT = 15.0
+LEAST_WIDTH = 60.0
 _SAME_END = 8.0
 GAP = 0.8  # of the height of the letters: a wider gap separates cells
 NUMBER_GAP = 0.5
@@ -237,18 +233,6 @@ class Span(NamedTuple):
     right: int
 
 
-class Grid(NamedTuple):
-    """Rulings that touch each other, and the positions at which they divide their area."""
-
-    xs: tuple[float, ...]
-    ys: tuple[float, ...]
-    rulings: Rulings
-
-    @property
-    def box(self) -> Box:
-        return Box(self.xs[0], self.ys[0], self.xs[-1], self.ys[-1])
-
-
 def page_rulings(page: PageContent) -> tuple[Rulings, Rulings | None]:
     """The rulings of a page, and the same with the edges of filled areas such as stripes, if there are any.
 
@@ -303,7 +287,7 @@ def _is_known(box: Box, known: dict[tuple[bool, int], tuple[float, float]]) -> b
     flat = _is_flat(box)
     at, start, end = (box.top, box.left, box.right) if flat else (box.left, box.top, box.bottom)
     extents = (known.get((flat, near)) for near in (round(at), round(at) - 1, round(at) + 1))
-    return any(extent and extent[0] - _NEAR <= start and end <= extent[1] + _NEAR for extent in extents)
+    return any(extent and extent[0] - NEAR <= start and end <= extent[1] + NEAR for extent in extents)
 
 
 def _is_flat(box: Box) -> bool:
@@ -320,7 +304,7 @@ def _join(rulings: Iterable[Ruling]) -> tuple[Ruling, ...]:
     """Join rulings that continue each other, and the two edges of a thick line."""
     groups: list[list[Ruling]] = []
     for ruling in sorted(rulings):
-        if groups and ruling.at - groups[-1][0].at <= _NEAR:
+        if groups and ruling.at - groups[-1][0].at <= NEAR:
             groups[-1].append(ruling)
         else:
             groups.append([ruling])
@@ -331,101 +315,12 @@ def _joined(group: Sequence[Ruling]) -> list[Ruling]:
     at = sum(ruling.at for ruling in group) / len(group)
     result: list[Ruling] = []
     for ruling in sorted(group, key=lambda one: one.start):
-        touch = _NEAR if ruling.end - ruling.start < _SHORT else _TOUCH
+        touch = NEAR if ruling.end - ruling.start < _SHORT else _TOUCH
         if result and ruling.start <= result[-1].end + touch:
             result[-1] = Ruling(at, result[-1].start, max(result[-1].end, ruling.end))
         else:
             result.append(Ruling(at, ruling.start, ruling.end))
     return result
-
-
-def grids(rulings: Rulings) -> list[Grid]:
-    """The largest grids of a page: rulings that touch, with at least two columns."""
-    found: list[tuple[float, Grid]] = []
-    for part in _touching(rulings):
-        xs = _with_ends(_positions(one.at for one in part.vertical), part.horizontal)
-        ys = _with_ends(_positions(one.at for one in part.horizontal), part.vertical)
-        width, height = xs[-1] - xs[0], ys[-1] - ys[0]
-        is_small = width < _LEAST_WIDTH or height < _LEAST_HEIGHT or len(xs) < 3  # noqa: PLR2004
-        if not is_small and (len(xs) - 1) * (len(ys) - 1) <= _MOST_CELLS:
-            found.append((-width * height, Grid(xs, ys, part)))
-    return [grid for _, grid in sorted(found)[:_MOST_GRIDS]]
-
-
-def _positions(values: Iterable[float]) -> tuple[float, ...]:
-    kept: list[float] = []
-    for value in sorted(values):
-        if not kept or value - kept[-1] > _LEAST_GAP:
-            kept.append(value)
-    return tuple(kept)
-
-
-def _with_ends(positions: tuple[float, ...], crossing: Sequence[Ruling]) -> tuple[float, ...]:
-    """Add the open sides of a table: where two of its rulings go on beyond the last one that crosses them."""
-    starts = sorted(one.start for one in crossing)
-    ends = sorted((one.end for one in crossing), reverse=True)
-    if not positions or not starts[1:]:
-        return positions
-    before = (starts[0],) if starts[1] < positions[0] - 2 * _LEAST_GAP else ()
-    after = (ends[0],) if ends[1] > positions[-1] + 2 * _LEAST_GAP else ()
-    return before + positions + after
-
-
-def _touching(rulings: Rulings) -> list[Rulings]:
-    horizontal, vertical = rulings
-    parents = list(range(len(horizontal) + len(vertical)))
-    places = [one.at for one in vertical]
-    for row, line in enumerate(horizontal):
-        for index in range(bisect_left(places, line.start - _NEAR), bisect_right(places, line.end + _NEAR)):
-            if vertical[index].start - _NEAR <= line.at <= vertical[index].end + _NEAR:
-                parents[_root(parents, row)] = _root(parents, len(horizontal) + index)
-    parts: defaultdict[int, tuple[list[Ruling], list[Ruling]]] = defaultdict(lambda: ([], []))
-    for index, line in enumerate((*horizontal, *vertical)):
-        parts[_root(parents, index)][index >= len(horizontal)].append(line)
-    return [Rulings(tuple(across), tuple(down)) for across, down in parts.values() if across and down]
-
-
-def _root(parents: list[int], index: int) -> int:
-    """The representative of a set in a union-find forest."""
-    while parents[index] != index:
-        parents[index] = parents[parents[index]]
-        index = parents[index]
-    return index
-
-
-def spans(grid: Grid) -> Iterator[Span]:
-    """The cells of the grid. Missing lines join cells; if the result is not a rectangle, they stay apart."""
-    height, width = len(grid.ys) - 1, len(grid.xs) - 1
-    parents = list(range(height * width))
-    across, down = _at(grid.ys, grid.rulings.horizontal), _at(grid.xs, grid.rulings.vertical)
-    for place in range(height * width):
-        row, column = divmod(place, width)
-        if column + 1 < width and not _covers(down[column + 1], (grid.ys[row] + grid.ys[row + 1]) / 2):
-            parents[_root(parents, place + 1)] = _root(parents, place)
-        if row + 1 < height and not _covers(across[row + 1], (grid.xs[column] + grid.xs[column + 1]) / 2):
-            parents[_root(parents, place + width)] = _root(parents, place)
-    members: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
-    for place in range(height * width):
-        members[_root(parents, place)].append(divmod(place, width))
-    for places in members.values():
-        (top, left), (bottom, right) = map(min, zip(*places, strict=True)), map(max, zip(*places, strict=True))
-        if (bottom - top + 1) * (right - left + 1) == len(places):
-            yield Span(top, left, bottom, right)
-        else:
-            yield from (Span(row, column, row, column) for row, column in places)
-
-
-def _at(positions: Sequence[float], rulings: Sequence[Ruling]) -> list[list[Ruling]]:
-    """The rulings near each position."""
-    ordered = sorted(rulings)
-    places = [one.at for one in ordered]
-    return [
-        ordered[bisect_left(places, one - _LEAST_GAP) : bisect_right(places, one + _LEAST_GAP)] for one in positions
-    ]
-
-
-def _covers(rulings: Iterable[Ruling], middle: float) -> bool:
-    return any(one.start - _NEAR <= middle <= one.end + _NEAR for one in rulings)
 
 
 def wide_rules(rulings: Rulings) -> Iterator[tuple[float, float, list[float]]]:
@@ -436,9 +331,9 @@ def wide_rules(rulings: Rulings) -> Iterator[tuple[float, float, list[float]]]:
         rows[one.at] = (min(start, one.start), max(end, one.end), length + one.end - one.start)
     groups: dict[tuple[float, float], list[float]] = {}
     for at, (start, end, length) in sorted(rows.items()):
-        if length < 0.5 * (end - start) or end - start < _LEAST_WIDTH:
+        if length < 0.5 * (end - start) or end - start < LEAST_WIDTH:
             continue
         same = (key for key in groups if max(abs(key[0] - start), abs(key[1] - end)) < _SAME_END)
         groups.setdefault(next(same, (start, end)), []).append(at)
-    ends = sorted(groups.items(), key=lambda group: -len(group[1]))[:_MOST_GRIDS]
+    ends = sorted(groups.items(), key=lambda group: -len(group[1]))[:MOST_GRIDS]
     yield from ((left, right, ys) for (left, right), ys in ends if len(ys) > 1)

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from octavo.extract.extracted import Box
 from octavo.extract.pdf.content import PageContent, Shape, TextRun, Word
-from octavo.extract.pdf.tables import Table, continues, find_tables, repeats_header, to_markdown
+from octavo.extract.pdf.table_rows import Table
+from octavo.extract.pdf.tables import continues, find_tables, repeats_header, to_markdown
 
 patient = settings(deadline=None, max_examples=150)  # machines that run tests are busy
 LETTER = 5.0
