@@ -277,21 +277,6 @@ def test_a_drawing_of_many_lines_is_skipped_quickly() -> None:
     assert process_time() - began < 0.5
 
 
-def test_many_rulings_and_words_take_time_in_proportion() -> None:
-    def seconds(size: int) -> float:
-        texts = [(20.0 + 40 * (place % 12), 20.0 + 12 * (place // 12), f"{place}.5") for place in range(12 * size)]
-        lines = across((19 + 12 * row for row in range(size)), 15, 500) + down(
-            (15 + 40 * place for place in range(13)), 19, 19 + 12 * size
-        )
-        content = page(texts, lines)
-        began = process_time()
-        find_tables(content)
-        return process_time() - began
-
-    seconds(20)
-    assert seconds(240) < 20 * max(seconds(30), 0.005)
-
-
 MARKS = re.compile(r"<\d+>")
 coordinates = st.integers(0, 40).map(lambda value: value * 12.5)
 some_texts = st.lists(
