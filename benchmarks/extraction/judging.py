@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pypdfium2
 
 from octavo.extract.extracted import BlockKind, Extracted
-from octavo.extract.pdf.facts import open_pdf
+from octavo.extract.pdf.page_text import open_pdf
 
 _pdfium: Any = pypdfium2
 _HEADING = re.compile(r"^#{1,6}[ \t]+(.+)$", re.MULTILINE)

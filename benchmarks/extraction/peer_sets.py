@@ -27,7 +27,7 @@ from benchmarks.extraction.judging import (
 )
 from benchmarks.extraction.made_pages import KINDS, SEEDS, make_page, similarity
 from benchmarks.extraction.table_rows import tables_in, with_table_truth
-from octavo.extract.pdf.facts import open_pdf
+from octavo.extract.pdf.page_text import open_pdf
 from tests.support.pdf import Pdf
 
 Judge = Callable[[Sequence[str]], dict[str, float]]

@@ -18,7 +18,8 @@ from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
 from octavo.extract.pdf.content import read_contents
-from octavo.extract.pdf.tables import Table, find_tables
+from octavo.extract.pdf.table_rows import Table
+from octavo.extract.pdf.tables import find_tables
 
 FOUND_SHARE = 0.5
 

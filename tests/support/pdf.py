@@ -9,9 +9,8 @@ from pathlib import Path
 
 from octavo.extract.extracted import Extracted, SourceType
 from octavo.extract.pdf.assemble import assemble_pages, merge_pages
-from octavo.extract.pdf.facts import open_pdf
 from octavo.extract.pdf.page_batches import BATCH_PAGES, Batch, PdfFacts, batch_ranges
-from octavo.extract.pdf.page_text import read_batch
+from octavo.extract.pdf.page_text import open_pdf, read_batch
 
 WIDTH, HEIGHT = 612.0, 792.0
 _FONTS = {"regular": "Helvetica", "bold": "Helvetica-Bold", "italic": "Helvetica-Oblique", "code": "Courier"}

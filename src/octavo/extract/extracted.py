@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
 from itertools import chain, takewhile
 from math import inf, isfinite
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from octavo.core.errors import Defect
 from octavo.core.types import JSON
@@ -292,7 +292,10 @@ def to_document(extracted: Extracted) -> dict[str, JSON]:
     }
 
 
-def _fields(record: Page | Block | OutlineEntry | Metadata | Moment | Region | Figure) -> JSON:
+Record = Page | Block | OutlineEntry | Metadata | Moment | Region | Figure
+
+
+def _fields(record: Record) -> JSON:
     """The fields of a record as a dictionary.
 
     `dataclasses.asdict` copies every value, which takes ten times as long for a book.
@@ -301,7 +304,34 @@ def _fields(record: Page | Block | OutlineEntry | Metadata | Moment | Region | F
 
 
 def to_json(extracted: Extracted) -> bytes:
-    document = json.dumps(to_document(extracted), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    return b"".join(json_pieces(extracted))
+
+
+_RECORDS_A_PIECE = 1000
+
+
+def json_pieces(extracted: Extracted) -> Iterator[bytes]:
+    """The document as JSON, in pieces: a long document in one piece needs several times its size in memory."""
+    for number, name in enumerate(extracted.__slots__):
+        value = getattr(extracted, name)
+        yield f'{"," if number else "{"}"{name}":'.encode()
+        if isinstance(value, tuple):
+            yield from _list_pieces(cast("tuple[Record, ...]", value))
+        else:
+            yield _dump(_fields(value) if isinstance(value, Metadata) else value)
+    yield b"}"
+
+
+def _list_pieces(records: Sequence[Record]) -> Iterator[bytes]:
+    yield b"["
+    for start in range(0, len(records), _RECORDS_A_PIECE):
+        part: list[JSON] = [_fields(one) for one in records[start : start + _RECORDS_A_PIECE]]
+        yield (b"," if start else b"") + _dump(part)[1:-1]
+    yield b"]"
+
+
+def _dump(value: JSON) -> bytes:
+    document = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
     _refuse_nul(document)
     return document
 

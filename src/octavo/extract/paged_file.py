@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from octavo.core.types import JSON
-from octavo.extract.extracted import BlockKind, Extracted, SourceType, add_captions, from_json, to_json
+from octavo.extract.extracted import BlockKind, Extracted, SourceType, add_captions, from_json, json_pieces
 from octavo.extract.ocr.recognition import Recognition
 from octavo.extract.pdf.page_batches import PdfFacts, batch_from_json, facts_from_json, facts_to_json
 from octavo.sandbox import Call, Limits, Progress, Task, sandboxed
@@ -157,12 +157,19 @@ def assemble_document(task: Task, *, source_type: str) -> list[JSON]:
 
     Returns the numbers of the pages that still need OCR.
     """
+    extracted, unread = _assembled(task, SourceType(source_type))
+    task.output.writelines(json_pieces(extracted))
+    return list(unread)
+
+
+def _assembled(task: Task, source_type: SourceType) -> AssembledFile:
+    """The document. Its pages are freed before it is written."""
     from octavo.extract.pdf.assemble import assemble_pages, merge_pages
 
     facts = facts_from_json(task.input.readline())
     pages = merge_pages(facts, map(batch_from_json, task.input))
-    task.output.write(to_json(add_captions(assemble_pages(facts, pages, SourceType(source_type)))))
-    return [page.number for page in pages if page.is_unread]
+    unread = [page.number for page in pages if page.is_unread]
+    return AssembledFile(add_captions(assemble_pages(facts, pages, source_type)), unread)
 
 
 _WORD = re.compile(r"\w+")

@@ -24,8 +24,7 @@ from octavo.extract.extracted import (
 from octavo.extract.markdown import outline_of, plain_title
 from octavo.extract.markdown.blocks import MOST_BLOCKS
 from octavo.extract.markdown.escape import escape_start
-from octavo.extract.pdf.bookmarks import match_bookmarks
-from octavo.extract.pdf.headings import body_size, heading_levels
+from octavo.extract.pdf.headings import body_size, heading_levels, match_bookmarks
 from octavo.extract.pdf.letters import HYPHEN, Vocabulary
 from octavo.extract.pdf.markup import plain
 from octavo.extract.pdf.page_batches import Batch, PageBlock, PageText, PdfFacts, write_ranges
@@ -74,10 +73,16 @@ def _with_whole_words(pages: Sequence[PageText]) -> Sequence[PageText]:
     if not any(HYPHEN in block.text for page in pages for block in page.blocks):
         return pages
     vocabulary = Vocabulary(block.text for page in pages for block in page.blocks)
-    return [
-        replace(page, blocks=tuple(replace(block, text=vocabulary.undivided(block.text)) for block in page.blocks))
-        for page in pages
-    ]
+    return [_with_undivided(page, vocabulary) for page in pages]
+
+
+def _with_undivided(page: PageText, vocabulary: Vocabulary) -> PageText:
+    """The page with whole words. Blocks without a divided word are not copied, to save memory."""
+    blocks = tuple(
+        replace(block, text=vocabulary.undivided(block.text)) if HYPHEN in block.text else block
+        for block in page.blocks
+    )
+    return replace(page, blocks=blocks)
 
 
 def merge_pages(facts: PdfFacts, batches: Iterable[Batch]) -> list[PageText]:

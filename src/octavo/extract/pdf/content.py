@@ -5,8 +5,9 @@ liteparse only reports positions here. How they become lines, regions and tables
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from math import isfinite
 from typing import Any, NamedTuple
 
@@ -19,7 +20,8 @@ _BOLD_NAMES = ("bold", "black", "heavy", "demi", "cmbx", "sfbx", "ecbx", "lmbx",
 _ITALIC_NAMES = ("italic", "oblique")
 _BOLD_WEIGHT = 600
 _LEAST_SIZE = 4.0
-_THIN = 3.0  # points; a filled shape that is thinner is a ruling
+MOST_LINES = 6000  # a page with more shapes is a drawing; its lines are not read
+THIN = 3.0  # points; a filled shape that is thinner is a ruling
 
 
 class Word(NamedTuple):
@@ -32,8 +34,7 @@ class Word(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class TextRun:
+class TextRun(NamedTuple):
     """Words on one line in one font. `tag` is the number of its marked content, if the PDF is tagged."""
 
     box: Box
@@ -47,9 +48,11 @@ class TextRun:
     words: tuple[Word, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """A filled or stroked shape. A `ruling` is thin: a line of a table, an underline, or the edge of a frame."""
+class Shape(NamedTuple):
+    """A filled or stroked shape. A `ruling` is thin: a line of a table, an underline, or the edge of a frame.
+
+    `colour` is that of the filling, if the shape has no stroke.
+    """
 
     box: Box
     filled: bool
@@ -59,12 +62,15 @@ class Shape:
 
     @property
     def is_ruling(self) -> bool:
-        return min(self.box.right - self.box.left, self.box.bottom - self.box.top) < _THIN
+        return min(self.box.right - self.box.left, self.box.bottom - self.box.top) < THIN
 
 
 @dataclass(frozen=True, slots=True)
 class PageContent:
-    """Everything that is drawn on one page, in the order of the file. `number` counts from 1."""
+    """Everything that is drawn on one page, in the order of the file. `number` counts from 1.
+
+    `lines` also has the edges of the shapes; it is empty if a page has more than `MOST_LINES` shapes.
+    """
 
     number: int
     width: float
@@ -82,14 +88,10 @@ def read_contents(file: bytes) -> Iterator[PageContent]:
     """Read all readable pages, in order. Raises `ContentError` if the whole file cannot be read."""
     for page in _parse(file).pages:
         graphics = page.vector_graphics
-        yield PageContent(
-            page.page_num,
-            page.width,
-            page.height,
-            tuple(run for item in page.text_items if (run := _run(item))),
-            tuple(shape for one in graphics.shapes if (shape := _shape(one))) if graphics else (),
-            tuple(line for one in graphics.lines if (line := _line(one))) if graphics else (),
-        )
+        shapes = tuple(_shapes(graphics.shapes)) if graphics else ()
+        lines = tuple(_lines(graphics.lines)) if graphics and len(shapes) <= MOST_LINES else ()
+        runs = tuple(run for item in page.text_items if (run := _run(item)))
+        yield PageContent(page.page_num, page.width, page.height, runs, shapes, lines)
 
 
 def _parse(file: bytes) -> Any:  # noqa: ANN401
@@ -117,24 +119,31 @@ def _parse(file: bytes) -> Any:  # noqa: ANN401
 
 
 def _run(item: Any) -> TextRun | None:  # noqa: ANN401
-    box = _box(item)
-    if box is None or not item.text.strip():
+    text, left, top = item.text, item.x, item.y
+    right, bottom = left + item.width, top + item.height
+    if not isfinite(right + bottom) or not text.strip():
         return None
     name = item.font_name or ""
-    lowered = name.lower()
-    bold = (item.font_weight or 0) >= _BOLD_WEIGHT or any(word in lowered for word in _BOLD_NAMES)
+    bold, italic = _style(name)
     words = tuple([Word(x := one.x, y := one.y, x + one.width, y + one.height, one.text) for one in item.words])
     return TextRun(
-        box,
-        item.text,
+        Box(left, top, right, bottom),
+        text,
         _size(item),
         name,
-        bold,
-        any(word in lowered for word in _ITALIC_NAMES),
+        bold or (item.font_weight or 0) >= _BOLD_WEIGHT,
+        italic,
         item.rotation or 0.0,
         item.mcid,
-        words or (Word(*box, item.text),),
+        words or (Word(left, top, right, bottom, text),),
     )
+
+
+@lru_cache(maxsize=1000)
+def _style(font: str) -> tuple[bool, bool]:
+    """Whether a font is bold, and whether it is italic, by its name."""
+    lowered = font.lower()
+    return any(word in lowered for word in _BOLD_NAMES), any(word in lowered for word in _ITALIC_NAMES)
 
 
 def _size(item: Any) -> float:  # noqa: ANN401
@@ -143,23 +152,21 @@ def _size(item: Any) -> float:  # noqa: ANN401
     return round(size if size >= _LEAST_SIZE else item.font_height or item.height, 1)
 
 
-def _shape(one: Any) -> Shape | None:  # noqa: ANN401
-    box = _box(one.bbox)
-    if box is None:
-        return None
-    return Shape(box, one.fill, one.stroke, one.has_curve, one.fill_color if one.fill else one.stroke_color)
+def _shapes(shapes: Iterable[Any]) -> Iterator[Shape]:
+    # A drawing can have thousands of shapes, so this avoids calls and attributes that it does not need.
+    for one in shapes:
+        place, filled, stroked = one.bbox, one.fill, one.stroke
+        left, top = place.x, place.y
+        right, bottom = left + place.width, top + place.height
+        if isfinite(right + bottom):
+            colour = one.fill_color if filled and not stroked else None
+            yield Shape(Box(left, top, right, bottom), filled, stroked, one.has_curve, colour)
 
 
-def _line(one: Any) -> Box | None:  # noqa: ANN401
-    left, top, right, bottom = one.x1, one.y1, one.x2, one.y2
-    if not isfinite(left + top + right + bottom):
-        return None
-    if left > right:
-        left, right = right, left
-    return Box(left, top, right, bottom) if top <= bottom else Box(left, bottom, right, top)
-
-
-def _box(place: Any) -> Box | None:  # noqa: ANN401
-    left, top = place.x, place.y
-    box = Box(left, top, left + place.width, top + place.height)
-    return box if isfinite(box[2] + box[3]) else None
+def _lines(lines: Iterable[Any]) -> Iterator[Box]:
+    for one in lines:
+        left, top, right, bottom = one.x1, one.y1, one.x2, one.y2
+        if isfinite(left + top + right + bottom):
+            if left > right:
+                left, right = right, left
+            yield Box(left, top, right, bottom) if top <= bottom else Box(left, bottom, right, top)

@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import accumulate, pairwise
+from operator import add
+from typing import NamedTuple
 
 from octavo.extract.extracted import Box, is_caption
-from octavo.extract.pdf.content import PageContent, Shape, TextRun
+from octavo.extract.pdf.content import THIN, PageContent, Shape, TextRun
 
 _MOST_SHAPES = 20_000
 _MOST_FIGURES = 50
@@ -64,25 +68,24 @@ class FigureArea:
     caption_box: Box | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(NamedTuple):
     """Runs on one line without a wide gap between them. `math` is the share of its letters that are mathematics."""
 
     box: Box
     text: str
     size: float
     math: float
-
-    @property
-    def letters(self) -> int:
-        return sum(not letter.isspace() for letter in self.text)
+    letters: int
 
 
 def find_figures(page: PageContent, images: Sequence[Box]) -> tuple[FigureArea, ...]:
     """Find the pictures of a page, from the top to the bottom. `images` are the boxes of its raster images."""
+    strokes = _strokes(page)
+    if not images and len(strokes.ink) < _FEWEST_SHAPES and not any(map(_is_math, page.runs)):
+        return ()
     segments = _segments(page.runs)
     rasters = list(_rasters(page, images, segments))
-    drawn = [area for area in _drawings(page, segments) if not _inside_any(area.box, rasters)]
+    drawn = [area for area in _drawings(page, strokes, segments) if not _inside_any(area.box, rasters)]
     taken = _without_parts([*rasters, *drawn])
     formulas = [area for area in _formulas(segments) if not _inside_any(area.box, taken)]
     captioned = _by_caption([_with_caption(area, segments, page) for area in taken], segments)
@@ -94,7 +97,7 @@ def may_show_figures(page: PageContent, images: Sequence[Box]) -> bool:
     """Whether it is worth looking for figures: most pages have no image, few shapes and no mathematics."""
     if images or len(page.shapes) >= _FEWEST_SHAPES:
         return True
-    return any(_MATH_FONT.search(font) for font in {run.font for run in page.runs})
+    return any(map(_is_math_font, {run.font for run in page.runs}))
 
 
 # Raster images ------------------------------------------------------------------------------------------------------
@@ -144,15 +147,48 @@ def _is_backdrop(box: Box, segments: Sequence[Segment]) -> bool:
 # Drawings -----------------------------------------------------------------------------------------------------------
 
 
-def _drawings(page: PageContent, segments: Sequence[Segment]) -> Iterator[FigureArea]:
+class _Strokes(NamedTuple):
+    """The shapes that can only be part of a drawing, and the boxes of the rulings of a page."""
+
+    ink: list[Shape]
+    rulings: list[Box]
+
+
+def _strokes(page: PageContent) -> _Strokes:
+    ink: list[Shape] = []
+    rulings: list[Box] = []
+    edges: set[tuple[int, int, int]] | None = None
+    most = _BACKGROUND * max(page.width * page.height, 1.0)
+    for shape in page.shapes if len(page.shapes) <= _MOST_SHAPES else ():
+        left, top, right, bottom = shape.box
+        wide, high = right - left, bottom - top
+        if wide * high >= most:
+            continue
+        thin = wide < THIN or high < THIN
+        if thin:
+            rulings.append(shape.box)
+        if right < 0 or bottom < 0 or (thin and not shape.curved):
+            continue
+        if not shape.curved and edges is None:
+            edges = {(round(line.left), round(line.top), round(line.right)) for line in page.lines}
+        if shape.curved or not _is_backing(shape, page, edges or set()):
+            ink.append(shape)
+    return _Strokes(ink, rulings)
+
+
+def _is_backing(shape: Shape, page: PageContent, edges: set[tuple[int, int, int]]) -> bool:
+    """Whether a rectangle is a cell or the background of a text: its upper edge is a line, or it is wide or white."""
+    box = shape.box
+    if (round(box.left), round(box.top), round(box.right)) in edges:
+        return True
+    return shape.filled and not shape.stroked and (_width(box) > _WIDE * page.width or _is_white(shape.colour))
+
+
+def _drawings(page: PageContent, strokes: _Strokes, segments: Sequence[Segment]) -> Iterator[FigureArea]:
     """Groups of curves, diagonal lines and bars that are near each other, with their axes and labels."""
-    if len(page.shapes) > _MOST_SHAPES:
-        return
-    edges = {(round(line.left), round(line.top), round(line.right)) for line in page.lines}
-    ink = [shape for shape in page.shapes if _is_ink(shape, page, edges)]
+    ink, rulings = strokes
     if len(ink) < _FEWEST_SHAPES:
         return
-    rulings = [shape.box for shape in page.shapes if shape.is_ruling and _share(shape.box, page) < _BACKGROUND]
     curved = {shape.box for shape in ink if shape.curved or not shape.filled}
     for group in _groups([shape.box for shape in ink], page):
         area = None if _are_cells(group, curved, segments) else _drawing(group, rulings, segments, page)
@@ -167,18 +203,6 @@ def _are_cells(group: Sequence[Box], curved: set[Box], segments: Sequence[Segmen
     return 2 * cells > len(part)
 
 
-def _is_ink(shape: Shape, page: PageContent, edges: set[tuple[int, int, int]]) -> bool:
-    """Whether a shape can only be part of a drawing: not a rectangle, a ruling or the background of the page."""
-    box = shape.box
-    if _share(box, page) > _BACKGROUND or box.right < 0 or box.bottom < 0:
-        return False
-    if shape.curved:
-        return True
-    is_backing = shape.filled and not shape.stroked and (_width(box) > _WIDE * page.width or _is_white(shape.colour))
-    top = (round(box.left), round(box.top), round(box.right))
-    return not is_backing and not shape.is_ruling and top not in edges
-
-
 def _is_white(colour: str | None) -> bool:
     return (colour or "").lower().endswith("ffffff")
 
@@ -187,9 +211,12 @@ def _groups(boxes: Sequence[Box], page: PageContent) -> list[list[Box]]:
     """Group boxes that are near each other, in linear time: by the cells of a grid that they cover."""
     side = max(page.width, page.height, 1.0) / _GRID
     cells = [_cells(box, side) for box in boxes]
-    names = _connected(_covered(cells))
+    grid = _covered(cells)
+    names = [[0] * len(row) for row in grid]
     groups: dict[int, list[Box]] = {}
     for box, (left, top, _, _) in zip(boxes, cells, strict=True):
+        if not names[top][left]:
+            _fill(grid, names, (top, left), len(groups) + 1)
         groups.setdefault(names[top][left], []).append(box)
     return list(groups.values())
 
@@ -207,28 +234,14 @@ def _covered(cells: Iterable[tuple[int, int, int, int]]) -> list[list[int]]:
         grid[top][right + 1] -= 1
         grid[bottom + 1][left] -= 1
         grid[bottom + 1][right + 1] += 1
-    for row in range(_GRID + 1):
-        for column in range(_GRID + 1):
-            above = grid[row - 1][column] if row else 0
-            before = grid[row][column - 1] if column else 0
-            corner = grid[row - 1][column - 1] if row and column else 0
-            grid[row][column] += above + before - corner
-    return grid
-
-
-def _connected(grid: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Give all covered cells that touch each other the same number, from 1."""
-    names = [[0] * len(row) for row in grid]
-    last = 0
-    for row in range(_GRID):
-        for column in range(_GRID):
-            if grid[row][column] > 0 and not names[row][column]:
-                last += 1
-                _fill(grid, names, (row, column), last)
-    return names
+    sums = [list(accumulate(row)) for row in grid]
+    for above, row in pairwise(sums):
+        row[:] = map(add, row, above)
+    return sums
 
 
 def _fill(grid: Sequence[Sequence[int]], names: list[list[int]], start: tuple[int, int], name: int) -> None:
+    """Give all covered cells that touch each other the same number."""
     waiting = [start]
     names[start[0]][start[1]] = name
     while waiting:
@@ -378,11 +391,17 @@ def _segment(runs: Sequence[TextRun]) -> Segment:
     letters = sum(len(run.text.strip()) for run in runs)
     maths = sum(len(run.text.strip()) for run in runs if _is_math(run))
     text = " ".join(run.text.strip() for run in runs)
-    return Segment(_union([run.box for run in runs]), text, max(run.size for run in runs), maths / max(letters, 1))
+    box, size = _union([run.box for run in runs]), max(run.size for run in runs)
+    return Segment(box, text, size, maths / max(letters, 1), sum(map(len, text.split())))
 
 
 def _is_math(run: TextRun) -> bool:
-    return bool(_MATH_FONT.search(run.font)) or all(letter in _SYMBOLS for letter in run.text.strip())
+    return _is_math_font(run.font) or _SYMBOLS.issuperset(run.text.strip())
+
+
+@lru_cache(maxsize=1000)
+def _is_math_font(font: str) -> bool:
+    return _MATH_FONT.search(font) is not None
 
 
 # Boxes --------------------------------------------------------------------------------------------------------------

@@ -37,7 +37,8 @@ _BROKEN_WORD = re.compile("(?<=\\w)[\x02\ufffe\u00ad][ \t]*(?:\r?\n[ \t]*|[ \t]+
 _HYPHENATED = re.compile(r"(?<=[^\W\d_])-[ \t]*\n[ \t]*(?=[^\W\d_A-Z])")
 _NOT_CHARACTERS = re.compile("[\ufdd0-\ufdef\ufffe\uffff]")
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
-_LETTER = re.compile(r"[^\W\d_]")
+_NOT_LETTERS = re.compile(r"[\W\d_]+")
+_NOT_ASCII_LETTERS = bytes(code for code in range(128) if not chr(code).isalpha())
 _NO_LETTERS = re.compile("[\ue000-\uf8ff\ufffd\U000f0000-\U0010ffff]")
 _MANY = 0.3
 
@@ -97,6 +98,7 @@ def one_line(text: str) -> str:
 
 
 _LATIN = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
+_NOT_LATIN = re.compile("[^A-Za-z\u00c0-\u024f\u1e00-\u1eff]+")
 _OTHER_ALPHABET = re.compile("[\u0370-\u052f]")
 _LONGER_WORDS = re.compile("[a-z]{4,}")
 _COMMON = frozenset("eainorstlud")
@@ -114,8 +116,8 @@ def is_garbled(text: str) -> bool:
         return True
     if text.isascii():
         return _has_uncommon_letters(text.lower())
-    latin = "".join(_LATIN.findall(text)).lower()
-    marked = sum(not letter.isascii() for letter in latin)
+    latin = _NOT_LATIN.sub("", text).lower()
+    marked = len(latin) - len(latin.encode("ascii", "ignore"))
     if len(latin) > _LEAST_FONT and marked > len(latin) / 2:
         return True
     return _mixes_alphabets(text) or _has_uncommon_letters(unicodedata.normalize("NFD", latin))
@@ -146,7 +148,9 @@ def is_meaningless(text: str) -> bool:
 
 
 def count_letters(text: str) -> int:
-    return len(_LETTER.findall(text))
+    if text.isascii():
+        return len(text.encode().translate(None, _NOT_ASCII_LETTERS))
+    return len(_NOT_LETTERS.sub("", text))
 
 
 def has_right_to_left(text: str) -> bool:

@@ -132,7 +132,8 @@ def _rows(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
         if rows and _is_level(rows[-1], one):
             row = rows[-1]
             top, bottom = inner(one)
-            rows[-1] = min(row[0], top), max(row[1], bottom), [*row[2], one]
+            row[2].append(one)
+            rows[-1] = min(row[0], top), max(row[1], bottom), row[2]
         else:
             rows.append((*inner(one), [one]))
     yield from (sorted(row[2]) for row in rows)

@@ -1,15 +1,18 @@
-"""Reads the text of PDF pages with liteparse, with PDFium where liteparse fails, and with OCR for scanned pages."""
+"""Reads facts about a PDF, and the text of its pages: with liteparse, with PDFium where that fails, and with OCR."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 from octavo.core.languages import ANY_LANGUAGE
-from octavo.extract.extracted import BlockKind, Box, RegionKind
+from octavo.extract.extracted import BlockKind, Box, Metadata, RegionKind
 from octavo.extract.markdown import read_blocks
+from octavo.extract.markdown.headings import shorten
 from octavo.extract.pdf.annotations import Annotation, field_regions, merge_annotations, read_annotations
 from octavo.extract.pdf.content import ContentError, PageContent, TextRun, Word, read_contents
 from octavo.extract.pdf.document import Document, OpenPage, PageError, fitting_scale, open_document, render
@@ -22,7 +25,7 @@ from octavo.extract.pdf.letters import (
     one_line,
 )
 from octavo.extract.pdf.lines import is_monospaced
-from octavo.extract.pdf.page_batches import Batch, PageBlock, PageText
+from octavo.extract.pdf.page_batches import Batch, Bookmark, PageBlock, PageText, PdfFacts
 from octavo.extract.pdf.placed_words import join_letters
 from octavo.extract.pdf.regions import PageLayout, lay_out, turn_of
 from octavo.extract.plain_text import convert
@@ -35,6 +38,8 @@ _LEAST_MISSING = 20
 _LEAST_OF_FONT = 0.1  # of the letters of a page
 _COPY_BYTES = 64 * 1024 * 1024
 _LAST_OF_FIRST_PLANE = "\uffff"
+_BEYOND_FIRST_PLANE = re.compile("[\U00010000-\U0010ffff]")
+_NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalnum())
 DAMAGED = "The page is damaged."
 _NO_LAYOUT = "The page was read without its layout: order, headings and tables may be wrong."
 _MISSING = "Some letters of the page could not be placed."
@@ -145,13 +150,20 @@ def _with_right_letters(page: OpenPage, content: PageContent, own: str) -> tuple
             return content, (), True
         content = replace(content, runs=kept)
         reasons.append(_GARBLED)
-    if max(own, default="") > _LAST_OF_FIRST_PLANE:
+    if not own.isascii() and _BEYOND_FIRST_PLANE.search(own):
         content = with_lost_letters(page, content)
-    wanted, have = Counter(own), Counter("".join(run.text for run in content.runs))
-    missing = sum(count for letter, count in (wanted - have).items() if letter.isalnum())
+    missing = _count_missing(own, "".join(run.text for run in content.runs))
     if missing > max(_LEAST_MISSING, (1 - _NEARLY_ALL) * len(own)) and not bad and not is_garbled(own):
         reasons.append(_MISSING)
     return content, tuple(reasons), False
+
+
+def _count_missing(wanted: str, have: str) -> int:
+    """How many letters and digits of one text are not in the other."""
+    if wanted.isascii() and have.isascii():
+        one, other = (text.encode().translate(None, _NO_LETTERS) for text in (wanted, have))
+        return 0 if one == other else (Counter(one) - Counter(other)).total()
+    return sum(count for letter, count in (Counter(wanted) - Counter(have)).items() if letter.isalnum())
 
 
 def _is_bad(font: str, text: str, least: float) -> bool:
@@ -265,3 +277,60 @@ def recognise_pdf_page(path: Path, number: int, password: str | None = None, lan
     scale = fitting_scale(width, height, SCALE)
     found = recognise_page(picture, number, label, scale=scale, language=language)
     return replace(found, width=width, height=height)
+
+
+# Facts about the whole file
+
+MOST_BOOKMARKS = 20_000
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*")
+_DATE = re.compile(r"(?:D:)?\s*(\d{4})(?:-?(0[1-9]|1[0-2])(?:-?(0[1-9]|[12]\d|3[01]))?)?")
+_YEARS = ("1900", "2999")
+_FILE_NAME = re.compile(
+    r"(?:Microsoft \w+ - )?.*\.(?:docx?|pptx?|xlsx?|dvi|tex|indd|qxd|rtf|odt|pdf|ps)", re.IGNORECASE
+)
+_NO_TITLE = frozenset({"untitled", "unknown", "title", "document", "(anonymous)", "anonymous", "none"})
+_EXTRA = {"Subject": "subject", "Keywords": "keywords", "Creator": "creator", "Producer": "producer"}
+
+
+def open_pdf(path: Path, password: str | None = None) -> PdfFacts:
+    """Read facts about a PDF. Raises `Encrypted`, `Empty`, `TooLarge`, or `BadInput` for a file too damaged to open."""
+    with open_document(path, password) as document:
+        return PdfFacts(
+            page_count=document.page_count,
+            bookmarks=_bookmarks(document),
+            metadata=_metadata(document),
+            encrypted=document.is_encrypted,
+            tagged=document.is_tagged,
+        )
+
+
+def _bookmarks(document: Document) -> tuple[Bookmark, ...]:
+    found = ((level, _in_one_line(title), page) for level, title, page in islice(document.bookmarks(), MOST_BOOKMARKS))
+    return tuple(Bookmark(level, title, page) for level, title, page in found if title)
+
+
+def _metadata(document: Document) -> Metadata:
+    information = {name: line for name, value in document.information.items() if (line := _in_one_line(value))}
+    title = information.get("Title", "")
+    language = document.language
+    return Metadata(
+        title=None if _is_not_a_title(title) else title,
+        author=information.get("Author"),
+        date=_date(information.get("CreationDate", "")) or _date(information.get("ModDate", "")),
+        language=language if _LANGUAGE.fullmatch(language) else None,
+        extra={ours: information[theirs] for theirs, ours in _EXTRA.items() if theirs in information},
+    )
+
+
+def _in_one_line(value: str) -> str:
+    return shorten(clean_letters(value))
+
+
+def _is_not_a_title(title: str) -> bool:
+    """Whether the title is missing, a placeholder or a file name. Many programs write the file name as the title."""
+    return not title or title.lower() in _NO_TITLE or _FILE_NAME.fullmatch(title) is not None
+
+
+def _date(written: str) -> str | None:
+    found = _DATE.match(written)
+    return "-".join(filter(None, found.groups())) if found and _YEARS[0] <= found[1] <= _YEARS[1] else None

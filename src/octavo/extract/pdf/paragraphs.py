@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -33,7 +33,8 @@ _NEW_START = re.compile("[\"'\u201c\u2018«(\\[]*[^\\W_a-z]")
 _BROKEN_WORD = re.compile("[^\\W\\d_]-\\Z")
 # A reference to a figure can begin a line of prose; a caption goes on with a mark, a title or the end of the line.
 _AFTER_LABEL = re.compile(r"\S+\s*[\w.-]*\d[\w-]{0,6}(?:[.:|\u2013\u2014]|\s*\Z|\s+[^\Wa-z\d_])")
-_CONTENTS_LINE = re.compile(r"[^\W\d_].*[\s.](?:\d{1,4}|[ivxlc]{1,6})\Z")
+_CONTENTS_LINE = re.compile(r"[^\W\d_].*[\s.](?:[0-9]{1,4}|[ivxlc]{1,6})\Z")
+_PAGE_ENDS = frozenset("0123456789ivxlc")
 _PYTHON = re.compile(r"^\s*(?:def \w+\(|class \w+[(:]|import \w|from [\w.]+ import )", re.MULTILINE)
 _MOST_CODE_INDENT = 40
 
@@ -59,6 +60,7 @@ class _Column:
     ends: Sequence[float]
     items: Mapping[int, tuple[str, str]]
     leading: Mapping[float, float]
+    edges: dict[int, float] = field(default_factory=dict[int, float])  # where lines end, for those already looked at
 
 
 def usual_leading(segments: Iterable[Segment]) -> dict[float, float]:
@@ -193,9 +195,11 @@ def _begins_after_short_line(column: _Column, group: Sequence[int], index: int) 
 
 def _edge(column: _Column, index: int) -> float:
     """Where the lines beside this one end."""
-    start = column.starts[index]
-    near = range(max(0, index - 60), min(len(column.lines), index + 60))
-    return max(column.ends[one] for one in near if abs(column.starts[one] - start) < _SAME_START)
+    if index not in column.edges:
+        start, first = column.starts[index], max(0, index - 60)
+        near = zip(column.starts[first : index + 60], column.ends[first : index + 60], strict=True)
+        column.edges[index] = max(end for one, end in near if abs(one - start) < _SAME_START)
+    return column.edges[index]
 
 
 def _ends_early(column: _Column, index: int) -> bool:
@@ -245,9 +249,9 @@ def _paragraph(column: _Column, group: Sequence[int]) -> Part:
 
 def _are_intended(column: _Column, group: Sequence[int], texts: Sequence[str]) -> bool:
     """Whether the line breaks are intended, as in addresses, forms and verse."""
-    if any(_BROKEN_WORD.search(text) for text in texts[:-1]):
+    if any(map(_ends_in_hyphen, texts[:-1])):
         return False
-    if all(_CONTENTS_LINE.search(text) for text in texts):
+    if all(map(_is_contents_line, texts)):
         return True
     lines = [column.lines[index] for index in group]
     early = sum(_is_intended(column, index) for index in group[:-1])
@@ -267,11 +271,20 @@ def _is_intended(column: _Column, index: int) -> bool:
     return edge - column.ends[index] > _FAR_FROM_EDGE * (edge - column.starts[index])
 
 
+def _ends_in_hyphen(text: str) -> bool:
+    # Without the end of the line, the expression would be tried at every letter.
+    return text.endswith("-") and _BROKEN_WORD.search(text, max(len(text) - 2, 0)) is not None
+
+
+def _is_contents_line(text: str) -> bool:
+    return text[-1:] in _PAGE_ENDS and _CONTENTS_LINE.search(text) is not None
+
+
 def join_lines(texts: Sequence[str]) -> str:
     """Join the lines of a paragraph. A word that is divided at the end of a line is marked with `HYPHEN`."""
     joined = texts[0]
     for text in texts[1:]:
-        if _BROKEN_WORD.search(joined) and text[:1].isalpha():
+        if _ends_in_hyphen(joined) and text[:1].isalpha():
             joined = joined[:-1] + HYPHEN + text if text[0].islower() else joined + text
         else:
             joined += " " + text

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 # Imported by the preloaded parent of a sandbox, so that its children do not import these for every file.
 PRELOAD = (
     "octavo.extract.pdf.pdf_file",
-    "octavo.extract.pdf.facts",
     "octavo.extract.pdf.page_text",
     "octavo.extract.pdf.assemble",
 )
@@ -112,7 +111,7 @@ async def unlock_in_sandbox(sandbox: Sandbox, path: Path, password: str, made: P
 
 @sandboxed
 def open_file(task: Task, *, password: str | None) -> None:
-    from octavo.extract.pdf.facts import open_pdf
+    from octavo.extract.pdf.page_text import open_pdf
 
     task.output.write(facts_to_json(open_pdf(Path(task.input_path), password)))
 

@@ -16,7 +16,8 @@ from octavo.extract.pdf.letters import clean_letters, has_right_to_left
 from octavo.extract.pdf.lines import Segment, in_logical_order, in_right_order, is_monospaced, lines_of, segments_of
 from octavo.extract.pdf.page_batches import PageBlock
 from octavo.extract.pdf.paragraphs import Part, parts_of, usual_leading
-from octavo.extract.pdf.tables import Cell, Table, find_tables, to_markdown
+from octavo.extract.pdf.table_rows import Cell, Table
+from octavo.extract.pdf.tables import find_tables, to_markdown
 
 _UPRIGHT = 5.0  # degrees
 _LEAST_BOX = 40.0, 18.0
@@ -58,6 +59,8 @@ class PageLayout:
 
 def turn_of(page: PageContent) -> int:
     """By how many degrees most of the text of a page is turned: 0, 90, 180 or 270."""
+    if not any(run.rotation for run in page.runs):
+        return 0
     letters: Counter[int] = Counter()
     for run in page.runs:
         letters[round(run.rotation / 90) % 4 * 90] += len(run.text)
@@ -66,9 +69,11 @@ def turn_of(page: PageContent) -> int:
 
 def lay_out(page: PageContent, images: Sequence[Box] = (), right_text: RightText | None = None) -> PageLayout:
     """The layout of a page. `right_text` returns the text in a box in logical order."""
-    upright = tuple(run for run in page.runs if _is_upright(run))
-    turned = [run for run in page.runs if not _is_upright(run)]
-    page = replace(page, runs=upright)
+    upright = page.runs
+    turned = [run for run in page.runs if run.rotation and not _is_upright(run)]
+    if turned:
+        upright = tuple(run for run in page.runs if _is_upright(run))
+        page = replace(page, runs=upright)
     areas = find_figures(page, images) if may_show_figures(page, images) else ()
     maker = _PageMaker(page, right_text)
     tables = [

@@ -1,36 +1,31 @@
-"""The geometry that tables are made of: lines of words and their columns, rulings, and grids of rulings that touch."""
+"""The geometry that tables are made of: lines of words and their columns, and rulings."""
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
-from collections import Counter, defaultdict
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
 from octavo.extract.extracted import Box
-from octavo.extract.pdf.content import PageContent, Shape, Word
+from octavo.extract.pdf.content import MOST_LINES, PageContent, Shape, Word
 
-_MOST_LINES = 6000  # a page with more is a drawing
 _MOST_RULINGS = 500
-_MOST_GRIDS = 30
-_MOST_CELLS = 10_000
+MOST_GRIDS = 30
 _MOST_COLUMNS = 60
 _MOST_MERGES = 40
 _THIN = 3.0
-_NEAR = 3.0
+NEAR = 3.0
 _TOUCH = 1.0
 _SHORT = 10.0
 _LEAST_LENGTH = 6.0
-_LEAST_GAP = 5.0
-_LEAST_WIDTH = 60.0
-_LEAST_HEIGHT = 15.0
+LEAST_WIDTH = 60.0
 _SAME_END = 8.0
-_GAP = 0.8  # of the height of the letters: a wider gap separates cells
-_NUMBER_GAP = 0.5
-_LEADER_MARKS = (".", "…", "_", "·")
+GAP = 0.8  # of the height of the letters: a wider gap separates cells
+NUMBER_GAP = 0.5
+LEADER_MARKS = (".", "…", "_", "·")
 _LEAST_LEADER = 4
 _CURRENCY = re.compile(r"[$€£¥]|US\$|EUR|USD")
 _RIGHT_TO_LEFT = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
@@ -60,16 +55,24 @@ Column = tuple[float, float]
 
 
 def box_of(parts: Sequence[Word] | Sequence[Segment]) -> Box:
-    lefts, tops, rights, bottoms = zip(*(part[:4] for part in parts), strict=True)
-    return Box(min(lefts), min(tops), max(rights), max(bottoms))
+    if len(parts) == 1:
+        return Box(*parts[0][:4])
+    left, top, right, bottom = parts[0][:4]
+    for part in parts:
+        left, top = min(left, part.left), min(top, part.top)
+        right, bottom = max(right, part.right), max(bottom, part.bottom)
+    return Box(left, top, right, bottom)
 
 
 def segment_of(words: Sequence[Word]) -> Segment:
+    if len(words) == 1:
+        left, top, right, bottom, text = words[0]
+        return Segment(left, top, right, bottom, tuple(words), text.strip())
     return Segment(*box_of(words), tuple(words), joined(words))
 
 
 def is_right_to_left(text: str) -> bool:
-    return 2 * len(_RIGHT_TO_LEFT.findall(text)) > sum(map(str.isalpha, text))
+    return not text.isascii() and 2 * len(_RIGHT_TO_LEFT.findall(text)) > sum(map(str.isalpha, text))
 
 
 def joined(words: Sequence[Word]) -> str:
@@ -97,9 +100,9 @@ def _reversed(texts: Sequence[str]) -> list[str]:
 
 def without_leader(word: Word) -> Word:
     """Cut the dots that lead from a label to its number."""
-    if not word.text.endswith(_LEADER_MARKS):
+    if not word.text.endswith(LEADER_MARKS):
         return word
-    text = word.text.rstrip("".join(_LEADER_MARKS))
+    text = word.text.rstrip("".join(LEADER_MARKS))
     if len(word.text) - len(text) < _LEAST_LEADER:
         return word
     right = word.left + (word.right - word.left) * len(text) / len(word.text)
@@ -125,14 +128,13 @@ def text_lines(words: Sequence[Word]) -> list[Line]:
 
 
 def _segments(line: Sequence[Word]) -> Iterator[Segment]:
-    part: list[Word] = []
-    for word in line:
-        if part and _is_apart(part, word):
-            yield segment_of(part)
-            part = []
-        part.append(word)
-    if part:
-        yield segment_of(part)
+    start = 0
+    for index in range(1, len(line)):
+        before, word = line[index - 1], line[index]
+        if word.left - before.right > 0 and _is_apart(line[start:index], word):
+            yield segment_of(line[start:index])
+            start = index
+    yield segment_of(line[start:])
 
 
 def _is_apart(part: Sequence[Word], word: Word) -> bool:
@@ -140,9 +142,9 @@ def _is_apart(part: Sequence[Word], word: Word) -> bool:
     before = part[-1]
     gap = word.left - before.right
     height = min(word.bottom - word.top, before.bottom - before.top)
-    if gap <= _NUMBER_GAP * height:
+    if gap <= NUMBER_GAP * height:
         return False
-    if gap <= _GAP * height:
+    if gap <= GAP * height:
         return all(text[0].isdigit() and text[-1].isdigit() for text in (before.text, word.text))
     return len(part) > 1 or not word.text[0].isdigit() or not _CURRENCY.fullmatch(before.text)
 
@@ -166,8 +168,11 @@ def columns_of(lines: Sequence[Line]) -> list[Column]:
 def overlapped(columns: Sequence[Column], part: Segment) -> range:
     """The columns that a segment overlaps by more than a hair."""
     slack = min(1.0, (part.right - part.left) / 4)
-    first = bisect_right(columns, part.left + slack, key=lambda column: column[1])
-    last = bisect_left(columns, part.right - slack, key=lambda column: column[0])
+    start = part.left + slack
+    first = bisect_left(columns, (start,))
+    while first and columns[first - 1][1] > start:
+        first -= 1
+    last = bisect_left(columns, (part.right - slack,))
     return range(first, max(first, last))
 
 
@@ -190,15 +195,17 @@ def _merged(columns: list[Column], lines: Sequence[Line]) -> list[Column]:
     return columns
 
 
-def _neighbours(columns: Sequence[Column], lines: Sequence[Line]) -> tuple[Counter[int], Counter[int], Counter[int]]:
+def _neighbours(columns: Sequence[Column], lines: Sequence[Line]) -> tuple[list[int], list[int], list[int]]:
     """For each column, the lines that join it with the next one, that separate the two, and that fill it."""
-    joins, apart, filled = Counter[int](), Counter[int](), Counter[int]()
+    joins, apart, filled = ([0] * (len(columns) + 1) for _ in range(3))
     for line in lines:
         ranges = [overlapped(columns, part) for part in line]
         used = {place for one in ranges for place in one}
-        filled.update(used)
+        for place in used:
+            filled[place] += 1
         for one in ranges:
-            joins.update(one[:-1])
+            for place in one[:-1]:
+                joins[place] += 1
             if one and one[-1] + 1 in used:
                 apart[one[-1]] += 1
     return joins, apart, filled
@@ -226,25 +233,13 @@ class Span(NamedTuple):
     right: int
 
 
-class Grid(NamedTuple):
-    """Rulings that touch each other, and the positions at which they divide their area."""
-
-    xs: tuple[float, ...]
-    ys: tuple[float, ...]
-    rulings: Rulings
-
-    @property
-    def box(self) -> Box:
-        return Box(self.xs[0], self.ys[0], self.xs[-1], self.ys[-1])
-
-
 def page_rulings(page: PageContent) -> tuple[Rulings, Rulings | None]:
     """The rulings of a page, and the same with the edges of filled areas such as stripes, if there are any.
 
     There are none if a page has so many lines that it is a drawing.
     """
     none = Rulings((), ())
-    if max(len(page.lines), len(page.shapes)) > _MOST_LINES:
+    if max(len(page.lines), len(page.shapes)) > MOST_LINES:
         return none, None
     thin, filled = _thin_and_filled(page.shapes)
     known = _known(thin)
@@ -292,7 +287,7 @@ def _is_known(box: Box, known: dict[tuple[bool, int], tuple[float, float]]) -> b
     flat = _is_flat(box)
     at, start, end = (box.top, box.left, box.right) if flat else (box.left, box.top, box.bottom)
     extents = (known.get((flat, near)) for near in (round(at), round(at) - 1, round(at) + 1))
-    return any(extent and extent[0] - _NEAR <= start and end <= extent[1] + _NEAR for extent in extents)
+    return any(extent and extent[0] - NEAR <= start and end <= extent[1] + NEAR for extent in extents)
 
 
 def _is_flat(box: Box) -> bool:
@@ -309,7 +304,7 @@ def _join(rulings: Iterable[Ruling]) -> tuple[Ruling, ...]:
     """Join rulings that continue each other, and the two edges of a thick line."""
     groups: list[list[Ruling]] = []
     for ruling in sorted(rulings):
-        if groups and ruling.at - groups[-1][0].at <= _NEAR:
+        if groups and ruling.at - groups[-1][0].at <= NEAR:
             groups[-1].append(ruling)
         else:
             groups.append([ruling])
@@ -320,93 +315,12 @@ def _joined(group: Sequence[Ruling]) -> list[Ruling]:
     at = sum(ruling.at for ruling in group) / len(group)
     result: list[Ruling] = []
     for ruling in sorted(group, key=lambda one: one.start):
-        touch = _NEAR if ruling.end - ruling.start < _SHORT else _TOUCH
+        touch = NEAR if ruling.end - ruling.start < _SHORT else _TOUCH
         if result and ruling.start <= result[-1].end + touch:
             result[-1] = Ruling(at, result[-1].start, max(result[-1].end, ruling.end))
         else:
             result.append(Ruling(at, ruling.start, ruling.end))
     return result
-
-
-def grids(rulings: Rulings) -> list[Grid]:
-    """The largest grids of a page: rulings that touch, with at least two columns."""
-    found: list[tuple[float, Grid]] = []
-    for part in _touching(rulings):
-        xs = _with_ends(_positions(one.at for one in part.vertical), part.horizontal)
-        ys = _with_ends(_positions(one.at for one in part.horizontal), part.vertical)
-        width, height = xs[-1] - xs[0], ys[-1] - ys[0]
-        is_small = width < _LEAST_WIDTH or height < _LEAST_HEIGHT or len(xs) < 3  # noqa: PLR2004
-        if not is_small and (len(xs) - 1) * (len(ys) - 1) <= _MOST_CELLS:
-            found.append((-width * height, Grid(xs, ys, part)))
-    return [grid for _, grid in sorted(found)[:_MOST_GRIDS]]
-
-
-def _positions(values: Iterable[float]) -> tuple[float, ...]:
-    kept: list[float] = []
-    for value in sorted(values):
-        if not kept or value - kept[-1] > _LEAST_GAP:
-            kept.append(value)
-    return tuple(kept)
-
-
-def _with_ends(positions: tuple[float, ...], crossing: Sequence[Ruling]) -> tuple[float, ...]:
-    """Add the open sides of a table: where two of its rulings go on beyond the last one that crosses them."""
-    starts = sorted(one.start for one in crossing)
-    ends = sorted((one.end for one in crossing), reverse=True)
-    if not positions or not starts[1:]:
-        return positions
-    before = (starts[0],) if starts[1] < positions[0] - 2 * _LEAST_GAP else ()
-    after = (ends[0],) if ends[1] > positions[-1] + 2 * _LEAST_GAP else ()
-    return before + positions + after
-
-
-def _touching(rulings: Rulings) -> list[Rulings]:
-    horizontal, vertical = rulings
-    parents = list(range(len(horizontal) + len(vertical)))
-    places = [one.at for one in vertical]
-    for row, line in enumerate(horizontal):
-        for index in range(bisect_left(places, line.start - _NEAR), bisect_right(places, line.end + _NEAR)):
-            if vertical[index].start - _NEAR <= line.at <= vertical[index].end + _NEAR:
-                parents[_root(parents, row)] = _root(parents, len(horizontal) + index)
-    parts: defaultdict[int, tuple[list[Ruling], list[Ruling]]] = defaultdict(lambda: ([], []))
-    for index, line in enumerate((*horizontal, *vertical)):
-        parts[_root(parents, index)][index >= len(horizontal)].append(line)
-    return [Rulings(tuple(across), tuple(down)) for across, down in parts.values() if across and down]
-
-
-def _root(parents: list[int], index: int) -> int:
-    """The representative of a set in a union-find forest."""
-    while parents[index] != index:
-        parents[index] = parents[parents[index]]
-        index = parents[index]
-    return index
-
-
-def spans(grid: Grid) -> Iterator[Span]:
-    """The cells of the grid. Missing lines join cells; if the result is not a rectangle, they stay apart."""
-    height, width = len(grid.ys) - 1, len(grid.xs) - 1
-    parents = list(range(height * width))
-    across = [[one for one in grid.rulings.horizontal if abs(one.at - y) <= _LEAST_GAP] for y in grid.ys]
-    down = [[one for one in grid.rulings.vertical if abs(one.at - x) <= _LEAST_GAP] for x in grid.xs]
-    for place in range(height * width):
-        row, column = divmod(place, width)
-        if column + 1 < width and not _covers(down[column + 1], (grid.ys[row] + grid.ys[row + 1]) / 2):
-            parents[_root(parents, place + 1)] = _root(parents, place)
-        if row + 1 < height and not _covers(across[row + 1], (grid.xs[column] + grid.xs[column + 1]) / 2):
-            parents[_root(parents, place + width)] = _root(parents, place)
-    members: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
-    for place in range(height * width):
-        members[_root(parents, place)].append(divmod(place, width))
-    for places in members.values():
-        (top, left), (bottom, right) = map(min, zip(*places, strict=True)), map(max, zip(*places, strict=True))
-        if (bottom - top + 1) * (right - left + 1) == len(places):
-            yield Span(top, left, bottom, right)
-        else:
-            yield from (Span(row, column, row, column) for row, column in places)
-
-
-def _covers(rulings: Iterable[Ruling], middle: float) -> bool:
-    return any(one.start - _NEAR <= middle <= one.end + _NEAR for one in rulings)
 
 
 def wide_rules(rulings: Rulings) -> Iterator[tuple[float, float, list[float]]]:
@@ -417,9 +331,9 @@ def wide_rules(rulings: Rulings) -> Iterator[tuple[float, float, list[float]]]:
         rows[one.at] = (min(start, one.start), max(end, one.end), length + one.end - one.start)
     groups: dict[tuple[float, float], list[float]] = {}
     for at, (start, end, length) in sorted(rows.items()):
-        if length < 0.5 * (end - start) or end - start < _LEAST_WIDTH:
+        if length < 0.5 * (end - start) or end - start < LEAST_WIDTH:
             continue
         same = (key for key in groups if max(abs(key[0] - start), abs(key[1] - end)) < _SAME_END)
         groups.setdefault(next(same, (start, end)), []).append(at)
-    ends = sorted(groups.items(), key=lambda group: -len(group[1]))[:_MOST_GRIDS]
+    ends = sorted(groups.items(), key=lambda group: -len(group[1]))[:MOST_GRIDS]
     yield from ((left, right, ys) for (left, right), ys in ends if len(ys) > 1)

@@ -9,7 +9,6 @@ import pytest
 
 from octavo.core.errors import BadInput, Defect, Empty, Encrypted
 from octavo.extract.extracted import BlockKind, Extracted
-from octavo.extract.pdf.facts import open_pdf
 from octavo.extract.pdf.page_batches import (
     batch_from_json,
     batch_ranges,
@@ -18,7 +17,7 @@ from octavo.extract.pdf.page_batches import (
     facts_to_json,
     unreadable,
 )
-from octavo.extract.pdf.page_text import read_batch
+from octavo.extract.pdf.page_text import open_pdf, read_batch
 from tests.support.pdf import Bookmark, Part, Pdf, Picture, Words, assemble, paragraph, read_pdf
 
 PROSE = [

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from octavo.extract.extracted import Box
 from octavo.extract.pdf.content import PageContent, Shape, TextRun, Word
-from octavo.extract.pdf.tables import Table, continues, find_tables, repeats_header, to_markdown
+from octavo.extract.pdf.table_rows import Table
+from octavo.extract.pdf.tables import continues, find_tables, repeats_header, to_markdown
 
 patient = settings(deadline=None, max_examples=150)  # machines that run tests are busy
 LETTER = 5.0
@@ -274,21 +275,6 @@ def test_a_drawing_of_many_lines_is_skipped_quickly() -> None:
     began = process_time()
     assert find_tables(page(rows_of(NUMBERS, XS), lines))
     assert process_time() - began < 0.5
-
-
-def test_many_rulings_and_words_take_time_in_proportion() -> None:
-    def seconds(size: int) -> float:
-        texts = [(20.0 + 40 * (place % 12), 20.0 + 12 * (place // 12), f"{place}.5") for place in range(12 * size)]
-        lines = across((19 + 12 * row for row in range(size)), 15, 500) + down(
-            (15 + 40 * place for place in range(13)), 19, 19 + 12 * size
-        )
-        content = page(texts, lines)
-        began = process_time()
-        find_tables(content)
-        return process_time() - began
-
-    seconds(20)
-    assert seconds(240) < 20 * max(seconds(30), 0.005)
 
 
 MARKS = re.compile(r"<\d+>")

@@ -1,0 +1,360 @@
+"""Finds tables without a grid: words that are aligned in columns, with or without wide rulings between rows."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from octavo.extract.extracted import Box
+from octavo.extract.pdf.table_geometry import (
+    Column,
+    Line,
+    Rulings,
+    Segment,
+    box_of,
+    columns_of,
+    overlapped,
+    segment_of,
+    wide_rules,
+)
+from octavo.extract.pdf.table_rows import (
+    NOTE,
+    NUMBER,
+    PROSE,
+    Row,
+    Table,
+    assemble,
+    body_groups,
+    fresh_lines,
+    header_cells,
+    header_length,
+    is_sure,
+    row_cells,
+    row_of,
+    share,
+)
+
+_MOST_SINGLE = 4  # lines with one cell between lines with several
+_LEAST_PARTS = 6
+_FEW = 3
+_LONG = 7  # words; a cell with more is likely prose
+_SENTENCE = 5
+_SAME_START = 8.0  # points
+_MARK = re.compile(r"[(\[]?(\d{1,3}|[a-z]|[ivx]{1,5})[.:)\]]{1,2}|[^\w\s]{1,2}", re.IGNORECASE)
+_EQUATION = re.compile(r"\(\d+(\.\d+)*[a-z]?\)")
+_CODE = re.compile(r"[=∑∏∫√∂∈∀←→⇐⇒≔{};]|//|/\*|\*/")
+_PAGE = re.compile(r"(?:^|[^\d.,])(\d{1,4})$")
+_TITLE = re.compile(r"(table|tab\.|exhibit|figure|fig\.|chart|tabelle|tableau|tabla|tabella)\b", re.IGNORECASE)
+
+
+class Area(NamedTuple):
+    """Consecutive lines that may be a table. `ruled`: between horizontal rulings of the same width."""
+
+    lines: tuple[Line, ...]
+    ruled: bool
+
+
+def aligned_tables(lines: list[Line], rulings: Rulings) -> Iterator[Table]:
+    for left, right, ys in wide_rules(rulings):
+        for area in _ruled_areas(lines, left, right, ys):
+            table = _aligned_table(area, rulings)
+            if table:
+                yield table
+                rest = (tuple(part for part in line if not _touches(part, table.box)) for line in lines)
+                lines = [line for line in rest if line]
+    for block in _blocks(_without_prose(lines)):
+        table = _aligned_table(Area(tuple(block), ruled=False), rulings)
+        if table:
+            yield table
+
+
+def _touches(part: Segment, box: Box) -> bool:
+    return part.left < box.right and part.right > box.left and box.top <= (part.top + part.bottom) / 2 <= box.bottom
+
+
+def _ruled_areas(lines: Sequence[Line], left: float, right: float, ys: Sequence[float]) -> Iterator[Area]:
+    """Runs of bands between wide rulings that look like parts of a table, and the lines that go on outside of them."""
+    parts = (tuple(part for part in line if left - 10 < part.left and part.right < right + 10) for line in lines)
+    near = [line for line in parts if line]
+    bands = [bisect_right(ys, (line[0].top + line[0].bottom) / 2) for line in near]
+    tabular = {band: _is_tabular(near[bisect_left(bands, band) : bisect_right(bands, band)]) for band in set(bands)}
+    start = 0
+    while start < len(near):
+        end = start
+        while end < len(near) and 0 < bands[end] < len(ys) and tabular[bands[end]]:
+            end += 1
+        if end > start:
+            start, end = _extended(near, start, end)
+            yield Area(tuple(near[start:end]), ruled=True)
+        start = end + 1
+
+
+def _is_tabular(lines: Sequence[Line]) -> bool:
+    widest = max(map(len, lines))
+    return len(lines[0]) > 1 or widest > _FEW or sum(len(line) > 1 for line in lines) >= 0.4 * len(lines)
+
+
+def _extended(lines: Sequence[Line], start: int, end: int) -> tuple[int, int]:
+    """Add lines above the first ruling and below the last one that have several cells."""
+    while start > 0 and len(lines[start - 1]) > 1 and _is_next(lines[start - 1], lines[start]):
+        start -= 1
+    while end < len(lines) and len(lines[end]) > 1 and _is_next(lines[end - 1], lines[end]):
+        end += 1
+    return start, end
+
+
+def _is_next(above: Line, below: Line) -> bool:
+    is_near = below[0].top - above[0].bottom < 1.5 * below[0].height
+    return is_near and all(len(part.words) <= _LONG for part in (*above, *below))
+
+
+def _without_prose(lines: Sequence[Line]) -> list[Line]:
+    """Leave out a column of prose beside other words: many long segments that start at one place, often small."""
+    starts: defaultdict[int, list[Segment]] = defaultdict(list)
+    for part in (part for line in lines if len(line) > 1 for part in line if len(part.words) >= _SENTENCE):
+        starts[round(part.left / _SAME_START)].append(part)
+    prose = {at for at, parts in starts.items() if len(parts) > _LONG and share(_starts_lower, parts) > 0.4}  # noqa: PLR2004
+    if not prose:
+        return list(lines)
+    ends: dict[int, float] = {}
+    result: list[Line] = []
+    for line in lines:
+        kept: list[Segment] = []
+        for part in line:
+            at = round(part.left / _SAME_START)
+            if at in prose and (len(part.words) >= _SENTENCE or part.top - ends.get(at, 0.0) < 0.6 * part.height):
+                ends[at] = part.bottom
+            else:
+                kept.append(part)
+        result.append(tuple(kept))
+    return [line for line in result if line]
+
+
+def _blocks(lines: Sequence[Line]) -> Iterator[Sequence[Line]]:
+    """Runs of lines with several segments, with a few lines of one segment between them."""
+    start = end = -1
+    for place, line in enumerate(lines):
+        if start >= 0:
+            is_far = line[0].top - lines[place - 1][0].bottom > 2.5 * line[0].height
+            if is_far or place - end > _MOST_SINGLE or max(len(part.words) for part in line) > PROSE:
+                yield from _trimmed(lines, start, end)
+                start = -1
+        if len(line) > 1:
+            start, end = (place if start < 0 else start), place
+    if start >= 0:
+        yield from _trimmed(lines, start, end)
+
+
+def _trimmed(lines: Sequence[Line], start: int, end: int) -> Iterator[Sequence[Line]]:
+    while start <= end and (_TITLE.match(lines[start][0].text) or len(lines[start]) == 1):
+        start += 1
+    if end - start > 1:
+        left = min(line[0].left for line in lines[start : end + 1])
+        while start > 0 and len(lines[start - 1]) == 1 and _is_heading(lines[start - 1][0], lines[start], left):
+            start -= 1
+        yield lines[start : end + 1]
+
+
+def _is_heading(part: Segment, below: Line, left: float) -> bool:
+    """Whether a line of one segment belongs to the header below it: close, short, and not over the first column."""
+    is_near = below[0].top - part.bottom < 0.8 * part.height and part.left > left + 5 * part.height
+    return is_near and len(part.words) < _LONG and not _TITLE.match(part.text)
+
+
+def _aligned_table(area: Area, rulings: Rulings) -> Table | None:
+    lines = _without_notes(area.lines, rulings if area.ruled else None)
+    parts = [part for line in lines for part in line]
+    columns = columns_of(lines) if _may_be_table(lines, parts, ruled=area.ruled) else []
+    if len(columns) < 2:  # noqa: PLR2004
+        return None
+    rows = [row_of(_fit(line, columns)) for line in lines]
+    box = box_of(parts)
+    rules = _full_rules(box, rulings)
+    if not _is_table(rows, len(columns), len(rules) if area.ruled else 0, ruled=area.ruled):
+        return None
+    head = header_length(rows, rules)
+    fresh = fresh_lines(rows[:head])
+    head = 1 if fresh > _FEW else head
+    cells = list(header_cells(rows[:head], columns, rulings))
+    height = 1 + max((span.bottom for span, _ in cells), default=-1)
+    groups = list(body_groups([_without_overhang(row, columns) for row in rows[head:]], rules))
+    for top, group in enumerate(groups, height):
+        cells.extend(row_cells(group, top))
+    return assemble(cells, box, 0.8 if area.ruled else 0.6, sure=fresh < _FEW and all(map(is_sure, groups)))
+
+
+def _may_be_table(lines: Sequence[Line], parts: Sequence[Segment], *, ruled: bool) -> bool:
+    """A quick check before columns are looked for: enough cells, little code and mathematics, no prose.
+
+    It is less strict than `_is_table`, because columns can still divide and join parts.
+    """
+    several = sum(len(line) > 1 for line in lines)
+    if several < 2 or 3 * sum(bool(_CODE.search(part.text)) for part in parts) > len(parts):  # noqa: PLR2004
+        return False
+    if ruled or share(NUMBER.fullmatch, parts) >= 0.25:  # noqa: PLR2004
+        return True
+    words = _mean_words(parts)
+    if several < 0.6 * len(lines) or words >= _FEW:
+        return False
+    return words < 2.2 or share(_starts_upper, parts) > 0.7  # noqa: PLR2004
+
+
+def _without_notes(lines: Sequence[Line], rulings: Rulings | None) -> Sequence[Line]:
+    """Leave out notes below a table: the last lines, if they have one segment, or a long one and no number.
+
+    If rulings divide a table into many rows, these lines are in its last row.
+    """
+    box = box_of([part for line in lines for part in line])
+    if rulings and len(_full_rules(box, rulings)) > _FEW:
+        return lines
+    end = len(lines)
+    while end and _is_note(lines[end - 1]):
+        end -= 1
+    return lines[:end]
+
+
+def _is_note(line: Line) -> bool:
+    if len(line) == 1 or any(NUMBER.fullmatch(part.text) for part in line):
+        return len(line) == 1
+    return bool(NOTE.match(line[0].text)) or max(len(part.words) for part in line) > _LONG
+
+
+def _without_overhang(row: Row, columns: Sequence[Column]) -> Row:
+    """Keep a long label that is alone on its line and starts in the first column in that column."""
+    if list(row.parts) == [0] and row.parts[0][1].left < columns[0][0] + 3 * row.height:
+        return row._replace(parts={0: (0, row.parts[0][1])})
+    return row
+
+
+def _full_rules(box: Box, rulings: Rulings) -> list[float]:
+    """The positions of rulings from one side of a box to the other."""
+    slack = 0.2 * (box.right - box.left)
+    wide = (rule for rule in rulings.horizontal if rule.start < box.left + slack and rule.end > box.right - slack)
+    return sorted({rule.at for rule in wide if box.top - 10 < rule.at < box.bottom + 10})
+
+
+def _fit(line: Line, columns: Sequence[Column]) -> Iterator[tuple[int, int, Segment]]:
+    for whole in line:
+        for part in _split(whole, columns):
+            if hit := overlapped(columns, part):
+                yield hit[0], hit[-1], part
+            else:
+                place = min(range(len(columns)), key=lambda one: abs(sum(columns[one]) / 2 - part.middle))
+                yield place, place, part
+
+
+def _split(part: Segment, columns: Sequence[Column]) -> Iterator[Segment]:
+    """Split a segment where two narrow headings of neighbouring columns nearly touch."""
+    start = 0
+    for place in overlapped(columns, part)[:-1]:
+        low, high = columns[place][1], columns[place + 1][0]
+        for index in range(start + 1, len(part.words)):
+            before, after = part.words[index - 1], part.words[index]
+            height = after.bottom - after.top
+            is_between = before.right <= high and after.left >= low and after.left - before.right > 0.31 * height
+            if is_between and min(abs(before.right - low), abs(after.left - high)) <= 0.12 * height:
+                yield segment_of(part.words[start:index])
+                start = index
+                break
+    yield segment_of(part.words[start:]) if start else part
+
+
+def _is_table(rows: Sequence[Row], columns: int, rules: int, *, ruled: bool) -> bool:
+    """Whether lines with cells are a table: not prose in columns, a list, code, formulas or a table of contents."""
+    parts = [part for row in rows for _, part in row.parts.values()]
+    several = sum(len(row.parts) > 1 for row in rows)
+    numbers = share(NUMBER.fullmatch, parts)
+    least = (0.4 if several > _FEW else 0.75) * len(rows) * columns
+    if several < (2 if ruled else _FEW) or len(parts) < max(_LEAST_PARTS, least) or share(_CODE.search, parts) > 0.15:  # noqa: PLR2004
+        return False
+    if _is_list(rows, columns) or _is_contents(rows) or _is_prose(rows, columns, rules):
+        return False
+    aligned = _alignment(rows, columns)
+    if ruled:
+        return aligned > 0.65  # noqa: PLR2004
+    if _is_formula(rows) or columns == 2:  # noqa: PLR2004
+        return several > _FEW and numbers >= 0.4 and aligned > 0.7  # noqa: PLR2004
+    return aligned > 0.6 and (numbers >= 0.3 or (several > 0.7 * len(rows) and _is_text_table(parts, aligned)))  # noqa: PLR2004
+
+
+def _is_prose(rows: Sequence[Row], columns: int, rules: int) -> bool:
+    """Whether cells are lines of prose, not labels or a text that rulings and labels divide."""
+    parts = [part for row in rows for _, part in row.parts.values()]
+    if sum(len(part.words) > _LONG for part in parts) > 0.2 * len(parts):
+        return not (rules > _FEW and _has_labels(rows))
+    prose = [place for place in range(columns) if _mean_words(_column(rows, place)) > 4]  # noqa: PLR2004
+    return not rules and any(share(_starts_lower, _column(rows, place)) > 0.4 for place in prose)  # noqa: PLR2004
+
+
+def _has_labels(rows: Sequence[Row]) -> bool:
+    """Whether the first column has short labels beside the text of the others."""
+    labels = _column(rows, 0)
+    return len(labels) > 2 and sum(len(part.words) for part in labels) < 4 * len(labels)  # noqa: PLR2004
+
+
+def _is_text_table(parts: Sequence[Segment], aligned: float) -> bool:
+    """Whether cells are aligned and short; if they have several words, they must not start like lines of prose."""
+    words = _mean_words(parts)
+    return aligned > 0.85 and (words < 2 or (words < _FEW and share(_starts_upper, parts) > 0.8))  # noqa: PLR2004
+
+
+def _starts_upper(text: str) -> bool:
+    return text[0].isupper() or text[0].isdigit()
+
+
+def _starts_lower(text: str) -> bool:
+    return text[0].islower()
+
+
+def _column(rows: Sequence[Row], place: int) -> list[Segment]:
+    """The cells of a column that do not span others."""
+    return [part for row in rows for first, (last, part) in row.parts.items() if first == last == place]
+
+
+def _is_list(rows: Sequence[Row], columns: int) -> bool:
+    """Whether one column only numbers the lines: a list, code, or formulas; or a form: labels that end in colons."""
+    first, last = _column(rows, 0), _column(rows, columns - 1)
+    if columns < 4 and max(share(_MARK.fullmatch, first), share(_EQUATION.fullmatch, last)) > 0.6:  # noqa: PLR2004
+        return True
+    return columns == 2 and share(lambda text: text.endswith(":"), first) > 0.6  # noqa: PLR2004
+
+
+def _is_contents(rows: Sequence[Row]) -> bool:
+    """Whether most lines end in a number that grows like page numbers, and have no other one after their title."""
+    lines = [[part.text for _, part in row.parts.values()] for row in rows]
+    pages = [int(found[1]) for line in lines if (found := _PAGE.search(line[-1]))]
+    inner = [text for line in lines for text in line[1:-1]]
+    if len(pages) < max(5, 0.7 * len(rows)) or sum(bool(NUMBER.fullmatch(text)) for text in inner) > 0.3 * len(inner):
+        return False
+    growing = sum(before <= after for before, after in pairwise(pages))
+    return growing > 0.9 * (len(pages) - 1) and pages[-1] > pages[0]
+
+
+def _is_formula(rows: Sequence[Row]) -> bool:
+    """Whether many lines overlap the one above, as fractions, sums and indices do."""
+    overlaps = sum(low.top < high.bottom - 0.25 * min(high.height, low.height) for high, low in pairwise(rows))
+    return overlaps > 0.3 * len(rows)
+
+
+def _mean_words(parts: Sequence[Segment]) -> float:
+    return sum(len(part.words) for part in parts) / max(1, len(parts))
+
+
+def _alignment(rows: Sequence[Row], columns: int) -> float:
+    """The share of cells that share their left, right or middle with most others of their column."""
+    aligned = total = 0
+    for parts in (_column(rows, place) for place in range(columns)):
+        if len(parts) > 1:
+            slack = 0.6 * parts[0].height
+            edges = ([part.left for part in parts], [part.right for part in parts], [part.middle for part in parts])
+            aligned += max(_most_near(sorted(values), slack) for values in edges)
+            total += len(parts)
+    return aligned / max(1, total)
+
+
+def _most_near(ordered: Sequence[float], slack: float) -> int:
+    return max(bisect_right(ordered, value + slack) - place for place, value in enumerate(ordered))

@@ -1,0 +1,299 @@
+"""Finds grids of rulings that touch, and makes tables of them and the words inside."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from octavo.extract.extracted import Box
+from octavo.extract.pdf.content import PageContent, Word
+from octavo.extract.pdf.table_geometry import (
+    LEAST_WIDTH,
+    MOST_GRIDS,
+    NEAR,
+    Line,
+    Ruling,
+    Rulings,
+    Span,
+    columns_of,
+    segment_of,
+    text_lines,
+)
+from octavo.extract.pdf.table_rows import (
+    NOTE,
+    NUMBER,
+    PROSE,
+    Piece,
+    Row,
+    Table,
+    assemble,
+    band_groups,
+    is_sure,
+    row_cells,
+    row_of,
+    share,
+)
+
+_MOST_REACH = 30.0  # points
+_LEAST_CELLS = 4
+_MOST_CELLS = 10_000
+_LEAST_GAP = 5.0
+_LEAST_HEIGHT = 15.0
+
+
+class Grid(NamedTuple):
+    """Rulings that touch each other, and the positions at which they divide their area."""
+
+    xs: tuple[float, ...]
+    ys: tuple[float, ...]
+    rulings: Rulings
+
+    @property
+    def box(self) -> Box:
+        return Box(self.xs[0], self.ys[0], self.xs[-1], self.ys[-1])
+
+
+def grids(rulings: Rulings) -> list[Grid]:
+    """The largest grids of a page: rulings that touch, with at least two columns."""
+    found: list[tuple[float, Grid]] = []
+    for part in _touching(rulings):
+        xs = _with_ends(_positions(one.at for one in part.vertical), part.horizontal)
+        ys = _with_ends(_positions(one.at for one in part.horizontal), part.vertical)
+        width, height = xs[-1] - xs[0], ys[-1] - ys[0]
+        is_small = width < LEAST_WIDTH or height < _LEAST_HEIGHT or len(xs) < 3  # noqa: PLR2004
+        if not is_small and (len(xs) - 1) * (len(ys) - 1) <= _MOST_CELLS:
+            found.append((-width * height, Grid(xs, ys, part)))
+    return [grid for _, grid in sorted(found)[:MOST_GRIDS]]
+
+
+def _positions(values: Iterable[float]) -> tuple[float, ...]:
+    kept: list[float] = []
+    for value in sorted(values):
+        if not kept or value - kept[-1] > _LEAST_GAP:
+            kept.append(value)
+    return tuple(kept)
+
+
+def _with_ends(positions: tuple[float, ...], crossing: Sequence[Ruling]) -> tuple[float, ...]:
+    """Add the open sides of a table: where two of its rulings go on beyond the last one that crosses them."""
+    starts = sorted(one.start for one in crossing)
+    ends = sorted((one.end for one in crossing), reverse=True)
+    if not positions or not starts[1:]:
+        return positions
+    before = (starts[0],) if starts[1] < positions[0] - 2 * _LEAST_GAP else ()
+    after = (ends[0],) if ends[1] > positions[-1] + 2 * _LEAST_GAP else ()
+    return before + positions + after
+
+
+def _touching(rulings: Rulings) -> list[Rulings]:
+    horizontal, vertical = rulings
+    parents = list(range(len(horizontal) + len(vertical)))
+    places = [one.at for one in vertical]
+    for row, line in enumerate(horizontal):
+        for index in range(bisect_left(places, line.start - NEAR), bisect_right(places, line.end + NEAR)):
+            if vertical[index].start - NEAR <= line.at <= vertical[index].end + NEAR:
+                parents[_root(parents, row)] = _root(parents, len(horizontal) + index)
+    parts: defaultdict[int, tuple[list[Ruling], list[Ruling]]] = defaultdict(lambda: ([], []))
+    for index, line in enumerate((*horizontal, *vertical)):
+        parts[_root(parents, index)][index >= len(horizontal)].append(line)
+    return [Rulings(tuple(across), tuple(down)) for across, down in parts.values() if across and down]
+
+
+def _root(parents: list[int], index: int) -> int:
+    """The representative of a set in a union-find forest."""
+    while parents[index] != index:
+        parents[index] = parents[parents[index]]
+        index = parents[index]
+    return index
+
+
+def spans(grid: Grid) -> Iterator[Span]:
+    """The cells of the grid. Missing lines join cells; if the result is not a rectangle, they stay apart."""
+    height, width = len(grid.ys) - 1, len(grid.xs) - 1
+    parents = list(range(height * width))
+    across, down = _at(grid.ys, grid.rulings.horizontal), _at(grid.xs, grid.rulings.vertical)
+    for place in range(height * width):
+        row, column = divmod(place, width)
+        if column + 1 < width and not _covers(down[column + 1], (grid.ys[row] + grid.ys[row + 1]) / 2):
+            parents[_root(parents, place + 1)] = _root(parents, place)
+        if row + 1 < height and not _covers(across[row + 1], (grid.xs[column] + grid.xs[column + 1]) / 2):
+            parents[_root(parents, place + width)] = _root(parents, place)
+    members: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    for place in range(height * width):
+        members[_root(parents, place)].append(divmod(place, width))
+    for places in members.values():
+        (top, left), (bottom, right) = map(min, zip(*places, strict=True)), map(max, zip(*places, strict=True))
+        if (bottom - top + 1) * (right - left + 1) == len(places):
+            yield Span(top, left, bottom, right)
+        else:
+            yield from (Span(row, column, row, column) for row, column in places)
+
+
+def _at(positions: Sequence[float], rulings: Sequence[Ruling]) -> list[list[Ruling]]:
+    """The rulings near each position."""
+    ordered = sorted(rulings)
+    places = [one.at for one in ordered]
+    return [
+        ordered[bisect_left(places, one - _LEAST_GAP) : bisect_right(places, one + _LEAST_GAP)] for one in positions
+    ]
+
+
+def _covers(rulings: Iterable[Ruling], middle: float) -> bool:
+    return any(one.start - NEAR <= middle <= one.end + NEAR for one in rulings)
+
+
+def ruled_tables(page: PageContent, words: Sequence[Word], found: Sequence[Grid]) -> Iterator[Table]:
+    turned = [Word(*run.box, run.text.strip()) for run in page.runs if abs(run.rotation) >= 1]
+    for grid in found:
+        whole = _with_outer_rows(grid, words)
+        box = whole.box
+        table = _ruled_table(whole, [word for word in (*words, *turned) if is_inside(word, box)])
+        if table:
+            yield table
+            words = [word for word in words if not is_inside(word, table.box)]
+
+
+def _ruled_table(grid: Grid, words: Sequence[Word]) -> Table | None:
+    if len(words) < _LEAST_CELLS or len(grid.xs) < 3:  # noqa: PLR2004
+        return None
+    grid = _with_columns(grid, words)
+    cells = _ruled_cells(grid, words)
+    width = len(grid.xs) - 1
+    bands, sure = _with_bands([part for cell in cells for part in _unjoined(*cell, grid.xs)], len(grid.ys) - 1)
+    rest, box = _without_notes_inside(*_without_titles(sorted(bands), width, grid.box), width)
+    filled = Counter(span.top for span, _ in rest)
+    if sum(count > 1 for count in filled.values()) <= max(1, 0.4 * len(filled)):
+        return None
+    return assemble(rest, box, 0.9 if sure else 0.7, sure=sure)
+
+
+def _ruled_cells(grid: Grid, words: Sequence[Word]) -> list[Piece]:
+    """The cells of a grid with their words; none if rulings cross words or few cells are filled: a drawing."""
+    found = list(spans(grid))
+    places = {
+        (row, column): span
+        for span in found
+        for row in range(span.top, span.bottom + 1)
+        for column in range(span.left, span.right + 1)
+    }
+    texts: defaultdict[Span, list[Word]] = defaultdict(list)
+    crossed = 0
+    for word in words:
+        row = _slot(grid.ys, (word.top + word.bottom) / 2)
+        texts[places[row, _slot(grid.xs, (word.left + word.right) / 2)]].append(word)
+        crossed += places[row, _slot(grid.xs, word.left + 2)] != places[row, _slot(grid.xs, word.right - 2)]
+    return [] if crossed > 0.03 * len(words) or len(texts) < 0.25 * len(found) else list(texts.items())
+
+
+def _slot(edges: Sequence[float], value: float) -> int:
+    return min(max(bisect_right(edges, value) - 1, 0), len(edges) - 2)
+
+
+def _with_outer_rows(grid: Grid, words: Sequence[Word]) -> Grid:
+    """Add a header above the rulings, and a last row below them, if they have a cell in most columns."""
+    if len(grid.xs) < 4 or len(grid.ys) < 3:  # noqa: PLR2004
+        return grid
+    (left, top, right, bottom), reach = grid.box, min(2 * (grid.ys[1] - grid.ys[0]), _MOST_REACH)
+    above = text_lines([word for word in words if is_inside(word, Box(left, top - reach, right, top))])
+    below = text_lines([word for word in words if is_inside(word, Box(left, bottom, right, bottom + reach))])
+    first = [line[0].top - 1 for line in above[-1:] if _fills(line, grid)]
+    last = [line[0].bottom + 1 for line in below[:1] if _fills(line, grid)]
+    across = (*grid.rulings.horizontal, Ruling(top, left, right), Ruling(bottom, left, right))
+    return Grid(grid.xs, (*first, *grid.ys, *last), grid.rulings._replace(horizontal=across)) if first or last else grid
+
+
+def _fills(line: Line, grid: Grid) -> bool:
+    """Whether each segment of a line keeps to a column of the grid, and most columns have one."""
+    places = [(_slot(grid.xs, part.left + 1), _slot(grid.xs, part.right - 1)) for part in line]
+    return all(first == last for first, last in places) and len(set(places)) >= max(3, 0.6 * (len(grid.xs) - 1))
+
+
+def _with_columns(grid: Grid, words: Sequence[Word]) -> Grid:
+    """Add columns that white space separates inside a column of the grid."""
+    inside: defaultdict[int, list[Word]] = defaultdict(list)
+    for word in words:
+        inside[_slot(grid.xs, (word.left + word.right) / 2)].append(word)
+    more: list[float] = []
+    for lines in map(text_lines, inside.values()):
+        parts = [part for line in lines for part in line]
+        several = sum(len(line) > 1 for line in lines)
+        if several >= max(4, 0.6 * len(lines)) and share(NUMBER.fullmatch, parts) >= 0.3:  # noqa: PLR2004
+            columns = columns_of(lines)
+            more.extend((before[1] + after[0]) / 2 for before, after in pairwise(columns))
+    return grid._replace(xs=tuple(sorted((*grid.xs, *more))))
+
+
+def _without_titles(cells: list[Piece], width: int, box: Box) -> tuple[list[Piece], Box]:
+    """Leave out first rows that consist of one cell: the title of the table, in its frame."""
+    while (
+        len(cells) > _LEAST_CELLS
+        and cells[0][0].right - cells[0][0].left == width - 1
+        and cells[1][0].top > cells[0][0].bottom
+    ):
+        cells = cells[1:]
+        box = box._replace(top=min(word.top for _, words in cells for word in words) - 1)
+    return cells, box
+
+
+def _without_notes_inside(cells: list[Piece], box: Box, width: int) -> tuple[list[Piece], Box]:
+    """Leave out last rows that consist of one cell with much text: notes, in the frame of the table."""
+    while len(cells) > _LEAST_CELLS and cells[-1][0].right - cells[-1][0].left == width - 1:
+        words = cells[-1][1]
+        if len(words) <= PROSE and not NOTE.match(words[0].text):
+            break
+        cells = cells[:-1]
+        box = box._replace(bottom=min(word.top for word in words) - 1)
+    return cells, box
+
+
+def _unjoined(span: Span, words: list[Word], xs: Sequence[float]) -> Iterator[Piece]:
+    """Divide a cell without inner vertical rulings whose words keep to the columns of the grid."""
+    parts = [part for line in text_lines(words) for part in line] if span.right > span.left else []
+    used = {_slot(xs, part.left + 1) for part in parts}
+    if len(used) < 2 or any(_slot(xs, part.left + 1) != _slot(xs, part.right - 1) for part in parts):  # noqa: PLR2004
+        yield span, words
+        return
+    for column in sorted(used):
+        inside = [word for part in parts if _slot(xs, part.left + 1) == column for word in part.words]
+        yield Span(span.top, column, span.bottom, column), inside
+
+
+def _with_bands(cells: Sequence[Piece], height: int) -> tuple[list[Piece], bool]:
+    """Divide the rows between two rulings that hold several rows of text. The second value: whether it is sure."""
+    bands: defaultdict[int, list[Piece]] = defaultdict(list)
+    for span, words in cells:
+        if span.top == span.bottom:
+            bands[span.top].append((span, words))
+    starts, sure = [0], True
+    result: list[Piece] = []
+    for band in range(height):
+        lines = _band_lines(bands[band])
+        groups = band_groups(lines) if lines else []
+        sure = sure and all(map(is_sure, groups))
+        for top, group in enumerate(groups, starts[-1]):
+            result.extend(row_cells(group, top))
+        starts.append(starts[-1] + max(1, len(groups)))
+    tall = (cell for cell in cells if cell[0].top < cell[0].bottom)
+    result.extend(
+        (span._replace(top=starts[span.top], bottom=starts[span.bottom + 1] - 1), words) for span, words in tall
+    )
+    return result, sure
+
+
+def _band_lines(cells: Sequence[Piece]) -> list[Row]:
+    owner = {id(word): span for span, words in cells for word in words}
+    rows: list[Row] = []
+    for line in text_lines([word for _, words in cells for word in words]):
+        inside: defaultdict[Span, list[Word]] = defaultdict(list)
+        for word in (word for part in line for word in part.words):
+            inside[owner[id(word)]].append(word)
+        rows.append(row_of((span.left, span.right, segment_of(words)) for span, words in inside.items()))
+    return rows
+
+
+def is_inside(word: Word, box: Box) -> bool:
+    middle = (word.top + word.bottom) / 2
+    return box.left <= (word.left + word.right) / 2 <= box.right and box.top <= middle <= box.bottom
