@@ -12,6 +12,7 @@ from octavo.extract.pdf import markup
 from octavo.extract.pdf.columns import Columns, Flow, Layout, find_columns, is_read_backwards, split_edges
 from octavo.extract.pdf.content import PageContent, TextRun
 from octavo.extract.pdf.figures import FigureArea, find_figures, may_show_figures
+from octavo.extract.pdf.item_tables import find_item_tables
 from octavo.extract.pdf.letters import clean_letters, has_right_to_left
 from octavo.extract.pdf.lines import Segment, in_logical_order, in_right_order, is_monospaced, lines_of, segments_of
 from octavo.extract.pdf.page_batches import PageBlock
@@ -27,6 +28,7 @@ _LEAST_FILLED = 0.15  # of the cells
 _FEW_RULINGS = 2
 _FEW_ROWS = 2
 _LABEL = 25  # letters
+_ABOVE_ITEMS = 40.0  # points
 _RULED = 0.9  # confidence of tables with lines
 _LARGE = 1.3  # as a multiple of the size of the body text; larger lines are titles
 _SMALL = 0.93  # of the size of the body text
@@ -71,11 +73,7 @@ def lay_out(page: PageContent, images: Sequence[Box] = (), right_text: RightText
     page = replace(page, runs=upright)
     areas = find_figures(page, images) if may_show_figures(page, images) else ()
     maker = _PageMaker(page, right_text)
-    tables = [
-        one
-        for one in (find_tables(page) if maker.may_have_tables() else ())
-        if not _is_in_figure(one.box, areas) and not _is_code(one, upright) and _has_rows(one)
-    ]
+    tables = _tables(page, areas) if maker.may_have_tables() else []
     areas = tuple(area for area in areas if not any(_overlaps(area.box, table.box) for table in tables))
     parts = maker.parts(tables, areas)
     parts += [
@@ -87,6 +85,40 @@ def lay_out(page: PageContent, images: Sequence[Box] = (), right_text: RightText
     unsure = (_NOT_SURE,) if any(not table.sure for table in tables) else ()
     blocks = tuple(part.block for part in parts if part.block.text or part.block.figure)
     return PageLayout(page.number, page.width, page.height, blocks, unsure)
+
+
+def _tables(page: PageContent, areas: Sequence[FigureArea]) -> list[Table]:
+    """The tables of a page. Tables of items that the general finder took apart or joined with others come first."""
+    found = _found_tables(page, areas)
+    items = [
+        one for one in find_item_tables(page) if not _is_in_figure(one.box, areas) and not _is_whole(one, found)
+    ]
+    if not items:
+        return found
+    boxes = [one.box for one in items]
+    rest = replace(page, runs=tuple(run for run in page.runs if not _is_inside_any(run.box, boxes)))
+    others = (one for one in _found_tables(rest, areas) if not any(_overlaps(one.box, box) for box in boxes))
+    return sorted([*items, *others], key=lambda table: table.box.top)
+
+
+def _found_tables(page: PageContent, areas: Sequence[FigureArea]) -> list[Table]:
+    return [
+        one
+        for one in find_tables(page)
+        if not _is_in_figure(one.box, areas) and not _is_code(one, page.runs) and _has_rows(one)
+    ]
+
+
+def _is_whole(item: Table, tables: Sequence[Table]) -> bool:
+    """Whether the general finder found all of a table of items: its header, at least its rows, and little else."""
+    header = item.rows[0][0].box or item.box
+    return any(
+        _overlaps(table.box, item.box)
+        and table.box.top <= (item.box.top + min(header.bottom, item.box.bottom)) / 2
+        and len(table.rows) >= len(item.rows)
+        and (table.confidence >= _RULED or item.box.top - table.box.top < _ABOVE_ITEMS)
+        for table in tables
+    )
 
 
 def _is_code(table: Table, runs: Sequence[TextRun]) -> bool:
