@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from typing import NamedTuple
 
 from octavo.extract.extracted import Box
 from octavo.extract.pdf.content import PageContent, Word
@@ -33,14 +33,14 @@ _MOST_LINES = 200
 _MOST_HEADER_WORDS = 5
 _MOST_HEADER_LINES = 4
 _LEAST_FIGURES = 2
-_BELOW_HEADER = 4.0  # heights of a line
-_WITHIN_HEADER = 0.6
+_BELOW_HEADER = 5.0  # heights of a line
+_WITHIN_HEADER = 0.7
 _NEXT_ITEM = 4.5
 _DETAIL = 2.6
 _UNDER = 1.2  # a line below the first column, where text after the table starts too
 _TOTAL = 3.0
 _SAME_START = 4.0  # points
-_MOST_UNIT = 5
+_INDENT = 2.0
 _FIGURE = re.compile(r"[^\w\s]*(?:[A-Z]{3}|Rs\.?)?[^\w]*\d[\d\s.,'/:x×%-]*(?:[^\W\d]{1,8}\.?|[^\w\s]{1,3})?\W*")
 _WORD = re.compile(r"[^\W\d_]{2}|\A[#№%]\Z|\A[^\W\d_]\Z")
 _CONFIDENCE = 0.7
@@ -79,6 +79,46 @@ def find_item_tables(page: PageContent) -> tuple[Table, ...]:
     return tuple(found)
 
 
+class LabelRows(NamedTuple):
+    """Labels with their values beside them, as lines of text."""
+
+    box: Box
+    texts: tuple[str, ...]
+    height: float
+
+
+def find_label_rows(page: PageContent, taken: Sequence[Box]) -> Iterator[LabelRows]:
+    """Groups of labels that end with a colon and start at one place, with values that start at another."""
+    words = [word for run in page.runs for word in run.words if word.text.strip() and not _is_in(word, taken)]
+    if len(words) > _MOST_WORDS:
+        return
+    group: list[list[Segment]] = []
+    for line in text_lines(words):
+        pair = len(line) == 2 and line[0].text.endswith(":") and not line[1].text.endswith(":")  # noqa: PLR2004
+        if group and _gap(group[-1], line) < _TOTAL * line[0].height and _is_below(group[0], line, pair=pair):
+            group = [*group, list(line)] if pair else [*group[:-1], [*group[-1], *line]]
+        else:
+            yield from _label_rows(group)
+            group = [list(line)] if pair else []
+    yield from _label_rows(group)
+
+
+def _is_in(word: Word, boxes: Sequence[Box]) -> bool:
+    across, down = (word.left + word.right) / 2, (word.top + word.bottom) / 2
+    return any(box.left <= across <= box.right and box.top <= down <= box.bottom for box in boxes)
+
+
+def _is_below(first: Sequence[Segment], line: Line, *, pair: bool) -> bool:
+    places = zip(line, first if pair else first[1:2], strict=False)
+    return (pair or len(line) == 1) and all(abs(part.left - above.left) < _SAME_START for part, above in places)
+
+
+def _label_rows(group: Sequence[Sequence[Segment]]) -> Iterator[LabelRows]:
+    if len(group) > 1:
+        texts = tuple(" ".join(part.text for part in row) for row in group)
+        yield LabelRows(box_of([part for row in group for part in row]), texts, group[0][0].height)
+
+
 def is_figure(text: str) -> bool:
     """Whether a text is an amount, a quantity, a percentage, a date or a number."""
     return _FIGURE.fullmatch(text) is not None
@@ -95,16 +135,16 @@ def _is_header(line: Line) -> bool:
 
 def _table_at(lines: Sequence[Line], place: int) -> tuple[Table | None, int]:
     """The table whose header has its longest line at `place`, and the place after its last line."""
-    header = lines[place]
-    first = next((at for at in range(place + 1, min(place + 8, len(lines))) if _is_item(lines[at], header)), None)
-    if first is None or lines[first][0].top - header[0].bottom > _BELOW_HEADER * header[0].height:
+    start, body = _header_lines(lines, place)
+    header = tuple(segment_of(words) for words in _over_each_other(lines[start:body]))
+    first = next((at for at in range(body, min(body + 8, len(lines))) if _is_item(lines[at], header)), None)
+    if first is None or _gap(header, lines[first]) > _BELOW_HEADER * lines[place][0].height:
         return None, place
-    start, body = _header_lines(lines, place, first)
     near = [line for line in _near(lines[first:]) if _is_item(line, header)]
-    columns = _columns(lines[start:body], near)
+    columns = _columns(header, near)
     if not _LEAST_CELLS <= len(columns) <= _MOST_CELLS:
         return None, place
-    reader = _Reader(columns, _Item(header[0].top, header[0].bottom))
+    reader = _Reader(columns, _Item(*lines[place][0][1:4:2]))
     for line in lines[start:body]:
         reader.add_header(line)
     end = body + reader.read(lines[body : body + _MOST_LINES])
@@ -112,11 +152,10 @@ def _table_at(lines: Sequence[Line], place: int) -> tuple[Table | None, int]:
     return (table, end) if table else (None, place)
 
 
-def _columns(header: Sequence[Line], items: Sequence[Line]) -> list[Column]:
+def _columns(header: Line, items: Sequence[Line]) -> list[Column]:
     """The columns of a header and its items. A heading beside the cells of its column is one column with them."""
-    whole = tuple(segment_of(words) for words in _over_each_other(header))
-    columns = columns_of([whole, *items])
-    headed = {place for part in whole for place in overlapped(columns, part)}
+    columns = columns_of([header, *items])
+    headed = {place for part in header for place in overlapped(columns, part)}
     filled = {place for line in items for part in line for place in overlapped(columns, part)}
     for place in range(len(columns) - 2, -1, -1):
         one, other = (place in headed, place in filled), (place + 1 in headed, place + 1 in filled)
@@ -139,7 +178,9 @@ def _over_each_other(header: Sequence[Line]) -> list[list[Word]]:
 def _is_item(line: Line, header: Line) -> bool:
     """Whether a line has cells like an item: at least half as many as the header, two of them with figures."""
     figures = sum(is_figure(part.text) for part in line)
-    inside = line[0].left > header[0].left - 12 * header[0].height and line[-1].left < header[-1].right + header[0].height
+    inside = (
+        line[0].left > header[0].left - 12 * header[0].height and line[-1].left < header[-1].right + header[0].height
+    )
     return inside and figures >= _LEAST_FIGURES and len(line) >= max(_LEAST_CELLS, len(header) / 2)
 
 
@@ -151,28 +192,31 @@ def _near(lines: Sequence[Line]) -> Iterator[Line]:
         yield line
 
 
-def _gap(above: Line, below: Line) -> float:
+def _gap(above: Sequence[Segment], below: Sequence[Segment]) -> float:
     return min(part.top for part in below) - max(part.bottom for part in above)
 
 
-def _header_lines(lines: Sequence[Line], place: int, first: int) -> tuple[int, int]:
-    """Where the header starts and ends: lines without figures close to its longest line."""
+def _header_lines(lines: Sequence[Line], place: int) -> tuple[int, int]:
+    """Where a header starts and ends: lines without figures that are close to its longest line."""
     start, end = place, place + 1
-    while start > 0 and place - start < _MOST_HEADER_LINES and _belongs_to_header(lines[start - 1], lines[start], lines[place]):
+    while start > 0 and place - start < _MOST_HEADER_LINES and _is_heading(lines[start - 1], lines[start:end]):
         start -= 1
-    while end < first and _gap(lines[end - 1], lines[end]) <= _gap(lines[end], lines[end + 1]):
-        if not _belongs_to_header(lines[end], lines[end - 1], lines[place]):
+    while end < len(lines) - 1 and end - place < _MOST_HEADER_LINES and _is_heading(lines[end], lines[start:end]):
+        if _gap(lines[end - 1], lines[end]) > max(_gap(lines[end], lines[end + 1]), 0.0):
             break
         end += 1
     return start, end
 
 
-def _belongs_to_header(line: Line, beside: Line, header: Line) -> bool:
-    gap = max(_gap(line, beside), _gap(beside, line))
-    if gap > _WITHIN_HEADER * header[0].height or any(len(part.words) > _MOST_HEADER_WORDS for part in line):
+def _is_heading(line: Line, header: Sequence[Line]) -> bool:
+    """Whether a line continues a header: short cells of words, over or under its cells or level with them."""
+    box = box_of([part for one in header for part in one])
+    height = header[0][0].height
+    gap = max(box.top - max(part.bottom for part in line), min(part.top for part in line) - box.bottom)
+    if gap > _WITHIN_HEADER * height or any(len(part.words) > _MOST_HEADER_WORDS for part in line):
         return False
-    inside = line[0].left > header[0].left - 2 and line[-1].right < header[-1].right + header[0].height
-    return inside and not any(is_figure(part.text) for part in line)
+    inside = line[0].left > box.left - 2 and line[-1].right < box.right + height
+    return (inside or gap < 0) and not any(is_figure(part.text) for part in line)
 
 
 class _Reader:
@@ -248,7 +292,7 @@ class _Reader:
         return cells
 
     def _starts_column(self, part: Segment, column: int) -> bool:
-        return abs(part.left - self._columns[column][0]) < _SAME_START
+        return -_SAME_START < part.left - self._columns[column][0] < _INDENT * part.height
 
     def _is_near(self, part: Segment) -> bool:
         left, right = self._columns[self._place(part)]
@@ -276,6 +320,8 @@ class _Reader:
         if not self._items:
             return sum(is_figure(part.text) for parts in cells.values() for part in parts) >= _LEAST_FIGURES
         wanted = self._first.keys()
+        if any(part.text.endswith(":") for part in cells.get(0, [])):
+            return False
         return min(wanted) in cells and len(wanted & cells.keys()) >= max(2, len(wanted) / 2)
 
     def _start(self, line: Line, cells: Cells) -> bool:
@@ -300,7 +346,9 @@ class _Reader:
 
     def _is_detail(self, line: Line, cells: Cells, gap: float) -> bool:
         """Whether a line continues the cells of an item. Under the first column it must be close."""
-        if any(is_figure(part.text) and self._is_filled(column, part) for column, parts in cells.items() for part in parts):
+        if any(
+            is_figure(part.text) and self._is_filled(column, part) for column, parts in cells.items() for part in parts
+        ):
             return False
         hit = overlapped(self._columns, line[0])
         if len(line) == 1 and len(hit) > 1:

@@ -12,7 +12,7 @@ from octavo.extract.pdf import markup
 from octavo.extract.pdf.columns import Columns, Flow, Layout, find_columns, is_read_backwards, split_edges
 from octavo.extract.pdf.content import PageContent, TextRun
 from octavo.extract.pdf.figures import FigureArea, find_figures, may_show_figures
-from octavo.extract.pdf.item_tables import find_item_tables
+from octavo.extract.pdf.item_tables import LabelRows, find_item_tables, find_label_rows
 from octavo.extract.pdf.letters import clean_letters, has_right_to_left
 from octavo.extract.pdf.lines import Segment, in_logical_order, in_right_order, is_monospaced, lines_of, segments_of
 from octavo.extract.pdf.page_batches import PageBlock
@@ -29,6 +29,10 @@ _FEW_RULINGS = 2
 _FEW_ROWS = 2
 _LABEL = 25  # letters
 _ABOVE_ITEMS = 40.0  # points
+_HEADER = 6.0
+_MOST_CELL_WORDS = 2
+_MOST_CELL_LINES = 4
+_MOST_MISSED = 0.2  # of the height of a table
 _RULED = 0.9  # confidence of tables with lines
 _LARGE = 1.3  # as a multiple of the size of the body text; larger lines are titles
 _SMALL = 0.93  # of the size of the body text
@@ -90,9 +94,7 @@ def lay_out(page: PageContent, images: Sequence[Box] = (), right_text: RightText
 def _tables(page: PageContent, areas: Sequence[FigureArea]) -> list[Table]:
     """The tables of a page. Tables of items that the general finder took apart or joined with others come first."""
     found = _found_tables(page, areas)
-    items = [
-        one for one in find_item_tables(page) if not _is_in_figure(one.box, areas) and not _is_whole(one, found)
-    ]
+    items = [one for one in find_item_tables(page) if not _is_in_figure(one.box, areas) and not _is_whole(one, found)]
     if not items:
         return found
     boxes = [one.box for one in items]
@@ -111,12 +113,14 @@ def _found_tables(page: PageContent, areas: Sequence[FigureArea]) -> list[Table]
 
 def _is_whole(item: Table, tables: Sequence[Table]) -> bool:
     """Whether the general finder found all of a table of items: its header, at least its rows, and little else."""
-    header = item.rows[0][0].box or item.box
+    lowest = item.box.bottom - _MOST_MISSED * (item.box.bottom - item.box.top)
     return any(
         _overlaps(table.box, item.box)
-        and table.box.top <= (item.box.top + min(header.bottom, item.box.bottom)) / 2
         and len(table.rows) >= len(item.rows)
-        and (table.confidence >= _RULED or item.box.top - table.box.top < _ABOVE_ITEMS)
+        and (
+            table.confidence >= _RULED
+            or (-_HEADER < item.box.top - table.box.top < _ABOVE_ITEMS and table.box.bottom > lowest)
+        )
         for table in tables
     )
 
@@ -160,9 +164,10 @@ class _PageMaker:
 
     def parts(self, tables: Sequence[Table], areas: Sequence[FigureArea]) -> list[Part]:
         taken = [table.box for table in tables] + [area.box for area in areas if self._holds_text(area)]
+        labels = list(find_label_rows(self._page, taken)) if self._may_have_labels() else []
         inside = [[one for one in self._segments if _is_inside(one, box)] for box in taken]
-        free = [one for one in self._segments if not _is_inside_any(one, taken)]
-        made = [_table_part(table, self._right_text) for table in tables]
+        free = [one for one in self._segments if not _is_inside_any(one, [*taken, *(one.box for one in labels)])]
+        made = [_table_part(table, self._right_text) for table in tables] + [_label_part(one) for one in labels]
         texts = dict(zip(taken, inside, strict=True))
         made += [_figure_part(area, texts.get(area.box, [])) for area in areas]
         free += [Segment(*part.block.box, block=(part,)) for part in made if part.block.box]
@@ -180,6 +185,9 @@ class _PageMaker:
             *(self._as_edge(part, RegionKind.HEADER, head) for part in top),
             *_with_notes([*parts, *(self._as_edge(part, RegionKind.FOOTER, foot) for part in bottom)], self._body),
         ]
+
+    def _may_have_labels(self) -> bool:
+        return not self._backwards and sum(one.text.endswith(":") for one in self._segments) > 1
 
     def _holds_text(self, area: FigureArea) -> bool:
         """Whether the text in an area is part of the picture, and not printed on it."""
@@ -276,9 +284,18 @@ def _frames(page: PageContent, segments: Sequence[Segment]) -> list[Box]:
         rows = {round((one.top + one.bottom) / 8) for one in inside}
         if len(rows) < 2 or len(inside) > _MOST_OF_PAGE * len(segments) or _is_cut(box, segments):  # noqa: PLR2004
             continue
+        if not shape.stroked and _is_cell(box, inside, segments):
+            continue
         found.append(box)
     found.sort(key=lambda box: -(box.right - box.left) * (box.bottom - box.top))
     return [box for index, box in enumerate(found) if not _is_inside_any(box, found[:index])]
+
+
+def _is_cell(box: Box, inside: Sequence[Segment], segments: Sequence[Segment]) -> bool:
+    """Whether a shaded area is a cell of a row: few short lines, with other text level with it on a narrow strip."""
+    words = sum(len(one.text.split()) for one in inside)
+    level = [one for one in segments if not _is_inside(one, box) and box.top < (one.top + one.bottom) / 2 < box.bottom]
+    return words <= _MOST_CELL_WORDS * len(inside) and len(level) > 1 and len(inside) <= _MOST_CELL_LINES
 
 
 def _is_cut(box: Box, segments: Sequence[Segment]) -> bool:
@@ -297,6 +314,12 @@ def _table_part(table: Table, right_text: RightText | None) -> Part:
     box = Box(*(round(side, 1) for side in table.box))
     block = PageBlock(BlockKind.TABLE, text, box, region=RegionKind.TABLE, confidence=round(table.confidence, 2))
     return Part(block)
+
+
+def _label_part(rows: LabelRows) -> Part:
+    text = "\n".join(markup.plain(clean_letters(text)) for text in rows.texts)
+    box = Box(*(round(side, 1) for side in rows.box))
+    return Part(PageBlock(BlockKind.PARAGRAPH, text, box, round(rows.height, 1), lines=len(rows.texts)))
 
 
 def _right_cell(cell: Cell, right_text: RightText | None) -> Cell:
