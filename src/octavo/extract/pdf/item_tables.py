@@ -41,7 +41,8 @@ _UNDER = 1.2  # a line below the first column, where text after the table starts
 _TOTAL = 3.0
 _SAME_START = 4.0  # points
 _INDENT = 2.0
-_FIGURE = re.compile(r"[^\w\s]*(?:[A-Z]{3}|Rs\.?)?[^\w]*\d[\d\s.,'/:x×%-]*(?:[^\W\d]{1,8}\.?|[^\w\s]{1,3})?\W*")
+_MOST_OF_FIGURE = 40  # letters
+_FIGURE = re.compile(r"[^\w\s]*(?:[A-Z]{3}|Rs\.?)?[^\w]*\d[\d\s.,'/:x%-]*(?:[^\W\d]{1,8}\.?|[^\w\s]{1,3})?\W*")
 _WORD = re.compile(r"[^\W\d_]{2}|\A[#№%]\Z|\A[^\W\d_]\Z")
 _CONFIDENCE = 0.7
 
@@ -121,7 +122,7 @@ def _label_rows(group: Sequence[Sequence[Segment]]) -> Iterator[LabelRows]:
 
 def is_figure(text: str) -> bool:
     """Whether a text is an amount, a quantity, a percentage, a date or a number."""
-    return _FIGURE.fullmatch(text) is not None
+    return len(text) <= _MOST_OF_FIGURE and _FIGURE.fullmatch(text) is not None
 
 
 def _is_header(line: Line) -> bool:
@@ -216,7 +217,7 @@ def _is_heading(line: Line, header: Sequence[Line]) -> bool:
     if gap > _WITHIN_HEADER * height or any(len(part.words) > _MOST_HEADER_WORDS for part in line):
         return False
     inside = line[0].left > box.left - 2 and line[-1].right < box.right + height
-    return (inside or gap < 0) and not any(is_figure(part.text) for part in line)
+    return (inside or gap < 0) and not any(is_figure(part.text) or ":" in part.text for part in line)
 
 
 class _Reader:
@@ -228,7 +229,7 @@ class _Reader:
         self._items: list[_Item] = []
         self._first: Cells = {}
         self._waiting: list[tuple[Line, Cells]] = []
-        self._sure = True
+        self._notes: list[_Item] = []
 
     def add_header(self, line: Line) -> None:
         cells: Cells = {}
@@ -276,7 +277,7 @@ class _Reader:
         return used
 
     def _bottom(self) -> float:
-        last = self._items[-1] if self._items else self._header
+        last = [self._header, *self._notes, *self._items][-1]
         return max([last.bottom, *(part.bottom for line, _ in self._waiting for part in line)])
 
     def _cells(self, line: Line) -> Cells | None:
@@ -285,11 +286,16 @@ class _Reader:
         for part in line:
             hit = overlapped(self._columns, part)
             if len(hit) > 1 and not (len(line) == 1 or self._starts_column(part, hit[0])):
-                return None
+                return self._free_line(line)
             if not hit and not self._is_near(part):
                 return None
             cells.setdefault(self._place(part), []).append(part)
         return cells
+
+    def _free_line(self, line: Line) -> Cells | None:
+        """A detail line with gaps of its own is text of the column where it starts, except the first column."""
+        column = self._place(line[0])
+        return {column: list(line)} if column > 0 and self._starts_column(line[0], column) else None
 
     def _starts_column(self, part: Segment, column: int) -> bool:
         return -_SAME_START < part.left - self._columns[column][0] < _INDENT * part.height
@@ -305,6 +311,8 @@ class _Reader:
             return gap < _NEXT_ITEM and self._start(line, cells)
         if self._is_total(cells):
             return gap < _TOTAL and self._start(line, cells)
+        if not self._items and len(line) == 1 and len(overlapped(self._columns, line[0])) > 1:
+            return gap < _DETAIL and self._add_note(line, cells)
         if not self._is_detail(line, cells, gap):
             return False
         below = _gap(line, following[0]) / line[0].height if following else _NEXT_ITEM
@@ -314,6 +322,12 @@ class _Reader:
         self._flush(self._items[-1])
         self._items[-1].add(cells, line)
         return True
+
+    def _add_note(self, line: Line, cells: Cells) -> bool:
+        """Add a line across the columns between the header and the first item as a row, at most one."""
+        self._notes.append(_Item(line[0].top, line[0].bottom))
+        self._notes[-1].add(cells, line)
+        return len(self._notes) == 1 and not self._waiting
 
     def _starts_item(self, cells: Cells) -> bool:
         """Whether a line starts an item: it fills the first column of the first item and most of the others."""
@@ -363,12 +377,12 @@ class _Reader:
     def table(self) -> Table | None:
         if not self._items:
             return None
-        rows = [self._header, *self._items]
+        rows = [self._header, *self._notes, *self._items]
         if sum(len(item.cells) >= _LEAST_CELLS for item in self._items) < 1:
             return None
         made = tuple(self._row(row.cells) for row in rows)
         box = box_of([part for row in rows for parts in row.cells.values() for part in parts])
-        return Table(box, made, _CONFIDENCE, sure=self._sure)
+        return Table(box, made, _CONFIDENCE, sure=True)
 
     def _row(self, cells: Cells) -> tuple[Cell, ...]:
         made = tuple(_cell(cells.get(column, [])) for column in range(len(self._columns)))

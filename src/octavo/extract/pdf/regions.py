@@ -47,6 +47,12 @@ _PAGE_NUMBER = re.compile(
 _NUMBER_AT_END = re.compile(r"^\s*\d{1,4}\s|\s\d{1,4}\s*$")
 _NOTE = re.compile(r"(\d{1,2}|[*†‡§¶]{1,2})[.)]?\s?(?=[^\W\d_]|[\"\u201c\u2018(])")
 _WHITE = frozenset({"ffffffff", None})
+_TEXT = frozenset({RegionKind.BODY, RegionKind.BOX})
+_MOST_LONE = 3
+_MANY_LONE = 7
+_TYPED = 0.9  # of the letters of a page
+_PROGRAM = re.compile(r"[{};]\s*\Z|\w\(\)|\A\s*(?:def|class|import|return|if|for|while)\b.*[:;{]\Z|[=!<>]=|::|->|//")
+_ORDER = "The columns of this page may be in the wrong order."
 _NOT_SURE = "A table may have wrong rows or columns."
 RightText = Callable[[Box], str]
 
@@ -78,6 +84,8 @@ def lay_out(page: PageContent, images: Sequence[Box] = (), right_text: RightText
     areas = find_figures(page, images) if may_show_figures(page, images) else ()
     maker = _PageMaker(page, right_text)
     tables = _tables(page, areas) if maker.may_have_tables() else []
+    if tables:
+        maker.read_typed_text()
     areas = tuple(area for area in areas if not any(_overlaps(area.box, table.box) for table in tables))
     parts = maker.parts(tables, areas)
     parts += [
@@ -86,9 +94,24 @@ def lay_out(page: PageContent, images: Sequence[Box] = (), right_text: RightText
         if not _is_inside_any(run.box, [area.box for area in areas])
         for part in _aside(run, page)
     ]
-    unsure = (_NOT_SURE,) if any(not table.sure for table in tables) else ()
     blocks = tuple(part.block for part in parts if part.block.text or part.block.figure)
-    return PageLayout(page.number, page.width, page.height, blocks, unsure)
+    return PageLayout(page.number, page.width, page.height, blocks, tuple(_doubts(tables, blocks)))
+
+
+def _doubts(tables: Sequence[Table], blocks: Sequence[PageBlock]) -> Iterator[str]:
+    if any(not table.sure for table in tables):
+        yield _NOT_SURE
+    if _has_lone_cells(blocks):
+        yield _ORDER
+
+
+def _has_lone_cells(blocks: Sequence[PageBlock]) -> bool:
+    """Whether many paragraphs are single words level with others: cells of rows that were read as columns."""
+    heights = Counter(round(block.box.bottom / 3) for block in blocks if block.box)
+    single = [block for block in blocks if block.kind is BlockKind.PARAGRAPH and len(block.text.split()) == 1]
+    lone = sum(block.region in _TEXT and block.box is not None for block in single)
+    level = sum(heights[round(block.box.bottom / 3)] > 1 for block in single if block.box and block.region in _TEXT)
+    return level > _MOST_LONE or lone > max(_MANY_LONE, len(blocks) / 3)
 
 
 def _tables(page: PageContent, areas: Sequence[FigureArea]) -> list[Table]:
@@ -161,6 +184,14 @@ class _PageMaker:
             return True
         rows = Counter(round(one.bottom / 3) for one in self._segments)
         return sum(count > 1 for count in rows.values()) > _FEW_ROWS
+
+    def read_typed_text(self) -> None:
+        """Do not take text for code if a whole page is in letters of equal width, as invoices of old programs are."""
+        letters = sum(len(one.text) for one in self._segments)
+        if sum(len(one.text) for one in self._segments if one.mono) > _TYPED * letters and not any(
+            _PROGRAM.search(one.text) for one in self._segments
+        ):
+            self._segments = [one._replace(mono=False) for one in self._segments]
 
     def parts(self, tables: Sequence[Table], areas: Sequence[FigureArea]) -> list[Part]:
         taken = [table.box for table in tables] + [area.box for area in areas if self._holds_text(area)]
