@@ -215,9 +215,12 @@ def _blank_strips(group: Sequence[Band], gap: Gap, start: int) -> Iterator[int]:
     segments = [one for band in group for one in band.segments]
     if any(map(_is_running, _split_at(segments, gap))):
         return
-    for index in range(1, len(group)):
-        if group[index].top - group[index - 1].bottom > _FAR * max(_height(group[index]), _height(group[index - 1])):
-            yield start + index
+    heights = (max(_height(one), _height(other)) for one, other in pairwise(group))
+    spaces = [other.top - one.bottom for one, other in pairwise(group)]
+    for index, (space, height) in enumerate(zip(spaces, heights, strict=True), start + 1):
+        # Equal spaces again and again are those between the rows of a form.
+        if space > _FAR * height and sum(0.8 < one / space < 1.25 for one in spaces) < 3:  # noqa: PLR2004
+            yield index
 
 
 def _is_running(side: Sequence[Segment]) -> bool:
@@ -286,7 +289,8 @@ def _are_cells(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
     """Whether the lines of a side are cells of rows: single lines or figures, each level with a line beside it."""
     if _has_block(side) or not _heads_lines(side, main):
         return False
-    return _are_single(side) or all(_FIGURES.match(one.text) for one in side)
+    few = 2 * _rows(side) < _rows(main) or _rows(main) == 1
+    return (few and _are_single(side)) or all(_FIGURES.match(one.text) for one in side)
 
 
 def _are_single(side: Sequence[Segment]) -> bool:
