@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
-from benchmarks.extraction import formats, hostile, long_pdf, made_pages, ocr, pdf, table_rows
+from benchmarks.extraction import formats, hostile, item_rows, long_pdf, made_pages, ocr, pdf, table_rows
 from benchmarks.extraction.counting import Counting
 from benchmarks.extraction.rows import Row, as_table, missing, open_sandbox, report
 
@@ -24,6 +24,7 @@ MEASURES: dict[str, Measure] = {
     "hostile": hostile.measure_hostile,
     "damaged": hostile.measure_damaged,
     "tables": table_rows.measure_tables,
+    "items": item_rows.measure_items,
     "order": made_pages.measure_order,
     "headings": pdf.measure_headings,
     "letters": pdf.measure_letters,

@@ -21,6 +21,7 @@ _PROSE = 17.0  # letters per line; lines of columns have more, cells of tables f
 _LABEL = re.compile(r":\s*\Z")
 _FIGURES = re.compile(r"[\d\s.,:;/%€$£()+-]+\Z")
 _MOST_TRIED = 6
+_SHORT = 40  # letters
 _MARKER = re.compile(r"[(\[]?(?:\d{1,3}(?:\.\d{1,3})*|[a-zA-Z]|[ivxIVX]{1,5})[.)\]:]?|[^\w\s]{1,2}")
 _FAR = 2.5  # lines; a heading with this much space beside it separates columns
 
@@ -81,7 +82,8 @@ def _parts(bands: Sequence[Band], least: float, *, backwards: bool, depth: int) 
     ranked = sorted(_gutters(bands, least), key=lambda one: (one.rows, one.end - one.start), reverse=True)
     for one in ranked[:_MOST_TRIED]:
         start, end = _trimmed(bands, one), one.end
-        cuts = [start, *_headings(bands[start:end], one.gap, start), end]
+        inner_cuts = {*_headings(bands[start:end], one.gap, start), *_blank_strips(bands[start:end], one.gap, start)}
+        cuts = [start, *sorted(inner_cuts), end]
         columns = [_columns(bands[a:b], one.gap, backwards=backwards, depth=depth) for a, b in pairwise(cuts)]
         if any(columns):
             if start:
@@ -208,6 +210,34 @@ def _headings(group: Sequence[Band], gap: Gap, start: int) -> Iterator[int]:
             yield start + index
 
 
+def _blank_strips(group: Sequence[Band], gap: Gap, start: int) -> Iterator[int]:
+    """Where to cut short lines side by side, as addresses: at wide white space across both sides."""
+    segments = [one for band in group for one in band.segments]
+    if any(map(_is_running, _split_at(segments, gap))):
+        return
+    heights = (max(_height(one), _height(other)) for one, other in pairwise(group))
+    spaces = [other.top - one.bottom for one, other in pairwise(group)]
+    for index, (space, height) in enumerate(zip(spaces, heights, strict=True), start + 1):
+        # Equal spaces again and again are those between the rows of a form.
+        if space > _FAR * height and sum(0.8 < one / space < 1.25 for one in spaces) < 3:  # noqa: PLR2004
+            yield index
+
+
+def _is_running(side: Sequence[Segment]) -> bool:
+    """Whether a side is running text: several lines, most of which are long and end near its right edge."""
+    lines = [one for one in side if one.block is None]
+    if len(lines) < 3:  # noqa: PLR2004
+        return False
+    left, right = min(one.left for one in lines), max(one.right for one in lines)
+    full = sum(one.right > left + 0.7 * (right - left) for one in lines)
+    return 2 * full > len(lines) and _letters_per_line(lines) >= _PROSE
+
+
+def _split_at(segments: Sequence[Segment], gap: Gap) -> tuple[list[Segment], list[Segment]]:
+    left = [one for one in segments if one.right <= gap[0] + 0.1]
+    return left, [one for one in segments if one.right > gap[0] + 0.1]
+
+
 def _is_heading(band: Band, size: float) -> bool:
     return all(one.block is None and (one.bold or one.size > 1.1 * size) for one in band.segments)
 
@@ -221,8 +251,7 @@ def _sides(bands: Sequence[Band], gap: Gap) -> tuple[bool, bool]:
 def _columns(group: Sequence[Band], gap: Gap, *, backwards: bool, depth: int) -> Layout | None:
     """The two sides of a gutter, or None if it is only the space between the cells of rows."""
     segments = [one for band in group for one in band.segments]
-    left = [one for one in segments if one.right <= gap[0] + 0.1]
-    right = [one for one in segments if one.right > gap[0] + 0.1]
+    left, right = _split_at(segments, gap)
     if not left or not right or not _are_columns(left, right):
         return None
     return _in_order([left, right], backwards=backwards, depth=depth)
@@ -230,7 +259,7 @@ def _columns(group: Sequence[Band], gap: Gap, *, backwards: bool, depth: int) ->
 
 def _in_order(sides: list[list[Segment]], *, backwards: bool, depth: int) -> Layout:
     main = max(sides, key=lambda side: _width(side) * len(side))
-    beside = [side for side in sides if side is not main and _is_margin(side, main)]
+    beside = [side for side in sides if side is not main and _is_margin(side, main) and _stays_beside(side, main)]
     others = [side for side in sides if not any(side is one for one in beside)]
     if backwards:
         others.reverse()
@@ -238,7 +267,8 @@ def _in_order(sides: list[list[Segment]], *, backwards: bool, depth: int) -> Lay
     notes = tuple(find_columns(side, backwards=backwards, depth=depth + 1) for side in beside)
     if not notes:
         return Columns(laid)
-    leading = len(beside) == 1 and beside[0][0].left < main[0].left and _heads_lines(beside[0], main)
+    leads = _heads_lines(beside[0], main) or _are_single(beside[0])
+    leading = len(beside) == 1 and beside[0][0].left < main[0].left and leads
     return Columns(laid, notes, leading)
 
 
@@ -247,10 +277,34 @@ def _are_columns(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
         return False
     if _is_column(left) and _is_column(right):
         return True
+    if _are_cells(right, left):
+        return False
     small, large = sorted((left, right), key=_letters_per_line)
     if _is_column(large) and _is_margin(small, large) and (_rows(large) > 2 * _rows(small) or _has_block(small)):
         return True
     return _are_blocks_of_short_lines(left, right)
+
+
+def _are_cells(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
+    """Whether the lines of a side are cells of rows: single lines or figures, each level with a line beside it."""
+    if _has_block(side) or not _heads_lines(side, main):
+        return False
+    few = 2 * _rows(side) < _rows(main) or _rows(main) == 1
+    return (few and _are_single(side)) or all(_FIGURES.match(one.text) for one in side)
+
+
+def _are_single(side: Sequence[Segment]) -> bool:
+    """Whether all lines of a side are short and apart from each other, as labels and cells are."""
+    places = sorted({round(one.bottom) for one in side})
+    apart = all(low - high > 1.7 * side[0].size for high, low in pairwise(places) if low - high > 2)  # noqa: PLR2004
+    return apart and not _has_block(side) and all(len(one.text) <= _SHORT for one in side)
+
+
+def _stays_beside(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
+    """Whether a narrow side belongs beside the parts of the main column, and is not a block before or after it."""
+    is_drawn = all(one.block is not None for one in side)
+    leads = side[0].left < main[0].left and (_heads_lines(side, main) or _are_single(side))
+    return _is_running(main) or is_drawn or _has_block(main) or leads
 
 
 def _is_column(side: Sequence[Segment]) -> bool:

@@ -12,6 +12,7 @@ from octavo.extract.pdf import markup
 from octavo.extract.pdf.columns import Columns, Flow, Layout, find_columns, is_read_backwards, split_edges
 from octavo.extract.pdf.content import PageContent, TextRun
 from octavo.extract.pdf.figures import FigureArea, find_figures, may_show_figures
+from octavo.extract.pdf.item_tables import LabelRows, find_item_tables, find_label_rows
 from octavo.extract.pdf.letters import clean_letters, has_right_to_left
 from octavo.extract.pdf.lines import Segment, in_logical_order, in_right_order, is_monospaced, lines_of, segments_of
 from octavo.extract.pdf.page_batches import PageBlock
@@ -28,6 +29,11 @@ _LEAST_FILLED = 0.15  # of the cells
 _FEW_RULINGS = 2
 _FEW_ROWS = 2
 _LABEL = 25  # letters
+_ABOVE_ITEMS = 40.0  # points
+_HEADER = 6.0
+_MOST_CELL_WORDS = 2
+_MOST_CELL_LINES = 4
+_MOST_MISSED = 0.2  # of the height of a table
 _RULED = 0.9  # confidence of tables with lines
 _LARGE = 1.3  # as a multiple of the size of the body text; larger lines are titles
 _SMALL = 0.93  # of the size of the body text
@@ -42,6 +48,12 @@ _PAGE_NUMBER = re.compile(
 _NUMBER_AT_END = re.compile(r"^\s*\d{1,4}\s|\s\d{1,4}\s*$")
 _NOTE = re.compile(r"(\d{1,2}|[*†‡§¶]{1,2})[.)]?\s?(?=[^\W\d_]|[\"\u201c\u2018(])")
 _WHITE = frozenset({"ffffffff", None})
+_TEXT = frozenset({RegionKind.BODY, RegionKind.BOX})
+_MOST_LONE = 3
+_MANY_LONE = 7
+_TYPED = 0.9  # of the letters of a page
+_PROGRAM = re.compile(r"[{};]\s*\Z|\w\(\)|\A\s*(?:def|class|import|return|if|for|while)\b.*[:;{]\Z|[=!<>]=|::|->|//")
+_ORDER = "The columns of this page may be in the wrong order."
 _NOT_SURE = "A table may have wrong rows or columns."
 RightText = Callable[[Box], str]
 
@@ -76,11 +88,9 @@ def lay_out(page: PageContent, images: Sequence[Box] = (), right_text: RightText
         page = replace(page, runs=upright)
     areas = find_figures(page, images) if may_show_figures(page, images) else ()
     maker = _PageMaker(page, right_text)
-    tables = [
-        one
-        for one in (find_tables(page) if maker.may_have_tables() else ())
-        if not _is_in_figure(one.box, areas) and not _is_code(one, upright) and _has_rows(one)
-    ]
+    tables = _tables(page, areas) if maker.may_have_tables() else []
+    if tables:
+        maker.read_typed_text()
     areas = tuple(area for area in areas if not any(_overlaps(area.box, table.box) for table in tables))
     parts = maker.parts(tables, areas)
     parts += [
@@ -89,9 +99,58 @@ def lay_out(page: PageContent, images: Sequence[Box] = (), right_text: RightText
         if not _is_inside_any(run.box, [area.box for area in areas])
         for part in _aside(run, page)
     ]
-    unsure = (_NOT_SURE,) if any(not table.sure for table in tables) else ()
     blocks = tuple(part.block for part in parts if part.block.text or part.block.figure)
-    return PageLayout(page.number, page.width, page.height, blocks, unsure)
+    return PageLayout(page.number, page.width, page.height, blocks, tuple(_doubts(tables, blocks)))
+
+
+def _doubts(tables: Sequence[Table], blocks: Sequence[PageBlock]) -> Iterator[str]:
+    if any(not table.sure for table in tables):
+        yield _NOT_SURE
+    if _has_lone_cells(blocks):
+        yield _ORDER
+
+
+def _has_lone_cells(blocks: Sequence[PageBlock]) -> bool:
+    """Whether many paragraphs are single words level with others: cells of rows that were read as columns."""
+    heights = Counter(round(block.box.bottom / 3) for block in blocks if block.box)
+    single = [block for block in blocks if block.kind is BlockKind.PARAGRAPH and len(block.text.split()) == 1]
+    lone = sum(block.region in _TEXT and block.box is not None for block in single)
+    level = sum(heights[round(block.box.bottom / 3)] > 1 for block in single if block.box and block.region in _TEXT)
+    return level > _MOST_LONE or lone > max(_MANY_LONE, len(blocks) / 3)
+
+
+def _tables(page: PageContent, areas: Sequence[FigureArea]) -> list[Table]:
+    """The tables of a page. Tables of items that the general finder took apart or joined with others come first."""
+    found = _found_tables(page, areas)
+    items = [one for one in find_item_tables(page) if not _is_in_figure(one.box, areas) and not _is_whole(one, found)]
+    if not items:
+        return found
+    boxes = [one.box for one in items]
+    rest = replace(page, runs=tuple(run for run in page.runs if not _is_inside_any(run.box, boxes)))
+    others = (one for one in _found_tables(rest, areas) if not any(_overlaps(one.box, box) for box in boxes))
+    return sorted([*items, *others], key=lambda table: table.box.top)
+
+
+def _found_tables(page: PageContent, areas: Sequence[FigureArea]) -> list[Table]:
+    return [
+        one
+        for one in find_tables(page)
+        if not _is_in_figure(one.box, areas) and not _is_code(one, page.runs) and _has_rows(one)
+    ]
+
+
+def _is_whole(item: Table, tables: Sequence[Table]) -> bool:
+    """Whether the general finder found all of a table of items: its header, at least its rows, and little else."""
+    lowest = item.box.bottom - _MOST_MISSED * (item.box.bottom - item.box.top)
+    return any(
+        _overlaps(table.box, item.box)
+        and len(table.rows) >= len(item.rows)
+        and (
+            table.confidence >= _RULED
+            or (-_HEADER < item.box.top - table.box.top < _ABOVE_ITEMS and table.box.bottom > lowest)
+        )
+        for table in tables
+    )
 
 
 def _is_code(table: Table, runs: Sequence[TextRun]) -> bool:
@@ -131,11 +190,20 @@ class _PageMaker:
         rows = Counter(round(one.bottom / 3) for one in self._segments)
         return sum(count > 1 for count in rows.values()) > _FEW_ROWS
 
+    def read_typed_text(self) -> None:
+        """Do not take text for code if a whole page is in letters of equal width, as invoices of old programs are."""
+        letters = sum(len(one.text) for one in self._segments)
+        if sum(len(one.text) for one in self._segments if one.mono) > _TYPED * letters and not any(
+            _PROGRAM.search(one.text) for one in self._segments
+        ):
+            self._segments = [one._replace(mono=False) for one in self._segments]
+
     def parts(self, tables: Sequence[Table], areas: Sequence[FigureArea]) -> list[Part]:
         taken = [table.box for table in tables] + [area.box for area in areas if self._holds_text(area)]
+        labels = list(find_label_rows(self._page, taken)) if self._may_have_labels() else []
         inside = [[one for one in self._segments if _is_inside(one, box)] for box in taken]
-        free = [one for one in self._segments if not _is_inside_any(one, taken)]
-        made = [_table_part(table, self._right_text) for table in tables]
+        free = [one for one in self._segments if not _is_inside_any(one, [*taken, *(one.box for one in labels)])]
+        made = [_table_part(table, self._right_text) for table in tables] + [_label_part(one) for one in labels]
         texts = dict(zip(taken, inside, strict=True))
         made += [_figure_part(area, texts.get(area.box, [])) for area in areas]
         free += [Segment(*part.block.box, block=(part,)) for part in made if part.block.box]
@@ -153,6 +221,9 @@ class _PageMaker:
             *(self._as_edge(part, RegionKind.HEADER, head) for part in top),
             *_with_notes([*parts, *(self._as_edge(part, RegionKind.FOOTER, foot) for part in bottom)], self._body),
         ]
+
+    def _may_have_labels(self) -> bool:
+        return not self._backwards and sum(one.text.endswith(":") for one in self._segments) > 1
 
     def _holds_text(self, area: FigureArea) -> bool:
         """Whether the text in an area is part of the picture, and not printed on it."""
@@ -249,9 +320,18 @@ def _frames(page: PageContent, segments: Sequence[Segment]) -> list[Box]:
         rows = {round((one.top + one.bottom) / 8) for one in inside}
         if len(rows) < 2 or len(inside) > _MOST_OF_PAGE * len(segments) or _is_cut(box, segments):  # noqa: PLR2004
             continue
+        if not shape.stroked and _is_cell(box, inside, segments):
+            continue
         found.append(box)
     found.sort(key=lambda box: -(box.right - box.left) * (box.bottom - box.top))
     return [box for index, box in enumerate(found) if not _is_inside_any(box, found[:index])]
+
+
+def _is_cell(box: Box, inside: Sequence[Segment], segments: Sequence[Segment]) -> bool:
+    """Whether a shaded area is a cell of a row: few short lines, with other text level with it on a narrow strip."""
+    words = sum(len(one.text.split()) for one in inside)
+    level = [one for one in segments if not _is_inside(one, box) and box.top < (one.top + one.bottom) / 2 < box.bottom]
+    return words <= _MOST_CELL_WORDS * len(inside) and len(level) > 1 and len(inside) <= _MOST_CELL_LINES
 
 
 def _is_cut(box: Box, segments: Sequence[Segment]) -> bool:
@@ -270,6 +350,12 @@ def _table_part(table: Table, right_text: RightText | None) -> Part:
     box = Box(*(round(side, 1) for side in table.box))
     block = PageBlock(BlockKind.TABLE, text, box, region=RegionKind.TABLE, confidence=round(table.confidence, 2))
     return Part(block)
+
+
+def _label_part(rows: LabelRows) -> Part:
+    text = "\n".join(markup.plain(clean_letters(text)) for text in rows.texts)
+    box = Box(*(round(side, 1) for side in rows.box))
+    return Part(PageBlock(BlockKind.PARAGRAPH, text, box, round(rows.height, 1), lines=len(rows.texts)))
 
 
 def _right_cell(cell: Cell, right_text: RightText | None) -> Cell:

@@ -1,0 +1,398 @@
+"""Finds tables of items, as on invoices: a header line, and below it rows whose cells are under the header's.
+
+Such tables often have no rulings. Detail lines below an item belong to it, so the rows are further apart than in
+other tables. Pure: positions in, tables out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from octavo.extract.extracted import Box
+from octavo.extract.pdf.content import PageContent, Word
+from octavo.extract.pdf.table_geometry import (
+    Column,
+    Line,
+    Segment,
+    box_of,
+    columns_of,
+    is_right_to_left,
+    overlapped,
+    segment_of,
+    text_lines,
+)
+from octavo.extract.pdf.tables import Cell, Table
+
+_MOST_WORDS = 8000
+_LEAST_CELLS = 3
+_MOST_CELLS = 20
+_MOST_LINES = 200
+_MOST_HEADER_WORDS = 5
+_MOST_HEADER_LINES = 4
+_LEAST_FIGURES = 2
+_BELOW_HEADER = 5.0  # heights of a line
+_WITHIN_HEADER = 0.7
+_NEXT_ITEM = 4.5
+_DETAIL = 2.6
+_UNDER = 1.2  # a line below the first column, where text after the table starts too
+_TOTAL = 3.0
+_SAME_START = 4.0  # points
+_INDENT = 2.0
+_MOST_OF_FIGURE = 40  # letters
+_FIGURE = re.compile(r"[^\w\s]*(?:[A-Z]{3}|Rs\.?)?[^\w]*\d[\d\s.,'/:x%-]*(?:[^\W\d]{1,8}\.?|[^\w\s]{1,3})?\W*")
+_WORD = re.compile(r"[^\W\d_]{2}|\A[#№%]\Z|\A[^\W\d_]\Z")
+_CONFIDENCE = 0.7
+
+Cells = dict[int, list[Segment]]
+
+
+@dataclass(slots=True)
+class _Item:
+    """A row of the table: the lines of an item, as segments by column."""
+
+    top: float
+    bottom: float
+    cells: Cells = field(default_factory=dict[int, list[Segment]])
+
+    def add(self, cells: Cells, line: Line) -> None:
+        for column, parts in cells.items():
+            self.cells.setdefault(column, []).extend(parts)
+        self.top = min(self.top, *(part.top for part in line))
+        self.bottom = max(self.bottom, *(part.bottom for part in line))
+
+
+def find_item_tables(page: PageContent) -> tuple[Table, ...]:
+    """The tables of items on a page whose text is upright, from top to bottom."""
+    words = [word for run in page.runs for word in run.words if word.text.strip()]
+    if len(words) > _MOST_WORDS:
+        return ()
+    lines = text_lines(words)
+    found: list[Table] = []
+    place = 0
+    while place < len(lines):
+        table, end = _table_at(lines, place) if _is_header(lines[place]) else (None, place)
+        if table:
+            found.append(table)
+        place = max(end, place + 1)
+    return tuple(found)
+
+
+class LabelRows(NamedTuple):
+    """Labels with their values beside them, as lines of text."""
+
+    box: Box
+    texts: tuple[str, ...]
+    height: float
+
+
+def find_label_rows(page: PageContent, taken: Sequence[Box]) -> Iterator[LabelRows]:
+    """Groups of labels that end with a colon and start at one place, with values that start at another."""
+    words = [word for run in page.runs for word in run.words if word.text.strip() and not _is_in(word, taken)]
+    if len(words) > _MOST_WORDS:
+        return
+    group: list[list[Segment]] = []
+    for line in text_lines(words):
+        pair = len(line) == 2 and line[0].text.endswith(":") and not line[1].text.endswith(":")  # noqa: PLR2004
+        if group and _gap(group[-1], line) < _TOTAL * line[0].height and _is_below(group[0], line, pair=pair):
+            group = [*group, list(line)] if pair else [*group[:-1], [*group[-1], *line]]
+        else:
+            yield from _label_rows(group)
+            group = [list(line)] if pair else []
+    yield from _label_rows(group)
+
+
+def _is_in(word: Word, boxes: Sequence[Box]) -> bool:
+    across, down = (word.left + word.right) / 2, (word.top + word.bottom) / 2
+    return any(box.left <= across <= box.right and box.top <= down <= box.bottom for box in boxes)
+
+
+def _is_below(first: Sequence[Segment], line: Line, *, pair: bool) -> bool:
+    places = zip(line, first if pair else first[1:2], strict=False)
+    return (pair or len(line) == 1) and all(abs(part.left - above.left) < _SAME_START for part, above in places)
+
+
+def _label_rows(group: Sequence[Sequence[Segment]]) -> Iterator[LabelRows]:
+    if len(group) > 1:
+        texts = tuple(" ".join(part.text for part in row) for row in group)
+        yield LabelRows(box_of([part for row in group for part in row]), texts, group[0][0].height)
+
+
+def is_figure(text: str) -> bool:
+    """Whether a text is an amount, a quantity, a percentage, a date or a number."""
+    return len(text) <= _MOST_OF_FIGURE and _FIGURE.fullmatch(text) is not None
+
+
+def _is_header(line: Line) -> bool:
+    """Whether a line can be the header: several short cells of words."""
+    if not _LEAST_CELLS <= len(line) <= _MOST_CELLS or any(part.text.strip(":") != part.text for part in line):
+        return False
+    if any(len(part.words) > _MOST_HEADER_WORDS or is_figure(part.text) for part in line):
+        return False
+    return sum(_WORD.search(part.text) is not None for part in line) >= len(line) - 1
+
+
+def _table_at(lines: Sequence[Line], place: int) -> tuple[Table | None, int]:
+    """The table whose header has its longest line at `place`, and the place after its last line."""
+    start, body = _header_lines(lines, place)
+    header = tuple(segment_of(words) for words in _over_each_other(lines[start:body]))
+    first = next((at for at in range(body, min(body + 8, len(lines))) if _is_item(lines[at], header)), None)
+    if first is None or _gap(header, lines[first]) > _BELOW_HEADER * lines[place][0].height:
+        return None, place
+    near = [line for line in _near(lines[first:]) if _is_item(line, header)]
+    columns = _columns(header, near)
+    if not _LEAST_CELLS <= len(columns) <= _MOST_CELLS:
+        return None, place
+    reader = _Reader(columns, _Item(*lines[place][0][1:4:2]))
+    for line in lines[start:body]:
+        reader.add_header(line)
+    end = body + reader.read(lines[body : body + _MOST_LINES])
+    table = reader.table()
+    return (table, end) if table else (None, place)
+
+
+def _columns(header: Line, items: Sequence[Line]) -> list[Column]:
+    """The columns of a header and its items. A heading beside the cells of its column is one column with them."""
+    columns = columns_of([header, *items])
+    headed = {place for part in header for place in overlapped(columns, part)}
+    filled = {place for line in items for part in line for place in overlapped(columns, part)}
+    for place in range(len(columns) - 2, -1, -1):
+        one, other = (place in headed, place in filled), (place + 1 in headed, place + 1 in filled)
+        if {one, other} == {(True, False), (False, True)}:
+            columns[place : place + 2] = [(columns[place][0], columns[place + 1][1])]
+    return columns
+
+
+def _over_each_other(header: Sequence[Line]) -> list[list[Word]]:
+    """The words of a header of several lines, by cell: parts that lie over each other are one cell."""
+    cells: list[tuple[float, list[Word]]] = []
+    for part in sorted(part for line in header for part in line):
+        if cells and part.left < cells[-1][0]:
+            cells[-1] = max(cells[-1][0], part.right), [*cells[-1][1], *part.words]
+        else:
+            cells.append((part.right, list(part.words)))
+    return [words for _, words in cells]
+
+
+def _is_item(line: Line, header: Line) -> bool:
+    """Whether a line has cells like an item: at least half as many as the header, two of them with figures."""
+    figures = sum(is_figure(part.text) for part in line)
+    inside = (
+        line[0].left > header[0].left - 12 * header[0].height and line[-1].left < header[-1].right + header[0].height
+    )
+    return inside and figures >= _LEAST_FIGURES and len(line) >= max(_LEAST_CELLS, len(header) / 2)
+
+
+def _near(lines: Sequence[Line]) -> Iterator[Line]:
+    """Lines up to the first wide gap or the next header."""
+    for above, line in zip([None, *lines], lines[:_MOST_LINES], strict=False):
+        if above and (_gap(above, line) > 2 * _NEXT_ITEM * line[0].height or _is_header(line)):
+            return
+        yield line
+
+
+def _gap(above: Sequence[Segment], below: Sequence[Segment]) -> float:
+    return min(part.top for part in below) - max(part.bottom for part in above)
+
+
+def _header_lines(lines: Sequence[Line], place: int) -> tuple[int, int]:
+    """Where a header starts and ends: lines without figures that are close to its longest line."""
+    start, end = place, place + 1
+    while start > 0 and place - start < _MOST_HEADER_LINES and _is_heading(lines[start - 1], lines[start:end]):
+        start -= 1
+    while end < len(lines) - 1 and end - place < _MOST_HEADER_LINES and _is_heading(lines[end], lines[start:end]):
+        if _gap(lines[end - 1], lines[end]) > max(_gap(lines[end], lines[end + 1]), 0.0):
+            break
+        end += 1
+    return start, end
+
+
+def _is_heading(line: Line, header: Sequence[Line]) -> bool:
+    """Whether a line continues a header: short cells of words, over or under its cells or level with them."""
+    box = box_of([part for one in header for part in one])
+    height = header[0][0].height
+    gap = max(box.top - max(part.bottom for part in line), min(part.top for part in line) - box.bottom)
+    if gap > _WITHIN_HEADER * height or any(len(part.words) > _MOST_HEADER_WORDS for part in line):
+        return False
+    inside = line[0].left > box.left - 2 and line[-1].right < box.right + height
+    return (inside or gap < 0) and not any(is_figure(part.text) or ":" in part.text for part in line)
+
+
+class _Reader:
+    """Reads the lines below a header into items, until a line does not fit."""
+
+    def __init__(self, columns: Sequence[Column], header: _Item) -> None:
+        self._columns = list(columns)
+        self._header = header
+        self._items: list[_Item] = []
+        self._first: Cells = {}
+        self._waiting: list[tuple[Line, Cells]] = []
+        self._notes: list[_Item] = []
+
+    def add_header(self, line: Line) -> None:
+        cells: Cells = {}
+        for part in line:
+            for column, words in self._by_column(part):
+                if words:
+                    cells.setdefault(column, []).append(segment_of(words))
+        self._header.add(cells, line)
+
+    def _by_column(self, part: Segment) -> Iterator[tuple[int, list[Word]]]:
+        """The words of a header cell, divided if it reaches over several columns."""
+        hit = overlapped(self._columns, part)
+        if len(hit) < 2:  # noqa: PLR2004
+            yield self._place(part), list(part.words)
+            return
+        start = 0
+        for column in hit[:-1]:
+            end = self._end(part.words, start, column)
+            yield column, list(part.words[start:end])
+            start = end
+        yield hit[-1], list(part.words[start:])
+
+    def _end(self, words: Sequence[Word], start: int, column: int) -> int:
+        """Where to divide a cell: where a word ends with its column, or the next one starts with the next column."""
+        ends, starts = self._columns[column][1], self._columns[column + 1][0]
+        places = range(start + 1, len(words)) or [len(words) - 1]
+        return min(places, key=lambda at: min(abs(words[at - 1].right - ends), abs(words[at].left - starts)))
+
+    def _place(self, part: Segment) -> int:
+        hit = overlapped(self._columns, part)
+        if hit:
+            return hit[0]
+        return min(range(len(self._columns)), key=lambda one: _distance(self._columns[one], part.middle))
+
+    def read(self, lines: Sequence[Line]) -> int:
+        """Read lines and return how many of them belong to the table."""
+        used = 0
+        for count, line in enumerate(lines, 1):
+            cells = self._cells(line)
+            gap = min(part.top for part in line) - self._bottom()
+            if cells is None or not self._fits(line, cells, gap / line[0].height, lines[count : count + 1]):
+                break
+            if not self._waiting:
+                used = count
+        return used
+
+    def _bottom(self) -> float:
+        last = [self._header, *self._notes, *self._items][-1]
+        return max([last.bottom, *(part.bottom for line, _ in self._waiting for part in line)])
+
+    def _cells(self, line: Line) -> Cells | None:
+        """The segments of a line by column; None if the line is not part of the table."""
+        cells: Cells = {}
+        for part in line:
+            hit = overlapped(self._columns, part)
+            if len(hit) > 1 and not (len(line) == 1 or self._starts_column(part, hit[0])):
+                return self._free_line(line)
+            if not hit and not self._is_near(part):
+                return None
+            cells.setdefault(self._place(part), []).append(part)
+        return cells
+
+    def _free_line(self, line: Line) -> Cells | None:
+        """A detail line with gaps of its own is text of the column where it starts, except the first column."""
+        column = self._place(line[0])
+        return {column: list(line)} if column > 0 and self._starts_column(line[0], column) else None
+
+    def _starts_column(self, part: Segment, column: int) -> bool:
+        return -_SAME_START < part.left - self._columns[column][0] < _INDENT * part.height
+
+    def _is_near(self, part: Segment) -> bool:
+        left, right = self._columns[self._place(part)]
+        return left - 4 * part.height < part.middle < right + 4 * part.height
+
+    def _fits(self, line: Line, cells: Cells, gap: float, following: Sequence[Line]) -> bool:
+        if _is_header(line) and self._items:
+            return False
+        if self._starts_item(cells):
+            return gap < _NEXT_ITEM and self._start(line, cells)
+        if self._is_total(cells):
+            return gap < _TOTAL and self._start(line, cells)
+        if not self._items and len(line) == 1 and len(overlapped(self._columns, line[0])) > 1:
+            return gap < _DETAIL and self._add_note(line, cells)
+        if not self._is_detail(line, cells, gap):
+            return False
+        below = _gap(line, following[0]) / line[0].height if following else _NEXT_ITEM
+        if not self._items or gap > 1.3 * max(below, 0.2):
+            self._waiting.append((line, cells))
+            return len(self._waiting) <= _MOST_HEADER_LINES
+        self._flush(self._items[-1])
+        self._items[-1].add(cells, line)
+        return True
+
+    def _add_note(self, line: Line, cells: Cells) -> bool:
+        """Add a line across the columns between the header and the first item as a row, at most one."""
+        self._notes.append(_Item(line[0].top, line[0].bottom))
+        self._notes[-1].add(cells, line)
+        return len(self._notes) == 1 and not self._waiting
+
+    def _starts_item(self, cells: Cells) -> bool:
+        """Whether a line starts an item: it fills the first column of the first item and most of the others."""
+        if not self._items:
+            return sum(is_figure(part.text) for parts in cells.values() for part in parts) >= _LEAST_FIGURES
+        wanted = self._first.keys()
+        if any(part.text.endswith(":") for part in cells.get(0, [])):
+            return False
+        return min(wanted) in cells and len(wanted & cells.keys()) >= max(2, len(wanted) / 2)
+
+    def _start(self, line: Line, cells: Cells) -> bool:
+        if not self._items:
+            self._first = cells
+        self._items.append(_Item(line[0].top, line[0].bottom))
+        self._flush(self._items[-1])
+        self._items[-1].add(cells, line)
+        return True
+
+    def _flush(self, item: _Item) -> None:
+        for line, cells in self._waiting:
+            item.add(cells, line)
+        self._waiting.clear()
+
+    def _is_total(self, cells: Cells) -> bool:
+        """Whether a line is a label and a figure in the last column, which is filled in the item above."""
+        last = len(self._columns) - 1
+        if not self._items or last not in self._items[-1].cells or last not in cells:
+            return False
+        return is_figure(cells[last][0].text) and len(cells) > 1 and min(cells) > 0
+
+    def _is_detail(self, line: Line, cells: Cells, gap: float) -> bool:
+        """Whether a line continues the cells of an item. Under the first column it must be close."""
+        if any(
+            is_figure(part.text) and self._is_filled(column, part) for column, parts in cells.items() for part in parts
+        ):
+            return False
+        hit = overlapped(self._columns, line[0])
+        if len(line) == 1 and len(hit) > 1:
+            return hit[0] > 0 and self._starts_column(line[0], hit[0]) and gap < _DETAIL
+        return gap < (_UNDER if len(cells) == 1 and 0 in cells else _DETAIL)
+
+    def _is_filled(self, column: int, part: Segment) -> bool:
+        """Whether the cell above has a figure that ends where this one ends, as in a column of amounts."""
+        above = self._items[-1].cells.get(column, []) if self._items else []
+        return any(is_figure(one.text) and abs(one.right - part.right) < _SAME_START and column > 1 for one in above)
+
+    def table(self) -> Table | None:
+        if not self._items:
+            return None
+        rows = [self._header, *self._notes, *self._items]
+        if sum(len(item.cells) >= _LEAST_CELLS for item in self._items) < 1:
+            return None
+        made = tuple(self._row(row.cells) for row in rows)
+        box = box_of([part for row in rows for parts in row.cells.values() for part in parts])
+        return Table(box, made, _CONFIDENCE, sure=True)
+
+    def _row(self, cells: Cells) -> tuple[Cell, ...]:
+        made = tuple(_cell(cells.get(column, [])) for column in range(len(self._columns)))
+        return made[::-1] if is_right_to_left("".join(cell.text for cell in made)) else made
+
+
+def _cell(parts: Sequence[Segment]) -> Cell:
+    ordered = sorted(parts, key=lambda part: (round(part.top), part.left))
+    return Cell(" ".join(part.text for part in ordered), box_of(ordered) if ordered else None)
+
+
+def _distance(column: Column, place: float) -> float:
+    return max(column[0] - place, place - column[1], 0.0)
