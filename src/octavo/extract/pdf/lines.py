@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -234,3 +235,20 @@ def in_right_order(own: str, box: Box, right_text: Callable[[Box], str] | None) 
     """The text that PDFium finds in a box, if it has the same number of letters as `own`."""
     found = clean_letters(right_text(box)) if right_text else ""
     return found if len(found.replace(" ", "")) == len(own.replace(" ", "")) else clean_letters(own)
+
+
+def box_around(boxes: Sequence[Line | Box]) -> Box:
+    return Box(
+        round(min(one.left for one in boxes), 1),
+        round(min(one.top for one in boxes), 1),
+        round(max(one.right for one in boxes), 1),
+        round(max(one.bottom for one in boxes), 1),
+    )
+
+
+def size_of(lines: Sequence[Line | Segment]) -> float:
+    """The size of most of the letters; 0 without letters."""
+    sizes: Counter[float] = Counter()
+    for line in lines:
+        sizes[line.size] += len(line.text)
+    return max(sizes, key=lambda size: (sizes[size], size), default=0.0)

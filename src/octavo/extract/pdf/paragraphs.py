@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import NamedTuple
 
 from octavo.extract.extracted import BlockKind, Box, RegionKind, is_caption
 from octavo.extract.pdf import markup
 from octavo.extract.pdf.letters import HYPHEN
-from octavo.extract.pdf.lines import Line, Segment
+from octavo.extract.pdf.lines import Line, Segment, box_around, size_of
 from octavo.extract.pdf.page_batches import PageBlock
 
 _MOST_LEADING = 2.5  # as a multiple of the letter size
@@ -30,6 +30,7 @@ _NUMBERED = re.compile(r"(\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{2,4})[.)])\s+(?=\S)")
 _REFERENCE = re.compile(r"\[\w{1,8}\]\s")
 _SENTENCE_END = re.compile("[.!?:…][\"'\u201d\u2019»)\\]]*\\Z")
 _NEW_START = re.compile("[\"'\u201c\u2018«(\\[]*[^\\W_a-z]")
+_OPENING = "\"'\u201c\u2018«(["
 _BROKEN_WORD = re.compile("[^\\W\\d_]-\\Z")
 # A reference to a figure can begin a line of prose; a caption goes on with a mark, a title or the end of the line.
 _AFTER_LABEL = re.compile(r"\S+\s*[\w.-]*\d[\w-]{0,6}(?:[.:|\u2013\u2014]|\s*\Z|\s+[^\Wa-z\d_])")
@@ -78,7 +79,8 @@ def parts_of(lines: Sequence[Line], leading: Mapping[float, float], *, backwards
     """The blocks of the lines of one column."""
     starts = [-line.right if backwards else line.left for line in lines]
     ends = [-line.left if backwards else line.right for line in lines]
-    column = _Column(lines, starts, ends, _items(lines, starts), leading)
+    column = _Column(lines, starts, ends, {}, leading)
+    column = replace(column, items=_items(column))
     groups: list[list[int]] = []
     for index in range(len(lines)):
         if groups and not _begins(column, groups[-1], index):
@@ -88,23 +90,29 @@ def parts_of(lines: Sequence[Line], leading: Mapping[float, float], *, backwards
     return list(_parts(column, groups))
 
 
-def _items(lines: Sequence[Line], starts: Sequence[float]) -> dict[int, tuple[str, str]]:
+def _items(column: _Column) -> dict[int, tuple[str, str]]:
     """The lines that begin list items, with the mark and the text after it."""
     found: dict[int, tuple[str, str]] = {}
     unsure: dict[int, tuple[str, str]] = {}
-    for index, line in enumerate(lines):
+    for index, line in enumerate(column.lines):
         if line.mono:
             continue
         if match := _BULLET.match(line.text):
             found[index] = match[1], line.text[match.end() :]
-        elif (match := _DASH.match(line.text) or _NUMBERED.match(line.text)) and not line.bold:
+        elif (match := _DASH.match(line.text) or _NUMBERED.match(line.text)) and not _is_title(column, index):
             unsure[index] = match[1], line.text[match.end() :]
     numbers = list(unsure)
     for index, after in pairwise(numbers):
         one, other = unsure[index][0], unsure[after][0]
-        if abs(starts[index] - starts[after]) < lines[index].size and _follows(one, other):
+        if abs(column.starts[index] - column.starts[after]) < column.lines[index].size and _follows(one, other):
             found[index], found[after] = unsure[index], unsure[after]
     return found
+
+
+def _is_title(column: _Column, index: int) -> bool:
+    """Whether a numbered line is a bold title. A line is also called bold if only its number is."""
+    line = column.lines[index]
+    return line.bold and not _SENTENCE_END.search(line.text) and not _runs_on(column, index + 1)
 
 
 def _follows(one: str, other: str) -> bool:
@@ -151,21 +159,40 @@ def _leading(column: _Column, line: Line) -> float:
 def _has_other_style(column: _Column, group: Sequence[int], index: int) -> bool:
     before, line = column.lines[index - 1], column.lines[index]
     if abs(before.size - line.size) > _OTHER_SIZE * max(before.size, line.size):
-        return True
+        return not _runs_on(column, index)
     if before.italic and not line.italic and _ends_early(column, index - 1) and not _SENTENCE_END.search(before.text):
         return _NEW_START.match(line.text) is not None
-    if before.bold == line.bold:
+    bold = before.bold if len(group) == 1 else 2 * sum(column.lines[one].bold for one in group) > len(group)
+    if bold == line.bold or _runs_on(column, index):
         return False
     # The first words of a paragraph can be bold; their style is that of the whole line.
-    runs_on = len(group) == 1 and not _ends_early(column, index - 1) and not _SENTENCE_END.search(before.text)
-    return not runs_on or line.bold
+    is_full = not _ends_early(column, index - 1) and not _SENTENCE_END.search(before.text)
+    return line.bold or len(group) > 1 or not is_full
+
+
+def _runs_on(column: _Column, index: int) -> bool:
+    """Whether a sentence goes on from a full line to the line at `index`.
+
+    Then another style means nothing, because a line has the style of its first letters.
+    """
+    if not 0 < index < len(column.lines):
+        return False
+    before, line = column.lines[index - 1], column.lines[index]
+    if before.block is not None or _SENTENCE_END.search(before.text) or _is_far_from_edge(column, index - 1):
+        return False
+    return line.text.lstrip(_OPENING)[:1].islower()
+
+
+def _is_far_from_edge(column: _Column, index: int) -> bool:
+    edge = _edge(column, index)
+    return edge - column.ends[index] > _FAR_FROM_EDGE * (edge - column.starts[index])
 
 
 def _begins_by_indent(column: _Column, group: Sequence[int], index: int) -> bool:
     line, before = column.lines[index], column.lines[index - 1]
     shift = column.starts[index] - column.starts[index - 1]
     least = max(_INDENT * line.size, 3.0)
-    if abs(shift) < least or _are_centred(before, line):
+    if abs(shift) < least or _are_centred(before, line) or _hangs(column, group, index, shift):
         return False
     if shift < 0:
         return len(group) > 1 or (group[0] in column.items and column.starts[index] <= column.starts[group[0]] + 1)
@@ -177,6 +204,15 @@ def _begins_by_indent(column: _Column, group: Sequence[int], index: int) -> bool
     if following is not None and abs(following - column.starts[index]) < least:
         return False
     return following is not None or _SENTENCE_END.search(before.text) is not None
+
+
+def _hangs(column: _Column, group: Sequence[int], index: int, shift: float) -> bool:
+    """Whether a sentence goes on in a line with another indent, as in references and beside large initials."""
+    if abs(shift) > _MOST_INDENT * column.lines[index].size:
+        return False
+    before = column.lines[index - 1]
+    is_second = len(group) == 1 and shift > 0 and before.text[-1:] not in ".!?:" and not _ends_early(column, index - 1)
+    return is_second or _runs_on(column, index)
 
 
 def _are_centred(one: Line, other: Line) -> bool:
@@ -241,7 +277,7 @@ def _paragraph(column: _Column, group: Sequence[int]) -> Part:
     text = "\n".join(markup.plain(" ".join(one.split())) for one in texts) if keep else markup.plain(join_lines(texts))
     bold = sum(len(line.text) for line in lines if line.bold) * 2 > sum(map(len, texts))
     region = RegionKind.CAPTION if _is_caption(texts[0]) and len(lines) < 12 else RegionKind.BODY  # noqa: PLR2004
-    block = PageBlock(BlockKind.PARAGRAPH, text, box_around(lines), _size(lines), bold, len(lines), region)
+    block = PageBlock(BlockKind.PARAGRAPH, text, box_around(lines), size_of(lines), bold, len(lines), region)
     marks = tuple(mark for line in lines for mark in line.marks)
     note = marks[0] if lines[0].starts_raised and marks else None
     return Part(block, marks[1:] if note else marks, note)
@@ -265,10 +301,7 @@ def _is_intended(column: _Column, index: int) -> bool:
     """Whether a line break is intended. Prose that continues in small letters only breaks far from the edge."""
     if not _ends_early(column, index):
         return False
-    if not column.lines[index + 1].text[:1].islower():
-        return True
-    edge = _edge(column, index)
-    return edge - column.ends[index] > _FAR_FROM_EDGE * (edge - column.starts[index])
+    return not column.lines[index + 1].text[:1].islower() or _is_far_from_edge(column, index)
 
 
 def _ends_in_hyphen(text: str) -> bool:
@@ -308,7 +341,7 @@ def _lists(column: _Column, items: Sequence[Sequence[int]]) -> Iterator[Part]:
         lines = [column.lines[index] for group in items[start:end] for index in group]
         text = markup.item_lines(made[start:end])
         region = RegionKind.LIST
-        block = PageBlock(BlockKind.LIST, text, box_around(lines), _size(lines), lines=len(lines), region=region)
+        block = PageBlock(BlockKind.LIST, text, box_around(lines), size_of(lines), lines=len(lines), region=region)
         yield Part(block, tuple(mark for line in lines for mark in line.marks))
         start = end
 
@@ -324,20 +357,4 @@ def _code(column: _Column, group: Sequence[int]) -> Part:
         written.append(" " * min(indent, _MOST_CODE_INDENT) + line.text.lstrip())
     language = "python" if _PYTHON.search("\n".join(written)) else ""
     text = markup.code(written, language)
-    return Part(PageBlock(BlockKind.CODE, text, box_around(lines), _size(lines), lines=len(lines)))
-
-
-def box_around(boxes: Sequence[Line | Box]) -> Box:
-    return Box(
-        round(min(one.left for one in boxes), 1),
-        round(min(one.top for one in boxes), 1),
-        round(max(one.right for one in boxes), 1),
-        round(max(one.bottom for one in boxes), 1),
-    )
-
-
-def _size(lines: Sequence[Line]) -> float:
-    sizes: Counter[float] = Counter()
-    for line in lines:
-        sizes[line.size] += len(line.text)
-    return max(sizes, key=lambda size: (sizes[size], size))
+    return Part(PageBlock(BlockKind.CODE, text, box_around(lines), size_of(lines), lines=len(lines)))

@@ -113,6 +113,30 @@ def test_paragraphs_are_split_after_a_short_last_line() -> None:
     assert texts([*lines(WIDE, 60, 200), *lines(WIDE, 60, 200 + 3 * PITCH)]) == [" ".join(WIDE)] * 2
 
 
+@pytest.mark.parametrize("size", [10.0, 12.0])
+def test_a_sentence_is_not_cut_where_a_line_begins_in_another_style(size: float) -> None:
+    runs = [run(WIDE[0], 60, 200), run(WIDE[1], 60, 213, size, bold=True), run(WIDE[2], 60, 226)]
+    assert texts(runs) == [" ".join(WIDE)]
+
+
+def test_a_bold_heading_is_not_part_of_the_paragraphs_around_it() -> None:
+    runs = [*lines(WIDE, 60, 200), run("Slaking", 60, 239, bold=True), *lines(WIDE, 60, 252)]
+    assert texts(runs) == [" ".join(WIDE), "Slaking", " ".join(WIDE)]
+
+
+def test_the_second_line_of_a_reference_hangs() -> None:
+    first = "Ames, B.: Lime and its use on walls. Notes on the craft of masons, volume 3, March"
+    other = "Berg, C.: Mortar in the north. Notes on the craft of masons and bricklayers. Bergen"
+    runs = [run(first, 60, 200), run("2005", 80, 213), run(other, 60, 226), run("2007", 80, 239)]
+    assert texts(runs) == [f"{first} 2005", f"{other} 2007"]
+
+
+def test_numbered_items_with_bold_numbers_are_a_list() -> None:
+    bold = [run(f"{number}. {WIDE[0]}", 60, 200 + 26 * number, bold=True) for number in (1, 2)]
+    plain = [run(f"{WIDE[2]}", 72, 213 + 26 * number) for number in (1, 2)]
+    assert texts([*bold, *plain]) == ["\n".join(f"{number}. {WIDE[0]} {WIDE[2]}" for number in (1, 2))]
+
+
 def test_lists_are_nested_by_their_indent() -> None:
     items = [("• first thing", 60), ("◦ part of it", 80), ("◦ another part", 80), ("• second thing", 60)]
     runs = [run(text, left, 200 + PITCH * index) for index, (text, left) in enumerate(items)]
