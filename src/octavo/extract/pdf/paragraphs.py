@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from octavo.extract.extracted import BlockKind, Box, RegionKind, is_caption
+from octavo.extract.extracted import BlockKind, RegionKind, is_caption
 from octavo.extract.pdf import markup
 from octavo.extract.pdf.letters import HYPHEN
 from octavo.extract.pdf.lines import Line, Segment, box_around, size_of
