@@ -24,7 +24,7 @@ from octavo.extract.pdf.table_geometry import (
     segment_of,
     text_lines,
 )
-from octavo.extract.pdf.tables import Cell, Table
+from octavo.extract.pdf.table_rows import Cell, Table
 
 _MOST_WORDS = 8000
 _LEAST_CELLS = 3
