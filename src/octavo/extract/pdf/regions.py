@@ -103,11 +103,11 @@ def lay_out(page: PageContent, images: Sequence[Box] = (), right_text: RightText
 def _doubts(tables: Sequence[Table], blocks: Sequence[PageBlock]) -> Iterator[str]:
     if any(not table.sure for table in tables):
         yield _NOT_SURE
-    if _has_lone_cells(blocks):
+    if has_lone_cells(blocks):
         yield _ORDER
 
 
-def _has_lone_cells(blocks: Sequence[PageBlock]) -> bool:
+def has_lone_cells(blocks: Sequence[PageBlock]) -> bool:
     """Whether many paragraphs are single words level with others: cells of rows that were read as columns."""
     heights = Counter(round(block.box.bottom / 3) for block in blocks if block.box)
     single = [block for block in blocks if block.kind is BlockKind.PARAGRAPH and len(block.text.split()) == 1]
