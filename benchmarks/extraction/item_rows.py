@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element, ParseError, fromstring
 
 import pypdfium2
@@ -86,7 +86,8 @@ def _text(line: Element, tag: str) -> str:
 
 def _embedded(path: Path) -> Iterator[Element]:
     try:
-        with pypdfium2.PdfDocument(path) as document:
+        with pypdfium2.PdfDocument(path) as opened:
+            document: Any = opened
             files = [bytes(document.get_attachment(at).get_data()) for at in range(document.count_attachments())]
     except pypdfium2.PdfiumError:
         return

@@ -9,13 +9,10 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
-from octavo.extract.pdf.letters import is_right_to_left
 from octavo.extract.pdf.lines import Segment, inner
 
 _LEAST_GUTTER = 0.65  # of the median letter size
 _DEEPEST = 6
-_EDGE = 0.135  # of the height of the page
-_MOST_EDGE_BANDS = 2
 _NARROW = 0.5  # of the width of the main column; a narrower column is at the margin
 _PROSE = 17.0  # letters per line; lines of columns have more, cells of tables fewer
 _LABEL = re.compile(r":\s*\Z")
@@ -303,8 +300,10 @@ def _are_single(side: Sequence[Segment]) -> bool:
 def _stays_beside(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
     """Whether a narrow side belongs beside the parts of the main column, and is not a block before or after it."""
     is_drawn = all(one.block is not None for one in side)
-    leads = side[0].left < main[0].left and (_heads_lines(side, main) or _are_single(side))
-    return _is_running(main) or is_drawn or _has_block(main) or leads
+    level = _heads_lines(side, main)
+    comments = level and 2 * _rows(side) < _rows(main)
+    leads = side[0].left < main[0].left and (level or _are_single(side))
+    return _is_running(main) or is_drawn or _has_block(main) or leads or comments
 
 
 def _is_column(side: Sequence[Segment]) -> bool:
@@ -351,30 +350,3 @@ def _rows(side: Sequence[Segment]) -> int:
 
 def _letters_per_line(side: Sequence[Segment]) -> float:
     return sum(len(one.text) for one in side) / max(_rows(side), 1)
-
-
-def split_edges(segments: list[Segment], height: float) -> tuple[list[Segment], list[Segment], list[Segment]]:
-    """Take the lines at the upper and lower edge off the page that have white space between them and the rest."""
-    bands = list(bands_of(segments))
-    first, last = 0, len(bands)
-    while first < min(_MOST_EDGE_BANDS, last - 1) and bands[first].bottom < _EDGE * height:
-        if not _is_apart(bands[first].bottom - bands[first].top, bands[first + 1].top - bands[first].bottom):
-            break
-        first += 1
-    while last > max(len(bands) - _MOST_EDGE_BANDS, first + 1) and bands[last - 1].top > (1 - _EDGE) * height:
-        if not _is_apart(bands[last - 1].bottom - bands[last - 1].top, bands[last - 1].top - bands[last - 2].bottom):
-            break
-        last -= 1
-    return (
-        [one for band in bands[:first] for one in band.segments],
-        [one for band in bands[first:last] for one in band.segments],
-        [one for band in bands[last:] for one in band.segments],
-    )
-
-
-def _is_apart(height: float, gap: float) -> bool:
-    return height < 40 and gap > 2.1 * height  # noqa: PLR2004 - points; bands are lower than their lines
-
-
-def is_read_backwards(segments: Sequence[Segment]) -> bool:
-    return is_right_to_left("".join(one.text for one in segments))

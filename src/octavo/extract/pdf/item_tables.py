@@ -1,7 +1,6 @@
 """Finds tables of items, as on invoices: a header line, and below it rows whose cells are under the header's.
 
-Such tables often have no rulings. Detail lines below an item belong to it, so the rows are further apart than in
-other tables. Pure: positions in, tables out.
+Such tables often have no rulings, and detail lines below an item belong to it. Pure: positions in, tables out.
 """
 
 from __future__ import annotations
@@ -9,9 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
-from octavo.extract.extracted import Box
 from octavo.extract.pdf.content import PageContent, Word
 from octavo.extract.pdf.table_geometry import (
     Column,
@@ -80,46 +77,6 @@ def find_item_tables(page: PageContent) -> tuple[Table, ...]:
     return tuple(found)
 
 
-class LabelRows(NamedTuple):
-    """Labels with their values beside them, as lines of text."""
-
-    box: Box
-    texts: tuple[str, ...]
-    height: float
-
-
-def find_label_rows(page: PageContent, taken: Sequence[Box]) -> Iterator[LabelRows]:
-    """Groups of labels that end with a colon and start at one place, with values that start at another."""
-    words = [word for run in page.runs for word in run.words if word.text.strip() and not _is_in(word, taken)]
-    if len(words) > _MOST_WORDS:
-        return
-    group: list[list[Segment]] = []
-    for line in text_lines(words):
-        pair = len(line) == 2 and line[0].text.endswith(":") and not line[1].text.endswith(":")  # noqa: PLR2004
-        if group and _gap(group[-1], line) < _TOTAL * line[0].height and _is_below(group[0], line, pair=pair):
-            group = [*group, list(line)] if pair else [*group[:-1], [*group[-1], *line]]
-        else:
-            yield from _label_rows(group)
-            group = [list(line)] if pair else []
-    yield from _label_rows(group)
-
-
-def _is_in(word: Word, boxes: Sequence[Box]) -> bool:
-    across, down = (word.left + word.right) / 2, (word.top + word.bottom) / 2
-    return any(box.left <= across <= box.right and box.top <= down <= box.bottom for box in boxes)
-
-
-def _is_below(first: Sequence[Segment], line: Line, *, pair: bool) -> bool:
-    places = zip(line, first if pair else first[1:2], strict=False)
-    return (pair or len(line) == 1) and all(abs(part.left - above.left) < _SAME_START for part, above in places)
-
-
-def _label_rows(group: Sequence[Sequence[Segment]]) -> Iterator[LabelRows]:
-    if len(group) > 1:
-        texts = tuple(" ".join(part.text for part in row) for row in group)
-        yield LabelRows(box_of([part for row in group for part in row]), texts, group[0][0].height)
-
-
 def is_figure(text: str) -> bool:
     """Whether a text is an amount, a quantity, a percentage, a date or a number."""
     return len(text) <= _MOST_OF_FIGURE and _FIGURE.fullmatch(text) is not None
@@ -145,7 +102,7 @@ def _table_at(lines: Sequence[Line], place: int) -> tuple[Table | None, int]:
     columns = _columns(header, near)
     if not _LEAST_CELLS <= len(columns) <= _MOST_CELLS:
         return None, place
-    reader = _Reader(columns, _Item(*lines[place][0][1:4:2]))
+    reader = _Reader(columns, _Item(lines[place][0].top, lines[place][0].bottom))
     for line in lines[start:body]:
         reader.add_header(line)
     end = body + reader.read(lines[body : body + _MOST_LINES])
@@ -313,8 +270,10 @@ class _Reader:
             return gap < _TOTAL and self._start(line, cells)
         if not self._items and len(line) == 1 and len(overlapped(self._columns, line[0])) > 1:
             return gap < _DETAIL and self._add_note(line, cells)
-        if not self._is_detail(line, cells, gap):
-            return False
+        return self._is_detail(line, cells, gap) and self._add_detail(line, cells, gap, following)
+
+    def _add_detail(self, line: Line, cells: Cells, gap: float, following: Sequence[Line]) -> bool:
+        """Add a line to the item above it, or keep it for the next item if that one is closer."""
         below = _gap(line, following[0]) / line[0].height if following else _NEXT_ITEM
         if not self._items or gap > 1.3 * max(below, 0.2):
             self._waiting.append((line, cells))
@@ -375,10 +334,8 @@ class _Reader:
         return any(is_figure(one.text) and abs(one.right - part.right) < _SAME_START and column > 1 for one in above)
 
     def table(self) -> Table | None:
-        if not self._items:
-            return None
         rows = [self._header, *self._notes, *self._items]
-        if sum(len(item.cells) >= _LEAST_CELLS for item in self._items) < 1:
+        if not any(len(item.cells) >= _LEAST_CELLS for item in self._items):
             return None
         made = tuple(self._row(row.cells) for row in rows)
         box = box_of([part for row in rows for parts in row.cells.values() for part in parts])

@@ -1,4 +1,4 @@
-"""Turns what is drawn on a page into segments of lines, and segments into lines with their text and style."""
+"""Turns what is drawn on a page into segments, lines with their text and style, labels with values, and frames."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from octavo.extract.extracted import Box
-from octavo.extract.pdf.content import TextRun
+from octavo.extract.pdf.content import PageContent, TextRun
 from octavo.extract.pdf.letters import clean_letters, has_right_to_left, is_right_to_left
+from octavo.extract.pdf.table_geometry import Segment as LineCell
+from octavo.extract.pdf.table_geometry import box_of, text_lines
 
 _WIDE_GAP = 0.75  # of the letter size; a wider gap between words may be a gutter between columns
 _SPACE = 0.12  # of the letter size; parts closer than this are one word
@@ -23,6 +25,15 @@ _MARK = re.compile(r"[\d*†‡§¶a-z]{1,3}\Z")
 _MONOSPACED = re.compile(
     r"mono|cour|consol|typewriter|cmtt|sftt|menlo|fixed|inconsolata|lucidacons|sourcecode|firacode"
 )
+_MOST_WORDS = 8000
+_NEXT_LABEL = 3.0  # heights of a line
+_SAME_PLACE = 4.0  # points
+_LEAST_BOX = 40.0, 18.0
+_MOST_CELL_WORDS = 2
+_MOST_CELL_LINES = 4
+_MOST_SHAPES = 3000
+_WHITE = frozenset({"ffffffff", None})
+_MOST_OF_PAGE = 0.6
 _LARGE_INITIAL = 1.7  # as a multiple of the size of the next letters
 
 
@@ -252,3 +263,97 @@ def size_of(lines: Sequence[Line | Segment]) -> float:
     for line in lines:
         sizes[line.size] += len(line.text)
     return max(sizes, key=lambda size: (sizes[size], size), default=0.0)
+
+
+class LabelRows(NamedTuple):
+    """Labels with their values beside them, as lines of text."""
+
+    box: Box
+    texts: tuple[str, ...]
+    height: float
+
+
+def find_label_rows(page: PageContent, taken: Sequence[Box]) -> Iterator[LabelRows]:
+    """Groups of labels that end with a colon and start at one place, with values that start at another."""
+    words = [
+        word
+        for run in page.runs
+        for word in run.words
+        if word.text.strip() and not is_inside_any(Box(*word[:4]), taken)
+    ]
+    if len(words) > _MOST_WORDS:
+        return
+    group: list[list[LineCell]] = []
+    for line in text_lines(words):
+        pair = len(line) == 2 and _is_label(line[0].text) and not line[1].text.endswith(":")  # noqa: PLR2004
+        if (
+            group
+            and line[0].top - max(part.bottom for part in group[-1]) < _NEXT_LABEL * line[0].height
+            and _is_below(group[0], line, pair=pair)
+        ):
+            group = [*group, list(line)] if pair else [*group[:-1], [*group[-1], *line]]
+        else:
+            yield from _label_rows(group)
+            group = [list(line)] if pair else []
+    yield from _label_rows(group)
+
+
+def _is_label(text: str) -> bool:
+    return text.endswith(":") and sum(map(str.isalpha, text)) > 1
+
+
+def _is_below(first: Sequence[LineCell], line: Sequence[LineCell], *, pair: bool) -> bool:
+    places = zip(line, first if pair else first[1:2], strict=False)
+    return (pair or len(line) == 1) and all(abs(part.left - above.left) < _SAME_PLACE for part, above in places)
+
+
+def _label_rows(group: Sequence[Sequence[LineCell]]) -> Iterator[LabelRows]:
+    if len(group) > 1:
+        texts = tuple(" ".join(part.text for part in row) for row in group)
+        yield LabelRows(box_of([part for row in group for part in row]), texts, group[0][0].height)
+
+
+def frames_of(page: PageContent, segments: Sequence[Segment]) -> list[Box]:
+    """Filled or framed areas with several lines of text, but not most of the page."""
+    found: list[Box] = []
+    whole = page.width * page.height
+    for shape in page.shapes[:_MOST_SHAPES]:
+        box = shape.box
+        wide, high = box.right - box.left, box.bottom - box.top
+        if wide < _LEAST_BOX[0] or high < _LEAST_BOX[1] or wide * high > _MOST_OF_PAGE * whole:
+            continue
+        if not (shape.stroked or (shape.filled and shape.colour not in _WHITE)):
+            continue
+        inside = [one for one in segments if is_inside(one, box)]
+        rows = {round((one.top + one.bottom) / 8) for one in inside}
+        if len(rows) < 2 or len(inside) > _MOST_OF_PAGE * len(segments) or _is_cut(box, segments):  # noqa: PLR2004
+            continue
+        if not shape.stroked and _is_cell(box, inside, segments):
+            continue
+        found.append(box)
+    found.sort(key=lambda box: -(box.right - box.left) * (box.bottom - box.top))
+    return [box for index, box in enumerate(found) if not is_inside_any(box, found[:index])]
+
+
+def _is_cell(box: Box, inside: Sequence[Segment], segments: Sequence[Segment]) -> bool:
+    """Whether a shaded area is a cell of a row: few short lines, with other text level with it on a narrow strip."""
+    words = sum(len(one.text.split()) for one in inside)
+    level = [one for one in segments if not is_inside(one, box) and box.top < (one.top + one.bottom) / 2 < box.bottom]
+    return words <= _MOST_CELL_WORDS * len(inside) and len(level) > 1 and len(inside) <= _MOST_CELL_LINES
+
+
+def _is_cut(box: Box, segments: Sequence[Segment]) -> bool:
+    """Whether text runs over the edge of the area, as over a picture in the background."""
+    return any(
+        one.block is None and one.top < box.bottom - 2 and one.bottom > box.top + 2
+        and (one.left < box.left - 4 < one.right - 8 or one.left + 8 < box.right + 4 < one.right)
+        for one in segments
+    )  # fmt: skip
+
+
+def is_inside(one: Segment | Box, box: Box) -> bool:
+    return box.left <= (one.left + one.right) / 2 <= box.right and box.top <= (one.top + one.bottom) / 2 <= box.bottom
+
+
+def is_inside_any(one: Segment | Box, boxes: Iterable[Box]) -> bool:
+    return any(is_inside(one, box) for box in boxes)

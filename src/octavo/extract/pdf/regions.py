@@ -4,25 +4,36 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from octavo.extract.extracted import BlockKind, Box, RegionKind
 from octavo.extract.pdf import markup
-from octavo.extract.pdf.columns import Columns, Flow, Layout, find_columns, is_read_backwards, split_edges
+from octavo.extract.pdf.columns import Columns, Flow, Layout, find_columns
 from octavo.extract.pdf.content import PageContent, TextRun
 from octavo.extract.pdf.figures import FigureArea, find_figures, may_show_figures
-from octavo.extract.pdf.item_tables import LabelRows, find_item_tables, find_label_rows
-from octavo.extract.pdf.letters import clean_letters, has_right_to_left
-from octavo.extract.pdf.lines import Segment, in_logical_order, in_right_order, is_monospaced, lines_of, segments_of
+from octavo.extract.pdf.item_tables import find_item_tables
+from octavo.extract.pdf.letters import clean_letters, has_right_to_left, is_right_to_left
+from octavo.extract.pdf.lines import (
+    LabelRows,
+    Segment,
+    find_label_rows,
+    frames_of,
+    in_logical_order,
+    in_right_order,
+    is_inside,
+    is_inside_any,
+    is_monospaced,
+    lines_of,
+    segments_of,
+)
 from octavo.extract.pdf.page_batches import PageBlock
 from octavo.extract.pdf.paragraphs import Part, parts_of, usual_leading
+from octavo.extract.pdf.running_headers import NOTE, split_edges, with_notes
 from octavo.extract.pdf.table_rows import Cell, Table
 from octavo.extract.pdf.tables import find_tables, to_markdown
 
 _UPRIGHT = 5.0  # degrees
-_LEAST_BOX = 40.0, 18.0
-_MOST_OF_PAGE = 0.6
 _SURE_FIGURE = 0.75
 _PLOTTED = frozenset({"chart", "formula"})
 _LEAST_FILLED = 0.15  # of the cells
@@ -31,14 +42,10 @@ _FEW_ROWS = 2
 _LABEL = 25  # letters
 _ABOVE_ITEMS = 40.0  # points
 _HEADER = 6.0
-_MOST_CELL_WORDS = 2
-_MOST_CELL_LINES = 4
 _MOST_MISSED = 0.2  # of the height of a table
 _RULED = 0.9  # confidence of tables with lines
 _LARGE = 1.3  # as a multiple of the size of the body text; larger lines are titles
-_SMALL = 0.93  # of the size of the body text
 _MOST_CHARACTERS = 150
-_MOST_SHAPES = 3000
 _FAR_OUT = 0.08  # of the height of the page
 _MOST_OF_SMALL = 80
 _PAGE_NUMBER = re.compile(
@@ -46,8 +53,6 @@ _PAGE_NUMBER = re.compile(
     re.IGNORECASE,
 )
 _NUMBER_AT_END = re.compile(r"^\s*\d{1,4}\s|\s\d{1,4}\s*$")
-_NOTE = re.compile(r"(\d{1,2}|[*†‡§¶]{1,2})[.)]?\s?(?=[^\W\d_]|[\"\u201c\u2018(])")
-_WHITE = frozenset({"ffffffff", None})
 _TEXT = frozenset({RegionKind.BODY, RegionKind.BOX})
 _MOST_LONE = 3
 _MANY_LONE = 7
@@ -94,10 +99,7 @@ def lay_out(page: PageContent, images: Sequence[Box] = (), right_text: RightText
     areas = tuple(area for area in areas if not any(_overlaps(area.box, table.box) for table in tables))
     parts = maker.parts(tables, areas)
     parts += [
-        part
-        for run in turned
-        if not _is_inside_any(run.box, [area.box for area in areas])
-        for part in _aside(run, page)
+        part for run in turned if not is_inside_any(run.box, [area.box for area in areas]) for part in _aside(run, page)
     ]
     blocks = tuple(part.block for part in parts if part.block.text or part.block.figure)
     return PageLayout(page.number, page.width, page.height, blocks, tuple(_doubts(tables, blocks)))
@@ -106,11 +108,11 @@ def lay_out(page: PageContent, images: Sequence[Box] = (), right_text: RightText
 def _doubts(tables: Sequence[Table], blocks: Sequence[PageBlock]) -> Iterator[str]:
     if any(not table.sure for table in tables):
         yield _NOT_SURE
-    if _has_lone_cells(blocks):
+    if has_lone_cells(blocks):
         yield _ORDER
 
 
-def _has_lone_cells(blocks: Sequence[PageBlock]) -> bool:
+def has_lone_cells(blocks: Sequence[PageBlock]) -> bool:
     """Whether many paragraphs are single words level with others: cells of rows that were read as columns."""
     heights = Counter(round(block.box.bottom / 3) for block in blocks if block.box)
     single = [block for block in blocks if block.kind is BlockKind.PARAGRAPH and len(block.text.split()) == 1]
@@ -126,7 +128,7 @@ def _tables(page: PageContent, areas: Sequence[FigureArea]) -> list[Table]:
     if not items:
         return found
     boxes = [one.box for one in items]
-    rest = replace(page, runs=tuple(run for run in page.runs if not _is_inside_any(run.box, boxes)))
+    rest = replace(page, runs=tuple(run for run in page.runs if not is_inside_any(run.box, boxes)))
     others = (one for one in _found_tables(rest, areas) if not any(_overlaps(one.box, box) for box in boxes))
     return sorted([*items, *others], key=lambda table: table.box.top)
 
@@ -155,7 +157,7 @@ def _is_whole(item: Table, tables: Sequence[Table]) -> bool:
 
 def _is_code(table: Table, runs: Sequence[TextRun]) -> bool:
     """Whether a table without lines is code: letters of equal width are aligned without being a table."""
-    inside = [run for run in runs if _is_inside(run.box, table.box)]
+    inside = [run for run in runs if is_inside(run.box, table.box)]
     letters = sum(len(run.text) for run in inside)
     mono = sum(len(run.text) for run in inside if is_monospaced(run.font))
     return table.confidence < _RULED and 2 * mono > letters
@@ -179,7 +181,7 @@ class _PageMaker:
         self._page = page
         self._right_text = right_text
         self._segments = segments_of(page.runs)
-        self._backwards = is_read_backwards(self._segments)
+        self._backwards = is_right_to_left("".join(one.text for one in self._segments))
         self._body = _body_size(self._segments)
         self._leading = usual_leading(self._segments)
 
@@ -201,25 +203,25 @@ class _PageMaker:
     def parts(self, tables: Sequence[Table], areas: Sequence[FigureArea]) -> list[Part]:
         taken = [table.box for table in tables] + [area.box for area in areas if self._holds_text(area)]
         labels = list(find_label_rows(self._page, taken)) if self._may_have_labels() else []
-        inside = [[one for one in self._segments if _is_inside(one, box)] for box in taken]
-        free = [one for one in self._segments if not _is_inside_any(one, [*taken, *(one.box for one in labels)])]
+        inside = [[one for one in self._segments if is_inside(one, box)] for box in taken]
+        free = [one for one in self._segments if not is_inside_any(one, [*taken, *(one.box for one in labels)])]
         made = [_table_part(table, self._right_text) for table in tables] + [_label_part(one) for one in labels]
         texts = dict(zip(taken, inside, strict=True))
         made += [_figure_part(area, texts.get(area.box, [])) for area in areas]
         free += [Segment(*part.block.box, block=(part,)) for part in made if part.block.box]
-        frames = _frames(self._page, free)
+        frames = frames_of(self._page, free)
         head, free, foot = split_edges(free, self._page.height)
         layouts = [
-            (box, find_columns([one for one in free if _is_inside(one, box)], backwards=self._backwards))
+            (box, find_columns([one for one in free if is_inside(one, box)], backwards=self._backwards))
             for box in frames
         ]
-        outside = [one for one in free if not _is_inside_any(one, frames)]
+        outside = [one for one in free if not is_inside_any(one, frames)]
         boxed = [Segment(*box, size=self._body, block=tuple(self._boxed(layout, box))) for box, layout in layouts]
         parts = self._build(find_columns([*outside, *boxed], backwards=self._backwards))
         top, bottom = (self._build(Flow(tuple(edge))) for edge in (head, foot))
         return [
             *(self._as_edge(part, RegionKind.HEADER, head) for part in top),
-            *_with_notes([*parts, *(self._as_edge(part, RegionKind.FOOTER, foot) for part in bottom)], self._body),
+            *with_notes([*parts, *(self._as_edge(part, RegionKind.FOOTER, foot) for part in bottom)], self._body),
         ]
 
     def _may_have_labels(self) -> bool:
@@ -229,7 +231,7 @@ class _PageMaker:
         """Whether the text in an area is part of the picture, and not printed on it."""
         if area.confidence < _SURE_FIGURE or area.kind in _PLOTTED:
             return area.confidence >= _SURE_FIGURE
-        return not any(len(one.text) > _LABEL for one in self._segments if _is_inside(one, area.box))
+        return not any(len(one.text) > _LABEL for one in self._segments if is_inside(one, area.box))
 
     def _boxed(self, layout: Layout, box: Box) -> Iterator[Part]:
         for part in self._build(layout):
@@ -258,7 +260,7 @@ class _PageMaker:
         text = block.text
         level = [one for one in segments if block.box and block.box.top - 2 <= one.top <= block.box.bottom]
         numbered = len(level) > 1 and _NUMBER_AT_END.search(text) is not None
-        small = block.size < 0.9 * self._body and self._is_far_out(block) and not _NOTE.match(text)
+        small = block.size < 0.9 * self._body and self._is_far_out(block) and not NOTE.match(text)
         if _PAGE_NUMBER.fullmatch(text) or numbered or small:
             return part._replace(block=replace(block, region=kind, confidence=0.8))
         return part
@@ -305,44 +307,6 @@ def _place(parts: Sequence[Part], top: float, *, before: bool) -> int:
     return len(parts)
 
 
-def _frames(page: PageContent, segments: Sequence[Segment]) -> list[Box]:
-    """Filled or framed areas with several lines of text, but not most of the page."""
-    found: list[Box] = []
-    whole = page.width * page.height
-    for shape in page.shapes[:_MOST_SHAPES]:
-        box = shape.box
-        wide, high = box.right - box.left, box.bottom - box.top
-        if wide < _LEAST_BOX[0] or high < _LEAST_BOX[1] or wide * high > _MOST_OF_PAGE * whole:
-            continue
-        if not (shape.stroked or (shape.filled and shape.colour not in _WHITE)):
-            continue
-        inside = [one for one in segments if _is_inside(one, box)]
-        rows = {round((one.top + one.bottom) / 8) for one in inside}
-        if len(rows) < 2 or len(inside) > _MOST_OF_PAGE * len(segments) or _is_cut(box, segments):  # noqa: PLR2004
-            continue
-        if not shape.stroked and _is_cell(box, inside, segments):
-            continue
-        found.append(box)
-    found.sort(key=lambda box: -(box.right - box.left) * (box.bottom - box.top))
-    return [box for index, box in enumerate(found) if not _is_inside_any(box, found[:index])]
-
-
-def _is_cell(box: Box, inside: Sequence[Segment], segments: Sequence[Segment]) -> bool:
-    """Whether a shaded area is a cell of a row: few short lines, with other text level with it on a narrow strip."""
-    words = sum(len(one.text.split()) for one in inside)
-    level = [one for one in segments if not _is_inside(one, box) and box.top < (one.top + one.bottom) / 2 < box.bottom]
-    return words <= _MOST_CELL_WORDS * len(inside) and len(level) > 1 and len(inside) <= _MOST_CELL_LINES
-
-
-def _is_cut(box: Box, segments: Sequence[Segment]) -> bool:
-    """Whether text runs over the edge of the area, as over a picture in the background."""
-    return any(
-        one.block is None and one.top < box.bottom - 2 and one.bottom > box.top + 2
-        and (one.left < box.left - 4 < one.right - 8 or one.left + 8 < box.right + 4 < one.right)
-        for one in segments
-    )  # fmt: skip
-
-
 def _table_part(table: Table, right_text: RightText | None) -> Part:
     if any(has_right_to_left(cell.text) for row in table.rows for cell in row):
         table = replace(table, rows=tuple(tuple(_right_cell(cell, right_text) for cell in row) for row in table.rows))
@@ -381,39 +345,8 @@ def _aside(run: TextRun, page: PageContent) -> Iterator[Part]:
     yield Part(PageBlock(BlockKind.PARAGRAPH, text, box, run.size, region=region, confidence=0.6))
 
 
-def _with_notes(parts: list[Part], body: float) -> list[Part]:
-    """Move footnotes behind the part that has their mark; without a mark, they stay at the end."""
-    lowest = max((part.block.box.bottom for part in parts if _is_body(part, body) and part.block.box), default=0.0)
-    kept: list[Part] = []
-    notes: list[tuple[str, Part]] = []
-    for part in parts:
-        mark = _mark_of_note(part, body)
-        below = part.block.box is not None and part.block.box.top > 0.75 * lowest
-        if mark and below:
-            notes.append((mark, part._replace(block=replace(part.block, region=RegionKind.FOOTNOTE))))
-        else:
-            kept.append(part)
-    last = max((i for i, part in enumerate(kept) if part.block.region is not RegionKind.FOOTER), default=-1)
-    for mark, note in reversed(notes):
-        index = next((i for i, part in enumerate(kept) if mark in part.marks), last)
-        kept.insert(index + 1, note)
-    return kept
-
-
-def _is_body(part: Part, body: float) -> bool:
-    return part.block.size >= _SMALL * body and part.block.region is RegionKind.BODY
-
-
-def _mark_of_note(part: Part, body: float) -> str | None:
-    block = part.block
-    if block.region is not RegionKind.BODY or block.kind is not BlockKind.PARAGRAPH or block.size > _SMALL * body:
-        return None
-    found = _NOTE.match(block.text)
-    return part.note or (found[1] if found else None)
-
-
 def _is_in_figure(box: Box, areas: Sequence[FigureArea]) -> bool:
-    return _is_inside_any(
+    return is_inside_any(
         box, [area.box for area in areas if area.confidence >= _SURE_FIGURE and area.kind != "formula"]
     )
 
@@ -423,11 +356,3 @@ def _overlaps(one: Box, other: Box) -> bool:
         min(one.right, other.right) - max(one.left, other.left) > 2  # noqa: PLR2004
         and min(one.bottom, other.bottom) - max(one.top, other.top) > 2  # noqa: PLR2004
     )
-
-
-def _is_inside(one: Segment | Box, box: Box) -> bool:
-    return box.left <= (one.left + one.right) / 2 <= box.right and box.top <= (one.top + one.bottom) / 2 <= box.bottom
-
-
-def _is_inside_any(one: Segment | Box, boxes: Iterable[Box]) -> bool:
-    return any(_is_inside(one, box) for box in boxes)

@@ -1,16 +1,22 @@
-"""Finds running headers and footers: chapter titles, names and page numbers repeated on many pages."""
+"""Finds text at the edges of pages: running headers and footers, lines apart from the others, and footnotes."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from octavo.extract.extracted import BlockKind, RegionKind
+from octavo.extract.pdf.columns import bands_of
+from octavo.extract.pdf.lines import Segment
 from octavo.extract.pdf.page_batches import PageBlock, PageText
+from octavo.extract.pdf.paragraphs import Part
 
 _EDGE = 0.12  # of the page's height
+_WIDE_EDGE = 0.135
+_MOST_EDGE_BANDS = 2
 _LEAST_PAGES = 3
 # Of the pages from its first to its last occurrence. Left and right pages have different headers, and the first page
 # of a chapter has none.
@@ -21,6 +27,8 @@ _DEEP = 3  # at most this many blocks from the edge
 _TEXTS = frozenset({BlockKind.HEADING, BlockKind.PARAGRAPH, BlockKind.LIST})
 _EDGES = frozenset({RegionKind.HEADER, RegionKind.FOOTER})
 _NUMBERS = re.compile(r"\d+|\b[ivxlc]+\b")
+NOTE = re.compile(r"(\d{1,2}|[*†‡§¶]{1,2})[.)]?\s?(?=[^\W\d_]|[\"\u201c\u2018(])")
+_SMALL_LETTERS = 0.93  # of the size of the body text
 _NO_WORDS = re.compile(r"[^\w#]+")
 
 
@@ -92,3 +100,61 @@ def _is_running(places: Sequence[Place]) -> bool:
     pages = {place.page for place in places}
     span = max(pages) - min(pages) + 1
     return len(pages) >= _LEAST_PAGES and len(pages) >= _LEAST_SHARE * span
+
+
+def split_edges(segments: list[Segment], height: float) -> tuple[list[Segment], list[Segment], list[Segment]]:
+    """Take the lines at the upper and lower edge off the page that have white space between them and the rest."""
+    bands = list(bands_of(segments))
+    first, last = 0, len(bands)
+    while first < min(_MOST_EDGE_BANDS, last - 1) and bands[first].bottom < _WIDE_EDGE * height:
+        if not _is_apart(bands[first].bottom - bands[first].top, bands[first + 1].top - bands[first].bottom):
+            break
+        first += 1
+    while last > max(len(bands) - _MOST_EDGE_BANDS, first + 1) and bands[last - 1].top > (1 - _WIDE_EDGE) * height:
+        if not _is_apart(bands[last - 1].bottom - bands[last - 1].top, bands[last - 1].top - bands[last - 2].bottom):
+            break
+        last -= 1
+    return (
+        [one for band in bands[:first] for one in band.segments],
+        [one for band in bands[first:last] for one in band.segments],
+        [one for band in bands[last:] for one in band.segments],
+    )
+
+
+def _is_apart(height: float, gap: float) -> bool:
+    return height < 40 and gap > 2.1 * height  # noqa: PLR2004 - points; bands are lower than their lines
+
+
+def with_notes(parts: list[Part], body: float) -> list[Part]:
+    """Move footnotes behind the part that has their mark; without a mark, they stay at the end."""
+    lowest = max((part.block.box.bottom for part in parts if _is_body(part, body) and part.block.box), default=0.0)
+    kept: list[Part] = []
+    notes: list[tuple[str, Part]] = []
+    for part in parts:
+        mark = _mark_of_note(part, body)
+        below = part.block.box is not None and part.block.box.top > 0.75 * lowest
+        if mark and below:
+            notes.append((mark, part._replace(block=replace(part.block, region=RegionKind.FOOTNOTE))))
+        else:
+            kept.append(part)
+    last = max((i for i, part in enumerate(kept) if part.block.region is not RegionKind.FOOTER), default=-1)
+    for mark, note in reversed(notes):
+        index = next((i for i, part in enumerate(kept) if mark in part.marks), last)
+        kept.insert(index + 1, note)
+    return kept
+
+
+def _is_body(part: Part, body: float) -> bool:
+    return part.block.size >= _SMALL_LETTERS * body and part.block.region is RegionKind.BODY
+
+
+def _mark_of_note(part: Part, body: float) -> str | None:
+    block = part.block
+    if (
+        block.region is not RegionKind.BODY
+        or block.kind is not BlockKind.PARAGRAPH
+        or block.size > _SMALL_LETTERS * body
+    ):
+        return None
+    found = NOTE.match(block.text)
+    return part.note or (found[1] if found else None)

@@ -1,0 +1,170 @@
+"""Items of invoices are rows of a table; labels, amounts and addresses are read as rows and blocks, not as columns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchmarks.extraction.item_rows import Item, is_in_row, printed_items
+from octavo.extract.extracted import BlockKind, Box, RegionKind
+from octavo.extract.pdf.content import PageContent, Shape, TextRun, Word
+from octavo.extract.pdf.item_tables import find_item_tables, is_figure
+from octavo.extract.pdf.page_batches import PageBlock
+from octavo.extract.pdf.regions import PageLayout, has_lone_cells, lay_out
+from tests.support.pdf import Pdf, Words
+
+PROSE = "The mason draws the putty with a wooden spade and works it with sharp sand"
+HEADER = {70: "Pos", 120: "Number", 190: "Description", 340: "Price", 400: "Quantity", 490: "Amount"}
+
+
+def run(text: str, left: float, top: float, size: float = 10.0, font: str = "Times") -> TextRun:
+    """A run whose letters are half as wide as they are high."""
+    words: list[Word] = []
+    at = left
+    for word in text.split():
+        words.append(Word(at, top, at + len(word) * size / 2, top + size, word))
+        at += (len(word) + 1) * size / 2
+    box = Box(left, top, at - size / 2, top + size)
+    return TextRun(box, text, size, font, bold=False, italic=False, rotation=0.0, tag=None, words=tuple(words))
+
+
+def row(cells: dict[int, str], top: float, font: str = "Times") -> list[TextRun]:
+    return [run(text, left, top, font=font) for left, text in cells.items()]
+
+
+def page(runs: list[TextRun], shapes: tuple[Shape, ...] = ()) -> PageContent:
+    return PageContent(1, 595.0, 842.0, tuple(runs), shapes, ())
+
+
+def layout(runs: list[TextRun], shapes: tuple[Shape, ...] = ()) -> PageLayout:
+    return lay_out(page(runs, shapes))
+
+
+def texts(runs: list[TextRun], shapes: tuple[Shape, ...] = ()) -> list[str]:
+    return [block.text for block in layout(runs, shapes).blocks]
+
+
+def invoice(font: str = "Times") -> list[TextRun]:
+    """Two items; their amounts are half a line lower, and details are below them with space between."""
+    return [
+        *row(HEADER, 100, font),
+        *row({70: "1", 120: "TB100", 190: "Dividers", 340: "9.90", 400: "20 pcs"}, 130, font),
+        *row({120: "4012345001235", 490: "198.00"}, 141, font),
+        *row({190: "Gross price 9.90"}, 164, font),
+        *row({70: "2", 120: "ARNR2", 190: "Yoghurt", 340: "5.50", 400: "50 pcs"}, 200, font),
+        *row({120: "4000050986428", 490: "275.00"}, 211, font),
+    ]
+
+
+def test_items_without_rulings_are_rows_with_their_details() -> None:
+    (table,) = find_item_tables(page(invoice()))
+    assert table.grid == (
+        ("Pos", "Number", "Description", "Price", "Quantity", "Amount"),
+        ("1", "TB100 4012345001235", "Dividers Gross price 9.90", "9.90", "20 pcs", "198.00"),
+        ("2", "ARNR2 4000050986428", "Yoghurt", "5.50", "50 pcs", "275.00"),
+    )
+
+
+def test_a_page_with_items_shows_a_table_and_no_lone_cells() -> None:
+    shades = tuple(Shape(Box(left - 2, 96, left + 50, 114), True, False, False, "ffcceeff") for left in HEADER)
+    found = layout([*row({70: "Invoice 471102"}, 60), *invoice(), *row({70: PROSE}, 300)], shades)
+    assert [block.kind for block in found.blocks] == [BlockKind.PARAGRAPH, BlockKind.TABLE, BlockKind.PARAGRAPH]
+    assert not found.unsure
+
+
+def test_a_table_ends_before_text_below_it() -> None:
+    (table,) = find_item_tables(page([*invoice(), *row({70: PROSE}, 240), *row({70: "Notes"}, 300)]))
+    assert table.box.bottom < 230
+
+
+def test_a_header_of_several_lines_names_every_column_once() -> None:
+    header = {70: "Pos", 190: "Description", 340: "Price", 490: "Amount"}
+    body = [*row({70: "1", 190: "Ladder", 340: "12.00", 490: "24.00"}, 140)]
+    (table,) = find_item_tables(
+        page([*row({120: "Number of"}, 94), *row(header, 100), *row({120: "article"}, 106), *body])
+    )
+    assert table.grid[0] == ("Pos", "Number of article", "Description", "Price", "Amount")
+
+
+def test_headings_that_nearly_touch_are_divided_at_their_columns() -> None:
+    header = {45: "Article", 300: "Quantity", 400: "Tax Price with tax"}
+    items = [row({45: "Ladder", 300: "1", 400: "21%", 470: "399.00"}, 130 + 20 * at) for at in range(3)]
+    (table,) = find_item_tables(page([*row(header, 100), *(one for item in items for one in item)]))
+    assert table.grid[0] == ("Article", "Quantity", "Tax", "Price with tax")
+    assert table.grid[1] == ("Ladder", "1", "21%", "399.00")
+
+
+def test_prose_in_three_columns_has_no_items() -> None:
+    words = ["the old kiln beside", "a storm had lifted", "stack every load of"]
+    runs = [run(text, 60 + 160 * at, 100 + 13 * line) for line in range(8) for at, text in enumerate(words)]
+    assert find_item_tables(page(runs)) == ()
+
+
+def test_figures_are_amounts_quantities_and_dates_but_not_names() -> None:
+    assert all(map(is_figure, ("198,00", "€ 399,00", "20 Stk", "19 %", "$1.50", "05.03.2018", "-2,90", "EUR 5.00")))
+    assert not any(map(is_figure, ("TB100A4", "Service A", "Apple iPad Air 16 GB", "9" * 100_000)))
+
+
+def test_an_amount_beside_its_label_is_read_in_the_same_row() -> None:
+    runs = [*row({60: "Building insurance for one year", 440: "1.000,00"}, 100)]
+    runs += [run(PROSE, 60, 126 + 13 * at) for at in range(4)]
+    assert texts(runs)[0] == "Building insurance for one year 1.000,00"
+
+
+def test_labels_and_their_values_are_lines() -> None:
+    runs = [*row({70: "Number:", 260: "549910"}, 100), *row({70: "Address:", 260: "Station Road 20"}, 118)]
+    runs += [*row({260: "80333 Munich"}, 130), *row({70: "Tax number:", 260: "201/113"}, 148)]
+    assert texts(runs) == ["Number: 549910\nAddress: Station Road 20 80333 Munich\nTax number: 201/113"]
+
+
+def test_a_letterhead_is_not_mixed_into_the_address_beside_it() -> None:
+    address = ["Theodor Est", "Station Road 42", "88802 Springfield"]
+    sender = ["Example Ltd", "Corner 12", "12345 Townhouse", "phone 555 23 78", "fax 555 23 79", "info at example"]
+    runs = [run(text, 70, 150 + 34 * at, 12) for at, text in enumerate(address)]
+    runs += [run(text, 450, 120 + 15.5 * at, 8) for at, text in enumerate(sender)]
+    runs += [run(PROSE, 60, 320 + 13 * at) for at in range(3)]
+    whole = " ".join(" ".join(texts(runs)).split())
+    assert " ".join(address) in whole
+    assert " ".join(sender) in whole
+
+
+def test_an_address_above_other_short_lines_stays_above_them() -> None:
+    runs = [run("Free Service", 40, 84), run("75371 Paris", 40, 96)]
+    runs += [
+        run(text, 300, 150 + 11 * at)
+        for at, text in enumerate(["Alexis de Lattre", "35 Rue du logiciel", "69100 Lyon"])
+    ]
+    runs += [run(text, 40, 254 + 11 * at) for at, text in enumerate(["Contact by mail", "alexis at example"])]
+    runs += [run(text, 255, 254 + 11 * at) for at, text in enumerate(["Name of the member", "Alexis de Lattre"])]
+    whole = " ".join(texts(runs))
+    assert whole.index("69100 Lyon") < whole.index("Contact by mail")
+
+
+def test_a_shaded_cell_of_a_row_is_not_a_box() -> None:
+    shade = Shape(Box(110, 90, 180, 130), filled=True, stroked=False, curved=False, colour="ffcceeff")
+    runs = [run("Number", 115, 95), run("of article", 115, 112), *row({60: "Pos", 300: "Text"}, 104)]
+    runs += [run(PROSE, 60, 300 + 13 * at) for at in range(6)]
+    assert all(block.region is not RegionKind.BOX for block in layout(runs, (shade,)).blocks)
+
+
+def test_typed_invoices_are_not_code() -> None:
+    found = layout([*row({70: "Supplier Limited"}, 50, "Courier"), *invoice("Courier")]).blocks
+    assert [block.kind for block in found] == [BlockKind.PARAGRAPH, BlockKind.TABLE]
+
+
+def lone(text: str, left: float, top: float) -> PageBlock:
+    return PageBlock(BlockKind.PARAGRAPH, text, Box(left, top, left + 40, top + 10))
+
+
+def test_words_that_are_alone_beside_each_other_make_a_page_unsure() -> None:
+    cells = [lone("Price", 60, 100), lone("Amount", 200, 100), lone("9.90", 60, 120), lone("198.00", 200, 120)]
+    assert has_lone_cells(cells)
+    assert not has_lone_cells(cells[:2])
+    assert not has_lone_cells([lone(word, 60, 100 + 40 * at) for at, word in enumerate(("Seller", "Buyer", "Notes"))])
+
+
+def test_the_measurement_finds_items_in_rows(tmp_path: Path) -> None:
+    assert is_in_row(Item("Dividers", 1198.0), "| 1 | Dividers A4 | 1.198,00 € |")
+    assert not is_in_row(Item("Dividers", 198.0), "| 1 | Dividers A4 | 275.00 |")
+    path = tmp_path / "plain.pdf"
+    path.write_bytes(Pdf([[Words("No embedded file", 60, 100)]]).write())
+    assert list(printed_items(path)) == []
