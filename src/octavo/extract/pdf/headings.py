@@ -49,6 +49,7 @@ _MONTH = (
 _NEVER = re.compile(
     rf"(?:{_CURRENCY}\s*-?\d[\d.,'\s]*|\d\s*{_CURRENCY})\s*\Z"
     r"|\w\s*:\s+\S.*\w\s*:\s+\S|:.*\b\d{5}\s+[^\W\d_]"
+    r"|^(?:sources?|notes?|quellen?|fuente|fonte|bron)\s*:|(?:\\?_){4}"
     r"|\S@\S+\.\w|https?://|\bwww\.|\w\.(?:com|org|net)\b|\bIBAN\b|\b(?:tel|fax|phone|t[ée]l[ée]phone|telefon)\b\W*[\d(+]"
     r"|^\W*\+?\d[\d ()/-]{6,}|^(?:[A-Z]{1,3}[- ])?\d{5}\s*[^\W\d_]|\b(?-i:[A-Z]{2})\s+\d{5}\b"
     r"|^(?:page|seite|pagina|p[áa]gina|sida|side|strona|blatt)\s*:?\s*\d+(?:\s*(?:/|of|von|de|van|sur|di|av|z)\s*\d+)?\Z"
@@ -156,7 +157,7 @@ def _reads_as_title(text: str, ratio: float) -> bool:
     """Whether the text is not part of a sentence. In large letters, a full stop or a small first letter is accepted."""
     if ratio >= _MUCH_LARGER and len(text) <= _FEW_WORDS:
         return _CLAUSE_END.search(text) is None and (" " not in text or not text.endswith("."))
-    return not _SENTENCE_END.search(text) and not text[0].islower()
+    return not _SENTENCE_END.search(text) and not text[:1].islower()
 
 
 def _is_heading_of_prose(body: float, blocks: Sequence[PageBlock], index: int) -> bool:
@@ -239,18 +240,20 @@ def _continues(one: PageBlock, other: PageBlock, body: float) -> bool:
         return abs(one.box.top - other.box.top) < one.size / 2 and one.box.right < other.box.left
     if not is_likely(one, body) or _NUMBER.match(other.text) or _SENTENCE_END.search(other.text):
         return False
+    runs_on = one.text.endswith("-") or other.text[:1].islower()
+    hangs = _NUMBER.match(one.text) is not None and other.box.left > one.box.left + one.size / 2
     centred = abs(one.box.left + one.box.right - other.box.left - other.box.right) < one.size
     wrapped = other.box.right < one.box.right + one.size and other.box.left > one.box.left - one.size
-    return abs(other.box.top - one.box.bottom) < one.size / 2 and (wrapped or centred)
+    gap = abs(other.box.top - one.box.bottom) / one.size
+    return gap < (1 if runs_on or hangs else 1 / 2) and (wrapped or centred or runs_on)
 
 
 def _join(one: PageBlock, other: PageBlock) -> PageBlock:
-    box = (
-        Box(*map(min, one.box[:2], other.box[:2]), *map(max, one.box[2:], other.box[2:]))
-        if one.box and other.box
-        else None
-    )
-    return replace(one, text=f"{one.text} {other.text}", box=box, lines=one.lines + other.lines)
+    sides = zip(one.box or (), other.box or (), (min, min, max, max), strict=False)
+    box = Box(*(outer(side, beside) for side, beside, outer in sides))
+    divided = one.text.endswith("-") and other.text[:1].islower()
+    text = one.text[:-1] + other.text if divided else f"{one.text} {other.text}"
+    return replace(one, text=text, box=box, lines=one.lines + other.lines)
 
 
 def _style(block: PageBlock) -> Style:

@@ -59,6 +59,8 @@ def test_tables_in_small_print_do_not_make_a_report_large() -> None:
         "Tel. +49 9831 505",
         "IBAN DE88 2008 0000 0970 3757 00",
         "5 May 2017",
+        "Source: Eurostat, 1998",
+        r"Healthy Lives \_\_\_\_\_",
     ],
 )
 def test_labels_amounts_and_addresses_are_never_headings(text: str) -> None:
@@ -98,6 +100,11 @@ def test_a_heading_of_two_lines_is_one_heading() -> None:
         line("Behaviour", 78, 16.0, bold=True),
     )
     assert found(first, second, prose(110)) == ["2 Quantifying the Effect of Driving Behaviour"]
+
+
+def test_a_heading_divided_inside_a_word_is_whole() -> None:
+    first, second = line("B Literacy and Stock Mar-", 60, 16.0, bold=True), line("ket Shares", 88, 16.0, bold=True)
+    assert found(first, second, prose(130)) == ["B Literacy and Stock Market Shares"]
 
 
 def test_a_number_beside_its_heading_is_part_of_it() -> None:
