@@ -24,7 +24,7 @@ from octavo.extract.extracted import (
 from octavo.extract.markdown import outline_of, plain_title
 from octavo.extract.markdown.blocks import MOST_BLOCKS
 from octavo.extract.markdown.escape import escape_start
-from octavo.extract.pdf.headings import body_size, heading_levels, match_bookmarks
+from octavo.extract.pdf.headings import body_size, heading_levels, join_headings, match_bookmarks
 from octavo.extract.pdf.letters import HYPHEN, Vocabulary
 from octavo.extract.pdf.markup import plain
 from octavo.extract.pdf.page_batches import Batch, PageBlock, PageText, PdfFacts, write_ranges
@@ -46,6 +46,7 @@ def assemble_pages(facts: PdfFacts, pages: Sequence[PageText], source_type: Sour
         raise BadInput("The file is damaged: none of its pages can be read.")
     pages = _with_whole_words(pages)
     body = body_size(pages)
+    pages = join_headings(pages, body)
     skipped = running_blocks(pages, body)
     places = {match.bookmark: match.place for match in match_bookmarks(pages, facts.bookmarks, skipped)}
     marked = {place: facts.bookmarks[number].level for number, place in places.items()}

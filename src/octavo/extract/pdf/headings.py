@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from difflib import SequenceMatcher
+from functools import partial
 from typing import NamedTuple
 
-from octavo.extract.extracted import BlockKind, RegionKind
+from octavo.extract.extracted import BlockKind, Box, RegionKind
 from octavo.extract.markdown import plain_title
 from octavo.extract.pdf.page_batches import Bookmark, PageBlock, PageText
 from octavo.extract.pdf.running_headers import Place
@@ -18,12 +20,20 @@ _MOST_CHARACTERS = 150
 _MOST_LINES = 3
 _LARGER = 1.08  # than the body text
 _SMALLER = 0.92
+_SMALLER_NUMBERED = 0.85
 _SAME_SIZE = 0.035
 _SHORT = 100
+_FEW_WORDS = 60
 _MOST_LINES_OF_BODY_SIZE = 2
 _LEAST_LETTERS = 3
+_MUCH_LARGER = 1.25
+_LONG = 3  # lines
+_LEAST_PROSE = 0.4  # of the letters of a document; forms, invoices and slides have less
+_FEW_PAGES = 2
+_NEAR = 40  # blocks
 _TEXTS = frozenset({BlockKind.HEADING, BlockKind.PARAGRAPH})
 _BODY = frozenset({BlockKind.PARAGRAPH, BlockKind.LIST})
+_COUNTED = _BODY | {BlockKind.TABLE}
 _NUMBER = re.compile(
     r"(?:(?i:chapter|section|part|appendix|kapitel|chapitre)\s+)?"
     r"((?:\d{1,3}|[A-Z]|[IVX]{1,5})(?:\.\d{1,3})*)\.?\s+(?:[|:\u2013\u2014-]\s+)?[^\W\d_]"
@@ -33,7 +43,34 @@ _CAPITALS = re.compile(r"(?:[\dIVX]{1,4}[.)]?\s+)?[^\W\d_]{3}[^\d_(){}=]*")
 _DEEP_NUMBER = re.compile(r"\d{1,2}(?:\.\d{1,2}){1,4}\.?\s+[^\W\da-z_]")
 _CONTENTS_LINE = re.compile(r"[^\W\d_].*\s\d{1,4}\Z")
 _ENOUGH_NUMBERS = 3
+_CURRENCY = r"(?:[€$£¥]|\b(?:EUR|USD|GBP|CHF|JPY|SEK|NOK|DKK|PLN|CZK)\b)"
+_MONTH = (
+    r"(?:jan|feb|f[ée]v|m[aä]r|maart|a[pvb]r|ma[iy]|mei|jui?n|jui?l|aug|ago|ao[uû]|sep|o[ckt]t|nov|d[eéi][cz]|gen|ene|mag"
+    r"|giu|lug|set)[^\W\d_]*\.?"
+)
+_NEVER = re.compile(
+    rf"(?:{_CURRENCY}\s*-?\d[\d.,'\s]*|\d\s*{_CURRENCY})\s*\Z"
+    r"|\w\s*:\s+\S.*\w\s*:\s+\S|:.*\b\d{5}\s+[^\W\d_]"
+    r"|^(?:sources?|notes?|quellen?|fuente|fonte|bron)\s*:|(?:\\?_){4}"
+    r"|\S@\S+\.\w|https?://|\bwww\.|\w\.(?:com|org|net)\b|\bIBAN\b|\b(?:tel|fax|phone|t[ée]l[ée]phone|telefon)\b\W*[\d(+]"
+    r"|^\W*\+?\d[\d ()/-]{6,}|^(?:[A-Z]{1,3}[- ])?\d{5}\s*[^\W\d_]|\b(?-i:[A-Z]{2})\s+\d{5}\b"
+    r"|^(?:page|seite|pagina|p[áa]gina|sida|side|strona|blatt)\s*:?\s*\d+(?:\s*(?:/|of|von|de|van|sur|di|av|z)\s*\d+)?\Z"
+    rf"|^(?:\d{{1,2}}(?:st|nd|rd|th|er|\.)?\s+(?:de\s+)?)?{_MONTH}\s+(?:de\s+)?(?:\d{{1,2}},?\s+)?\d{{4}}\Z",
+    re.IGNORECASE,
+)
+_BARE_NUMBER = re.compile(r"(?:\d{1,2}|[A-Z])(?:\.\d{1,2})*\.?")
+_DIGIT_AFTER_NUMBER = re.compile(r"(?:-?\d{1,2}(?:[.-]\d{1,2})*[.)]?\s+)?+\D*\d")
+_TITLE_WORD = re.compile(
+    r"(?:[\w-]+\s+)?\w*(?:rechnung|rechnungskorrektur|gutschrift|mahnung|quittung|angebot|lieferschein|vertrag|bescheid"
+    r"|antrag|invoices?|credit note|receipt|quotation|statement|bill|facture|avoir|devis|reçu|factura|recibo"
+    r"|fattura|ricevuta|preventivo|factuur|offerte|faktura|paragon|rachunek)"
+    r"\W*(?:\Z|[#(/]|(?:no|nr|n°|nº|num[a-z]*|des|der|of|vom)\b|\S*\d)",
+    re.IGNORECASE,
+)
 _SENTENCE_END = re.compile(r"(?:[.;,:]\W*|[^\W\d_]-)\Z")
+_CLAUSE_END = re.compile(r"(?:[;,:]\W*|[^\W\d_]-)\Z")
+_LABEL = re.compile(rf"\w\s*:\s*\S|{_CURRENCY}")
+_LABEL_END = re.compile(r":\s*\S")
 
 
 class Style(NamedTuple):
@@ -47,13 +84,31 @@ Headings = Mapping[Place, PageBlock]
 
 
 def body_size(pages: Iterable[PageText]) -> float:
-    """The font size of most of the text in the document; 0 if no size is known."""
+    """The font size of most of the text in the document; 0 if no size is known.
+
+    It is that of the prose, unless most of the other text is larger: the prose of an invoice is its small print.
+    """
+    prose: Counter[float] = Counter()
     letters: Counter[float] = Counter()
-    for page in pages:
-        for block in page.blocks:
-            if block.kind in _BODY and block.size:
-                letters[block.size] += len(block.text)
-    return max(letters, key=lambda size: (letters[size], size)) if letters else 0.0
+    for block in (block for page in pages for block in page.blocks if block.kind in _COUNTED and block.size):
+        letters[block.size] += (count := len(_LETTERS.findall(block.text)))
+        prose[block.size] += count if _is_prose(block) else 0
+    sizes = [max(counts, key=lambda size: (counts[size], size), default=0.0) for counts in (+prose, letters)]
+    return max(sizes)
+
+
+def is_form(pages: Sequence[PageText]) -> bool:
+    """Whether a short document is mostly short lines, as forms, letters and invoices are."""
+    blocks = [block for page in pages for block in page.blocks if block.kind in _COUNTED]
+    letters = sum(len(block.text) for block in blocks)
+    labels = sum(_LABEL.search(block.text) is not None for block in blocks)
+    if len(pages) > _FEW_PAGES and labels < _ENOUGH_NUMBERS * len(pages):
+        return False
+    return sum(len(block.text) for block in blocks if _is_prose(block)) < _LEAST_PROSE * letters
+
+
+def _is_prose(block: PageBlock) -> bool:
+    return block.kind in _BODY and block.lines >= _LONG and "\n" not in block.text
 
 
 def heading_levels(
@@ -63,13 +118,14 @@ def heading_levels(
 
     `marked` contains the blocks that bookmarks point to, with the levels of the bookmarks.
     """
+    is_heading = partial(_is_title_of_form if is_form(pages) else _is_heading_of_prose, body)
     likely = {
         place: block
         for number, page in enumerate(pages)
         for index, block in enumerate(page.blocks)
         if block.kind in _TEXTS
         and (place := Place(number, index)) not in skipped
-        and (place in marked or (block.region is RegionKind.BODY and is_likely(block, body)))
+        and (place in marked or (block.region is RegionKind.BODY and is_heading(page.blocks, index)))
     }
     if marked:
         by_style = _levels_of_marked(likely, marked)
@@ -82,21 +138,124 @@ def heading_levels(
 def is_likely(block: PageBlock, body: float) -> bool:
     """Whether the block looks like a heading, given the font size of the body text."""
     text = block.text
-    if len(text) > _MOST_CHARACTERS or block.lines > _MOST_LINES or len(_LETTERS.findall(text)) < _LEAST_LETTERS:
+    if len(text) > _MOST_CHARACTERS or block.lines > _MOST_LINES or _NEVER.search(text):
         return False
     if not body or not block.size:
         return block.kind is BlockKind.HEADING
-    numbered = _NUMBER.match(text) is not None
-    if not numbered and (_SENTENCE_END.search(text) or text[0].islower()):
-        return False
     ratio = block.size / body
+    if len(_LETTERS.findall(text)) < _LEAST_LETTERS or not (_NUMBER.match(text) or _reads_as_title(text, ratio)):
+        return False
     if ratio >= _LARGER:
         return True
-    if ratio < _SMALLER or block.lines > _MOST_LINES_OF_BODY_SIZE or len(text) > _SHORT:
+    least = _SMALLER_NUMBERED if block.bold and _DEEP_NUMBER.match(text) else _SMALLER
+    if ratio < least or block.lines > _MOST_LINES_OF_BODY_SIZE or len(text) > _SHORT:
         return False
     return (
         block.bold or _DEEP_NUMBER.match(text) is not None or (text.isupper() and _CAPITALS.fullmatch(text) is not None)
     )
+
+
+def _reads_as_title(text: str, ratio: float) -> bool:
+    """Whether the text is not part of a sentence. In large letters, a full stop or a small first letter is accepted."""
+    if ratio >= _MUCH_LARGER and len(text) <= _FEW_WORDS:
+        return _CLAUSE_END.search(text) is None and (" " not in text or not text.endswith("."))
+    return not _SENTENCE_END.search(text) and not text[:1].islower()
+
+
+def _is_heading_of_prose(body: float, blocks: Sequence[PageBlock], index: int) -> bool:
+    return is_likely(blocks[index], body) or _is_italic_heading(body, blocks, index)
+
+
+def _is_italic_heading(body: float, blocks: Sequence[PageBlock], index: int) -> bool:
+    """Whether an italic line is directly above a paragraph and not part of the one before."""
+    block, before = blocks[index], blocks[index - 1] if index else None
+    if not block.italic or block.lines > 1 or block.size < _SMALLER * body or not _reads_as_title(block.text, 1.0):
+        return False
+    if _NEVER.search(block.text) or len(block.text) > _FEW_WORDS or len(_LETTERS.findall(block.text)) < _LEAST_LETTERS:
+        return False
+    if before and before.kind is BlockKind.PARAGRAPH and not before.text.endswith((".", "!", "?", ":")):
+        return False
+    after = blocks[index + 1] if index + 1 < len(blocks) else block
+    return not after.italic and after.lines > 1 and "\n" not in after.text and _starts_section(blocks, index)
+
+
+def _is_title_of_form(body: float, blocks: Sequence[PageBlock], index: int) -> bool:
+    """Whether a line is a heading although the document is full of short lines: a known title, or clearly set apart."""
+    block = blocks[index]
+    text, ratio = block.text, block.size / body if body else 0.0
+    if not is_likely(block, body):
+        return False
+    if _TITLE_WORD.match(text):
+        return _LABEL_END.search(text) is None
+    if ":" in text or _DIGIT_AFTER_NUMBER.match(text) or _has_beside(blocks, index):
+        return False
+    return not ratio or ratio >= _MUCH_LARGER or (block.bold and _starts_section(blocks, index))
+
+
+def _has_beside(blocks: Sequence[PageBlock], index: int) -> bool:
+    """Whether another block is printed at the same height."""
+    box = blocks[index].box
+    near = (*blocks[max(0, index - _NEAR) : index], *blocks[index + 1 : index + _NEAR])
+    return box is not None and any(
+        one.box is not None and one.box.top < (box.top + box.bottom) / 2 < one.box.bottom for one in near
+    )
+
+
+def _starts_section(blocks: Sequence[PageBlock], index: int) -> bool:
+    """Whether text in another style or a table follows just below, at the same edge."""
+    block, after = blocks[index], blocks[index + 1] if index + 1 < len(blocks) else None
+    if after is None or block.box is None or after.box is None or after.bold:
+        return False
+    gap = after.box.top - block.box.bottom
+    is_aligned = abs(after.box.left - block.box.left) < 2 * block.size or after.kind is BlockKind.TABLE
+    return is_aligned and -block.size < gap < 3 * block.size
+
+
+def join_headings(pages: Sequence[PageText], body: float) -> Sequence[PageText]:
+    """Join the lines of a heading, and a heading with its number where they are printed apart."""
+    if not body or is_form(pages):
+        return pages
+    return [replace(page, blocks=tuple(_joined(page.blocks, body))) for page in pages]
+
+
+def _joined(blocks: Sequence[PageBlock], body: float) -> list[PageBlock]:
+    made: list[PageBlock] = []
+    for block in blocks:
+        if made and _continues(made[-1], block, body):
+            made[-1] = _join(made[-1], block)
+        else:
+            made.append(block)
+    return made
+
+
+def _continues(one: PageBlock, other: PageBlock, body: float) -> bool:
+    """Whether `other` is a further line of the heading `one`."""
+    if (
+        {one.kind, other.kind} - _TEXTS
+        or {one.region, other.region} != {RegionKind.BODY}
+        or _style(one) != _style(other)
+    ):
+        return False
+    if one.box is None or other.box is None or one.size < _LARGER * body or one.lines + other.lines > _MOST_LINES:
+        return False
+    if _BARE_NUMBER.fullmatch(one.text):
+        return abs(one.box.top - other.box.top) < one.size / 2 and one.box.right < other.box.left
+    if not is_likely(one, body) or _NUMBER.match(other.text) or _SENTENCE_END.search(other.text):
+        return False
+    runs_on = one.text.endswith("-") or other.text[:1].islower()
+    hangs = _NUMBER.match(one.text) is not None and other.box.left > one.box.left + one.size / 2
+    centred = abs(one.box.left + one.box.right - other.box.left - other.box.right) < one.size
+    wrapped = other.box.right < one.box.right + one.size and other.box.left > one.box.left - one.size
+    gap = abs(other.box.top - one.box.bottom) / one.size
+    return gap < (1 if runs_on or hangs else 1 / 2) and (wrapped or centred or runs_on)
+
+
+def _join(one: PageBlock, other: PageBlock) -> PageBlock:
+    sides = zip(one.box or (), other.box or (), (min, min, max, max), strict=False)
+    box = Box(*(outer(side, beside) for side, beside, outer in sides))
+    divided = one.text.endswith("-") and other.text[:1].islower()
+    text = one.text[:-1] + other.text if divided else f"{one.text} {other.text}"
+    return replace(one, text=text, box=box, lines=one.lines + other.lines)
 
 
 def _style(block: PageBlock) -> Style:

@@ -56,6 +56,7 @@ class PageBlock:
     region: RegionKind = RegionKind.BODY
     confidence: float = 1.0
     figure: str = ""
+    italic: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +206,7 @@ def _block(read: dict[str, Any]) -> PageBlock:
         region=RegionKind(read["region"]),
         confidence=_is(float, read["confidence"]),
         figure=_is(str, read["figure"]),
+        italic=_is(bool, read["italic"]),
     )
 
 

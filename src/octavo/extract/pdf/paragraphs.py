@@ -277,7 +277,10 @@ def _paragraph(column: _Column, group: Sequence[int]) -> Part:
     text = "\n".join(markup.plain(" ".join(one.split())) for one in texts) if keep else markup.plain(join_lines(texts))
     bold = sum(len(line.text) for line in lines if line.bold) * 2 > sum(map(len, texts))
     region = RegionKind.CAPTION if _is_caption(texts[0]) and len(lines) < 12 else RegionKind.BODY  # noqa: PLR2004
-    block = PageBlock(BlockKind.PARAGRAPH, text, box_around(lines), size_of(lines), bold, len(lines), region)
+    italic = all(line.italic for line in lines)
+    block = PageBlock(
+        BlockKind.PARAGRAPH, text, box_around(lines), size_of(lines), bold, len(lines), region, italic=italic
+    )
     marks = tuple(mark for line in lines for mark in line.marks)
     note = marks[0] if lines[0].starts_raised and marks else None
     return Part(block, marks[1:] if note else marks, note)

@@ -26,6 +26,7 @@ from octavo.extract.pdf.lines import (
     is_monospaced,
     lines_of,
     segments_of,
+    size_of,
 )
 from octavo.extract.pdf.page_batches import PageBlock
 from octavo.extract.pdf.paragraphs import Part, parts_of, usual_leading
@@ -182,7 +183,7 @@ class _PageMaker:
         self._right_text = right_text
         self._segments = segments_of(page.runs)
         self._backwards = is_right_to_left("".join(one.text for one in self._segments))
-        self._body = _body_size(self._segments)
+        self._body = size_of(self._segments)
         self._leading = usual_leading(self._segments)
 
     def may_have_tables(self) -> bool:
@@ -205,7 +206,10 @@ class _PageMaker:
         labels = list(find_label_rows(self._page, taken)) if self._may_have_labels() else []
         inside = [[one for one in self._segments if is_inside(one, box)] for box in taken]
         free = [one for one in self._segments if not is_inside_any(one, [*taken, *(one.box for one in labels)])]
-        made = [_table_part(table, self._right_text) for table in tables] + [_label_part(one) for one in labels]
+        made = [
+            _table_part(table, self._right_text, size_of(text)) for table, text in zip(tables, inside, strict=False)
+        ]
+        made += [_label_part(one) for one in labels]
         texts = dict(zip(taken, inside, strict=True))
         made += [_figure_part(area, texts.get(area.box, [])) for area in areas]
         free += [Segment(*part.block.box, block=(part,)) for part in made if part.block.box]
@@ -273,13 +277,6 @@ class _PageMaker:
         return block.box.bottom < _FAR_OUT * height or block.box.top > (1 - _FAR_OUT) * height
 
 
-def _body_size(segments: Sequence[Segment]) -> float:
-    sizes: Counter[float] = Counter()
-    for one in segments:
-        sizes[one.size] += len(one.text)
-    return max(sizes, key=lambda size: (sizes[size], size)) if sizes else 0.0
-
-
 def _as_box(part: Part) -> Part:
     if part.block.region in {RegionKind.BODY, RegionKind.LIST}:
         return part._replace(block=replace(part.block, region=RegionKind.BOX))
@@ -307,12 +304,12 @@ def _place(parts: Sequence[Part], top: float, *, before: bool) -> int:
     return len(parts)
 
 
-def _table_part(table: Table, right_text: RightText | None) -> Part:
+def _table_part(table: Table, right_text: RightText | None, size: float) -> Part:
     if any(has_right_to_left(cell.text) for row in table.rows for cell in row):
         table = replace(table, rows=tuple(tuple(_right_cell(cell, right_text) for cell in row) for row in table.rows))
     text = to_markdown(table)
     box = Box(*(round(side, 1) for side in table.box))
-    block = PageBlock(BlockKind.TABLE, text, box, region=RegionKind.TABLE, confidence=round(table.confidence, 2))
+    block = PageBlock(BlockKind.TABLE, text, box, size, region=RegionKind.TABLE, confidence=round(table.confidence, 2))
     return Part(block)
 
 

@@ -1,0 +1,123 @@
+"""Headings are distinguished from the short lines of invoices and forms, and are whole."""
+
+from __future__ import annotations
+
+import pytest
+
+from octavo.extract.extracted import BlockKind, Box
+from octavo.extract.pdf.headings import body_size, heading_levels, is_form, is_likely, join_headings
+from octavo.extract.pdf.page_batches import PageBlock, PageText
+
+PROSE = (
+    "Lime is slaked in a pit that is dug one year before the wall is begun, because fresh lime cracks. " * 3
+).strip()
+
+
+def line(text: str, top: float, size: float = 10.0, *, bold: bool = False, left: float = 60.0) -> PageBlock:
+    box = Box(left, top, left + len(text) * size / 2, top + size)
+    return PageBlock(BlockKind.PARAGRAPH, text, box, size, bold)
+
+
+def prose(top: float, size: float = 10.0) -> PageBlock:
+    return PageBlock(BlockKind.PARAGRAPH, PROSE, Box(60.0, top, 500.0, top + 50), size, lines=4)
+
+
+def page(*blocks: PageBlock) -> PageText:
+    return PageText(1, "1", 595.0, 842.0, blocks)
+
+
+def found(*blocks: PageBlock) -> list[str]:
+    pages = [page(*blocks)]
+    body = body_size(pages)
+    pages = list(join_headings(pages, body))
+    return [pages[0].blocks[place.block].text for place in heading_levels(pages, body, {}, ())]
+
+
+def table(top: float, size: float, rows: int = 20) -> PageBlock:
+    text = "\n".join(["| Pieces | Thing | Price |", "| --- | --- | --- |", *["| 2 | Brush | 4,00 |"] * rows])
+    return PageBlock(BlockKind.TABLE, text, Box(60.0, top, 500.0, top + 200), size)
+
+
+def test_the_letters_of_tables_count_for_the_size_of_an_invoice() -> None:
+    assert body_size([page(line("Brushes Limited, Harbour Street", 20, 7.5), table(100, 12.0))]) == 12.0
+
+
+def test_tables_in_small_print_do_not_make_a_report_large() -> None:
+    assert body_size([page(prose(100), table(200, 7.0, rows=60))]) == 10.0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Page 1 of 2",
+        "Seite 1/1",
+        "Total 59,50 €",
+        "88802 Spielkreis",
+        "410 Terry Ave North Seattle, WA 98109",
+        "Name: Ada Example Contact: Ben Sample",
+        "sales@brushes.example",
+        "Tel. +49 9831 505",
+        "IBAN DE88 2008 0000 0970 3757 00",
+        "5 May 2017",
+        "Source: Eurostat, 1998",
+        r"Healthy Lives \_\_\_\_\_",
+    ],
+)
+def test_labels_amounts_and_addresses_are_never_headings(text: str) -> None:
+    assert not is_likely(line(text, 100, 16.0, bold=True), 10.0)
+
+
+@pytest.mark.parametrize("text", ["1.5 Bias: What We Know", "The May Revolution", "Page Tables", "Two dollars of 1990"])
+def test_titles_that_resemble_labels_are_headings(text: str) -> None:
+    assert is_likely(line(text, 100, 16.0, bold=True), 10.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "size", "bold"), [("heading level 1.0", 16.0, False), ("FACTUUR.", 20.0, True), ("2.1.1 Lime", 8.7, True)]
+)
+def test_unusual_headings_are_found(text: str, size: float, *, bold: bool) -> None:
+    assert is_likely(line(text, 100, size, bold=bold), 10.0)
+
+
+def test_the_lines_of_an_invoice_need_more_than_bold_letters() -> None:
+    blocks = [
+        line("Invoice FA-2017-0008", 60, 14.0, bold=True),
+        line("Customer number: 2", 90, bold=True),
+        line("Your order AB321", 110, bold=True),
+        line("Service A", 130, bold=True),
+        line("12,00", 130, left=400.0),
+        line("Delivery address", 160, bold=True),
+        line("Theodor Est, Harbour", 173),
+        table(300, 10.0),
+    ]
+    assert is_form([page(*blocks)])
+    assert found(*blocks) == ["Invoice FA-2017-0008", "Delivery address"]
+
+
+def test_a_heading_of_two_lines_is_one_heading() -> None:
+    first, second = (
+        line("2 Quantifying the Effect of Driving", 60, 16.0, bold=True),
+        line("Behaviour", 78, 16.0, bold=True),
+    )
+    assert found(first, second, prose(110)) == ["2 Quantifying the Effect of Driving Behaviour"]
+
+
+def test_a_heading_divided_inside_a_word_is_whole() -> None:
+    first, second = line("B Literacy and Stock Mar-", 60, 16.0, bold=True), line("ket Shares", 88, 16.0, bold=True)
+    assert found(first, second, prose(130)) == ["B Literacy and Stock Market Shares"]
+
+
+def test_a_number_beside_its_heading_is_part_of_it() -> None:
+    number, title = line("1.2", 60, 14.0, bold=True), line("Linear Widths", 60, 14.0, bold=True, left=140.0)
+    assert found(number, title, prose(90)) == ["1.2 Linear Widths"]
+
+
+def test_two_numbered_headings_are_not_joined() -> None:
+    blocks = [line("2 Methods of the masons", 60, 14.0, bold=True), line("2.1 Lime", 78, 14.0, bold=True)]
+    assert found(*blocks, prose(110)) == ["2 Methods of the masons", "2.1 Lime"]
+
+
+def test_an_italic_line_above_a_paragraph_is_a_heading() -> None:
+    title = PageBlock(BlockKind.PARAGRAPH, "Elastic Stop Nut", Box(60.0, 160.0, 140.0, 170.0), 10.0, italic=True)
+    assert found(prose(100), title, prose(175)) == ["Elastic Stop Nut"]
+    assert found(line("which is the case of the", 145), title, prose(175)) == []
