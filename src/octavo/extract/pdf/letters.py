@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+from math import isfinite
+from typing import TYPE_CHECKING, NamedTuple
 
 from octavo.extract.decode import clean
 from octavo.extract.extracted import Box
+
+if TYPE_CHECKING:
+    from octavo.extract.pdf.content import PageContent, TextRun, Word
 
 # Ligatures, soft hyphens, special spaces, and bullets from the symbol fonts of office programs.
 _LIGATURES = {
@@ -97,7 +105,6 @@ def one_line(text: str) -> str:
 
 
 _LATIN = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
-_OTHER_ALPHABET = re.compile("[\u0370-\u052f]")
 _LONGER_WORDS = re.compile("[a-z]{4,}")
 _COMMON = frozenset("eainorstlud")
 _ENOUGH_LETTERS = 120
@@ -108,12 +115,15 @@ def is_garbled(text: str) -> bool:
     """Whether the letters of a font are implausible: its glyphs are mapped to characters that it does not show.
 
     Unassigned characters are never text. Plain letters are rarer than marked ones in no language, and eleven letters
-    are more than half of the letters of every language in Latin script.
+    are more than half of the letters of every language in Latin script. Korean, Chinese and Japanese texts hardly ever
+    contain syllables and ideographs that are missing from the national character sets.
     """
     if is_meaningless(text):
         return True
     if text.isascii():
         return _has_uncommon_letters(text.lower())
+    if _has_rare_ideographs(text) or _has_unassigned(text):
+        return True
     latin = "".join(_LATIN.findall(text)).lower()
     marked = sum(not letter.isascii() for letter in latin)
     if len(latin) > _LEAST_FONT and marked > len(latin) / 2:
@@ -131,11 +141,49 @@ _LEAST_FONT = 20
 
 
 def _mixes_alphabets(text: str) -> bool:
-    if text.isascii() or not _OTHER_ALPHABET.search(text):
+    if not _OTHER_SCRIPT.search(text):
         return False
     words = [word for word in text.split() if len(word) > 3]  # noqa: PLR2004 - short words are formulas
-    mixed = sum(bool(_LATIN.search(word) and _OTHER_ALPHABET.search(word)) for word in words)
+    mixed = sum(len(set(map(_script, _LETTER.findall(word)))) > 1 for word in words)
     return len(words) > _LEAST_FONT and mixed > 0.25 * len(words)
+
+
+@cache
+def _script(letter: str) -> int:
+    """A number that letters of one script share. Latin letters are usual inside words of East Asian scripts."""
+    code = ord(letter)
+    if code < _FIRST_GREEK or code >= _FIRST_EXTENDED:
+        return 0
+    return 1 if code < _FIRST_CYRILLIC else 2 if code < _FIRST_HEBREW else code >> 7
+
+
+_FIRST_GREEK, _FIRST_CYRILLIC, _FIRST_HEBREW, _FIRST_EXTENDED = 0x370, 0x400, 0x590, 0x1C80
+_OTHER_SCRIPT = re.compile("[\u0370-\u1c7f]")
+_IDEOGRAPHS = re.compile("[\u3400-\u9fff\uac00-\ud7a3]")
+_NATIONAL_SETS = ("euc_kr", "gb2312", "big5", "euc_jp")
+_MANY_RARE = 0.08
+
+
+def _has_rare_ideographs(text: str) -> bool:
+    found = _IDEOGRAPHS.findall(text)
+    return len(found) > _LEAST_FONT and sum(map(_is_rare, found)) > _MANY_RARE * len(found)
+
+
+@cache
+def _is_rare(ideograph: str) -> bool:
+    """Whether no national character set contains the syllable or ideograph."""
+    return not any(ideograph.encode(name, "ignore") for name in _NATIONAL_SETS)
+
+
+def _has_unassigned(text: str) -> bool:
+    letters = "".join(text.split())
+    if len(letters) <= _LEAST_FONT:
+        return False
+    unassigned = sum(unicodedata.category(letter) == "Cn" for letter in letters if letter > _LAST_LATIN)
+    return unassigned > _MANY_RARE * len(letters)
+
+
+_LAST_LATIN = "\u024f"
 
 
 def is_meaningless(text: str) -> bool:
@@ -189,3 +237,319 @@ def with_right_ligatures(letters: Iterator[tuple[str, Box] | None]) -> Iterator[
         before = one
     if before:
         yield before
+
+
+# The signs that liteparse writes as "-", "'" and '"'. PDFium has its own characters for a hyphen at the end of a line.
+_DASHES, _APOSTROPHES, _QUOTES = (
+    "\u2010\u2011\u2012\u2013\u2014\u2015\u2212",
+    "\u2018\u2019\u201a\u201b\u2032",
+    "\u201c\u201d\u201e\u201f\u2033",
+)
+_LINE_END_HYPHENS = "\x02\ufffe\u00ad"
+_ALIKE = (("-", _DASHES), ("'", _APOSTROPHES), ('"', _QUOTES))
+_FOLDED = str.maketrans(
+    {sign: plain for plain, signs in _ALIKE for sign in signs} | dict.fromkeys(_LINE_END_HYPHENS, "-")
+)
+_SIGNS = re.compile(f"[{_DASHES}{_APOSTROPHES}{_QUOTES}]")
+_UNFOLDED = str.maketrans(dict.fromkeys(_LINE_END_HYPHENS, "-"))
+_TWO_DOUBLED = re.compile(r"([^\W\d_])\1([^\W\d_])\2")
+_DOUBLED = re.compile(r"([^\W_])(?=\1)")
+_ROW = 8.0  # points
+_MOST_ROWS = 100
+_MOST_EDITS = 3000  # of a page
+_LONGEST = 100  # characters before and after a changed one that can belong to its word
+_SAME_PLACE = 0.4  # of the width and height of a letter
+
+
+class Characters(NamedTuple):
+    """The characters of a page as PDFium numbers them, and a function that returns the box of one of them."""
+
+    text: str
+    box: Callable[[int], Box | None]
+
+
+class _Edits(NamedTuple):
+    """What PDFium has at some characters and liteparse has not: signs, `lost` letters, and letters drawn twice."""
+
+    signs: frozenset[int] = frozenset()
+    lost: frozenset[int] = frozenset()
+    doubled: frozenset[int] = frozenset()
+
+    def old(self, text: str, index: int) -> str:
+        return "" if index in self.lost else text[index].translate(_FOLDED)
+
+    def new(self, text: str, index: int) -> str:
+        return "" if index in self.doubled else text[index].translate(_UNFOLDED)
+
+
+def with_own_letters(page: PageContent, own: str, read: Callable[[], Characters]) -> tuple[PageContent, bool]:
+    """Put back the signs that liteparse replaces and the letters that it leaves out; `own` is the text of PDFium.
+
+    `read` is only called for a page that needs the places of characters. Returns the page and whether digits are lost
+    whose place is not clear.
+    """
+    unclear = _unclear_signs(own)
+    page = _translated(page, own, unclear)
+    missing = _missing(page, own)
+    if not unclear and not missing and not _TWO_DOUBLED.search(own):
+        return page, False
+    characters, words = read(), _WordsByPlace(page.runs)
+    lost, sure = _lost(page, characters, missing, words)
+    edits = _Edits(
+        frozenset(_indexes(characters.text, unclear)),
+        lost,
+        frozenset(_doubled(characters)) if _TWO_DOUBLED.search(own) else frozenset(),
+    )
+    page, placed = _edited(page, characters, edits, words)
+    left = lost - placed
+    page, added = _with_lost_words(page, characters, left)
+    return page, not sure or any(characters.text[index].isdigit() for index in left - added)
+
+
+def _unclear_signs(own: str) -> frozenset[str]:
+    """The signs that share their plain form with another sign of the page."""
+    if own.isascii() or not _SIGNS.search(own):
+        return frozenset()
+    found = frozenset(own)
+    kinds = ({one.translate(_UNFOLDED) for one in found if one.translate(_FOLDED) == plain} for plain, _ in _ALIKE)
+    return frozenset(sign for kind in kinds if len(kind) > 1 for sign in kind if _SIGNS.match(sign))
+
+
+def _translated(page: PageContent, own: str, unclear: frozenset[str]) -> PageContent:
+    """Replace the plain forms that can only be one sign of the page."""
+    if own.isascii():
+        return page
+    plain = {sign.translate(_FOLDED): sign for sign in set(_SIGNS.findall(own)) - unclear}
+    if not plain:
+        return page
+    table = str.maketrans(plain)
+    return replace(page, runs=tuple(_with_signs(run, table, plain) for run in page.runs))
+
+
+def _with_signs(run: TextRun, table: dict[int, int | str], plain: Iterable[str]) -> TextRun:
+    if not any(sign in run.text for sign in plain):
+        return run
+    words = tuple(word._replace(text=word.text.translate(table)) for word in run.words)
+    return replace(run, text=run.text.translate(table), words=words)
+
+
+def _missing(page: PageContent, own: str) -> Counter[str]:
+    """The letters and digits that no run contains. One that is only written as another character is not missing."""
+    have = Counter("".join(run.text for run in page.runs))
+    lost = Counter(own) - have
+    return Counter({one: count for one, count in lost.items() if one.isalnum() and _is_plain(one)})
+
+
+def _is_plain(letter: str) -> bool:
+    return unicodedata.normalize("NFKC", letter) == letter and letter <= "\uffff"
+
+
+def _indexes(text: str, letters: frozenset[str]) -> Iterator[int]:
+    found = (index for index, letter in enumerate(text) if letter in letters) if letters else iter(())
+    for count, index in enumerate(found):
+        if count == _MOST_EDITS:
+            return
+        yield index
+
+
+def _doubled(characters: Characters) -> Iterator[int]:
+    """The second ones of letters that are drawn twice at nearly the same place, as shadows are."""
+    for count, found in enumerate(_DOUBLED.finditer(characters.text)):
+        if count == _MOST_EDITS:
+            return
+        one, other = characters.box(found.start()), characters.box(found.start() + 1)
+        if one and other and _same_place(one, other):
+            yield found.start() + 1
+
+
+def _same_place(one: Box, other: Box) -> bool:
+    wide, high = max(one.right - one.left, 0.1), max(one.bottom - one.top, 0.1)
+    across, down = (
+        abs(one.left + one.right - other.left - other.right),
+        abs(one.top + one.bottom - other.top - other.bottom),
+    )
+    return across < 2 * _SAME_PLACE * wide and down < 2 * _SAME_PLACE * high
+
+
+_Key = tuple[int, int]
+
+
+class _WordsByPlace:
+    """Finds the words at a place; a word has the number of its run and its number in it."""
+
+    def __init__(self, runs: Sequence[TextRun]) -> None:
+        self._rows: defaultdict[int, list[tuple[Word, _Key]]] = defaultdict(list)
+        for number, run in enumerate(runs):
+            if not has_right_to_left(run.text):
+                for place, word in enumerate(run.words):
+                    self._add(word, (number, place))
+
+    def _add(self, word: Word, key: _Key) -> None:
+        if not isfinite(word.top + word.bottom):
+            return
+        first, last = int(word.top // _ROW), int(word.bottom // _ROW)
+        for row in range(first, min(last, first + _MOST_ROWS) + 1):
+            self._rows[row].append((word, key))
+
+    def at(self, box: Box) -> list[tuple[Word, _Key]]:
+        """The words around the centre of a box; the most level one is the first."""
+        across, down = (box.left + box.right) / 2, (box.top + box.bottom) / 2
+        near = self._rows.get(int(down // _ROW), ())
+        found = [
+            one
+            for one in near
+            if one[0].left - 0.5 <= across <= one[0].right + 0.5 and one[0].top <= down <= one[0].bottom
+        ]
+        return sorted(found, key=lambda one: abs(one[0].top + one[0].bottom - 2 * down))
+
+
+def _lost(
+    page: PageContent, characters: Characters, missing: Counter[str], words: _WordsByPlace
+) -> tuple[frozenset[int], bool]:
+    """The characters that no word at their place contains, and whether they are as many as are missing.
+
+    A second copy at the same place is not lost: liteparse leaves it out on purpose.
+    """
+    lost: defaultdict[str, list[int]] = defaultdict(list)
+    used: defaultdict[_Key, Counter[str]] = defaultdict(Counter)
+    seen: defaultdict[tuple[str, int], list[Box]] = defaultdict(list)
+    for index in _indexes(characters.text, frozenset(missing)):
+        letter, box = characters.text[index], characters.box(index)
+        if box is None or not _is_on_page(page, box) or _is_copy(seen, letter, box):
+            continue
+        for word, key in words.at(box):
+            if used[key][letter] < word.text.count(letter):
+                used[key][letter] += 1
+                break
+        else:
+            lost[letter].append(index)
+    clear = {letter: found for letter, found in lost.items() if len(found) <= missing[letter]}
+    sure = not any(letter.isdigit() for letter in lost if letter not in clear)
+    return frozenset(index for found in clear.values() for index in found), sure
+
+
+def _is_on_page(page: PageContent, box: Box) -> bool:
+    return 0 <= box.left + box.right <= 2 * page.width and 0 <= box.top + box.bottom <= 2 * page.height
+
+
+def _is_copy(seen: defaultdict[tuple[str, int], list[Box]], letter: str, box: Box) -> bool:
+    row = int((box.top + box.bottom) // (2 * _ROW))
+    if any(_same_place(box, one) for near in (row - 1, row, row + 1) for one in seen.get((letter, near), ())):
+        return True
+    seen[letter, row].append(box)
+    return False
+
+
+def _edited(
+    page: PageContent, characters: Characters, edits: _Edits, words: _WordsByPlace
+) -> tuple[PageContent, frozenset[int]]:
+    """Apply the edits inside words. Returns the page and the lost characters that have a place now."""
+    texts: dict[_Key, str] = {}
+    placed: set[int] = set()
+    for index in sorted(edits.signs | edits.lost | edits.doubled):
+        if index in placed:
+            continue
+        anchor = _anchor(characters.text, index, edits.lost)
+        box = characters.box(anchor) if anchor is not None else None
+        for word, key in words.at(box) if box and anchor is not None else ():
+            span = _span(word.text, characters.text, anchor, edits) if anchor is not None else None
+            if span and key not in texts:
+                texts[key] = "".join(edits.new(characters.text, one) for one in span)
+                placed.update(span)
+                break
+    changed = defaultdict[int, dict[int, str]](dict)
+    for (number, place), text in texts.items():
+        changed[number][place] = text
+    runs = tuple(
+        _with_words(run, changed[number]) if number in changed else run for number, run in enumerate(page.runs)
+    )
+    return replace(page, runs=runs), frozenset(placed)
+
+
+def _anchor(text: str, index: int, lost: frozenset[int]) -> int | None:
+    """The nearest character of the same word that liteparse has."""
+    for step in (1, -1):
+        near = index
+        while near in lost and 0 <= near + step < len(text) and abs(near - index) < _LONGEST:
+            near += step
+        if near not in lost and not text[near].isspace():
+            return near
+    return None
+
+
+def _span(word: str, text: str, anchor: int, edits: _Edits) -> range | None:
+    """The characters of PDFium that are a word of liteparse; `anchor` is one of them."""
+    wanted, start, old = word.translate(_FOLDED), anchor, edits.old(text, anchor)
+    if old not in wanted:
+        return None
+    while start > 0 and not text[start - 1].isspace() and anchor - start < _LONGEST:
+        start -= 1
+    end = anchor + 1
+    while end < len(text) and not text[end].isspace() and end - anchor < _LONGEST:
+        end += 1
+    for first in range(start, anchor + 1):
+        last, rest = first, wanted
+        while last < end and rest.startswith(one := edits.old(text, last)) and (rest or not one):
+            rest, last = rest[len(one) :], last + 1
+        if not rest and last > anchor:
+            return range(first, last)
+    return None
+
+
+def _with_words(run: TextRun, texts: dict[int, str]) -> TextRun:
+    """The run with other texts of some of its words."""
+    parts: list[str] = []
+    end = 0
+    for place, word in enumerate(run.words):
+        start = run.text.find(word.text, end)
+        if start < 0:
+            return run
+        parts += run.text[end:start], texts.get(place, word.text)
+        end = start + len(word.text)
+    words = tuple(word._replace(text=texts.get(place, word.text)) for place, word in enumerate(run.words))
+    return replace(run, text="".join([*parts, run.text[end:]]), words=words)
+
+
+def _with_lost_words(
+    page: PageContent, characters: Characters, lost: frozenset[int]
+) -> tuple[PageContent, frozenset[int]]:
+    """Add whole words that liteparse left out, as runs. A place in the middle of another run is not clear."""
+    added: list[TextRun] = []
+    placed: set[int] = set()
+    for group in _groups(characters.text, lost):
+        boxes = [box for index in group if (box := characters.box(index))]
+        lefts, tops, rights, bottoms = zip(*boxes, strict=True)
+        around = Box(min(lefts), min(tops), max(rights), max(bottoms))
+        near = min(page.runs, key=lambda run: _distance(run.box, around), default=None)
+        if near and not _contains_centre(near.box, around) and len(added) < _MOST_ROWS:
+            added.append(_run_like(near, around, "".join(characters.text[index] for index in group)))
+            placed.update(group)
+    return replace(page, runs=(*page.runs, *added)) if added else page, frozenset(placed)
+
+
+def _groups(text: str, lost: frozenset[int]) -> Iterator[list[int]]:
+    """Lost characters that are whole words."""
+    for found in re.finditer(r"\S+", text) if lost else ():
+        group = range(found.start(), found.end())
+        if all(index in lost for index in group):
+            yield list(group)
+
+
+def _run_like(near: TextRun, box: Box, text: str) -> TextRun:
+    if near.box.top <= (box.top + box.bottom) / 2 <= near.box.bottom:
+        box = Box(box.left, near.box.top, box.right, near.box.bottom)
+    size = min(near.size, box.bottom - box.top)
+    word = near.words[0]._replace(left=box.left, top=box.top, right=box.right, bottom=box.bottom, text=text)
+    return replace(
+        near, box=box, text=text, size=size, font="", bold=False, italic=False, rotation=0.0, tag=None, words=(word,)
+    )
+
+
+def _contains_centre(run: Box, box: Box) -> bool:
+    across, down = (box.left + box.right) / 2, (box.top + box.bottom) / 2
+    return run.left <= across <= run.right and run.top <= down <= run.bottom
+
+
+def _distance(one: Box, other: Box) -> float:
+    across = max(one.left - other.right, other.left - one.right, 0.0)
+    return across + 4 * abs(one.top + one.bottom - other.top - other.bottom)

@@ -20,6 +20,7 @@ from octavo.extract.pdf.letters import (
     is_meaningless,
     is_right_to_left,
     one_line,
+    with_own_letters,
 )
 from octavo.extract.pdf.lines import is_monospaced
 from octavo.extract.pdf.page_batches import Batch, PageBlock, PageText
@@ -145,11 +146,14 @@ def _with_right_letters(page: OpenPage, content: PageContent, own: str) -> tuple
             return content, (), True
         content = replace(content, runs=kept)
         reasons.append(_GARBLED)
+    content, digits_lost = with_own_letters(content, own, page.characters)
+    if digits_lost and not bad:
+        reasons.append(_MISSING)
     if max(own, default="") > _LAST_OF_FIRST_PLANE:
         content = with_lost_letters(page, content)
     wanted, have = Counter(own), Counter("".join(run.text for run in content.runs))
     missing = sum(count for letter, count in (wanted - have).items() if letter.isalnum())
-    if missing > max(_LEAST_MISSING, (1 - _NEARLY_ALL) * len(own)) and not bad and not is_garbled(own):
+    if missing > max(_LEAST_MISSING, (1 - _NEARLY_ALL) * len(own)) and not (bad or digits_lost) and not is_garbled(own):
         reasons.append(_MISSING)
     return content, tuple(reasons), False
 
