@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import islice
 from math import isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -161,6 +162,7 @@ _FIRST_GREEK, _FIRST_CYRILLIC, _FIRST_HEBREW, _FIRST_EXTENDED = 0x370, 0x400, 0x
 _OTHER_SCRIPT = re.compile("[\u0370-\u1c7f]")
 _IDEOGRAPHS = re.compile("[\u3400-\u9fff\uac00-\ud7a3]")
 _NATIONAL_SETS = ("euc_kr", "gb2312", "big5", "euc_jp")
+_LONGEST_CODE = 3  # bytes; euc_kr writes syllables that it does not contain as sequences of parts
 _MANY_RARE = 0.08
 
 
@@ -172,7 +174,7 @@ def _has_rare_ideographs(text: str) -> bool:
 @cache
 def _is_rare(ideograph: str) -> bool:
     """Whether no national character set contains the syllable or ideograph."""
-    return not any(ideograph.encode(name, "ignore") for name in _NATIONAL_SETS)
+    return not any(0 < len(ideograph.encode(name, "ignore")) <= _LONGEST_CODE for name in _NATIONAL_SETS)
 
 
 def _has_unassigned(text: str) -> bool:
@@ -252,12 +254,16 @@ _FOLDED = str.maketrans(
 )
 _SIGNS = re.compile(f"[{_DASHES}{_APOSTROPHES}{_QUOTES}]")
 _UNFOLDED = str.maketrans(dict.fromkeys(_LINE_END_HYPHENS, "-"))
+_PLAIN_SIGNS = re.compile(f"[-'\"{_DASHES}{_APOSTROPHES}{_QUOTES}]")
 _TWO_DOUBLED = re.compile(r"([^\W\d_])\1([^\W\d_])\2")
 _DOUBLED = re.compile(r"([^\W_])(?=\1)")
-_ROW = 8.0  # points
+_ROW = 16.0  # points
 _MOST_ROWS = 100
 _MOST_EDITS = 3000  # of a page
 _LONGEST = 100  # characters before and after a changed one that can belong to its word
+_LEAST_HEIGHT = 0.4  # of a line; smaller letters on it are not part of its text
+_FRACTION_SLASHES = "\u2044/"
+_JOINED = 0.12  # of the letter size; parts closer than this are one word
 _SAME_PLACE = 0.4  # of the width and height of a letter
 
 
@@ -282,28 +288,33 @@ class _Edits(NamedTuple):
         return "" if index in self.doubled else text[index].translate(_UNFOLDED)
 
 
-def with_own_letters(page: PageContent, own: str, read: Callable[[], Characters]) -> tuple[PageContent, bool]:
+class OwnLetters(NamedTuple):
+    """A page with PDFium's letters, the number of letters that are still missing, and whether digits are among them."""
+
+    page: PageContent
+    missing: int = 0
+    misses_digits: bool = False
+
+
+def with_own_letters(page: PageContent, own: str, read: Callable[[], Characters]) -> OwnLetters:
     """Put back the signs that liteparse replaces and the letters that it leaves out; `own` is the text of PDFium.
 
-    `read` is only called for a page that needs the places of characters. Returns the page and whether digits are lost
-    whose place is not clear.
+    `read` is only called for a page that needs the places of characters.
     """
     unclear = _unclear_signs(own)
     page = _translated(page, own, unclear)
-    missing = _missing(page, own)
-    if not unclear and not missing and not _TWO_DOUBLED.search(own):
-        return page, False
-    characters, words = read(), _WordsByPlace(page.runs)
+    missing, doubled = _missing(page, own), _TWO_DOUBLED.search(own) is not None
+    if not unclear and not missing and not doubled:
+        return OwnLetters(page)
+    characters, words = read(), _WordsByPlace(page.runs, only_signs=not missing and not doubled)
     lost, sure = _lost(page, characters, missing, words)
-    edits = _Edits(
-        frozenset(_indexes(characters.text, unclear)),
-        lost,
-        frozenset(_doubled(characters)) if _TWO_DOUBLED.search(own) else frozenset(),
-    )
+    signs = frozenset(_indexes(characters.text, unclear))
+    edits = _Edits(signs, lost, frozenset(_doubled(characters)) if doubled else frozenset())
     page, placed = _edited(page, characters, edits, words)
-    left = lost - placed
-    page, added = _with_lost_words(page, characters, left)
-    return page, not sure or any(characters.text[index].isdigit() for index in left - added)
+    page, added = _with_lost_words(page, characters, lost - placed)
+    left = lost - placed - added
+    misses_digits = not sure or any(characters.text[index].isdigit() for index in left)
+    return OwnLetters(page, missing.total() - len(lost) + len(left), misses_digits)
 
 
 def _unclear_signs(own: str) -> frozenset[str]:
@@ -335,13 +346,15 @@ def _with_signs(run: TextRun, table: dict[int, int | str], plain: Iterable[str])
 
 def _missing(page: PageContent, own: str) -> Counter[str]:
     """The letters and digits that no run contains. One that is only written as another character is not missing."""
-    have = Counter("".join(run.text for run in page.runs))
-    lost = Counter(own) - have
-    return Counter({one: count for one, count in lost.items() if one.isalnum() and _is_plain(one)})
+    wanted, have = Counter(own), Counter("".join(run.text for run in page.runs))
+    lost = Counter({one: count for one, count in (wanted - have).items() if one.isalnum()})
+    return Counter({one: count for one, count in lost.items() if not _is_written(one, wanted, have)}) if lost else lost
 
 
-def _is_plain(letter: str) -> bool:
-    return unicodedata.normalize("NFKC", letter) == letter and letter <= "\uffff"
+def _is_written(letter: str, wanted: Counter[str], have: Counter[str]) -> bool:
+    """Whether the runs have a letter in its usual form, such as "fi" for a ligature."""
+    usual = unicodedata.normalize("NFKC", letter)
+    return usual != letter and all(have[one] > wanted[one] for one in usual)
 
 
 def _indexes(text: str, letters: frozenset[str]) -> Iterator[int]:
@@ -362,6 +375,11 @@ def _doubled(characters: Characters) -> Iterator[int]:
             yield found.start() + 1
 
 
+def without_doubles(text: str) -> str:
+    """The text with each letter of a shadow once. Only good for counting: real double letters are lost too."""
+    return _DOUBLED.sub("", text) if _TWO_DOUBLED.search(text) else text
+
+
 def _same_place(one: Box, other: Box) -> bool:
     wide, high = max(one.right - one.left, 0.1), max(one.bottom - one.top, 0.1)
     across, down = (
@@ -377,11 +395,13 @@ _Key = tuple[int, int]
 class _WordsByPlace:
     """Finds the words at a place; a word has the number of its run and its number in it."""
 
-    def __init__(self, runs: Sequence[TextRun]) -> None:
+    def __init__(self, runs: Sequence[TextRun], *, only_signs: bool) -> None:
         self._rows: defaultdict[int, list[tuple[Word, _Key]]] = defaultdict(list)
         for number, run in enumerate(runs):
-            if not has_right_to_left(run.text):
-                for place, word in enumerate(run.words):
+            if has_right_to_left(run.text) or (only_signs and not _PLAIN_SIGNS.search(run.text)):
+                continue
+            for place, word in enumerate(run.words):
+                if not only_signs or _PLAIN_SIGNS.search(word.text):
                     self._add(word, (number, place))
 
     def _add(self, word: Word, key: _Key) -> None:
@@ -513,26 +533,60 @@ def _with_words(run: TextRun, texts: dict[int, str]) -> TextRun:
 def _with_lost_words(
     page: PageContent, characters: Characters, lost: frozenset[int]
 ) -> tuple[PageContent, frozenset[int]]:
-    """Add whole words that liteparse left out, as runs. A place in the middle of another run is not clear."""
-    added: list[TextRun] = []
+    """Add whole words that liteparse left out, inside the run at their place or as a run."""
+    runs = list(page.runs)
     placed: set[int] = set()
-    for group in _groups(characters.text, lost):
+    for group in _groups(characters.text, lost) if runs else ():
         boxes = [box for index in group if (box := characters.box(index))]
         lefts, tops, rights, bottoms = zip(*boxes, strict=True)
-        around = Box(min(lefts), min(tops), max(rights), max(bottoms))
-        near = min(page.runs, key=lambda run: _distance(run.box, around), default=None)
-        if near and not _contains_centre(near.box, around) and len(added) < _MOST_ROWS:
-            added.append(_run_like(near, around, "".join(characters.text[index] for index in group)))
-            placed.update(group)
-    return replace(page, runs=(*page.runs, *added)) if added else page, frozenset(placed)
+        box = Box(min(lefts), min(tops), max(rights), max(bottoms))
+        text = characters.text[group.start : group.stop]
+        near = min(range(len(runs)), key=_Nearness(runs, box))
+        if not _contains_centre(runs[near].box, box):
+            runs.append(_run_like(runs[near], box, text))
+        elif (changed := _with_word(runs[near], box, text)) is not None:
+            runs[near] = changed
+        else:
+            continue
+        placed.update(group)
+    return replace(page, runs=tuple(runs)) if placed else page, frozenset(placed)
 
 
-def _groups(text: str, lost: frozenset[int]) -> Iterator[list[int]]:
-    """Lost characters that are whole words."""
-    for found in re.finditer(r"\S+", text) if lost else ():
-        group = range(found.start(), found.end())
-        if all(index in lost for index in group):
-            yield list(group)
+class _Nearness(NamedTuple):
+    runs: Sequence[TextRun]
+    box: Box
+
+    def __call__(self, number: int) -> float:
+        one, other = self.runs[number].box, self.box
+        across = max(one.left - other.right, other.left - one.right, 0.0)
+        return across + 4 * abs(one.top + one.bottom - other.top - other.bottom)
+
+
+def _groups(text: str, lost: frozenset[int]) -> Iterator[range]:
+    """Lost characters that are whole words; at most a hundred of a page."""
+    starts = (index for index in sorted(lost) if index == 0 or text[index - 1].isspace())
+    for start in islice(starts, _MOST_ROWS):
+        end = start
+        while end in lost:
+            end += 1
+        if end == len(text) or text[end].isspace():
+            yield range(start, end)
+
+
+def _with_word(run: TextRun, box: Box, text: str) -> TextRun | None:
+    """The run with one more word, joined to the next one if they touch; None if another word covers its place."""
+    if box.bottom - box.top < _LEAST_HEIGHT * (run.box.bottom - run.box.top):
+        return None
+    middle = (box.left + box.right) / 2
+    for place, word in enumerate(run.words):
+        if word.right <= middle:
+            continue
+        slash = word.text[0] in _FRACTION_SLASHES and middle < (word.left + word.right) / 2
+        if not slash and word.left < box.right - _LEAST_HEIGHT * (box.right - box.left):
+            return None
+        apart = "" if slash or word.left - box.right < _JOINED * run.size else " "
+        return _with_words(run, {place: f"{text}{apart}{word.text}"})
+    return None
 
 
 def _run_like(near: TextRun, box: Box, text: str) -> TextRun:
@@ -548,8 +602,3 @@ def _run_like(near: TextRun, box: Box, text: str) -> TextRun:
 def _contains_centre(run: Box, box: Box) -> bool:
     across, down = (box.left + box.right) / 2, (box.top + box.bottom) / 2
     return run.left <= across <= run.right and run.top <= down <= run.bottom
-
-
-def _distance(one: Box, other: Box) -> float:
-    across = max(one.left - other.right, other.left - one.right, 0.0)
-    return across + 4 * abs(one.top + one.bottom - other.top - other.bottom)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +21,7 @@ from octavo.extract.pdf.letters import (
     is_right_to_left,
     one_line,
     with_own_letters,
+    without_doubles,
 )
 from octavo.extract.pdf.lines import is_monospaced
 from octavo.extract.pdf.page_batches import Batch, PageBlock, PageText
@@ -118,7 +119,7 @@ def _read_page(document: Document, page: OpenPage, number: int, label: str, cont
     if garbled:
         return PageText(number, label, content.width, content.height, pictures=True)
     found = "".join(run.text for run in content.runs)
-    if _LEFT * count_letters(own) > count_letters(found):
+    if _LEFT * count_letters(without_doubles(own)) > count_letters(found):
         return _read_plain(page, number, label)
     laid = _laid_out(document, page, number, content)
     if laid is None:
@@ -146,14 +147,11 @@ def _with_right_letters(page: OpenPage, content: PageContent, own: str) -> tuple
             return content, (), True
         content = replace(content, runs=kept)
         reasons.append(_GARBLED)
-    content, digits_lost = with_own_letters(content, own, page.characters)
-    if digits_lost and not bad:
-        reasons.append(_MISSING)
+    content, missing, misses_digits = with_own_letters(content, own, page.characters)
     if max(own, default="") > _LAST_OF_FIRST_PLANE:
         content = with_lost_letters(page, content)
-    wanted, have = Counter(own), Counter("".join(run.text for run in content.runs))
-    missing = sum(count for letter, count in (wanted - have).items() if letter.isalnum())
-    if missing > max(_LEAST_MISSING, (1 - _NEARLY_ALL) * len(own)) and not (bad or digits_lost) and not is_garbled(own):
+    misses_letters = missing > max(_LEAST_MISSING, (1 - _NEARLY_ALL) * len(own))
+    if (misses_digits or misses_letters) and not bad and not is_garbled(own):
         reasons.append(_MISSING)
     return content, tuple(reasons), False
 
