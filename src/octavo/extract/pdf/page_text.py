@@ -20,10 +20,9 @@ from octavo.extract.pdf.letters import (
     is_meaningless,
     is_right_to_left,
     one_line,
-    with_own_letters,
-    without_doubles,
 )
 from octavo.extract.pdf.lines import is_monospaced
+from octavo.extract.pdf.own_letters import with_own_letters, without_doubles
 from octavo.extract.pdf.page_batches import Batch, PageBlock, PageText
 from octavo.extract.pdf.placed_words import join_letters
 from octavo.extract.pdf.regions import PageLayout, lay_out, turn_of
