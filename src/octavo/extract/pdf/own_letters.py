@@ -29,11 +29,14 @@ _FOLDED = str.maketrans(
 _SIGNS = re.compile(f"[{_DASHES}{_APOSTROPHES}{_QUOTES}]")
 _UNFOLDED = str.maketrans(dict.fromkeys(_LINE_END_HYPHENS, "-"))
 _PLAIN_SIGNS = re.compile(f"[-'\"{_DASHES}{_APOSTROPHES}{_QUOTES}]")
-_TWO_DOUBLED = re.compile(r"([^\W\d_])\1([^\W\d_])\2")
+_ANY_SIGNS = re.compile(f"[-'\"{_DASHES}{_APOSTROPHES}{_QUOTES}{_LINE_END_HYPHENS}]")
+_ALL_DOUBLED = re.compile(r"([^\W\d_])\1([^\W\d_])\2([^\W\d_])\3")
 _DOUBLED = re.compile(r"([^\W_])(?=\1)")
+_SECOND_PLANE = "\U00010000"  # these letters are added elsewhere
 _ROW = 16.0  # points
 _MOST_ROWS = 100
 _MOST_EDITS = 3000  # of a page
+_MANY_LOST, _LARGE_SHARE = 60, 0.1  # letters and share of a page; with more, liteparse left out text on purpose
 _LONGEST = 100  # characters before and after a changed one that can belong to its word
 _LEAST_HEIGHT = 0.4  # of a line; smaller letters on it are not part of its text
 _FRACTION_SLASHES = "\u2044/"
@@ -70,17 +73,18 @@ def with_own_letters(page: PageContent, own: str, read: Callable[[], Characters]
     """
     unclear = _unclear_signs(own)
     page = _translated(page, own, unclear)
-    missing, doubled = _missing(page, own), _TWO_DOUBLED.search(own) is not None
+    missing, doubled = _missing(page, own), _ALL_DOUBLED.search(own) is not None
     if not unclear and not missing and not doubled:
         return OwnLetters(page)
     characters, words = read(), _WordsByPlace(page.runs, only_signs=not missing and not doubled)
-    lost, sure = _lost(page, characters, missing, words)
+    too_many = missing.total() > max(_MANY_LOST, _LARGE_SHARE * len(own))
+    lost, sure = _lost(page, characters, Counter() if too_many else missing, words)
     signs = frozenset(_indexes(characters.text, unclear))
     edits = _Edits(signs, lost, frozenset(_doubled(characters)) if doubled else frozenset())
     page, placed = _edited(page, characters, edits, words)
     page, added = _with_lost_words(page, characters, lost - placed)
     left = lost - placed - added
-    misses_digits = not sure or any(characters.text[index].isdigit() for index in left)
+    misses_digits = not sure or too_many or any(characters.text[index].isdigit() for index in left)
     return OwnLetters(page, missing.total() - len(lost) + len(left), misses_digits)
 
 
@@ -88,7 +92,7 @@ def _unclear_signs(own: str) -> frozenset[str]:
     """The signs that share their plain form with another sign of the page."""
     if own.isascii() or not _SIGNS.search(own):
         return frozenset()
-    found = frozenset(own)
+    found = frozenset(_ANY_SIGNS.findall(own))
     kinds = ({one.translate(_UNFOLDED) for one in found if one.translate(_FOLDED) == plain} for plain, _ in _ALIKE)
     return frozenset(sign for kind in kinds if len(kind) > 1 for sign in kind if _SIGNS.match(sign))
 
@@ -114,7 +118,7 @@ def _with_signs(run: TextRun, table: dict[int, int | str], plain: Iterable[str])
 def _missing(page: PageContent, own: str) -> Counter[str]:
     """The letters and digits that no run contains. One that is only written as another character is not missing."""
     wanted, have = Counter(own), Counter("".join(run.text for run in page.runs))
-    lost = Counter({one: count for one, count in (wanted - have).items() if one.isalnum()})
+    lost = Counter({one: count for one, count in (wanted - have).items() if one.isalnum() and one < _SECOND_PLANE})
     return Counter({one: count for one, count in lost.items() if not _is_written(one, wanted, have)}) if lost else lost
 
 
@@ -124,19 +128,16 @@ def _is_written(letter: str, wanted: Counter[str], have: Counter[str]) -> bool:
     return usual != letter and all(have[one] > wanted[one] for one in usual)
 
 
-def _indexes(text: str, letters: frozenset[str]) -> Iterator[int]:
-    found = (index for index, letter in enumerate(text) if letter in letters) if letters else iter(())
-    for count, index in enumerate(found):
-        if count == _MOST_EDITS:
-            return
-        yield index
+def _indexes(text: str, letters: Iterable[str]) -> Iterator[int]:
+    """Where the letters are in a text; at most `_MOST_EDITS` of them."""
+    wanted = "".join(map(re.escape, letters))
+    found = re.finditer(f"[{wanted}]", text) if wanted else iter(())
+    return (one.start() for one in islice(found, _MOST_EDITS))
 
 
 def _doubled(characters: Characters) -> Iterator[int]:
     """The second ones of letters that are drawn twice at nearly the same place, as shadows are."""
-    for count, found in enumerate(_DOUBLED.finditer(characters.text)):
-        if count == _MOST_EDITS:
-            return
+    for found in islice(_DOUBLED.finditer(characters.text), _MOST_EDITS):
         one, other = characters.box(found.start()), characters.box(found.start() + 1)
         if one and other and _same_place(one, other):
             yield found.start() + 1
@@ -144,7 +145,7 @@ def _doubled(characters: Characters) -> Iterator[int]:
 
 def without_doubles(text: str) -> str:
     """The text with each letter of a shadow once. Only good for counting: real double letters are lost too."""
-    return _DOUBLED.sub("", text) if _TWO_DOUBLED.search(text) else text
+    return _DOUBLED.sub("", text) if _ALL_DOUBLED.search(text) else text
 
 
 def _same_place(one: Box, other: Box) -> bool:
@@ -199,8 +200,8 @@ def _lost(
     """
     lost: defaultdict[str, list[int]] = defaultdict(list)
     used: defaultdict[_Key, Counter[str]] = defaultdict(Counter)
-    seen: defaultdict[tuple[str, int], list[Box]] = defaultdict(list)
-    for index in _indexes(characters.text, frozenset(missing)):
+    seen: defaultdict[tuple[str, int, int], list[Box]] = defaultdict(list)
+    for index in _indexes(characters.text, missing):
         letter, box = characters.text[index], characters.box(index)
         if box is None or not _is_on_page(page, box) or _is_copy(seen, letter, box):
             continue
@@ -219,12 +220,17 @@ def _is_on_page(page: PageContent, box: Box) -> bool:
     return 0 <= box.left + box.right <= 2 * page.width and 0 <= box.top + box.bottom <= 2 * page.height
 
 
-def _is_copy(seen: defaultdict[tuple[str, int], list[Box]], letter: str, box: Box) -> bool:
-    row = int((box.top + box.bottom) // (2 * _ROW))
-    if any(_same_place(box, one) for near in (row - 1, row, row + 1) for one in seen.get((letter, near), ())):
-        return True
-    seen[letter, row].append(box)
+def _is_copy(seen: defaultdict[tuple[str, int, int], list[Box]], letter: str, box: Box) -> bool:
+    column, row = int((box.left + box.right) // (2 * _ROW)), int((box.top + box.bottom) // (2 * _ROW))
+    for across, down in _AROUND:
+        near = seen.get((letter, column + across, row + down))
+        if near and any(_same_place(box, one) for one in near):
+            return True
+    seen[letter, column, row].append(box)
     return False
+
+
+_AROUND = tuple((across, down) for across in (0, -1, 1) for down in (0, -1, 1))
 
 
 def _edited(
@@ -342,7 +348,7 @@ def _groups(text: str, lost: frozenset[int]) -> Iterator[range]:
 
 def _with_word(run: TextRun, box: Box, text: str) -> TextRun | None:
     """The run with one more word, joined to the next one if they touch; None if another word covers its place."""
-    if box.bottom - box.top < _LEAST_HEIGHT * (run.box.bottom - run.box.top):
+    if run.rotation or box.bottom - box.top < _LEAST_HEIGHT * (run.box.bottom - run.box.top):
         return None
     middle = (box.left + box.right) / 2
     for place, word in enumerate(run.words):

@@ -134,6 +134,7 @@ def _with_right_letters(page: OpenPage, content: PageContent, own: str) -> tuple
 
     Returns the page with lost letters and without implausible ones, what is not sure, and whether most is implausible.
     """
+    content, missing, misses_digits = with_own_letters(content, own, page.characters)
     reasons: list[str] = []
     fonts: defaultdict[str, list[TextRun]] = defaultdict(list)
     for run in content.runs:
@@ -146,7 +147,6 @@ def _with_right_letters(page: OpenPage, content: PageContent, own: str) -> tuple
             return content, (), True
         content = replace(content, runs=kept)
         reasons.append(_GARBLED)
-    content, missing, misses_digits = with_own_letters(content, own, page.characters)
     if max(own, default="") > _LAST_OF_FIRST_PLANE:
         content = with_lost_letters(page, content)
     misses_letters = missing > max(_LEAST_MISSING, (1 - _NEARLY_ALL) * len(own))
