@@ -28,7 +28,6 @@ _FOLDED = str.maketrans(
 )
 _SIGNS = re.compile(f"[{_DASHES}{_APOSTROPHES}{_QUOTES}]")
 _UNFOLDED = str.maketrans(dict.fromkeys(_LINE_END_HYPHENS, "-"))
-_PLAIN_SIGNS = re.compile(f"[-'\"{_DASHES}{_APOSTROPHES}{_QUOTES}]")
 _ANY_SIGNS = re.compile(f"[-'\"{_DASHES}{_APOSTROPHES}{_QUOTES}{_LINE_END_HYPHENS}]")
 _ALL_DOUBLED = re.compile(r"([^\W\d_])\1([^\W\d_])\2([^\W\d_])\3")
 _DOUBLED = re.compile(r"([^\W_])(?=\1)")
@@ -166,10 +165,10 @@ class _WordsByPlace:
     def __init__(self, runs: Sequence[TextRun], *, only_signs: bool) -> None:
         self._rows: defaultdict[int, list[tuple[Word, _Key]]] = defaultdict(list)
         for number, run in enumerate(runs):
-            if has_right_to_left(run.text) or (only_signs and not _PLAIN_SIGNS.search(run.text)):
+            if has_right_to_left(run.text) or (only_signs and not _ANY_SIGNS.search(run.text)):
                 continue
             for place, word in enumerate(run.words):
-                if not only_signs or _PLAIN_SIGNS.search(word.text):
+                if not only_signs or _ANY_SIGNS.search(word.text):
                     self._add(word, (number, place))
 
     def _add(self, word: Word, key: _Key) -> None:
@@ -237,26 +236,21 @@ def _edited(
     page: PageContent, characters: Characters, edits: _Edits, words: _WordsByPlace
 ) -> tuple[PageContent, frozenset[int]]:
     """Apply the edits inside words. Returns the page and the lost characters that have a place now."""
-    texts: dict[_Key, str] = {}
+    texts: defaultdict[int, dict[int, str]] = defaultdict(dict)
     placed: set[int] = set()
     for index in sorted(edits.signs | edits.lost | edits.doubled):
-        if index in placed:
-            continue
-        anchor = _anchor(characters.text, index, edits.lost)
+        anchor = _anchor(characters.text, index, edits.lost) if index not in placed else None
         box = characters.box(anchor) if anchor is not None else None
-        for word, key in words.at(box) if box and anchor is not None else ():
-            span = _span(word.text, characters.text, anchor, edits) if anchor is not None else None
-            if span and key not in texts:
-                texts[key] = "".join(edits.new(characters.text, one) for one in span)
+        if anchor is None or box is None:
+            continue
+        for word, (number, place) in words.at(box):
+            span = _span(word.text, characters.text, anchor, edits)
+            if span and place not in texts[number]:
+                texts[number][place] = "".join(edits.new(characters.text, one) for one in span)
                 placed.update(span)
                 break
-    changed = defaultdict[int, dict[int, str]](dict)
-    for (number, place), text in texts.items():
-        changed[number][place] = text
-    runs = tuple(
-        _with_words(run, changed[number]) if number in changed else run for number, run in enumerate(page.runs)
-    )
-    return replace(page, runs=runs), frozenset(placed)
+    runs = (_with_words(run, texts[number]) if number in texts else run for number, run in enumerate(page.runs))
+    return replace(page, runs=tuple(runs)), frozenset(placed)
 
 
 def _anchor(text: str, index: int, lost: frozenset[int]) -> int | None:
