@@ -33,9 +33,11 @@ _NOT_ASCII = re.compile(rb"[\x80-\xff]")
 _ESCAPED_EAST_ASIAN = re.compile(rb"\x1b\$[@ABC()]|\x1b\([JI]")
 
 _NEWLINES = re.compile("\r\n?|[\x0b\x85]")
-# Overstruck characters, terminal colours, and control characters.
-_ERASED = re.compile("[^\n]\x08|\x1b\\[[0-9;?]*[@-~]|[\x00-\x08\x0e-\x1f\x7f-\x9f\ufeff\ud800-\udfff]")
-_SUSPECT = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\ufeff\ud800-\udfff]")
+# Overstruck characters, terminal colours, control characters, and soft hyphens that are not shown.
+_ERASED = re.compile(
+    "[^\n]\x08|\x1b\\[[0-9;?]*[@-~]|[\x00-\x08\x0e-\x1f\x7f-\x9f\ufeff\ud800-\udfff]|(?<=\\w)\u00ad(?=\\w)"
+)
+_SUSPECT = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\u00ad\ufeff\ud800-\udfff]")
 
 
 def decode(data: bytes) -> str:

@@ -134,3 +134,11 @@ def test_deep_nesting_and_broken_markup_end_well(tmp_path: Path) -> None:
             web.extract(file, Hints(SourceType.HTML))
         except Empty:
             continue
+
+
+def test_soft_hyphens_inside_words_are_removed() -> None:
+    page = "<h1>Co&shy;operation</h1><p>A divi\u00added word, and 10&nbsp;kg.</p>"
+    assert "Cooperation" in (text := web.from_document(page).markdown)
+    assert "A divided word" in text
+    article = ARTICLE.replace("The river rises", "The ri&shy;ver rises")
+    assert "The river rises" in web.from_html(article, "https://example.org/river", SourceType.WEB).markdown

@@ -16,7 +16,7 @@ from pypdfium2 import raw as pypdfium2_raw
 
 from octavo.core.errors import BadInput, Empty, Encrypted, TooLarge
 from octavo.extract.extracted import Box
-from octavo.extract.pdf.letters import HIGH_SURROGATES, letter_of, with_right_ligatures
+from octavo.extract.pdf.letters import HIGH_SURROGATES, Characters, letter_of, with_right_ligatures
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -178,6 +178,7 @@ class OpenPage:
 
     def __init__(self, page: Any) -> None:  # noqa: ANN401
         self._page = page
+        self._read_text: Any = None
 
     @property
     def size(self) -> tuple[float, float]:
@@ -195,6 +196,22 @@ class OpenPage:
     def text(self) -> str:
         with self._text_page() as text_page:
             return text_page.get_text_bounded()
+
+    def characters(self) -> Characters:
+        """The characters of the page. Their boxes can be read until the page is closed."""
+        rectangle, place = _raw.FS_RECTF(), self.placed()
+        with self._text_page() as text_page:
+            count, text = text_page.count_chars(), text_page.get_text_range()
+            if len(text) != count:
+                codes = (_raw.FPDFText_GetUnicode(text_page, index) for index in range(count))
+                text = "".join(letter_of(0, code) if code not in HIGH_SURROGATES else "\ufffd" for code in codes)
+
+        def box(index: int) -> Box | None:
+            if not _raw.FPDFText_GetLooseCharBox(text_page, index, rectangle):
+                return None
+            return place(rectangle.left, rectangle.bottom, rectangle.right, rectangle.top)
+
+        return Characters(text, box)
 
     def right_text(self) -> Callable[[Box], str]:
         """A function that returns the text in a box in logical order. The letters are read when it is first needed."""
@@ -272,11 +289,10 @@ class OpenPage:
 
     @contextmanager
     def _text_page(self) -> Generator[Any]:
-        text_page = self._page.get_textpage()
-        try:
-            yield text_page
-        finally:
-            text_page.close()
+        """PDFium's text of the page, read when it is first needed. It is closed with the page."""
+        if self._read_text is None:
+            self._read_text = self._page.get_textpage()
+        yield self._read_text
 
 
 Sides = tuple[float, float, float, float]

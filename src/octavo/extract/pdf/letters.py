@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from typing import NamedTuple
 
 from octavo.extract.decode import clean
 from octavo.extract.extracted import Box
@@ -97,9 +99,8 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-_LATIN = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
 _NOT_LATIN = re.compile("[^A-Za-z\u00c0-\u024f\u1e00-\u1eff]+")
-_OTHER_ALPHABET = re.compile("[\u0370-\u052f]")
+_LETTER = re.compile(r"[^\W\d_]")
 _LONGER_WORDS = re.compile("[a-z]{4,}")
 _COMMON = frozenset("eainorstlud")
 _ENOUGH_LETTERS = 120
@@ -110,12 +111,15 @@ def is_garbled(text: str) -> bool:
     """Whether the letters of a font are implausible: its glyphs are mapped to characters that it does not show.
 
     Unassigned characters are never text. Plain letters are rarer than marked ones in no language, and eleven letters
-    are more than half of the letters of every language in Latin script.
+    are more than half of the letters of every language in Latin script. Korean, Chinese and Japanese texts hardly ever
+    contain syllables and ideographs that are missing from the national character sets.
     """
     if is_meaningless(text):
         return True
     if text.isascii():
         return _has_uncommon_letters(text.lower())
+    if _has_rare_ideographs(text) or _has_unassigned(text):
+        return True
     latin = _NOT_LATIN.sub("", text).lower()
     marked = len(latin) - len(latin.encode("ascii", "ignore"))
     if len(latin) > _LEAST_FONT and marked > len(latin) / 2:
@@ -133,11 +137,50 @@ _LEAST_FONT = 20
 
 
 def _mixes_alphabets(text: str) -> bool:
-    if text.isascii() or not _OTHER_ALPHABET.search(text):
+    if not _OTHER_SCRIPT.search(text):
         return False
     words = [word for word in text.split() if len(word) > 3]  # noqa: PLR2004 - short words are formulas
-    mixed = sum(bool(_LATIN.search(word) and _OTHER_ALPHABET.search(word)) for word in words)
+    mixed = sum(len(set(map(_script, _LETTER.findall(word)))) > 1 for word in words)
     return len(words) > _LEAST_FONT and mixed > 0.25 * len(words)
+
+
+@cache
+def _script(letter: str) -> int:
+    """A number that letters of one script share. Latin letters are usual inside words of East Asian scripts."""
+    code = ord(letter)
+    if code < _FIRST_GREEK or code >= _FIRST_EXTENDED:
+        return 0
+    return 1 if code < _FIRST_CYRILLIC else 2 if code < _FIRST_HEBREW else code >> 7
+
+
+_FIRST_GREEK, _FIRST_CYRILLIC, _FIRST_HEBREW, _FIRST_EXTENDED = 0x370, 0x400, 0x590, 0x1C80
+_OTHER_SCRIPT = re.compile("[\u0370-\u1c7f]")
+_IDEOGRAPHS = re.compile("[\u3400-\u9fff\uac00-\ud7a3]")
+_NATIONAL_SETS = ("euc_kr", "gb2312", "big5", "euc_jp")
+_LONGEST_CODE = 3  # bytes; euc_kr writes syllables that it does not contain as sequences of parts
+_MANY_RARE = 0.08
+
+
+def _has_rare_ideographs(text: str) -> bool:
+    found = _IDEOGRAPHS.findall(text)
+    return len(found) > _LEAST_FONT and sum(map(_is_rare, found)) > _MANY_RARE * len(found)
+
+
+@cache
+def _is_rare(ideograph: str) -> bool:
+    """Whether no national character set contains the syllable or ideograph."""
+    return not any(0 < len(ideograph.encode(name, "ignore")) <= _LONGEST_CODE for name in _NATIONAL_SETS)
+
+
+def _has_unassigned(text: str) -> bool:
+    letters = "".join(text.split())
+    if len(letters) <= _LEAST_FONT:
+        return False
+    unassigned = sum(unicodedata.category(letter) == "Cn" for letter in letters if letter > _LAST_LATIN)
+    return unassigned > _MANY_RARE * len(letters)
+
+
+_LAST_LATIN = "\u024f"
 
 
 def is_meaningless(text: str) -> bool:
@@ -193,3 +236,10 @@ def with_right_ligatures(letters: Iterator[tuple[str, Box] | None]) -> Iterator[
         before = one
     if before:
         yield before
+
+
+class Characters(NamedTuple):
+    """The characters of a page as PDFium numbers them, and a function that returns the box of one of them."""
+
+    text: str
+    box: Callable[[int], Box | None]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -25,6 +25,7 @@ from octavo.extract.pdf.letters import (
     one_line,
 )
 from octavo.extract.pdf.lines import is_monospaced
+from octavo.extract.pdf.own_letters import with_own_letters, without_doubles
 from octavo.extract.pdf.page_batches import Batch, Bookmark, PageBlock, PageText, PdfFacts
 from octavo.extract.pdf.placed_words import join_letters
 from octavo.extract.pdf.regions import PageLayout, lay_out, turn_of
@@ -39,7 +40,6 @@ _LEAST_OF_FONT = 0.1  # of the letters of a page
 _COPY_BYTES = 64 * 1024 * 1024
 _LAST_OF_FIRST_PLANE = "\uffff"
 _BEYOND_FIRST_PLANE = re.compile("[\U00010000-\U0010ffff]")
-_NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalnum())
 DAMAGED = "The page is damaged."
 _NO_LAYOUT = "The page was read without its layout: order, headings and tables may be wrong."
 _MISSING = "Some letters of the page could not be placed."
@@ -122,7 +122,7 @@ def _read_page(document: Document, page: OpenPage, number: int, label: str, cont
     if garbled:
         return PageText(number, label, content.width, content.height, pictures=True)
     found = "".join(run.text for run in content.runs)
-    if _LEFT * count_letters(own) > count_letters(found):
+    if _LEFT * count_letters(without_doubles(own)) > count_letters(found):
         return _read_plain(page, number, label)
     laid = _laid_out(document, page, number, content)
     if laid is None:
@@ -138,6 +138,7 @@ def _with_right_letters(page: OpenPage, content: PageContent, own: str) -> tuple
 
     Returns the page with lost letters and without implausible ones, what is not sure, and whether most is implausible.
     """
+    content, missing, misses_digits = with_own_letters(content, own, page.characters)
     reasons: list[str] = []
     fonts: defaultdict[str, list[TextRun]] = defaultdict(list)
     for run in content.runs:
@@ -152,18 +153,10 @@ def _with_right_letters(page: OpenPage, content: PageContent, own: str) -> tuple
         reasons.append(_GARBLED)
     if not own.isascii() and _BEYOND_FIRST_PLANE.search(own):
         content = with_lost_letters(page, content)
-    missing = _count_missing(own, "".join(run.text for run in content.runs))
-    if missing > max(_LEAST_MISSING, (1 - _NEARLY_ALL) * len(own)) and not bad and not is_garbled(own):
+    misses_letters = missing > max(_LEAST_MISSING, (1 - _NEARLY_ALL) * len(own))
+    if (misses_digits or misses_letters) and not bad and not is_garbled(own):
         reasons.append(_MISSING)
     return content, tuple(reasons), False
-
-
-def _count_missing(wanted: str, have: str) -> int:
-    """How many letters and digits of one text are not in the other."""
-    if wanted.isascii() and have.isascii():
-        one, other = (text.encode().translate(None, _NO_LETTERS) for text in (wanted, have))
-        return 0 if one == other else (Counter(one) - Counter(other)).total()
-    return sum(count for letter, count in (Counter(wanted) - Counter(have)).items() if letter.isalnum())
 
 
 def _is_bad(font: str, text: str, least: float) -> bool:

@@ -1,0 +1,371 @@
+"""Puts back the letters of PDFium that liteparse replaces or leaves out: dashes, quotes, fractions and page numbers."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from math import isfinite
+from typing import NamedTuple
+
+from octavo.extract.extracted import Box
+from octavo.extract.pdf.content import PageContent, TextRun, Word
+from octavo.extract.pdf.letters import Characters, has_right_to_left
+
+# The signs that liteparse writes as "-", "'" and '"'. PDFium has its own characters for a hyphen at the end of a line.
+_DASHES, _APOSTROPHES, _QUOTES = (
+    "\u2010\u2011\u2012\u2013\u2014\u2015\u2212",
+    "\u2018\u2019\u201a\u201b\u2032",
+    "\u201c\u201d\u201e\u201f\u2033",
+)
+_LINE_END_HYPHENS = "\x02\ufffe\u00ad"
+_ALIKE = (("-", _DASHES), ("'", _APOSTROPHES), ('"', _QUOTES))
+_FOLDED = str.maketrans(
+    {sign: plain for plain, signs in _ALIKE for sign in signs} | dict.fromkeys(_LINE_END_HYPHENS, "-")
+)
+_SIGNS = re.compile(f"[{_DASHES}{_APOSTROPHES}{_QUOTES}]")
+_UNFOLDED = str.maketrans(dict.fromkeys(_LINE_END_HYPHENS, "-"))
+_ANY_SIGNS = re.compile(f"[-'\"{_DASHES}{_APOSTROPHES}{_QUOTES}{_LINE_END_HYPHENS}]")
+_ALL_DOUBLED = re.compile(r"([^\W\d_])\1([^\W\d_])\2([^\W\d_])\3")
+_DOUBLED = re.compile(r"([^\W_])(?=\1)")
+_SECOND_PLANE = "\U00010000"  # these letters are added elsewhere
+_ROW = 16.0  # points
+_MOST_ROWS = 100
+_MOST_EDITS = 3000  # of a page
+_MANY_LOST, _LARGE_SHARE = 60, 0.1  # letters and share of a page; with more, liteparse left out text on purpose
+_LONGEST = 100  # characters before and after a changed one that can belong to its word
+_LEAST_HEIGHT = 0.4  # of a line; smaller letters on it are not part of its text
+_FRACTION_SLASHES = "\u2044/"
+_JOINED = 0.12  # of the letter size; parts closer than this are one word
+_SAME_PLACE = 0.4  # of the width and height of a letter
+
+
+class _Edits(NamedTuple):
+    """What PDFium has at some characters and liteparse has not: signs, `lost` letters, and letters drawn twice."""
+
+    signs: frozenset[int] = frozenset()
+    lost: frozenset[int] = frozenset()
+    doubled: frozenset[int] = frozenset()
+
+    def old(self, text: str, index: int) -> str:
+        return "" if index in self.lost else text[index].translate(_FOLDED)
+
+    def new(self, text: str, index: int) -> str:
+        return "" if index in self.doubled else text[index].translate(_UNFOLDED)
+
+
+class OwnLetters(NamedTuple):
+    """A page with PDFium's letters, the number of letters that are still missing, and whether digits are among them."""
+
+    page: PageContent
+    missing: int = 0
+    misses_digits: bool = False
+
+
+def with_own_letters(page: PageContent, own: str, read: Callable[[], Characters]) -> OwnLetters:
+    """Put back the signs that liteparse replaces and the letters that it leaves out; `own` is the text of PDFium.
+
+    `read` is only called for a page that needs the places of characters.
+    """
+    unclear = _unclear_signs(own)
+    page = _translated(page, own, unclear)
+    missing, doubled = _missing(page, own), _ALL_DOUBLED.search(own) is not None
+    if not unclear and not missing and not doubled:
+        return OwnLetters(page)
+    characters, words = read(), _WordsByPlace(page.runs, only_signs=not missing and not doubled)
+    too_many = missing.total() > max(_MANY_LOST, _LARGE_SHARE * len(own))
+    lost, sure = _lost(page, characters, Counter() if too_many else missing, words)
+    signs = frozenset(_indexes(characters.text, unclear))
+    edits = _Edits(signs, lost, frozenset(_doubled(characters)) if doubled else frozenset())
+    page, placed = _edited(page, characters, edits, words)
+    page, added = _with_lost_words(page, characters, lost - placed)
+    left = lost - placed - added
+    misses_digits = not sure or too_many or any(characters.text[index].isdigit() for index in left)
+    return OwnLetters(page, missing.total() - len(lost) + len(left), misses_digits)
+
+
+def _unclear_signs(own: str) -> frozenset[str]:
+    """The signs that share their plain form with another sign of the page."""
+    if own.isascii() or not _SIGNS.search(own):
+        return frozenset()
+    found = frozenset(_ANY_SIGNS.findall(own))
+    kinds = ({one.translate(_UNFOLDED) for one in found if one.translate(_FOLDED) == plain} for plain, _ in _ALIKE)
+    return frozenset(sign for kind in kinds if len(kind) > 1 for sign in kind if _SIGNS.match(sign))
+
+
+def _translated(page: PageContent, own: str, unclear: frozenset[str]) -> PageContent:
+    """Replace the plain forms that can only be one sign of the page."""
+    if own.isascii():
+        return page
+    plain = {sign.translate(_FOLDED): sign for sign in set(_SIGNS.findall(own)) - unclear}
+    if not plain:
+        return page
+    table = str.maketrans(plain)
+    return replace(page, runs=tuple(_with_signs(run, table, plain) for run in page.runs))
+
+
+def _with_signs(run: TextRun, table: dict[int, int | str], plain: Iterable[str]) -> TextRun:
+    if not any(sign in run.text for sign in plain):
+        return run
+    words = tuple(word._replace(text=word.text.translate(table)) for word in run.words)
+    return run._replace(text=run.text.translate(table), words=words)
+
+
+def _missing(page: PageContent, own: str) -> Counter[str]:
+    """The letters and digits that no run contains. One that is only written as another character is not missing."""
+    wanted, have = Counter(own), Counter("".join(run.text for run in page.runs))
+    lost = Counter({one: count for one, count in (wanted - have).items() if one.isalnum() and one < _SECOND_PLANE})
+    return Counter({one: count for one, count in lost.items() if not _is_written(one, wanted, have)}) if lost else lost
+
+
+def _is_written(letter: str, wanted: Counter[str], have: Counter[str]) -> bool:
+    """Whether the runs have a letter in its usual form, such as "fi" for a ligature."""
+    usual = unicodedata.normalize("NFKC", letter)
+    return usual != letter and all(have[one] > wanted[one] for one in usual)
+
+
+def _indexes(text: str, letters: Iterable[str]) -> Iterator[int]:
+    """Where the letters are in a text; at most `_MOST_EDITS` of them."""
+    wanted = "".join(map(re.escape, letters))
+    found = re.finditer(f"[{wanted}]", text) if wanted else iter(())
+    return (one.start() for one in islice(found, _MOST_EDITS))
+
+
+def _doubled(characters: Characters) -> Iterator[int]:
+    """The second ones of letters that are drawn twice at nearly the same place, as shadows are."""
+    for found in islice(_DOUBLED.finditer(characters.text), _MOST_EDITS):
+        one, other = characters.box(found.start()), characters.box(found.start() + 1)
+        if one and other and _same_place(one, other):
+            yield found.start() + 1
+
+
+def without_doubles(text: str) -> str:
+    """The text with each letter of a shadow once. Only good for counting: real double letters are lost too."""
+    return _DOUBLED.sub("", text) if _ALL_DOUBLED.search(text) else text
+
+
+def _same_place(one: Box, other: Box) -> bool:
+    wide, high = max(one.right - one.left, 0.1), max(one.bottom - one.top, 0.1)
+    across, down = (
+        abs(one.left + one.right - other.left - other.right),
+        abs(one.top + one.bottom - other.top - other.bottom),
+    )
+    return across < 2 * _SAME_PLACE * wide and down < 2 * _SAME_PLACE * high
+
+
+_Key = tuple[int, int]
+
+
+class _WordsByPlace:
+    """Finds the words at a place; a word has the number of its run and its number in it."""
+
+    def __init__(self, runs: Sequence[TextRun], *, only_signs: bool) -> None:
+        self._rows: defaultdict[int, list[tuple[Word, _Key]]] = defaultdict(list)
+        for number, run in enumerate(runs):
+            if has_right_to_left(run.text) or (only_signs and not _ANY_SIGNS.search(run.text)):
+                continue
+            for place, word in enumerate(run.words):
+                if not only_signs or _ANY_SIGNS.search(word.text):
+                    self._add(word, (number, place))
+
+    def _add(self, word: Word, key: _Key) -> None:
+        if not isfinite(word.top + word.bottom):
+            return
+        first, last = int(word.top // _ROW), int(word.bottom // _ROW)
+        for row in range(first, min(last, first + _MOST_ROWS) + 1):
+            self._rows[row].append((word, key))
+
+    def at(self, box: Box) -> list[tuple[Word, _Key]]:
+        """The words around the centre of a box; the most level one is the first."""
+        across, down = (box.left + box.right) / 2, (box.top + box.bottom) / 2
+        near = self._rows.get(int(down // _ROW), ())
+        found = [
+            one
+            for one in near
+            if one[0].left - 0.5 <= across <= one[0].right + 0.5 and one[0].top <= down <= one[0].bottom
+        ]
+        return sorted(found, key=lambda one: abs(one[0].top + one[0].bottom - 2 * down))
+
+
+def _lost(
+    page: PageContent, characters: Characters, missing: Counter[str], words: _WordsByPlace
+) -> tuple[frozenset[int], bool]:
+    """The characters that no word at their place contains, and whether they are as many as are missing.
+
+    A second copy at the same place is not lost: liteparse leaves it out on purpose.
+    """
+    lost: defaultdict[str, list[int]] = defaultdict(list)
+    used: defaultdict[_Key, Counter[str]] = defaultdict(Counter)
+    seen: defaultdict[tuple[str, int, int], list[Box]] = defaultdict(list)
+    for index in _indexes(characters.text, missing):
+        letter, box = characters.text[index], characters.box(index)
+        if box is None or not _is_on_page(page, box) or _is_copy(seen, letter, box):
+            continue
+        for word, key in words.at(box):
+            if used[key][letter] < word.text.count(letter):
+                used[key][letter] += 1
+                break
+        else:
+            lost[letter].append(index)
+    clear = {letter: found for letter, found in lost.items() if len(found) <= missing[letter]}
+    sure = not any(letter.isdigit() for letter in lost if letter not in clear)
+    return frozenset(index for found in clear.values() for index in found), sure
+
+
+def _is_on_page(page: PageContent, box: Box) -> bool:
+    return 0 <= box.left + box.right <= 2 * page.width and 0 <= box.top + box.bottom <= 2 * page.height
+
+
+def _is_copy(seen: defaultdict[tuple[str, int, int], list[Box]], letter: str, box: Box) -> bool:
+    column, row = int((box.left + box.right) // (2 * _ROW)), int((box.top + box.bottom) // (2 * _ROW))
+    for across, down in _AROUND:
+        near = seen.get((letter, column + across, row + down))
+        if near and any(_same_place(box, one) for one in near):
+            return True
+    seen[letter, column, row].append(box)
+    return False
+
+
+_AROUND = tuple((across, down) for across in (0, -1, 1) for down in (0, -1, 1))
+
+
+def _edited(
+    page: PageContent, characters: Characters, edits: _Edits, words: _WordsByPlace
+) -> tuple[PageContent, frozenset[int]]:
+    """Apply the edits inside words. Returns the page and the lost characters that have a place now."""
+    texts: defaultdict[int, dict[int, str]] = defaultdict(dict)
+    placed: set[int] = set()
+    for index in sorted(edits.signs | edits.lost | edits.doubled):
+        anchor = _anchor(characters.text, index, edits.lost) if index not in placed else None
+        box = characters.box(anchor) if anchor is not None else None
+        if anchor is None or box is None:
+            continue
+        for word, (number, place) in words.at(box):
+            span = _span(word.text, characters.text, anchor, edits)
+            if span and place not in texts[number]:
+                texts[number][place] = "".join(edits.new(characters.text, one) for one in span)
+                placed.update(span)
+                break
+    runs = (_with_words(run, texts[number]) if number in texts else run for number, run in enumerate(page.runs))
+    return replace(page, runs=tuple(runs)), frozenset(placed)
+
+
+def _anchor(text: str, index: int, lost: frozenset[int]) -> int | None:
+    """The nearest character of the same word that liteparse has."""
+    for step in (1, -1):
+        near = index
+        while near in lost and 0 <= near + step < len(text) and abs(near - index) < _LONGEST:
+            near += step
+        if near not in lost and not text[near].isspace():
+            return near
+    return None
+
+
+def _span(word: str, text: str, anchor: int, edits: _Edits) -> range | None:
+    """The characters of PDFium that are a word of liteparse; `anchor` is one of them."""
+    wanted, start, old = word.translate(_FOLDED), anchor, edits.old(text, anchor)
+    if old not in wanted:
+        return None
+    while start > 0 and not text[start - 1].isspace() and anchor - start < _LONGEST:
+        start -= 1
+    end = anchor + 1
+    while end < len(text) and not text[end].isspace() and end - anchor < _LONGEST:
+        end += 1
+    for first in range(start, anchor + 1):
+        last, rest = first, wanted
+        while last < end and rest.startswith(one := edits.old(text, last)) and (rest or not one):
+            rest, last = rest[len(one) :], last + 1
+        if not rest and last > anchor:
+            return range(first, last)
+    return None
+
+
+def _with_words(run: TextRun, texts: dict[int, str]) -> TextRun:
+    """The run with other texts of some of its words."""
+    parts: list[str] = []
+    end = 0
+    for place, word in enumerate(run.words):
+        start = run.text.find(word.text, end)
+        if start < 0:
+            return run
+        parts += run.text[end:start], texts.get(place, word.text)
+        end = start + len(word.text)
+    words = tuple(word._replace(text=texts.get(place, word.text)) for place, word in enumerate(run.words))
+    return run._replace(text="".join([*parts, run.text[end:]]), words=words)
+
+
+def _with_lost_words(
+    page: PageContent, characters: Characters, lost: frozenset[int]
+) -> tuple[PageContent, frozenset[int]]:
+    """Add whole words that liteparse left out, inside the run at their place or as a run."""
+    runs = list(page.runs)
+    placed: set[int] = set()
+    for group in _groups(characters.text, lost) if runs else ():
+        boxes = [box for index in group if (box := characters.box(index))]
+        lefts, tops, rights, bottoms = zip(*boxes, strict=True)
+        box = Box(min(lefts), min(tops), max(rights), max(bottoms))
+        text = characters.text[group.start : group.stop]
+        near = min(range(len(runs)), key=_Nearness(runs, box))
+        if not _contains_centre(runs[near].box, box):
+            runs.append(_run_like(runs[near], box, text))
+        elif (changed := _with_word(runs[near], box, text)) is not None:
+            runs[near] = changed
+        else:
+            continue
+        placed.update(group)
+    return replace(page, runs=tuple(runs)) if placed else page, frozenset(placed)
+
+
+class _Nearness(NamedTuple):
+    runs: Sequence[TextRun]
+    box: Box
+
+    def __call__(self, number: int) -> float:
+        one, other = self.runs[number].box, self.box
+        across = max(one.left - other.right, other.left - one.right, 0.0)
+        return across + 4 * abs(one.top + one.bottom - other.top - other.bottom)
+
+
+def _groups(text: str, lost: frozenset[int]) -> Iterator[range]:
+    """Lost characters that are whole words; at most a hundred of a page."""
+    starts = (index for index in sorted(lost) if index == 0 or text[index - 1].isspace())
+    for start in islice(starts, _MOST_ROWS):
+        end = start
+        while end in lost:
+            end += 1
+        if end == len(text) or text[end].isspace():
+            yield range(start, end)
+
+
+def _with_word(run: TextRun, box: Box, text: str) -> TextRun | None:
+    """The run with one more word, joined to the next one if they touch; None if another word covers its place."""
+    if run.rotation or box.bottom - box.top < _LEAST_HEIGHT * (run.box.bottom - run.box.top):
+        return None
+    middle = (box.left + box.right) / 2
+    for place, word in enumerate(run.words):
+        if word.right <= middle:
+            continue
+        slash = word.text[0] in _FRACTION_SLASHES and middle < (word.left + word.right) / 2
+        if not slash and word.left < box.right - _LEAST_HEIGHT * (box.right - box.left):
+            return None
+        apart = "" if slash or word.left - box.right < _JOINED * run.size else " "
+        return _with_words(run, {place: f"{text}{apart}{word.text}"})
+    return None
+
+
+def _run_like(near: TextRun, box: Box, text: str) -> TextRun:
+    if near.box.top <= (box.top + box.bottom) / 2 <= near.box.bottom:
+        box = Box(box.left, near.box.top, box.right, near.box.bottom)
+    size = min(near.size, box.bottom - box.top)
+    word = near.words[0]._replace(left=box.left, top=box.top, right=box.right, bottom=box.bottom, text=text)
+    return near._replace(
+        box=box, text=text, size=size, font="", bold=False, italic=False, rotation=0.0, tag=None, words=(word,)
+    )
+
+
+def _contains_centre(run: Box, box: Box) -> bool:
+    across, down = (box.left + box.right) / 2, (box.top + box.bottom) / 2
+    return run.left <= across <= run.right and run.top <= down <= run.bottom

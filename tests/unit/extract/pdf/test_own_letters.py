@@ -1,0 +1,179 @@
+# ruff: noqa: RUF001 - the signs are what is tested
+"""Letters that liteparse replaces or leaves out are put back as PDFium has them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from octavo.extract.extracted import Box
+from octavo.extract.pdf.content import PageContent, TextRun, Word
+from octavo.extract.pdf.letters import Characters, is_garbled
+from octavo.extract.pdf.own_letters import OwnLetters, with_own_letters
+from tests.support.pdf import Pdf, Words, paragraph, read_pdf
+
+WIDE, HIGH = 5.0, 10.0
+
+
+class Drawn(NamedTuple):
+    """A line of text, with letters of equal width."""
+
+    text: str
+    left: float = 50.0
+    top: float = 100.0
+
+
+def run(text: str, left: float = 50.0, top: float = 100.0) -> TextRun:
+    words: list[Word] = []
+    start = 0
+    for part in text.split(" "):
+        end = start + len(part)
+        words.append(Word(left + start * WIDE, top, left + end * WIDE, top + HIGH, part))
+        start = end + 1
+    box = Box(left, top, left + len(text) * WIDE, top + HIGH)
+    return TextRun(box, text, 10.0, "Serif", False, False, 0.0, None, tuple(words))
+
+
+def characters(lines: Sequence[Drawn]) -> Characters:
+    places = [
+        Box(line.left + number * WIDE, line.top, line.left + (number + 1) * WIDE, line.top + HIGH)
+        for line in lines
+        for number in range(len(line.text) + 1)
+    ]
+    return Characters("\n".join(line.text for line in lines), places.__getitem__)
+
+
+def restored(runs: Sequence[TextRun], *lines: Drawn) -> OwnLetters:
+    own = characters(lines)
+    return with_own_letters(PageContent(1, 600, 800, tuple(runs), (), ()), own.text, lambda: own)
+
+
+def texts(found: OwnLetters) -> list[str]:
+    for one in found.page.runs:
+        assert one.text.split() == [word.text for word in one.words]
+    return [one.text for one in found.page.runs]
+
+
+def test_a_sign_with_one_meaning_is_replaced_without_places() -> None:
+    page = PageContent(1, 600, 800, (run("it's Ann's"),), (), ())
+
+    def never() -> Characters:
+        raise AssertionError
+
+    assert texts(with_own_letters(page, "it’s Ann’s", never)) == ["it’s Ann’s"]
+    assert texts(with_own_letters(page, "it's Ann's", never)) == ["it's Ann's"]
+
+
+def test_dashes_and_quotes_are_those_at_their_place() -> None:
+    lines = Drawn("well-known — 1997–2007"), Drawn("“yes” and 'no' ’tis", top=120)
+    runs = [run("\"yes\" and 'no' 'tis", top=120), run("well-known - 1997-2007")]
+    assert texts(restored(runs, *lines)) == ["“yes” and 'no' ’tis", "well-known — 1997–2007"]
+
+
+def test_a_hyphen_at_the_end_of_a_line_does_not_become_a_dash() -> None:
+    lines = Drawn("pages 1–2 of the para\x02"), Drawn("graphs", top=120)
+    assert (
+        texts(restored([run("pages 1-2 of the para-"), run("graphs", top=120)], *lines))[0] == "pages 1–2 of the para-"
+    )
+
+
+def test_a_word_that_is_divided_differently_gets_its_signs() -> None:
+    found = restored([run("a-b"), run("“,", left=65)], Drawn("a–b“, c-d"), Drawn("e", top=300))
+    assert texts(found)[0] == "a–b"
+
+
+def test_a_letter_that_was_left_out_is_inserted_at_its_place() -> None:
+    short = Word(75, 100, 90, 110, "⁄16")
+    line = run("size 5⁄16 inch")
+    words = (line.words[0], short, line.words[2])
+    found = restored(
+        [TextRun(line.box, "size ⁄16 inch", 10, "", False, False, 0, None, words)], Drawn("size 5⁄16 inch")
+    )
+    assert texts(found) == ["size 5⁄16 inch"]
+    assert not found.misses_digits
+    assert found.missing == 0
+
+
+def test_the_raised_numerator_of_a_fraction_is_joined_to_it() -> None:
+    line = run("up to 1⁄4 inch")
+    words = (*line.words[:2], Word(84, 100, 95, 110, "⁄4"), line.words[3])
+    own = characters([Drawn("up to 1 ⁄4 inch")])
+    places = {6: Box(80, 100, 85, 105), 8: Box(84, 100, 88, 110), 9: Box(88, 100, 95, 110)}
+
+    def box(index: int) -> Box | None:
+        return places.get(index) or own.box(index - (index > 7))
+
+    raised = Characters(own.text, box)
+    page = PageContent(1, 600, 800, (TextRun(line.box, "up to ⁄4 inch", 10, "", False, False, 0, None, words),), (), ())
+    found = with_own_letters(page, own.text, lambda: raised)
+    assert texts(found) == ["up to 1⁄4 inch"]
+
+
+def test_a_page_number_that_was_left_out_becomes_a_run() -> None:
+    found = restored([run("some text")], Drawn("some text"), Drawn("32", left=290, top=760))
+    assert texts(found) == ["some text", "32"]
+    assert found.page.runs[1].box == Box(290, 760, 300, 770)
+    assert not found.misses_digits
+
+
+def test_a_digit_without_a_clear_place_makes_the_page_unsure() -> None:
+    found = restored([run("abcdef ghi")], Drawn("abcdef ghi"), Drawn("7", left=60))
+    assert texts(found) == ["abcdef ghi"]
+    assert found.misses_digits
+    assert found.missing == 1
+
+
+def test_a_second_copy_at_the_same_place_is_not_lost() -> None:
+    found = restored([run("total 128")], Drawn("total 128"), Drawn("total 128", left=51, top=101))
+    assert texts(found) == ["total 128"]
+    assert not found.misses_digits
+
+
+def test_letters_outside_the_page_are_not_added() -> None:
+    assert texts(restored([run("text")], Drawn("text"), Drawn("99", left=-80))) == ["text"]
+
+
+def test_the_shadow_of_letters_is_removed_and_real_double_letters_stay() -> None:
+    text = "gguueesstt coffee"
+    lefts = [50 + WIDE * (number // 2) + 0.5 * (number % 2) for number in range(10)]
+    lefts += [80 + WIDE * number for number in range(7)]
+    boxes = [Box(left, 100, left + WIDE, 110) for left in lefts]
+    own = Characters(text, boxes.__getitem__)
+    words = Word(50, 100, 76, 110, "gguueesstt"), Word(85, 100, 115, 110, "coffee")
+    shadow = TextRun(Box(50, 100, 115, 110), text, 10.0, "", False, False, 0.0, None, words)
+    assert texts(with_own_letters(PageContent(1, 600, 800, (shadow,), (), ()), text, lambda: own)) == ["guest coffee"]
+
+
+def test_many_signs_take_little_time() -> None:
+    lines = [Drawn("–-" * 40, top=10.0 * number) for number in range(60)]
+    found = restored([run("--" * 40, top=line.top) for line in lines], *lines)
+    assert len(found.page.runs) == 60
+
+
+@pytest.mark.parametrize(
+    ("text", "garbled"),
+    [
+        ("차세대 정보보안 기술의 발전 방향과 미래 유망 보안기술을 도출하고 대응한다", False),
+        ("묾푷 차세대 컪비스 훟심 칺몮 대픟 기술 블록체인에컪픦 팢 솒빪 짝 쭖쩣 먾래 헏방지 캏맞지", True),
+        ("人人生而自由,在尊严和权利上一律平等。他们赋有理性和良心,并应以兄弟关系的精神相对待。", False),
+        ("すべての人間は、生まれながらにして自由であり、かつ、尊厳と権利とについて平等である。", False),
+        ("㐀㐁㐂㐃㐄㐅㐆㐇㐈㐉㐊㐋㐌㐍㐎㐏㐐㐑㐒㐓㐔㐕㐖㐗", True),
+        ("ab\u0378cd\u0379ef\u0380gh\u0381ij\u0382kl\u038bmn\u038d opq", True),
+        ("सभी मनुष्यों को गौरव और अधिकारों के मामले में जन्मजात स्वतन्त्रता और समानता प्राप्त है।", False),
+        ("กखคอ ᄀกabд हिдกx " * 30, True),
+    ],
+)
+def test_implausible_letters_of_other_scripts_are_garbled(text: str, *, garbled: bool) -> None:
+    assert is_garbled(text) is garbled
+
+
+def test_a_pdf_keeps_its_dashes_and_quotes(tmp_path: Path) -> None:
+    lines = ["He said: “It’s a well-known — or ‘known’ — fact.”", "The years 1997–2007 were the first of them all."]
+    path = tmp_path / "file"
+    path.write_bytes(
+        Pdf([[*paragraph(lines, 200), Words("A line of its own, far below the others.", top=500)]]).write()
+    )
+    assert " ".join(lines) in read_pdf(path).markdown
