@@ -122,7 +122,7 @@ def open_file(task: Task, *, password: str | None) -> None:
 def read_pages(task: Task, *, first: int, last: int, layout: bool, password: str | None) -> None:
     from octavo.extract.pdf.page_text import read_batch
 
-    # Pages consist of many small objects without cycles; looking for cycles takes a tenth of the time.
+    # Pages consist of many small objects without cycles; looking for cycles takes up to a tenth of the time.
     gc.set_threshold(_OBJECTS_A_COLLECTION)
     batch = read_batch(Path(task.input_path), first, last, password, layout=layout)
     task.output.write(batch_to_json(batch) + b"\n")
