@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterable, Sequence
+from collections.abc import AsyncIterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -117,9 +117,12 @@ class Output:
 
     def write(self, shown: str, extracted: Extracted) -> None:
         self._open()
-        text = as_line(shown, extracted) if self.as_json else as_markdown(shown if self.several else None, extracted)
-        self._put(text)
-        if not self.as_json and (lack := describe_lack(extracted)):
+        if self.as_json:
+            for piece in json_line(shown, extracted):
+                typer.echo(piece, file=self._file, nl=False)
+            return
+        self._put(as_markdown(shown if self.several else None, extracted))
+        if lack := describe_lack(extracted):
             self._report(shown, lack)
 
     async def write_html(self, parts: AsyncIterable[str]) -> None:
@@ -155,10 +158,15 @@ class Output:
         typer.echo(f"octavo: {clean(shown)}: {clean(line)}", err=True)
 
 
-def as_line(shown: str, extracted: Extracted) -> str:
-    from octavo.extract.extracted import to_document
+def json_line(shown: str, extracted: Extracted) -> Iterator[bytes]:
+    """The document as one line of JSON, in pieces, because a document can be long."""
+    from octavo.extract.extracted import json_pieces
 
-    return json.dumps({"path": shown, **to_document(extracted)}, ensure_ascii=False, separators=(",", ":")) + "\n"
+    yield f'{{"path":{json.dumps(shown, ensure_ascii=False)},'.encode(errors="replace")
+    pieces = json_pieces(extracted)
+    yield next(pieces).removeprefix(b"{")
+    yield from pieces
+    yield b"\n"
 
 
 def as_markdown(shown: str | None, extracted: Extracted) -> str:

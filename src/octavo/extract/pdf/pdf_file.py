@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
@@ -34,6 +35,7 @@ _MOST_COST = 16  # enough to find two bad pages in a hundred
 _COST_OF_TIME = 4  # cost of a page that exceeds the time limit
 # Without layout, a page gets a third of the time: PDFium alone is ten times as fast as both.
 _PLAIN_SHARE = 3
+_OBJECTS_A_COLLECTION = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +122,8 @@ def open_file(task: Task, *, password: str | None) -> None:
 def read_pages(task: Task, *, first: int, last: int, layout: bool, password: str | None) -> None:
     from octavo.extract.pdf.page_text import read_batch
 
+    # Pages consist of many small objects without cycles; looking for cycles takes up to a tenth of the time.
+    gc.set_threshold(_OBJECTS_A_COLLECTION)
     batch = read_batch(Path(task.input_path), first, last, password, layout=layout)
     task.output.write(batch_to_json(batch) + b"\n")
 
