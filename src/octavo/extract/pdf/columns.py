@@ -198,7 +198,10 @@ def _is_closer(band: Band, below: Band, above: Band | None) -> bool:
 
 def _headings(group: Sequence[Band], gap: Gap, start: int) -> Iterator[int]:
     """Where to cut columns: at a heading on the left with much space to its right, which is above both columns."""
-    size = median(one.size or 10.0 for band in group for one in band.segments)
+    segments = [one for band in group for one in band.segments]
+    size = median(one.size or 10.0 for one in segments)
+    if not any(map(_is_running, _split_at(segments, gap))):
+        return  # An address in large letters is not a heading.
     for index in range(1, len(group) - 1):
         if _sides([group[index]], gap)[1] or not _is_heading(group[index], size):
             continue
@@ -212,11 +215,11 @@ def _blank_strips(group: Sequence[Band], gap: Gap, start: int) -> Iterator[int]:
     segments = [one for band in group for one in band.segments]
     if any(map(_is_running, _split_at(segments, gap))):
         return
-    heights = (max(_height(one), _height(other)) for one, other in pairwise(group))
+    size = median(one.size or 10.0 for one in segments)
     spaces = [other.top - one.bottom for one, other in pairwise(group)]
-    for index, (space, height) in enumerate(zip(spaces, heights, strict=True), start + 1):
+    for index, space in enumerate(spaces, start + 1):
         # Equal spaces again and again are those between the rows of a form.
-        if space > _FAR * height and sum(0.8 < one / space < 1.25 for one in spaces) < 3:  # noqa: PLR2004
+        if space > _FAR * size and sum(0.8 < one / space < 1.25 for one in spaces) < 3:  # noqa: PLR2004
             yield index
 
 

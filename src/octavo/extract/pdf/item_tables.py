@@ -216,8 +216,7 @@ class _Reader:
         return min(places, key=lambda at: min(abs(words[at - 1].right - ends), abs(words[at].left - starts)))
 
     def _place(self, part: Segment) -> int:
-        hit = overlapped(self._columns, part)
-        if hit:
+        if hit := overlapped(self._columns, part):
             return hit[0]
         return min(range(len(self._columns)), key=lambda one: _distance(self._columns[one], part.middle))
 
@@ -258,8 +257,7 @@ class _Reader:
         return -_SAME_START < part.left - self._columns[column][0] < _INDENT * part.height
 
     def _is_near(self, part: Segment) -> bool:
-        left, right = self._columns[self._place(part)]
-        return left - 4 * part.height < part.middle < right + 4 * part.height
+        return _distance(self._columns[self._place(part)], part.middle) < 4 * part.height
 
     def _fits(self, line: Line, cells: Cells, gap: float, following: Sequence[Line]) -> bool:
         if _is_header(line) and self._items:

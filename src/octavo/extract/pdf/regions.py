@@ -94,8 +94,7 @@ def lay_out(page: PageContent, images: Sequence[Box] = (), right_text: RightText
         page = replace(page, runs=upright)
     areas = find_figures(page, images) if may_show_figures(page, images) else ()
     maker = _PageMaker(page, right_text)
-    tables = _tables(page, areas) if maker.may_have_tables() else []
-    if tables:
+    if tables := _tables(page, areas) if maker.may_have_tables() else []:
         maker.read_typed_text()
     areas = tuple(area for area in areas if not any(_overlaps(area.box, table.box) for table in tables))
     parts = maker.parts(tables, areas)
@@ -116,10 +115,9 @@ def _doubts(tables: Sequence[Table], blocks: Sequence[PageBlock]) -> Iterator[st
 def has_lone_cells(blocks: Sequence[PageBlock]) -> bool:
     """Whether many paragraphs are single words level with others: cells of rows that were read as columns."""
     heights = Counter(round(block.box.bottom / 3) for block in blocks if block.box)
-    single = [block for block in blocks if block.kind is BlockKind.PARAGRAPH and len(block.text.split()) == 1]
-    lone = sum(block.region in _TEXT and block.box is not None for block in single)
-    level = sum(heights[round(block.box.bottom / 3)] > 1 for block in single if block.box and block.region in _TEXT)
-    return level > _MOST_LONE or lone > max(_MANY_LONE, len(blocks) / 3)
+    single = [block for block in blocks if block.region in _TEXT and block.box and len(block.text.split()) == 1]
+    level = sum(heights[round(block.box.bottom / 3)] > 1 for block in single if block.box)
+    return level > _MOST_LONE or len(single) > max(_MANY_LONE, len(blocks) / 3)
 
 
 def _tables(page: PageContent, areas: Sequence[FigureArea]) -> list[Table]:
@@ -195,10 +193,9 @@ class _PageMaker:
 
     def read_typed_text(self) -> None:
         """Do not take text for code if a whole page is in letters of equal width, as invoices of old programs are."""
-        letters = sum(len(one.text) for one in self._segments)
-        if sum(len(one.text) for one in self._segments if one.mono) > _TYPED * letters and not any(
-            _PROGRAM.search(one.text) for one in self._segments
-        ):
+        typed = sum(len(one.text) for one in self._segments if one.mono)
+        is_program = any(_PROGRAM.search(one.text) for one in self._segments)
+        if typed > _TYPED * sum(len(one.text) for one in self._segments) and not is_program:
             self._segments = [one._replace(mono=False) for one in self._segments]
 
     def parts(self, tables: Sequence[Table], areas: Sequence[FigureArea]) -> list[Part]:

@@ -104,10 +104,16 @@ def test_figures_are_amounts_quantities_and_dates_but_not_names() -> None:
     assert not any(map(is_figure, ("TB100A4", "Service A", "Apple iPad Air 16 GB", "9" * 100_000)))
 
 
-def test_an_amount_beside_its_label_is_read_in_the_same_row() -> None:
-    runs = [*row({60: "Building insurance for one year", 440: "1.000,00"}, 100)]
-    runs += [run(PROSE, 60, 126 + 13 * at) for at in range(4)]
-    assert texts(runs)[0] == "Building insurance for one year 1.000,00"
+def test_amounts_beside_their_labels_are_read_in_the_same_row() -> None:
+    labels = [
+        "Insurance of the building for one year",
+        "Insurance of the garden and of the trees",
+        "Tax on both insurances",
+    ]
+    runs = [run(text, 60, 100 + 40 * at) for at, text in enumerate(labels)]
+    runs += [run(text, 440, 100 + 80 * at) for at, text in enumerate(["1.000,00", "163,40"])]
+    runs += [run(PROSE, 60, 220 + 13 * at) for at in range(6)]
+    assert texts(runs)[:3] == [f"{labels[0]} 1.000,00", labels[1], f"{labels[2]} 163,40"]
 
 
 def test_labels_and_their_values_are_lines() -> None:
@@ -119,9 +125,10 @@ def test_labels_and_their_values_are_lines() -> None:
 def test_a_letterhead_is_not_mixed_into_the_address_beside_it() -> None:
     address = ["Theodor Est", "Station Road 42", "88802 Springfield"]
     sender = ["Example Ltd", "Corner 12", "12345 Townhouse", "phone 555 23 78", "fax 555 23 79", "info at example"]
-    runs = [run(text, 70, 150 + 34 * at, 12) for at, text in enumerate(address)]
-    runs += [run(text, 450, 120 + 15.5 * at, 8) for at, text in enumerate(sender)]
-    runs += [run(PROSE, 60, 320 + 13 * at) for at in range(3)]
+    runs = [run("2015-10-08", 64, 57), run("Example Ltd, Corner 12, 12345 Townhouse", 100, 148, 8)]
+    runs += [run(text, 70, 165 + 34 * at, 12) for at, text in enumerate(address)]
+    runs += [run(text, 450, top, 8) for top, text in zip((120, 131, 170, 181, 220, 231), sender, strict=True)]
+    runs += [run(PROSE, 60, 360 + 13 * at) for at in range(3)]
     whole = " ".join(" ".join(texts(runs)).split())
     assert " ".join(address) in whole
     assert " ".join(sender) in whole
