@@ -163,7 +163,7 @@ def _most_of_channels(picture: Image.Image) -> Image.Image:
 
 def unread_letters(ink: InkSheet, read: Iterable[Box]) -> int:
     """Count the shapes that look like letters in a row but are in none of the boxes that were read."""
-    mask = ink.picture.point(lambda level: 255 if level < 255 - _STROKE else 0)
+    mask = ink.picture.point([255 if level < 255 - _STROKE else 0 for level in range(256)])
     for box in read:
         left, top, right, bottom = (round(side * ink.scale) for side in box)
         mask.paste(0, (left - 2, top - 2, right + 2, bottom + 2))

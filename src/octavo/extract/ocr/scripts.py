@@ -24,8 +24,8 @@ FEW_LINES = 3
 SAMPLE_WIDTH = 20  # in line heights
 # The orientation model's certainty of an orientation that is tried before the upright one.
 SURE_TURN = 1.0
-# If the reading is below this certainty, a copy with this longest side is read in all orientations. Another one is chosen if it has
-# this many letters in clear words, and this many times those of the first one.
+# If the reading is below this certainty, a copy with this longest side is read in all orientations. Another one is
+# chosen if it has this many letters in clear words, and this many times those of the first one.
 UNSURE_TURN, TURNING_SIDE = 0.7, 1000
 LEAST_TURNED, MORE_TURNED = 6, 1.5
 CLEAR, CLEAR_WORD = 0.7, 3
