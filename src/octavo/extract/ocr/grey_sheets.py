@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from PIL import Image, ImageChops, ImageFilter
+
+from octavo.extract.extracted import Box
 
 # More pixels take more time and memory and do not improve the result for print of normal size; small pictures are
 # enlarged.
 MOST_PIXELS = 9_000_000
 SMALL_SIDE = 1000
 MOST_ENLARGED = 3.0
+# Tiny pictures are enlarged more, until their shorter side has this many pixels.
+TINY_SIDE, MOST_ENLARGED_TINY = 120, 6.0
 # The grain of a picture: the median difference from its blurred copy, in grey levels. Clean scans have 0 or 1. The
 # radius at which grain is smoothed out, and the grain from which a larger one is needed.
 GRAIN, GRAIN_RADIUS = 3, 1.0
@@ -63,7 +69,8 @@ def reading_scale(width: int, height: int) -> float:
     """The factor by which a picture is scaled before OCR."""
     if width * height > MOST_PIXELS:
         return (MOST_PIXELS / (width * height)) ** 0.5
-    return min(MOST_ENLARGED, max(1.0, SMALL_SIDE / max(width, height)))
+    most = min(MOST_ENLARGED_TINY, max(MOST_ENLARGED, TINY_SIDE / min(width, height)))
+    return min(most, max(1.0, SMALL_SIDE / max(width, height)))
 
 
 _SIDE = 500
@@ -86,3 +93,151 @@ def has_ink(picture: Image.Image) -> bool:
     small = small.crop((across, down, width - across, height - down))
     ground = small.filter(ImageFilter.BoxBlur(_GROUND))
     return sum(ImageChops.difference(small, ground).histogram()[_CONTRAST:]) >= _LEAST_POINTS
+
+
+_INK_SIDE = 1600
+# The ground of a picture is the median of this many points of a copy with this longest side.
+_GROUND_SIDE, _GROUND_POINTS = 240, 15
+# How much a stroke differs from its ground, and a coloured ground from white, in levels of a channel.
+_STROKE, _COLOURED = 64, 96
+_RUN = re.compile(b"\xff+")
+# More runs of points or more blobs than this are hatching or a halftone; the rest is not looked at.
+_MOST_RUNS, _MOST_BLOBS = 150_000, 1500
+# The height of a letter in pixels, its width in heights, and the share of its box that is ink.
+_LEAST_HEIGHT, _HIGHEST = 6, 0.25
+_WIDEST, _NARROWEST = 2.5, 0.12
+_LEAST_FILLED, _MOST_FILLED = 0.15, 0.85
+# Neighbouring letters of a word: their distance, the difference of their baselines, and the ratio of their heights.
+_LETTER_GAP, _LETTER_BASE, _LETTER_RATIO = 0.8, 0.15, 1.9
+_LETTERS_OF_ROW = 4
+
+
+class InkSheet(NamedTuple):
+    """The strokes of a picture, of any colour on any ground, in black on white; `scale` is as for a grey sheet.
+
+    `coloured` is the share of the picture that has a dark or coloured ground.
+    """
+
+    picture: Image.Image
+    scale: float
+    coloured: float = 0.0
+
+
+class Blob(NamedTuple):
+    """Connected points: their box, and their number."""
+
+    left: int
+    top: int
+    right: int
+    bottom: int
+    points: int
+
+    @property
+    def height(self) -> int:
+        return self.bottom - self.top
+
+
+def ink_sheet(picture: Image.Image) -> InkSheet:
+    """Show how much every point differs from the ground around it, in the colour that differs most.
+
+    So light letters on a dark or coloured ground look like dark letters on paper. The ground is a median, which keeps
+    the edges of coloured areas; they are not strokes.
+    """
+    colours = picture.convert("RGB")
+    scale = min(1.0, _INK_SIDE / max(colours.size))
+    colours.thumbnail((_INK_SIDE, _INK_SIDE), reducing_gap=2.0)
+    ground = colours.copy()
+    ground.thumbnail((_GROUND_SIDE, _GROUND_SIDE), Image.Resampling.BOX)
+    ground = ground.filter(ImageFilter.MedianFilter(_GROUND_POINTS))
+    coloured = sum(_most_of_channels(ImageChops.invert(ground)).histogram()[_COLOURED:]) / (
+        ground.width * ground.height
+    )
+    strokes = _most_of_channels(ImageChops.difference(colours, ground.resize(colours.size, Image.Resampling.BILINEAR)))
+    return InkSheet(ImageChops.invert(strokes), scale, coloured)
+
+
+def _most_of_channels(picture: Image.Image) -> Image.Image:
+    red, green, blue = picture.split()
+    return ImageChops.lighter(ImageChops.lighter(red, green), blue)
+
+
+def unread_letters(ink: InkSheet, read: Iterable[Box]) -> int:
+    """Count the shapes that look like letters in a row but are in none of the boxes that were read."""
+    mask = ink.picture.point([255 if level < 255 - _STROKE else 0 for level in range(256)])
+    for box in read:
+        left, top, right, bottom = (round(side * ink.scale) for side in box)
+        mask.paste(0, (left - 2, top - 2, right + 2, bottom + 2))
+    most = _HIGHEST * min(mask.size)
+    letters = [blob for blob in find_blobs(mask) if _is_letter(blob, most)]
+    return sum(len(row) for row in _rows_of(letters[:_MOST_BLOBS]) if len(row) >= _LETTERS_OF_ROW)
+
+
+def _is_letter(blob: Blob, most: float) -> bool:
+    width, height = blob.right - blob.left, blob.height
+    filled = blob.points / (width * height)
+    shaped = _NARROWEST * height <= width <= _WIDEST * height
+    return _LEAST_HEIGHT <= height <= most and shaped and _LEAST_FILLED <= filled <= _MOST_FILLED
+
+
+def find_blobs(mask: Image.Image) -> list[Blob]:
+    """The connected white points of a mask, from top to bottom."""
+    data, width = mask.tobytes(), mask.width
+    blobs: dict[int, Blob] = {}
+    above: list[tuple[int, int, int]] = []
+    parents: list[int] = []
+    for row in range(mask.height):
+        current: list[tuple[int, int, int]] = []
+        first = 0
+        for run in _RUN.finditer(data, row * width, (row + 1) * width):
+            left, right = run.start() - row * width, run.end() - row * width
+            while first < len(above) and above[first][1] < left:
+                first += 1
+            number = len(parents)
+            parents.append(number)
+            blobs[number] = Blob(left, row, right, row + 1, right - left)
+            index = first
+            while index < len(above) and above[index][0] <= right:
+                number = _joined(blobs, parents, number, above[index][2])
+                index += 1
+            current.append((left, right, number))
+        above = current
+        if len(parents) > _MOST_RUNS:
+            break
+    return list(blobs.values())
+
+
+def _joined(blobs: dict[int, Blob], parents: list[int], one: int, other: int) -> int:
+    one, other = sorted((_root(parents, one), _root(parents, other)))
+    if one != other:
+        parents[other] = one
+        a, b = blobs[one], blobs.pop(other)
+        blobs[one] = Blob(
+            min(a.left, b.left), min(a.top, b.top), max(a.right, b.right), max(a.bottom, b.bottom), a.points + b.points
+        )
+    return one
+
+
+def _root(parents: list[int], number: int) -> int:
+    while parents[number] != number:
+        parents[number] = parents[parents[number]]
+        number = parents[number]
+    return number
+
+
+def _rows_of(letters: Sequence[Blob]) -> list[list[Blob]]:
+    """Chains of neighbouring letters, from left to right."""
+    rows: list[list[Blob]] = []
+    for letter in sorted(letters):
+        row = next((row for row in reversed(rows) if _follows(row[-1], letter)), None)
+        if row:
+            row.append(letter)
+        else:
+            rows.append([letter])
+    return rows
+
+
+def _follows(before: Blob, letter: Blob) -> bool:
+    small, large = sorted((before.height, letter.height))
+    near = 0 <= letter.left - before.right + 1 <= _LETTER_GAP * large
+    aligned = abs(letter.bottom - before.bottom) <= max(1, _LETTER_BASE * large)
+    return near and aligned and large <= _LETTER_RATIO * small

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from PIL import Image
@@ -10,9 +11,10 @@ from PIL import Image
 from octavo.core.languages import ANY_LANGUAGE
 from octavo.extract.extracted import Box
 from octavo.extract.ocr.blocks import blocks_of
-from octavo.extract.ocr.grey_sheets import grey_sheet, has_ink
+from octavo.extract.ocr.grey_sheets import InkSheet, grey_sheet, has_ink, ink_sheet, unread_letters
 from octavo.extract.ocr.order import Line
-from octavo.extract.ocr.scripts import UprightSheet, certainty, recognise_upright
+from octavo.extract.ocr.scripts import UprightSheet, certainty, recognise_upright, rotate_left, scaled
+from octavo.extract.ocr.tesseract import load_reader
 from octavo.extract.pdf.page_batches import PageBlock, PageText
 
 # A single letter is usually a shape in a picture, such as a ring or a pole.
@@ -24,6 +26,30 @@ SURE_PAGE = 0.68
 LEAST_PAGE = 0.45
 # The page is unsure if more than this share of what was read was left out.
 MOST_LEFT_OUT = 0.25
+# A page with fewer letters is unsure if any of its lines is below the confidence of most print.
+FEW_LETTERS, SURE_LINE = 20, 0.8
+# A page with this many letters in rows that were not read is read again; it is unsure if they are this share of those
+# that were read.
+SOME_UNREAD, MOST_UNREAD = 4, 0.05
+# The longest sides of the copies that are read again, and the most lines that are compared.
+COPY_SIDES = (1600, 1000)
+# So is one with a dark or coloured ground on more than this share of it.
+SOME_COLOURED = 0.02
+MOST_LINES = 1000
+# Lines of these copies need a higher confidence and a word, because pictures are often taken for single letters.
+LEAST_FOUND, LEAST_WORD = 0.7, 4
+LEAST_FOUND_SHORT, LEAST_SHORT = 0.85, 2
+# Lines that overlap by this share of the smaller one show the same text. The one kept has the highest confidence, plus
+# a little for each letter, and for the first reading.
+MOST_OVERLAP = 0.3
+LETTER_BONUS, MOST_BONUS, FIRST_BONUS = 0.02, 20, 0.03
+# A vowel sign after a virama, or two different vowel signs in succession, which no Indic script has.
+_IMPOSSIBLE = re.compile(
+    r"[\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d]"
+    r"[\u093e-\u094c\u09be-\u09cc\u0a3e-\u0a4c\u0abe-\u0acc\u0b3e-\u0b4c\u0bbe-\u0bcc\u0c3e-\u0c4c\u0cbe-\u0ccc\u0d3e-\u0d4c]"
+    r"|[\u093e-\u094c]{2}"
+)
+MISSED = "The page shows letters that could not be read, for example on a coloured ground or in a drawing."
 NO_TEXT = "The page shows something that could not be read as text."
 MAY_BE_WRONG = "The text was recognised with low confidence, for example because it is handwritten or a bad scan."
 
@@ -36,10 +62,65 @@ def recognise_page(
     if not has_ink(picture):
         return PageText(number, label, width, height, recognised=True)
     upright = recognise_upright(grey_sheet(picture), language)
-    lines = readable_lines(upright.lines)
+    read, unread = read_hidden(rotate_left(picture, upright.quarters), upright)
+    lines = readable_lines(read)
     blocks = tuple(_placed(block, upright, scale) for block in blocks_of(lines, scale))
-    unsure = doubt_about(upright.lines, lines)
+    unsure = MAY_BE_WRONG if lines and has_impossible_letters(upright.lines) else doubt_about(read, lines, unread)
     return PageText(number, label, width, height, blocks, pictures=not blocks, recognised=True, unsure=unsure)
+
+
+def read_hidden(turned: Image.Image, upright: UprightSheet) -> tuple[list[Line], int]:
+    """Read text that was missed: on dark or coloured ground, in diagrams, and very large.
+
+    Returns all lines, and the number of letters that are still unread. A page that was read well is not read again.
+    """
+    ink, lines = ink_sheet(turned), upright.lines
+    unread = unread_letters(ink, (line.box for line in lines if line.score >= LEAST_LINE))
+    if unread < SOME_UNREAD and ink.coloured <= SOME_COLOURED and certainty(lines) >= SURE_PAGE:
+        return lines, unread
+    reader = load_reader(upright.script)
+    found = [scaled(line, copy.scale) for copy in _copies(turned, ink) for line in reader.read_sparse(copy.picture)]
+    lines = join_readings(lines, found)
+    return lines, unread_letters(ink, (line.box for line in lines if line.score >= LEAST_LINE))
+
+
+def _copies(turned: Image.Image, ink: InkSheet) -> Iterator[InkSheet]:
+    """Copies of two sizes, in grey and with the ground removed: each of them shows words that the others hide."""
+    for side in COPY_SIDES:
+        scale = min(1.0, side / max(turned.size))
+        size = max(1, round(turned.width * scale)), max(1, round(turned.height * scale))
+        yield InkSheet(turned.convert("L").resize(size, Image.Resampling.BICUBIC, reducing_gap=2.0), scale)
+        yield InkSheet(ink.picture.resize(size, Image.Resampling.BICUBIC), scale)
+
+
+def join_readings(lines: Sequence[Line], found: Sequence[Line]) -> list[Line]:
+    """Add clear lines of other readings. Where lines overlap, the one with more letters and confidence is kept."""
+    added: list[Line] = []
+    for line in sorted(filter(_is_clear, found), key=_rank, reverse=True)[:MOST_LINES]:
+        shown = [other for other in lines if _overlap(line.box, other.box) > MOST_OVERLAP]
+        better = all(_rank(line) > _rank(other) + FIRST_BONUS for other in shown)
+        if better and not any(_overlap(line.box, other.box) > MOST_OVERLAP for other in added):
+            added.append(line)
+    kept = [line for line in lines if not any(_overlap(line.box, other.box) > MOST_OVERLAP for other in added)]
+    return kept + added
+
+
+def _is_clear(line: Line) -> bool:
+    longest = max(map(len, re.findall(r"\w+", line.text)), default=0)
+    least = LEAST_FOUND if longest >= LEAST_WORD else LEAST_FOUND_SHORT
+    return line.score >= least and longest >= LEAST_SHORT
+
+
+def _rank(line: Line) -> float:
+    return line.score + LETTER_BONUS * min(sum(map(str.isalnum, line.text)), MOST_BONUS)
+
+
+def _overlap(one: Box, other: Box) -> float:
+    """The shared area of two boxes, as a share of the smaller one."""
+    width = min(one.right, other.right) - max(one.left, other.left)
+    height = min(one.bottom, other.bottom) - max(one.top, other.top)
+    smaller = min((box.right - box.left) * (box.bottom - box.top) for box in (one, other))
+    return width * height / max(smaller, 1) if width > 0 and height > 0 else 0.0
 
 
 def readable_lines(lines: Sequence[Line]) -> list[Line]:
@@ -49,12 +130,20 @@ def readable_lines(lines: Sequence[Line]) -> list[Line]:
     return kept if enough else []
 
 
-def doubt_about(read: Sequence[Line], kept: Sequence[Line]) -> str | None:
+def doubt_about(read: Sequence[Line], kept: Sequence[Line], unread: int = 0) -> str | None:
     """Why the text of a page may be wrong or incomplete; None if it is sure."""
     if not kept:
         return NO_TEXT
     left_out = 1 - _letters(kept) / max(_letters(read), 1)
-    return MAY_BE_WRONG if certainty(kept) < SURE_PAGE or left_out > MOST_LEFT_OUT else None
+    few = _letters(kept) < FEW_LETTERS and min(line.score for line in kept) < SURE_LINE
+    if few or certainty(kept) < SURE_PAGE or left_out > MOST_LEFT_OUT:
+        return MAY_BE_WRONG
+    return MISSED if unread >= max(SOME_UNREAD, MOST_UNREAD * _letters(kept)) else None
+
+
+def has_impossible_letters(lines: Sequence[Line]) -> bool:
+    """Whether signs of an Indic script are in an order that no word has, which models produce where they guess."""
+    return any(_IMPOSSIBLE.search(line.text) for line in lines)
 
 
 def _letters(lines: Sequence[Line]) -> int:

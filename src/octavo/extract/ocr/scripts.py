@@ -19,10 +19,17 @@ from octavo.extract.ocr.tesseract import ORIENTATION, Orientation, load_reader, 
 CERTAIN = 0.82
 # The number of lines that are read with all models to find out which one fits.
 SAMPLE_LINES = 3
+# More lines than this on a sheet that seemed empty are parts of a picture.
+FEW_LINES = 3
 SAMPLE_WIDTH = 20  # in line heights
 # The orientation model's certainty of an orientation that is tried before the upright one.
 SURE_TURN = 1.0
-# Its certainty of a script that is not compared with Latin, for scripts with letters of the same shape.
+# If the reading is below this certainty, a copy with this longest side is read in all orientations. Another one is
+# chosen if it has this many letters in clear words, and this many times those of the first one.
+UNSURE_TURN, TURNING_SIDE = 0.7, 1000
+LEAST_TURNED, MORE_TURNED = 6, 1.5
+CLEAR, CLEAR_WORD = 0.7, 3
+# The certainty of a script that is not compared with Latin, for scripts with letters of the same shape.
 SURE_SCRIPT = 2.0
 LIKE_LATIN = frozenset({"Armenian", "Cyrillic", "Greek"})
 # Another model must fit better than that of Latin by this much: most models also know Latin letters and digits.
@@ -53,6 +60,7 @@ class UprightSheet:
     width: int
     height: int
     quarters: int = 0
+    script: str = "Latin"
 
     def before_rotation(self, box: Box) -> Box:
         """Convert a box to its position on the sheet before the rotation."""
@@ -92,8 +100,30 @@ def recognise_upright(sheet: GreySheet, language: str) -> UprightSheet:
         if readings[quarters].certainty >= CERTAIN and readings[quarters].script in candidates:
             break
     quarters = max(readings, key=lambda turn: readings[turn].certainty)
+    if readings[quarters].certainty < UNSURE_TURN:
+        quarters, script = _better_turn(sheet.picture, quarters, readings[quarters].script, language)
+        if quarters not in readings:
+            readings[quarters] = _read_well(rotate_left(sheet.picture, quarters), (script,), language)
     width, height = (round(side / sheet.scale) for side in sheet.picture.size)
-    return UprightSheet([_scaled(line, sheet.scale) for line in readings[quarters].lines], width, height, quarters)
+    lines, script = [scaled(line, sheet.scale) for line in readings[quarters].lines], readings[quarters].script
+    return UprightSheet(lines, width, height, quarters, script)
+
+
+def _better_turn(picture: Image, quarters: int, script: str, language: str) -> tuple[int, str]:
+    """Read a small copy in all four orientations. Another one is better if clearly more words are read."""
+    small = picture.copy()
+    small.thumbnail((TURNING_SIDE, TURNING_SIDE), reducing_gap=2.0)
+    scripts = dict.fromkeys((script, "Latin")) if language == ANY_LANGUAGE else (script,)
+    turns = [(turn, one) for one in scripts for turn in range(4)]
+    read = {pair: _clear_letters(load_reader(pair[1]).read_sparse(rotate_left(small, pair[0]))) for pair in turns}
+    best = max(read, key=lambda pair: read[pair])
+    better = read[best] >= LEAST_TURNED and read[best] > MORE_TURNED * read[quarters, script]
+    return best if better else (quarters, script)
+
+
+def _clear_letters(lines: Sequence[Line]) -> int:
+    words = [word for line in lines if line.score >= CLEAR for word in line.text.split()]
+    return sum(len(word) for word in words if len(word) >= CLEAR_WORD and word.isalnum())
 
 
 def _read_well(upright: Image, candidates: tuple[str, ...], language: str) -> Reading:
@@ -102,7 +132,7 @@ def _read_well(upright: Image, candidates: tuple[str, ...], language: str) -> Re
     if not reading.lines or median(line.height for line in reading.lines) > SMALL_PRINT:
         return reading
     larger = upright.resize((round(upright.width * ENLARGED), round(upright.height * ENLARGED)), Resampling.BICUBIC)
-    lines = [_scaled(line, ENLARGED) for line in load_reader(reading.script).read(larger)]
+    lines = [scaled(line, ENLARGED) for line in load_reader(reading.script).read(larger)]
     return max(reading, Reading(reading.script, lines), key=lambda one: one.certainty)
 
 
@@ -111,7 +141,7 @@ def rotate_left(picture: Image, quarters: int) -> Image:
     return picture.transpose(turns[quarters]) if quarters else picture
 
 
-def _scaled(line: Line, scale: float) -> Line:
+def scaled(line: Line, scale: float) -> Line:
     return replace(line, box=Box(*(side / scale for side in line.box)))
 
 
@@ -131,15 +161,23 @@ def _candidates(language: str, found: Orientation | None) -> tuple[str, ...]:
 
 def read_script(upright: Image, candidates: tuple[str, ...], language: str = ANY_LANGUAGE) -> Reading:
     """Read with the candidates. If none is sure, the model that reads some lines best of all reads the sheet too."""
-    readings = [Reading(script, load_reader(script).read(upright)) for script in candidates]
+    readings = [_read(script, upright) for script in candidates]
     first = max(readings, key=lambda reading: reading.certainty + BETTER * (reading.script == "Latin"))
     if not first.lines or first.certainty >= CERTAIN or language != ANY_LANGUAGE:
         return first
     best = _best_script(upright, first.lines, first.script)
     if best in candidates:
         return first
-    second = Reading(best, load_reader(best).read(upright))
-    return max(first, second, key=lambda reading: reading.certainty)
+    return max(first, _read(best, upright), key=lambda reading: reading.certainty)
+
+
+def _read(script: str, upright: Image) -> Reading:
+    """Read a sheet. A single word on an empty sheet is only found when single words are looked for."""
+    reader = load_reader(script)
+    if lines := reader.read(upright):
+        return Reading(script, lines)
+    lines = reader.read_sparse(upright)
+    return Reading(script, lines if len(lines) <= FEW_LINES else [])
 
 
 def _best_script(upright: Image, lines: Sequence[Line], first: str) -> str:

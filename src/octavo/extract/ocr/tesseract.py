@@ -16,6 +16,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from PIL import ImageOps
+
 from octavo.core.languages import HAN_SCRIPTS
 from octavo.extract.extracted import Box
 from octavo.extract.ocr.order import Line, around
@@ -29,11 +31,13 @@ ORIENTATION = "osd"
 _DOTS_PER_INCH = 200
 # The engine for scripts and orientation works with shapes of letters, the one for text with a neural network.
 _SHAPES, _NETWORK = 0, 1
-_FIND_ORIENTATION, _WHOLE_PAGE, _ONE_LINE = 0, 3, 7
+_FIND_ORIENTATION, _WHOLE_PAGE, _ONE_LINE, _SPARSE = 0, 3, 7, 11
 _LINE, _WORD = 2, 3
 # Words that are this many line heights apart belong to different columns, or to different cells of a table.
 WIDE_GAP = 1.7
 _QUARTER = 90
+# Letters at the edge of a picture are missed, so a picture with sides below this gets a white margin, in pixels.
+_SMALL_PICTURE, _MARGIN = 700, 20
 # With fewer letters, Latin is often taken for Cyrillic.
 _FEWEST_LETTERS = b"32"
 # Tesseract puts a space after every character of these scripts, unless it keeps the spaces as they are.
@@ -65,11 +69,22 @@ class Reader:
         """Recognise a picture of one line."""
         return list(self._lines(picture, _ONE_LINE))
 
+    def read_sparse(self, picture: Image) -> list[Line]:
+        """Recognise single words anywhere, such as labels in a diagram. Pictures are often taken for letters."""
+        return list(self._lines(picture, _SPARSE))
+
     def close(self) -> None:
         """Free the memory of the model, up to 90 MB."""
         _library().TessBaseAPIDelete(self.handle)
 
     def _lines(self, picture: Image, mode: int) -> Iterator[Line]:
+        if max(picture.size) >= _SMALL_PICTURE:
+            return self._lines_inside(picture, mode)
+        wider = ImageOps.expand(picture, _MARGIN, fill=255)
+        found = self._lines_inside(wider, mode)
+        return (replace(line, box=Box(*(side - _MARGIN for side in line.box))) for line in found)
+
+    def _lines_inside(self, picture: Image, mode: int) -> Iterator[Line]:
         library = _library()
         self._show(picture, mode)
         if library.TessBaseAPIRecognize(self.handle, None):
