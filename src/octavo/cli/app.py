@@ -29,7 +29,6 @@ from octavo.cli import (
     prompts,
     schedules,
     search,
-    uploads,
     watch,
 )
 from octavo.core.errors import NotRunning
@@ -66,7 +65,7 @@ app.add_typer(mappings.app, name="mappings")
 app.add_typer(analyses.app, name="analyses")
 app.add_typer(prompts.app, name="prompts")
 app.add_typer(schedules.app, name="schedules")
-app.add_typer(uploads.app, name="uploads")
+app.add_typer(add.uploads, name="uploads")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Parent = Annotated[int | None, typer.Option(hidden=True, help="Stop when the process with this ID ends.")]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from octavo.language import describe
+from octavo.language.description import find_author, find_title
 from octavo.language.document_types import find_type
 from octavo.language.insights import ChunkText, DocumentSource, DocumentType
-from octavo.language.titles import find_author, find_title
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -34,7 +35,6 @@ from octavo.database.embedded.cluster import (
 )
 from octavo.database.embedded.data_folder import PRIVATE, DataFolder, explain
 from octavo.database.embedded.locks import POLL_SECONDS, FileLock, is_locked
-from octavo.database.embedded.postmaster import end_orphan, read_postmaster, remove_stale_files
 
 # Recovery after a crash replays the log since the last checkpoint, which takes seconds to a few minutes.
 START_SECONDS = 300
@@ -242,3 +242,60 @@ class EmbeddedPostgres:
     def _last_log_line(self) -> str:
         lines = self.log_file.read_text(errors="replace").splitlines() if self.log_file.exists() else []
         return f"Its last message: {lines[-1]}" if lines else f"See {self.log_file}."
+
+
+STATUS_LINE = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Postmaster:
+    pid: int
+    status: str
+
+    @property
+    def is_ready(self) -> bool:
+        return self.status == "ready"
+
+
+def read_postmaster(cluster: Path) -> Postmaster | None:
+    """The running server of this data directory; None if there is none.
+
+    The process in `postmaster.pid` may be dead, a zombie or another program.
+    """
+    try:
+        lines = (cluster / "postmaster.pid").read_text().splitlines()
+        process = psutil.Process(int(lines[0]))
+        if process.status() == psutil.STATUS_ZOMBIE or not _serves(process, cluster):
+            return None
+    except (OSError, ValueError, IndexError, psutil.Error):
+        return None
+    return Postmaster(process.pid, lines[STATUS_LINE].strip() if len(lines) > STATUS_LINE else "")
+
+
+def _serves(process: psutil.Process, cluster: Path) -> bool:
+    command = process.cmdline()
+    return bool(command) and Path(command[0]).name == "postgres" and str(cluster) in command
+
+
+def remove_stale_files(cluster: Path, socket_folder: Path) -> None:
+    """Remove the files of a dead server.
+
+    PostgreSQL does not start if the process id in them belongs to a zombie or to another program.
+    """
+    (cluster / "postmaster.pid").unlink(missing_ok=True)
+    for file in socket_folder.glob(".s.PGSQL.*"):
+        file.unlink(missing_ok=True)
+
+
+def end_orphan(cluster: Path, patience_seconds: float) -> None:
+    """Stop a server whose keeper has died. It recovers at the next start, and no committed data is lost."""
+    started = time.monotonic()
+    signalled: dict[int, signal.Signals] = {}
+    while postmaster := read_postmaster(cluster):
+        patient = time.monotonic() - started < patience_seconds
+        wanted = signal.SIGINT if patient else signal.SIGQUIT
+        if signalled.get(postmaster.pid) != wanted:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(postmaster.pid, wanted)
+            signalled[postmaster.pid] = wanted
+        time.sleep(POLL_SECONDS)
