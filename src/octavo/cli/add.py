@@ -1,4 +1,4 @@
-"""`octavo add` adds files, links and text, several in parallel. `octavo uploads` lists uploads, such as refused ones."""
+"""`octavo add` adds files, links and text, several in parallel. `octavo uploads` lists uploads."""
 
 from __future__ import annotations
 
