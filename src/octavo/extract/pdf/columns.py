@@ -14,6 +14,7 @@ from octavo.extract.pdf.lines import Segment, inner
 _LEAST_GUTTER = 0.65  # of the median letter size
 _DEEPEST = 6
 _NARROW = 0.5  # of the width of the main column; a narrower column is at the margin
+_LONG_LINES = 1.2  # of a line that is longer than three quarters of the lines: the width of a column at most
 _PROSE = 17.0  # letters per line; lines of columns have more, cells of tables fewer
 _LABEL = re.compile(r":\s*\Z")
 _FIGURES = re.compile(r"[\d\s.,:;/%€$£()+-]+\Z")
@@ -340,7 +341,9 @@ def _heads_lines(beside: Sequence[Segment], main: Sequence[Segment]) -> bool:
 
 
 def _is_margin(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
-    return _width(side) < _NARROW * _width(main)
+    """Whether a side is much narrower than the lines of the main text, which may be several columns itself."""
+    lines = sorted(one.right - one.left for one in main)
+    return _width(side) < _NARROW * min(_width(main), _LONG_LINES * lines[len(lines) * 3 // 4])
 
 
 def _width(side: Sequence[Segment]) -> float:

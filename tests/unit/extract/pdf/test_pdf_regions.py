@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,16 @@ def test_columns_written_alternately_are_read_one_after_the_other(gutter: float)
 
 def test_columns_whose_lines_are_not_level_are_read_one_after_the_other() -> None:
     assert texts([*lines(LEFT, 60, 200), *lines(RIGHT, 260, 206)]) == [" ".join(LEFT), " ".join(RIGHT)]
+
+
+@pytest.mark.parametrize("lengths", list(product((4, 6, 8, 12), repeat=3)))
+def test_three_columns_are_three_columns_and_none_is_a_note_beside_the_others(lengths: tuple[int, int, int]) -> None:
+    """The two others together are more than twice as wide as each of them."""
+    columns = [(column * 3)[:length] for column, length in zip((LEFT, RIGHT, LEFT), lengths, strict=True)]
+    runs = [one for place, column in enumerate(columns) for one in lines(column, 60 + 170 * place, 200)]
+    found = blocks(runs)
+    assert [block.text for block in found] == [" ".join(column) for column in columns]
+    assert {block.region for block in found} == {RegionKind.BODY}
 
 
 def test_a_heading_over_both_columns_separates_them() -> None:
