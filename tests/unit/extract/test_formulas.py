@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import pytest
 
 from octavo.extract.office.formulas import from_mathml, from_office, to_markup
@@ -121,9 +122,7 @@ def test_the_reader_shows_formulas_in_text_and_in_tables() -> None:
     ],
 )
 def test_a_formula_cannot_run_or_load_anything(attack: str) -> None:
+    """Tags that a document writes inside of a formula are text; only our code writes MathML, without attributes."""
     html = "".join(block.html for block in render_window(attack))
-    bare = html.replace("&lt;", "").lower()
-    for forbidden in ("<script", "<img", "<style", "<annotation", "<maction", "<mglyph"):
-        assert forbidden not in html.lower()
-    for attribute in (' onclick="', ' href="', ' style="', ' onerror="'):
-        assert attribute not in bare or "&quot;" in html
+    tags = re.findall(r"<[^>]*>", html)
+    assert {re.sub(r"[</>]", "", tag) for tag in tags} <= {"p", "math", "mrow", "mi", "mo", "mn", "mtext", "table"}

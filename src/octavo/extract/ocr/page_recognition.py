@@ -33,8 +33,8 @@ FEW_LETTERS, SURE_LINE = 20, 0.8
 SOME_UNREAD, MOST_UNREAD = 4, 0.05
 # The longest sides of the copies that are read again, and the most lines that are compared.
 COPY_SIDES = (1600, 1000)
-# So is one with a dark or coloured ground on more than this share of it.
-SOME_COLOURED = 0.02
+# So is one with a dark or coloured ground on more than this share of it, unless it has many letters and a photo.
+SOME_COLOURED, MANY_LETTERS = 0.02, 1000
 MOST_LINES = 1000
 # Lines of these copies need a higher confidence and a word, because pictures are often taken for single letters.
 LEAST_FOUND, LEAST_WORD = 0.7, 4
@@ -76,7 +76,8 @@ def read_hidden(turned: Image.Image, upright: UprightSheet) -> tuple[list[Line],
     """
     ink, lines = ink_sheet(turned), upright.lines
     unread = unread_letters(ink, (line.box for line in lines if line.score >= LEAST_LINE))
-    if unread < SOME_UNREAD and ink.coloured <= SOME_COLOURED and certainty(lines) >= SURE_PAGE:
+    coloured = ink.coloured > SOME_COLOURED and _letters(lines) < MANY_LETTERS
+    if not coloured and not _is_much(unread, lines) and certainty(lines) >= SURE_PAGE:
         return lines, unread
     reader = load_reader(upright.script)
     found = [scaled(line, copy.scale) for copy in _copies(turned, ink) for line in reader.read_sparse(copy.picture)]
@@ -138,7 +139,11 @@ def doubt_about(read: Sequence[Line], kept: Sequence[Line], unread: int = 0) -> 
     few = _letters(kept) < FEW_LETTERS and min(line.score for line in kept) < SURE_LINE
     if few or certainty(kept) < SURE_PAGE or left_out > MOST_LEFT_OUT:
         return MAY_BE_WRONG
-    return MISSED if unread >= max(SOME_UNREAD, MOST_UNREAD * _letters(kept)) else None
+    return MISSED if _is_much(unread, kept) else None
+
+
+def _is_much(unread: int, lines: Sequence[Line]) -> bool:
+    return unread >= max(SOME_UNREAD, MOST_UNREAD * _letters(lines))
 
 
 def has_impossible_letters(lines: Sequence[Line]) -> bool:

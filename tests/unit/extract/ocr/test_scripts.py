@@ -49,7 +49,8 @@ def test_the_script_of_a_page_is_found_and_its_words_are_read(script: str) -> No
     # Joined letters of Gujarati are missed more often than those of other scripts.
     least = 0.8 if script == "gujarati" else 0.9
     assert recall(text_of(page), (PAGES / f"{script}.txt").read_text()) >= least
-    assert page.unsure is None
+    # Some are read as signs in an impossible order, which is reported.
+    assert page.unsure == (MAY_BE_WRONG if script == "gujarati" else None)
 
 
 @pytest.mark.parametrize(("turns", "script"), [(1, "latin"), (2, "arabic"), (3, "cyrillic")])
