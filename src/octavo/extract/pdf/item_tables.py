@@ -249,7 +249,7 @@ class _Reader:
         return cells
 
     def _free_line(self, line: Line) -> Cells | None:
-        """A detail line with gaps of its own is text of the column where it starts, except the first column."""
+        """A detail line with other gaps is text of the column where it starts, except the first column."""
         column = self._place(line[0])
         return {column: list(line)} if column > 0 and self._starts_column(line[0], column) else None
 
