@@ -17,6 +17,9 @@ from octavo.extract.ocr.page_recognition import (
     recognise_page,
 )
 
+# Reading a page with all models takes up to 20 s of CPU time, and tests run beside others.
+pytestmark = pytest.mark.timeout(400)
+
 
 def poster() -> Image.Image:
     sheet = Image.new("RGB", (900, 600), "white")
