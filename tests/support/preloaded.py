@@ -115,7 +115,7 @@ def start(
 
 
 def run(
-    arguments: Sequence[str], environment: Mapping[str, str], *, cwd: Path | None = None, seconds: float = 60
+    arguments: Sequence[str], environment: Mapping[str, str], *, cwd: Path | None = None, seconds: float
 ) -> subprocess.CompletedProcess[str]:
     """One command to its end."""
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:

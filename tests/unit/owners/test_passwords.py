@@ -89,7 +89,7 @@ async def test_no_more_than_two_are_hashed_at_once_and_the_others_wait(monkeypat
 
     monkeypatch.setattr(accounts, "_hasher", Hasher())
     hashing = asyncio.gather(*(hash_password("0123456789") for _ in range(6)))
-    await asyncio.to_thread(wait_until, lambda: len(begun) == MOST_AT_ONCE, 20, "two are hashed")
+    await asyncio.to_thread(wait_until, lambda: len(begun) == MOST_AT_ONCE, "two are hashed")
     await asyncio.to_thread(bool)  # another thread of the process is free all the while
     assert len(begun) == MOST_AT_ONCE
     go_on.set()
