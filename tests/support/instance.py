@@ -9,10 +9,9 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import urllib.error
 import urllib.request
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -21,7 +20,15 @@ import psutil
 
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
 from octavo.ops.processes import RecordFile
-from tests.support.processes import PATIENCE_SECONDS, octavo_environment, processes_mentioning, run_octavo, wait_until
+from tests.support.processes import (
+    PATIENCE_SECONDS,
+    Running,
+    octavo_environment,
+    processes_mentioning,
+    run_octavo,
+    start_octavo,
+    wait_until,
+)
 
 # Below those that the system chooses from, and open to browsers; every process begins elsewhere.
 FIRST_PORT, LAST_PORT = 11_000, 32_000
@@ -37,15 +44,12 @@ class Instance:
         self.log = folder / "up.log"
         self.environment = octavo_environment(self.data, **{"port": free_port(), "web": 1, **settings})
         self.address = f"http://127.0.0.1:{self.environment['OCTAVO_PORT']}"
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: Running | None = None
 
-    def start(self) -> None:
+    def start(self, prefix: Sequence[str] = ()) -> None:
         already = len(self.log.read_text()) if self.log.exists() else 0
         with self.log.open("ab") as log:
-            command = [sys.executable, "-m", "octavo", "up"]
-            self.process = subprocess.Popen(
-                command, env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
-            )
+            self.process = start_octavo(["up"], self.environment, log.fileno(), prefix=prefix)
         wait_until(lambda: self._has_announced(already), "it says that it is ready")
 
     def _has_announced(self, already: int) -> bool:

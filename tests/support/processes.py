@@ -18,6 +18,8 @@ from tests.support import preloaded
 
 # Only a test that fails waits so long: the limit is no promise, and a busy machine must not reach it.
 PATIENCE_SECONDS = 300
+# A prefix that changes nothing: the command starts as a person starts it, not as a fork.
+THE_USUAL_WAY = ("env",)
 Running: TypeAlias = preloaded.Process | subprocess.Popen[bytes]
 
 

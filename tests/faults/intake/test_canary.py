@@ -22,7 +22,7 @@ from octavo.database import connect
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
 from octavo.owners import make_sign_in_link
 from tests.support.instance import Instance, instance_in
-from tests.support.processes import PATIENCE_SECONDS, wait_until
+from tests.support.processes import PATIENCE_SECONDS, THE_USUAL_WAY, wait_until
 from tests.support.s3 import running_s3_server
 
 LARGEST = 200_000
@@ -82,7 +82,7 @@ def canary(folder: Path) -> Generator[Canary]:
             "metrics_token": settings_secrets["metrics token"],
         }
         with instance_in(folder, **settings) as instance:
-            instance.start()
+            instance.start(THE_USUAL_WAY)  # the storage client keeps threads, which a fork would lose
             texts = {"text": f"text{token_hex(12)}", "file name": f"name{token_hex(12)}"}
             yield Canary(instance, {"S3 secret": s3_secret, **settings_secrets}, texts)
 

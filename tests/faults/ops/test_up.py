@@ -22,7 +22,7 @@ from octavo.database.embedded import DataFolder, EmbeddedPostgres
 from octavo.ops.processes import RecordFile
 from tests.support.engine import engine_on
 from tests.support.instance import Instance, fetch, instance_in
-from tests.support.processes import PATIENCE_SECONDS, processes_mentioning, wait_until
+from tests.support.processes import PATIENCE_SECONDS, THE_USUAL_WAY, processes_mentioning, wait_until
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def kill(pids: list[int | None]) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "Ctrl-C"])
 def test_a_signal_stops_everything_in_good_order(instance: Instance, number: signal.Signals) -> None:
-    instance.start()
+    instance.start(THE_USUAL_WAY)
     assert set(instance.process_ids()) == {"up", "web", "worker 1", "database"}
     assert instance.stop(number) == 0
     assert instance.everything() == []
