@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from http.cookiejar import DefaultCookiePolicy
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from uuid import UUID
 import httpx
 import psycopg
 import pytest
+import requests
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.errors import Flaky
 
@@ -27,6 +29,7 @@ from tests.support.connections import connect
 from tests.support.conversions import invoice
 from tests.support.passwords import PASSWORD
 from tests.support.postgres import Server
+from tests.support.processes import PATIENCE_SECONDS
 from tests.support.web import WebProcess, running_web
 
 if TYPE_CHECKING:
@@ -136,6 +139,7 @@ class World:
 
     web: WebProcess
     client: httpx.Client
+    session: requests.Session
     kept: dict[str, str]
     numbers: Iterator[int]
 
@@ -230,6 +234,14 @@ class World:
             case.path_parameters[name] = self.kept[name] if reads else self.fresh(name, case.path)
 
 
+def one_connection() -> requests.Session:
+    """Kept open for thousands of requests, each of which brings nothing of the ones before it."""
+    session = requests.Session()
+    session.trust_env = False
+    session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+    return session
+
+
 @pytest.fixture(scope="module")
 def world(newest_server: Server) -> Iterator[World]:
     """Visitors are not let in, so that who has no key is nobody."""
@@ -246,7 +258,7 @@ def world(newest_server: Server) -> Iterator[World]:
         ) as client,
     ):
         client.post("/api/v1/account", json={"email": "bob@example.org", "password": PASSWORD}).raise_for_status()
-        made = World(web, client, {}, count())
+        made = World(web, client, one_connection(), {}, count())
         made.kept.update(made.add())
         web.process_documents()
         yield made
@@ -256,7 +268,8 @@ def world(newest_server: Server) -> Iterator[World]:
 def check(case: Case[Any], world: World) -> None:
     world.make_real(case)
     choose_one_way(case)
-    case.call_and_validate(base_url=world.web.address, headers=world.headers, timeout=30)
+    more = {"timeout": PATIENCE_SECONDS, "session": world.session}
+    case.call_and_validate(base_url=world.web.address, headers=world.headers, **more)
 
 
 def choose_one_way(case: Case[Any]) -> None:
@@ -319,7 +332,12 @@ def walk(world: World, walks: int, steps: int) -> None:
 
         def get_call_kwargs(self, case: Case[Any]) -> dict[str, Any]:
             del case
-            return {"base_url": world.web.address, "headers": world.headers, "timeout": 30}
+            return {
+                "base_url": world.web.address,
+                "headers": world.headers,
+                "session": world.session,
+                "timeout": PATIENCE_SECONDS,
+            }
 
         def validate_response(self, *args: Any, **more: Any) -> None:  # noqa: ANN401
             try:
