@@ -382,12 +382,12 @@ _MOST_CAPTION = 1000
 
 
 def is_caption(text: str) -> bool:
-    """Whether a line begins as the caption of a figure or a table does, such as "Fig. 3"."""
+    """Whether a line starts like the caption of a figure or a table, such as "Fig. 3"."""
     return bool(_CAPTION.match(text.strip()))
 
 
 def add_captions(extracted: Extracted) -> Extracted:
-    """Give figures without a caption the line before or after them, if it begins as a caption does."""
+    """Give figures without a caption the line before or after them, if it starts like a caption."""
     if all(figure.caption for figure in extracted.figures):
         return extracted
     starts = [block.start for block in extracted.blocks]

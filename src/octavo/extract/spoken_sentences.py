@@ -1,7 +1,7 @@
 """Divides transcripts without punctuation, as programs generate them, into sentences. Pure, and works offline.
 
-Pauses between snippets and words that usually begin a sentence decide where one ends. It gets a full stop, and the next
-one a capital letter. No word is added, removed or moved.
+A sentence ends at a pause between snippets, or before a word that usually begins a sentence. It gets a full stop, and
+the next sentence gets a capital letter. No word is added, removed or moved.
 """
 
 from __future__ import annotations

@@ -125,7 +125,7 @@ def _chart_title(root: Element) -> str:
 
 
 def _points(series: Element, *names: str) -> dict[int, str]:
-    """The values that the file stores for a part of a series, by their number."""
+    """The values that the file stores for a part of a series, by their index."""
     found: dict[int, str] = {}
     for part in (one for one in series if local_name(one) in names):
         values = [one for one in part.iter() if local_name(one) == "v"]
