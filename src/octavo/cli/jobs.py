@@ -174,7 +174,7 @@ def dead_letters(
     then: Annotated[
         Then,
         typer.Option(
-            help="What to do after --discard. restart: delete the results and run again; fail_parent: end the analysis."
+            help="Action after --discard. restart: delete the results and run again; fail_parent: end the analysis."
         ),
     ] = Then.NOTHING,
     limit: Limit = 50,

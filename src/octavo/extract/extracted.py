@@ -170,9 +170,9 @@ class QuoteOnPage:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """`markdown[start:end]` is the text of the page; a page without text has `start == end`.
+    """A page. Its text is `markdown[start:end]`; a page without text has `start == end`.
 
-    `unsure` is the reason why the text may be incomplete or wrong, as a sentence; None if it is sure.
+    `unsure` is a sentence that says why the text may be incomplete or wrong; None if there is no doubt.
     """
 
     number: int
@@ -186,7 +186,10 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """`markdown[start:end]` is the block with its markup, `text` its plain text. Only headings have a level."""
+    """A block.
+
+    `markdown[start:end]` is the block with its markup, `text` its plain text. Only headings have a level.
+    """
 
     kind: BlockKind
     start: int

@@ -194,7 +194,10 @@ def _prepare(path: Path) -> None:
 
 @asynccontextmanager
 async def _kept_objects(connection: Connection, bucket: Bucket) -> AsyncGenerator[None]:
-    """Delete no files during a backup. Files that are no longer needed by then are deleted afterwards."""
+    """Prevent files from being deleted during a backup.
+
+    Files that become unused in the meantime are deleted afterwards.
+    """
     row = await (await connection.execute(QUERIES.begin_backup)).fetchone()
     if not row or not row[0]:
         raise BackupRunning

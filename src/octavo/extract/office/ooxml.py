@@ -22,7 +22,10 @@ _CHART_NAMES = {"ofPie": "Pie", "stock": "Stock", "surface3D": "Surface", "dough
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """`target` is the name of a part, or a URL if `external`. `kind` is the last segment of the relationship type."""
+    """A relationship.
+
+    `target` is the name of a part, or a URL if `external`. `kind` is the last segment of the type.
+    """
 
     kind: str
     target: str

@@ -190,7 +190,7 @@ class SignIns:
     """Limits wrong passwords: by e-mail and address together, by address, and by e-mail.
 
     An attempt counts from its start, unless it succeeds. When the attempts of a bucket are used up, the account is not
-    locked but slowed down: one more attempt is allowed after each `quarter of an hour / size`.
+    locked but slowed down: one more attempt is allowed every `15 minutes / size`.
     """
 
     def __init__(self, allowances: Allowances, settings: Settings) -> None:
@@ -209,7 +209,10 @@ class SignIns:
             await self._allowances.give_back(key, allowance)
 
     def _buckets(self, email: str, address: str) -> list[tuple[str, Allowance]]:
-        """The buckets of an attempt, the broadest for its address first. Only a hash of the e-mail is stored."""
+        """The buckets that an attempt counts against, starting with that of the address.
+
+        Only a hash of the e-mail is stored.
+        """
         person = hash_token(email.lower()).hex()
         return [
             (f"sign-in from {address}", self._address),

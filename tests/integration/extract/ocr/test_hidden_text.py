@@ -1,4 +1,4 @@
-"""Text that a plain reading misses is found: on a coloured ground, sideways, or tiny. Missed letters are reported."""
+"""Text that a plain reading misses is found: on a coloured background, sideways, or tiny. Missed letters are reported."""
 
 from __future__ import annotations
 
