@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from octavo.core.languages import count_words
 from octavo.extract.transcript import Snippet
 
-# A transcript with fewer sentence ends than one in so many words has no punctuation.
+# A transcript with fewer sentence ends than one in this many words counts as having no punctuation.
 _WORDS_PER_END = 60
 _FEWEST_WORDS = 30
 _ANY_MARK = re.compile(r"[.!?…。！？,;:]['\"”’»)\]]*$")  # noqa: RUF001 - full-width marks end sentences too

@@ -49,7 +49,7 @@ MARKER = ".octavo-backup"
 OBJECTS_AT_ONCE = 16
 MOST_SHOWN = 3
 
-# What is being done, how much of it is done, and how much there is to do; 0 if that is unknown.
+# Reports the current step, the amount that is done, and the total; 0 if the total is unknown.
 Report = Callable[[str, int, int], None]
 T = TypeVar("T")
 

@@ -30,7 +30,7 @@ RETRY_UPLOAD_SECONDS = 5.0
 WRONG_PASSWORDS_SECONDS = 15 * MINUTE
 # Buckets that were not used for this long are full again and deleted; no bucket takes longer to fill.
 FORGET_SECONDS = HOUR
-# The uploads and streams of a web process count until it was silent for this long.
+# If a web process has not reported for this long, its uploads and streams no longer count.
 SILENT_SECONDS = 30.0
 RETURN_SECONDS = 2.0
 # Memory is bounded; the least recently used keys are dropped first.

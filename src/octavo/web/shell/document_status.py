@@ -225,7 +225,7 @@ class MissingPart:
     what: str
 
 
-# The first missing part names the state. The action of each makes all missing parts.
+# The first missing part determines the label. Each action adds all missing parts.
 MISSING_PARTS = {
     "description": MissingPart("Needs classification", CLASSIFY, "title, summary and tags"),
     "text_by_model": MissingPart("Text not rewritten", WRITE_TEXT, "the text written by a model"),

@@ -32,7 +32,7 @@ QUERIES = load_queries("operations")
 MOST_LETTERS = 50
 CHART_HOURS = 24
 STAYS = "The jobs are removed from this list. Their documents and events are kept."
-# What follows a discard, and how the page asks for it.
+# The follow-up action of each way to discard a job, and the text of its confirmation.
 DISCARDS: dict[str, tuple[Then, str]] = {
     "discard": ("nothing", STAYS),
     "discard_restart": (
