@@ -29,7 +29,7 @@ from octavo.database import Connection, connect, explain, load_queries, migrate,
 from octavo.database.embedded import DataFolder
 from octavo.database.embedded.data_folder import PRIVATE
 from octavo.database.migrator import (
-    Applied,
+    AppliedMigration,
     applied_migrations,
     create_schema,
     known_migrations,
@@ -105,7 +105,7 @@ class Manifest:
     format: int
     version: str
     created_at: str
-    migrations: Sequence[Applied]
+    migrations: Sequence[AppliedMigration]
     folder: str
     database: DatabaseCopy
     files: int
@@ -347,7 +347,7 @@ def read_manifest(path: Path) -> Manifest:
     try:
         database = values.pop("database")
         tables = [TableCopy(**table) for table in database["tables"]]
-        migrations = [Applied(**one) for one in values.pop("migrations")]
+        migrations = [AppliedMigration(**one) for one in values.pop("migrations")]
         return Manifest(**values, migrations=migrations, database=DatabaseCopy(tables, database["sequences"]))
     except (KeyError, TypeError) as error:
         raise DamagedBackup(f"{path / MANIFEST} cannot be read: {error}.") from None
