@@ -74,7 +74,7 @@ def _texts_of_docs() -> Iterator[str]:
     for path in pages:
         skipped = r"```.*?```|^ {4}[^\n]*$|^\|[^\n]*$|^#[^\n]*$"  # code, tables and headings
         text = re.sub(skipped, "\n\n", path.read_text(), flags=re.DOTALL | re.MULTILINE)
-        paragraphs = [" ".join(paragraph.split()) for paragraph in re.split(r"\n\s*\n|\n- ", text)]
+        paragraphs = [" ".join(paragraph.split()) for paragraph in re.split(r"\n\s*\n|(?:^|\n)\s*(?:-|\d+\.) ", text)]
         yield from _sentences(path, [one for paragraph in paragraphs for one in re.split(r"(?<=[.!?]) +", paragraph)])
 
 

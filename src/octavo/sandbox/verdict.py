@@ -132,7 +132,8 @@ def _raise_failure(ending: FinishedTask, kind: str, name: str, detail: str | Non
 def _believable_error(name: str) -> type[errors.OctavoError] | None:
     """The error class with this name in `octavo.core.errors`, if a child may report it.
 
-    None if attempts that fail with this error are not counted, because a hostile file could then cause endless retries.
+    A child must not report errors that do not count as attempts, because a hostile file could then cause endless
+    retries.
     """
     found = getattr(errors, name, None)
     if not (isinstance(found, type) and issubclass(found, errors.OctavoError)):

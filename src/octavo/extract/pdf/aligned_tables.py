@@ -311,7 +311,7 @@ def _starts_lower(text: str) -> bool:
 
 
 def _column(rows: Sequence[Row], place: int) -> list[Segment]:
-    """The cells of a column that do not span others."""
+    """The cells of a column, without those that span other columns."""
     return [part for row in rows for first, (last, part) in row.parts.items() if first == last == place]
 
 

@@ -319,7 +319,7 @@ def _around(one: Box | None, other: Box) -> Box:
 
 
 def _place_after(blocks: Sequence[PageBlock], box: Box) -> int:
-    """The index after the block that belongs to a box: the last one that overlaps it or begins above it."""
+    """Where a comment goes: the index after the last block that overlaps its box or begins above it."""
     over = [index for index, block in enumerate(blocks) if block.box and _is_over(block.box, box)]
     above = [index for index, block in enumerate(blocks) if block.box and block.box.top <= box.top]
     after = max(over or above or ([-1] if any(block.box for block in blocks) else [len(blocks) - 1]))

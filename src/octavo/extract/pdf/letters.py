@@ -67,7 +67,7 @@ class Vocabulary:
             self._first_parts.add(word.split("-", 1)[0])
 
     def undivided(self, text: str) -> str:
-        """The text with all divided words whole again."""
+        """The text with divided words joined again."""
         return _DIVIDED.sub(self._whole, text).replace(HYPHEN, "-") if HYPHEN in text else text
 
     def _whole(self, found: re.Match[str]) -> str:

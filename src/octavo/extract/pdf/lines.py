@@ -199,7 +199,7 @@ def _line(row: Sequence[Segment], right_text: Callable[[Box], str] | None) -> Li
 
 
 def _style(row: Sequence[Segment]) -> tuple[float, bool, bool, bool]:
-    """The size, and whether the line is bold, monospaced or italic, by the number of letters."""
+    """The size of a line, and whether it is bold, monospaced or italic, as most of its letters are."""
     sizes: dict[float, int] = {}
     bold = mono = italic = letters = 0
     for one in row:

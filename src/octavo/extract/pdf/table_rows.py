@@ -181,7 +181,7 @@ def _under_rule(
 
 
 def _over(row: Row, first: int, below: Sequence[Row], columns: Sequence[Column]) -> tuple[int, int] | None:
-    """The columns over which a heading is centred, if each of them has a heading below it."""
+    """The columns above which a heading is centred, if each of them has its own heading below."""
     last, part = row.parts[first]
     left, right = columns[first]
     edges = (part.left - left, part.right - right, part.middle - (left + right) / 2)
