@@ -238,7 +238,7 @@ def test_a_refused_link_says_why_and_stays_in_the_box(member: Visitor) -> None:
     assert member.documents() == []
 
 
-def test_what_is_done_leaves_the_dock_and_what_failed_stays(member: Visitor) -> None:
+def test_finished_jobs_leave_the_dock_and_failed_ones_stay(member: Visitor) -> None:
     page = member.open("/library")
 
     page.evaluate(DROP, [text_file("fine.txt", "Fine words."), {"name": "huge.txt", "content": 5_000_001}])

@@ -114,7 +114,7 @@ async def test_the_same_link_is_the_same_document(library: Library, site: Site) 
     await library.desk.check_books()
 
 
-async def test_a_retry_fetches_anew(library: Library, site: Site) -> None:
+async def test_a_retry_fetches_the_page_again(library: Library, site: Site) -> None:
     site.routes["/a"] = page(HTML.format("<p>As it was at first, in the old days.</p>"))
     shown = await library.process(library.link("/a"))
     site.routes["/a"] = page(HTML.format("<p>As it is now, in the new days.</p>"))
@@ -156,7 +156,7 @@ async def test_the_source_of_what_was_not_fetched_is_the_link(library: Library, 
     ],
     ids=["markdown", "text", "pdf"],
 )
-async def test_what_a_link_leads_to_is_taken_for_what_it_is(
+async def test_the_target_of_a_link_gets_its_real_type(
     library: Library, site: Site, answer: Answer, source_type: str, quality: str
 ) -> None:
     site.routes["/notes"] = answer

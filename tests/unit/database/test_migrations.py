@@ -17,7 +17,7 @@ def applied(*migrations: Migration) -> dict[int, AppliedMigration]:
     return {one.number: AppliedMigration(one.number, one.name, one.digest) for one in migrations}
 
 
-def test_what_was_not_applied_is_missing_in_order() -> None:
+def test_missing_migrations_are_listed_in_order() -> None:
     assert missing_migrations([ONE, TWO], {}) == [ONE, TWO]
     assert missing_migrations([ONE, TWO], applied(ONE)) == [TWO]
     assert missing_migrations([ONE, TWO], applied(ONE, TWO)) == []
