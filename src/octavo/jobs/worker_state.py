@@ -84,7 +84,7 @@ class RunningJob:
 
     @contextmanager
     def step_aside(self, wake: Callable[[], None]) -> Generator[None]:
-        """Free the slot while this is entered. `wake` makes the worker look for another job."""
+        """A context manager that frees the slot of the job. `wake` makes the worker look for another job."""
         self.aside = True
         wake()
         try:

@@ -1,4 +1,4 @@
-"""Finds text at the edges of pages: running headers and footers, lines apart from the others, and footnotes."""
+"""Finds text at the edges of pages: running headers and footers, separate lines, and footnotes."""
 
 from __future__ import annotations
 
