@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,16 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     build_once()
     settings.load_profile("long" if config.getoption("markexpr") == "long" else "ci")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A time limit that is reached while a failure is described would end the whole run, not only the test."""
+    if call.excinfo:
+        item.config.hook.pytest_timeout_cancel_timer(item=item)
+    return (yield)
 
 
 class Scheduling(LoadFileScheduling):

@@ -15,7 +15,7 @@ from tests.support import preloaded
 from tests.support.instance import fetch, free_port
 from tests.support.passwords import hash_fast
 from tests.support.postgres import Server, as_url, open_folder
-from tests.support.processes import octavo_environment, wait_until
+from tests.support.processes import PATIENCE_SECONDS, octavo_environment, wait_until
 from tests.support.visitors import House, OpenHouse, house_on
 
 
@@ -35,11 +35,11 @@ def web(newest_server: Server) -> Iterator[Web]:
             process = preloaded.start(["web"], environment, nowhere.fileno())
         address = f"http://127.0.0.1:{port}"
         try:
-            wait_until(lambda: answers(address), 60, "the web server answers")
+            wait_until(lambda: answers(address), "the web server answers")
             yield Web(address, info, folder)
         finally:
             process.terminate()
-            process.wait(60)
+            process.wait(PATIENCE_SECONDS)
 
 
 def answers(address: str) -> bool:

@@ -21,7 +21,7 @@ from tests.support.fake_ai import Asked, FakeOpenAI, Trouble
 from tests.support.fake_ai.server import SECRET
 from tests.support.passwords import PASSWORD
 from tests.support.postgres import Server
-from tests.support.processes import wait_until
+from tests.support.processes import PATIENCE_SECONDS, wait_until
 from tests.support.web import WebProcess, running_web
 
 LEASE = "# Lease\n\nThe monthly fee for the flat is 100 euros.\n\nThe lease ends in May.\n"
@@ -77,9 +77,9 @@ def place(newest_server: Server) -> Iterator[Place]:
             openai_key=SECRET,
             openai_url=f"{openai.url}/v1",
         ) as web,
-        httpx.Client(base_url=web.address, timeout=60) as owner,
-        httpx.Client(base_url=web.address, timeout=60) as visitor,
-        httpx.Client(base_url=web.address, timeout=60) as stranger,
+        httpx.Client(base_url=web.address, timeout=PATIENCE_SECONDS) as owner,
+        httpx.Client(base_url=web.address, timeout=PATIENCE_SECONDS) as visitor,
+        httpx.Client(base_url=web.address, timeout=PATIENCE_SECONDS) as stranger,
     ):
         for who, email in ((owner, "ada@example.org"), (stranger, "eve@example.org")):
             assert who.post("/api/v1/account", json={"email": email, "password": PASSWORD}).is_success
@@ -129,8 +129,8 @@ def test_a_visitor_is_answered_offline_with_sentences_of_their_documents(place: 
     assert not place.openai.asked
 
 
-def test_a_question_without_an_answer_is_reported_as_such(place: Place) -> None:
-    with httpx.Client(base_url=place.web.address, timeout=60) as nobody:
+def test_what_no_document_answers_is_said_honestly(place: Place) -> None:
+    with httpx.Client(base_url=place.web.address, timeout=PATIENCE_SECONDS) as nobody:
         events = place.ask("What causes the tides?", nobody)
     assert [kind for kind, _ in events] == ["passages", "text", "citations", "done"]
     assert events[0][1] == {"passages": []}
@@ -206,13 +206,13 @@ def test_passages_come_before_the_answer_and_disconnecting_stops_the_cost(place:
         lines = stream.iter_lines()
         name, found = read_event(f"{next(lines)}\n{next(lines)}")
         assert (name, found["passages"][0]["document_id"]) == ("passages", place.documents["lease 2"])
-        wait_until(lambda: len(place.openai.asked) == 1, 60, "the model is asked")
+        wait_until(lambda: len(place.openai.asked) == 1, "the model is asked")
     with psycopg.connect(place.web.database_info, autocommit=True) as connection:
 
         def states() -> list[tuple[Any, ...]]:
             return connection.execute(CALLS.encode()).fetchall()
 
-        wait_until(lambda: states()[0] == ("failed", "abandoned", True), 60, "the call is given up")
+        wait_until(lambda: states()[0] == ("failed", "abandoned", True), "the call is given up")
     # And may ask the same again at once.
     place.openai.answer = says(("In May.", []))
     assert place.ask(wanted["question"])[1][1]["text"] == "In May.\n"

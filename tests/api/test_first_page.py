@@ -17,7 +17,7 @@ from octavo.database import connect
 from octavo.owners import make_sign_in_link
 from octavo.storage import open_bucket
 from tests.api.conftest import Web
-from tests.support.processes import takes_at_most
+from tests.support.processes import PATIENCE_SECONDS, takes_at_most
 from tests.support.visitors import OpenHouse
 
 CONTENT = b"A document, as it came in. " * 50_000
@@ -46,7 +46,7 @@ def signed_path(web: Web, key: str, seconds: int = 60) -> str:
 
 @pytest.fixture
 def client(web: Web) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=web.address, trust_env=False, timeout=60) as one:
+    with httpx.Client(base_url=web.address, trust_env=False, timeout=PATIENCE_SECONDS) as one:
         yield one
 
 

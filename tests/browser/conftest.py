@@ -4,28 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.support.browser import PAGE_MS, Place, Program, Stage, Visitor
+from tests.support.browser import Place, Program, Stage, Visitor
 from tests.support.instance import instance_in
 from tests.support.postgres import open_folder
+from tests.support.processes import PATIENCE_SECONDS
 
 MANY = 1_000_000
-# A busy machine takes its time with the first document, which workers import much for.
-TEST_SECONDS = 400
-HERE = Path(__file__).parent
 OpenBrowser: TypeAlias = Callable[..., Visitor]
-expect.set_options(timeout=PAGE_MS)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if HERE in item.path.parents:
-            item.add_marker(pytest.mark.timeout(TEST_SECONDS))
+expect.set_options(timeout=PATIENCE_SECONDS * 1000)
 
 
 @pytest.fixture(scope="session")

@@ -36,6 +36,7 @@ from tests.support.engine import QUERIES as JOBS
 from tests.support.fake_ai import Asked
 from tests.support.library import Desk, open_desk
 from tests.support.pdf import Pdf, Words
+from tests.support.processes import PATIENCE_SECONDS
 from tests.support.processing import OpenSandbox, attempt
 from tests.support.working import working
 
@@ -150,7 +151,7 @@ class Study:
 
     async def wait(self, statement: str, *values: object) -> None:
         """Until a row answers the statement."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while not await self.desk.rows(statement, *values):  # noqa: ASYNC110 - somebody else makes it true
                 await asyncio.sleep(0.02)
 

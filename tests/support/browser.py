@@ -38,7 +38,7 @@ from octavo.owners.sessions import SESSION_SECONDS
 from tests.support.chromium import ADVICE, find_chromium
 from tests.support.engine import Engine
 from tests.support.instance import Instance
-from tests.support.processes import wait_until
+from tests.support.processes import PATIENCE_SECONDS, wait_until
 
 # Everything that talks to somebody else by itself is off.
 QUIET = (
@@ -53,9 +53,6 @@ QUIET = (
 OWNERS, ACCOUNTS = load_queries("owners"), load_queries("accounts")
 SESSION_COOKIE = "octavo_session"
 TERMINAL = ("completed", "failed")
-# For what workers do, and for what a page does; both only limit a test that fails.
-WORK_MS, PAGE_MS = 150_000, 60_000
-SECONDS = WORK_MS // 1000
 OPEN_TRANSACTIONS = """
     SELECT count(*) FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start IS NOT NULL"""
@@ -137,7 +134,7 @@ class Place:
 
     def client(self, session: str | None = None) -> httpx.Client:
         cookies = {SESSION_COOKIE: session} if session else None
-        return httpx.Client(base_url=self.address, cookies=cookies, timeout=SECONDS, trust_env=False)
+        return httpx.Client(base_url=self.address, cookies=cookies, timeout=PATIENCE_SECONDS, trust_env=False)
 
     def sign_up(self, email: str | None = None) -> str:
         """Somebody new, kept as the product keeps people, but without the slow hashing; answers the session."""
@@ -263,7 +260,7 @@ class Program:
     def documents(self) -> list[dict[str, Any]]:
         return self.ask("GET", "/documents", params={"limit": 200})["items"]
 
-    def wait_for(self, document: str, *statuses: str, seconds: float = SECONDS) -> dict[str, Any]:
+    def wait_for(self, document: str, *statuses: str, seconds: float = PATIENCE_SECONDS) -> dict[str, Any]:
         """Until it is in one of these states; without any, until it is done, well or badly."""
         wanted = statuses or TERMINAL
         found: dict[str, Any] = {}
@@ -272,10 +269,12 @@ class Program:
             found.update(self.document(document))
             return found["status"] in wanted
 
-        wait_until(is_there, seconds, f"document {document} is {' or '.join(wanted)}; it is {found.get('status')}")
+        wait_until(
+            is_there, f"document {document} is {' or '.join(wanted)}; it is {found.get('status')}", seconds=seconds
+        )
         return found
 
-    def wait_for_all(self, documents: Iterable[str], seconds: float = 2 * SECONDS) -> None:
+    def wait_for_all(self, documents: Iterable[str], seconds: float = PATIENCE_SECONDS) -> None:
         for document in documents:
             self.wait_for(document, seconds=seconds)
 
@@ -283,7 +282,7 @@ class Program:
         """Upload, and wait until it is done, also the comparison that follows: pages show its events, too."""
         document = self.upload(filename, content, **fields)
         self.wait_for(document)
-        wait_until(lambda: self.is_compared(document), SECONDS, f"document {document} is compared")
+        wait_until(lambda: self.is_compared(document), f"document {document} is compared")
         return document
 
     def is_compared(self, document: str) -> bool:
@@ -306,7 +305,7 @@ class Visitor(Program):
             reduced_motion="reduce",
             **options,
         )
-        self.context.set_default_timeout(PAGE_MS)
+        self.context.set_default_timeout(PATIENCE_SECONDS * 1000)
         self.context.add_init_script(REPORT_REFUSALS)
         self.context.on("page", self.watch.follow)
         if session:
@@ -419,7 +418,7 @@ def come_back(page: Page) -> bool:
     return True
 
 
-def until(page: Page, condition: Callable[[], object], what: str, seconds: float = SECONDS) -> float:
+def until(page: Page, condition: Callable[[], object], what: str, seconds: float = PATIENCE_SECONDS) -> float:
     """Wait while the page goes on living; answers how long it took."""
     begun = time.monotonic()
     while not condition():

@@ -10,6 +10,7 @@ from octavo.convert.conversions import StoredConversion, show_conversion
 from octavo.convert.submissions import ConversionIntake, Submission
 from tests.support.library import Desk
 from tests.support.pdf import Pdf, Words
+from tests.support.processes import PATIENCE_SECONDS
 
 MOST_BYTES = 1 << 20
 SOURCE_DAYS = 7
@@ -35,7 +36,7 @@ async def convert(
 
 async def converted(desk: Desk, owner: UUID, conversion: UUID) -> StoredConversion:
     """As soon as nothing happens to it any more."""
-    async with asyncio.timeout(30), desk.database.connection() as connection:
+    async with asyncio.timeout(PATIENCE_SECONDS), desk.database.connection() as connection:
         while (found := await show_conversion(connection, owner, conversion)).status in {"queued", "processing"}:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
         return found

@@ -23,7 +23,7 @@ from octavo.jobs.job_run import ClaimedJob
 from octavo.jobs.queue import NewJob
 from octavo.pipeline.demo import executions_file
 from tests.support.postgres import as_url
-from tests.support.processes import Running, octavo_environment, start_octavo, wait_until
+from tests.support.processes import PATIENCE_SECONDS, Running, octavo_environment, start_octavo, wait_until
 
 QUERIES = load_queries("jobs")
 FROM_THE_BEGINNING = {"mark_priority": 0, "mark_time": 0}
@@ -324,10 +324,10 @@ def workers_in(folder: Path, connection_info: str, **settings: object) -> Genera
         workers.end()
 
 
-def wait_for_end(engine: Engine, seconds: float) -> None:
+def wait_for_end(engine: Engine, seconds: float = PATIENCE_SECONDS) -> None:
     """Until nothing is queued or runs any more."""
 
     def nothing_left() -> bool:
         return not engine.one("SELECT count(*) FROM jobs WHERE status IN ('queued', 'processing')")
 
-    wait_until(nothing_left, seconds, "all jobs end")
+    wait_until(nothing_left, "all jobs end", seconds=seconds)

@@ -20,6 +20,7 @@ from tests.support.engine import Engine, engine_on
 from tests.support.fake_ai import FakeAnthropic, FakeGemini, FakeOpenAI, FakeProvider
 from tests.support.fake_ai.server import SECRET
 from tests.support.postgres import Server
+from tests.support.processes import PATIENCE_SECONDS
 
 DOCTOR = load_queries("doctor")
 CLEAR = "TRUNCATE ai_calls, ai_reuses, ai_spending, ai_gates, provider_files, budgets"
@@ -70,7 +71,7 @@ class Bench:
             await gateway.aclose()
 
     async def until(self, happened: Callable[[], bool]) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while not happened():  # noqa: ASYNC110 - it happens in another thread
                 await asyncio.sleep(0.01)
 

@@ -9,10 +9,9 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import urllib.error
 import urllib.request
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -21,11 +20,16 @@ import psutil
 
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
 from octavo.ops.processes import RecordFile
-from tests.support.processes import octavo_environment, processes_mentioning, run_octavo, wait_until
+from tests.support.processes import (
+    PATIENCE_SECONDS,
+    Running,
+    octavo_environment,
+    processes_mentioning,
+    run_octavo,
+    start_octavo,
+    wait_until,
+)
 
-START_SECONDS = 60
-STOP_SECONDS = 40
-ANSWER_SECONDS = 60
 # Below those that the system chooses from, and open to browsers; every process begins elsewhere.
 FIRST_PORT, LAST_PORT = 11_000, 32_000
 _ports = itertools.count(os.getpid() * 1009)
@@ -40,16 +44,13 @@ class Instance:
         self.log = folder / "up.log"
         self.environment = octavo_environment(self.data, **{"port": free_port(), "web": 1, **settings})
         self.address = f"http://127.0.0.1:{self.environment['OCTAVO_PORT']}"
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: Running | None = None
 
-    def start(self) -> None:
+    def start(self, prefix: Sequence[str] = ()) -> None:
         already = len(self.log.read_text()) if self.log.exists() else 0
         with self.log.open("ab") as log:
-            command = [sys.executable, "-m", "octavo", "up"]
-            self.process = subprocess.Popen(
-                command, env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
-            )
-        wait_until(lambda: self._has_announced(already), START_SECONDS, "it says that it is ready")
+            self.process = start_octavo(["up"], self.environment, log.fileno(), prefix=prefix)
+        wait_until(lambda: self._has_announced(already), "it says that it is ready")
 
     def _has_announced(self, already: int) -> bool:
         said = self.log.read_text()[already:]
@@ -95,14 +96,14 @@ class Instance:
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
         assert self.process
         self.process.send_signal(number)
-        return self.process.wait(STOP_SECONDS)
+        return self.process.wait(PATIENCE_SECONDS)
 
     def end(self) -> None:
         """Whatever happened before, nothing is left."""
         if self.process and self.process.poll() is None:
             self.process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.wait(STOP_SECONDS)
+                self.process.wait(PATIENCE_SECONDS)
         for process in self.everything():
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
@@ -131,7 +132,7 @@ def free_port() -> int:
 def fetch(url: str) -> tuple[int, dict[str, str], bytes]:
     """One request; an error status is an answer like any other."""
     try:
-        with _open(url, timeout=ANSWER_SECONDS) as answer:
+        with _open(url, timeout=PATIENCE_SECONDS) as answer:
             return answer.status, {name.lower(): value for name, value in answer.headers.items()}, answer.read()
     except urllib.error.HTTPError as error:
         with error:

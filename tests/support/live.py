@@ -26,10 +26,9 @@ from octavo.web.context.services import Services
 from octavo.web.live.hub import StreamIntervals
 from octavo.web.serve import server_of
 from tests.support.postgres import as_url
-from tests.support.processes import wait_until
+from tests.support.processes import PATIENCE_SECONDS, wait_until
 
 PATH = "/api/v1/events"
-PATIENCE_SECONDS = 60
 QUICK = StreamIntervals(poll_seconds=0.02, heartbeat_seconds=0.2, check_seconds=0.1)
 TELL = (
     b"INSERT INTO events (process_id, kind, owner_id, detail) VALUES (%s, 'test', %s, jsonb_build_object('n', %s::int))"
@@ -135,7 +134,7 @@ def serving_live(info: str, folder: Path, pace: StreamIntervals = QUICK, **setti
         running = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         running.start()
         try:
-            wait_until(lambda: server.started or not running.is_alive(), 60, "the server starts")
+            wait_until(lambda: server.started or not running.is_alive(), "the server starts")
             yield Served(f"http://127.0.0.1:{listener.getsockname()[1]}", info, app)
         finally:
             server.should_exit = True

@@ -22,7 +22,6 @@ from tests.support.processes import wait_until
 from tests.support.tree import ROOT, SOURCE
 
 SAMPLES = SOURCE / "octavo/web/rooms/library/samples"
-SECONDS = 300
 COLOURS = 256
 LETTERS, LINES, LEADING, TOP = 78, 31, 20, 96
 # How long ago what was read came, in hours, from the newest on; else all of it would have come just now.
@@ -75,13 +74,13 @@ def fill(owner: Program) -> str:
         "contract-signed-final.pdf": Pdf([[Words("Signed by both")]]).write("secret"),
     }
     documents = {name: owner.upload(name, content) for name, content in files.items()}
-    owner.wait_for_all(documents.values(), SECONDS)
+    owner.wait_for_all(documents.values())
     for hours, document in zip(AGES, reversed(documents.values()), strict=True):
         aged = "UPDATE documents SET created_at = created_at - make_interval(secs => %s) WHERE id = %s"
         owner.place.database.run(aged, hours * 3600, document)
     read = documents["bog-and-rain.pdf"]
-    wait_until(lambda: owner.ask("GET", f"/documents/{read}/connections")["items"], SECONDS, "it is compared")
-    wait_until(lambda: not owner.ask("GET", "/jobs?status=processing")["items"], SECONDS, "nothing is worked on")
+    wait_until(lambda: owner.ask("GET", f"/documents/{read}/connections")["items"], "it is compared")
+    wait_until(lambda: not owner.ask("GET", "/jobs?status=processing")["items"], "nothing is worked on")
     return read
 
 

@@ -2,11 +2,13 @@
 
 A command that is started the usual way spends one to two seconds of processor time on imports, and the suite starts
 hundreds. A fork is a real process too: it has its own environment, files and signals, and it can be killed at any
-moment. The usual way is covered by the tests of `octavo up`.
+moment. An `octavo up` that was forked forks its web processes and workers. The usual way is covered by tests of
+`octavo up`.
 """
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import contextlib
 import fcntl
@@ -28,7 +30,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import IO, NoReturn, cast
+from typing import IO, Any, NoReturn, cast
 
 import typer.main
 
@@ -115,7 +117,7 @@ def start(
 
 
 def run(
-    arguments: Sequence[str], environment: Mapping[str, str], *, cwd: Path | None = None, seconds: float = 60
+    arguments: Sequence[str], environment: Mapping[str, str], *, cwd: Path | None = None, seconds: float
 ) -> subprocess.CompletedProcess[str]:
     """One command to its end."""
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
@@ -236,9 +238,7 @@ def ignore(number: int, frame: object) -> None:
 
 def become(order: Order, files: list[int]) -> None:
     """Leaves nothing of the process that was forked but what it had imported."""
-    signal.set_wakeup_fd(-1)
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    reset_signals()
     above = max([*order.numbers, *files]) + 1
     moved = [fcntl.fcntl(file, fcntl.F_DUPFD, above) for file in files]
     os.closerange(STANDARD_FILES, above)
@@ -251,11 +251,73 @@ def become(order: Order, files: list[int]) -> None:
     sys.argv[1:] = order.arguments
 
 
+def reset_signals() -> None:
+    signal.set_wakeup_fd(-1)
+    for number in (signal.SIGCHLD, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def read_exactly(source: socket.socket, count: int) -> bytes:
     body = b""
     while len(body) < count:
         body += source.recv(count - len(body))
     return body
+
+
+class Child:
+    """The part of `asyncio.subprocess.Process` that a supervisor uses."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+        self._loop = asyncio.get_running_loop()
+        self._ended = asyncio.Event()
+        self._file = os.pidfd_open(pid)
+        self._loop.add_reader(self._file, self._reap)
+
+    def _reap(self) -> None:
+        self._loop.remove_reader(self._file)
+        os.close(self._file)
+        self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        self._ended.set()
+
+    async def wait(self) -> int | None:
+        await self._ended.wait()
+        return self.returncode
+
+    def terminate(self) -> None:
+        os.kill(self.pid, signal.SIGTERM)
+
+    def kill(self) -> None:
+        os.kill(self.pid, signal.SIGKILL)
+
+
+def fork_children_of_up() -> None:
+    """Let a supervisor fork its web processes and workers; other programs start as usual."""
+    usual = asyncio.create_subprocess_exec
+
+    async def start_child(*command: str, pass_fds: Sequence[int] = (), **options: Any) -> Any:  # noqa: ANN401
+        if command[1:3] != ("-m", "octavo"):
+            return await usual(*command, pass_fds=pass_fds, **options)
+        pid = os.fork()
+        if pid:
+            return Child(pid)
+        os.setsid()
+        reset_signals()
+        asyncio._set_running_loop(None)
+        atexit._clear()  # pyright: ignore[reportPrivateUsage]
+        with open(os.devnull, "rb") as nothing:  # noqa: PTH123, ASYNC230 - a device
+            os.dup2(nothing.fileno(), 0)
+        kept = {0, 1, 2, *pass_fds}
+        for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 - numbers
+            if int(name) not in kept:
+                with contextlib.suppress(OSError):
+                    os.close(int(name))
+        sys.argv[1:] = command[3:]
+        end(run_octavo())
+
+    asyncio.create_subprocess_exec = start_child
 
 
 def run_octavo() -> int:
@@ -293,7 +355,9 @@ def main() -> None:
     typer.main.get_command(importlib.import_module("octavo.cli.app").app)
     gc.collect()
     gc.freeze()
-    if Forks(control).serve():
+    if order := Forks(control).serve():
+        if order.arguments[:1] == ["up"]:
+            fork_children_of_up()
         end(run_octavo())
 
 

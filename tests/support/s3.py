@@ -20,8 +20,8 @@ import httpx
 from octavo.storage import Bucket, open_bucket
 from octavo.storage.signed_links import AccessKeys, presign
 from tests.support.instance import free_port
+from tests.support.processes import PATIENCE_SECONDS
 
-START_SECONDS = 20
 START_ATTEMPTS = 3
 
 # The server must not outlive the tests, even when they are killed, be it before the call.
@@ -119,10 +119,10 @@ def _launch(data: Path, ports: list[int], server: S3Server) -> subprocess.Popen[
 
 def _takes_objects(process: subprocess.Popen[bytes], server: S3Server) -> bool:
     """The port is open about a second before the bucket exists and has room."""
-    deadline = time.monotonic() + START_SECONDS
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while process.poll() is None and time.monotonic() < deadline:
         with suppress(httpx.TransportError):
-            if httpx.put(server.signed_url("PUT", "started"), content=b"", timeout=START_SECONDS).is_success:
+            if httpx.put(server.signed_url("PUT", "started"), content=b"", timeout=PATIENCE_SECONDS).is_success:
                 return True
         time.sleep(0.05)
     return False

@@ -21,10 +21,9 @@ from octavo.owners import make_sign_in_link, use_sign_in_link
 from tests.support import preloaded
 from tests.support.engine import NO_SCHEDULES
 from tests.support.postgres import as_url
-from tests.support.processes import octavo_environment, run_octavo
+from tests.support.processes import PATIENCE_SECONDS, octavo_environment, run_octavo
 
 BACKLOG = 200
-ANSWER_SECONDS = 60
 
 
 class Site:
@@ -101,7 +100,7 @@ class Caller:
     def send(self, method: str, path: str, headers: dict[str, str], length: int, pieces: Iterable[bytes]) -> None:
         """All of the request; the answer is read separately."""
         self.close()
-        self._connection = HTTPConnection("127.0.0.1", self._port, timeout=ANSWER_SECONDS)
+        self._connection = HTTPConnection("127.0.0.1", self._port, timeout=PATIENCE_SECONDS)
         self._connection.putrequest(method, path)
         given = {"Cookie": f"octavo_session={self._session}", "Content-Length": str(length), **headers}
         for name, value in given.items():

@@ -17,7 +17,7 @@ from octavo.owners.sessions import local_owner
 from tests.support import preloaded
 from tests.support.instance import fetch, free_port
 from tests.support.postgres import Server, as_url, open_folder
-from tests.support.processes import octavo_environment, running_octavo, wait_until
+from tests.support.processes import PATIENCE_SECONDS, octavo_environment, running_octavo, wait_until
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class WebProcess:
     def process_documents(self) -> None:
         """A worker does all that there is to do, and goes."""
         with running_octavo(["worker"], self.environment):
-            wait_until(self._is_idle, 60, "every document is processed")
+            wait_until(self._is_idle, "every document is processed")
 
     def _is_idle(self) -> bool:
         with psycopg.connect(self.database_info) as connection:
@@ -62,11 +62,11 @@ def running_web(server: Server, **settings: object) -> Generator[WebProcess]:
         process = preloaded.start(["web"], environment, log.fileno())
         web = WebProcess(f"http://127.0.0.1:{port}", info, folder, environment)
         try:
-            wait_until(lambda: _answers(web, process), 60, "the web server answers")
+            wait_until(lambda: _answers(web, process), "the web server answers")
             yield web
         finally:
             process.terminate()
-            process.wait(60)
+            process.wait(PATIENCE_SECONDS)
 
 
 def _answers(web: WebProcess, process: preloaded.Process) -> bool:

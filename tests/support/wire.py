@@ -7,9 +7,8 @@ import socket
 from dataclasses import dataclass
 from http.client import HTTPResponse
 
+from tests.support.processes import PATIENCE_SECONDS
 from tests.support.web import WebProcess
-
-PATIENCE_SECONDS = 10
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from octavo.pipeline import Tools, known_kinds
 from octavo.records.documents import Document
 from octavo.sandbox import Sandbox
 from tests.support.library import LIMITS, Desk
+from tests.support.processes import PATIENCE_SECONDS
 
 
 @asynccontextmanager
@@ -51,7 +52,7 @@ async def working(
 
 
 async def finished(desk: Desk, owner: UUID, document: UUID) -> Document:
-    async with asyncio.timeout(30), desk.database.connection() as connection:
+    async with asyncio.timeout(PATIENCE_SECONDS), desk.database.connection() as connection:
         while (shown := await show_document(connection, owner, document)).status == "pending":  # noqa: ASYNC110
             await asyncio.sleep(0.02)
         return shown

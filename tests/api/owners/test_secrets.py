@@ -18,7 +18,7 @@ from tests.support import preloaded
 from tests.support.instance import free_port
 from tests.support.passwords import PASSWORD
 from tests.support.postgres import Server, as_url, open_folder
-from tests.support.processes import octavo_environment, wait_until
+from tests.support.processes import PATIENCE_SECONDS, octavo_environment, wait_until
 
 
 @dataclass(slots=True)
@@ -53,11 +53,11 @@ def wiretap(newest_server: Server) -> Iterator[Wiretap]:
         process = preloaded.start(["web"], environment, log.fileno())
         address = f"http://127.0.0.1:{port}"
         try:
-            wait_until(lambda: answers(address), 60, "the web server answers")
+            wait_until(lambda: answers(address), "the web server answers")
             yield Wiretap(address, info, folder / "log")
         finally:
             process.terminate()
-            process.wait(60)
+            process.wait(PATIENCE_SECONDS)
 
 
 def new_link(wiretap: Wiretap) -> str:

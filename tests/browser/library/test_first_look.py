@@ -9,7 +9,7 @@ from urllib.parse import urljoin
 
 from playwright.sync_api import expect
 
-from tests.support.browser import DESKTOP, PHONE, WORK_MS, Place, Visitor, check_axe, no_sideways_scroll
+from tests.support.browser import DESKTOP, PHONE, Place, Visitor, check_axe, no_sideways_scroll
 from tests.support.tree import SOURCE
 
 LONG = "A very long name that nobody would choose but somebody has " * 3
@@ -46,7 +46,7 @@ def test_samples_are_three_texts_that_can_be_read(visitor: Visitor) -> None:
 
     page.get_by_role("button", name="Try with samples").click()
 
-    expect(page.locator("#documents .chip.ok")).to_have_count(3, timeout=WORK_MS)
+    expect(page.locator("#documents .chip.ok")).to_have_count(3)
     expect(page.locator("#documents .title", has_text="How a bog keeps its rain")).to_be_visible()
     expect(page.locator("#documents .title")).to_have_count(3)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from playwright.sync_api import Page, Request, expect
 
-from tests.support.browser import WORK_MS, Place, Visitor, until
+from tests.support.browser import Place, Visitor, until
 
 STREAM = "/api/v1/events?after="
 AT_ONCE_SECONDS = 2
@@ -59,7 +59,7 @@ def follow_each_other(place: Place, member: Visitor, twin: Visitor, document: st
         taken = until(other, lambda: chip.inner_text() == "Waiting", "the other browser shows it")
 
     for page in (here, other):
-        expect(page.locator(f"#d-{document} .chip")).to_have_text("Full text", timeout=WORK_MS)
+        expect(page.locator(f"#d-{document} .chip")).to_have_text("Full text")
     return taken
 
 
@@ -73,7 +73,7 @@ def test_tabs_of_one_browser_share_a_stream(place: Place, member: Visitor) -> No
         expect(second.locator(f"#d-{document} .chip")).to_have_text("Waiting")
         assert len(streams(member)) == 1
 
-    expect(second.locator(f"#d-{document} .chip")).to_have_text("Full text", timeout=WORK_MS)
+    expect(second.locator(f"#d-{document} .chip")).to_have_text("Full text")
     expect(first.locator(f"#d-{document} .chip")).to_have_text("Full text")
     assert len(streams(member)) == 1
 
@@ -84,7 +84,7 @@ def test_tabs_of_one_browser_share_a_stream(place: Place, member: Visitor) -> No
         expect(first.locator(f"#d-{document} .chip")).to_have_text("Waiting")
         first.close()  # the other tab goes on alone
         expect(second.locator("#arrived")).to_have_text("1 new · Show")
-    expect(second.locator(f"#d-{document} .chip")).to_have_text("Full text", timeout=WORK_MS)
+    expect(second.locator(f"#d-{document} .chip")).to_have_text("Full text")
     second.locator("#arrived").click()
     expect(second.locator(f"#d-{again} .chip")).to_have_text("Full text")
 
@@ -97,8 +97,8 @@ def test_the_stream_is_closed_when_everything_is_over(member: Visitor) -> None:
     page.set_input_files("#files", [{"name": "a.txt", "mimeType": "text/plain", "buffer": b"Some words."}])
 
     expect(page.locator("#live")).to_have_text("Live")
-    expect(page.locator("#documents .chip.ok")).to_be_visible(timeout=WORK_MS)
-    expect(page.locator("#live")).to_have_text("Up to date", timeout=WORK_MS)
+    expect(page.locator("#documents .chip.ok")).to_be_visible()
+    expect(page.locator("#live")).to_have_text("Up to date")
     assert len(streams(member)) == 1
     page.wait_for_timeout(2500)
     assert len([one for one in member.watch.requests if "/api/v1/events" in one.url]) <= 2
@@ -116,11 +116,11 @@ def test_a_killed_stream_is_followed_by_polling(place: Place, member: Visitor) -
         web = place.instance.process_ids()["web"]
         assert web
         os.kill(web, signal.SIGKILL)
-        expect(page.locator("#live")).to_have_text("Polling", timeout=WORK_MS)
+        expect(page.locator("#live")).to_have_text("Polling")
         assert page.evaluate("states[0]") == "reconnecting"
 
     member.wait_for(document)
-    expect(page.locator(f"#d-{document} .chip")).to_have_text("Full text", timeout=WORK_MS)
+    expect(page.locator(f"#d-{document} .chip")).to_have_text("Full text")
 
 
 def test_after_a_reload_the_dock_is_the_same(place: Place, member: Visitor) -> None:
@@ -157,7 +157,7 @@ def test_the_row_under_the_pointer_does_not_move_when_rows_arrive(place: Place, 
             member.upload(f"new {number}.txt", f"New words {number}.")
             assert page.evaluate(under, [x, y]) == before
 
-        expect(page.locator("#arrived")).to_have_text("20 new · Show", timeout=WORK_MS)
+        expect(page.locator("#arrived")).to_have_text("20 new · Show")
         assert page.evaluate(under, [x, y]) == before
         after = row.bounding_box()
         assert after == box, (box, after)
@@ -200,7 +200,7 @@ def test_what_leaves_a_tab_dims_in_its_place(place: Place, member: Visitor) -> N
 
     for document in documents:
         row = page.locator(f"#d-{document}.leaving")
-        expect(row.locator(".chip")).to_have_text("Full text", timeout=WORK_MS)
+        expect(row.locator(".chip")).to_have_text("Full text")
     expect(page.locator('[data-tab="working"] .count')).to_have_text("0")
 
 
@@ -215,6 +215,6 @@ def test_the_end_of_reading_is_read_aloud_and_once(member: Visitor) -> None:
     for name in ("a.txt", "b.txt"):
         page.set_input_files("#files", [{"name": name, "mimeType": "text/plain", "buffer": name.encode()}])
         # Vectors and connections have ends of their own, which come before the second file's.
-        expect(page.locator("#announcements")).to_have_text(f"{name} is ready.", timeout=WORK_MS)
+        expect(page.locator("#announcements")).to_have_text(f"{name} is ready.")
 
     assert page.evaluate("window.said") == ["a.txt is ready.", "b.txt is ready."]

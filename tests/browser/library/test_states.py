@@ -5,7 +5,7 @@ from __future__ import annotations
 from playwright.sync_api import expect
 
 from tests.browser.conftest import OpenBrowser
-from tests.support.browser import PHONE, WORK_MS, Place, Visitor, check_axe
+from tests.support.browser import PHONE, Place, Visitor, check_axe
 
 STATES = {
     "needs.txt": ("needs_classification = true", "Needs classification", "Classify again", "attention"),
@@ -59,7 +59,7 @@ def test_a_document_in_progress_shows_a_skeleton_and_no_chip(place: Place, membe
 
         # Progress makes no event; it is shown anyway, and the bar is not drawn anew for it.
         place.database.run("UPDATE jobs SET done = 200, progressed_at = now() WHERE id = %s", job)
-        expect(row.locator(".bar-line")).to_contain_text("200 of 312", timeout=WORK_MS)
+        expect(row.locator(".bar-line")).to_contain_text("200 of 312")
         place.database.run("UPDATE jobs SET lease_expires_at = now() WHERE id = %s", job)
     member.wait_for(document)
 
@@ -141,5 +141,5 @@ def test_the_reader_of_an_amber_document_shows_the_cause_the_missing_parts_and_o
     expect(note.get_by_role("button")).to_have_count(1)
     check_axe(page)
     note.get_by_role("button", name="Index again").click()
-    expect(page.locator("#state .chip")).to_have_text("Full text", timeout=WORK_MS)
+    expect(page.locator("#state .chip")).to_have_text("Full text")
     expect(page.locator(".about-text")).to_have_count(0)

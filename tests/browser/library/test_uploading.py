@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import OpenBrowser
-from tests.support.browser import WORK_MS, Place, Visitor, check_axe, slow_line
+from tests.support.browser import Place, Visitor, check_axe, slow_line
 
 # What a browser hands to a page when files and folders are dropped on it; only the page's own part of it is played.
 DROP = """(entries) => {
@@ -88,7 +88,7 @@ def test_dropped_files_and_folders_each_get_a_row_and_one_refusal_stops_nothing(
     )
 
     expect(page.locator("#documents > .row")).to_have_count(5)
-    expect(page.locator("#documents .chip.ok")).to_have_count(4, timeout=WORK_MS)
+    expect(page.locator("#documents .chip.ok")).to_have_count(4)
     refused = row_named(page, "huge.txt")
     expect(refused.locator(".chip")).to_have_text("Not added")
     expect(refused.locator(".cause")).to_contain_text("TOO_LARGE")
@@ -120,8 +120,8 @@ def test_nothing_moves_while_fifty_uploads_finish(
     expect(page.locator("#documents > .row")).to_have_count(56)
     page.evaluate(WATCH_SHIFTS)
 
-    expect(page.locator("#documents .chip.ok")).to_have_count(56, timeout=WORK_MS)
-    expect(page.locator("#dock .dock-item")).to_have_count(0, timeout=WORK_MS)
+    expect(page.locator("#documents .chip.ok")).to_have_count(56)
+    expect(page.locator("#dock .dock-item")).to_have_count(0)
 
     shifts: list[list[Any]] = page.evaluate("window.shifts")
     total = sum(value for value, *_ in shifts)
@@ -141,7 +141,7 @@ def test_an_upload_can_be_cancelled_and_started_again(member: Visitor) -> None:
 
     row.get_by_role("button", name="Start again").click()
 
-    expect(row.locator(".chip")).to_have_text("Full text", timeout=WORK_MS)
+    expect(row.locator(".chip")).to_have_text("Full text")
 
 
 def test_a_file_that_is_there_is_not_taken_twice_unless_somebody_wants_both(member: Visitor) -> None:
@@ -152,7 +152,7 @@ def test_a_file_that_is_there_is_not_taken_twice_unless_somebody_wants_both(memb
 
     # The message first, in one look: it is gone after some seconds.
     link = page.locator(".toast", has_text="Already here").locator(f'a[href="/documents/{there}"]')
-    expect(link).to_be_visible(timeout=WORK_MS)
+    expect(link).to_be_visible()
     row = row_named(page, "second name.txt")
     expect(row.locator(".chip")).to_have_text("Already here")
     expect(row.get_by_role("link", name="Open it")).to_have_attribute("href", f"/documents/{there}")
@@ -160,7 +160,7 @@ def test_a_file_that_is_there_is_not_taken_twice_unless_somebody_wants_both(memb
 
     row.get_by_role("button", name="Keep both").click()
 
-    expect(row.locator(".chip")).to_have_text("Full text", timeout=WORK_MS)
+    expect(row.locator(".chip")).to_have_text("Full text")
     assert len(member.documents()) == 2
 
 
@@ -194,10 +194,10 @@ def test_pasted_text_and_files_become_documents(member: Visitor) -> None:
 
     page.evaluate(PASTE, {"text": "Rain is what a bog is made of.\nAnd moss."})
     page.keyboard.press("Enter")
-    expect(row_named(page, "Rain is what a bog is made of").locator(".chip.ok")).to_be_visible(timeout=WORK_MS)
+    expect(row_named(page, "Rain is what a bog is made of").locator(".chip.ok")).to_be_visible()
 
     page.evaluate(PASTE, {"file": {"name": "pasted.txt", "content": "From the clipboard."}})
-    expect(row_named(page, "pasted.txt").locator(".chip.ok")).to_be_visible(timeout=WORK_MS)
+    expect(row_named(page, "pasted.txt").locator(".chip.ok")).to_be_visible()
 
 
 def test_pasting_on_another_page_offers_the_same_options(member: Visitor) -> None:
@@ -244,8 +244,8 @@ def test_finished_jobs_leave_the_dock_and_failed_ones_stay(member: Visitor) -> N
     page.evaluate(DROP, [text_file("fine.txt", "Fine words."), {"name": "huge.txt", "content": 5_000_001}])
 
     expect(page.locator("#dock .dock-item")).to_have_count(2)
-    expect(page.locator("#dock .dock-item", has_text="fine.txt")).to_contain_text("Done", timeout=WORK_MS)
-    expect(page.locator("#dock .dock-item", has_text="fine.txt")).to_have_count(0, timeout=WORK_MS)
+    expect(page.locator("#dock .dock-item", has_text="fine.txt")).to_contain_text("Done")
+    expect(page.locator("#dock .dock-item", has_text="fine.txt")).to_have_count(0)
     left = page.locator("#dock .dock-item")
     expect(left).to_have_count(1)
     expect(left).to_contain_text("TOO_LARGE")
@@ -281,7 +281,7 @@ def test_the_options_of_the_box_hold_for_files_and_texts(
     choose(page, ("a.txt", "Moss grows on the bog."))
     if not scripts:
         page.get_by_role("button", name="Send").click()
-    expect(row_named(page, "From a file")).to_be_visible(timeout=WORK_MS)
+    expect(row_named(page, "From a file")).to_be_visible()
     assert [one["metadata"]["source"] for one in member.documents()] == ["A talk in Rome"] * 2
     member.wait_for_all([one["id"] for one in member.documents()])
     page.goto(f"/documents/{member.documents()[0]['id']}?panel=about")

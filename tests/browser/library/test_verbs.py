@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from octavo.core.types import JobStatus
 from tests.browser.conftest import OpenBrowser
-from tests.support.browser import WORK_MS, Place, Visitor
+from tests.support.browser import Place, Visitor
 
 FAIL = """
     UPDATE jobs SET status = 'failed', failed_at = now(), error_code = %s, error_message = %s, admitted = false,
@@ -45,7 +45,7 @@ def test_a_double_click_on_try_again_creates_one_job_and_shows_the_skeleton_imme
         expect(row(page, document).get_by_role("button", name="Cancel")).to_be_visible()
         assert place.database.one("SELECT count(*) FROM jobs WHERE document_id = %s", document) == 1
         assert [one["kind"] for one in place.database.events(job)].count("retry") == 1
-    expect(row(page, document).locator(".chip")).to_have_text("Full text", timeout=WORK_MS)
+    expect(row(page, document).locator(".chip")).to_have_text("Full text")
 
 
 def test_a_double_click_without_scripts_makes_one_job(place: Place, open_browser: OpenBrowser) -> None:
@@ -69,7 +69,7 @@ def test_cancel_stops_and_start_again_goes_on(place: Place, member: Visitor) -> 
         row(page, document).get_by_role("button", name="Cancel").click()
         expect(row(page, document).locator(".chip")).to_have_text("Cancelled")
         row(page, document).get_by_role("button", name="Start again").click()
-    expect(row(page, document).locator(".chip")).to_have_text("Full text", timeout=WORK_MS)
+    expect(row(page, document).locator(".chip")).to_have_text("Full text")
 
 
 def test_resume_takes_a_stale_job_from_its_worker_and_keeps_finished_stages(place: Place, member: Visitor) -> None:
@@ -92,7 +92,7 @@ def test_resume_takes_a_stale_job_from_its_worker_and_keeps_finished_stages(plac
         expect(row(page, document).locator(".chip")).to_have_text("Waiting")
         expect(row(page, document).get_by_role("button", name="Cancel")).to_be_visible()
         assert place.database.job(job)["lease_token"] > token
-    expect(row(page, document).locator(".chip")).to_have_text("Full text", timeout=WORK_MS)
+    expect(row(page, document).locator(".chip")).to_have_text("Full text")
 
 
 def test_a_failed_job_can_be_resumed_restarted_or_discarded(place: Place, member: Visitor) -> None:
@@ -172,7 +172,7 @@ def test_a_file_that_cannot_be_read_is_replaced_and_never_tried_again(place: Pla
     page.set_input_files("#file", [{"name": "whole.txt", "mimeType": "text/plain", "buffer": b"Whole words."}])
     page.get_by_role("button", name="Replace").click()
 
-    expect(page.locator("#documents .chip.ok")).to_be_visible(timeout=WORK_MS)
+    expect(page.locator("#documents .chip.ok")).to_be_visible()
     assert [one["filename"] for one in member.documents()] == ["whole.txt"]
 
 
@@ -217,7 +217,7 @@ def test_with_a_keyboard_only(member: Visitor) -> None:
     page.keyboard.press("n")
     page.keyboard.type("Rain is what a bog is made of.")
     page.keyboard.press("Enter")
-    expect(page.locator("#documents .chip.ok")).to_be_visible(timeout=WORK_MS)
+    expect(page.locator("#documents .chip.ok")).to_be_visible()
     page.keyboard.press("Escape")
     page.keyboard.press("j")
     expect(page.locator("#documents .row.current .title")).to_be_focused()

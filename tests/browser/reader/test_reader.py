@@ -13,7 +13,6 @@ from tests.browser.conftest import OpenBrowser
 from tests.support.browser import (
     DESKTOP,
     PHONE,
-    WORK_MS,
     Place,
     Program,
     Visitor,
@@ -250,7 +249,7 @@ def test_a_waiting_reader_is_notified_when_the_text_is_ready(place: Place, membe
         page = member.open(f"/documents/{document}")
         expect(page.locator("#going")).to_contain_text(re.compile("queue|Waiting|Reading", re.IGNORECASE))
         check_axe(page)
-    expect(page.locator("#ready")).to_be_visible(timeout=WORK_MS)
+    expect(page.locator("#ready")).to_be_visible()
     assert windows(page).count() == 0
     page.locator("#ready [data-show]").click()
     expect(page.get_by_role("heading", name="What you need")).to_be_visible()

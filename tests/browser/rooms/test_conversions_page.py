@@ -9,7 +9,7 @@ from pathlib import Path
 from playwright.sync_api import FilePayload, Page, expect
 
 from tests.browser.conftest import OpenBrowser
-from tests.support.browser import PHONE, WORK_MS, Place, Visitor, check_axe, no_sideways_scroll, until
+from tests.support.browser import PHONE, Place, Visitor, check_axe, no_sideways_scroll, until
 from tests.support.pdf import Pdf, Words
 
 HOSTILE = "<img src=x onerror=alert(1)>.pdf"
@@ -54,7 +54,7 @@ def open_converted(visitor: Visitor) -> Page:
     expect(refused.locator(".chip", has_text="Failed")).to_be_visible()
     expect(refused).to_contain_text("(NOT_PDF)")
     row = page.locator(".conversion", has_text=HOSTILE)
-    expect(row.locator(".chip", has_text="Complete")).to_be_visible(timeout=WORK_MS)
+    expect(row.locator(".chip", has_text="Complete")).to_be_visible()
     expect(row.locator(".sure")).to_contain_text("%")
     check_axe(page)
     look(page, "conversions")
@@ -73,7 +73,7 @@ def test_a_pdf_becomes_values_on_its_pages_and_a_corrected_one_is_in_the_xml(
     fields = page.locator(".cv-fields")
     fields.locator("a[data-field=invoice_number]").click()
     mark = page.locator(".boxes .current[data-mark=invoice_number]")
-    expect(mark).to_be_visible(timeout=WORK_MS)
+    expect(mark).to_be_visible()
     picture = page.get_by_role("img", name="Page 1")
     until(page, lambda: picture.evaluate("(image) => image.complete && image.naturalWidth > 100"), "it is drawn")
     sheet, box = picture.bounding_box(), mark.bounding_box()
@@ -143,7 +143,7 @@ def test_a_mapping_is_tried_on_an_earlier_file_and_then_added(place: Place, open
     text.fill(MINE)
     page.get_by_label("Try it on").select_option(label="bill.pdf")
     page.get_by_role("button", name="Try it").click()
-    expect(page.get_by_role("heading", name="Values found by mine_v1")).to_be_visible(timeout=WORK_MS)
+    expect(page.get_by_role("heading", name="Values found by mine_v1")).to_be_visible()
     expect(page.get_by_role("row", name="total")).to_contain_text("12.50")
     check_axe(page)
     page.get_by_role("button", name="Add").click()

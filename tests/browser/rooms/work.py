@@ -8,18 +8,16 @@ from tests.support.browser import Place, Visitor
 from tests.support.engine import Engine
 from tests.support.processes import wait_until
 
-SECONDS = 30
-
 
 def make_dead_letters(place: Place, number: int) -> list[UUID]:
     """Jobs of the machine's own owner that the running worker gave up after their first and only attempt."""
     engine = place.database
     owner = engine.one("SELECT id FROM owners WHERE kind = 'local'")
     known = "SELECT count(*) FROM job_kinds WHERE name = 'demo'"
-    wait_until(lambda: engine.one(known), SECONDS, "a worker has said what kinds there are")
+    wait_until(lambda: engine.one(known), "a worker has said what kinds there are")
     failing = {"stages": 1, "fail": "transient"}
     jobs = engine.put(owner, "demo", number, input=failing, max_attempts=1, priority=0)
-    wait_until(lambda: all(is_dead(engine, job) for job in jobs), SECONDS, "the jobs are given up")
+    wait_until(lambda: all(is_dead(engine, job) for job in jobs), "the jobs are given up")
     return jobs
 
 

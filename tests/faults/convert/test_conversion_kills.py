@@ -25,6 +25,7 @@ from tests.support.conversions import convert
 from tests.support.engine import Engine, Workers, engine_on, wait_for_end, workers_in
 from tests.support.invoices import make_invoice
 from tests.support.library import open_desk
+from tests.support.processes import PATIENCE_SECONDS
 
 AT_ONCE, EVERY_SECONDS = 5, 5.0
 KILLS = (
@@ -74,9 +75,9 @@ def test_every_invoice_is_converted_once_wherever_workers_are_killed(folder: Pat
     bodies = [make_invoice(number).pdf for number in range(40)]
     with converting(folder, database_info, bodies) as (engine, workers):
         for point in KILLS:
-            assert workers.start(faults=point).wait(120) == -signal.SIGKILL
+            assert workers.start(faults=point).wait(PATIENCE_SECONDS) == -signal.SIGKILL
         workers.start()
-        wait_for_end(engine, 120)
+        wait_for_end(engine)
         workers.end()
         check(engine, workers, bodies, len(KILLS), folder)
 

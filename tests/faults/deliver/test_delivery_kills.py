@@ -13,7 +13,7 @@ import pytest
 from octavo.deliver.http_channels import new_secret
 from tests.support.deliveries import EVERYTHING, SKIP_WAITS_AT_REST, SUBSCRIBE, Receiver, receiver
 from tests.support.engine import Engine, Workers, engine_on, workers_in
-from tests.support.processes import wait_until
+from tests.support.processes import PATIENCE_SECONDS, wait_until
 
 # A worker that loses a lease while it lives may send again and out of order, which is not what is tried here.
 LEASE = 10
@@ -61,7 +61,7 @@ def wait_for_deliveries(engine: Engine) -> None:
             WHERE (e.epoch, e.id) > (r.epoch, r.id) AND j.id = e.process_id AND j.kind = 'demo'"""
         return not any(engine.one(what) for what in (unread, "SELECT count(*) FROM outgoing", unfinished))
 
-    wait_until(nothing_left, 60, "everything is delivered")
+    wait_until(nothing_left, "everything is delivered")
 
 
 def check_order(there: Receiver) -> None:
@@ -81,7 +81,7 @@ def test_an_unrecorded_delivery_is_sent_again_with_the_same_id(
     owner = subscribe(engine, there)
     engine.put(owner, input={"stages": 0})
     victim = workers.start(faults=f"{point}@1=kill", worker_slots=1)
-    assert victim.wait(100) == -signal.SIGKILL, workers.log.read_text()
+    assert victim.wait(PATIENCE_SECONDS) == -signal.SIGKILL, workers.log.read_text()
     engine.bury(victim)
     workers.start()
     wait_for_deliveries(engine)
@@ -110,12 +110,12 @@ def test_workers_that_are_killed_again_and_again_lose_and_disorder_nothing(
         return set(there.ids())
 
     for number in range(4):
-        wait_until(lambda number=number: len(arrived()) >= 8 * (number + 1), 60, "some have arrived")
+        wait_until(lambda number=number: len(arrived()) >= 8 * (number + 1), "some have arrived")
         running[0].kill()
         engine.bury(running[0])
         running = [*running[1:], workers.start()]
-    wait_until(lambda: arrived() and all(engine.status(job) == "complete" for job in jobs), 60, "all jobs end")
-    wait_until(lambda: arrived() >= set(wanted(engine)), 60, "everything has arrived")
+    wait_until(lambda: arrived() and all(engine.status(job) == "complete" for job in jobs), "all jobs end")
+    wait_until(lambda: arrived() >= set(wanted(engine)), "everything has arrived")
     assert set(there.ids()) == set(wanted(engine))
     keys = Counter(row["key"] for row in engine.rows("SELECT key FROM jobs WHERE kind = 'deliver'"))
     assert sorted(keys) == sorted(f"{one.removeprefix('evt_')}:{SUBSCRIBER}" for one in wanted(engine))

@@ -22,12 +22,11 @@ from octavo.database import connect
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
 from octavo.owners import make_sign_in_link
 from tests.support.instance import Instance, instance_in
-from tests.support.processes import wait_until
+from tests.support.processes import PATIENCE_SECONDS, THE_USUAL_WAY, wait_until
 from tests.support.s3 import running_s3_server
 
 LARGEST = 200_000
 CLOSED = "127.0.0.1:9"  # nobody listens there
-PATIENCE_SECONDS = 60
 
 
 @dataclass(slots=True)
@@ -40,11 +39,13 @@ class Canary:
     told: list[str] = field(default_factory=list[str])
 
     def browser(self, **headers: str) -> httpx.Client:
-        return httpx.Client(base_url=self.instance.address, headers=headers, trust_env=False, timeout=30)
+        return httpx.Client(base_url=self.instance.address, headers=headers, trust_env=False, timeout=PATIENCE_SECONDS)
 
     def stranger(self) -> httpx.Client:
         hooks = {"response": [self.listen]}
-        return httpx.Client(base_url=self.instance.address, trust_env=False, timeout=30, event_hooks=hooks)
+        return httpx.Client(
+            base_url=self.instance.address, trust_env=False, timeout=PATIENCE_SECONDS, event_hooks=hooks
+        )
 
     def listen(self, answer: httpx.Response) -> None:
         answer.read()
@@ -81,7 +82,7 @@ def canary(folder: Path) -> Generator[Canary]:
             "metrics_token": settings_secrets["metrics token"],
         }
         with instance_in(folder, **settings) as instance:
-            instance.start()
+            instance.start(THE_USUAL_WAY)  # the storage client keeps threads, which a fork would lose
             texts = {"text": f"text{token_hex(12)}", "file name": f"name{token_hex(12)}"}
             yield Canary(instance, {"S3 secret": s3_secret, **settings_secrets}, texts)
 
@@ -197,7 +198,7 @@ def deliver(canary: Canary, browser: httpx.Client) -> str:
     assert made.status_code == 201, made.text
     browser.post(f"/api/v1/webhooks/{made.json()['id']}/test")
     failed = "SELECT count(*) > 0 FROM jobs WHERE kind LIKE 'deliver%' AND failures + attempt > 0"
-    wait_until(lambda: canary.rows(failed) == [(True,)], PATIENCE_SECONDS, "the delivery is tried")
+    wait_until(lambda: canary.rows(failed) == [(True,)], "the delivery is tried")
     return made.json()["secret"]
 
 
@@ -265,7 +266,7 @@ def hits(wanted: dict[str, str], places: dict[str, str]) -> list[str]:
 
 def await_jobs(canary: Canary, states: str) -> None:
     unfinished = f"SELECT count(*) FROM jobs WHERE status IN ({states})"
-    wait_until(lambda: canary.rows(unfinished) == [(0,)], PATIENCE_SECONDS, "all jobs end")
+    wait_until(lambda: canary.rows(unfinished) == [(0,)], "all jobs end")
 
 
 def test_secrets_are_not_sent_to_another_host(canary: Canary) -> None:
@@ -300,6 +301,6 @@ def test_a_row_that_the_database_refuses_is_shown_to_nobody(canary: Canary) -> N
         assert add(browser, f"{name}.md", b"Something.").status_code == 500
     with canary.browser() as browser:
         assert add(browser, "a.md", f"The {text} of it.".encode()).status_code == 202
-    wait_until(lambda: "job crashed" in canary.instance.log.read_text(), PATIENCE_SECONDS, "the job meets it")
+    wait_until(lambda: "job crashed" in canary.instance.log.read_text(), "the job meets it")
     await_jobs(canary, "'processing'")
     assert hits(canary.texts, logs(canary) | records(canary)) == []

@@ -21,6 +21,7 @@ from octavo.ops.instance import bucket_of
 from tests.support.engine import Engine, engine_on, wait_for_end
 from tests.support.library import LIMITS, open_desk
 from tests.support.office import archive
+from tests.support.processes import PATIENCE_SECONDS
 from tests.support.site import Site, site_in
 
 STAGES = ("extracted", "markdown_saved", "chunked", "classified", "enriched", "embedded")
@@ -78,7 +79,7 @@ def sweep(site: Site, engine: Engine) -> None:
 def die(site: Site, engine: Engine, point: str, time: int = 1) -> None:
     """The next worker goes on with it and dies when it comes to this point for the first time, alone."""
     worker = site.start_worker(faults=f"{point}@{time}=kill", worker_slots=1)
-    assert worker.wait(60) == -signal.SIGKILL
+    assert worker.wait(PATIENCE_SECONDS) == -signal.SIGKILL
     engine.bury(worker)
 
 
@@ -130,9 +131,7 @@ def fail_and_die(site: Site, engine: Engine) -> None:
     assert [event["kind"] for event in engine.events(job)].count("failed") == 1
 
 
-@pytest.mark.parametrize(
-    "times", [pytest.param(1, marks=pytest.mark.timeout(300)), pytest.param(20, marks=pytest.mark.long)]
-)
+@pytest.mark.parametrize("times", [1, pytest.param(20, marks=pytest.mark.long)])
 def test_a_document_outlives_a_death_at_every_point(site: Site, engine: Engine, times: int) -> None:
     for _ in range(times):
         live_and_die(site, engine)
@@ -154,7 +153,7 @@ def test_a_worker_killed_between_the_files_of_an_archive_adds_none_twice(site: S
         die(site, engine, point, time)
     assert engine.one("SELECT count(*) FROM document_parts") == 1
     worker = site.start_worker()
-    wait_for_end(engine, 60)
+    wait_for_end(engine)
     worker.terminate()
     parts = engine.rows(
         "SELECT number, name, document_id FROM document_parts WHERE parent_id = %s ORDER BY 1", document

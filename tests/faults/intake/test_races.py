@@ -34,6 +34,7 @@ from octavo.owners.sessions import open_session
 from octavo.pipeline import Tools, known_kinds
 from octavo.storage import Bucket, open_bucket
 from tests.support.library import LIMITS, Desk, open_desk
+from tests.support.processes import PATIENCE_SECONDS
 from tests.support.processing import OpenSandbox
 
 TEXT = b"What was acknowledged. " * 50
@@ -150,7 +151,7 @@ async def examine(desk: Desk, settings: Settings, info: str) -> None:
 
 
 async def all_processed(desk: Desk) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         unfinished = "SELECT count(*) FROM jobs WHERE status IN ('queued', 'processing')"
         while await desk.one(unfinished):  # noqa: ASYNC110 - only the database knows
             await asyncio.sleep(0.02)

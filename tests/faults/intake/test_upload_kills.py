@@ -23,6 +23,7 @@ from octavo.storage.bucket import UNFINISHED
 from tests.support.engine import Engine, engine_on, wait_for_end
 from tests.support.library import open_desk
 from tests.support.preloaded import Process
+from tests.support.processes import PATIENCE_SECONDS
 from tests.support.site import Caller, Site, site_in
 
 AT_ONCE = 6
@@ -193,16 +194,16 @@ def send_while_killing(site: Site, engine: Engine, plans: list[Plan], chance: ra
         threads = [threading.Thread(target=Sender(site, session, plan, gate).run) for plan in some]
         for thread in threads:
             thread.start()
-        gate.wait(60)
+        gate.wait(PATIENCE_SECONDS)
         web = replace(web, site.start_web)
         if chance.random() < 0.5:
             if killed_workers == MOST_WORKER_KILLS:
-                wait_for_end(engine, 90)
+                wait_for_end(engine)
                 killed_workers = 0
             killed, worker = worker, replace(worker, site.start_worker)
             engine.bury(killed)
             killed_workers += 1
-        gate.wait(60)
+        gate.wait(PATIENCE_SECONDS)
         for thread in threads:
             thread.join(90)
         assert not any(thread.is_alive() for thread in threads)
@@ -241,7 +242,7 @@ def check_document(caller: Caller, engine: Engine, plan: Plan, row: dict[str, An
 
 
 SIZES = [
-    pytest.param(20, marks=pytest.mark.timeout(300)),
+    20,
     *(pytest.param(many, marks=pytest.mark.long) for many in (50, 200)),
 ]
 
@@ -251,7 +252,7 @@ def test_acknowledged_uploads_survive_any_kill(site: Site, engine: Engine, datab
     chance = random.Random(files)
     plans = [make_plan(chance, number) for number in range(files)]
     send_while_killing(site, engine, plans, chance)
-    wait_for_end(engine, 90)
+    wait_for_end(engine)
     asyncio.run(sweep(site, database_info))
     doctor = site.octavo("doctor")
     assert doctor.returncode == 0, doctor.stdout

@@ -126,7 +126,7 @@ def proxy(folder: Path, engine: Engine) -> Iterator[Proxy]:
 
 def cut_connections(engine: Engine, owner: UUID, workers: Workers, proxy: Proxy, every: int, jobs: int) -> None:
     processes = [workers.start(worker_slots=SLOTS), workers.start(worker_slots=SLOTS)]
-    wait_until(lambda: engine.one("SELECT count(*) FROM workers") == 2, 60, "both are there")
+    wait_until(lambda: engine.one("SELECT count(*) FROM workers") == 2, "both are there")
     proxy.every = every
     engine.put(owner, count=jobs, cap_key="few", cap=8, input={"stages": 2, "seconds": 0.01})
     wait_for_end(engine, 60 + jobs)

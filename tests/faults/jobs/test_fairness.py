@@ -18,8 +18,8 @@ OVERTAKEN = """
 def test_a_single_job_waits_for_one_of_anothers_thousand_at_most(engine: Engine, owner: UUID, workers: Workers) -> None:
     engine.put(owner, count=1000, input={"stages": 1, "seconds": 0.02})
     workers.start(worker_slots=1)
-    wait_until(lambda: len(workers.executions()) >= 20, 60, "the thousand are being worked on")
+    wait_until(lambda: len(workers.executions()) >= 20, "the thousand are being worked on")
     (single,) = engine.put(engine.add_owner())
-    wait_until(lambda: engine.job(single)["status"] == "complete", 60, "the other owner's job is done")
+    wait_until(lambda: engine.job(single)["status"] == "complete", "the other owner's job is done")
     assert engine.one("SELECT count(*) FROM jobs WHERE status = 'queued'") > 500
     assert engine.one(OVERTAKEN, owner, single, single) <= 1

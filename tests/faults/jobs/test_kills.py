@@ -14,7 +14,7 @@ import pytest
 
 from octavo.jobs.faults import POINTS
 from tests.support.engine import Engine, Workers, wait_for_end
-from tests.support.processes import takes_at_most, wait_until
+from tests.support.processes import PATIENCE_SECONDS, takes_at_most, wait_until
 
 LEASE = 1
 # Of those who live on: a busy machine must not take it from them.
@@ -57,13 +57,13 @@ def test_a_killed_worker_costs_the_stage_in_flight_only(
 ) -> None:
     (job,) = engine.put(owner, input=demo_input(point))
     victim = workers.start(lease_seconds=LEASE, faults=f"{point}@{number}=kill")
-    assert victim.wait(60) == -signal.SIGKILL
+    assert victim.wait(PATIENCE_SECONDS) == -signal.SIGKILL
     survivor = workers.start(lease_seconds=LONG_LEASE)
     if engine.status(job) == "processing":
-        wait_until(lambda: engine.status(job) != "processing" or engine.job(job)["attempt"] > 1, 60, "it is taken over")
+        wait_until(lambda: engine.status(job) != "processing" or engine.job(job)["attempt"] > 1, "it is taken over")
     if point.startswith("fail"):
         engine.advance(10)
-    wait_until(lambda: engine.status(job) == "complete", 60, "the job completes")
+    wait_until(lambda: engine.status(job) == "complete", "the job completes")
     begun = Counter(stage for one, stage, _ in workers.executions() if one == job)
     again = (AGAIN[point] or "").replace("2", str(number))
     assert begun == {f"stage-{n}": 2 if f"stage-{n}" == again else 1 for n in range(1, STAGES + 1)}
@@ -76,11 +76,11 @@ def test_a_killed_worker_costs_the_stage_in_flight_only(
 def test_a_job_is_taken_over_within_five_seconds_of_its_lease(engine: Engine, owner: UUID, workers: Workers) -> None:
     def take_over() -> float:
         (job,) = engine.put(owner)
-        assert workers.start(lease_seconds=LEASE, faults="claim.after@1=kill").wait(60) == -signal.SIGKILL
+        assert workers.start(lease_seconds=LEASE, faults="claim.after@1=kill").wait(PATIENCE_SECONDS) == -signal.SIGKILL
         survivor = workers.start(lease_seconds=LEASE)
-        wait_until(lambda: engine.one(REGISTERED, survivor.pid), 60, "the next worker is there")
+        wait_until(lambda: engine.one(REGISTERED, survivor.pid), "the next worker is there")
         there = time.monotonic()
-        wait_until(lambda: engine.job(job)["attempt"] > 1, 60, "it is taken over")
+        wait_until(lambda: engine.job(job)["attempt"] > 1, "it is taken over")
         took = time.monotonic() - there
         survivor.kill()
         return took
@@ -95,17 +95,17 @@ def test_the_cases_are_all_points() -> None:
 def test_a_stopped_worker_that_wakes_up_late_writes_nothing(engine: Engine, owner: UUID, workers: Workers) -> None:
     jobs = engine.put(owner, count=3, input={"stages": 3, "seconds": 2})
     sleeper = workers.start(lease_seconds=LEASE)
-    wait_until(lambda: len(workers.executions()) == 3, 60, "all have begun")
+    wait_until(lambda: len(workers.executions()) == 3, "all have begun")
     os.kill(sleeper.pid, signal.SIGSTOP)
     asleep_until = time.monotonic() + 2
     engine.run("""UPDATE jobs SET input = '{"stages": 3, "seconds": 0.2}'""")
     helper = workers.start(lease_seconds=LONG_LEASE)
-    wait_until(lambda: any(attempt > 1 for _, _, attempt in workers.executions()), 60, "the other has taken over")
-    wait_until(lambda: time.monotonic() > asleep_until, 60, "what the first was at is late")
+    wait_until(lambda: any(attempt > 1 for _, _, attempt in workers.executions()), "the other has taken over")
+    wait_until(lambda: time.monotonic() > asleep_until, "what the first was at is late")
     os.kill(sleeper.pid, signal.SIGCONT)
-    wait_for_end(engine, 60)
+    wait_for_end(engine)
     assert engine.statuses() == {"complete": 3}
-    wait_until(lambda: workers.log.read_text().count("lease lost") >= 3, 60, "the first has seen that it lost them")
+    wait_until(lambda: workers.log.read_text().count("lease lost") >= 3, "the first has seen that it lost them")
     for job in jobs:
         told = engine.events(job)
         assert [event["kind"] for event in told].count("complete") == 1
@@ -122,13 +122,13 @@ def test_a_worker_with_a_late_heartbeat_is_no_longer_suspected_of_a_crash(
 ) -> None:
     (job,) = engine.put(owner, input={"stages": 1, "seconds": 600})
     sleeper = workers.start(lease_seconds=LEASE)
-    wait_until(workers.executions, 60, "it has begun")
+    wait_until(workers.executions, "it has begun")
     os.kill(sleeper.pid, signal.SIGSTOP)
     helper = workers.start(lease_seconds=LONG_LEASE)
-    wait_until(lambda: engine.job(job)["attempt"] == 2, 60, "the other has taken over")
+    wait_until(lambda: engine.job(job)["attempt"] == 2, "the other has taken over")
     assert len(engine.job(job)["taken_from"]) == 1
     os.kill(sleeper.pid, signal.SIGCONT)
-    wait_until(lambda: not engine.job(job)["taken_from"], 60, "the accusation is undone")
+    wait_until(lambda: not engine.job(job)["taken_from"], "the accusation is undone")
     row = engine.job(job)
     assert (row["status"], row["failures"], row["attempt"]) == ("processing", 0, 2)
     assert [worker.poll() for worker in (sleeper, helper)] == [None, None]
@@ -140,12 +140,12 @@ def test_a_stopped_worker_that_wakes_up_before_anyone_took_over_goes_on(
     """Its lease was over, but nobody wanted the job; renewing it late makes it good again."""
     (job,) = engine.put(owner, input={"stages": 2, "seconds": 1})
     sleeper = workers.start(lease_seconds=LEASE)
-    wait_until(workers.executions, 60, "it has begun")
+    wait_until(workers.executions, "it has begun")
     os.kill(sleeper.pid, signal.SIGSTOP)
     over = "SELECT lease_expires_at < engine_now() FROM jobs"
-    wait_until(lambda: engine.one(over), 60, "the lease is over")
+    wait_until(lambda: engine.one(over), "the lease is over")
     os.kill(sleeper.pid, signal.SIGCONT)
-    wait_until(lambda: engine.status(job) == "complete", 60, "it completes")
+    wait_until(lambda: engine.status(job) == "complete", "it completes")
     assert [attempt for _, _, attempt in workers.executions()] == [1, 1]
 
 
@@ -154,7 +154,7 @@ def test_a_starved_worker_keeps_its_jobs(engine: Engine, owner: UUID, workers: W
     """Three workers, and twenty programs that want all of the machine."""
     for _ in range(3):
         workers.start(lease_seconds=10, worker_slots=5)
-    wait_until(lambda: engine.one("SELECT count(*) FROM workers") == 3, 60, "all are there")
+    wait_until(lambda: engine.one("SELECT count(*) FROM workers") == 3, "all are there")
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(20)]
     try:
         jobs = engine.put(owner, count=45, input={"stages": 2, "seconds": 6})
@@ -174,7 +174,7 @@ def test_every_job_delivered_twice_is_done_once(engine: Engine, owner: UUID, wor
     jobs = engine.put(owner, count=10, max_attempts=9, input={"stages": 2, "seconds": 0.3})
     for _ in range(2):
         workers.start(lease_seconds=30, worker_slots=10)
-    wait_for_end(engine, 60)
+    wait_for_end(engine)
     assert engine.statuses() == {"complete": 10}
     assert len({job for job, _, attempt in workers.executions() if attempt > 1}) >= 7
     for job in jobs:

@@ -39,7 +39,7 @@ def test_two_machines_share_nothing_but_the_database(
     capped = engine.put(owner, count=40, cap_key="analysis", cap=3, input={"stages": 2, "seconds": 0.05})
     (long,) = engine.put(owner, input={"stages": 1, "seconds": 60})
     first, second = (workers.start(prefix=["ip", "netns", "exec", name]) for name in machines)
-    wait_until(lambda: len(workers.executions()) >= 20, 60, "both work")
+    wait_until(lambda: len(workers.executions()) >= 20, "both work")
     assert len({network_of(pid) for pid in (os.getpid(), first.pid, second.pid)}) == 3
     holder = engine.one("SELECT pid FROM workers JOIN jobs ON leased_by = workers.id WHERE jobs.id = %s", long)
     victim, survivor = (first, second) if first.pid == holder else (second, first)
@@ -47,12 +47,12 @@ def test_two_machines_share_nothing_but_the_database(
         "INSERT INTO schedules (name, kind, cron, enabled, next_run_at)"
         " VALUES ('once', 'demo', '0 0 1 1 *', true, engine_now())"
     )
-    wait_until(lambda: engine.one("SELECT last_run_at FROM schedules WHERE name = 'once'"), 60, "one of them starts it")
+    wait_until(lambda: engine.one("SELECT last_run_at FROM schedules WHERE name = 'once'"), "one of them starts it")
     victim.kill()
-    wait_until(lambda: engine.job(long)["attempt"] == 2, 60, "the other machine takes over")
+    wait_until(lambda: engine.job(long)["attempt"] == 2, "the other machine takes over")
     engine.cancel(long)
-    wait_until(lambda: "lease lost" in workers.log.read_text(), 60, "it is stopped there")
-    wait_for_end(engine, 30)
+    wait_until(lambda: "lease lost" in workers.log.read_text(), "it is stopped there")
+    wait_for_end(engine)
     assert engine.statuses() == {"complete": 41, "cancelled": 1}
     assert engine.one("SELECT count(*) FROM job_stages") == 2 * len(capped) + 1
     assert most_at_once(engine)["analysis"] <= 3

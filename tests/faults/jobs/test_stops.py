@@ -36,7 +36,7 @@ def crash_database(server: EmbeddedPostgres) -> None:
     pid = server.pid()
     assert pid
     os.kill(pid, signal.SIGQUIT)
-    wait_until(lambda: server.pid() is None, 60, "the server is gone")
+    wait_until(lambda: server.pid() is None, "the server is gone")
 
 
 # Asked to stop ----------------------------------------------------------------------------------------------------
@@ -45,7 +45,7 @@ def crash_database(server: EmbeddedPostgres) -> None:
 def test_a_worker_that_is_asked_to_stop_charges_nothing(engine: Engine, owner: UUID, workers: Workers) -> None:
     engine.put(owner, count=50, input={"stages": 2, "seconds": 7})
     worker = workers.start(worker_slots=50, lease_seconds=60)
-    wait_until(lambda: len(workers.executions()) == 50, 60, "all have begun")
+    wait_until(lambda: len(workers.executions()) == 50, "all have begun")
     asked = time.monotonic()
     worker.terminate()
     assert worker.wait(EXIT_SECONDS + 10) == 0
@@ -54,7 +54,7 @@ def test_a_worker_that_is_asked_to_stop_charges_nothing(engine: Engine, owner: U
     assert engine.rows("SELECT FROM workers") == []
     engine.run("""UPDATE jobs SET input = '{"stages": 2}'""")
     workers.start(worker_slots=50)
-    wait_for_end(engine, 30)
+    wait_for_end(engine)
     assert engine.statuses() == {"complete": 50}
     assert engine.rows("SELECT FROM jobs WHERE failures > 0 OR attempt <> 2") == []
 
@@ -62,7 +62,7 @@ def test_a_worker_that_is_asked_to_stop_charges_nothing(engine: Engine, owner: U
 def test_jobs_that_end_within_the_grace_are_finished(engine: Engine, owner: UUID, workers: Workers) -> None:
     engine.put(owner, count=10, input={"stages": 1, "seconds": 1})
     worker = workers.start()
-    wait_until(lambda: len(workers.executions()) == 10, 60, "all have begun")
+    wait_until(lambda: len(workers.executions()) == 10, "all have begun")
     worker.terminate()
     assert worker.wait(EXIT_SECONDS) == 0
     assert engine.statuses() == {"complete": 10}
@@ -74,9 +74,9 @@ def test_a_worker_whose_database_is_away_stops_too(server: EmbeddedPostgres, fol
         with engine_on(server.connection_info()) as engine:
             engine.put(engine.add_owner(), input={"stages": 1, "seconds": 60})
             worker = workers.start()
-            wait_until(workers.executions, 60, "it has begun")
+            wait_until(workers.executions, "it has begun")
         crash_database(server)
-        wait_until(lambda: "leases not renewed" in workers.log.read_text(), 60, "it has noticed")
+        wait_until(lambda: "leases not renewed" in workers.log.read_text(), "it has noticed")
         worker.terminate()
         worker.wait(EXIT_SECONDS)
 
@@ -90,13 +90,13 @@ def test_a_cancelled_job_is_stopped_within_two_seconds(engine: Engine, owner: UU
 
     def cancel_one() -> float:
         (job,) = engine.put(owner, input={"stages": 1, "seconds": 60})
-        wait_until(lambda: workers.executions()[-1:] == [(job, "stage-1", 1)], 60, "it has begun")
+        wait_until(lambda: workers.executions()[-1:] == [(job, "stage-1", 1)], "it has begun")
         (following,) = engine.put(owner, input={"stages": 1})
         engine.cancel(job)
         asked = time.monotonic()
-        wait_until(lambda: str(job) in workers.log.read_text(), 60, "its worker stops it")
+        wait_until(lambda: str(job) in workers.log.read_text(), "its worker stops it")
         took = time.monotonic() - asked
-        wait_until(lambda: engine.status(following) == "complete", 60, "the next one runs")
+        wait_until(lambda: engine.status(following) == "complete", "the next one runs")
         assert (engine.status(job), engine.stages(job)) == ("cancelled", [])
         return took
 
@@ -114,11 +114,11 @@ def test_five_restarts_of_the_database_lose_and_double_nothing(server: EmbeddedP
             jobs = engine.put(engine.add_owner(), count=500, input={"stages": 2, "seconds": 0.1})
         processes = [workers.start(), workers.start()]
         for number in range(1, 6):
-            wait_until(lambda least=number * 120: len(workers.executions()) >= least, 60, "work goes on")
+            wait_until(lambda least=number * 120: len(workers.executions()) >= least, "work goes on")
             crash_database(server)
             server.start()
         with engine_on(info) as engine:
-            wait_for_end(engine, 90)
+            wait_for_end(engine)
             assert engine.statuses() == {"complete": 500}
             assert engine.one("SELECT count(*) FROM job_stages") == 1000
             doubled = (
@@ -136,14 +136,14 @@ def away(server: EmbeddedPostgres, folder: Path, seconds: float) -> None:
         with engine_on(info) as engine:
             engine.put(engine.add_owner(), count=40, input={"stages": 4, "seconds": 0.2})
             processes = [workers.start(), workers.start()]
-            wait_until(lambda: engine.one("SELECT count(*) FROM workers") == len(processes), 60, "both are there")
-        wait_until(lambda: len(workers.executions()) >= 25, 60, "work goes on")
+            wait_until(lambda: engine.one("SELECT count(*) FROM workers") == len(processes), "both are there")
+        wait_until(lambda: len(workers.executions()) >= 25, "work goes on")
         crash_database(server)
         back = time.monotonic() + seconds
-        wait_until(lambda: time.monotonic() > back, seconds + 1, "time passes")
+        wait_until(lambda: time.monotonic() > back, "time passes", seconds=seconds + 1)
         server.start()
         with engine_on(info) as engine:
-            wait_for_end(engine, 60)
+            wait_for_end(engine)
             assert engine.statuses() == {"complete": 40}
             assert engine.one("SELECT count(*) FROM job_stages") == 160
             engine.check_invariants()
@@ -167,12 +167,12 @@ def test_an_outage_is_nobodys_failure(server: EmbeddedPostgres, folder: Path) ->
             engine.put(engine.add_owner(), count=10, input={"stages": 1, "seconds": 6})
         workers.start()
         workers.start()
-        wait_until(lambda: len(workers.executions()) == 10, 60, "all have begun")
+        wait_until(lambda: len(workers.executions()) == 10, "all have begun")
         crash_database(server)
         back = time.monotonic() + 3
-        wait_until(lambda: time.monotonic() > back, 5, "time passes")
+        wait_until(lambda: time.monotonic() > back, "time passes", seconds=5)
         server.start()
         with engine_on(info) as engine:
             first = "SELECT count(*) FROM jobs WHERE status = 'processing' AND attempt = 1"
-            wait_until(lambda: engine.one(first) == 0, 60, "all were handed back")
+            wait_until(lambda: engine.one(first) == 0, "all were handed back")
             assert engine.one("SELECT max(failures) FROM jobs") == 0

@@ -22,7 +22,7 @@ from octavo.database.embedded import DataFolder, EmbeddedPostgres
 from octavo.ops.processes import RecordFile
 from tests.support.engine import engine_on
 from tests.support.instance import Instance, fetch, instance_in
-from tests.support.processes import processes_mentioning, wait_until
+from tests.support.processes import PATIENCE_SECONDS, THE_USUAL_WAY, processes_mentioning, wait_until
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def kill(pids: list[int | None]) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "Ctrl-C"])
 def test_a_signal_stops_everything_in_good_order(instance: Instance, number: signal.Signals) -> None:
-    instance.start()
+    instance.start(THE_USUAL_WAY)
     assert set(instance.process_ids()) == {"up", "web", "worker 1", "database"}
     assert instance.stop(number) == 0
     assert instance.everything() == []
@@ -88,7 +88,7 @@ def test_a_web_process_that_is_killed_is_started_again_and_no_caller_is_refused(
         # The port is the supervisor's, so a caller waits for the new process instead of being refused.
         status, _, _ = fetch(f"{instance.address}/healthz")
         assert status == 200
-        wait_until(lambda: web_restarts(instance) == restarts, 60, "the restart is counted")  # noqa: B023
+        wait_until(lambda: web_restarts(instance) == restarts, "the restart is counted")  # noqa: B023
 
 
 def test_several_web_processes_serve_one_port_and_nobody_misses_one_that_dies(folder: Path) -> None:
@@ -105,7 +105,7 @@ def test_several_web_processes_serve_one_port_and_nobody_misses_one_that_dies(fo
                 os.kill(stopped, signal.SIGCONT)
         kill([named["web"]])
         assert [fetch(f"{instance.address}/healthz")[0] for _ in range(20)] == [200] * 20
-        wait_until(lambda: web_restarts(instance) == 1, 60, "the restart is counted")
+        wait_until(lambda: web_restarts(instance) == 1, "the restart is counted")
         assert instance.process_ids()["web 2"] == named["web 2"]
         assert instance.stop() == 0
         assert instance.everything() == []
@@ -122,8 +122,8 @@ def test_a_killed_database_is_restarted_automatically(instance: Instance) -> Non
     write_row(instance, 1)
     before = instance.process_ids()
     kill([before["database"]])
-    wait_until(lambda: instance.process_ids()["database"] not in {None, before["database"]}, 60, "a new database")
-    wait_until(instance.is_ready, 60, "ready again")
+    wait_until(lambda: instance.process_ids()["database"] not in {None, before["database"]}, "a new database")
+    wait_until(instance.is_ready, "ready again")
     assert count_rows(instance) == 1
     assert instance.process_ids()["web"] == before["web"]
 
@@ -131,7 +131,7 @@ def test_a_killed_database_is_restarted_automatically(instance: Instance) -> Non
 def test_nothing_outlives_a_killed_supervisor(instance: Instance) -> None:
     instance.start()
     kill([instance.pid])
-    wait_until(lambda: not instance.everything(), 60, "web, keeper and database are gone")
+    wait_until(lambda: not instance.everything(), "web, keeper and database are gone")
 
 
 def test_kills_from_outside_cost_a_job_no_time_and_no_suspicion(instance: Instance) -> None:
@@ -140,18 +140,18 @@ def test_kills_from_outside_cost_a_job_no_time_and_no_suspicion(instance: Instan
     instance.octavo("jobs", "add", "demo", "--input", '{"seconds": 600}')
     with engine_on(EmbeddedPostgres(DataFolder(instance.data)).connection_info()) as engine:
         job: UUID = engine.one("SELECT id FROM jobs WHERE kind = 'demo'")
-        wait_until(lambda: engine.status(job) == "processing", 60, "it has begun")
+        wait_until(lambda: engine.status(job) == "processing", "it has begun")
         kill([instance.process_ids()["worker 1"]])
-        wait_until(lambda: engine.job(job)["attempt"] == 2, 50, "the next worker has it")
+        wait_until(lambda: engine.job(job)["attempt"] == 2, "the next worker has it")
         assert (engine.events(job)[-2]["detail"]["reason"], engine.job(job)["taken_from"]) == ("worker_killed", [])
     kill([instance.pid])
-    wait_until(lambda: not instance.everything(), 60, "all is gone")
+    wait_until(lambda: not instance.everything(), "all is gone")
     instance.start()
     with engine_on(EmbeddedPostgres(DataFolder(instance.data)).connection_info()) as engine:
-        wait_until(lambda: engine.job(job)["attempt"] == 3, 50, "the next installation has it")
+        wait_until(lambda: engine.job(job)["attempt"] == 3, "the next installation has it")
         assert (engine.events(job)[-2]["detail"]["reason"], engine.job(job)["taken_from"]) == ("worker_killed", [])
         instance.octavo("jobs", "add", "demo", "--input", '{"crash_at": 1}')
-        wait_until(lambda: engine.job(job)["taken_from"], 50, "a crash is told from a kill")
+        wait_until(lambda: engine.job(job)["taken_from"], "a crash is told from a kill")
         told = [event["detail"].get("reason") for event in engine.events(job)]
         assert told.count("worker_ended") >= 1
         assert "lease_expired" not in told
@@ -208,7 +208,7 @@ def test_doctor_works_beside_a_running_instance_and_alone(instance: Instance) ->
     instance.stop()
     alone = instance.octavo("doctor", "--json")
     assert alone.returncode == 0, alone
-    wait_until(lambda: not processes_mentioning(str(instance.data)), 60, "the doctor leaves no database behind")
+    wait_until(lambda: not processes_mentioning(str(instance.data)), "the doctor leaves no database behind")
 
 
 def test_four_parallel_supervisors_start_one_instance(instance: Instance) -> None:
@@ -219,11 +219,11 @@ def test_four_parallel_supervisors_start_one_instance(instance: Instance) -> Non
         with log.open("wb") as stream:
             crowd.append(subprocess.Popen(command, env=instance.environment, stdout=stream, stderr=stream))
     try:
-        wait_until(lambda: sum(one.poll() is not None for one in crowd) == 3, 60, "all but one give up")
+        wait_until(lambda: sum(one.poll() is not None for one in crowd) == 3, "all but one give up")
         assert [one.returncode for one in crowd if one.poll() is not None] == [1, 1, 1]
-        wait_until(instance.is_ready, 60, "the one is ready")
+        wait_until(instance.is_ready, "the one is ready")
     finally:
         for one in crowd:
             one.terminate()
-            one.wait(40)
+            one.wait(PATIENCE_SECONDS)
     assert instance.everything() == []

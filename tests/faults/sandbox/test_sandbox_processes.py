@@ -17,6 +17,7 @@ import pytest_asyncio
 
 from octavo.sandbox import Call, ChildCrashed, Sandbox
 from octavo.sandbox.errors import ParentEnded
+from tests.support.processes import PATIENCE_SECONDS
 
 CHILDREN = Path(__file__).parent / "children"
 
@@ -106,7 +107,7 @@ async def test_a_task_whose_preloaded_parent_is_killed_is_started_again(sandbox:
 
 
 async def until_a_child_runs() -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while not [child for parent in preloaded_parents() for child in parent.children()]:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
 

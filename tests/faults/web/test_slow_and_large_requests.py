@@ -15,9 +15,8 @@ import pytest
 
 from tests.support.live import Served, serving_live
 from tests.support.postgres import Server, open_folder
-from tests.support.processes import wait_until
+from tests.support.processes import PATIENCE_SECONDS, wait_until
 
-PATIENCE_SECONDS = 30
 HEADER_SECONDS, BODY_SECONDS = 0.6, 1.0
 LIMIT = 100_000
 GIGABYTE = 1 << 30
@@ -114,7 +113,7 @@ def test_a_body_that_trickles_is_refused_and_leaves_nothing(
     start = f"POST {path} HTTP/1.1\r\n{HOST}{cookie(visitor)}X-Upload-Filename: a.txt\r\nContent-Length: 90000\r\n"
     with connect(one) as connection:
         assert b" 408 " in trickle(connection, start + "Content-Type: application/json\r\n\r\n", b"a")
-    wait_until(lambda: {path for path in objects.rglob("*") if path.is_file()} <= before, 20, "nothing is left")
+    wait_until(lambda: {path for path in objects.rglob("*") if path.is_file()} <= before, "nothing is left")
     assert visitor.get("/api/v1/documents").json()["items"] == []
 
 

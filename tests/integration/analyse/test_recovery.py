@@ -17,6 +17,7 @@ from tests.support.analyses import Study, answer_well, read_pages
 from tests.support.deliveries import SKIP_WAITS_AT_REST
 from tests.support.fake_ai import Asked, FakeGemini
 from tests.support.fake_ai.server import SECRET, Trouble
+from tests.support.processes import PATIENCE_SECONDS
 
 TWO_DAYS = "UPDATE engine_clock SET shift = shift + interval '49 hours'"
 
@@ -174,7 +175,7 @@ async def test_provider_faults_are_retried_later(study: Study, gemini: FakeGemin
 
 async def let_time_pass(study: Study, analysis: UUID) -> None:
     """Backoffs take no time: the clock goes on until nothing waits for it any more."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while (await study.show(analysis)).status in ("queued", "analyzing"):
             await study.run(SKIP_WAITS_AT_REST)
             await asyncio.sleep(0.02)

@@ -37,7 +37,7 @@ def test_migrate_works_on_the_built_in_database_and_leaves_no_process(folder: Pa
     environment = octavo_environment(folder / "data")
     assert run_octavo(["migrate"], environment).stdout.startswith("The schema is up to date")
     assert json.loads(run_octavo(["migrate", "--json"], environment).stdout)["applied"] > 0
-    wait_until(lambda: not processes_mentioning(str(folder)), 60, "the database ended after its last user")
+    wait_until(lambda: not processes_mentioning(str(folder)), "the database ended after its last user")
 
 
 def test_migrate_and_doctor_work_on_a_shared_database(database_info: str, folder: Path) -> None:

@@ -26,7 +26,7 @@ from tests.support.connections import connect, put_vector
 from tests.support.instance import Instance, free_port, instance_in
 from tests.support.pdf import Pdf, Words
 from tests.support.postgres import open_folder
-from tests.support.processes import running, running_octavo, wait_until
+from tests.support.processes import PATIENCE_SECONDS, running, running_octavo, wait_until
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ def working(instance: Instance) -> Generator[None]:
     with running_octavo(["worker"], instance.environment) as worker:
         yield
         worker.terminate()
-        worker.wait(60)
+        worker.wait(PATIENCE_SECONDS)
 
 
 COMMANDS = [
@@ -318,7 +318,7 @@ def test_the_parts_of_an_archive_are_shown(console: Console) -> None:
         file.writestr("folder/inner.md", f"# Inner\n\nWords {uuid4()}.")
     (document,) = console.add(Path("parts.zip"))
     with working(console.instance):
-        wait_until(lambda: "folder/inner.md" in console.say("show", document), 60, "the part is shown")
+        wait_until(lambda: "folder/inner.md" in console.say("show", document), "the part is shown")
     (part,) = console.query("SELECT document_id FROM document_parts WHERE parent_id = %s", document)[0]
     assert f"{part} folder/inner.md" in console.say("show", document)
     assert f"{document} (folder/inner.md)" in console.say("show", str(part))

@@ -176,7 +176,7 @@ def test_a_worker_claims_a_job_added_by_its_own_process(database_info: str, fold
         workers.start()
         for given in ('{"stages": 2}', '{"fail": "permanent"}'):
             assert run_octavo(["jobs", "add", "demo", "--input", given], environment).returncode == 0
-        wait_for_end(engine, 20)
+        wait_for_end(engine)
         rows = run_octavo(["jobs", "ls", "--kind", "demo"], environment).stdout.splitlines()
     failed, complete = (row.split()[1:4] for row in rows[1:])
     assert complete == ["demo", "complete", "stage-2"]

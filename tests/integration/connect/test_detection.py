@@ -25,6 +25,7 @@ from tests.support.connections import put_passage, put_vector
 from tests.support.fake_ai import FakeGemini
 from tests.support.fake_ai.server import SECRET, Asked
 from tests.support.library import Desk
+from tests.support.processes import PATIENCE_SECONDS
 from tests.support.processing import OpenSandbox
 from tests.support.working import add, working
 
@@ -66,7 +67,7 @@ async def found_between(desk: Desk, *documents: UUID) -> set[str]:
 async def settled(desk: Desk) -> None:
     """Nothing is in line or being done any more."""
     open_jobs = "SELECT id FROM jobs WHERE status IN ('queued', 'processing') AND kind <> 'housekeeping'"
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while await desk.rows(open_jobs):  # noqa: ASYNC110 - another task makes it true
             await asyncio.sleep(0.02)
 

@@ -19,6 +19,7 @@ from octavo.core.settings import Settings
 from octavo.jobs.queue import NewJob, enqueue
 from tests.support.conversions import convert, converted, invoice
 from tests.support.library import Desk
+from tests.support.processes import PATIENCE_SECONDS
 from tests.support.processing import OpenSandbox
 from tests.support.sheets import INVOICE, sheet
 from tests.support.sites import Answer, Route, Site
@@ -141,7 +142,7 @@ async def test_try_now_sends_what_waits_for_a_service_that_is_back(
     begun = await convert(desk, owner, invoice().write())
     settings = Settings(data_dir=folder, conversion_gateway_url=address)
     async with working(desk, OpenSandbox(), folder, conversion_gateway_url=address):
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while not await desk.one("SELECT count(*) FROM jobs WHERE status = 'queued' AND run_after > engine_now()"):  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
         async with desk.database.transaction() as connection:

@@ -123,7 +123,7 @@ def test_four_parallel_processes_share_one_server(data: Path) -> None:
                 assert process.stdin
                 pid = process.stdout.readline().strip()
                 started.append(pid)
-                wait_until(lambda: len(started) == 4, 60, "four processes started the server")
+                wait_until(lambda: len(started) == 4, "four processes started the server")
                 return pid
 
         started: list[str] = []
@@ -142,7 +142,7 @@ def test_the_server_ends_after_its_last_user_was_killed(data: Path) -> None:
         assert psutil.pid_exists(pid)
         second.kill()
         second.wait()
-        wait_until(lambda: not server_pids(data), 60, "the server and its keeper are gone")
+        wait_until(lambda: not server_pids(data), "the server and its keeper are gone")
 
 
 @pytest.mark.parametrize("victim", ["postmaster", "keeper", "everything", "backends"])
@@ -171,7 +171,7 @@ def kill(victim: str, postmaster: int, data: Path) -> None:
         with contextlib.suppress(psutil.NoSuchProcess):  # the death of one takes others along
             one.kill()
     if victim != "backends":
-        wait_until(lambda: not EmbeddedPostgres(DataFolder(data)).is_running(), 60, "it is no longer taken for alive")
+        wait_until(lambda: not EmbeddedPostgres(DataFolder(data)).is_running(), "it is no longer taken for alive")
 
 
 @pytest.mark.parametrize(
@@ -190,14 +190,14 @@ def test_a_stale_pid_file_does_not_stop_a_start(stopped: EmbeddedPostgres, data:
 
 def test_a_zombie_is_not_taken_for_a_server(stopped: EmbeddedPostgres, data: Path) -> None:
     with running([sys.executable, "-c", "pass"]) as zombie:
-        wait_until(lambda: psutil.Process(zombie.pid).status() == psutil.STATUS_ZOMBIE, 60, "a zombie")
+        wait_until(lambda: psutil.Process(zombie.pid).status() == psutil.STATUS_ZOMBIE, "a zombie")
         (data / "postgres/postmaster.pid").write_text(f"{zombie.pid}\n")
         assert query(stopped.start(), "SELECT 1") == (1,)
 
 
 def test_a_kill_while_the_data_directory_is_made_leaves_nothing_half_made(data: Path) -> None:
     with running(user_of(data)) as process:
-        wait_until((data / "postgres.new").exists, 60, "it began")
+        wait_until((data / "postgres.new").exists, "it began")
         process.kill()
         process.wait()
     assert not (data / "postgres").exists()
@@ -299,4 +299,4 @@ def test_a_signal_from_the_terminal_does_not_reach_the_server(data: Path) -> Non
         assert os.getsid(pid) != os.getsid(process.pid)
         process.send_signal(signal.SIGINT)
         process.wait()
-        wait_until(lambda: not server_pids(data), 60, "the last user is gone, so the server is")
+        wait_until(lambda: not server_pids(data), "the last user is gone, so the server is")

@@ -101,11 +101,11 @@ async def test_a_migration_that_is_killed_leaves_the_version_before_and_the_next
                 row = watcher.execute(AT_THE_TABLE).fetchone()
                 return row is not None and row[0] > 0
 
-            await asyncio.to_thread(wait_until, is_there, 60, "the migration waits for the table")
+            await asyncio.to_thread(wait_until, is_there, "the migration waits for the table")
             process.kill()
             process.wait()
             reader.rollback()
-            await asyncio.to_thread(wait_until, lambda: not is_there(), 60, "its connection has ended")
+            await asyncio.to_thread(wait_until, lambda: not is_there(), "its connection has ended")
             assert dump_schema(info) == before
             assert (await migrate(info)).applied == len(known_migrations())
 

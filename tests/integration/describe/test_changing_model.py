@@ -25,6 +25,7 @@ from octavo.search import find
 from tests.support.fake_ai import FakeGemini
 from tests.support.fake_ai.server import SECRET, Trouble
 from tests.support.library import Desk
+from tests.support.processes import PATIENCE_SECONDS
 from tests.support.processing import OpenSandbox
 from tests.support.working import add, finished, working
 
@@ -69,7 +70,7 @@ TASKS = "classify_document=local,enrich_chunks=local"
 
 
 async def until_ended(desk: Desk, kind: str) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         active = "SELECT 1 FROM jobs WHERE kind = %s AND status IN ('queued', 'processing')"
         while await desk.rows(active, kind):  # noqa: ASYNC110 - a worker ends it
             await asyncio.sleep(0.02)

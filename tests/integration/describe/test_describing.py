@@ -32,6 +32,7 @@ from octavo.web.shell.document_status import describe
 from tests.support.fake_ai import FakeAnthropic, FakeGemini
 from tests.support.fake_ai.server import SECRET, Trouble, good_answer
 from tests.support.library import Desk
+from tests.support.processes import PATIENCE_SECONDS
 from tests.support.processing import OpenSandbox
 from tests.support.scans import saved
 from tests.support.working import add, finished, working
@@ -87,7 +88,7 @@ async def chunks_of(desk: Desk, owner: UUID, document: UUID) -> list[Chunk]:
 
 
 async def until_found(desk: Desk, statement: str) -> dict[str, Any]:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while not (rows := await desk.rows(statement)):  # noqa: ASYNC110 - another task makes it true
             await asyncio.sleep(0.02)
     return rows[0]

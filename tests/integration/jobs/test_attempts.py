@@ -12,7 +12,7 @@ from octavo.jobs.kinds import JobKind, Kinds
 from octavo.jobs.worker import Worker
 from octavo.jobs.worker_state import WorkerLimits
 from tests.support.engine import engine_on
-from tests.support.processes import wait_until
+from tests.support.processes import PATIENCE_SECONDS, wait_until
 
 
 class Attempts:
@@ -39,7 +39,7 @@ async def test_a_job_that_was_cancelled_and_restarted_can_be_cancelled_again(dat
     attempts, stopping = Attempts(), asyncio.Event()
     with engine_on(database_info) as engine:
         (job,) = engine.put(engine.add_owner())
-        async with Database(database_info, connections=4) as database, asyncio.timeout(30):
+        async with Database(database_info, connections=4) as database, asyncio.timeout(PATIENCE_SECONDS):
             limits = WorkerLimits(poll_seconds=0.1, lease_seconds=60)
             running = asyncio.create_task(Worker(database, attempts.kinds(), None, limits).run(stopping))
             await attempts.begun[0].wait()
@@ -64,7 +64,7 @@ async def test_a_worker_whose_event_loop_is_busy_keeps_its_jobs(database_info: s
 
         async def keep_the_loop_busy(run: Run[None]) -> JSON:
             first = engine.job(run.job.id)["lease_expires_at"]
-            wait_until(lambda: engine.job(run.job.id)["lease_expires_at"] > first, 30, "the lease is renewed")
+            wait_until(lambda: engine.job(run.job.id)["lease_expires_at"] > first, "the lease is renewed")
             stopping.set()
             return run.job.attempt
 
@@ -92,7 +92,7 @@ async def test_what_follows_a_failure_is_not_cut_short(database_info: str) -> No
         (job,) = engine.put(engine.add_owner())
         async with Database(database_info, connections=4) as database:
             running = asyncio.create_task(Worker(database, kinds, None, WorkerLimits(lease_seconds=2)).run(stopping))
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(PATIENCE_SECONDS):
                 await followed.wait()
             stopping.set()
             await running

@@ -64,7 +64,7 @@ def test_a_child_that_its_parent_makes_at_the_last_moment_is_cancelled_too(engin
         watcher = Engine(engine.info)
         with watcher.connection:
             waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted"
-            wait_until(lambda: watcher.one(waiting), 60, "the cancel waits for the worker")
+            wait_until(lambda: watcher.one(waiting), "the cancel waits for the worker")
         worker.connection.commit()
         thread.join()
     assert (engine.status(parent), engine.status(child.id)) == ("cancelled", "cancelled")

@@ -380,7 +380,6 @@ def run(server: Server, examples: int, steps: int, *, derandomize: bool) -> None
     assert Machine.seen == LEGAL
 
 
-@pytest.mark.timeout(300)
 def test_the_model_says_the_same_as_the_database(newest_server: Server) -> None:
     run(newest_server, 30, 50, derandomize=True)
 

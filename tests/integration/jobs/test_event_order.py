@@ -12,6 +12,7 @@ from octavo.database import Connection, Database, connect, migrate
 from octavo.jobs.events import Cursor, Event, is_known, latest_cursor, read_events
 from tests.support.engine import engine_on
 from tests.support.postgres import Server
+from tests.support.processes import PATIENCE_SECONDS
 from tests.support.schema import migrations_before
 
 INSERT = (
@@ -96,7 +97,7 @@ async def test_a_process_that_stops_in_a_transaction_holds_events_back_for_a_lim
         await tell(stopped, 1)
         kept = await tell(quick, 2)
         reader = Reader(quick)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while not (read := await reader.read()):  # noqa: ASYNC110 - the server ends the other connection
                 await asyncio.sleep(0.01)
         assert read == [kept]

@@ -8,6 +8,7 @@ from octavo.database import Database
 from octavo.jobs.kinds import Kinds
 from octavo.jobs.worker import Worker
 from octavo.jobs.worker_state import WorkerLimits
+from tests.support.processes import PATIENCE_SECONDS
 
 
 async def test_a_cancellation_that_gets_lost_does_not_keep_a_worker(database_info: str) -> None:
@@ -31,6 +32,6 @@ async def test_a_cancellation_that_gets_lost_does_not_keep_a_worker(database_inf
         running = asyncio.create_task(worker.run(stopping))
         await begun.wait()
         stopping.set()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             await running
     assert lost

@@ -24,6 +24,7 @@ from octavo.search.chunk_search import find
 from tests.support.deliveries import SKIP_WAITS
 from tests.support.library import LIMITS, Desk
 from tests.support.pdf import Pdf, Words
+from tests.support.processes import PATIENCE_SECONDS
 from tests.support.sites import Answer, Site, canary, page, redirect, running_site
 from tests.support.working import finished, text_of, working
 from tests.support.youtube import WATCH, player, stand_in, timed_text, track
@@ -205,7 +206,7 @@ async def waiting(library: Library, source: NewSource, **settings: Any) -> dict[
     task = asyncio.create_task(library.work(outcome.document_id, **settings))
     asked = "SELECT failures, note -> 'error' ->> 'code' AS code, extract(epoch FROM run_after - queued_at) AS wait FROM jobs WHERE id = %s AND run_after IS NOT NULL"  # noqa: E501
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while not (rows := await library.desk.rows(asked, outcome.process_id)):  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
     finally:
@@ -241,7 +242,7 @@ async def test_a_site_that_answers_5xx_is_tried_again_after_5_25_and_125_seconds
     task = asyncio.create_task(library.work(outcome.document_id))
     waits: list[float] = []
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while len(waits) < 4:
                 if rows := await library.desk.rows(f"{asked} AND waits = %s", outcome.process_id, len(waits) + 1):
                     waits.append(float(rows[0]["wait"]))

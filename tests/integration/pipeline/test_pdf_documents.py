@@ -11,6 +11,7 @@ from octavo.library.documents import list_chunks
 from octavo.sandbox import Sandbox
 from tests.support.library import Desk
 from tests.support.pdf import Pdf, Picture, Words, paragraph
+from tests.support.processes import PATIENCE_SECONDS
 from tests.support.working import add, finished, text_of, working
 
 PAGES = 230
@@ -68,7 +69,7 @@ async def test_a_worker_that_stops_between_batches_costs_no_batch(
 ) -> None:
     document = await add(desk, owner, "book.pdf", book(PAGES))
     async with working(desk, sandbox, folder):
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while not await parts_of(desk):  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
     before = await parts_of(desk)

@@ -27,6 +27,7 @@ from tests.support.fake_ai import Asked, FakeGemini, FakeOpenAI
 from tests.support.fake_ai.server import SECRET, Trouble, good_answer
 from tests.support.library import Desk
 from tests.support.pdf import Pdf, paragraph
+from tests.support.processes import PATIENCE_SECONDS
 from tests.support.processing import OpenSandbox
 from tests.support.working import add, finished, text_of, working
 
@@ -220,7 +221,7 @@ async def test_who_takes_no_pdfs_is_shown_pictures_a_few_at_a_time_and_a_resume_
         body = Pdf([paragraph(lines, 110) for lines in pages]).write()
         document = await add(desk, owner, "report.pdf", body, given={"extraction": "pages"})
         async with aclosing(open_gateway(settings, desk.database)) as home:
-            async with working(desk, sandbox, folder, gateway=home), asyncio.timeout(30):
+            async with working(desk, sandbox, folder, gateway=home), asyncio.timeout(PATIENCE_SECONDS):
                 while not await desk.rows(FAILED_ONCE):  # noqa: ASYNC110 - another task makes it true
                     await asyncio.sleep(0.02)
             # Waiting for the model, the plain text can be read and found.
@@ -262,7 +263,7 @@ async def test_a_long_call_does_not_use_up_the_ten_minutes_of_its_stage(
     document = await add(desk, owner, "notes.txt", NOTES.encode(), source_type="paste", given=CLEAN)
     limits: set[datetime] = set()
     async with working(desk, sandbox, folder, gateway=paid):
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while len(limits) < 3 or not gemini.asked:
                 running = "SELECT deadline_at FROM jobs WHERE document_id = %s AND deadline_at IS NOT NULL"
                 limits |= {row["deadline_at"] for row in await desk.rows(running, document) if gemini.asked}

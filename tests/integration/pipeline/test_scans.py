@@ -18,6 +18,7 @@ from octavo.library.sweep import sweep_objects
 from octavo.sandbox import Sandbox
 from tests.support.library import Desk
 from tests.support.pdf import Words
+from tests.support.processes import PATIENCE_SECONDS
 from tests.support.scans import lines, saved, scanned_pdf, sheet
 from tests.support.working import add, finished, text_of, working
 
@@ -36,7 +37,7 @@ async def test_a_scan_is_recognised_page_by_page_and_goes_on_where_it_was_stoppe
     second = sheet(lines(["The second sheet has words too."], top=80), folder, height=160)
     document = await add(desk, owner, "scan.pdf", scanned_pdf([first, blank, second]))
     async with working(desk, sandbox, folder):
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while not await parts_of(desk):  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
     before = await parts_of(desk)
@@ -120,7 +121,7 @@ async def test_beside_ten_long_scans_another_document_still_finishes(
         await add(desk, owner, f"scan-{number}.png", saved(scan, "PNG"))
     recognising = "SELECT DISTINCT document_id FROM events WHERE detail ->> 'stage' = 'recognising'"
     async with working(desk, sandbox, folder):
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while len(await desk.rows(recognising)) < WorkerLimits().slots:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         note = await add(desk, owner, "note.md", b"# Ferry\n\nIt leaves at noon.\n")

@@ -19,6 +19,7 @@ from octavo.storage.errors import StorageUnavailable
 from octavo.storage.local import THREADS, LocalBucket
 from tests.support.engine import engine_on
 from tests.support.library import Desk, open_desk
+from tests.support.processes import PATIENCE_SECONDS
 from tests.support.processing import OpenSandbox
 from tests.support.working import add, finished, text_of, working
 
@@ -79,7 +80,7 @@ async def waits(desk: Desk, document: UUID, times: int) -> None:
     statement = """
         SELECT waits, failures, (SELECT string_agg(detail::text, ' ') FROM events e WHERE e.process_id = j.id) AS told
         FROM jobs j WHERE document_id = %s"""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while (row := (await desk.rows(statement, document))[0])["waits"] < times:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
     assert row["failures"] == 0

@@ -10,6 +10,7 @@ import pytest
 from octavo.database import Database, connect
 from octavo.web.live.hub import MOST_WAITING, Hub, StreamIntervals
 from tests.support.live import tell, tell_many
+from tests.support.processes import PATIENCE_SECONDS
 
 AT_ONCE = StreamIntervals(poll_seconds=0)
 
@@ -34,7 +35,7 @@ async def test_a_reader_that_is_stopped_at_any_moment_never_runs_beside_the_next
         async with hub.subscribe(owner) as seat:
             told = [await tell(other, owner) for _ in range(3)]
             got: list[object] = []
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE_SECONDS):
                 while len(got) < 3:
                     got += [event.process_id for event in await seat.take()]
             readers = [task for task in asyncio.all_tasks() if "Hub._read" in repr(task)]
@@ -48,7 +49,7 @@ async def test_an_overflow_ends_slow_streams_but_not_those_still_catching_up(dat
         hub = Hub(database, AT_ONCE)
         async with hub.subscribe(owner, is_behind=True) as reading, hub.subscribe(owner) as slow:
             tell_many(database_info, owner, MOST_WAITING + 1)
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE_SECONDS):
                 await slow.ended.wait()
             assert (slow.is_slow, reading.is_slow, reading.ended.is_set()) == (True, False, False)
             assert [reading.catch_up(), reading.catch_up()] == [False, True]  # it reads once more, and has all

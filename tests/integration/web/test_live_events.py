@@ -43,7 +43,7 @@ JSON = {"accept": "application/json"}
 def served(newest_server: Server) -> Iterator[Served]:
     with open_folder() as folder, newest_server.database() as info, serving_live(info, folder) as one:
         yield one
-        wait_until(lambda: one.streams() == 0, 20, "nobody follows any more")
+        wait_until(lambda: one.streams() == 0, "nobody follows any more")
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ async def database(served: Served) -> AsyncIterator[Connection]:
 
 
 async def until(condition: Any, what: str) -> None:  # noqa: ANN401
-    await asyncio.to_thread(wait_until, condition, 20, what)
+    await asyncio.to_thread(wait_until, condition, what)
 
 
 def refused(answer: httpx.Response) -> tuple[int, str]:

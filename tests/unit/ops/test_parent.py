@@ -33,7 +33,7 @@ def ends_with_parent(child: str) -> None:
         pid = int(process.stdout.readline())
         process.kill()
         process.wait()
-        wait_until(lambda: not is_alive(pid), 60, "the child is gone too")
+        wait_until(lambda: not is_alive(pid), "the child is gone too")
 
 
 def is_alive(pid: int) -> bool:

@@ -91,7 +91,7 @@ async def test_at_most_two_passwords_are_hashed_in_parallel_and_the_others_wait(
 
     monkeypatch.setattr(accounts, "_hasher", Hasher())
     hashing = asyncio.gather(*(hash_password("0123456789") for _ in range(6)))
-    await asyncio.to_thread(wait_until, lambda: len(begun) == MOST_AT_ONCE, 20, "two are hashed")
+    await asyncio.to_thread(wait_until, lambda: len(begun) == MOST_AT_ONCE, "two are hashed")
     await asyncio.to_thread(bool)  # another thread of the process is free all the while
     assert len(begun) == MOST_AT_ONCE
     go_on.set()

@@ -18,7 +18,6 @@ from octavo.extract.ocr.page_recognition import (
 )
 
 # Reading a page with all models takes up to 20 s of CPU time, and tests run beside others.
-pytestmark = pytest.mark.timeout(400)
 
 
 def poster() -> Image.Image:

@@ -21,7 +21,6 @@ from octavo.extract.ocr.tesseract import DATA, ORIENTATION
 from octavo.extract.pdf.page_batches import PageText
 
 # Reading a page with all models takes up to 20 s of CPU time, and tests run beside others.
-pytestmark = pytest.mark.timeout(400)
 
 # Made from articles of the Universal Declaration of Human Rights with Noto fonts.
 PAGES = Path(__file__).with_name("pages")

@@ -20,6 +20,7 @@ from octavo.pipeline import Tools, known_kinds
 from octavo.sandbox import Sandbox
 from tests.support.passwords import hash_fast
 from tests.support.postgres import Server, open_folder
+from tests.support.processes import PATIENCE_SECONDS
 from tests.support.processing import OpenSandbox
 from tests.support.visitors import House, house_on
 
@@ -46,7 +47,7 @@ class Room:
         return document
 
     async def until_done(self) -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while await self.house.rows("SELECT FROM documents WHERE status = 'pending'"):  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
 

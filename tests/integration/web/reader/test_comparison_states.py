@@ -11,6 +11,7 @@ import pytest
 from octavo.choreography import Cause, job_after
 from octavo.jobs.queue import enqueue
 from tests.integration.web.reader.conftest import Room
+from tests.support.processes import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -34,7 +35,7 @@ async def add_and_compare(room: Room) -> str:
 
 async def until_compared(room: Room) -> None:
     open_jobs = "SELECT FROM jobs WHERE kind = 'detect_connections' AND status IN ('queued', 'processing')"
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while await room.house.rows(open_jobs):  # noqa: ASYNC110 - another task makes it true
             await asyncio.sleep(0.02)
 

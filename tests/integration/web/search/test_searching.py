@@ -14,6 +14,7 @@ import pytest
 from octavo.core.errors import OverBudget
 from octavo.web.context.services import Models
 from tests.integration.web.reader.conftest import Room
+from tests.support.processes import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -337,7 +338,7 @@ async def test_tags_given_by_people_get_vectors_and_similar_ones_are_shown(room:
 
 
 async def until_empty(room: Room, statement: str) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while await room.house.rows(statement):  # noqa: ASYNC110 - a worker makes it true
             await asyncio.sleep(0.02)
 
