@@ -129,7 +129,7 @@ def test_a_visitor_is_answered_offline_with_sentences_of_their_documents(place: 
     assert not place.openai.asked
 
 
-def test_what_no_document_answers_is_said_honestly(place: Place) -> None:
+def test_a_question_without_an_answer_is_reported_as_such(place: Place) -> None:
     with httpx.Client(base_url=place.web.address, timeout=PATIENCE_SECONDS) as nobody:
         events = place.ask("What causes the tides?", nobody)
     assert [kind for kind, _ in events] == ["passages", "text", "citations", "done"]

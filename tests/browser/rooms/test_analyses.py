@@ -142,7 +142,7 @@ def test_a_running_analysis_shows_how_it_is_going_and_stops_without_alarm(
     page = member.open(f"/analyses/{analysis}")
     run = page.locator("#an-run")
     expect(run).to_contain_text("Answering")
-    for word in ("Running for", "Last sign of life", "Time left", "Retries", "Errors"):
+    for word in ("Running for", "Last heartbeat", "Time left", "Retries", "Errors"):
         expect(run).to_contain_text(word)
     check_axe(page)
     picture(page, "analysis-running")
