@@ -72,8 +72,9 @@ def _has_docstring(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.Async
 def _texts_of_docs() -> Iterator[str]:
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
     for path in pages:
-        text = re.sub(r"```.*?```|^ {4}[^\n]*$|^\|.*$|^#.*$", "\n\n", path.read_text(), flags=re.DOTALL | re.MULTILINE)
-        paragraphs = [" ".join(paragraph.split()) for paragraph in re.split(r"\n\s*\n|\n- ", text)]
+        skipped = r"```.*?```|^ {4}[^\n]*$|^\|[^\n]*$|^#[^\n]*$"  # code, tables and headings
+        text = re.sub(skipped, "\n\n", path.read_text(), flags=re.DOTALL | re.MULTILINE)
+        paragraphs = [" ".join(paragraph.split()) for paragraph in re.split(r"\n\s*\n|(?:^|\n)\s*(?:-|\d+\.) ", text)]
         yield from _sentences(path, [one for paragraph in paragraphs for one in re.split(r"(?<=[.!?]) +", paragraph)])
 
 

@@ -110,7 +110,7 @@ CHOREOGRAPHY: Mapping[Cause, Consequence] = {
     Cause.MODEL_CHANGED: Consequence(
         "embed_document",
         ("renew_vectors",),
-        "The vectors of a document were made with another model than the configured one. "
+        "The vectors of a document were made with a model other than the configured one. "
         "Searches use them until the new ones are complete.",
         priority=8,
     ),
@@ -123,8 +123,8 @@ CHOREOGRAPHY: Mapping[Cause, Consequence] = {
     Cause.DESCRIBED_LATE: Consequence(
         "detect_connections",
         ("process_document",),
-        "A document was compared before its description was complete, and a retry has now completed it. "
-        "It is compared again, because bridges need descriptions.",
+        "A document was compared before its description was complete, and a retry has now completed the description. "
+        "The document is compared again, because bridges need descriptions.",
         priority=6,
     ),
     Cause.RESTORED: Consequence(

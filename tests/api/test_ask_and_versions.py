@@ -129,7 +129,7 @@ def test_a_visitor_is_answered_offline_with_sentences_of_their_documents(place: 
     assert not place.openai.asked
 
 
-def test_what_no_document_answers_is_said_honestly(place: Place) -> None:
+def test_a_question_without_an_answer_is_reported_as_such(place: Place) -> None:
     with httpx.Client(base_url=place.web.address, timeout=PATIENCE_SECONDS) as nobody:
         events = place.ask("What causes the tides?", nobody)
     assert [kind for kind, _ in events] == ["passages", "text", "citations", "done"]
@@ -199,7 +199,7 @@ def test_what_goes_wrong_with_a_model_is_the_last_event(place: Place) -> None:
     assert SECRET not in str(events)
 
 
-def test_passages_come_before_the_answer_and_who_leaves_stops_paying(place: Place) -> None:
+def test_passages_come_before_the_answer_and_disconnecting_stops_the_cost(place: Place) -> None:
     place.openai.script.append(Trouble.SLOW)
     wanted = {"question": "When does the lease end, slowly?"}
     with place.owner.stream("POST", "/api/v1/ask", json=wanted) as stream:
@@ -233,7 +233,7 @@ def test_passages_come_before_the_answer_and_who_leaves_stops_paying(place: Plac
         {"question": "a", "model": "another"},
     ],
 )
-def test_what_is_no_question_is_refused(place: Place, body: dict[str, object]) -> None:
+def test_an_invalid_question_is_refused(place: Place, body: dict[str, object]) -> None:
     answer = place.owner.post("/api/v1/ask", json=body)
     assert answer.status_code in {400, 422}, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
@@ -293,7 +293,7 @@ def test_the_command_prints_the_answer_with_numbered_sources(
 # Versions ----------------------------------------------------------------------------------------------------------
 
 
-def test_versions_and_what_changed_are_told_by_the_api(place: Place) -> None:
+def test_versions_and_changes_are_in_the_api(place: Place) -> None:
     new, old = place.documents["lease 2"], place.documents["lease"]
     listed = place.owner.get("/api/v1/documents").json()["items"]
     assert {one["id"]: (one["version"], one["superseded"]) for one in listed if "lease" in one["filename"]} == {

@@ -97,7 +97,7 @@ def test_it_is_not_ready_on_a_schema_that_is_behind(client: httpx.Client, web: W
     assert client.get("/readyz").status_code == 200
 
 
-def test_scripts_and_styles_are_kept_for_ever_and_sent_compressed_to_who_reads_that(client: httpx.Client) -> None:
+def test_scripts_and_styles_are_cached_forever_and_compressed_if_accepted(client: httpx.Client) -> None:
     plain = client.get(SHEET, headers={"accept-encoding": "identity"})
     small = client.get(SHEET, headers={"accept-encoding": "gzip"})
 

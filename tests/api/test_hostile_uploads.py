@@ -273,7 +273,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_is_refused_says_why_and_leaves_one_row_at_most(visitor: Visitor, case: str) -> None:
+def test_a_refused_upload_has_a_reason_and_leaves_at_most_one_row(visitor: Visitor, case: str) -> None:
     bad = REFUSED[case]
     check_problem(bad.send(visitor), bad.status, bad.code)
     uploads = visitor.uploads()
@@ -324,7 +324,7 @@ def test_an_upload_that_was_refused_takes_nothing_more(visitor: Visitor) -> None
     assert (visitor.documents(), visitor.objects()) == (0, 0)
 
 
-def test_a_duplicate_has_no_content_of_its_own(visitor: Visitor) -> None:
+def test_a_duplicate_has_no_separate_content(visitor: Visitor) -> None:
     body = text()
     first, second = visitor.added(body), visitor.added(body)
     assert (second["state"], second["document_id"]) == ("deduplicated", first["document_id"])
@@ -380,7 +380,7 @@ BROKEN_HTTP: dict[str, Callable[[Visitor], bytes]] = {
 
 
 @pytest.mark.parametrize("case", BROKEN_HTTP)
-def test_what_is_no_http_makes_no_document(visitor: Visitor, case: str) -> None:
+def test_an_invalid_http_response_creates_no_document(visitor: Visitor, case: str) -> None:
     assert say(visitor.web, BROKEN_HTTP[case](visitor)).status == 400
     assert (visitor.documents(), visitor.objects()) == (0, 0)
 
@@ -399,13 +399,13 @@ CUT_SHORT: dict[str, Callable[[Visitor], bytes]] = {
 
 
 @pytest.mark.parametrize("case", CUT_SHORT)
-def test_who_leaves_in_the_middle_leaves_no_document(visitor: Visitor, case: str) -> None:
+def test_a_client_that_disconnects_during_an_upload_leaves_no_document(visitor: Visitor, case: str) -> None:
     say_and_leave(visitor.web, CUT_SHORT[case](visitor))
     assert (visitor.documents(), visitor.objects()) == (0, 0)
     assert len(visitor.uploads()) <= 1
 
 
-def test_what_follows_the_announced_length_is_no_part_of_the_file(visitor: Visitor) -> None:
+def test_bytes_after_the_announced_length_are_not_part_of_the_file(visitor: Visitor) -> None:
     body = text()
     heard = say(visitor.web, visitor.head(NAMED, f"Content-Length: {len(body)}") + body + b" and more")
     made = accepted(heard)
@@ -586,7 +586,7 @@ def check_harmless(answer: httpx.Response, body: bytes) -> None:
 
 
 @pytest.mark.parametrize("case", POLYGLOTS)
-def test_what_is_two_things_at_once_is_saved_and_never_shown(visitor: Visitor, case: str) -> None:
+def test_a_file_of_two_types_is_downloaded_and_never_displayed(visitor: Visitor, case: str) -> None:
     body, name, content_type = POLYGLOTS[case]
     announced = {"filename": name, "content_type": content_type}
     upload = visitor.received(body, **announced)
@@ -664,7 +664,7 @@ def announced_and_sent(visitor: Visitor, announcement: bytes) -> str:
 
 
 @pytest.mark.parametrize("case", GOOD)
-def test_what_is_good_is_accepted(visitor: Visitor, case: str) -> None:
+def test_valid_input_is_accepted(visitor: Visitor, case: str) -> None:
     answer = GOOD[case](visitor)
     assert answer.status_code in {200, 202}, answer.text
     assert answer.json()["state"] == "uploaded"

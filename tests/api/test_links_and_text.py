@@ -42,7 +42,7 @@ async def shown(browser: httpx.AsyncClient, answer: httpx.Response) -> dict[str,
     return (await browser.get(f"{DOCUMENTS}/{answer.json()['document_id']}")).raise_for_status().json()
 
 
-async def test_a_link_is_taken_at_once_and_fetched_later(browser: httpx.AsyncClient) -> None:
+async def test_a_link_is_accepted_immediately_and_fetched_later(browser: httpx.AsyncClient) -> None:
     document = await shown(browser, await give(browser, url="https://Example.org/rivers/one?utm_source=x#a"))
     assert (document["status"], document["source_type"], document["source_url"]) == ("pending", "web", PAGE)
     assert document["title"] == "example.org - one"

@@ -473,7 +473,7 @@ async def test_every_id_in_a_path_is_of_something(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RULES)
-async def test_who_may_not_is_refused_and_changes_nothing(world: World, name: str) -> None:
+async def test_an_unauthorised_caller_is_refused_and_changes_nothing(world: World, name: str) -> None:
     thing = await world.make(RULES[name].thing)
     for caller in CALLERS:
         expected = answer_to(name, caller)
@@ -491,7 +491,7 @@ async def test_who_may_not_is_refused_and_changes_nothing(world: World, name: st
 
 
 @pytest.mark.parametrize("name", RULES)
-async def test_who_may_is_answered(world: World, name: str) -> None:
+async def test_an_authorised_caller_gets_a_response(world: World, name: str) -> None:
     rule = RULES[name]
     allowed = [caller for caller in CALLERS if answer_to(name, caller) == rule.ok]
     for caller in allowed:
@@ -514,7 +514,7 @@ async def test_foreign_and_missing_are_answered_alike(world: World, name: str) -
 
 
 @pytest.mark.parametrize("name", [name for name, rule in RULES.items() if rule.needs == "admin" and rule.thing])
-async def test_the_administrator_is_told_what_is_missing(world: World, name: str) -> None:
+async def test_the_administrator_sees_missing_workers_and_failed_checks(world: World, name: str) -> None:
     refused(await ask(world.machine, name, MISSING), 404, "NOT_FOUND")
     refused(await ask(world.owner, name, await world.make("dead letter")), 403, "FORBIDDEN")
 
@@ -570,7 +570,7 @@ async def test_one_foreign_document_among_many_stops_all(world: World, action: s
     assert await dump(world.house) == before
 
 
-async def test_a_list_cannot_be_asked_for_what_is_foreign(world: World) -> None:
+async def test_a_list_cannot_contain_documents_of_others(world: World) -> None:
     document, stranger = await world.make("document"), world.others["stranger"]
     (job,) = (await world.owner.get("/api/v1/jobs", params={"document_id": document})).json()["items"]
     answer = await stranger.get("/api/v1/jobs", params={"document_id": document})
@@ -666,7 +666,7 @@ async def test_a_link_that_is_over_is_refused(world: World) -> None:
     assert refused(over, 403, "LINK_REFUSED") == refused(wrong, 403, "LINK_REFUSED")
 
 
-async def test_a_link_to_what_was_deleted_for_good_leads_nowhere(world: World) -> None:
+async def test_a_link_to_a_purged_document_is_not_found(world: World) -> None:
     document = await world.make("document")
     url = await world.post(f"/api/v1/documents/{document}/link", "url")
     assert (await world.owner.delete(f"/api/v1/documents/{document}?purge=true")).status_code == 204

@@ -363,7 +363,7 @@ def test_routes_one_after_the_other_keep_to_their_descriptions_for_long(world: W
     walk(world, 20, 10)
 
 
-def test_what_a_schema_calls_a_whole_number_is_one() -> None:
+def test_a_number_without_fraction_counts_as_an_integer() -> None:
     with pytest.raises(ValueError, match="expires_in_days"):
         NewKeyRequest.model_validate({"name": "k", "expires_in_days": True})
 

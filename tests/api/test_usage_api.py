@@ -68,7 +68,7 @@ PLAIN: dict[str, object] = {
 }
 
 
-def test_a_month_adds_up_and_says_what_was_saved(web: WebProcess, key: str) -> None:
+def test_the_usage_of_a_month_adds_up_and_includes_savings(web: WebProcess, key: str) -> None:
     answer = httpx.get(f"{web.address}/api/v1/usage?month=2026-03", headers={"authorization": f"Bearer {key}"})
     usage = answer.json()
     (document,) = usage.pop("documents")
@@ -94,7 +94,7 @@ def test_a_month_adds_up_and_says_what_was_saved(web: WebProcess, key: str) -> N
     ]
 
 
-def test_a_document_says_what_it_cost(web: WebProcess, key: str) -> None:
+def test_a_document_shows_its_cost(web: WebProcess, key: str) -> None:
     headers = {"authorization": f"Bearer {key}"}
     (listed,) = httpx.get(f"{web.address}/api/v1/documents", headers=headers).json()["items"]
     assert listed["cost_usd"] == 1.75
@@ -107,7 +107,7 @@ def test_a_stranger_has_a_month_of_their_own(web: WebProcess, key: str) -> None:
 
 
 @pytest.mark.parametrize("month", ["2026", "2026-13", "0000-01", "now", "2026-03-01"])
-def test_what_is_no_month_is_refused(web: WebProcess, month: str) -> None:
+def test_an_invalid_month_is_refused(web: WebProcess, month: str) -> None:
     answer = httpx.get(f"{web.address}/api/v1/usage", params={"month": month})
     assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION")
 

@@ -177,7 +177,7 @@ async def test_deleting_one_takes_everything_along(house: House, ada: httpx.Asyn
     assert await house.rows("SELECT FROM subscribers") == []
 
 
-async def test_an_error_is_resolved_with_who_and_when(house: House, ada: httpx.AsyncClient) -> None:
+async def test_a_resolved_error_records_the_user_and_the_time(house: House, ada: httpx.AsyncClient) -> None:
     owner = (await me(ada))["owner_id"]
     person = (await house.rows("SELECT id FROM users"))[0][0]
     kinds = [("document.completed", "news"), ("document.failed", "error")]

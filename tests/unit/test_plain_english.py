@@ -111,7 +111,7 @@ def banned_phrases() -> list[str]:
     ]
 
 
-def test_what_people_read_has_no_banned_phrase() -> None:
+def test_no_text_for_people_has_a_banned_phrase() -> None:
     found = banned_phrases()
     assert not found, f"{len(found)} banned phrases; docs/glossary.md has the plain words:\n" + "\n".join(found)
 

@@ -157,10 +157,10 @@ class Caller:
 class OfflineUse:
     """When the offline implementation of a task may answer.
 
-    `if_configured`: if true, when `local` is among the task's models; if false, only when the task has no other model.
-    `if_away`: also without `local`, when all models failed and at least one provider is only temporarily unavailable.
-    `decide`: a function that gets the error of the other models, which are tried before `local` unless `local` is
-    first in the list. `local` answers only if the function returns true.
+    `if_configured`: true allows it if `local` is among the task's models; false allows it only if the task has no other
+    model. `if_away`: also allows it without `local`, if all models failed and at least one provider is only temporarily
+    unavailable. `decide`: a function that gets the error of the other models; `local` answers only if it returns true.
+    The other models are tried before `local`, unless `local` is first in the list.
     """
 
     if_configured: bool = True

@@ -31,7 +31,7 @@ PAGES_PER_SEGMENT = 100
 READ_AGAIN, WRITTEN_AGAIN, CONTEXT_PAGES = 1.1, 1.16, 1.675
 # A page of a PDF costs Gemini 258 tokens.
 FILE_PAGE_TOKENS = {"gemini": 258}
-# What judging the connections of one document may cost; `connect` keeps to it.
+# The maximum cost of judging the connections of one document; `connect` enforces it.
 MOST_FOR_CONNECTIONS = Decimal("0.20")
 CONNECTION_TASKS = ("judge_contradictions", "explain_bridges")
 WORDS_PER_PAGE = 500

@@ -50,7 +50,7 @@ class SegmentView:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """An item in the grid, whose rows are segments and whose columns are prompts."""
+    """An item of the grid of segments (rows) and prompts (columns)."""
 
     id: UUID
     status: str

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from octavo.client import Client
     from octavo.records.account import DocumentEstimate
 
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what models would cost. Nothing is added or paid.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Only show the estimated cost of models. Nothing is added or spent.")
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,7 +161,7 @@ def cancel(jobs: Ids, as_json: AsJson = False) -> None:
     report_changed("Cancelled", act(run), as_json)
 
 
-class Then(StrEnum):
+class AfterDiscard(StrEnum):
     NOTHING = "nothing"
     RESTART = "restart"
     FAIL_PARENT = "fail_parent"
@@ -172,11 +172,11 @@ def dead_letters(
     requeue: Annotated[list[str] | None, typer.Option(metavar="ID|all", help="Queue these again.")] = None,
     discard: Annotated[list[str] | None, typer.Option(metavar="ID|all", help="Discard these permanently.")] = None,
     then: Annotated[
-        Then,
+        AfterDiscard,
         typer.Option(
-            help="What to do after --discard. restart: delete the results and run again; fail_parent: end the analysis."
+            help="Action after --discard. restart: delete the results and run again; fail_parent: end the analysis."
         ),
-    ] = Then.NOTHING,
+    ] = AfterDiscard.NOTHING,
     limit: Limit = 50,
     cursor: Cursor = None,
     as_json: AsJson = False,
@@ -195,7 +195,7 @@ def dead_letters(
     return print_page(act(run), as_json)
 
 
-def change_dead_letters(jobs: Sequence[str], then: Then, *, again: bool, as_json: bool) -> None:
+def change_dead_letters(jobs: Sequence[str], then: AfterDiscard, *, again: bool, as_json: bool) -> None:
     everything = ALL in jobs
     named = [] if everything else read_ids(jobs)
 

@@ -54,7 +54,7 @@ def add(
     as_json: AsJson = False,
 ) -> None:
     """Add a prompt."""
-    more = given(system=system, execution_order=order, active=active)
+    more = without_none(system=system, execution_order=order, active=active)
 
     async def run(client: Client) -> Prompt:
         return await client.analyses.add_prompt(title or content[:60], content, **more)
@@ -76,7 +76,7 @@ def edit(  # noqa: PLR0917 - each is an option of the command
     as_json: AsJson = False,
 ) -> None:
     """Edit a prompt. A new text makes a new version; earlier answers keep the old version."""
-    changes = given(content=content, title=title, system=system, execution_order=order, active=active)
+    changes = without_none(content=content, title=title, system=system, execution_order=order, active=active)
     if not changes:
         raise BadInput("Nothing to change. Use at least one option.")
 
@@ -113,7 +113,7 @@ def choose_prompt(typed: str, known: Sequence[Prompt]) -> UUID:
     return part if isinstance(part, UUID) else match_parts([part], [one.id for one in known], "prompt")[part]
 
 
-def given(**values: object) -> dict[str, object]:
+def without_none(**values: object) -> dict[str, object]:
     return {name: value for name, value in values.items() if value is not None}
 
 

@@ -240,7 +240,7 @@ class Client(UploadCalls):
     async def list_children(
         self, document: UUID, *, cursor: str | None = None, limit: int = MOST_LISTED
     ) -> Page[Document]:
-        """List the files in an archive or the attachments of an email, which are documents, in their order there."""
+        """List the documents made from the files of an archive or the attachments of an email, in order."""
         return await self._list(Document, f"/documents/{document}/children", {"cursor": cursor, "limit": limit})
 
     async def list_versions(self, document: UUID) -> list[Version]:

@@ -179,7 +179,7 @@ async def model_checks(connection: Connection, owner: UUID) -> list[dict[str, An
 
 def _model_check(conversion: UUID, mapping: str, sha256: str, at: datetime, record: str) -> dict[str, Any]:
     read = json.loads(record)
-    # The rules found no value for these fields, so a value of them is the answer in its canonical form.
+    # The rules found no value for these fields, so their values are the model's answers in canonical form.
     accepted = {name: value for name, value, *_ in read["values"]}
     answers = [{**one, "accepted": accepted.get(one["name"])} for one in read["model"]["said"]]
     named = {"conversion": str(conversion), "mapping": mapping, "sha256": sha256, "at": at.isoformat()}

@@ -291,8 +291,8 @@ class Settings(BaseSettings):
     conversion_gateway_policy: Annotated[
         Literal["wait", "fail"],
         Field(
-            description="What conversions do while requests to the conversion service are paused: `wait`, or `fail` "
-            "immediately."
+            description="How conversions behave while requests to the conversion service are paused: `wait`, or "
+            "`fail` immediately."
         ),
     ] = "wait"
     conversion_delete_after_download: Annotated[
@@ -323,8 +323,8 @@ class Settings(BaseSettings):
         int,
         Field(
             ge=1,
-            description="Maximum mappings that visitors without an account can check, add or try per minute, from one "
-            "IP address.",
+            description="Maximum number of mappings per minute that visitors without an account can check, add or try "
+            "from one IP address.",
         ),
     ] = 20
     visitors_per_minute: Annotated[

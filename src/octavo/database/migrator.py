@@ -39,7 +39,7 @@ class Migration:
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
+class AppliedMigration:
     number: int
     name: str
     digest: str
@@ -111,7 +111,7 @@ async def require_current(connection: Connection) -> MigrationState:
     return state
 
 
-def missing_migrations(known: Sequence[Migration], applied: Mapping[int, Applied]) -> list[Migration]:
+def missing_migrations(known: Sequence[Migration], applied: Mapping[int, AppliedMigration]) -> list[Migration]:
     """The migrations that are still to apply. Raises `WrongDatabase` for a database of another version."""
     first = applied.get(FIRST)
     if first and first.name != known[0].name:
@@ -184,8 +184,8 @@ async def _exists(connection: Connection) -> bool:
     return row is not None and bool(row[0])
 
 
-async def applied_migrations(connection: Connection) -> dict[int, Applied]:
+async def applied_migrations(connection: Connection) -> dict[int, AppliedMigration]:
     """The migrations that the database records, by number."""
-    async with connection.cursor(row_factory=class_row(Applied)) as cursor:
+    async with connection.cursor(row_factory=class_row(AppliedMigration)) as cursor:
         await cursor.execute(QUERIES.applied)
         return {row.number: row async for row in cursor}

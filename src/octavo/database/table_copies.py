@@ -64,7 +64,7 @@ class _ForeignKey:
 
 
 async def copy_out(connection: Connection, folder: Path, report: Report) -> DatabaseCopy:
-    """Write all tables to files. Other processes can go on writing to the database."""
+    """Write all tables to files. Other processes can keep writing to the database."""
     await connection.execute(QUERIES.begin_snapshot)
     try:
         await connection.execute(QUERIES.use_plain_forms)

@@ -97,7 +97,7 @@ def _is_utf8(head: bytes) -> bool:
 def _escaped_encoding(data: bytes) -> str | None:
     """Detect an ISO-2022 encoding by its escape sequences.
 
-    It uses only seven bits, so it would be mistaken for ASCII.
+    Such encodings use only seven bits, so they would be mistaken for ASCII.
     """
     found = _ESCAPED_EAST_ASIAN.search(data)
     return _detected(data[found.start() :][:_SAMPLE_BYTES]) if found else None

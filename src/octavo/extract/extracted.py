@@ -170,9 +170,9 @@ class QuoteOnPage:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """`markdown[start:end]` is the text of the page; a page without text has `start == end`.
+    """A page. Its text is `markdown[start:end]`; a page without text has `start == end`.
 
-    `unsure` is the reason why the text may be incomplete or wrong, as a sentence; None if it is sure.
+    `unsure` is a sentence that says why the text may be incomplete or wrong; None if there is no doubt.
     """
 
     number: int
@@ -186,7 +186,10 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """`markdown[start:end]` is the block with its markup, `text` its plain text. Only headings have a level."""
+    """A block.
+
+    `markdown[start:end]` is the block with its markup, `text` its plain text. Only headings have a level.
+    """
 
     kind: BlockKind
     start: int
@@ -382,12 +385,12 @@ _MOST_CAPTION = 1000
 
 
 def is_caption(text: str) -> bool:
-    """Whether a line begins as the caption of a figure or a table does, such as "Fig. 3"."""
+    """Whether a line starts like the caption of a figure or a table, such as "Fig. 3"."""
     return bool(_CAPTION.match(text.strip()))
 
 
 def add_captions(extracted: Extracted) -> Extracted:
-    """Give figures without a caption the line before or after them, if it begins as a caption does."""
+    """Give figures without a caption the line before or after them, if it starts like a caption."""
     if all(figure.caption for figure in extracted.figures):
         return extracted
     starts = [block.start for block in extracted.blocks]

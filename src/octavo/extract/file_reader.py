@@ -99,7 +99,9 @@ async def open_reader(
 
 
 def preload_for(files: Iterable[tuple[Path, str]]) -> tuple[str, ...]:
-    """The modules that these files need, by their type. Files that cannot be opened are skipped: reading reports it."""
+    """The modules that these files need, by their type. Files that cannot be opened are skipped; the error is reported
+    when they are read.
+    """
     types: set[SourceType] = set()
     for path, name in files:
         with suppress(OSError):

@@ -39,7 +39,7 @@ class StepResult(NamedTuple):
 
 
 class AssembledFile(NamedTuple):
-    """`unread` lists the pages that have images but no text and have not been through OCR yet."""
+    """An assembled document. `unread` lists the pages that have images but no text and still need OCR."""
 
     extracted: Extracted
     unread: list[int]

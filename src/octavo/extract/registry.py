@@ -11,11 +11,11 @@ from octavo.extract.extracted import Extracted, SourceType
 
 # Types that are stored without being read, with the reason and what to do instead.
 STORED_ONLY = {
-    SourceType.DOC: "Word files from before 2007 cannot be read. Save it as DOCX or PDF.",
-    SourceType.PPT: "PowerPoint files from before 2007 cannot be read. Save it as PPTX or PDF.",
-    SourceType.IWORK: "Pages, Numbers and Keynote files cannot be read. Export it as PDF, DOCX, XLSX or PPTX.",
-    SourceType.MOBI: "Kindle books cannot be read. Convert it to EPUB.",
-    SourceType.DJVU: "DjVu files cannot be read. Convert it to PDF.",
+    SourceType.DOC: "Word files from before 2007 cannot be read. Save the file as DOCX or PDF.",
+    SourceType.PPT: "PowerPoint files from before 2007 cannot be read. Save the file as PPTX or PDF.",
+    SourceType.IWORK: "Pages, Numbers and Keynote files cannot be read. Export the file as PDF, DOCX, XLSX or PPTX.",
+    SourceType.MOBI: "Kindle books cannot be read. Convert the book to EPUB.",
+    SourceType.DJVU: "DjVu files cannot be read. Convert the file to PDF.",
     SourceType.AUDIO: "Speech in recordings cannot be read. Add a transcript, for example as VTT or SRT.",
     SourceType.VIDEO: "Speech in videos cannot be read. Add a transcript, for example as VTT or SRT.",
     SourceType.OTHER: "Text cannot be extracted from this file type. If it is a document, save it as PDF.",

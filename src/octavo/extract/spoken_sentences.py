@@ -1,7 +1,7 @@
 """Divides transcripts without punctuation, as programs generate them, into sentences. Pure, and works offline.
 
-Pauses between snippets and words that usually begin a sentence decide where one ends. It gets a full stop, and the next
-one a capital letter. No word is added, removed or moved.
+A sentence ends at a pause between snippets, or before a word that usually begins a sentence. It gets a full stop, and
+the next sentence gets a capital letter. No word is added, removed or moved.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from octavo.core.languages import count_words
 from octavo.extract.transcript import Snippet
 
-# A transcript with fewer sentence ends than one in so many words has no punctuation.
+# A transcript with fewer sentence ends than one in this many words counts as having no punctuation.
 _WORDS_PER_END = 60
 _FEWEST_WORDS = 30
 _ANY_MARK = re.compile(r"[.!?…。！？,;:]['\"”’»)\]]*$")  # noqa: RUF001 - full-width marks end sentences too

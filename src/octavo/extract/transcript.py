@@ -48,7 +48,10 @@ _EARLY_SECONDS = 300
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """`start` is None for words before the first timestamp. `new_speaker`: whether another speaker starts here."""
+    """A snippet.
+
+    `start` is None for words before the first timestamp. `new_speaker`: whether another speaker starts here.
+    """
 
     text: str
     start: float | None

@@ -60,8 +60,8 @@ class FinishedStage:
 class Run(Generic[Tools]):
     """The argument of a job handler. `tools` contains the resources that the worker has opened.
 
-    `aside` is for long work that has its own limit on parallel work: while it is entered, the job does not occupy a
-    slot.
+    `aside` is a context manager for long work that has its own limit on parallel work: inside it, the job does not
+    occupy a slot.
     """
 
     job: ClaimedJob

@@ -382,11 +382,11 @@ class Worker(Generic[Tools]):
         left = await self._slots.empty()
         await cancel_tasks(helpers)
         await self._heartbeat.stop()
-        await self._sign_off(left)
+        await self._unregister(left)
         if self._exchange_connection:
             await self._exchange_connection.close()
 
-    async def _sign_off(self, left: Sequence[ClaimedJob]) -> None:
+    async def _unregister(self, left: Sequence[ClaimedJob]) -> None:
         with contextlib.suppress(DatabaseUnavailable, psycopg.Error):
             async with self._database.connection(wait_seconds=self._limits.grace_seconds) as connection:
                 await self._claim(connection, self._slots.finished, 0)

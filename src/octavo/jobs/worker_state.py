@@ -36,10 +36,10 @@ HANGING_SECONDS = 120.0
 class WorkerLimits:
     """The limits of a worker.
 
-    `slots` is the number of jobs that run at the same time, without up to `aside` jobs that wait for text recognition
-    or the like. `batch` is the number of jobs claimed in one exchange, so
-    that a worker with many slots leaves some jobs to others. A lease is renewed four times during its duration. If it
-    has not been renewed for two thirds of its duration, the job is abandoned.
+    `slots` is the number of jobs that run at the same time. Up to `aside` more jobs can wait for text recognition or
+    similar work. `batch` is the number of jobs claimed in one exchange, so that a worker with many slots leaves some
+    jobs to others. A lease is renewed four times during its duration. If it has not been renewed for two thirds of its
+    duration, the job is abandoned.
     """
 
     slots: int = 10
@@ -84,7 +84,7 @@ class RunningJob:
 
     @contextmanager
     def step_aside(self, wake: Callable[[], None]) -> Generator[None]:
-        """Free the slot while this is entered. `wake` makes the worker look for another job."""
+        """A context manager that frees the slot of the job. `wake` makes the worker look for another job."""
         self.aside = True
         wake()
         try:

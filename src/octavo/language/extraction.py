@@ -18,7 +18,7 @@ AMOUNTS = "Amounts"
 
 
 class Subject(StrEnum):
-    """What a prompt asks for; the value completes “The offline rules recognised no …”."""
+    """The subject of a prompt that asks for a list; the value completes “The offline rules recognised no …”."""
 
     NAMES = "people or organisations"
     DATES = "dates or deadlines"

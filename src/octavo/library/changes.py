@@ -114,10 +114,10 @@ async def edit_documents(connection: Connection, owner: UUID, documents: Iterabl
         values = {
             "document": one.id,
             "fields": [name for name in changed if name in FILLED_IN],
-            **_given("title", edit.title),
-            **_given("author", edit.author),
-            **_given("date", edit.document_date),
-            **_given("collection", collection),
+            **_field_parameters("title", edit.title),
+            **_field_parameters("author", edit.author),
+            **_field_parameters("date", edit.document_date),
+            **_field_parameters("collection", collection),
         }
         await connection.execute(QUERIES.edit, values)
         if tags is not None:
@@ -128,7 +128,7 @@ async def edit_documents(connection: Connection, owner: UUID, documents: Iterabl
     return len(held)
 
 
-def _given(name: str, value: object) -> dict[str, object]:
+def _field_parameters(name: str, value: object) -> dict[str, object]:
     unset = isinstance(value, Unset)
     return {f"set_{name}": not unset, name: None if unset else value}
 

@@ -33,7 +33,7 @@ _LEAST_SAME = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """`old[old_start:old_end]` became `new[new_start:new_end]`.
+    """A change: `old[old_start:old_end]` became `new[new_start:new_end]`.
 
     `parts` contains the unchanged, removed and added words.
     """

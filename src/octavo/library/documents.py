@@ -90,7 +90,10 @@ async def show_document(connection: Connection, owner: UUID, document: UUID, *, 
 async def list_parts(
     connection: Connection, owner: UUID, document: UUID, *, cursor: str | None = None, limit: int = DEFAULT_LIMIT
 ) -> Page[Document]:
-    """The files in an archive or the attachments of an email, in their order there. Parts in the trash are omitted."""
+    """The documents made from the files of an archive or the attachments of an email, in their original order.
+
+    Parts in the trash are omitted.
+    """
     await show_document(connection, owner, document)
     after = _number(cursor) if cursor else -1
     values = {"owner": owner, "document": document, "after": after, "most": limit + 1}

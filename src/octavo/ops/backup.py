@@ -29,7 +29,7 @@ from octavo.database import Connection, connect, explain, load_queries, migrate,
 from octavo.database.embedded import DataFolder
 from octavo.database.embedded.data_folder import PRIVATE
 from octavo.database.migrator import (
-    Applied,
+    AppliedMigration,
     applied_migrations,
     create_schema,
     known_migrations,
@@ -49,7 +49,7 @@ MARKER = ".octavo-backup"
 OBJECTS_AT_ONCE = 16
 MOST_SHOWN = 3
 
-# What is being done, how much of it is done, and how much there is to do; 0 if that is unknown.
+# Reports the current step, the amount that is done, and the total; 0 if the total is unknown.
 Report = Callable[[str, int, int], None]
 T = TypeVar("T")
 
@@ -105,7 +105,7 @@ class Manifest:
     format: int
     version: str
     created_at: str
-    migrations: Sequence[Applied]
+    migrations: Sequence[AppliedMigration]
     folder: str
     database: DatabaseCopy
     files: int
@@ -194,7 +194,10 @@ def _prepare(path: Path) -> None:
 
 @asynccontextmanager
 async def _kept_objects(connection: Connection, bucket: Bucket) -> AsyncGenerator[None]:
-    """Delete no files during a backup. Files that are no longer needed by then are deleted afterwards."""
+    """Prevent files from being deleted during a backup.
+
+    Files that become unused in the meantime are deleted afterwards.
+    """
     row = await (await connection.execute(QUERIES.begin_backup)).fetchone()
     if not row or not row[0]:
         raise BackupRunning
@@ -344,7 +347,7 @@ def read_manifest(path: Path) -> Manifest:
     try:
         database = values.pop("database")
         tables = [TableCopy(**table) for table in database["tables"]]
-        migrations = [Applied(**one) for one in values.pop("migrations")]
+        migrations = [AppliedMigration(**one) for one in values.pop("migrations")]
         return Manifest(**values, migrations=migrations, database=DatabaseCopy(tables, database["sequences"]))
     except (KeyError, TypeError) as error:
         raise DamagedBackup(f"{path / MANIFEST} cannot be read: {error}.") from None

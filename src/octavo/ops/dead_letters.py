@@ -15,11 +15,11 @@ from octavo.jobs.actions import discard_dead_letters
 QUERIES = load_queries("job_views")
 ANALYSES = load_queries("analyses")
 # `restart`: delete the results of the job and process it again. `fail_parent`: end the analysis as an error.
-Then = Literal["nothing", "restart", "fail_parent"]
+AfterDiscard = Literal["nothing", "restart", "fail_parent"]
 LOST_PART = "PART_DISCARDED"
 
 
-async def discard(connection: Connection, jobs: Iterable[UUID], then: Then = "nothing") -> int:
+async def discard(connection: Connection, jobs: Iterable[UUID], then: AfterDiscard = "nothing") -> int:
     """Discard these dead letters: all of them, or none if one of them is not a dead letter."""
     wanted = list(jobs)
     parents = await _parents(connection, wanted) if then == "fail_parent" else set[UUID]()

@@ -64,24 +64,24 @@ async def read_metrics(connection: Connection) -> list[Metric]:
         ),
         Metric(
             "jobs_taken_over",
-            "Jobs whose worker ended or fell silent, since their last finished stage.",
+            "Jobs whose worker ended or stopped responding since their last finished stage.",
             [({}, taken_over["jobs"])],
         ),
         Metric("ai_spent_usd", "Cost of model calls this month, in US dollars.", [({}, spent["spent_usd"])]),
         Metric(
             "ai_answers",
-            "Answers of models in the last hour: new ones, and reused ones that cost nothing.",
+            "Model answers in the last hour: new ones, and reused ones that cost nothing.",
             [({"from": name}, answers[column]) for name, column in (("model", "new"), ("cache", "reused"))],
         ),
         Metric("ai_files_expiring", "Files uploaded to providers that expire within an hour.", [({}, files["files"])]),
         Metric(
             "stage_seconds",
-            "Mean working time of a stage for documents completed in the last hour, by type of source.",
+            "Mean duration of a stage for documents completed in the last hour, by source type.",
             [({"source": row["source_type"], "stage": row["stage"]}, row["seconds"]) for row in stages],
         ),
         Metric(
             "analysis_item_seconds",
-            "Mean time of an answer about one segment in the last hour.",
+            "Mean time to answer a prompt for one segment, in the last hour.",
             [({}, item["seconds"])] if item["seconds"] is not None else [],
         ),
     ]

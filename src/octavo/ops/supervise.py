@@ -121,14 +121,14 @@ class Supervisor:
             self._connection_info = connection_info
             self._release_left_behind()
             tasks += [asyncio.create_task(self._keep_child(worker)) for worker in workers]
-            await self._welcome(connection_info, probe)
+            await self._announce_start(connection_info, probe)
             await self._stopping.wait()
         finally:
             await end_tasks([*tasks, probe, *self._releases])
             if server:
                 await asyncio.to_thread(server.stop)
 
-    async def _welcome(self, connection_info: str, probe: asyncio.Task[str]) -> None:
+    async def _announce_start(self, connection_info: str, probe: asyncio.Task[str]) -> None:
         async with await connect(connection_info) as connection, connection.transaction():
             token = await make_sign_in_link(connection)
         if await self._wait_until_ready():

@@ -119,7 +119,7 @@ class SegmentQuestion:
     # answered
 
     async def answer(self) -> JSON:
-        given = await self._given()
+        given = await self._task_input()
         made: list[tuple[ModelAnswer[SegmentAnswer], list[Citation]]] = []
 
         async def work() -> JSON:
@@ -152,7 +152,7 @@ class SegmentQuestion:
             return not subdivide(self._item.segment)
         return gives_up(error, self._run.job.attempt)
 
-    async def _given(self) -> SegmentToAnswer:
+    async def _task_input(self) -> SegmentToAnswer:
         item, tools = self._item, self._tools
         texts = await read_texts(tools.database, tools.bucket, self._analysed, item.context_first, item.last)
         return SegmentToAnswer(

@@ -62,7 +62,7 @@ async def run_demo(run: Run[Tools]) -> JSON:
 
         async def work(number: int = number) -> JSON:
             await asyncio.to_thread(note_execution, run, f"stage-{number}")
-            misbehave(wanted, number, run.job.attempt)
+            fail_on_request(wanted, number, run.job.attempt)
             await asyncio.sleep(wanted.seconds)
             return number
 
@@ -78,7 +78,7 @@ def note_execution(run: Run[Tools], stage: str) -> None:
         stream.write(f"{run.job.id} {stage} {run.job.attempt}\n")
 
 
-def misbehave(wanted: DemoInput, number: int, attempt: int) -> None:
+def fail_on_request(wanted: DemoInput, number: int, attempt: int) -> None:
     if wanted.crash_at == number:  # a crash, which a supervisor can tell from a kill
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         os.kill(os.getpid(), signal.SIGABRT)

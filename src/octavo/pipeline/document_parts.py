@@ -74,7 +74,7 @@ async def _add_parts(run: Run[Tools], files: RevisionFiles, whole: PartsOf) -> s
         }
     if isinstance(depth, int) and depth >= DEEPEST:
         return "Archives and emails inside archives are unpacked only two levels deep."
-    adding = _Adding(run, whole.document, intake_limits(run.tools.settings, anonymous=bool(anonymous)), known)
+    adding = _PartsIntake(run, whole.document, intake_limits(run.tools.settings, anonymous=bool(anonymous)), known)
     with tempfile.TemporaryFile() as unpacked:
         try:
             left_out = await _unpack(run, files, whole, adding.limits, unpacked)
@@ -103,7 +103,7 @@ async def _unpack(
 
 
 @dataclass(frozen=True, slots=True)
-class _Adding:
+class _PartsIntake:
     run: Run[Tools]
     document: UUID
     limits: IntakeLimits

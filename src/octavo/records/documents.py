@@ -23,18 +23,17 @@ class DocumentJob:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """`title` is the file name until a better title is known. `deleted_at` is set while the document is in the trash.
+    """A document. `title` is the file name until a better title is known. `deleted_at` is set while it is in the trash.
 
     `described_by` is `local` or the model that wrote the description. If describing failed, `status` is still
     `completed`, `needs_classification` is true, and `error` contains the reason. `missing` then lists the parts that
-    could not be made: `text_by_model`, `description`, `chunk_descriptions`, `vectors`; also `connections`, if comparing
-    the document with others failed. `will_be_resumed`: these parts are retried automatically. `will_be_improved`: the
+    failed: `text_by_model`, `description`, `chunk_descriptions`, `vectors`; also `connections`, if comparing the
+    document with others failed. `will_be_resumed`: these parts are retried automatically. `will_be_improved`: the
     document was described offline because the providers were unavailable, and a job replaces the description as soon as
-    a provider is available again.
-    `quality_reason` is a sentence that says why the text may be incomplete or wrong.
+    a provider is available again. `quality_reason` is a sentence that says why the text may be incomplete or wrong.
     `version` counts uploads of new bytes, `revision` counts how often these bytes were processed. `superseded`: a newer
-    version exists. `also_named` are other file names under which the same bytes were added.
-    `parent_id` is the archive or email that contains the file, and `part_name` its name there, including folders.
+    version exists. `also_named` are other file names under which the same bytes were added. `parent_id` is the archive
+    or email that contains the file, and `part_name` its name there, including folders.
     """
 
     id: UUID

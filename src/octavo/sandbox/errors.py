@@ -18,7 +18,7 @@ class ChildCrashed(errors.Crashed):
 
 
 class ParentEnded(ChildCrashed):
-    """The process that starts parsers ended. The file need not be the cause."""
+    """The process that starts parsers ended. This is not necessarily the fault of the file."""
 
 
 class OutOfMemory(ChildCrashed):

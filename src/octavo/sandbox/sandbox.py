@@ -101,7 +101,7 @@ class Sandbox:
             for starts_left in reversed(range(STARTS)):
                 try:
                     return await self._run_once(call, input_file, output_file, limits or self._limits, on_progress)
-                except ParentEnded:  # all its children ended with it, for whichever file
+                except ParentEnded:  # all its children ended with it; any of their files can be the cause
                     if self._closed or not starts_left:
                         raise
         raise AssertionError("the last start returns or raises")

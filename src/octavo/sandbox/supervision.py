@@ -20,7 +20,7 @@ from octavo.sandbox.errors import ParentEnded
 from octavo.sandbox.limits import Limits, Outcome
 from octavo.sandbox.link import ParentLink
 from octavo.sandbox.protocol import ChildFiles
-from octavo.sandbox.verdict import Ending, Exit, judge
+from octavo.sandbox.verdict import Exit, FinishedTask, judge
 
 InputFile: TypeAlias = BinaryIO | int | Path
 OutputFile: TypeAlias = BinaryIO | int
@@ -121,7 +121,7 @@ class Supervision:
             for reader in readers:
                 reader.finish()
         return judge(
-            Ending(
+            FinishedTask(
                 exit=exit_,
                 limits=self.limits,
                 wall_seconds=wall_seconds,

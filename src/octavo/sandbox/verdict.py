@@ -37,7 +37,7 @@ class Exit:
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class FinishedTask:
     """Everything known about a finished task."""
 
     exit: Exit
@@ -50,7 +50,7 @@ class Ending:
     log: str
 
 
-def judge(ending: Ending) -> Outcome:
+def judge(ending: FinishedTask) -> Outcome:
     """Return the outcome of a task, or raise the error that ended it."""
     if ending.output_bytes > ending.limits.output_bytes:
         raise OutputTooLarge(f"The limit is {ending.limits.output_bytes} bytes.")
@@ -68,7 +68,7 @@ def judge(ending: Ending) -> Outcome:
     )
 
 
-def _raise_for_death(ending: Ending) -> NoReturn:
+def _raise_for_death(ending: FinishedTask) -> NoReturn:
     if ending.over_wall:
         raise OutOfTime(f"The limit is {ending.limits.wall_seconds:g} seconds.")
     if ending.exit.signal == signal.SIGPROF:  # a timer that the function has set for one of its steps
@@ -80,18 +80,18 @@ def _raise_for_death(ending: Ending) -> NoReturn:
     raise ChildCrashed(_cause(ending.exit), log=ending.log)
 
 
-def _is_out_of_cpu(ending: Ending) -> bool:
+def _is_out_of_cpu(ending: FinishedTask) -> bool:
     if ending.exit.signal == signal.SIGXCPU:
         return True
     return ending.exit.signal == signal.SIGKILL and ending.exit.cpu_seconds >= ending.limits.cpu_seconds
 
 
-def _is_out_of_memory(ending: Ending) -> bool:
+def _is_out_of_memory(ending: FinishedTask) -> bool:
     near_limit = ending.exit.peak_memory_bytes >= _NEAR_MEMORY_LIMIT * ending.limits.memory_bytes
     return near_limit or bool(_MEMORY_WORDS.search(ending.log))
 
 
-def _memory_limit(ending: Ending) -> str:
+def _memory_limit(ending: FinishedTask) -> str:
     return f"The limit is {ending.limits.memory_bytes} bytes of memory."
 
 
@@ -105,7 +105,7 @@ def _cause(exit_: Exit) -> str:
     return f"Exit status {os.waitstatus_to_exitcode(exit_.status)} without a result."
 
 
-def _value(ending: Ending, answer: bytes) -> JSON:
+def _value(ending: FinishedTask, answer: bytes) -> JSON:
     try:
         document = parse(answer[1:])
         if answer.startswith(protocol.VALUE):
@@ -119,7 +119,7 @@ def _value(ending: Ending, answer: bytes) -> JSON:
         raise ChildCrashed(f"Broke the protocol: {error}.", log=ending.log) from error
 
 
-def _raise_failure(ending: Ending, kind: str, name: str, detail: str | None) -> NoReturn:
+def _raise_failure(ending: FinishedTask, kind: str, name: str, detail: str | None) -> NoReturn:
     if kind == protocol.FAILURE_MEMORY:
         raise OutOfMemory(_memory_limit(ending), log=ending.log)
     if kind == protocol.FAILURE_OUTPUT:
@@ -132,7 +132,8 @@ def _raise_failure(ending: Ending, kind: str, name: str, detail: str | None) -> 
 def _believable_error(name: str) -> type[errors.OctavoError] | None:
     """The error class with this name in `octavo.core.errors`, if a child may report it.
 
-    None if attempts that fail with this error are not counted, because a hostile file could then cause endless retries.
+    A child must not report errors that do not count as attempts, because a hostile file could then cause endless
+    retries.
     """
     found = getattr(errors, name, None)
     if not (isinstance(found, type) and issubclass(found, errors.OctavoError)):

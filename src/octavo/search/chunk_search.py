@@ -50,7 +50,7 @@ EXACT_CHUNKS = 20_000
 # Share of the query's weight that the title, tags and names of a document have to match.
 FIELD_SHARE = 0.6
 MOST_BY_FIELDS = 50
-# Only so many of them are ranked with the other hits; the rest follow at the end.
+# At most this many of them are ranked with the other hits; the rest follow at the end.
 RANKED_BY_FIELDS = 10
 LAST_WEIGHT = 0.001
 # Least similarity of a chunk, relative to the most similar one.

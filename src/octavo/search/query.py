@@ -22,7 +22,7 @@ _WORDLIKE = re.compile(r"\w")
 _QUOTES = str.maketrans(dict.fromkeys("“”„«»", '"'))
 
 
-class NothingAsked(BadInput):
+class EmptyQuery(BadInput):
     """The query is empty. Enter a word, a phrase in quotation marks, or a question."""
 
     code = "NOTHING_ASKED"
@@ -87,7 +87,7 @@ class Filters:
 
 
 def parse_query(text: str) -> SearchQuery:
-    """Parse the text of a search box. Raises `NothingAsked` if it has no words to search for."""
+    """Parse the text of a search box. Raises `EmptyQuery` if it has no words to search for."""
     if len(text) > MOST_CHARACTERS:
         raise QueryTooLong(f"It has {len(text)} characters; the limit is {MOST_CHARACTERS}.")
     words: list[str] = []
@@ -104,7 +104,7 @@ def parse_query(text: str) -> SearchQuery:
         if part["word"] is None:
             phrases.append(content)
     if not words:
-        raise NothingAsked
+        raise EmptyQuery
     return SearchQuery(tuple(words[:MOST_WORDS]), tuple(phrases), tuple(excluded))
 
 

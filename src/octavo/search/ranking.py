@@ -20,7 +20,7 @@ FEW = 1500
 # Weight of a word that a chunk uses three times or more, relative to a single use.
 OFTEN = 1.8
 MOST_TERMS = 24
-# A lookup that matches this share of the chunks finds hardly more than any chunks would, and takes long.
+# A lookup that matches this share of the chunks takes long, and is hardly better than arbitrary chunks.
 BROWSED_SHARE = 0.25
 # Reciprocal rank fusion. Other values hardly change the results on the Cranfield collection (decision 19).
 FUSION_RANK = 10
@@ -198,7 +198,7 @@ class SimilarityThreshold:
 
 
 MEASURED: Mapping[str, SimilarityThreshold] = {NAME: SimilarityThreshold(0.20, 0.06, 0.34)}
-# Nothing is hidden by a figure that was never measured for the model: hits in other languages would be lost.
+# No limit for models that were not measured: a wrong one would hide hits in other languages.
 UNMEASURED = SimilarityThreshold(0.0, 0.0, 0.0)
 
 

@@ -20,7 +20,7 @@ CACHED_FROM = 500
 MOST_CACHED = 20_000
 # A cached count is used until the number of the owner's chunks has changed by this share.
 DRIFT = 0.02
-# Words that more chunks of all owners contain are estimated, unless they are few among very many chunks.
+# Words in more chunks than this (of all owners) are estimated, unless that is only a small share of all chunks.
 ESTIMATED_FROM, ESTIMATED_SHARE = 10_000, 0.01
 SAMPLE = 400
 # An estimate needs this many matches in the sample; below, the word is rare for this owner and is counted.

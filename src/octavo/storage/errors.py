@@ -14,7 +14,7 @@ class BadKey(Defect):
 class StorageUnavailable(StorageFailed):
     """The storage cannot be used at the moment. Work resumes automatically when it is available again."""
 
-    error_class = ErrorClass.NETWORK  # not the fault of a file, so no attempt is charged
+    error_class = ErrorClass.NETWORK  # not the fault of a file, so the attempt does not count
 
 
 class ObjectMissing(StorageFailed):

@@ -119,9 +119,7 @@ async def test_an_unknown_address_and_a_wrong_password_are_answered_alike(house:
     assert "set-cookie" not in wrong.headers
 
 
-async def test_a_hash_that_became_too_easy_is_made_anew_at_sign_in(
-    house: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_hash_with_old_parameters_is_replaced_at_sign_in(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     browser = await house.person("ada@example.org")
     before = await house.rows("SELECT password_hash FROM users")
     hash_fast(monkeypatch, time_cost=2)
@@ -226,7 +224,7 @@ async def test_a_browser_acts_for_another_owner_of_its_person(house: House) -> N
     refused(await bob.post(f"/api/v1/jobs/{uuid4()}/cancel"), 404, "NOT_FOUND")
 
 
-async def test_openapi_describes_who_may_call_and_every_refusal(house: House) -> None:
+async def test_openapi_describes_credentials_and_every_error(house: House) -> None:
     described = (await (await house.browser()).get("/api/openapi.json")).json()
     assert set(described["components"]["securitySchemes"]) == {"key", "session"}
     routes = [

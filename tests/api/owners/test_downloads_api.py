@@ -18,7 +18,7 @@ async def source(house: House) -> tuple[httpx.AsyncClient, str]:
     return browser, f"/api/v1/documents/{made.json()['document_id']}/source"
 
 
-async def test_the_rest_is_sent_to_who_has_the_beginning(source: tuple[httpx.AsyncClient, str]) -> None:
+async def test_the_rest_is_sent_to_a_client_that_has_the_beginning(source: tuple[httpx.AsyncClient, str]) -> None:
     browser, path = source
     whole = await browser.get(path)
     assert whole.content == BODY
@@ -28,7 +28,7 @@ async def test_the_rest_is_sent_to_who_has_the_beginning(source: tuple[httpx.Asy
         assert rest.headers["content-range"] == f"bytes 100-{len(BODY) - 1}/{len(BODY)}"
 
 
-async def test_all_of_it_is_sent_to_who_has_the_beginning_of_another(source: tuple[httpx.AsyncClient, str]) -> None:
+async def test_the_whole_file_is_sent_if_the_client_has_another_version(source: tuple[httpx.AsyncClient, str]) -> None:
     browser, path = source
     for mark in ('"another"', "Thu, 01 Jan 2015 00:00:00 GMT", "nonsense"):
         answer = await browser.get(path, headers={"range": "bytes=100-", "if-range": mark})

@@ -84,7 +84,7 @@ async def test_a_key_counts_and_not_the_cookie_beside_it(house: House) -> None:
     assert (await me(bob))["email"] == "ada@example.org"
 
 
-async def test_the_password_of_a_proxy_is_no_key(house: House) -> None:
+async def test_the_password_of_a_proxy_is_not_a_key(house: House) -> None:
     browser = await house.person("ada@example.org")
     browser.headers["authorization"] = "Basic dXNlcjpwYXNz"
     assert (await me(browser))["email"] == "ada@example.org"
@@ -93,7 +93,7 @@ async def test_the_password_of_a_proxy_is_no_key(house: House) -> None:
 @pytest.mark.parametrize(
     ("who", "status"), [("stranger", 401), ("visitor", 403), ("read key", 403), ("write key", 403)]
 )
-async def test_who_may_not_make_keys_does_not_see_or_revoke_any(house: House, who: str, status: int) -> None:
+async def test_a_caller_who_cannot_create_keys_cannot_see_or_revoke_any(house: House, who: str, status: int) -> None:
     person, caller = await house.person("ada@example.org"), await house.browser()
     made = await make_key(person)
     if who == "visitor":

@@ -65,7 +65,7 @@ async def test_every_route_and_every_caller(
         assert (await ada.get("/api/v1/members")).json() == before
 
 
-async def test_everybody_in_it_sees_who_shares_the_owner(house: House) -> None:
+async def test_every_member_sees_the_other_members(house: House) -> None:
     ada, bob = await house.person("ada@example.org"), await house.person("bob@example.org")
     await ada.post("/api/v1/members", json={"email": "BOB@example.org", "role": "reader"})
     await bob.post("/api/v1/session/owner", json={"owner_id": (await me(ada))["owner_id"]})
@@ -85,7 +85,7 @@ async def test_the_last_owner_can_neither_go_nor_be_less(house: House) -> None:
     assert (await ada.patch(path, json={"role": "owner"})).status_code == 200
 
 
-async def test_a_removed_member_is_out_at_once(house: House) -> None:
+async def test_a_removed_member_loses_access_immediately(house: House) -> None:
     ada, bob = await house.person("ada@example.org"), await house.person("bob@example.org")
     added = (await ada.post("/api/v1/members", json={"email": "bob@example.org"})).json()
     shared = (await me(ada))["owner_id"]

@@ -12,13 +12,13 @@ PERSON = {"email": "ada@example.org", "password": PASSWORD}
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE", "OPTIONS"])
-async def test_what_is_only_posted_is_not_taken_for_an_id(house: House, method: str) -> None:
+async def test_a_path_for_posts_is_not_mistaken_for_an_id(house: House, method: str) -> None:
     answer = await (await house.browser()).request(method, "/api/v1/documents/bulk")
     refused(answer, 405, "METHOD_NOT_ALLOWED")
     assert answer.headers["allow"] == "POST"
 
 
-async def test_a_wrong_method_is_told_all_that_are_right(house: House) -> None:
+async def test_a_wrong_method_gets_all_allowed_methods(house: House) -> None:
     browser = await house.browser()
     for path, allowed in (
         ("/api/v1/session", "DELETE, GET, POST"),
@@ -40,7 +40,7 @@ async def test_a_request_is_for_one_host(house: House, hosts: list[str]) -> None
     refused(await browser.send(request), 421, "WRONG_HOST")
 
 
-async def test_true_is_no_number_of_days(house: House) -> None:
+async def test_true_is_not_a_number_of_days(house: House) -> None:
     person = await house.person("ada@example.org")
     for days in (True, 0, 1.5):
         answer = await person.post("/api/v1/keys", json={"name": "k", "expires_in_days": days})
@@ -66,5 +66,5 @@ async def test_where_signing_up_is_closed_nobody_does(open_house: OpenHouse) -> 
     assert await house.rows("SELECT FROM users") == []
 
 
-async def test_where_signing_up_is_open_that_is_said(house: House) -> None:
+async def test_the_sign_in_page_offers_sign_up_if_it_is_open(house: House) -> None:
     assert (await (await house.browser()).get("/api/v1/settings")).json()["sign_up"] is True

@@ -24,7 +24,7 @@ async def test_visitors_share_the_limit_of_their_address(open_house: OpenHouse) 
     assert (await first.get("/api/v1/jobs")).status_code == 200
 
 
-async def test_a_person_has_a_limit_of_their_own_whatever_visitors_do(open_house: OpenHouse) -> None:
+async def test_a_person_has_a_separate_limit_from_visitors(open_house: OpenHouse) -> None:
     house = await open_house(requests_per_minute=5, requests_per_minute_anonymous=2)
     person, visitor = await house.person("ada@example.org"), await house.browser()
     await me(visitor)
@@ -58,7 +58,7 @@ async def test_guessing_keys_and_sessions_uses_up_the_limit_of_the_address(open_
     refused(await (await house.browser()).get("/sign-in?token=guess"), 429, "RATE_LIMIT")
 
 
-async def test_what_is_refused_makes_no_owner(open_house: OpenHouse) -> None:
+async def test_a_refused_request_creates_no_owner(open_house: OpenHouse) -> None:
     house = await open_house(requests_per_minute_anonymous=1)
     for _ in range(5):
         await (await house.browser()).get("/api/v1/jobs")

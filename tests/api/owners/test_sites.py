@@ -69,7 +69,7 @@ async def test_looking_is_not_changing(house: House) -> None:
         assert not [name for name in answer.headers if name.startswith("access-control")]
 
 
-async def test_a_key_is_nothing_that_a_browser_adds_by_itself(house: House) -> None:
+async def test_a_browser_never_adds_an_api_key_automatically(house: House) -> None:
     key = await make_key(await house.person("ada@example.org"))
     program = await house.program(key)
     answer = await program.post(CANCEL, headers={"sec-fetch-site": "cross-site", "origin": "https://evil.example"})
@@ -151,7 +151,7 @@ async def test_an_extension_without_a_key_changes_nothing(open_house: OpenHouse)
     assert (await me(browser))["email"] == "ada@example.org"
 
 
-async def test_a_browser_that_asks_first_is_told_what_an_extension_may(open_house: OpenHouse) -> None:
+async def test_a_preflight_request_returns_the_permissions_of_an_extension(open_house: OpenHouse) -> None:
     house = await open_house(origins=(EXTENSION,))
     browser = await house.browser()
     asked = {

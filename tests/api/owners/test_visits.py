@@ -19,7 +19,7 @@ from tests.support.visitors import House, OpenHouse, me, refused, session_of
         (f"/api/v1/jobs/{UUID(int=1)}", 404),
     ],
 )
-async def test_the_first_answer_sets_the_cookie_whatever_it_is(house: House, path: str, status: int) -> None:
+async def test_the_first_response_sets_the_cookie_with_any_status(house: House, path: str, status: int) -> None:
     browser = await house.browser()
     answer = await browser.get(path)
     assert answer.status_code == status
@@ -32,7 +32,7 @@ async def test_the_first_answer_sets_the_cookie_whatever_it_is(house: House, pat
     assert await house.rows("SELECT count(*) FROM owners") == [(1,)]
 
 
-async def test_a_visitor_stays_the_same_and_is_told_what_the_browser_holds(house: House) -> None:
+async def test_a_visitor_keeps_their_owner_and_gets_a_note_about_the_browser(house: House) -> None:
     one, other = await house.browser(), await house.browser()
     first = await me(one)
     assert (first["kind"], first["email"], first["admin"]) == ("anonymous", None, False)

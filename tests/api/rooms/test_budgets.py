@@ -54,11 +54,11 @@ async def test_an_administrator_sets_what_holds_for_everybody(house: House) -> N
 
 
 @pytest.mark.parametrize("wrong", [{"document": -1}, {"owner": 1e7}, {"month": True}, {"owner": "5"}, {"year": 1}])
-async def test_what_is_no_budget_is_refused(house: House, wrong: dict[str, Any]) -> None:
+async def test_an_invalid_budget_is_refused(house: House, wrong: dict[str, Any]) -> None:
     refused(await (await administrator(house)).put(GENERAL, json=wrong), 422, "VALIDATION")
 
 
-async def test_an_owner_raises_a_document_up_to_what_they_may_spend(house: House) -> None:
+async def test_an_owner_can_raise_a_document_budget_up_to_the_owner_budget(house: House) -> None:
     owner = await person(house, "ada@example.org")
     document, job = await add_paused(house, owner)
     path = f"/api/v1/documents/{document}/budget"
@@ -116,5 +116,7 @@ async def test_the_add_box_shows_what_models_cost_where_they_are_paid_for(open_h
     member, visitor = await paid.person("payer@example.org"), await paid.browser()
     for path in ("/library", "/search"):  # the box, and the dialog of the other pages
         shown = (await member.get(path)).text.partition("data-prices>")[2].partition("</p>")[0]
-        assert re.match(r"Models cost about, for 100 pages: \$0\.\d\d to describe them, \$0\.\d\d more to clean", shown)
+        assert re.match(
+            r"Approximate model costs for 100 pages: \$0\.\d\d to describe them, \$0\.\d\d more to clean", shown
+        )
         assert "data-prices" not in (await visitor.get(path)).text, "visitors are served offline"

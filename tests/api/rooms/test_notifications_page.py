@@ -35,7 +35,7 @@ async def test_who_was_told_nothing_is_done(house: House) -> None:
     assert "All done" in words(answer)
 
 
-async def test_the_newest_is_first_and_what_is_unread_is_counted(house: House) -> None:
+async def test_the_newest_is_first_and_unread_ones_are_counted(house: House) -> None:
     browser = await person(house, "ada@example.org")
     old, new = await tell(house, browser, 5), await tell(house, browser, 1, error="CRASHED")
     page = await browser.get("/notifications")
@@ -52,7 +52,7 @@ async def test_the_newest_is_first_and_what_is_unread_is_counted(house: House) -
     assert badge_on(await browser.get("/notifications")) == "0"
 
 
-async def test_who_resolved_an_error_and_when_is_kept(house: House) -> None:
+async def test_the_first_user_and_time_of_a_resolved_error_are_kept(house: House) -> None:
     browser = await person(house, "ada@example.org")
     failed = await tell(house, browser, error="CRASHED")
     went_to(await browser.post(f"/notifications/{failed}/resolve"), "/notifications")
@@ -73,7 +73,7 @@ async def test_long_lists_come_in_pages(house: House) -> None:
     assert shown == [str(one) for one in told]
 
 
-async def test_nobody_sees_or_settles_what_another_is_told(house: House) -> None:
+async def test_nobody_sees_or_resolves_notifications_of_others(house: House) -> None:
     owner, stranger = await person(house, "ada@example.org"), await person(house, "bob@example.org")
     failed = await tell(house, owner, error="CRASHED")
     assert str(failed) not in (await stranger.get("/notifications")).text

@@ -49,14 +49,14 @@ async def test_problems_of_people_are_shown_inside_their_frame(
     assert (same.status_code, same.headers["content-type"]) == (status, "application/problem+json")
 
 
-async def test_what_is_for_programs_stays_a_problem(house: House) -> None:
+async def test_programs_get_errors_as_problem_json(house: House) -> None:
     browser = await guest(house)
     for path in ("/api/v1/nothing", f"/api/v1/jobs/{MISSING}", "/objects/nothing", "/static/nothing"):
         answer = await browser.get(path)
         assert answer.headers["content-type"] == "application/problem+json", path
 
 
-async def test_who_asks_too_often_is_told_when_to_come_back(open_house: OpenHouse) -> None:
+async def test_a_rate_limited_caller_gets_retry_after(open_house: OpenHouse) -> None:
     browser = await guest(await open_house(requests_per_minute_anonymous=1))
     await me(browser)
     answer = await browser.get("/library?q=a")

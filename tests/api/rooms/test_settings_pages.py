@@ -82,14 +82,14 @@ async def test_no_link_can_make_a_page_say_something(house: House) -> None:
 # The account -------------------------------------------------------------------------------------------------------
 
 
-async def test_a_visitor_is_told_what_the_browser_holds(house: House) -> None:
+async def test_a_visitor_sees_a_note_about_documents_tied_to_the_browser(house: House) -> None:
     answer = await (await guest(house)).get("/settings/account")
     assert "Your documents are tied to this browser" in words(answer)
     assert 'action="/settings/account/password"' not in answer.text
     assert 'id="members"' not in answer.text
 
 
-async def test_a_password_is_changed_by_who_knows_the_old_one(house: House) -> None:
+async def test_a_password_change_requires_the_old_password(house: House) -> None:
     browser = await person(house, ADA)
     path = "/settings/account/password"
     wrong = await browser.post(path, data={"password": "not this", "new_password": PASSWORD + "!"})
@@ -132,7 +132,7 @@ async def test_people_are_added_given_a_role_and_removed(house: House) -> None:
     ],
     ids=["unknown", "no address", "twice"],
 )
-async def test_what_is_wrong_with_a_new_member_stands_beside_it(
+async def test_an_error_in_a_new_member_is_shown_next_to_its_field(
     house: House, given: dict[str, str], status: int, said: str
 ) -> None:
     answer = await (await person(house, ADA)).post("/settings/account/members", data=given)
@@ -149,7 +149,7 @@ async def test_the_last_owner_stays(house: House) -> None:
         assert "There must be at least one owner." in words(answer)
 
 
-async def test_who_does_not_manage_an_owner_changes_nobody(house: House) -> None:
+async def test_a_member_without_the_owner_role_cannot_change_members(house: House) -> None:
     owner = await person(house, ADA)
     member = await reader_of(house, owner, role="member")
     (ada, *_) = [one["user_id"] for one in (await owner.get("/api/v1/members")).json()["items"]]
@@ -188,7 +188,9 @@ async def test_a_key_is_shown_once_works_and_is_revoked_after_a_question(house: 
      ({"days": "0"}, "days"), ({"days": "soon"}, "days")],
     ids=["nameless", "long", "control", "scope", "zero days", "no number"],
 )  # fmt: skip
-async def test_what_is_wrong_with_a_key_stands_beside_it(house: House, given: dict[str, str], field: str) -> None:
+async def test_an_error_in_a_new_key_is_shown_next_to_its_field(
+    house: House, given: dict[str, str], field: str
+) -> None:
     browser = await person(house, ADA)
     answer = await browser.post("/settings/keys", data={"name": "Script", "scope": "read", "days": "", **given})
     is_page(answer, 422)
@@ -259,7 +261,7 @@ async def test_the_log_tells_how_deliveries_went(house: House) -> None:
      ({"channel": "pigeon"}, "channel"), ({"address": "http://127.0.0.1/"}, "address")],
     ids=["spaces", "scheme", "no events", "channel", "inside"],
 )  # fmt: skip
-async def test_what_is_wrong_with_a_webhook_stands_beside_it(
+async def test_an_error_in_a_webhook_is_shown_next_to_its_field(
     house: House, given: dict[str, str | list[str]], field: str | None
 ) -> None:
     browser = await person(house, ADA)

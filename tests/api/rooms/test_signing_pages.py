@@ -31,7 +31,7 @@ async def test_the_forms_are_there_for_everybody_and_make_no_visitor(house: Hous
     assert await house.rows("SELECT count(*) FROM owners") == [(0,)]
 
 
-async def test_somebody_signs_up_with_what_they_have_and_in_again_from_elsewhere(house: House) -> None:
+async def test_a_visitor_signs_up_with_their_documents_and_signs_in_from_elsewhere(house: House) -> None:
     browser = await guest(house)
     visitor = await me(browser)
     went_to(await browser.post("/sign-up", data=ADA), "/")
@@ -41,7 +41,7 @@ async def test_somebody_signs_up_with_what_they_have_and_in_again_from_elsewhere
     assert (await me(other))["email"] == "ada@example.org"
 
 
-async def test_signing_up_says_what_comes_along(house: House) -> None:
+async def test_signing_up_shows_the_documents_that_will_be_moved(house: House) -> None:
     browser = await guest(house)
     assert "Documents from this browser will be moved to your account" in words(await browser.get("/sign-up"))
     headers = {"x-upload-filename": "a.txt"}
@@ -65,7 +65,7 @@ async def test_signing_up_says_what_comes_along(house: House) -> None:
     ],
     ids=["no address", "short", "taken", "long", "nothing"],
 )
-async def test_what_is_wrong_with_a_new_account_stands_beside_it(
+async def test_an_error_in_a_new_account_is_shown_next_to_its_field(
     house: House, given: dict[str, str], status: int, said: str, field: str
 ) -> None:
     await house.person("ada@example.org")
@@ -89,7 +89,7 @@ async def test_a_wrong_password_is_answered_like_an_unknown_address(house: House
     assert wrong.text.replace("ada@", "bob@") == unknown.text
 
 
-async def test_guessing_passwords_is_slowed_down_and_said_so(house: House) -> None:
+async def test_guessing_passwords_is_slowed_down_and_reported(house: House) -> None:
     await house.person("ada@example.org")
     browser = await guest(house)
     for _ in range(10):
@@ -109,7 +109,7 @@ async def test_nobody_is_sent_to_another_site(house: House, back: str) -> None:
     went_to(await browser.post("/sign-in", data={**ADA, "back": back}), "/")
 
 
-async def test_a_link_that_is_no_good_is_refused_with_a_way_on(house: House) -> None:
+async def test_an_invalid_sign_in_link_is_refused_with_advice(house: House) -> None:
     browser = await guest(house)
     token = await make_sign_in_link(house.database)
     went_to(await browser.post("/sign-in", data={"token": token}), "/")
@@ -185,7 +185,7 @@ async def test_where_signing_up_is_closed_no_page_offers_it(open_house: OpenHous
     assert await house.rows("SELECT FROM users") == []
 
 
-async def test_who_has_no_session_is_led_to_sign_in(house: House) -> None:
+async def test_a_request_without_a_session_is_redirected_to_sign_in(house: House) -> None:
     went_to(await (await guest(house)).get("/sign-out"), "/sign-in")
 
 

@@ -23,7 +23,7 @@ WATCH_LEAVING = """(row) => {
 }"""
 
 
-def test_what_was_put_back_stays_when_an_older_answer_lacks_it(member: Visitor) -> None:
+def test_a_restored_row_stays_when_an_older_response_lacks_it(member: Visitor) -> None:
     document = member.add("goes.txt", "These go.")
     page = member.open("/library")
     row = page.locator(f"#d-{document}")
@@ -42,7 +42,7 @@ def test_what_was_put_back_stays_when_an_older_answer_lacks_it(member: Visitor) 
     expect(row).to_be_visible()
 
 
-def test_what_was_put_back_stays_although_the_rows_were_asked_for_before_it_went(member: Visitor) -> None:
+def test_a_restored_row_stays_although_rows_were_requested_before_its_deletion(member: Visitor) -> None:
     """The event of a deletion may come before the answer to the button, and then its row is still there."""
     document = member.add("goes.txt", "These go.")
     page = member.open("/library")
@@ -90,7 +90,7 @@ def test_what_happens_while_the_queue_is_asked_for_is_shown(place: Place, member
             expect(page.locator(f"#c-{conversion} .chip")).to_have_text("Cancelled")
 
 
-def test_what_comes_by_the_stream_and_by_asking_is_told_once(place: Place, member: Visitor) -> None:
+def test_an_event_from_stream_and_polling_is_shown_once(place: Place, member: Visitor) -> None:
     page = member.open("/library")
     page.evaluate(LISTEN)
     with place.workers_held():

@@ -31,7 +31,7 @@ def dock(page: Page) -> list[tuple[str, str]]:
     return sorted((str(one[0]), str(one[1])) for one in items)
 
 
-def test_two_browsers_see_each_others_changes_at_once(
+def test_two_browsers_see_each_others_changes_immediately(
     place: Place, member: Visitor, record_property: Callable[[str, object], None]
 ) -> None:
     document = member.add("shared.txt", "Words for two.")
@@ -138,7 +138,7 @@ def test_after_a_reload_the_dock_is_the_same(place: Place, member: Visitor) -> N
         expect(page.locator("#documents .chip")).to_have_count(3)
 
 
-def test_what_is_under_the_pointer_stays_there_while_others_arrive(place: Place, member: Visitor) -> None:
+def test_the_row_under_the_pointer_does_not_move_when_rows_arrive(place: Place, member: Visitor) -> None:
     for number in range(8):
         member.upload(f"there {number}.txt", f"Words {number}.")
     with place.workers_held():

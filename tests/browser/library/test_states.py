@@ -39,7 +39,7 @@ def test_each_state_has_its_chip_and_its_verb(place: Place, member: Visitor) -> 
     expect(page.locator("#documents > .row")).to_have_count(3)
 
 
-def test_what_is_worked_on_shows_a_skeleton_and_no_chip(place: Place, member: Visitor) -> None:
+def test_a_document_in_progress_shows_a_skeleton_and_no_chip(place: Place, member: Visitor) -> None:
     with place.workers_held():
         document = member.upload("long.txt", "Some words.")
         job = member.document(document)["process_id"]
@@ -125,7 +125,7 @@ def test_stale_and_over_budget_documents_need_you(place: Place, member: Visitor)
     member.wait_for(documents["stale"])
 
 
-def test_the_reader_of_an_amber_document_says_why_what_is_missing_and_offers_one_action(
+def test_the_reader_of_an_amber_document_shows_the_cause_the_missing_parts_and_one_action(
     place: Place, member: Visitor
 ) -> None:
     document = member.upload("amber.txt", "Words that cannot be found by their meaning.")

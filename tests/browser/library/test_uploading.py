@@ -238,7 +238,7 @@ def test_a_refused_link_says_why_and_stays_in_the_box(member: Visitor) -> None:
     assert member.documents() == []
 
 
-def test_what_is_done_leaves_the_dock_and_what_failed_stays(member: Visitor) -> None:
+def test_finished_jobs_leave_the_dock_and_failed_ones_stay(member: Visitor) -> None:
     page = member.open("/library")
 
     page.evaluate(DROP, [text_file("fine.txt", "Fine words."), {"name": "huge.txt", "content": 5_000_001}])
@@ -264,7 +264,7 @@ def test_the_options_of_the_box_hold_for_files_and_texts(
         page.get_by_text("Options", exact=True).click()
         page.get_by_label("Title", exact=True).fill(title)
         page.get_by_label("Source", exact=True).fill("A talk in Rome")
-        page.get_by_label("If it is already here").select_option("Keep both")
+        page.get_by_label("If it already exists").select_option("Keep both")
 
     choose_options("From the box")
     page.locator("#paste").fill("Rain is what a bog is made of.")

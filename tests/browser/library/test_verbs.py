@@ -29,7 +29,7 @@ def row(page: Page, document: str) -> Locator:
     return page.locator(f"#d-{document}")
 
 
-def test_a_double_click_on_try_again_makes_one_job_and_shows_the_skeleton_at_once(
+def test_a_double_click_on_try_again_creates_one_job_and_shows_the_skeleton_immediately(
     place: Place, member: Visitor
 ) -> None:
     with place.workers_held():
@@ -72,7 +72,7 @@ def test_cancel_stops_and_start_again_goes_on(place: Place, member: Visitor) -> 
     expect(row(page, document).locator(".chip")).to_have_text("Full text")
 
 
-def test_resume_takes_a_stale_job_from_its_worker_and_keeps_what_is_finished(place: Place, member: Visitor) -> None:
+def test_resume_takes_a_stale_job_from_its_worker_and_keeps_finished_stages(place: Place, member: Visitor) -> None:
     with place.workers_held():
         document = member.upload("stuck.txt", "Some words.")
         job = UUID(member.document(document)["process_id"])
@@ -95,7 +95,7 @@ def test_resume_takes_a_stale_job_from_its_worker_and_keeps_what_is_finished(pla
     expect(row(page, document).locator(".chip")).to_have_text("Full text")
 
 
-def test_what_was_given_up_can_be_resumed_started_over_or_discarded(place: Place, member: Visitor) -> None:
+def test_a_failed_job_can_be_resumed_restarted_or_discarded(place: Place, member: Visitor) -> None:
     with place.workers_held():
         document = member.upload("given up.txt", "Some words.")
         job = UUID(member.document(document)["process_id"])

@@ -53,7 +53,7 @@ def test_a_contradiction_is_shown_with_both_quotes_dismissed_by_keyboard_and_bro
     page.wait_for_url(f"**/documents/{second}?c=*")
 
 
-def test_no_connections_is_said_when_the_comparison_is_done_and_a_failed_one_is_tried_again(
+def test_no_connections_is_shown_only_after_the_comparison_and_a_failed_one_can_be_retried(
     place: Place, open_browser: OpenBrowser
 ) -> None:
     member = open_browser(place.sign_up())
@@ -95,7 +95,7 @@ def picture(page: Page, name: str) -> None:
         page.screenshot(path=f"{folder}/{name}.png")
 
 
-def test_what_is_known_of_a_passage_and_related_documents_are_beside_the_text(
+def test_the_description_of_a_passage_and_related_documents_are_next_to_the_text(
     place: Place, open_browser: OpenBrowser
 ) -> None:
     member = open_browser(place.sign_up())

@@ -74,7 +74,7 @@ def test_the_page_follows_who_reads(shelf: Shelf, reader: Visitor) -> None:
     expect(page.locator(".where [data-page-now]")).to_have_text("3")
 
 
-def test_a_passage_is_marked_within_four_pixels_of_where_it_stands(shelf: Shelf, reader: Visitor) -> None:
+def test_a_passage_is_marked_within_four_pixels_of_its_position(shelf: Shelf, reader: Visitor) -> None:
     page = reader.open(shelf.address)
     page.locator("#p-2").scroll_into_view_if_needed()
     page.locator(".passage", has_text="Page 2.").last.click(position={"x": 200, "y": 60})

@@ -99,7 +99,7 @@ def windows(page: Page) -> Locator:
 
 
 @pytest.mark.parametrize("size", [PHONE, DESKTOP], ids=["phone", "desktop"])
-def test_who_reads_on_gets_the_next_pages(shelf: Shelf, open_browser: OpenBrowser, size: tuple[int, int]) -> None:
+def test_scrolling_loads_the_next_pages(shelf: Shelf, open_browser: OpenBrowser, size: tuple[int, int]) -> None:
     page = open_browser(shelf.session, size=size).open(f"/documents/{shelf.book}")
     assert windows(page).count() == 1
 
@@ -114,7 +114,7 @@ def test_who_reads_on_gets_the_next_pages(shelf: Shelf, open_browser: OpenBrowse
     expect(page.locator("[rel=next]")).to_have_count(0)
 
 
-def test_earlier_pages_do_not_move_what_is_read(shelf: Shelf, reader: Visitor) -> None:
+def test_loading_earlier_pages_keeps_the_reading_position(shelf: Shelf, reader: Visitor) -> None:
     page = reader.open(f"/documents/{shelf.book}?p=21#p-21")
     mark = page.locator("#p-21")
     before = mark.bounding_box()
@@ -204,7 +204,7 @@ def test_letters_in_a_field_are_letters(shelf: Shelf, reader: Visitor) -> None:
 
 
 @pytest.mark.parametrize("width", [1100, 800, 390])
-def test_panels_are_drawers_where_there_is_no_room(shelf: Shelf, open_browser: OpenBrowser, width: int) -> None:
+def test_panels_are_drawers_on_narrow_screens(shelf: Shelf, open_browser: OpenBrowser, width: int) -> None:
     page = open_browser(shelf.session, size=(width, 800)).open(f"/documents/{shelf.text}")
     expect(page.locator("#outline")).to_be_hidden()
     opener = page.locator("[data-open=outline]").locator("visible=true")
@@ -243,7 +243,7 @@ def test_a_closed_panel_stays_closed(shelf: Shelf, reader: Visitor) -> None:
 # What happens meanwhile --------------------------------------------------------------------------------------------
 
 
-def test_who_waits_is_told_when_the_text_is_there(place: Place, member: Visitor) -> None:
+def test_a_waiting_reader_is_notified_when_the_text_is_ready(place: Place, member: Visitor) -> None:
     with place.workers_held():
         document = member.upload("a.md", EVERYTHING)
         page = member.open(f"/documents/{document}")
@@ -255,7 +255,7 @@ def test_who_waits_is_told_when_the_text_is_there(place: Place, member: Visitor)
     expect(page.get_by_role("heading", name="What you need")).to_be_visible()
 
 
-def test_who_reads_is_told_of_a_newer_text_and_goes_on_reading(member: Visitor) -> None:
+def test_a_newer_text_is_offered_without_interrupting_the_reader(member: Visitor) -> None:
     document = member.add("a.md", EVERYTHING)
     page = member.open(f"/documents/{document}")
     page.evaluate("document.querySelector('.window').dataset.mine = 'yes'")
@@ -294,7 +294,7 @@ def test_a_missing_document_is_a_page_too(member: Visitor) -> None:
     expect(member.page.get_by_role("link", name="Go to the library")).to_be_visible()
 
 
-def test_editing_shows_mistakes_and_keeps_what_was_written(member: Visitor) -> None:
+def test_editing_shows_errors_and_keeps_the_input(member: Visitor) -> None:
     member.watch.expect("422")
     document = member.add("a.md", "# Words")
     page = member.open(f"/documents/{document}/edit")

@@ -142,13 +142,13 @@ def test_a_running_analysis_shows_how_it_is_going_and_stops_without_alarm(
     page = member.open(f"/analyses/{analysis}")
     run = page.locator("#an-run")
     expect(run).to_contain_text("Answering")
-    for word in ("Running for", "Last sign of life", "Time left", "Retries", "Errors"):
+    for word in ("Running for", "Last heartbeat", "Time left", "Retries", "Errors"):
         expect(run).to_contain_text(word)
     check_axe(page)
     picture(page, "analysis-running")
     item = page.locator("#dock .dock-item", has_text="harbour")
     expect(item).to_contain_text("Answering")
-    expect(item).to_contain_text("sign of life")
+    expect(item).to_contain_text("last heartbeat")
     page.locator("#an-status").get_by_role("button", name="Stop").click()
     expect(page.locator("#an-status .chip", has_text="Stopped by you")).to_be_visible()
     expect(page.get_by_role("button", name="Resume")).to_be_visible()

@@ -85,9 +85,7 @@ def test_numbers_and_letters_come_by_themselves(place: Place, admin: Visitor, le
     expect(page.locator(f"#l-{third}")).to_be_visible()
 
 
-def test_what_is_chosen_and_focused_stays_while_things_change(
-    place: Place, admin: Visitor, letters: list[UUID]
-) -> None:
+def test_selection_and_focus_stay_during_live_updates(place: Place, admin: Visitor, letters: list[UUID]) -> None:
     admin.page.clock.install()
     page = admin.open("/operations")
     box = page.locator(f'input[value="{letters[0]}"]')

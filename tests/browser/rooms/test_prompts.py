@@ -50,7 +50,7 @@ def test_a_prompt_is_written_rewritten_brought_back_and_retired(member: Visitor)
     expect(page.get_by_role("checkbox", name="Payments")).not_to_be_checked()
 
 
-def test_letting_a_slider_go_weighs_connections_anew(member: Visitor) -> None:
+def test_releasing_a_slider_reorders_the_connections(member: Visitor) -> None:
     page = member.open("/settings/weights")
     slider = page.get_by_label("Bridges")
     slider.focus()

@@ -74,7 +74,7 @@ def test_an_error_is_resolved_and_the_rest_marked_as_read(member: Visitor) -> No
     expect(page.get_by_role("button", name="Mark as read")).to_have_count(0)
 
 
-def test_what_ends_while_nobody_looks_is_told_in_this_browser(member: Visitor) -> None:
+def test_jobs_that_end_in_the_background_are_announced_in_this_browser(member: Visitor) -> None:
     """The browser's own notifications are recorded by the page, because no screen shows them here."""
     member.context.grant_permissions(["notifications"])
     member.context.add_init_script(

@@ -121,7 +121,7 @@ def price(bill: Bill) -> Decimal:
     ("paragraphs", "every", "kills"),
     [(11, 3, 2), pytest.param(100, 2, 20, marks=[pytest.mark.long, pytest.mark.timeout(1200)])],
 )
-def test_a_kill_repeats_one_call_at_most_and_the_ledger_has_what_was_billed(
+def test_a_kill_repeats_at_most_one_call_and_the_ledger_matches_the_bill(
     folder: Path, database_info: str, gemini: Killer, paragraphs: int, every: int, kills: int
 ) -> None:
     settings = {

@@ -74,7 +74,7 @@ def kill_everything(instance: Instance) -> None:
     wait_until(lambda: not instance.everything(), "nothing is left")
 
 
-def test_whatever_phase_everything_is_killed_in_the_next_start_completes_the_analysis(instance: Instance) -> None:
+def test_after_a_kill_in_any_phase_the_next_start_completes_the_analysis(instance: Instance) -> None:
     instance.start()
     with engine_on(info_of(instance)) as engine:
         engine.run(WAITING)

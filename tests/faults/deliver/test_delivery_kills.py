@@ -75,7 +75,7 @@ def check_order(there: Receiver) -> None:
     ("point", "sent_again"),
     [("stage.work.before", False), ("stage.commit.before", True), ("stage.commit.after", False)],
 )
-def test_what_was_sent_and_not_written_down_is_sent_again_with_the_same_id(
+def test_an_unrecorded_delivery_is_sent_again_with_the_same_id(
     engine: Engine, there: Receiver, workers: Workers, point: str, sent_again: bool
 ) -> None:
     owner = subscribe(engine, there)

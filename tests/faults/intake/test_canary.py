@@ -269,7 +269,7 @@ def await_jobs(canary: Canary, states: str) -> None:
     wait_until(lambda: canary.rows(unfinished) == [(0,)], "all jobs end")
 
 
-def test_what_is_secret_stays_where_it_belongs(canary: Canary) -> None:
+def test_secrets_are_not_sent_to_another_host(canary: Canary) -> None:
     password = conninfo_to_dict(canary.database_info)["password"]
     canary.secrets["database password"] = str(password)
     with ExitStack() as stack:

@@ -140,7 +140,7 @@ def test_a_document_outlives_a_death_at_every_point(site: Site, engine: Engine, 
     assert doctor.returncode == 0, doctor.stdout
 
 
-def test_a_document_that_cannot_be_read_says_so_once_whatever_dies(site: Site, engine: Engine) -> None:
+def test_an_unreadable_document_is_reported_once_no_matter_which_process_dies(site: Site, engine: Engine) -> None:
     fail_and_die(site, engine)
     sweep(site, engine)
 

@@ -248,9 +248,7 @@ SIZES = [
 
 
 @pytest.mark.parametrize("files", SIZES)
-def test_what_was_acknowledged_is_there_whatever_is_killed(
-    site: Site, engine: Engine, database_info: str, files: int
-) -> None:
+def test_acknowledged_uploads_survive_any_kill(site: Site, engine: Engine, database_info: str, files: int) -> None:
     chance = random.Random(files)
     plans = [make_plan(chance, number) for number in range(files)]
     send_while_killing(site, engine, plans, chance)

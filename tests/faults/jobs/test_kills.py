@@ -117,7 +117,7 @@ def test_a_stopped_worker_that_wakes_up_late_writes_nothing(engine: Engine, owne
     assert helper.poll() is None
 
 
-def test_a_worker_that_wakes_up_late_is_no_longer_suspected_to_have_crashed(
+def test_a_worker_with_a_late_heartbeat_is_no_longer_suspected_of_a_crash(
     engine: Engine, owner: UUID, workers: Workers
 ) -> None:
     (job,) = engine.put(owner, input={"stages": 1, "seconds": 600})

@@ -117,7 +117,7 @@ def web_restarts(instance: Instance) -> int:
     return next(one.restarts for one in record.processes if one.name == "web")
 
 
-def test_a_database_that_is_killed_comes_back_by_itself(instance: Instance) -> None:
+def test_a_killed_database_is_restarted_automatically(instance: Instance) -> None:
     instance.start()
     write_row(instance, 1)
     before = instance.process_ids()
@@ -211,7 +211,7 @@ def test_doctor_works_beside_a_running_instance_and_alone(instance: Instance) ->
     wait_until(lambda: not processes_mentioning(str(instance.data)), "the doctor leaves no database behind")
 
 
-def test_four_supervisors_at_once_make_one_instance(instance: Instance) -> None:
+def test_four_parallel_supervisors_start_one_instance(instance: Instance) -> None:
     command = [sys.executable, "-m", "octavo", "up"]
     logs = [instance.log.with_name(f"{number}.log") for number in range(4)]
     crowd: list[subprocess.Popen[bytes]] = []

@@ -73,7 +73,7 @@ async def test_second_cancellation_does_not_leave_a_process_either(sandbox: Sand
     assert parent.children() == []
 
 
-async def test_who_is_over_the_limit_waits_until_another_has_ended() -> None:
+async def test_a_task_over_the_limit_waits_until_another_has_ended() -> None:
     async with Sandbox(readable=[CHILDREN], parallel=1) as sandbox:
         first = await start_sleeper(sandbox)
         second = asyncio.create_task(start_sleeper(sandbox))
@@ -149,7 +149,7 @@ async def test_closing_ends_running_tasks() -> None:
     assert not any(process.is_running() for process in family)
 
 
-async def test_fifty_tasks_at_once(sandbox: Sandbox) -> None:
+async def test_fifty_tasks_run_in_parallel(sandbox: Sandbox) -> None:
     started = [sandbox.run(Call("innocent:echo", {"number": number})) for number in range(50)]
     outcomes = await asyncio.gather(*started)
     assert [outcome.value for outcome in outcomes] == [{"number": number} for number in range(50)]

@@ -57,7 +57,7 @@ def patient() -> RetryPolicy:
 # Late commits ------------------------------------------------------------------------------------------------------
 
 
-async def test_a_transaction_that_commits_late_is_neither_skipped_nor_told_twice(site: Site) -> None:
+async def test_an_event_that_commits_late_is_neither_skipped_nor_sent_twice(site: Site) -> None:
     async with (
         await connect(site.database_url) as slow,
         await connect(site.database_url) as quick,
@@ -167,7 +167,7 @@ async def test_a_program_follows_over_killed_servers(site: Site) -> None:
         assert heard == told
 
 
-async def test_a_server_that_is_asked_to_stop_ends_its_streams_at_once(newest_server: Server) -> None:
+async def test_a_stopping_server_ends_its_streams_immediately(newest_server: Server) -> None:
     """Also the one of somebody who takes nothing of what is sent."""
     took = await stop_amid_streams(newest_server)
     assert took < STOP_SECONDS or await stop_amid_streams(newest_server) < STOP_SECONDS  # the machine may be busy

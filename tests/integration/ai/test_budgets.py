@@ -76,7 +76,7 @@ async def test_a_budget_is_not_passed_by_asking_the_next_model(bench: Bench) -> 
     assert bench.anthropic.asked == []
 
 
-async def test_another_month_has_a_budget_of_its_own(bench: Bench) -> None:
+async def test_every_month_has_its_own_budget(bench: Bench) -> None:
     gateway, caller = bench.gateway(owner_budget=0.01), bench.caller()
     _, refused = await spend(gateway, caller, 20)
     assert refused
@@ -103,7 +103,7 @@ async def set_all(bench: Bench, **most: float | None) -> None:
         await set_budgets(connection, uuid4(), {scope: most[scope] for scope in SCOPES if scope in most})
 
 
-async def test_what_is_set_stands_in_for_what_the_settings_say(bench: Bench) -> None:
+async def test_a_stored_budget_overrides_the_settings(bench: Bench) -> None:
     gateway, caller, other = bench.gateway(document_budget=0), bench.caller(), bench.caller()
     usual, document = Budgets(Decimal(0), Decimal(20), Decimal(20)), caller.document_id
     assert document
@@ -122,7 +122,7 @@ async def test_what_is_set_stands_in_for_what_the_settings_say(bench: Bench) -> 
     assert await spend(gateway, replace(caller, generation=2), 1) == (0, 1)
 
 
-async def test_raising_and_spending_at_once_passes_no_budget_and_lowering_ends_it(bench: Bench) -> None:
+async def test_raising_and_spending_in_parallel_never_exceeds_a_budget(bench: Bench) -> None:
     caller, gateways = bench.caller(), [bench.gateway(document_budget=0) for _ in range(4)]
 
     async def keep_spending(gateway: Gateway, place: int) -> None:
@@ -191,7 +191,7 @@ async def test_a_job_without_money_pauses_and_goes_on_when_there_is_some(bench: 
 
 
 @pytest.mark.parametrize("whose", ["one document", "everybody"])
-async def test_a_raised_budget_lets_a_paused_job_go_on_at_once(bench: Bench, whose: str) -> None:
+async def test_a_raised_budget_resumes_a_paused_job_immediately(bench: Bench, whose: str) -> None:
     """The worker is the same before and after, and its own look at paused jobs is not due for a long time."""
     caller = bench.caller()
     assert caller.document_id
@@ -214,7 +214,7 @@ async def test_a_raised_budget_lets_a_paused_job_go_on_at_once(bench: Bench, who
     await task
 
 
-async def test_jobs_are_woken_only_when_what_they_want_to_ask_fits_together(bench: Bench) -> None:
+async def test_jobs_are_resumed_only_if_their_calls_fit_the_budget_together(bench: Bench) -> None:
     """As those of an analysis are: no document's own, but asking about one."""
     owner, about = bench.caller().owner_id, uuid4()
     jobs = bench.engine.put(owner, count=3, input={"about": str(about)})

@@ -125,7 +125,9 @@ async def test_a_server_of_ones_own_fails_as_openai_does(bench: Bench) -> None:
     assert failed.value.code == "AI_TOKEN_LIMIT"
 
 
-async def test_a_wrong_key_is_shown_at_once_and_said_nowhere(bench: Bench, capfd: pytest.CaptureFixture[str]) -> None:
+async def test_a_wrong_key_is_reported_immediately_and_never_printed(
+    bench: Bench, capfd: pytest.CaptureFixture[str]
+) -> None:
     """The key is what the settings hold and the provider does not know; no fallback hides that."""
     gateway = bench.gateway("openai,gemini,local", openai_key="sk-wrong-7711")
     with pytest.raises(OctavoError) as failed:

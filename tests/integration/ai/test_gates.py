@@ -89,7 +89,7 @@ async def test_tokens_are_limited_too(bench: Bench) -> None:
     assert (await line.reserve(tokens=3000)).verdict is Verdict.GRANTED
 
 
-async def test_who_would_wait_too_long_takes_no_place_in_line(bench: Bench) -> None:
+async def test_a_call_that_would_wait_too_long_takes_no_slot(bench: Bench) -> None:
     line = Line(bench, RateLimit(requests=6, tokens=1e9))
     verdicts = [(await line.reserve()).verdict for _ in range(50)]
     assert verdicts.count(Verdict.GRANTED) < 5

@@ -43,7 +43,7 @@ async def test_a_file_is_sent_once_for_many_questions(bench: Bench) -> None:
     assert len({asked.files for asked in bench.gemini.asked}) == 1
 
 
-async def test_another_owner_sends_it_anew(bench: Bench) -> None:
+async def test_another_owner_uploads_the_file_again(bench: Bench) -> None:
     await ask(bench, bench.caller())
     await ask(bench, bench.caller())
     assert bench.gemini.sent == 2
@@ -56,7 +56,9 @@ async def test_a_file_is_waited_for_until_it_can_be_used(bench: Bench) -> None:
     assert len(looked) == 5
 
 
-async def test_a_file_that_is_never_ready_is_given_up(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_file_that_never_becomes_ready_fails_after_a_time_limit(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(gemini_files, "ACTIVE_SECONDS", 0.05)
     bench.gemini.looks = 10_000
     with pytest.raises(TimedOut):
@@ -80,7 +82,7 @@ async def test_after_two_days_it_is_sent_again_before_anybody_asks(bench: Bench)
     assert [call["state"] for call in bench.calls()] == ["settled", "settled"]
 
 
-async def test_a_file_that_is_gone_too_early_is_sent_again_by_itself(bench: Bench) -> None:
+async def test_a_file_that_expired_early_is_uploaded_again_automatically(bench: Bench) -> None:
     caller = bench.caller()
     await ask(bench, caller)
     bench.gemini.files.clear()

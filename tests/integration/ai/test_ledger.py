@@ -40,7 +40,7 @@ def ledger_of(bench: Bench, budgets: Budgets = PLENTY) -> Ledger:
     return Ledger(bench.database, budgets, {})
 
 
-async def test_the_same_question_is_paid_for_once_and_says_what_it_saved(bench: Bench) -> None:
+async def test_the_same_question_is_paid_for_once_and_records_the_savings(bench: Bench) -> None:
     gateway, caller = bench.gateway(), bench.working()
     first = await gateway.ask(CLASSIFY_DOCUMENT, DOCUMENT, caller)
     again = await bench.gateway("openai").ask(CLASSIFY_DOCUMENT, DOCUMENT, caller)
@@ -50,7 +50,7 @@ async def test_the_same_question_is_paid_for_once_and_says_what_it_saved(bench: 
     assert reuse["saved_usd"] == first.cost_usd == bench.billed() > 0
 
 
-async def test_another_owner_generation_or_text_asks_anew(bench: Bench) -> None:
+async def test_another_owner_generation_or_text_makes_a_new_call(bench: Bench) -> None:
     gateway, caller = bench.gateway(), bench.caller()
     for other in (caller, bench.caller(), replace(caller, generation=1)):
         assert not (await gateway.ask(CLASSIFY_DOCUMENT, DOCUMENT, other)).reused
@@ -59,7 +59,7 @@ async def test_another_owner_generation_or_text_asks_anew(bench: Bench) -> None:
     assert bench.spent() == bench.billed()
 
 
-async def test_many_who_ask_the_same_at_once_wait_for_one_answer(bench: Bench) -> None:
+async def test_identical_parallel_requests_wait_for_one_answer(bench: Bench) -> None:
     caller = bench.caller()
     gateways = [bench.gateway() for _ in range(3)]
     asked = (gateways[number % 3].ask(CLASSIFY_DOCUMENT, DOCUMENT, caller) for number in range(12))
@@ -89,7 +89,7 @@ async def test_an_answer_in_the_wrong_form_is_asked_for_once_more(bench: Bench) 
     assert bench.spent() == bench.billed()
 
 
-async def test_a_call_whose_worker_is_gone_is_paid_for_at_its_estimate_and_asked_anew(bench: Bench) -> None:
+async def test_a_call_of_a_dead_worker_is_billed_at_its_estimate_and_repeated(bench: Bench) -> None:
     ledger, caller = ledger_of(bench), bench.working(lease=5)
     assert (await ledger.reserve(wanted(caller))).verdict is Verdict.GRANTED
     # Its worker was killed: the lease runs out, and another attempt takes over.
@@ -122,7 +122,7 @@ async def test_a_worker_that_lost_its_job_spends_nothing(bench: Bench) -> None:
     assert bench.calls() == []
 
 
-async def test_an_answer_that_comes_after_it_was_given_up_tells_what_it_cost(bench: Bench) -> None:
+async def test_an_answer_that_arrives_late_records_its_real_cost(bench: Bench) -> None:
     ledger, caller = ledger_of(bench), bench.working()
     late = wanted(caller)
     await ledger.reserve(late)
@@ -136,7 +136,7 @@ async def test_an_answer_that_comes_after_it_was_given_up_tells_what_it_cost(ben
     assert bench.spent() == Decimal("0.004")
 
 
-async def test_what_is_asked_after_a_kill_is_at_most_the_call_in_flight(bench: Bench) -> None:
+async def test_after_a_kill_at_most_the_call_in_flight_is_repeated(bench: Bench) -> None:
     """The worker dies while a model answers: all that was settled is used again, one call is repeated."""
     passages = [DocumentSource([ChunkText(f"Part {number}.")]) for number in range(4)]
     gateway, caller = bench.gateway(), bench.working(lease=5)
@@ -178,7 +178,7 @@ async def test_a_document_that_is_deleted_takes_its_answers_along(bench: Bench) 
     assert bench.spent() == cost
 
 
-async def test_what_a_visitor_spent_becomes_the_persons(bench: Bench) -> None:
+async def test_spending_of_a_visitor_moves_to_the_account(bench: Bench) -> None:
     visitor, person = bench.caller(kind="anonymous"), bench.caller()
     gateway = bench.gateway(anonymous_models=True)
     cost = (await gateway.ask(CLASSIFY_DOCUMENT, DOCUMENT, visitor)).cost_usd
@@ -187,7 +187,7 @@ async def test_what_a_visitor_spent_becomes_the_persons(bench: Bench) -> None:
     assert bench.spent(f"owner:{visitor.owner_id}") == 0
 
 
-async def test_what_a_database_cannot_keep_does_not_lose_an_answer(bench: Bench) -> None:
+async def test_characters_that_the_database_rejects_do_not_lose_an_answer(bench: Bench) -> None:
     def odd(asked: Asked) -> str:
         return good_answer(asked).replace('"Words."', '"nul \\u0000 and half \\ud800."')
 

@@ -125,7 +125,7 @@ async def test_too_much_is_cut_instead_of_paid_for_again(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("wrong", [[0], [0, 0], [1, 2], [0, 1, 2]], ids=str)
-async def test_a_passage_that_is_left_out_or_told_twice_is_asked_for_again(bench: Bench, wrong: Sequence[int]) -> None:
+async def test_a_missing_or_repeated_passage_is_requested_again(bench: Bench, wrong: Sequence[int]) -> None:
     def mixed_up(asked: Asked) -> str:
         one = json.loads(good_answer(asked))["chunks"][0]
         return json.dumps({"chunks": [one | {"passage": number} for number in wrong]})
@@ -155,7 +155,7 @@ async def test_each_provider_is_asked_in_its_own_form(bench: Bench) -> None:
     assert bench.anthropic.asked[0].body["max_tokens"] == 1800
 
 
-async def test_a_task_can_have_models_of_its_own(bench: Bench) -> None:
+async def test_a_task_can_have_its_own_models(bench: Bench) -> None:
     gateway = bench.gateway("gemini,openai,local", task_models="classify_document=openai:gpt-5|local")
     answered = await gateway.ask(CLASSIFY_DOCUMENT, DocumentSource([ChunkText("Text.")]), bench.working())
     assert answered.made_by == "openai:gpt-5"
@@ -165,7 +165,7 @@ async def test_a_task_can_have_models_of_its_own(bench: Bench) -> None:
     assert answered.failed[0].model == "openai:gpt-5"
 
 
-async def test_local_alone_asks_nobody_and_says_who_it_is(bench: Bench) -> None:
+async def test_local_alone_calls_no_provider_and_is_labelled(bench: Bench) -> None:
     gateway, caller = bench.gateway("local"), bench.working()
     answered = await gateway.ask(ENRICH_CHUNKS, [ChunkText("The council met."), ChunkText("It rained.")], caller)
     assert answered.made_by == "local"

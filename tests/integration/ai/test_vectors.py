@@ -57,7 +57,7 @@ async def test_the_last_sentence_of_a_long_text_changes_its_vector(bench: Bench)
     assert math.isclose(sum(number * number for number in one), 1, abs_tol=1e-9)
 
 
-async def test_no_other_model_stands_in(bench: Bench) -> None:
+async def test_no_other_model_is_used_instead(bench: Bench) -> None:
     bench.gemini.script.append(Trouble.BROKEN)
     with pytest.raises(ModelFailed):
         await bench.gateway("gemini,openai,local").embed(["text"], bench.working())

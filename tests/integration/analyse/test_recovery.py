@@ -162,7 +162,7 @@ async def test_a_file_that_the_provider_forgot_is_sent_again(study: Study, gemin
 
 
 @pytest.mark.parametrize("trouble", [Trouble.RATE_LIMIT, Trouble.BROKEN, Trouble.CUT])
-async def test_what_a_provider_does_wrong_is_waited_for(study: Study, gemini: FakeGemini, trouble: Trouble) -> None:
+async def test_provider_faults_are_retried_later(study: Study, gemini: FakeGemini, trouble: Trouble) -> None:
     """Seed: timeout, 503 and 429 are tried again by themselves."""
     gemini.retry_after = "1"
     gemini.script.extend([trouble] * 2)
@@ -266,7 +266,7 @@ async def test_stopped_keeps_its_answers_and_goes_on_from_there(study: Study, ge
     assert len(asked) <= 4  # at most the one that was under way is asked twice
 
 
-async def test_a_document_that_is_read_anew_needs_a_new_analysis(study: Study) -> None:
+async def test_a_reprocessed_document_needs_a_new_analysis(study: Study) -> None:
     analysis = await study.start([await study.prompt()])
     await study.run("UPDATE pages SET revision = 2; UPDATE artifacts SET revision = 2 WHERE revision = 1")
     async with study.work():

@@ -60,7 +60,7 @@ async def test_a_model_sees_each_segment_as_a_file_and_all_answers_become_one(st
     ]
 
 
-async def test_in_sequence_each_segment_is_told_what_the_one_before_said(study: Study, gemini: FakeGemini) -> None:
+async def test_in_sequential_mode_each_segment_gets_the_previous_answer(study: Study, gemini: FakeGemini) -> None:
     analysis = await study.start([await study.prompt()], mode="sequential")
     async with study.work():
         assert (await study.ended(analysis)).status == "completed"
@@ -71,7 +71,7 @@ async def test_in_sequence_each_segment_is_told_what_the_one_before_said(study: 
     assert "Read up to 20." in questions[2].text
 
 
-async def test_what_is_too_long_is_cut_and_its_parts_stand_for_it(study: Study, gemini: FakeGemini) -> None:
+async def test_a_segment_that_is_too_long_is_replaced_by_its_parts(study: Study, gemini: FakeGemini) -> None:
     gemini.script.append(Trouble.TOO_LONG)
     analysis = await study.start([await study.prompt()], at_once=1)
     async with study.work():
@@ -85,7 +85,7 @@ async def test_what_is_too_long_is_cut_and_its_parts_stand_for_it(study: Study, 
         assert (await study.ended(again)).items.total == 3
 
 
-async def test_the_same_question_is_paid_for_once_and_asked_anew_only_on_request(
+async def test_the_same_question_is_paid_for_once_and_repeated_only_on_request(
     study: Study, gemini: FakeGemini
 ) -> None:
     asked = await study.prompt()
@@ -106,7 +106,7 @@ async def test_the_same_question_is_paid_for_once_and_asked_anew_only_on_request
         assert len(gemini.bills) == calls + 2 + 4
 
 
-async def test_changed_prompts_ask_only_what_is_new(study: Study, gemini: FakeGemini) -> None:
+async def test_changed_prompts_run_only_the_new_items(study: Study, gemini: FakeGemini) -> None:
     stays, goes, comes = [await study.prompt(f"Question {number}?", number) for number in range(3)]
     async with study.work():
         analysis = await study.start([stays, goes])
@@ -120,9 +120,7 @@ async def test_changed_prompts_ask_only_what_is_new(study: Study, gemini: FakeGe
     assert [one.prompt_id for one in await study.results(analysis)] == [stays, comes]
 
 
-async def test_never_more_at_once_than_allowed_and_in_the_order_of_the_prompts(
-    study: Study, database_info: str
-) -> None:
+async def test_parallel_items_stay_within_the_cap_and_follow_the_prompt_order(study: Study, database_info: str) -> None:
     asked = [await study.prompt(f"Question {number}?", number) for number in range(4)]
     analysis = await study.start(asked, at_once=2)
     async with study.work():

@@ -81,7 +81,7 @@ async def test_a_segment_that_is_too_long_is_cut_before_the_rules_answer(
     assert [(one.first, one.last) for one in result.parts] == [(1, 5), (6, 10), (11, 15), (16, 20), (21, 25)]
 
 
-async def test_one_page_that_no_model_takes_is_answered_by_the_rules_and_said_to_be(
+async def test_a_page_that_no_model_accepts_is_answered_by_rules_and_labelled(
     book: Study, gemini: FakeGemini, fallback: Gateway
 ) -> None:
     routed = gemini.converse

@@ -54,7 +54,7 @@ def test_prompts_are_kept_changed_and_deleted(console: Console) -> None:
     assert "Built-in prompts" in console.refuse("prompts", "rm", "Summary")
 
 
-def test_a_dry_run_says_what_it_would_cost_and_changes_nothing(console: Console) -> None:
+def test_a_dry_run_shows_the_cost_and_changes_nothing(console: Console) -> None:
     Path("harbour.pdf").write_bytes(write_book(12))
     before = console.read("ls")["items"]
     planned = console.read("analyse", "harbour.pdf", "--prompt", ASKED, "--dry-run")
@@ -66,7 +66,7 @@ def test_a_dry_run_says_what_it_would_cost_and_changes_nothing(console: Console)
     assert console.read("ls")["items"] == before
 
 
-def test_a_dry_run_of_a_retry_says_what_it_would_cost_and_queues_nothing(console: Console, instance: Instance) -> None:
+def test_a_dry_run_of_a_retry_shows_the_cost_and_queues_nothing(console: Console, instance: Instance) -> None:
     Path("pier.pdf").write_bytes(write_book(3))
     with working(instance):
         (added,) = console.read("add", "pier.pdf", "--wait")["items"]

@@ -29,7 +29,7 @@ def test_every_command_explains_itself(command: str, folder: Path) -> None:
     assert not (folder / "data").exists()
 
 
-def test_the_version_is_told(folder: Path) -> None:
+def test_the_version_is_printed(folder: Path) -> None:
     assert run_octavo(["--version"], octavo_environment(folder / "data")).stdout == f"octavo {__version__}\n"
 
 
@@ -86,7 +86,7 @@ def test_status_for_programs_when_nothing_runs(folder: Path) -> None:
     assert (result.returncode, json.loads(result.stdout)) == (3, {"running": False})
 
 
-def test_schedules_are_listed_and_an_unknown_one_is_told(database_info: str, folder: Path) -> None:
+def test_schedules_are_listed_and_an_unknown_one_is_reported(database_info: str, folder: Path) -> None:
     environment = octavo_environment(folder / "data", database_url=as_url(database_info))
     listed = run_octavo(["schedules", "ls", "--json"], environment)
     assert (listed.returncode, json.loads(listed.stdout)["items"]) == (0, [])

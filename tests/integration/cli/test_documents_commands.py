@@ -169,7 +169,7 @@ def test_without_a_terminal_every_file_is_a_line_and_the_end_is_a_summary(consol
     ]
 
 
-def test_what_is_refused_is_told_with_its_code_and_the_rest_is_added(console: Console) -> None:
+def test_a_refused_file_is_reported_with_its_code_and_the_rest_is_added(console: Console) -> None:
     write("good.md")
     Path("empty.md").touch()
     write("large.bin", 9_000_001)
@@ -233,7 +233,7 @@ def test_title_tags_and_collection_are_set_and_a_document_keeps_the_tags_it_has(
     assert "--title" in console.refuse("add", path, str(write("b.md")), "--title", "Both")
 
 
-def test_a_document_that_was_added_and_could_not_be_changed_is_told(console: Console) -> None:
+def test_a_document_that_was_added_but_not_edited_is_reported(console: Console) -> None:
     write("a.md")
     (item,) = console.read("add", "a.md", "--tag", " ", code=1)["items"]
     assert (item["state"], item["error"]["code"]) == ("uploaded", "VALIDATION")
@@ -252,7 +252,7 @@ def test_a_file_of_any_name_and_kind_is_a_file(console: Console, name: str) -> N
     assert document["filename"] == name.replace("\x1b", "")
 
 
-def test_an_empty_folder_is_no_error(console: Console) -> None:
+def test_an_empty_folder_is_not_an_error(console: Console) -> None:
     Path("folder").mkdir()
     assert console.say("add", "folder") == "Nothing to add.\n"
     assert console.read("add", "folder")["items"] == []
@@ -353,7 +353,7 @@ def test_deleting_for_good_needs_a_yes(console: Console) -> None:
     assert "Not found" in console.refuse("restore", second)
 
 
-def test_what_is_cancelled_fails_and_a_retry_goes_on(console: Console) -> None:
+def test_a_cancelled_document_fails_and_a_retry_resumes_it(console: Console) -> None:
     (document,) = console.add(write("a.md"))
     assert console.say("cancel", document[-12:]) == "Cancelled: 1.\n"
     shown = console.read("show", document)
@@ -442,7 +442,7 @@ def test_another_server_is_used_with_a_key(
     assert key not in line
 
 
-def test_a_key_that_may_only_read_ends_adding_at_once(console: Console) -> None:
+def test_a_read_only_key_stops_adding_immediately(console: Console) -> None:
     secret = console.read("keys", "add", "reader", "--scope", "read")["key"]
     for number in range(20):
         write(f"folder/{number}.md")
@@ -499,7 +499,7 @@ def test_files_arrive_once_over_connections_that_break(console: Console, key: st
     assert made == [(12, 12)]
 
 
-def test_stopping_ends_cleanly_and_tells_what_was_done(console: Console, key: str) -> None:
+def test_stopping_ends_cleanly_and_reports_the_results(console: Console, key: str) -> None:
     write("folder/a.md")
     with cutting(console.instance.address) as through:
         for number in range(3):
@@ -569,14 +569,14 @@ def test_files_and_links_are_added_with_their_source(console: Console, policy: s
     ],
     ids=["nothing", "title", "standard input"],
 )
-def test_what_does_not_go_together_is_refused_in_one_line(console: Console, arguments: list[str], said: str) -> None:
+def test_incompatible_options_are_refused_in_one_line(console: Console, arguments: list[str], said: str) -> None:
     assert said in console.refuse(*arguments)
 
 
 # Editing and connections -------------------------------------------------------------------------------------------
 
 
-def test_what_a_person_knows_of_documents_is_edited_and_cleared(console: Console) -> None:
+def test_fields_of_documents_can_be_edited_and_cleared(console: Console) -> None:
     one, other = console.add(write("one.txt"), write("other.txt"))
     said = console.say(
         *("edit", one, "--title", "Crane lease", "--author", "Ada", "--date", "2024-02-29"),

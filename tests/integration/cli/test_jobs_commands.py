@@ -155,7 +155,7 @@ def test_jobs_are_cancelled_and_retried_and_finished_ones_are_not(console: Conso
     assert engine.statuses() == {"queued": 2, "complete": 1}
 
 
-def test_dead_letters_of_everybody_are_tried_again_or_given_up(console: Console) -> None:
+def test_dead_letters_of_all_owners_are_requeued_or_discarded(console: Console) -> None:
     engine = console.engine
     letters = engine.put(engine.add_owner(), count=3, max_attempts=1)
     for claimed in engine.claim(slots=3):
@@ -170,7 +170,7 @@ def test_dead_letters_of_everybody_are_tried_again_or_given_up(console: Console)
     assert len(console.read("ls", "--all-owners")["items"]) == 3
 
 
-def test_a_worker_takes_what_a_command_of_its_own_process_added(database_info: str, folder: Path) -> None:
+def test_a_worker_claims_a_job_added_by_its_own_process(database_info: str, folder: Path) -> None:
     environment = octavo_environment(folder / "data", database_url=as_url(database_info))
     with engine_on(database_info) as engine, workers_in(folder, database_info) as workers:
         workers.start()

@@ -103,7 +103,7 @@ async def test_a_transfer_that_breaks_off_is_repeated(
     assert same == [document.id]
 
 
-async def test_a_document_of_its_own_is_made_once_over_a_connection_that_breaks(
+async def test_a_separate_document_is_created_once_over_a_broken_connection(
     instance: Instance, key: str, client: Client, tmp_path: Path
 ) -> None:
     file = new_file(tmp_path, 200_000)
@@ -130,7 +130,7 @@ async def test_a_large_file_does_not_come_into_memory(client: Client, tmp_path: 
     assert peak < 8 << 20
 
 
-async def test_many_at_once_share_the_connections(instance: Instance, key: str, tmp_path: Path) -> None:
+async def test_many_parallel_callers_share_the_connections(instance: Instance, key: str, tmp_path: Path) -> None:
     files = [new_file(tmp_path, 500, f"{number}.txt") for number in range(40)]
     with cutting(instance.address) as counter:
         async with Client(counter.address, key=key, connections=4) as client:

@@ -51,7 +51,7 @@ async def test_a_problem_becomes_an_error_with_the_servers_words() -> None:
     assert (RemoteProblem.code, RemoteProblem.status) == ("UNKNOWN", 500)
 
 
-async def test_a_title_that_is_repeated_as_detail_is_said_once() -> None:
+async def test_a_title_that_is_repeated_as_detail_is_printed_once() -> None:
     reply = answer(404, PROBLEM | {"detail": PROBLEM["title"]})
     async with serving(reply) as server, client_of(server.address) as client:
         with pytest.raises(RemoteProblem, match=r"^Too much\.$"):
@@ -68,7 +68,7 @@ async def test_a_title_that_is_repeated_as_detail_is_said_once() -> None:
         (answer(302, None, location="https://elsewhere.example/login"), "redirects to https://elsewhere.example/login"),
     ],
 )
-async def test_what_is_not_octavo_is_said_to_be_not(reply: bytes, said: str) -> None:
+async def test_a_response_from_another_server_is_reported(reply: bytes, said: str) -> None:
     async with serving(reply) as server, client_of(server.address) as client:
         with pytest.raises(NotOctavo, match=said):
             await client.list_keys()
@@ -100,7 +100,7 @@ async def test_the_server_is_asked_later_when_it_says_so() -> None:
     assert sleeps.slept == [7, 2]
 
 
-async def test_a_wait_that_nobody_wants_is_told_instead() -> None:
+async def test_a_wait_that_is_too_long_is_reported_as_an_error() -> None:
     sleeps = Sleeps()
     async with serving(answer(429, PROBLEM, retry_after="900")) as server, client_of(server.address, sleeps) as client:
         with pytest.raises(RemoteProblem, match="Too much"):
@@ -155,7 +155,7 @@ async def test_a_deletion_whose_answer_was_lost_is_done() -> None:
             await client.revoke_key(uuid4())
 
 
-async def test_nobody_there_is_tried_a_few_times_and_then_told_with_what_to_do() -> None:
+async def test_an_unreachable_server_is_retried_and_then_reported_with_advice() -> None:
     sleeps = Sleeps()
     async with client_of(f"http://127.0.0.1:{free_port()}", sleeps) as client:
         with pytest.raises(Unreachable) as failed:
@@ -168,7 +168,7 @@ async def test_nobody_there_is_tried_a_few_times_and_then_told_with_what_to_do()
 # Whom it talks to, and as whom -------------------------------------------------------------------------------------
 
 
-async def test_a_key_and_a_session_are_sent_as_what_they_are() -> None:
+async def test_a_key_and_a_session_are_sent_in_the_right_headers() -> None:
     async with serving(answer(200, EMPTY)) as server:
         async with client_of(server.address, key="octavo_canary") as client:
             await client.list_keys()

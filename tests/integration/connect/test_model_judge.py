@@ -107,7 +107,7 @@ async def test_opposite_tones_are_kept_only_if_a_model_confirms_them(
     assert "Die Brücke 2 " not in gemini.asked[0].text
 
 
-async def test_what_a_document_may_cost_is_a_limit_and_the_rest_is_explained_here(
+async def test_the_cost_limit_of_a_document_holds_and_the_rest_is_explained_offline(
     gateway: Gateway, gemini: FakeGemini, owner: UUID, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(model_judge, "MOST_CALLS", 3)

@@ -53,7 +53,7 @@ async def test_a_dismissed_connection_stays_dismissed_when_it_is_found_again(des
     assert await desk.one(told, one) == 3
 
 
-async def test_weights_are_the_order_at_once_and_pages_follow_it(desk: Desk, owner: UUID) -> None:
+async def test_weights_change_the_order_immediately_on_all_pages(desk: Desk, owner: UUID) -> None:
     one, other, third = [await put_document(desk, owner) for _ in range(3)]
     await connect(desk.rows, owner, one, other, Engine.SIMILARITY)
     await desk.rows("UPDATE chunks SET index = 1 WHERE document_id = %s", one)

@@ -230,7 +230,7 @@ async def test_files_are_kept_until_the_backup_has_them_and_deleted_afterwards(p
 # The second backup --------------------------------------------------------------------------------------------------
 
 
-async def test_the_next_backup_to_the_same_folder_copies_only_what_is_new(place: Place, folder: Path) -> None:
+async def test_the_next_backup_to_the_same_folder_copies_only_new_files(place: Place, folder: Path) -> None:
     async with place.desk() as desk:
         owner = await desk.new_owner()
         first = await desk.add(owner, b"first")

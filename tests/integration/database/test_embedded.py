@@ -114,7 +114,7 @@ def test_text_is_utf8_and_sorted_alike_everywhere(server: EmbeddedPostgres) -> N
     assert query(info, "SELECT 'Z' < 'a', lower('A')") == (True, "a")
 
 
-def test_four_processes_at_once_get_one_server(data: Path) -> None:
+def test_four_parallel_processes_share_one_server(data: Path) -> None:
     with ThreadPoolExecutor(4) as pool:
 
         def start(_: int) -> str:
@@ -236,7 +236,7 @@ def test_a_long_path_gets_its_socket_elsewhere(folder: Path) -> None:
         server.stop()
 
 
-def test_a_user_who_goes_while_another_starts_does_not_take_the_server_along(data: Path) -> None:
+def test_a_process_that_ends_while_another_starts_does_not_stop_the_server(data: Path) -> None:
     """The keeper stops the server exactly when a new user arrives; the new one must get a server all the same."""
     for _ in range(10):
         with running(user_of(data)) as leaving:
@@ -249,7 +249,7 @@ def test_a_user_who_goes_while_another_starts_does_not_take_the_server_along(dat
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root borrows another account")
-def test_root_is_told_about_a_folder_that_the_database_cannot_enter(folder: Path) -> None:
+def test_root_gets_an_error_about_a_folder_that_the_database_cannot_enter(folder: Path) -> None:
     closed = folder / "closed"
     closed.mkdir(0o700)
     with pytest.raises(NotPossibleHere, match="cannot access") as refused:

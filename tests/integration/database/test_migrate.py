@@ -59,7 +59,7 @@ async def test_an_empty_database_is_migrated_and_then_left_alone(any_server: Ser
             assert (await read_state(connection)).missing == ()
 
 
-async def test_ten_at_once_apply_each_migration_once(any_server: Server) -> None:
+async def test_ten_parallel_processes_apply_each_migration_once(any_server: Server) -> None:
     with any_server.database(migrated=False) as info:
         await asyncio.gather(*(migrate(info) for _ in range(10)))
         async with await connect(info) as connection:
@@ -119,7 +119,7 @@ async def test_a_database_of_a_newer_version_is_not_touched(database_info: str) 
         await migrate(database_info)
 
 
-async def test_a_user_who_may_not_make_tables_is_told_so(newest_server: Server) -> None:
+async def test_a_database_user_without_create_permission_is_reported(newest_server: Server) -> None:
     with newest_server.database(migrated=False) as info:
         async with await connect(info) as connection:
             await connection.execute(b"CREATE ROLE weak LOGIN PASSWORD 'weak'")
@@ -145,7 +145,7 @@ async def test_a_database_that_is_not_there_is_one_clear_line(address: str) -> N
     assert "\n" not in away.value.line
 
 
-async def test_a_wrong_password_is_said_and_not_shown(newest_server: Server) -> None:
+async def test_a_wrong_password_is_reported_and_not_shown(newest_server: Server) -> None:
     wrong = make_conninfo(newest_server.template, password="canary")
     with pytest.raises(DatabaseUnavailable, match="password authentication failed") as refused:
         await migrate(wrong)

@@ -38,7 +38,7 @@ async def finish(desk: Desk, engine: Engine, owner: UUID, *values: object, missi
     return conversion
 
 
-async def test_a_conversion_that_is_ready_is_told_with_its_name_and_page(
+async def test_a_completed_conversion_is_reported_with_its_name_and_page(
     desk: Desk, office: PostOffice, engine: Engine, owner: UUID
 ) -> None:
     conversion = await finish(desk, engine, owner, SURE)
@@ -69,7 +69,7 @@ async def test_a_conversion_with_doubts_says_which(
 
 
 @pytest.mark.parametrize("error", [ErrorClass.UNSUPPORTED, ErrorClass.TRANSIENT])
-async def test_a_conversion_that_failed_is_told_once_with_its_reason(
+async def test_a_failed_conversion_is_reported_once_with_its_reason(
     desk: Desk, office: PostOffice, engine: Engine, owner: UUID, error: ErrorClass
 ) -> None:
     conversion = (await convert(desk, owner, invoice().write())).id
@@ -115,7 +115,7 @@ async def test_one_mail_leads_to_a_failed_conversion(
     assert office.tries(old) == [("delivered", 250, None)]
 
 
-async def test_downloads_and_expiry_of_a_conversion_reach_who_asked_for_them(
+async def test_downloads_and_expiry_of_a_conversion_reach_subscribers(
     desk: Desk, office: PostOffice, engine: Engine, owner: UUID
 ) -> None:
     subscriber = office.subscribe(owner, events=["conversion.downloaded", "conversion.expired"])

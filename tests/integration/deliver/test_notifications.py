@@ -34,7 +34,7 @@ def claim(engine: Engine) -> ClaimedJob:
     return engine.claim_one(kinds=PROCESS)
 
 
-async def test_a_document_that_is_ready_is_told_with_its_title(
+async def test_a_ready_document_is_reported_with_its_title(
     desk: Desk, office: PostOffice, engine: Engine, owner: UUID
 ) -> None:
     made = await desk.add(owner, b"text", given={"title": "Annual report"})
@@ -51,7 +51,7 @@ async def test_a_document_that_is_ready_is_told_with_its_title(
 @pytest.mark.parametrize(
     ("error", "told_as"), [(ErrorClass.UNSUPPORTED, "document.failed"), (ErrorClass.TRANSIENT, "job.dead_letter")]
 )
-async def test_a_failure_is_told_with_its_code(
+async def test_a_failure_is_reported_with_its_code(
     desk: Desk, office: PostOffice, engine: Engine, owner: UUID, error: ErrorClass, told_as: str
 ) -> None:
     await desk.add(owner, b"text", given={"title": "Scan"})
@@ -63,7 +63,7 @@ async def test_a_failure_is_told_with_its_code(
     assert told.sentence.startswith("“Scan” ")
 
 
-async def test_a_twin_that_is_complete_at_once_is_told_too(
+async def test_a_duplicate_that_is_complete_immediately_is_reported_too(
     desk: Desk, office: PostOffice, engine: Engine, owner: UUID
 ) -> None:
     await desk.add(owner, b"text")
@@ -80,7 +80,7 @@ async def test_nothing_of_a_title_is_in_an_event(desk: Desk, office: PostOffice,
     assert engine.rows("SELECT id FROM events e WHERE e::text LIKE '%%secret title%%'") == []
 
 
-async def test_reading_and_resolving_are_kept_with_who_and_when(
+async def test_reading_and_resolving_record_the_user_and_the_time(
     desk: Desk, office: PostOffice, engine: Engine, owner: UUID
 ) -> None:
     person = uuid4()
@@ -120,7 +120,7 @@ async def test_a_purged_document_takes_its_notifications_along(
     assert await shown(desk, owner) == []
 
 
-async def test_what_a_visitor_was_told_comes_along_at_sign_in(
+async def test_notifications_of_a_visitor_move_to_the_account_at_sign_in(
     desk: Desk, office: PostOffice, engine: Engine, owner: UUID
 ) -> None:
     """Also what happened to the visitor's documents and was not relayed before."""
@@ -136,7 +136,7 @@ async def test_what_a_visitor_was_told_comes_along_at_sign_in(
     assert len(await shown(desk, owner)) == 2
 
 
-async def test_what_is_old_is_forgotten_and_unsolved_errors_are_not(
+async def test_old_notifications_are_deleted_except_unresolved_errors(
     desk: Desk, office: PostOffice, engine: Engine, owner: UUID
 ) -> None:
     for body in (b"1", b"2", b"3"):

@@ -52,7 +52,9 @@ def make_certificate(folder: Path) -> tuple[Path, ssl.SSLContext]:
     return certificate, context
 
 
-async def test_a_mail_says_what_is_ready_and_where(desk: Desk, office: PostOffice, engine: Engine, owner: UUID) -> None:
+async def test_a_mail_names_the_document_and_its_link(
+    desk: Desk, office: PostOffice, engine: Engine, owner: UUID
+) -> None:
     mailbox = Mailbox()
     with mail_server(mailbox) as port:
         subscriber = office.subscribe(owner, "ada@example.org", ["document.completed"], channel="mail")
@@ -68,7 +70,7 @@ async def test_a_mail_says_what_is_ready_and_where(desk: Desk, office: PostOffic
     assert office.tries(subscriber) == [("delivered", 250, None)]
 
 
-async def test_a_mail_server_that_asks_who_we_are_is_told(
+async def test_credentials_are_sent_to_a_mail_server_that_requires_them(
     desk: Desk, office: PostOffice, engine: Engine, owner: UUID
 ) -> None:
     mailbox = Mailbox()
@@ -141,9 +143,7 @@ async def test_a_mail_server_that_is_away_is_waited_for(
     assert set(office.tries(subscriber)) == {("failed", None, "NETWORK")}
 
 
-async def test_a_chat_is_told_a_sentence_with_a_link(
-    desk: Desk, office: PostOffice, engine: Engine, owner: UUID
-) -> None:
+async def test_a_chat_gets_a_sentence_with_a_link(desk: Desk, office: PostOffice, engine: Engine, owner: UUID) -> None:
     with receiver(500) as there:
         office.subscribe(owner, there.url, ["document.completed"], channel="slack")
         document = await finish_document(desk, engine, owner)
@@ -153,7 +153,7 @@ async def test_a_chat_is_told_a_sentence_with_a_link(
         assert there.bodies() == [{"text": text}] * 2
 
 
-async def test_the_administrator_is_told_of_failures_without_titles(
+async def test_the_administrator_is_notified_of_failures_without_titles(
     desk: Desk, office: PostOffice, engine: Engine, owner: UUID
 ) -> None:
     """Also of the administrator's own documents: a chat has more readers than one."""
@@ -189,9 +189,7 @@ async def test_the_settings_say_who_the_administrator_is(office: PostOffice, eng
     assert await keep(mail=None, slack=None) == {}
 
 
-async def test_what_is_told_to_programs_holds_no_title(
-    desk: Desk, office: PostOffice, engine: Engine, owner: UUID
-) -> None:
+async def test_webhooks_contain_no_title(desk: Desk, office: PostOffice, engine: Engine, owner: UUID) -> None:
     with receiver() as there:
         office.subscribe(owner, there.url, ["document.created", "document.completed"])
         document = await finish_document(desk, engine, owner)
@@ -227,7 +225,7 @@ def end_analysis(engine: Engine, owner: UUID, analysis: UUID) -> None:
     engine.run(event, analysis, owner)
 
 
-async def test_who_asked_for_an_analysis_gets_a_mail_without_subscribing(
+async def test_the_person_who_starts_an_analysis_gets_a_mail_without_subscribing(
     desk: Desk, office: PostOffice, engine: Engine, owner: UUID
 ) -> None:
     """And nobody else; and no second one where the same address gets it anyway."""
@@ -252,7 +250,7 @@ async def test_who_asked_for_an_analysis_gets_a_mail_without_subscribing(
         assert [one.personal for one in await list_subscribers(connection, owner)] == [True, True, False]
 
 
-async def test_a_person_who_paused_these_mails_gets_none(
+async def test_a_person_who_paused_these_mails_gets_none_of_them(
     desk: Desk, office: PostOffice, engine: Engine, owner: UUID
 ) -> None:
     ada = add_person(engine, owner, "ada@example.org")

@@ -22,7 +22,7 @@ def types(line: list[dict[str, object]]) -> list[object]:
     return [row["type"] for row in line]
 
 
-async def test_what_happens_to_a_job_stands_in_line_in_order(office: PostOffice, engine: Engine, owner: UUID) -> None:
+async def test_events_of_a_job_are_delivered_in_order(office: PostOffice, engine: Engine, owner: UUID) -> None:
     subscriber = office.subscribe(owner)
     engine.put(owner)
     job = engine.claim_one()
@@ -32,7 +32,9 @@ async def test_what_happens_to_a_job_stands_in_line_in_order(office: PostOffice,
     assert types(office.line(subscriber)) == ["job.created", "job.processing", "job.stage", "job.completed"]
 
 
-async def test_only_what_was_asked_for_and_only_of_ones_own(office: PostOffice, engine: Engine, owner: UUID) -> None:
+async def test_only_the_requested_objects_of_the_owner_are_returned(
+    office: PostOffice, engine: Engine, owner: UUID
+) -> None:
     mine = office.subscribe(owner, events=["job.completed"])
     stranger = office.subscribe(engine.add_owner())
     stopped = office.subscribe(owner)
@@ -281,7 +283,7 @@ async def test_a_relay_that_dies_in_the_middle_loses_and_doubles_nothing(
     assert len(office.line(subscriber)) == 3
 
 
-async def test_what_a_step_of_the_relay_costs_does_not_depend_on_how_much_waits(
+async def test_the_cost_of_a_relay_step_does_not_depend_on_the_backlog(
     office: PostOffice, engine: Engine, owner: UUID
 ) -> None:
     """A receiver that is away lets a line grow; nobody walks along it."""

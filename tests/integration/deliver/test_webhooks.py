@@ -63,7 +63,7 @@ async def test_every_event_comes_at_least_once_in_order_and_signed(
     assert len(script) <= outcomes.count("failed") == len(there.received) - len(events)
 
 
-async def test_an_event_is_told_with_its_fields_and_nothing_of_the_document(
+async def test_an_event_is_sent_with_its_fields_and_no_document_content(
     office: PostOffice, engine: Engine, owner: UUID
 ) -> None:
     with receiver() as there:
@@ -122,7 +122,7 @@ async def test_one_that_is_gone_is_stopped_and_what_waits_for_it_is_dropped(
 
 
 @pytest.mark.parametrize("status", [302, 400, 401, 404])
-async def test_what_is_refused_is_not_tried_again_and_holds_up_nobody(
+async def test_a_refused_delivery_is_not_retried_and_delays_no_other(
     office: PostOffice, engine: Engine, owner: UUID, status: int
 ) -> None:
     with receiver((status, {"location": "http://127.0.0.1:1/"})) as there:
@@ -165,7 +165,7 @@ async def test_nothing_is_sent_inside_even_when_only_the_name_leads_there(
     assert office.tries(subscriber) == [("failed", None, "FETCH_REFUSED")]
 
 
-async def test_a_test_is_sent_at_once_and_signed(office: PostOffice, engine: Engine, owner: UUID) -> None:
+async def test_a_test_delivery_is_sent_immediately_and_signed(office: PostOffice, engine: Engine, owner: UUID) -> None:
     """Also to one that is stopped, so that it can be seen whether it works again."""
     with receiver() as there:
         subscriber = office.subscribe(owner, there.url)

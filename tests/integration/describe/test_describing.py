@@ -116,7 +116,7 @@ async def test_without_a_key_a_document_is_described_here(
     assert await desk.one("SELECT vector_dims(vector) FROM chunk_embeddings") == 384
 
 
-async def test_long_texts_are_described_in_parts_and_only_what_is_missing_is_made(
+async def test_long_texts_are_described_in_parts_and_only_missing_parts_are_made(
     desk: Desk, owner: UUID, sandbox: OpenSandbox, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stages, "CHUNKS_PER_DESCRIPTION", 2)
@@ -142,7 +142,7 @@ async def test_long_texts_are_described_in_parts_and_only_what_is_missing_is_mad
     assert await desk.one("SELECT count(*) FROM chunk_embeddings") == len(chunks)
 
 
-async def test_what_a_person_wrote_is_never_overwritten(
+async def test_values_entered_by_a_person_are_never_overwritten(
     desk: Desk, owner: UUID, sandbox: OpenSandbox, folder: Path
 ) -> None:
     document = await add(desk, owner, "bog.txt", PROSE.replace("#", "").encode())
@@ -202,7 +202,7 @@ async def test_a_document_that_nobody_can_describe_is_readable_and_one_retry_mak
     assert chunk.made_by == normal.described_by
 
 
-async def test_a_document_whose_later_stages_were_given_up_is_taken_up_again_automatically(
+async def test_a_document_whose_later_stages_failed_for_good_is_retried_automatically(
     desk: Desk, owner: UUID, sandbox: OpenSandbox, folder: Path, paid: Gateway, gemini: FakeGemini
 ) -> None:
     gemini.answer = lambda _: "nonsense"
@@ -273,7 +273,7 @@ async def test_a_twin_gets_descriptions_and_vectors_too(
     assert await desk.one("SELECT count(*) FROM chunk_embeddings WHERE document_id = %s", twin) == len(other)
 
 
-async def test_what_has_no_text_needs_no_description(
+async def test_a_document_without_text_needs_no_description(
     desk: Desk, owner: UUID, sandbox: OpenSandbox, folder: Path
 ) -> None:
     document = await add(desk, owner, "data.bin", bytes(range(256)) * 10)
@@ -301,7 +301,7 @@ async def test_a_picture_is_sent_no_larger_than_the_smallest_sight_in_line(
     assert Image.open(BytesIO(b64decode(sent["data"]))).size == (1568, 392)
 
 
-async def test_what_a_model_sees_in_a_photo_is_its_description_and_a_photo_needs_nobody(
+async def test_a_photo_is_described_by_a_model_and_needs_no_person(
     desk: Desk, owner: UUID, sandbox: OpenSandbox, folder: Path, paid: Gateway, gemini: FakeGemini
 ) -> None:
     seen = {"title": "Gannets on a cliff", "author": None, "summary": "Seabirds rest.", "date": None, "language": "en"}

@@ -122,7 +122,9 @@ async def test_a_circle_of_redirects_ends(site: Site, client: GuardedClient) -> 
     assert len(site.asked) == 4
 
 
-async def test_what_is_posted_is_never_sent_on(site: Site, client: GuardedClient, inner: Canary) -> None:
+async def test_a_posted_body_is_never_sent_to_a_redirect_target(
+    site: Site, client: GuardedClient, inner: Canary
+) -> None:
     site.routes["/a"] = redirect(f"http://127.0.0.1:{inner.port}/", 307)
     got = await client.post(f"{site.url}/a", b"{}", {"Content-Type": "application/json"}, LIMITS)
     assert got.status == 307
@@ -267,7 +269,7 @@ async def test_nobody_there_is_a_failure_of_the_network(inner: Canary) -> None:
     assert type(failed.value) is NetworkFailed
 
 
-async def test_a_name_that_does_not_exist_is_said_to_be_unknown() -> None:
+async def test_an_unknown_name_is_reported_as_unknown() -> None:
     async with GuardedClient() as client:
         with pytest.raises(NetworkFailed) as failed:
             await client.get("http://no-such-name.invalid/", LIMITS)

@@ -35,7 +35,7 @@ async def send(ticket: Ticket, body: bytes) -> None:
         (await client.put(ticket.put_url, content=body)).raise_for_status()
 
 
-async def test_what_was_sent_past_us_is_measured_and_kept(desk: Desk, owner: UUID) -> None:
+async def test_bytes_sent_directly_to_storage_are_measured_and_stored(desk: Desk, owner: UUID) -> None:
     ticket = await desk.intake.begin(owner, NewUpload("a.txt", bytes=len(TEXT)), LIMITS)
     assert ticket.put_url.startswith("http")
     await send(ticket, TEXT)
@@ -72,7 +72,7 @@ REFUSALS: dict[str, tuple[type[OctavoError], bytes, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("refusal", REFUSALS)
-async def test_what_is_refused_leaves_no_bytes(desk: Desk, owner: UUID, refusal: str) -> None:
+async def test_a_refused_upload_leaves_no_bytes(desk: Desk, owner: UUID, refusal: str) -> None:
     error, body, claims = REFUSALS[refusal]
     narrow = IntakeLimits(upload_bytes=1500, stored_bytes=None, concurrent=5)
     ticket = await desk.intake.begin(owner, NewUpload("a.txt", **claims), narrow)

@@ -523,12 +523,12 @@ def run(server: Server, examples: int, steps: int, *, same: int | None = None) -
 
 
 @pytest.mark.parametrize("same", [1, 5])
-def test_whatever_owners_do_the_model_says_the_same(newest_server: Server, same: int) -> None:
+def test_random_actions_of_owners_match_the_model(newest_server: Server, same: int) -> None:
     run(newest_server, 8, 50, same=same)
     assert len(Machine.seen) > len(ANSWERS) * 2 / 3
 
 
 @pytest.mark.long
-def test_whatever_owners_do_the_model_says_the_same_for_long(newest_server: Server) -> None:
+def test_random_actions_of_owners_match_the_model_in_long_runs(newest_server: Server) -> None:
     run(newest_server, 300, 60)
     assert Machine.seen == ANSWERS

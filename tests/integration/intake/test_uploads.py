@@ -56,7 +56,7 @@ async def test_finalize_repeated_answers_the_same(desk: Desk, owner: UUID) -> No
     assert await desk.one("SELECT count(*) FROM jobs") == 1
 
 
-async def test_the_same_file_a_hundred_times_at_once_is_one_document(desk: Desk, owner: UUID) -> None:
+async def test_the_same_file_uploaded_a_hundred_times_in_parallel_is_one_document(desk: Desk, owner: UUID) -> None:
     outcomes = await asyncio.gather(*(desk.add(owner, TEXT) for _ in range(100)))
     assert len({outcome.document_id for outcome in outcomes}) == 1
     assert sorted(outcome.state for outcome in outcomes) == ["deduplicated"] * 99 + ["uploaded"]
@@ -66,7 +66,7 @@ async def test_the_same_file_a_hundred_times_at_once_is_one_document(desk: Desk,
     await desk.check_books()
 
 
-async def test_one_upload_finalized_by_many_at_once_makes_one_document(desk: Desk, owner: UUID) -> None:
+async def test_an_upload_finalized_in_parallel_creates_one_document(desk: Desk, owner: UUID) -> None:
     ticket = await desk.intake.begin(owner, NewUpload("a.txt"), LIMITS)
     await desk.intake.receive(owner, ticket.upload_id, TEXT, LIMITS)
     outcomes = await asyncio.gather(*(desk.intake.finalize(owner, ticket.upload_id, LIMITS) for _ in range(20)))
@@ -124,7 +124,7 @@ async def test_a_transfer_that_breaks_off_leaves_the_upload_open(desk: Desk, own
 # Twins -------------------------------------------------------------------------------------------------------------
 
 
-async def test_a_twin_that_is_wanted_has_a_document_of_its_own_and_shares_the_file(desk: Desk, owner: UUID) -> None:
+async def test_a_requested_duplicate_is_a_separate_document_and_shares_the_file(desk: Desk, owner: UUID) -> None:
     first = await desk.add(owner, TEXT)
     second = await desk.add(owner, TEXT, duplicates="new")
     assert (second.state, second.duplicate_of) == ("uploaded", first.document_id)

@@ -35,7 +35,7 @@ class Attempts:
         return kinds
 
 
-async def test_a_job_that_was_cancelled_and_started_again_at_once_can_be_cancelled_again(database_info: str) -> None:
+async def test_a_job_that_was_cancelled_and_restarted_can_be_cancelled_again(database_info: str) -> None:
     attempts, stopping = Attempts(), asyncio.Event()
     with engine_on(database_info) as engine:
         (job,) = engine.put(engine.add_owner())

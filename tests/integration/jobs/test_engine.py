@@ -59,7 +59,7 @@ def test_a_key_is_one_owners_and_one_kinds(engine: Engine, owner: UUID) -> None:
     assert [made for _, made in engine.enqueue(*jobs)] == [True, True, True]
 
 
-def test_twenty_at_once_with_one_key_are_one_job(engine: Engine, owner: UUID) -> None:
+def test_twenty_parallel_jobs_with_one_key_are_one_job(engine: Engine, owner: UUID) -> None:
     def enqueue(_: int) -> tuple[UUID, bool]:
         with psycopg.connect(engine.info) as connection:
             return enqueue_on(connection, NewJob("demo", owner, key="once", cap_key="few", cap=1))

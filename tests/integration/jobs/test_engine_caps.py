@@ -88,13 +88,13 @@ def test_a_take_over_that_tries_again_keeps_its_slot(engine: Engine, owner: UUID
     assert admitted(engine) == 1
 
 
-def test_what_is_handed_back_keeps_its_slot(engine: Engine, owner: UUID) -> None:
+def test_a_returned_job_keeps_its_slot(engine: Engine, owner: UUID) -> None:
     first, _ = fill(engine, owner, 2, cap=1)
     engine.hand_back(engine.claim_one())
     assert engine.claim_one().id == first
 
 
-def test_a_raised_cap_admits_more_at_once(engine: Engine, owner: UUID) -> None:
+def test_a_raised_cap_admits_more_jobs_immediately(engine: Engine, owner: UUID) -> None:
     fill(engine, owner, 10, cap=2)
     engine.claim(slots=10)
     engine.one("SELECT set_cap('analysis:1', 5)")

@@ -60,7 +60,7 @@ def fail_again(engine: Engine, error: ErrorClass) -> str | None:
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_who_lost_the_lease_can_write_nothing(engine: Engine, owner: UUID, loss: str) -> None:
+def test_a_worker_without_its_lease_cannot_write(engine: Engine, owner: UUID, loss: str) -> None:
     engine.put(owner, cap_key="few", cap=2)
     job = engine.claim_one()
     LOSSES[loss](engine, job)
@@ -184,7 +184,7 @@ def test_a_short_retry_after_does_not_shorten_the_pause(engine: Engine, owner: U
 
 
 @pytest.mark.parametrize("error", FINAL)
-def test_what_another_attempt_would_not_change_fails_at_once(engine: Engine, owner: UUID, error: ErrorClass) -> None:
+def test_an_error_that_a_retry_cannot_solve_fails_immediately(engine: Engine, owner: UUID, error: ErrorClass) -> None:
     (job,) = engine.put(owner)
     assert engine.fail(engine.claim_one(), error) == "failed"
     row = engine.job(job)
@@ -243,7 +243,7 @@ def test_the_end_of_a_worker_is_not_a_failure_of_its_jobs(engine: Engine, owner:
     assert engine.fail(engine.claim_one(), ErrorClass.TRANSIENT) == "queued"
 
 
-def test_a_job_that_ends_every_worker_is_given_up_after_ten(engine: Engine, owner: UUID) -> None:
+def test_a_job_that_ends_its_workers_fails_for_good_after_ten(engine: Engine, owner: UUID) -> None:
     (job,) = engine.put(owner)
     vanish(engine, 9)
     assert engine.status(job) == "queued"
@@ -262,7 +262,7 @@ def test_a_suspected_job_waits_longer_each_time_and_a_minute_at_most(engine: Eng
     assert pauses == pytest.approx([0, 2, 4, 8, 16, 32, 60, 60, 60], abs=0.5)
 
 
-def test_neighbours_are_never_given_up_for_a_job_that_ends_its_workers(engine: Engine, owner: UUID) -> None:
+def test_neighbours_of_a_job_that_ends_its_workers_never_fail_for_good(engine: Engine, owner: UUID) -> None:
     """Only the culprit is left with the blame: suspected jobs never run in the same worker."""
     (poison,) = engine.put(owner, priority=4)
     others = engine.put(owner, count=20)
@@ -317,7 +317,7 @@ def test_a_late_heartbeat_undoes_the_accusation(engine: Engine, owner: UUID) -> 
     assert (row["alone"], len(row["taken_from"])) == (False, 1)
 
 
-def test_a_job_that_was_given_up_for_a_slow_worker_is_queued_again(engine: Engine, owner: UUID) -> None:
+def test_a_job_that_failed_for_good_because_of_a_slow_worker_is_queued_again(engine: Engine, owner: UUID) -> None:
     (job,) = engine.put(owner)
     vanish(engine, 9)
     engine.advance(60)
@@ -412,7 +412,7 @@ def test_the_attempt_never_goes_back(engine: Engine, owner: UUID) -> None:
     assert [*attempts, engine.claim_one().attempt] == [1, 2, 3, 4, 5, 6, 7]
 
 
-def test_what_is_handed_back_is_charged_nothing_and_keeps_its_stages(engine: Engine, owner: UUID) -> None:
+def test_a_returned_job_counts_no_failure_and_keeps_its_stages(engine: Engine, owner: UUID) -> None:
     (job,) = engine.put(owner)
     claimed = engine.claim_one()
     engine.finish_stage(claimed, "extracted")

@@ -70,7 +70,7 @@ def test_a_child_that_its_parent_makes_at_the_last_moment_is_cancelled_too(engin
     assert (engine.status(parent), engine.status(child.id)) == ("cancelled", "cancelled")
 
 
-def test_what_is_complete_cannot_be_cancelled(engine: Engine, owner: UUID) -> None:
+def test_a_complete_job_cannot_be_cancelled(engine: Engine, owner: UUID) -> None:
     (job,) = engine.put(owner)
     engine.complete(engine.claim_one())
     with pytest.raises(psycopg.errors.CheckViolation):
@@ -78,7 +78,7 @@ def test_what_is_complete_cannot_be_cancelled(engine: Engine, owner: UUID) -> No
     assert engine.status(job) == "complete"
 
 
-def test_what_is_cancelled_is_not_cancelled_again(engine: Engine, owner: UUID) -> None:
+def test_a_cancelled_job_is_not_cancelled_again(engine: Engine, owner: UUID) -> None:
     (job,) = engine.put(owner)
     assert engine.cancel(job) == 1
     with pytest.raises(psycopg.errors.CheckViolation):
@@ -237,7 +237,7 @@ def test_events_are_never_changed(engine: Engine, owner: UUID, statement: str) -
     assert engine.one("SELECT count(*) FROM events") == 2
 
 
-def test_every_transition_is_told_once_with_the_state_after_it(engine: Engine, owner: UUID) -> None:
+def test_every_transition_is_recorded_once_with_the_state_after_it(engine: Engine, owner: UUID) -> None:
     (job,) = engine.put(owner)
     engine.fail(engine.claim_one(), ErrorClass.TRANSIENT)
     engine.advance(10)

@@ -184,7 +184,7 @@ def test_places_are_said_as_people_say_them(number: int, said: str) -> None:
         ("paused", {}, "paused"),
     ],
 )
-def test_reasons_are_said_in_words(reason: str, facts: dict[str, Any], said: str) -> None:
+def test_reasons_are_explained_in_words(reason: str, facts: dict[str, Any], said: str) -> None:
     assert explain_waiting(reason, facts) == said
 
 
@@ -267,7 +267,7 @@ async def test_two_parts_are_too_few(engine: Engine, owner: UUID, connection: Co
     assert (await show_job(connection, owner, job)).eta is None
 
 
-async def test_what_an_earlier_attempt_finished_counts_as_time_that_was_taken(
+async def test_stages_of_earlier_attempts_count_in_the_elapsed_time(
     engine: Engine, owner: UUID, connection: Connection
 ) -> None:
     complete_some(engine, owner, 5, 10)
@@ -337,7 +337,7 @@ async def test_a_job_tells_all_it_finished_and_a_list_only_whole_stages(
     assert [event.kind for event in events] == ["created", "processing", "stage", "stage"]
 
 
-async def test_an_error_is_told_only_when_a_job_ended_with_it(
+async def test_an_error_is_reported_only_when_a_job_ended_with_it(
     engine: Engine, owner: UUID, connection: Connection
 ) -> None:
     (job,) = engine.put(owner, max_attempts=2)
@@ -395,7 +395,7 @@ async def test_many_are_changed_together_or_not_at_all(engine: Engine, owner: UU
     assert await actions.retry_jobs(connection, owner, [first, first, second]) == 2
 
 
-async def test_nobody_changes_what_is_anothers(engine: Engine, owner: UUID, connection: Connection) -> None:
+async def test_nobody_can_change_the_data_of_others(engine: Engine, owner: UUID, connection: Connection) -> None:
     (job,) = engine.put(owner)
     stranger = engine.add_owner()
     with pytest.raises(NotFound):

@@ -11,7 +11,7 @@ def told(engine: Engine, job: UUID) -> list[int]:
     return [event["detail"]["done"] for event in engine.events(job) if event["kind"] == "progress"]
 
 
-def test_progress_is_told_every_other_second_at_most_and_at_the_end(engine: Engine, owner: UUID) -> None:
+def test_progress_is_reported_at_most_every_two_seconds_and_at_the_end(engine: Engine, owner: UUID) -> None:
     engine.put(owner)
     job = engine.claim_one()
     for done in range(1, 5):

@@ -64,7 +64,7 @@ async def test_it_starts_when_its_time_has_come_and_not_before(connection: Conne
     assert state.next_run_at > state.last_run_at
 
 
-async def test_ten_workers_that_look_at_once_start_it_once(connection: Connection, any_database_info: str) -> None:
+async def test_ten_parallel_workers_start_a_schedule_once(connection: Connection, any_database_info: str) -> None:
     await pass_hours(connection, 1)
 
     async def look() -> int:
@@ -110,7 +110,7 @@ async def test_a_restart_keeps_the_plan_and_a_persons_switch(connection: Connect
     assert await list_schedules(connection) == [before]
 
 
-async def test_an_unknown_name_is_told(connection: Connection) -> None:
+async def test_an_unknown_name_is_reported(connection: Connection) -> None:
     with pytest.raises(NotFound, match="Schedule other"):
         await run_now(connection, "other")
     with pytest.raises(NotFound, match="Schedule other"):

@@ -63,7 +63,7 @@ async def test_filters_find_what_they_name(desk: Desk, owner: UUID) -> None:
             assert [one.id for one in (await list_documents(connection, owner, filters)).items] == expected, filters
 
 
-async def test_editing_changes_what_is_given_and_nothing_else(desk: Desk, owner: UUID) -> None:
+async def test_editing_changes_only_the_given_fields(desk: Desk, owner: UUID) -> None:
     document = await add(desk, owner, "text")
     async with desk.database.transaction() as connection:
         edit = Edit(title="A title", document_date=date(2020, 2, 3), tags=["b", "A", "a"], collection="Box")
@@ -132,7 +132,7 @@ async def test_deleting_stops_the_work_and_restoring_goes_on(desk: Desk, owner: 
     assert await desk.one("SELECT status FROM jobs") == "queued"
 
 
-async def test_the_story_of_a_document_is_told_in_order(desk: Desk, owner: UUID) -> None:
+async def test_the_events_of_a_document_are_listed_in_order(desk: Desk, owner: UUID) -> None:
     document = await add(desk, owner, "text")
     async with desk.database.transaction() as connection:
         await changes.edit_documents(connection, owner, [document], Edit(title="x"))
@@ -155,7 +155,7 @@ async def test_downloads_are_counted(desk: Desk, owner: UUID) -> None:
     assert (shown.download_count, shown.first_downloaded_at) == (2, first)
 
 
-async def test_text_that_is_not_there_yet_is_said_to_come_unless_nobody_works_on_it(desk: Desk, owner: UUID) -> None:
+async def test_a_missing_text_is_announced_only_while_it_is_being_made(desk: Desk, owner: UUID) -> None:
     document = await add(desk, owner, "text")
     async with desk.database.connection() as connection:
         with pytest.raises(NotReady, match="Not available until"):
@@ -189,7 +189,7 @@ async def test_old_trash_is_emptied_and_younger_stays(desk: Desk, owner: UUID) -
     await desk.check_books()
 
 
-async def test_the_sweep_removes_what_no_row_knows_and_leaves_the_young(desk: Desk, owner: UUID) -> None:
+async def test_the_sweep_removes_objects_without_a_row_and_keeps_recent_ones(desk: Desk, owner: UUID) -> None:
     await add(desk, owner, "kept")
     await desk.bucket.put("derived/orphan", b"left by a killed process")
     assert await sweep_objects(desk.database, desk.bucket, 3600) == 0

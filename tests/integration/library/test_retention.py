@@ -58,7 +58,7 @@ async def test_the_documents_of_a_visitor_who_left_expire_with_an_event(desk: De
     await desk.check_books()
 
 
-async def test_somebody_with_an_account_or_a_session_is_no_visitor_who_left(desk: Desk, owner: UUID) -> None:
+async def test_an_owner_with_an_account_or_a_session_does_not_expire(desk: Desk, owner: UUID) -> None:
     await desk.add(owner, b"text")
     await desk.add(await visitor(desk), b"text")
     await tidy(desk)

@@ -44,7 +44,7 @@ async def add_version(desk: Desk, owner: UUID, of: UUID, body: str) -> UUID:
     return (await desk.add(owner, body.encode(), version_of=of)).document_id
 
 
-async def test_the_newest_version_stands_for_all_and_the_old_one_stays_whole(desk: Desk, owner: UUID) -> None:
+async def test_lists_show_the_newest_version_and_the_old_one_stays_complete(desk: Desk, owner: UUID) -> None:
     first = await add_first(desk, owner)
     second = await add_version(desk, owner, first, SECOND)
     assert await listed(desk, owner) == [(2, False)]
@@ -67,7 +67,7 @@ async def add_first(desk: Desk, owner: UUID) -> UUID:
     return (await desk.add(owner, FIRST.encode())).document_id
 
 
-async def test_versions_that_come_at_once_have_numbers_of_their_own(desk: Desk, owner: UUID) -> None:
+async def test_versions_added_in_parallel_get_different_numbers(desk: Desk, owner: UUID) -> None:
     first = await add_first(desk, owner)
     await asyncio.gather(*(add_version(desk, owner, first, f"version {number}") for number in range(10)))
     assert sorted(await listed(desk, owner, versions=True)) == [*((one, True) for one in range(1, 11)), (11, False)]
@@ -92,7 +92,7 @@ async def test_the_same_bytes_as_the_newest_change_nothing_and_older_ones_come_b
     await desk.check_books()
 
 
-async def test_what_a_person_put_right_is_right_on_the_next_version(desk: Desk, owner: UUID) -> None:
+async def test_corrections_are_carried_over_to_the_next_version(desk: Desk, owner: UUID) -> None:
     first = await add_first(desk, owner)
     async with desk.database.transaction() as connection:
         edit = Edit(title="The lease", tags=["home"], collection="Contracts")
@@ -128,7 +128,7 @@ async def test_the_trash_brings_the_version_before_back(desk: Desk, owner: UUID)
     assert await listed(desk, owner, versions=True) == [(3, False), (2, True)]
 
 
-async def test_trashing_and_adding_at_once_leave_the_newest_in_front(desk: Desk, owner: UUID) -> None:
+async def test_trashing_and_adding_in_parallel_keeps_the_newest_version_current(desk: Desk, owner: UUID) -> None:
     first = await add_first(desk, owner)
 
     async def trash(document: UUID) -> None:
@@ -144,7 +144,7 @@ async def test_trashing_and_adding_at_once_leave_the_newest_in_front(desk: Desk,
             assert await fetch_rows(connection, DOCTOR.wrong_versions, {}) == []
 
 
-async def test_nobody_adds_a_version_to_what_is_not_theirs(desk: Desk, owner: UUID) -> None:
+async def test_nobody_can_add_a_version_to_a_foreign_document(desk: Desk, owner: UUID) -> None:
     first = await add_first(desk, owner)
     stranger = await desk.new_owner()
     for named in (first, uuid4()):

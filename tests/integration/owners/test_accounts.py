@@ -60,7 +60,7 @@ async def test_a_person_is_at_home_in_an_owner_of_their_own(people: People) -> N
     assert await people.one("SELECT email FROM users WHERE id = %s", caller.user_id) == "ada@example.org"
 
 
-async def test_one_address_has_one_account_also_when_two_sign_up_at_once(people: People) -> None:
+async def test_an_address_has_one_account_even_if_two_sign_up_in_parallel(people: People) -> None:
     spellings = ["ada@example.org", "ADA@example.org"] * 5
     outcomes = await asyncio.gather(*(people.sign_up(email) for email in spellings), return_exceptions=True)
     assert [type(outcome) for outcome in outcomes].count(EmailTaken) == 9
@@ -69,7 +69,7 @@ async def test_one_address_has_one_account_also_when_two_sign_up_at_once(people:
     assert await people.one("SELECT count(*) FROM sessions") == 1
 
 
-async def test_what_a_visitor_has_becomes_the_new_persons(people: People, connection: Connection) -> None:
+async def test_documents_of_a_visitor_move_to_the_new_account(people: People, connection: Connection) -> None:
     old, visitor = await visit(people)
     await add_document(people, visitor.owner_id, b"one", "One")
     secret = await people.sign_up("ada@example.org", replacing=old)
@@ -79,7 +79,7 @@ async def test_what_a_visitor_has_becomes_the_new_persons(people: People, connec
     assert await people.find(old) is None
 
 
-async def test_no_other_browser_of_the_visitor_comes_along(people: People, connection: Connection) -> None:
+async def test_no_other_browser_of_the_visitor_is_signed_in(people: People, connection: Connection) -> None:
     """Somebody who had planted the session must not share the account that is made in it."""
     old, visitor = await visit(people)
     planted = b"INSERT INTO sessions (token_hash, owner_id, expires_at) VALUES (sha256('planted'), %s, now() + '1 h')"
@@ -99,7 +99,9 @@ async def test_an_address_that_is_taken_leaves_the_visitor_as_they_were(people: 
     assert await documents(connection, visitor.owner_id) == {"One": None}
 
 
-async def test_two_accounts_made_from_one_visitor_at_once_share_nothing(people: People, connection: Connection) -> None:
+async def test_two_accounts_made_from_one_visitor_in_parallel_share_nothing(
+    people: People, connection: Connection
+) -> None:
     old, visitor = await visit(people)
     await add_document(people, visitor.owner_id, b"one", "One")
     secrets = await asyncio.gather(*(people.sign_up(f"{name}@example.org", replacing=old) for name in "ab"))
@@ -147,7 +149,7 @@ async def test_a_person_and_the_owner_of_the_machine_are_never_merged(people: Pe
         assert await people.find(secret) is None
 
 
-async def test_a_visitor_who_becomes_a_person_meanwhile_is_not_merged(people: People, connection: Connection) -> None:
+async def test_a_visitor_who_signed_up_in_the_meantime_is_not_merged(people: People, connection: Connection) -> None:
     """One browser signs up in one tab and signs in as somebody else in another, at the same moment."""
     await people.add("bob@example.org")
     for _ in range(5):

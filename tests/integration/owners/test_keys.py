@@ -53,7 +53,7 @@ async def test_a_key_ends_when_it_expires(people: People, connection: Connection
     assert await read_key(connection, made.key) is None
 
 
-async def test_a_revoked_key_is_dead_at_once_and_cannot_be_revoked_again(
+async def test_a_revoked_key_stops_working_immediately_and_cannot_be_revoked_again(
     people: People, connection: Connection
 ) -> None:
     ada = await people.add("ada@example.org")
@@ -80,7 +80,7 @@ async def test_a_key_that_is_used_while_it_is_revoked_is_not_used_after(people: 
     assert await people.one("SELECT revoked_at IS NOT NULL FROM api_keys")
 
 
-async def test_many_who_use_and_revoke_a_key_at_once_come_to_one_end(people: People, connection: Connection) -> None:
+async def test_parallel_use_and_revocation_of_a_key_end_consistently(people: People, connection: Connection) -> None:
     ada = await people.add("ada@example.org")
     made = await key_of(connection, ada)
 

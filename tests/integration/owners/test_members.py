@@ -112,7 +112,7 @@ async def test_the_last_owner_stays(people: People, connection: Connection) -> N
     assert await roles(connection, ada) == {"ada@example.org": "member", "bob@example.org": "owner"}
 
 
-async def test_two_owners_who_remove_each_other_at_once_leave_one(people: People, connection: Connection) -> None:
+async def test_of_two_owners_who_remove_each_other_one_stays(people: People, connection: Connection) -> None:
     ada = await people.add("ada@example.org")
     secret = await people.sign_up("bob@example.org")
     await add_member(connection, ada, "bob@example.org", "owner")
@@ -131,7 +131,7 @@ async def test_two_owners_who_remove_each_other_at_once_leave_one(people: People
     assert list((await roles(connection, ada)).values()) == ["owner"]
 
 
-async def test_the_last_two_owners_who_leave_at_once_leave_one(people: People, connection: Connection) -> None:
+async def test_of_two_owners_who_leave_in_parallel_one_stays(people: People, connection: Connection) -> None:
     ada = await people.add("ada@example.org")
     secret = await people.sign_up("bob@example.org")
     await add_member(connection, ada, "bob@example.org", "owner")
@@ -149,7 +149,7 @@ async def test_the_last_two_owners_who_leave_at_once_leave_one(people: People, c
     assert sorted((await roles(connection, ada)).values()) == ["owner", "reader"]
 
 
-async def test_somebody_who_was_removed_meanwhile_changes_nothing_any_more(
+async def test_a_member_who_was_removed_meanwhile_cannot_change_anything(
     people: People, connection: Connection
 ) -> None:
     """Their request came in while they were an owner, and gets its turn when they are none."""

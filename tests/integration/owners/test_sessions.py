@@ -65,7 +65,9 @@ async def test_the_owner_of_the_machine_signs_in_by_link_and_administers(
     assert (caller.kind, caller.scope, caller.is_admin) == ("local", "admin", True)
 
 
-async def test_one_link_is_used_by_one_of_many_at_once(people: People, connection: Connection) -> None:
+async def test_a_sign_in_link_works_for_only_one_of_many_parallel_requests(
+    people: People, connection: Connection
+) -> None:
     token = await make_sign_in_link(connection)
 
     async def use() -> bool:

@@ -14,7 +14,7 @@ import pytest
 from octavo.ai.gateway_setup import open_local_gateway
 from octavo.fetch import GuardedClient
 from octavo.intake import Outcome
-from octavo.intake.links.sources import GivenSource, link_source, paste_source
+from octavo.intake.links.sources import NewSource, link_source, paste_source
 from octavo.library import changes
 from octavo.library.documents import list_chunks
 from octavo.library.files import File, find_file
@@ -47,10 +47,10 @@ class Library:
         self.desk, self.owner, self.site = desk, owner, site
         self._sandbox, self._folder = sandbox, folder
 
-    def link(self, path: str, **more: Any) -> GivenSource:  # noqa: ANN401
+    def link(self, path: str, **more: Any) -> NewSource:  # noqa: ANN401
         return link_source(f"{self.site.url}{path}", allow=frozenset({self.site.place}), **more)
 
-    async def take(self, source: GivenSource) -> Outcome:
+    async def take(self, source: NewSource) -> Outcome:
         return await self.desk.intake.take(self.owner, source.upload, source.body, LIMITS)
 
     async def work(self, document: UUID, **settings: Any) -> Any:  # noqa: ANN401 - the document when it is done
@@ -58,7 +58,7 @@ class Library:
         async with working(self.desk, self._sandbox, self._folder, fetch, youtube_url=self.site.url, **settings):
             return await finished(self.desk, self.owner, document)
 
-    async def process(self, source: GivenSource, **settings: Any) -> Any:  # noqa: ANN401
+    async def process(self, source: NewSource, **settings: Any) -> Any:  # noqa: ANN401
         return await self.work((await self.take(source)).document_id, **settings)
 
     async def retry(self, document: UUID) -> None:
@@ -115,7 +115,7 @@ async def test_the_same_link_is_the_same_document(library: Library, site: Site) 
     await library.desk.check_books()
 
 
-async def test_a_retry_fetches_anew(library: Library, site: Site) -> None:
+async def test_a_retry_fetches_the_page_again(library: Library, site: Site) -> None:
     site.routes["/a"] = page(HTML.format("<p>As it was at first, in the old days.</p>"))
     shown = await library.process(library.link("/a"))
     site.routes["/a"] = page(HTML.format("<p>As it is now, in the new days.</p>"))
@@ -157,7 +157,7 @@ async def test_the_source_of_what_was_not_fetched_is_the_link(library: Library, 
     ],
     ids=["markdown", "text", "pdf"],
 )
-async def test_what_a_link_leads_to_is_taken_for_what_it_is(
+async def test_the_target_of_a_link_gets_its_real_type(
     library: Library, site: Site, answer: Answer, source_type: str, quality: str
 ) -> None:
     site.routes["/notes"] = answer
@@ -200,7 +200,7 @@ async def test_what_cannot_be_had_says_why_and_what_to_do(
     await library.desk.check_books()
 
 
-async def waiting(library: Library, source: GivenSource, **settings: Any) -> dict[str, Any]:  # noqa: ANN401
+async def waiting(library: Library, source: NewSource, **settings: Any) -> dict[str, Any]:  # noqa: ANN401
     """A job that is tried again later, as it is then."""
     outcome = await library.take(source)
     task = asyncio.create_task(library.work(outcome.document_id, **settings))

@@ -33,7 +33,7 @@ async def parts_of(desk: Desk) -> list[tuple[str, int]]:
     return [(row["part"], row["attempt"]) for row in rows]
 
 
-async def test_a_short_pdf_is_read_at_once_and_every_chunk_knows_its_pages(
+async def test_a_short_pdf_is_read_in_one_batch_and_every_chunk_has_its_pages(
     desk: Desk, owner: UUID, sandbox: Sandbox, folder: Path
 ) -> None:
     document = await add(desk, owner, "book.pdf", book(3))

@@ -52,7 +52,7 @@ async def test_a_type_that_is_not_read_is_kept(desk: Desk, owner: UUID, sandbox:
 
 
 @pytest.mark.parametrize("from_stage", [None, "chunked", "markdown_saved", "extracted"])
-async def test_processing_again_takes_the_place_of_what_was_there(
+async def test_processing_again_replaces_the_earlier_revision(
     desk: Desk, owner: UUID, sandbox: Sandbox, folder: Path, from_stage: str | None
 ) -> None:
     document = await add(desk, owner, "alpha.md", MARKDOWN.encode())
@@ -72,7 +72,7 @@ async def test_processing_again_takes_the_place_of_what_was_there(
     await desk.check_books()
 
 
-async def test_a_twin_is_complete_at_once_with_all_that_was_made(
+async def test_a_duplicate_is_complete_immediately_with_all_results(
     desk: Desk, owner: UUID, sandbox: Sandbox, folder: Path
 ) -> None:
     first = await add(desk, owner, "alpha.md", MARKDOWN.encode())

@@ -127,7 +127,7 @@ async def test_a_pasted_text_is_put_in_order_and_the_plain_one_is_kept(
     await desk.check_books()
 
 
-async def test_what_a_model_makes_up_or_leaves_out_stays_as_it_was(
+async def test_sections_with_invented_or_missing_words_stay_unchanged(
     desk: Desk,
     owner: UUID,
     sandbox: OpenSandbox,

@@ -38,7 +38,7 @@ async def assert_nothing_is_left(bucket: Bucket) -> None:
     "size",
     [0, 1, BLOCK_BYTES - 1, BLOCK_BYTES, BLOCK_BYTES + 1, PART_BYTES - 1, PART_BYTES, PART_BYTES + 1, 20 * MEBIBYTE],
 )
-async def test_what_is_put_comes_back(bucket: Bucket, size: int) -> None:
+async def test_a_stored_object_can_be_read_back(bucket: Bucket, size: int) -> None:
     content = os.urandom(size)
     stored = await bucket.put("a/b", pieces(content))
     assert stored == Stored("a/b", size, hashlib.sha256(content).hexdigest())
@@ -215,7 +215,7 @@ async def test_many_objects_are_listed_and_deleted(bucket: Bucket) -> None:
     assert await everything(bucket) == {"other", "many-more/1"}
 
 
-async def test_deleting_twice_is_no_error(bucket: Bucket) -> None:
+async def test_deleting_twice_is_not_an_error(bucket: Bucket) -> None:
     await bucket.put("a/b", b"x")
     for _ in range(2):
         await bucket.delete(["a/b", "never/there"])
@@ -273,7 +273,7 @@ async def test_the_check_leaves_nothing(bucket: Bucket) -> None:
     await assert_nothing_is_left(bucket)
 
 
-async def test_the_sweep_spares_what_is_young(bucket: Bucket) -> None:
+async def test_the_sweep_keeps_recent_objects(bucket: Bucket) -> None:
     waiting, go_on = asyncio.Event(), asyncio.Event()
 
     async def slow() -> AsyncIterator[bytes]:

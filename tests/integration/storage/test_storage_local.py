@@ -136,7 +136,7 @@ async def test_deleting_leaves_no_empty_folders(bucket: Bucket, root: Path) -> N
     assert [path.name for path in below(root)] == [".unfinished"]
 
 
-async def test_writing_and_deleting_in_one_folder_at_once(bucket: Bucket) -> None:
+async def test_writing_and_deleting_in_one_folder_in_parallel(bucket: Bucket) -> None:
     async def churn(lane: int) -> None:
         for number in range(40):
             await bucket.put(f"busy/{lane}-{number}", b"x")

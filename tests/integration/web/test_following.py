@@ -21,7 +21,7 @@ async def take_pauses(count: int) -> None:
 
 
 @pytest.mark.parametrize("pauses", range(8))
-async def test_a_reader_that_is_told_to_end_in_any_moment_does_not_go_on_beside_the_next(
+async def test_a_reader_that_is_stopped_at_any_moment_never_runs_beside_the_next_one(
     database_info: str, pauses: int
 ) -> None:
     """It waits for the only connection, and gets it in the moment in which the last seat is left."""
@@ -43,7 +43,7 @@ async def test_a_reader_that_is_told_to_end_in_any_moment_does_not_go_on_beside_
             assert (got, len(readers)) == (told, 1)
 
 
-async def test_much_at_once_ends_who_is_slow_and_not_who_still_reads_what_was_missed(database_info: str) -> None:
+async def test_an_overflow_ends_slow_streams_but_not_those_still_catching_up(database_info: str) -> None:
     owner = uuid4()
     async with Database(database_info) as database:
         hub = Hub(database, AT_ONCE)

@@ -83,7 +83,7 @@ async def test_two_processes_share_one_allowance(world: World) -> None:
 
 
 @pytest.mark.parametrize(("seconds", "more"), [(9, 0), (11, 1), (31, 3), (61, 6), (3600, 6)])
-async def test_what_was_used_comes_back_with_time(world: World, seconds: float, more: int) -> None:
+async def test_used_calls_are_refilled_over_time(world: World, seconds: float, more: int) -> None:
     assert await world.one.taken("a", 20) == 6
     await world.pass_time(seconds)
     assert await world.one.taken("a", 20) + await world.other.taken("a", 20) == more

@@ -106,7 +106,7 @@ async def test_an_event_arrives_soon(database_info: str, folder: Path) -> None:
     assert sorted(took)[len(took) // 2] < 1
 
 
-async def test_what_people_do_is_told_with_names_of_fields_only(served: Served) -> None:
+async def test_events_about_edits_contain_only_field_names(served: Served) -> None:
     async with browser_at(served.address) as (browser, _), streaming(browser) as stream:
         named = {"x-upload-filename": "hidden.md"}
         made = (await browser.post("/api/v1/documents", content=b"hidden text", headers=named)).json()
@@ -160,7 +160,7 @@ async def test_without_an_account_where_visitors_are_not_let_in(database_info: s
             assert refused(await nobody.get(PATH, headers=wrong)) == (401, "UNAUTHENTICATED")
 
 
-async def test_a_visitor_who_comes_for_the_first_time_may_follow_at_once(served: Served, database: Connection) -> None:
+async def test_a_new_visitor_can_follow_events_immediately(served: Served, database: Connection) -> None:
     async with httpx.AsyncClient(base_url=served.address, trust_env=False) as browser, streaming(browser) as stream:
         me = (await browser.get("/api/v1/session")).json()
         process = await tell(database, UUID(me["owner_id"]))
@@ -225,7 +225,7 @@ async def test_reading_a_stream_does_not_renew_the_session_behind_the_browsers_b
 # Coming back -------------------------------------------------------------------------------------------------------
 
 
-async def test_what_was_missed_comes_first_and_nothing_twice(served: Served, database: Connection) -> None:
+async def test_missed_events_come_first_and_none_twice(served: Served, database: Connection) -> None:
     async with browser_at(served.address) as (browser, owner):
         async with streaming(browser) as stream:
             seen = await tell(database, owner)
@@ -280,7 +280,7 @@ async def test_a_place_that_is_none_is_refused(served: Served, after: str, form:
         assert refused(answer) == (422, "BAD_CURSOR")
 
 
-async def test_who_is_too_far_behind_has_to_begin_anew(served: Served) -> None:
+async def test_a_client_that_is_too_far_behind_must_reload(served: Served) -> None:
     async with browser_at(served.address) as (browser, owner):
         async with streaming(browser) as stream:
             begin = stream.seen[0].id
@@ -303,7 +303,7 @@ async def test_a_place_that_is_still_to_come_is_one_of_another_database(served: 
 # Asking now and then -----------------------------------------------------------------------------------------------
 
 
-async def test_who_cannot_hold_a_stream_asks_now_and_then(served: Served, database: Connection) -> None:
+async def test_a_client_without_a_stream_polls(served: Served, database: Connection) -> None:
     async with browser_at(served.address) as (browser, owner):
         await tell(database, owner)
         begin = (await browser.get(PATH, headers=JSON)).json()
@@ -318,7 +318,7 @@ async def test_who_cannot_hold_a_stream_asks_now_and_then(served: Served, databa
             assert await stream.take(2) == [UUID(one) for one in processes[3:]]
 
 
-async def test_a_late_commit_is_not_skipped_by_who_asks_now_and_then(served: Served, database: Connection) -> None:
+async def test_a_late_commit_is_not_skipped_by_a_polling_client(served: Served, database: Connection) -> None:
     async with browser_at(served.address) as (browser, owner), await connect(served.info) as slow:
         cursor = (await browser.get(PATH, headers=JSON)).json()["cursor"]
         await slow.set_autocommit(False)
@@ -355,7 +355,7 @@ async def test_an_open_transaction_that_writes_no_events_holds_no_stream_back(
 # Room --------------------------------------------------------------------------------------------------------------
 
 
-async def test_an_owner_has_so_many_streams_and_who_leaves_makes_room_at_once(served: Served) -> None:
+async def test_an_owner_has_a_stream_limit_and_a_closed_stream_frees_its_slot(served: Served) -> None:
     async with browser_at(served.address) as (browser, _), browser_at(served.address) as (other, _):
         async with AsyncExitStack() as stack:
             for _ in range(MOST_OF_OWNER - 1):
@@ -379,7 +379,9 @@ async def test_nothing_is_read_while_nobody_follows(served: Served) -> None:
         await until(lambda: not served.services.live.is_reading, "the reader rests")
 
 
-async def test_who_does_not_read_is_cut_off_and_misses_nothing(served: Served, database: Connection) -> None:
+async def test_a_client_that_does_not_read_is_disconnected_and_misses_nothing(
+    served: Served, database: Connection
+) -> None:
     """Buffers of the system are large, so the events are too."""
     place = urlsplit(served.address)
     insert = (
@@ -425,7 +427,7 @@ def read_whole(plan: dict[str, Any]) -> int:
 
 
 @pytest.mark.parametrize("query", [QUERIES.read_of, QUERIES.count_of], ids=["what", "how many"])
-def test_what_one_owner_missed_is_found_without_reading_what_others_did(database_info: str, query: bytes) -> None:
+def test_missed_events_of_one_owner_are_read_without_those_of_others(database_info: str, query: bytes) -> None:
     owner, others = UUID(int=1), UUID(int=2)
     tell_many(database_info, others, 20_000)
     tell_many(database_info, owner, 100)

@@ -37,7 +37,7 @@ def test_a_good_answer_is_read_also_from_a_fence() -> None:
     assert CLASSIFY_DOCUMENT.read(f"```json\n{json.dumps(GOOD)}\n```\n", DOCUMENT) == read()
 
 
-def test_what_is_only_too_much_is_cut() -> None:
+def test_values_over_their_limits_are_cut() -> None:
     cut = read(title="x" * 500, tags=[*"abcdefghij", ""], summary="y" * 5000, author="  ")
     assert (len(cut.title or ""), len(cut.tags), len(cut.summary), cut.author) == (200, 8, 1000, None)
 
@@ -59,7 +59,7 @@ def test_a_language_with_a_region_is_the_language(tag: str | None, language: str
         ({"language": 3}, "language: "),
     ],
 )
-def test_what_is_wrong_is_told_without_what_was_said(wrong: dict[str, JSON], said: str) -> None:
+def test_validation_errors_do_not_repeat_the_input(wrong: dict[str, JSON], said: str) -> None:
     with pytest.raises(UnusableAnswer) as refused:
         read(**wrong)
     assert said in str(refused.value)
@@ -99,7 +99,7 @@ def test_numbers_are_moved_to_their_limits() -> None:
     assert fitted == {"importance": 1, "tone": {"polarity": -1}, "themes": ["a"]}
 
 
-def test_providers_get_a_schema_without_what_they_do_not_know() -> None:
+def test_providers_get_a_schema_without_unsupported_keywords() -> None:
     text = json.dumps(plain_schema(ChunkInsights))
     assert "$ref" not in text
     for unknown in ("maxItems", "maxLength", "minimum", "pattern", 'title":'):
@@ -128,7 +128,7 @@ TEXT = "The council met on\nTuesday. It cost 4.50 (four fifty) in   all."
         (".*", None),
     ],
 )
-def test_a_quote_is_what_stands_in_the_text(quote: str, found: str | None) -> None:
+def test_a_quote_is_verbatim_text_of_the_chunk(quote: str, found: str | None) -> None:
     place = find_quote(quote, TEXT)
     assert (place.text if place else None) == found
     if place:

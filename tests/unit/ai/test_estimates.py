@@ -33,7 +33,7 @@ def test_connections_never_cost_more_than_their_limit() -> None:
     assert estimator(**GEMINI).estimate(BOOK).connections.usd == 0.20
 
 
-def test_what_is_done_offline_costs_nothing() -> None:
+def test_offline_work_costs_nothing() -> None:
     estimate = estimator().estimate(BOOK)
     assert {part.usd for part in (estimate.describe, estimate.clean, estimate.pages, estimate.analysis)} == {0}
     assert estimate.connections.usd == 0

@@ -40,7 +40,7 @@ def test_only_bad_keys_and_refusals_are_asked_of_nobody_else() -> None:
         ("openai", 418, "", Fault.REFUSED),
     ],
 )
-def test_what_a_provider_says_is_understood(provider: str, status: int, said: str, fault: Fault) -> None:
+def test_provider_responses_are_parsed(provider: str, status: int, said: str, fault: Fault) -> None:
     assert classify_error(provider, status, said) is fault
 
 
@@ -56,7 +56,7 @@ def test_the_table_holds_no_line_that_another_hides() -> None:
         assert hidden == []
 
 
-def test_of_many_faults_the_one_that_passes_soonest_is_told() -> None:
+def test_of_many_faults_the_most_recoverable_is_reported() -> None:
     blocked, slow = ProviderFault(Fault.BLOCKED), ProviderFault(Fault.TIMED_OUT)
     limited, closed = (
         ProviderFault(Fault.RATE_LIMITED, retry_after=40),

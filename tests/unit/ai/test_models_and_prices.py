@@ -68,7 +68,7 @@ def test_what_cannot_be_is_refused_before_anything_starts(more: dict[str, str], 
         ("OCTAVO_MONTH_BUDGET", "-1", "OCTAVO_MONTH_BUDGET: "),
     ],
 )
-def test_a_wrong_setting_says_what_is_missing(
+def test_a_wrong_setting_names_the_missing_part(
     name: str, value: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(name, value)
@@ -97,7 +97,7 @@ def test_rates_are_read() -> None:
         ("openai", "gpt-99", TokenUsage(1_000_000, 1_000_000), "11"),
     ],
 )
-def test_what_a_call_costs(provider: str, model: str, usage: TokenUsage, cost: str) -> None:
+def test_a_call_costs_the_price_of_its_tokens(provider: str, model: str, usage: TokenUsage, cost: str) -> None:
     assert Prices(["gpt-99=1/10"]).find(provider, model).cost(usage) == Decimal(cost)
 
 

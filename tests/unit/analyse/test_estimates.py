@@ -32,7 +32,7 @@ HALF = Counts(
 )
 
 
-def test_percentages_count_what_is_finished() -> None:
+def test_percentages_count_finished_work() -> None:
     percent = percent_of(HALF)
     assert (percent.upload, percent.processing, percent.overall) == (100, 50, 56)
     almost = replace(HALF, items_done=50, results_completed=5)
@@ -43,7 +43,7 @@ def test_percentages_count_what_is_finished() -> None:
     )
 
 
-def test_what_is_left_takes_as_many_rounds_as_run_at_once() -> None:
+def test_the_time_left_depends_on_the_number_of_parallel_items() -> None:
     assert eta_of(HALF) == Eta(18.0, 30.0)  # 25 items and 3 answers, five at once
     assert eta_of(replace(HALF, samples=2)) is None
     assert eta_of(replace(HALF, status="error")) is None
@@ -63,5 +63,5 @@ def test_what_is_left_takes_as_many_rounds_as_run_at_once() -> None:
         ({"status": "completed", "phase": "completed"}, "All prompts have been answered."),
     ],
 )
-def test_the_worst_is_told_first(changed: dict[str, object], message: str) -> None:
+def test_the_most_serious_problem_comes_first(changed: dict[str, object], message: str) -> None:
     assert health_of(replace(HALF, **changed)).message == message  # pyright: ignore[reportArgumentType]

@@ -78,7 +78,7 @@ RESULT = ResultView(
 )
 
 
-def test_markdown_has_the_answer_who_gave_it_and_the_quotes() -> None:
+def test_markdown_has_the_answer_its_model_and_the_quotes() -> None:
     text = as_markdown(ANALYSIS, [RESULT, replace(RESULT, title="Dates", content=None, citations=[], answered_by=[])])
     assert text.startswith("# Analysis of Crane lease\n\n## Money\n\n4,250 EUR a month [p. 2].\n\n")
     assert "Answered by: gemini:flash, local." in text

@@ -89,7 +89,7 @@ def test_the_first_cut_leaves_about_eighty_pages_and_the_next_halves() -> None:
     assert subdivide(Segment(9, 9, 9)) == []
 
 
-def test_a_proof_lists_what_is_missing_and_what_is_there_twice() -> None:
+def test_the_coverage_check_lists_missing_and_repeated_pages() -> None:
     proof = check_coverage([(1, 10), (8, 12), (15, 20)], 22)
     assert (proof.missing, proof.doubled) == (((13, 14), (21, 22)), ((8, 10),))
     assert proof.explain("pages") == "pages 13 to 14, 21 to 22 are missing; pages 8 to 10 are covered twice"

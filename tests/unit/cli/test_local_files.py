@@ -40,7 +40,7 @@ def test_files_keep_their_order_and_their_size(tree: Path) -> None:
     assert [(file.size, file.name) for file in found.files] == [(4, "b.md"), (5, "a.txt")]
 
 
-def test_a_folder_is_walked_without_hidden_files_and_links_and_both_are_told(tree: Path) -> None:
+def test_a_folder_is_walked_without_hidden_files_and_links_and_both_are_reported(tree: Path) -> None:
     found = find_files(["folder"])
     assert shown(found) == ["folder/c.txt", "folder/deep/d.txt"]
     hidden = {"folder/.git": "hidden", "folder/.hidden": "hidden"}
@@ -49,7 +49,7 @@ def test_a_folder_is_walked_without_hidden_files_and_links_and_both_are_told(tre
     assert found.refused == []
 
 
-def test_what_is_named_itself_is_added_also_when_hidden_or_a_link(tree: Path) -> None:
+def test_a_hidden_file_or_link_is_added_if_it_is_named_explicitly(tree: Path) -> None:
     found = find_files(["folder/.hidden", "folder/link.txt"])
     assert shown(found) == ["folder/.hidden", "folder/link.txt"]
     assert found.skipped == []

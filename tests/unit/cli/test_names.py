@@ -25,7 +25,7 @@ def test_a_part_means_the_one_that_begins_or_ends_with_it(part: str, meant: UUID
 
 
 @pytest.mark.parametrize("typed", ["", "abc", "report.pdf", "0192f0c1-7e11-7d6a-a1c0-6f8f1f0b9a52-and-more", "*"])
-def test_what_is_no_part_of_an_id_is_refused(typed: str) -> None:
+def test_an_invalid_part_of_an_id_is_refused(typed: str) -> None:
     with pytest.raises(BadInput, match="at least 4 characters"):
         read_part(typed)
 

@@ -137,7 +137,7 @@ def test_lines_are_printed_on_change_and_moving_up_is_none(capsys: pytest.Captur
     assert said(running) == ""
 
 
-def test_the_end_is_told_with_what_went_wrong(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_end_of_an_analysis_is_reported_with_its_error(capsys: pytest.CaptureFixture[str]) -> None:
     error = JobError("ENCRYPTED", "Password-protected.")
     good, bad = make_document("good", "completed"), make_document("bad", "failed", error)
     watch = Watch(ended={good.id: good, bad.id: bad})

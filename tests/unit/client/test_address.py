@@ -38,7 +38,7 @@ def test_an_address_is_read_in_one_form(given: str, read: str) -> None:
         "https://example.org/#top",
     ],
 )
-def test_what_is_no_address_is_refused(given: str) -> None:
+def test_an_invalid_address_is_refused(given: str) -> None:
     with pytest.raises(BadAddress) as refused:
         read_address(given)
     assert "canary" not in refused.value.line

@@ -79,7 +79,7 @@ def test_what_can_be_true_together_is_left_alone(first: str, second: str) -> Non
     assert compare(first, second) is None
 
 
-def test_what_both_passages_say_is_no_contradiction_between_them() -> None:
+def test_a_claim_in_both_passages_is_not_a_contradiction() -> None:
     text = "The tower is open to visitors in May. The tower is not open to visitors at night in May."
     assert compare(text, text) is None
 

@@ -48,7 +48,7 @@ def test_of_each_passage_the_nearest_ten_above_the_threshold_are_kept() -> None:
     assert min(one.strength for one in found) >= 0.79
 
 
-def test_what_is_quoted_is_cut_and_stays_verbatim() -> None:
+def test_a_long_quote_is_cut_and_stays_verbatim() -> None:
     endless = chunk("word " * 500)
     (found,) = find_similar([ChunkPair(endless, chunk("| a | table |"), 0.9)], 0.7, ClaimCache())
     assert all(
@@ -80,7 +80,7 @@ def domain(*topics: str, mean: Sequence[float] = (1.0, 0.0)) -> DocumentDomain:
     return DocumentDomain(frozenset(topics), np.array(mean, dtype=np.float32))
 
 
-def test_another_domain_is_told_by_topics_and_by_the_documents_as_a_whole() -> None:
+def test_different_domains_are_detected_by_topics_and_mean_vectors() -> None:
     bog = domain("bog", "water", "moss")
     assert are_different(bog, domain("bank", "water", "money", mean=(0.0, 1.0)), 0.5)
     # One common topic of several is what a bridge is built on; most of them are the same subject.
@@ -101,7 +101,7 @@ def test_of_each_passage_the_strongest_bridges_to_other_domains_are_candidates()
     assert [pair.target.id.int for pair, _ in chosen] == list(range(41, 41 - MOST_CANDIDATES, -1))
 
 
-def test_a_verdict_is_remembered_by_what_is_said_in_either_order() -> None:
+def test_a_verdict_is_stored_by_both_quotes_in_any_order() -> None:
     one, other = "The bridge is\nsafe.", "It is not safe!"
     assert digest_of(Engine.CONTRADICTION, [one, other]) == digest_of(
         Engine.CONTRADICTION, ["it is NOT safe", "The bridge is safe."]

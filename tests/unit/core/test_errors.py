@@ -72,7 +72,7 @@ def test_the_detail_follows_the_title_on_one_line() -> None:
     )
 
 
-def test_of_bad_input_in_general_only_the_detail_is_said() -> None:
+def test_a_general_bad_input_prints_only_its_detail() -> None:
     assert BadInput("The file is damaged.").line == "The file is damaged."
     assert BadInput().line == "Invalid input."
 

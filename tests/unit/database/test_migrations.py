@@ -7,17 +7,17 @@ from dataclasses import replace
 import pytest
 
 from octavo.core.errors import WrongDatabase
-from octavo.database.migrator import Applied, Migration, known_migrations, missing_migrations, why_unfit
+from octavo.database.migrator import AppliedMigration, Migration, known_migrations, missing_migrations, why_unfit
 
 ONE = Migration(1, "one", "SELECT 1")
 TWO = Migration(2, "two", "SELECT 2")
 
 
-def applied(*migrations: Migration) -> dict[int, Applied]:
-    return {one.number: Applied(one.number, one.name, one.digest) for one in migrations}
+def applied(*migrations: Migration) -> dict[int, AppliedMigration]:
+    return {one.number: AppliedMigration(one.number, one.name, one.digest) for one in migrations}
 
 
-def test_what_was_not_applied_is_missing_in_order() -> None:
+def test_missing_migrations_are_listed_in_order() -> None:
     assert missing_migrations([ONE, TWO], {}) == [ONE, TWO]
     assert missing_migrations([ONE, TWO], applied(ONE)) == [TWO]
     assert missing_migrations([ONE, TWO], applied(ONE, TWO)) == []

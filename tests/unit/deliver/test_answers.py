@@ -69,7 +69,7 @@ def test_a_receiver_may_ask_for_patience_but_not_for_long(value: str | None, sec
     assert read_retry_after(value, NOW, longest=3600) == seconds
 
 
-def test_channels_refuse_doubles_and_list_what_they_know() -> None:
+def test_channels_refuse_duplicate_names_and_list_known_ones() -> None:
     channels = Channels([MailChannel(None, "octavo@localhost", 1)])
     with pytest.raises(ValueError, match="mail exists"):
         channels.add(MailChannel(None, "octavo@localhost", 1))

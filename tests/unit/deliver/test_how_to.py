@@ -33,5 +33,5 @@ def test_what_we_sign_passes_and_nothing_else_does() -> None:
     assert not is_ours(secret, signed_headers(secret, "evt_1", now - 400, body), body)
 
 
-def test_the_page_names_what_is_sent_by_itself() -> None:
+def test_the_page_lists_automatic_recipients() -> None:
     assert all(f"`{one}`" in PAGE for one in DEFAULT_EVENTS)

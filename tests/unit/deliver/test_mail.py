@@ -76,7 +76,7 @@ def test_no_title_adds_a_header_a_recipient_or_a_line(title: str) -> None:
         "-oQ/tmp@example.org\n",
     ],
 )
-def test_what_is_no_single_address_is_refused(address: str) -> None:
+def test_several_addresses_in_one_field_are_refused(address: str) -> None:
     with pytest.raises(BadAddress):
         check_mail_address(address)
     with pytest.raises(BadAddress):

@@ -46,7 +46,7 @@ PROCESS = UUID("00000000-0000-7000-8000-000000000002")
         (TEST, {}, "This is a test. Deliveries to this address work."),
     ],
 )
-def test_an_event_is_told_in_a_sentence(event_type: str, more: dict[str, object], sentence: str) -> None:
+def test_an_event_is_described_in_a_sentence(event_type: str, more: dict[str, object], sentence: str) -> None:
     message = describe(Subject(event_type, **more))  # pyright: ignore[reportArgumentType]
     assert message.sentence == sentence
     assert message.title == f"Octavo: {sentence.rstrip('.')}"
@@ -114,7 +114,7 @@ def test_a_title_calls_nobody_in_a_chat() -> None:
     assert chat_text(message) == "“&lt;!channel&gt; &lt;https://evil.example|here&gt; &amp; more” is ready."
 
 
-def test_what_is_told_by_itself_is_among_what_can_be_asked_for() -> None:
+def test_default_event_types_are_valid_event_types() -> None:
     assert set(DEFAULT_EVENTS) == set(NEWS) | set(ERRORS)
     assert set(DEFAULT_EVENTS) <= set(EVENT_TYPES)
     assert len(set(EVENT_TYPES)) == len(EVENT_TYPES)

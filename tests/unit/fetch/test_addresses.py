@@ -131,6 +131,6 @@ def test_no_ipv4_address_becomes_public_inside_of_ipv6(inner: IPv4Address) -> No
 
 
 @given(st.ip_addresses())
-def test_what_the_standard_library_calls_private_is_never_public(address: IPv4Address | IPv6Address) -> None:
+def test_addresses_that_the_standard_library_calls_private_are_never_public(address: IPv4Address | IPv6Address) -> None:
     if address.is_private or address.is_loopback or address.is_link_local or address.is_multicast:
         assert not is_public(address)

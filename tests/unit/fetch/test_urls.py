@@ -90,7 +90,7 @@ def test_inner_addresses_are_refused_in_every_form(url: str) -> None:
 
 
 @pytest.mark.parametrize("url", BAD, ids=[f"{number}:{one[:40]!a}" for number, one in enumerate(BAD)])
-def test_what_is_no_web_address_is_refused(url: str) -> None:
+def test_an_invalid_web_address_is_refused(url: str) -> None:
     with pytest.raises(BadUrl):
         parse_url(url)
 

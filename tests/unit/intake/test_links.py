@@ -105,7 +105,7 @@ def test_a_video_is_recognised_in_every_form(url: str) -> None:
 
 
 @pytest.mark.parametrize("url", NO_VIDEOS, ids=[f"{number}" for number in range(len(NO_VIDEOS))])
-def test_what_is_no_video_is_none(url: str) -> None:
+def test_an_address_without_a_video_has_no_video_id(url: str) -> None:
     assert video_id(url) is None
     with pytest.raises(BadUrl, match="YouTube URL looks like"):
         video_source(url)
@@ -126,7 +126,7 @@ def test_inner_addresses_are_refused_before_anything_is_kept(url: str) -> None:
 
 
 @pytest.mark.parametrize("url", ["example.org", "ftp://example.org", "http://a@b.c/", "https://e.org/" + "a" * 2000])
-def test_what_is_no_web_address_is_refused_before_anything_is_kept(url: str) -> None:
+def test_an_invalid_web_address_is_refused_before_anything_is_stored(url: str) -> None:
     with pytest.raises(BadUrl):
         link_source(url)
 

@@ -40,7 +40,7 @@ def test_marks_stay_whole() -> None:
     assert quote.text == "It was **built by** Smith & Sons."
 
 
-def test_what_is_said_in_other_words_is_found_by_meaning() -> None:
+def test_paraphrases_are_found_by_meaning() -> None:
     passages = [ChunkText("Feed the starter daily. The automobile was repaired last week. Bread rises overnight.")]
     assert answer("Has the car been fixed?", passages).quotes == []
     (quote,) = answer("Has the car been fixed?", passages, Embedder().embed).quotes
@@ -52,7 +52,7 @@ def test_what_is_not_there_is_not_answered(question: str) -> None:
     assert answer(question, PASSAGES[:3], Embedder().embed).quotes == []
 
 
-def test_what_is_said_twice_is_quoted_once() -> None:
+def test_repeated_sentences_are_quoted_once() -> None:
     twice = [ChunkText("The bridge opened in 2019."), ChunkText("The bridge opened in 2019.")]
     assert [quote.chunk for quote in answer("When did the bridge open?", twice).quotes] == [0]
 

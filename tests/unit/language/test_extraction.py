@@ -140,14 +140,14 @@ def test_what_rules_do_not_find_is_not_denied(question: str) -> None:
     assert "offline" in answer.answer
 
 
-def test_other_languages_are_said_to_need_a_model() -> None:
+def test_other_languages_are_reported_to_need_a_model() -> None:
     text = "Le locataire doit payer un loyer chaque mois, et le bailleur entretient la grue pendant la durée du bail."
     answer = answer_offline(SegmentToAnswer(DUTIES, "", [(1, text)]))
     assert "English and German" in answer.answer
     assert "model" in answer.answer
 
 
-def test_parts_become_one_list_and_what_a_model_wrote_stays_as_it_is() -> None:
+def test_parts_become_one_list_and_model_answers_stay_unchanged() -> None:
     texts = [(1, LEASE), (2, LETTER)]
     local = SegmentResult(1, 2, "", [])
     whole = consolidate_offline(AnswersToConsolidate(MONEY, "", [local], texts=texts))

@@ -11,7 +11,7 @@ THREADS = 4
 MOMENT_SECONDS = 0.1
 
 
-def test_threads_that_come_together_share_what_the_first_makes() -> None:
+def test_parallel_threads_share_the_first_result() -> None:
     together, doubled = Barrier(THREADS), Event()
     made: list[object] = []
 

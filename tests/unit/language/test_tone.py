@@ -47,7 +47,7 @@ def test_one_word_of_feeling_in_a_page_is_none() -> None:
     assert tone(page + "He was sad.").primary_emotion is Emotion.NEUTRAL
 
 
-def test_what_is_not_english_is_not_judged() -> None:
+def test_texts_in_other_languages_are_not_judged() -> None:
     german = "Die Brücke ist gefährlich und in einem schrecklichen Zustand, sagen die Ingenieure der Stadt."
     assert tone(german, "de") == UNKNOWN
     assert tone(german, "en") == UNKNOWN  # also inside of an English document

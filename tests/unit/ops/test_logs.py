@@ -29,7 +29,7 @@ def logs_as_they_were() -> Iterator[None]:
     structlog.contextvars.clear_contextvars()
 
 
-def test_lines_are_json_with_what_was_bound(capsys: pytest.CaptureFixture[str]) -> None:
+def test_log_lines_are_json_with_the_bound_fields(capsys: pytest.CaptureFixture[str]) -> None:
     configure_logs("info", "auto", process="web")
     structlog.get_logger("octavo.test").info("stage finished", job="7")
     logging.getLogger("some.library").warning("careful")
@@ -77,7 +77,7 @@ def refuse(info: str) -> None:
 
 @pytest.mark.parametrize("form", ["json", "console"])
 @pytest.mark.parametrize("logger", ["ours", "theirs"])
-def test_what_the_database_refused_is_named_but_not_shown(
+def test_a_database_error_is_named_without_its_values(
     capsys: pytest.CaptureFixture[str], database_info: str, form: Format, logger: str
 ) -> None:
     configure_logs("info", form)
@@ -95,7 +95,7 @@ def test_what_the_database_refused_is_named_but_not_shown(
     assert [words for words in wanted if words not in said] == []
 
 
-def test_what_is_known_of_an_error_is_told_without_values(database_info: str) -> None:
+def test_an_error_is_described_without_values(database_info: str) -> None:
     with pytest.raises(psycopg.Error) as raised:
         refuse(database_info)
     cause = raised.value.__context__

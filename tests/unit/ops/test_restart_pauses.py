@@ -32,7 +32,7 @@ def test_a_run_that_lasted_is_forgiven() -> None:
         (1, False),
     ],
 )
-def test_a_kill_is_told_from_a_crash(code: int, killed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kill_is_distinguished_from_a_crash(code: int, killed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "count_oom_kills", lambda: 7)
     assert was_killed(code, 7) is killed
 

@@ -16,7 +16,7 @@ from tests.support.passwords import hash_fast
 from tests.support.processes import wait_until
 
 
-def test_the_hash_that_stands_in_for_nobodys_is_as_slow_as_all_others() -> None:
+def test_the_hash_for_unknown_accounts_is_as_slow_as_all_others() -> None:
     assert not PasswordHasher().check_needs_rehash(NOBODYS_HASH)
     assert NOBODYS_HASH.startswith("$argon2id$")
 
@@ -47,7 +47,7 @@ async def test_an_unknown_account_is_verified_against_a_hash_all_the_same(monkey
     assert verified == [NOBODYS_HASH]
 
 
-async def test_a_hash_of_easier_times_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_hash_with_old_parameters_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     hash_fast(monkeypatch)
     kept = await hash_password("0123456789")
     hash_fast(monkeypatch, time_cost=2)
@@ -75,7 +75,9 @@ async def test_nothing_is_hashed_on_the_loop(monkeypatch: pytest.MonkeyPatch) ->
     assert threading.get_ident() not in threads
 
 
-async def test_no_more_than_two_are_hashed_at_once_and_the_others_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_at_most_two_passwords_are_hashed_in_parallel_and_the_others_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The third begins only after one of the first two has ended."""
     begun: list[int] = []
     go_on = threading.Event()

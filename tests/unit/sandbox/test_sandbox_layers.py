@@ -21,7 +21,7 @@ def test_all_layers_hold() -> None:
     assert layers.summary == f"Parsers are confined by {', '.join(NAMES)}"
 
 
-def test_missing_layer_says_what_is_open() -> None:
+def test_a_missing_layer_describes_the_risk() -> None:
     layers = explain(found(seccomp=["open a socket"]))
     assert not layers.complete
     assert "missing: seccomp (" in layers.summary

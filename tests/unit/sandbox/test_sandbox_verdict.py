@@ -11,10 +11,10 @@ import pytest
 from octavo.core import errors
 from octavo.sandbox import ChildCrashed, Limits, OutOfMemory, OutOfTime, OutputTooLarge, TaskFailed
 from octavo.sandbox.protocol import NOT_STARTED
-from octavo.sandbox.verdict import Ending, Exit, judge
+from octavo.sandbox.verdict import Exit, FinishedTask, judge
 
 LIMITS = Limits(memory_bytes=1000, cpu_seconds=10, wall_seconds=20, output_bytes=100)
-GOOD = Ending(
+GOOD = FinishedTask(
     exit=Exit(status=0, cpu_seconds=1.0, peak_memory_bytes=100),
     limits=LIMITS,
     wall_seconds=2.0,
@@ -30,7 +30,7 @@ def died(number: int, *, cpu_seconds: float = 1.0, peak: int = 100) -> Exit:
     return Exit(status=number, cpu_seconds=cpu_seconds, peak_memory_bytes=peak)
 
 
-def failed(kind: str, name: str, detail: str | None = None) -> Ending:
+def failed(kind: str, name: str, detail: str | None = None) -> FinishedTask:
     return replace(GOOD, answer=b"E" + json.dumps({"kind": kind, "name": name, "detail": detail}).encode())
 
 
@@ -40,7 +40,7 @@ def test_good_ending_has_its_value_and_cost() -> None:
     assert (outcome.output_bytes, outcome.cpu_seconds, outcome.peak_memory_bytes) == (100, 1.0, 100)
 
 
-CASES: list[tuple[Ending, type[errors.OctavoError]]] = [
+CASES: list[tuple[FinishedTask, type[errors.OctavoError]]] = [
     # An answer does not help a child that did not end well after it.
     (replace(GOOD, exit=died(signal.SIGSEGV)), ChildCrashed),
     (replace(GOOD, exit=died(3 << 8)), ChildCrashed),
@@ -73,7 +73,7 @@ CASES: list[tuple[Ending, type[errors.OctavoError]]] = [
 
 
 @pytest.mark.parametrize(("ending", "expected"), CASES)
-def test_ending_has_its_class(ending: Ending, expected: type[errors.OctavoError]) -> None:
+def test_ending_has_its_class(ending: FinishedTask, expected: type[errors.OctavoError]) -> None:
     with pytest.raises(expected) as failure:
         judge(ending)
     assert type(failure.value) is expected

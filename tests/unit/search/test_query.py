@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.search.query import MOST_CHARACTERS, MOST_WORDS, NothingAsked, QueryTooLong, SearchQuery, parse_query
+from octavo.search.query import MOST_CHARACTERS, MOST_WORDS, EmptyQuery, QueryTooLong, SearchQuery, parse_query
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_words_phrases_and_what_is_not_wanted(typed: str, asked: SearchQuery) ->
 
 @pytest.mark.parametrize("typed", ["", "   ", '""', "-moss", "!!! ??", "\ud800", "-", "\0"])
 def test_nothing_to_look_for_is_refused(typed: str) -> None:
-    with pytest.raises(NothingAsked):
+    with pytest.raises(EmptyQuery):
         parse_query(typed)
 
 
@@ -45,7 +45,7 @@ def test_too_much_is_refused() -> None:
 def test_whatever_is_typed_can_be_given_to_a_database(typed: str) -> None:
     try:
         asked = parse_query(typed)
-    except NothingAsked:
+    except EmptyQuery:
         return
     assert 0 < len(asked.words) <= MOST_WORDS
     for said in (*asked.words, *asked.phrases, *asked.excluded):

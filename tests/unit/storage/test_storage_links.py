@@ -19,7 +19,7 @@ def taken_apart(url: str) -> tuple[str, dict[str, str]]:
     return unquote(parts.path.removeprefix(PATH)), dict(parse_qsl(parts.query, keep_blank_values=True))
 
 
-def test_a_link_allows_what_was_signed() -> None:
+def test_a_signed_link_allows_only_the_signed_request() -> None:
     key, query = taken_apart(sign_link(SECRET, LINK))
     assert verify_link(SECRET, "GET", key, query, now=999.9) == LINK
 

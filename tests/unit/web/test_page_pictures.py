@@ -25,7 +25,7 @@ async def bucket(tmp_path: Path) -> AsyncGenerator[Bucket]:
         yield bucket
 
 
-async def test_a_file_is_brought_once_for_all_who_want_it(bucket: Bucket) -> None:
+async def test_a_file_is_fetched_once_for_all_callers(bucket: Bucket) -> None:
     copies = LocalCopies(bucket)
 
     async def read() -> Path:
@@ -39,7 +39,7 @@ async def test_a_file_is_brought_once_for_all_who_want_it(bucket: Bucket) -> Non
     copies.close()
 
 
-async def test_what_was_used_longest_ago_goes_first_and_never_while_it_is_read(bucket: Bucket) -> None:
+async def test_the_least_recently_used_copy_is_removed_first_but_never_one_in_use(bucket: Bucket) -> None:
     copies = LocalCopies(bucket, most_files=1)
     async with AsyncExitStack() as reading:
         first = await reading.enter_async_context(copies.open("one"))

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from octavo.ai.calls import FileReference, InstructionText, Part, QuotedText
-from octavo.ai.tasks.found_by_rules import list_findings
+from octavo.ai.tasks.rule_answers import list_findings
 from octavo.ai.tasks.task import Task
 from octavo.language.insights import ChunkText, LongText, Output, PageCitation, Text
 

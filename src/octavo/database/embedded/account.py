@@ -42,7 +42,7 @@ def database_account(wanted: str | None) -> Account:
     if os.geteuid() != 0:
         return _named(pwd.getpwuid(os.geteuid()).pw_name)
     if wanted:
-        return _wanted(wanted)
+        return _configured(wanted)
     for name in CANDIDATES:
         try:
             return _named(name)
@@ -51,7 +51,7 @@ def database_account(wanted: str | None) -> Account:
     raise NotPossibleHere("PostgreSQL needs an account other than root; set OCTAVO_POSTGRES_ACCOUNT.")
 
 
-def _wanted(name: str) -> Account:
+def _configured(name: str) -> Account:
     try:
         account = _named(name)
     except KeyError:

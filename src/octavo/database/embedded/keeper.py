@@ -70,11 +70,11 @@ def keep(order: dict[str, Any], held: int) -> int:
         server.send_signal(signal.SIGINT)
         signal.alarm(PATIENCE_SECONDS)
 
-    def hurry(_signal: int, _frame: FrameType | None) -> None:
+    def stop_immediately(_signal: int, _frame: FrameType | None) -> None:
         server.send_signal(signal.SIGQUIT)
 
     signal.signal(signal.SIGTERM, stop)
-    signal.signal(signal.SIGALRM, hurry)
+    signal.signal(signal.SIGALRM, stop_immediately)
     for ignored in (signal.SIGINT, signal.SIGHUP):
         signal.signal(ignored, signal.SIG_IGN)
     threading.Thread(target=end_after_last_user, args=(users,), daemon=True).start()

@@ -262,7 +262,7 @@ CROSS JOIN LATERAL (
     SELECT count(*) FILTER (WHERE status = 'processing') AS running, count(*) FILTER (WHERE status = 'queued') AS waiting,
            count(*) FILTER (WHERE status = 'paused') AS paused,
            count(DISTINCT leased_by) AS workers, coalesce(sum(greatest(attempt - 1, 0)), 0) AS retries,
-           -- The last sign of life: progress of a job, or a heartbeat of a worker that runs one.
+           -- The last heartbeat: progress of a job, or a heartbeat of a worker that runs one.
            greatest(max(o.progressed_at), max(w.heartbeat_at)) AS heartbeat_at
     FROM jobs o LEFT JOIN workers w ON w.id = o.leased_by WHERE o.parent_id = a.id OR o.id = a.id) AS j
 CROSS JOIN LATERAL (

@@ -162,8 +162,8 @@ SELECT set_config('maintenance_work_mem', '512MB', false);
 CREATE INDEX CONCURRENTLY {index} ON chunk_embeddings USING hnsw ((vector::{type}) {operators}) WHERE model_id = {model};
 
 -- name: models_without_index(most)
--- Models without a valid index, of which an owner has more vectors than can be compared one by one, each with that owner and the
--- key of its job: one per day, so that a failure is repeated but not every few minutes. No matter how the vectors came in.
+-- Models that need an index and have none: an owner has more of their vectors than can be compared one by one. Each is returned
+-- with that owner and the key of its job, which allows one job per day, so that a failure is not repeated every few minutes.
 SELECT m.id AS model, o.owner_id, concat_ws(':', 'chunk_embeddings_hnsw', m.id, engine_now()::date) AS key
 FROM embedding_models m
 CROSS JOIN LATERAL (

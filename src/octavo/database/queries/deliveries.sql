@@ -128,7 +128,7 @@ WHERE (level = 'news' AND created_at < clock_timestamp() - make_interval(days =>
    OR (resolved_at IS NOT NULL AND read_at < clock_timestamp() - make_interval(days => :days));
 
 -- name: warn_of_failing(days)!
--- Notifies owners of recipients that have failed for so many days, once until a delivery succeeds again.
+-- Notifies owners of recipients that have failed for this many days, once until a delivery succeeds again.
 WITH failing AS (
     UPDATE subscribers SET warned_at = engine_now()
     WHERE failing_since < engine_now() - make_interval(days => :days) AND warned_at IS NULL AND active AND NOT everybodys

@@ -102,8 +102,8 @@ SELECT id, earlier, engine_now() FROM changed WHERE earlier IS NOT NULL
 ON CONFLICT (document_id, model_id) DO UPDATE SET replaced_at = excluded.replaced_at;
 
 -- name: delete_old_vectors(embed, compare, most)!
--- Vectors of earlier models, at most so many: of documents that were compared since, if no document of their owner is searched by
--- that model any more.
+-- Deletes at most `most` vectors of earlier models, if their documents have been compared since, and no document of the owner is
+-- searched by that model any more.
 DELETE FROM chunk_embeddings e USING (
     SELECT old.chunk_id, old.model_id FROM replaced_models r
     JOIN documents d ON d.id = r.document_id AND d.embedding_model_id <> r.model_id

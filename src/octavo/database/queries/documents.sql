@@ -331,13 +331,13 @@ SELECT id, owner_id FROM documents
 WHERE deleted_at < clock_timestamp() - make_interval(days => :days) ORDER BY deleted_at LIMIT :most;
 
 -- name: left_documents(days, most)
--- Documents of visitors who left so many days ago.
+-- Documents of visitors whose last session ended this many days ago.
 SELECT d.id, d.owner_id FROM owners o JOIN documents d ON d.owner_id = o.id
 WHERE o.left_at < clock_timestamp() - make_interval(days => :days) ORDER BY o.left_at, d.id LIMIT :most;
 
 -- name: delete_left_jobs(days)
--- Deletes what else belongs to visitors who left so many days ago: their jobs, with their conversions. Returns the keys of the
--- files of the conversions.
+-- Deletes the jobs and conversions of visitors whose last session ended this many days ago. Returns the keys of the files of the
+-- conversions.
 WITH gone AS (
     SELECT id FROM owners WHERE left_at < clock_timestamp() - make_interval(days => :days)
 ), files AS (

@@ -18,12 +18,12 @@ DELETE FROM owners o WHERE kind = 'anonymous'
   AND NOT EXISTS (SELECT FROM jobs WHERE owner_id = o.id);
 
 -- name: retry_improvements()
--- Retries improvements of descriptions that gave up, because the providers were away for a whole day.
+-- Retries improvements of descriptions that failed for good, because the providers were unavailable for a whole day.
 SELECT requeue_job(id, NULL) FROM jobs WHERE kind = 'improve_document' AND status = 'dead_letter' ORDER BY id;
 
 -- name: resume_documents()
--- Continues readable documents whose later stages or jobs were given up: after ten minutes, and then after as long as it has been
--- tried, a day at most. After 30 days only a person continues them.
+-- Retries readable documents whose later stages or jobs failed for good: after ten minutes, and then at growing intervals of up to
+-- a day. After 30 days only a person can retry them.
 SELECT requeue_job(j.id, NULL)
 FROM jobs j LEFT JOIN documents d ON d.id = j.document_id, engine_now() AS at
 WHERE j.status = 'dead_letter' AND d.deleted_at IS NULL

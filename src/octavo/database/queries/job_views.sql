@@ -61,7 +61,7 @@ SELECT id FROM woken;
 UPDATE ai_gates SET open_until = engine_now() WHERE open_until > engine_now();
 
 -- name: waiting_jobs(owner, document)
--- The jobs of a document that wait for their next attempt, and improvements of its description that gave up.
+-- The jobs of a document that wait for their next attempt, and improvements of its description that failed for good.
 SELECT id FROM jobs
 WHERE owner_id = :owner AND document_id = :document
   AND (status = 'queued' AND run_after > engine_now() OR kind = 'improve_document' AND status = 'dead_letter')

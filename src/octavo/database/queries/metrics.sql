@@ -15,7 +15,7 @@ SELECT coalesce(sum(spent_usd), 0)::float8 AS spent_usd FROM ai_spending
 WHERE key = 'month:' || to_char(engine_now() AT TIME ZONE 'UTC', 'YYYY-MM');
 
 -- name: stage_times(most)
--- Mean working time of each stage of documents that were completed in the last hour, by type of source. Only the most recent jobs
+-- Mean duration of each stage of documents that were completed in the last hour, by source type. Only the most recent jobs
 -- are read, so that the query stays fast.
 SELECT d.source_type, s.stage, count(*) AS stages,
        avg(extract(epoch FROM s.finished_at - s.started_at))::float8 AS seconds
@@ -46,5 +46,5 @@ SELECT count(*) AS files FROM provider_files
 WHERE expires_at BETWEEN engine_now() AND engine_now() + interval '1 hour';
 
 -- name: taken_over()
--- Jobs that were taken from a worker that ended or fell silent, since their last finished stage.
+-- Jobs whose worker ended or stopped responding since their last finished stage.
 SELECT count(*) AS jobs FROM jobs WHERE taken_from <> '{}';

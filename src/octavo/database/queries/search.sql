@@ -59,8 +59,8 @@ SELECT q.query FROM (
 WHERE q.query = ANY (:queries::text[]);
 
 -- name: estimated_counts(owner, queries, step)
--- An estimate for common words: of every n chunks of the owner one is read and counts for n. Which one changes from n to n, so
--- that regular texts do not mislead. The lateral parts are separate so that the planner looks up each chunk by its key;
+-- An estimate for common words: one of every n chunks of the owner is read and counts for n. Its position among the n
+-- varies, so that texts with a regular structure do not distort the estimate. The lateral parts are separate so that the planner looks up each chunk by its key;
 -- otherwise it sorts all chunks.
 WITH live AS MATERIALIZED (
     SELECT d.id, d.revision, d.language, p.passages, sum(p.passages) OVER (ORDER BY d.id) - p.passages AS first

@@ -146,14 +146,15 @@ BEGIN
     RETURN promoted;
 END $$;
 
--- How often in a row workers may end or fall silent with a job before it is suspected of causing it, and before it is given up.
+-- How many workers in a row may end or stop responding while they run a job, before the job is suspected, and before it fails
+-- for good.
 CREATE FUNCTION takeovers_to_suspect() RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT 2';
 CREATE FUNCTION takeovers_to_give_up() RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT 10';
 
--- Requeues jobs whose worker ended or fell silent. This is not a failure of the job, because most workers end by a kill from
--- outside. If the cause is not known to be outside (`suspicious`), the worker is noted in `taken_from`. A job with two such
+-- Requeues jobs whose worker ended or stopped responding. This is not a failure of the job, because most workers that end are
+-- killed from outside. If that is not certain (`suspicious`), the worker is recorded in `taken_from`. A job with two such
 -- workers since its last finished stage is suspected: it waits a little longer each time, and a worker runs one such job at a
--- time. So suspected jobs never end each other's workers, and only the job that causes it reaches the limit and is given up.
+-- time. So suspected jobs never end each other's workers, and only the job that is the cause reaches the limit and fails for good.
 CREATE FUNCTION take_over_jobs(taken uuid[], at timestamptz, because text, suspicious boolean) RETURNS integer
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -203,8 +204,8 @@ BEGIN
     RETURN CASE WHEN expired IS NULL THEN 0 ELSE take_over_jobs(expired, at, 'lease_expired', true) END;
 END $$;
 
--- Jobs that were taken from these workers are no longer suspected because of them, and a job that was given up for this reason is
--- queued again.
+-- Jobs that were taken from these workers are no longer suspected because of them, and a job that failed for good for this
+-- reason is queued again.
 CREATE FUNCTION clear_suspicion(workers uuid[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     held jobs;

@@ -99,7 +99,7 @@ def rewrite(plain: Extracted, texts: Mapping[int, str], made_by: str) -> Extract
 
 
 def _figures_in(markdown: str, figures: Sequence[Figure]) -> tuple[Figure, ...]:
-    """The figures that the new text still refers to, with their new places."""
+    """The figures that the new text still refers to, with their new offsets."""
     places = {int(found[1]): found.start() for found in _REFERENCE.finditer(markdown)}
     return tuple(replace(one, start=places[one.number]) for one in figures if one.number in places)
 

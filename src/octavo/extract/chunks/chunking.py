@@ -44,7 +44,7 @@ class MomentLike(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """`content` is `markdown[start:end]`; pages, seconds and boxes are missing if the document has none."""
+    """A chunk. `content` is `markdown[start:end]`; pages, seconds and boxes are missing if the document has none."""
 
     index: int
     start: int

@@ -1,4 +1,4 @@
-"""Cuts a section that is too long for one chunk: between blocks, else after a sentence or line, else at a space."""
+"""Cuts a section that is too long for one chunk: between blocks, otherwise after a sentence or line, or at a space."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Cutter:
     def _at_word(self, window: Window) -> int | None:
         """The start of the word nearest to the target.
 
-        If the window contains no start of a word, the nearest position before an ideograph or, failing that, before any
+        If no word starts in the window, the nearest position before an ideograph or, failing that, before any
         character.
         """
         text, start = self._measure.text, self._measure.start

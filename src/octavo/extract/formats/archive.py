@@ -1,7 +1,7 @@
 """Archives (ZIP, TAR, compressed files): a list of their members, and the members as files.
 
-The members of an archive and the attachments of an email become documents. Everything is counted while it is unpacked,
-and names are only labels.
+The members of an archive and the attachments of an email become documents. Bytes are counted while they are unpacked,
+and the names of members are never used as paths.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _HEADER = struct.Struct("<I")
 _MOST_TYPE = 200
 _INVALID = "The sandbox returned an invalid list of files."
 MOST_HEADER = 16 * 1024
-# Files that operating systems add without being asked.
+# Files that operating systems add automatically.
 _SYSTEM = frozenset({".ds_store", "thumbs.db", "desktop.ini"})
 _SYSTEM_FOLDER = "__MACOSX/"
 _BROKEN = (tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, OSError, ValueError, OverflowError)
@@ -63,7 +63,7 @@ class Member:
 
 
 def extract(path: Path, hints: Hints) -> Extracted:
-    """The list of members. Members that the computer of the sender added are left out."""
+    """List the members as a table. Files that operating systems add, such as `.DS_Store`, are left out."""
     grid = Grid()
     grid.add_rows([["File", "Size"]])
     refused = count = 0
@@ -180,7 +180,7 @@ def _tar_members(stream: _Counted) -> Iterator[Member]:
 
 
 def _label(name: str) -> str:
-    """The name as a label: valid Unicode, on one line, without steps to parent folders."""
+    """The name as a label: valid Unicode, on one line, without `..`."""
     shown = clean(name.encode("utf-8", "replace").decode("utf-8")).replace("\\", "/").replace("\n", " ")
     parts = [part for part in shown.split("/") if part.strip() not in {"", ".", ".."}]
     return "/".join(parts)[-MOST_NAME:] or "untitled"
@@ -193,8 +193,8 @@ def _label(name: str) -> str:
 def unpack(task: Task, *, source_type: str, filename: str, most: int, most_bytes: int, most_total: int) -> int:
     """Write the members to the output file, each after a header with its number, name, type and size.
 
-    Members that cannot be unpacked or are longer than `most_bytes` are left out, and the rest after `most` members or
-    `most_total` bytes. Returns the number of members that were left out. Empty ones do not count.
+    Members that cannot be unpacked or are longer than `most_bytes` are left out. So are all members after the first
+    `most`, or after `most_total` bytes. Returns the number of members that were left out, not counting empty ones.
     """
     left_out = written = count = 0
     for number, member in enumerate(members(Path(task.input_path), Hints(SourceType(source_type), filename))):

@@ -33,7 +33,7 @@ class _Number(str):
 
 
 class _Repeated(ValueError):
-    """An object has the same name twice, so that a table would lose a value."""
+    """An object contains the same name twice, so a table would lose one of the values."""
 
 
 def extract(path: Path, _hints: Hints) -> Extracted:
@@ -112,7 +112,7 @@ def _table(records: list[dict[str, str]] | None) -> Grid | None:
 
 
 def _is_dense(text: str) -> bool:
-    """Whether the file is written for programs, with everything on a few long lines."""
+    """Whether the file is minified: everything is on a few long lines."""
     return len(text) > _LONG_LINE * (text.count("\n") + 1)
 
 
@@ -187,7 +187,7 @@ def _cell_parts(cell: dict[str, Any], language: str) -> Iterator[str]:
 
 
 def _closed(markdown: str) -> str:
-    """Close a code block that the cell leaves open, because it would contain the following cells too."""
+    """Close a code block that a cell leaves open. Otherwise the cells after it would become part of the block."""
     opened = ""
     for found in _FENCE.finditer(markdown):
         mark = found[1]
@@ -215,7 +215,7 @@ def _code(text: str, language: str = "") -> str:
 
 
 def _text(value: object) -> str:
-    """A text, which notebooks also store as a list of lines."""
+    """The text of a field, which notebooks store as a string or as a list of lines."""
     if isinstance(value, list):
         return "".join(_strings(cast("list[object]", value)))
     return value if isinstance(value, str) else ""

@@ -69,7 +69,7 @@ def from_message(message: Message, source_type: SourceType) -> Extracted:
 
 
 def _pictures_of(message: Message) -> dict[str, int]:
-    """The number of each part that is a picture, by the address with which the text shows it."""
+    """Map the address that the text uses for each picture to the number of its part."""
     found: dict[str, int] = {}
     for number, part in enumerate(islice(message.walk(), MOST_PARTS), 1):
         if part.get_content_maintype() == "image":
@@ -95,8 +95,8 @@ def read_figure(path: Path, member: str) -> bytes:
 class MessageReader:
     """Reads a message and the messages attached to it. `attachments` lists the attachments of all these messages.
 
-    `pictures` are the numbers of parts that the text can show, by their address.
-    `left_out` counts parts beyond the limit and messages that are nested too deeply.
+    `pictures` maps the addresses of pictures that the text can show to the numbers of their parts. `left_out` counts
+    parts beyond the limit and messages that are nested too deeply.
     """
 
     pictures: dict[str, int] = field(default_factory=dict[str, int])

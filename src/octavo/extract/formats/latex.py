@@ -20,7 +20,7 @@ from octavo.extract.zips import reject_deep_nesting
 _COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%[^\n]*(?:\n[ \t]*)?")
 _VERBATIM = ("verbatim", "Verbatim", "lstlisting", "minted", "alltt", "comment")
 _VERBATIM_BEGIN = re.compile(rf"\\begin\{{((?:{'|'.join(_VERBATIM)})\*?)\}}")
-_KEPT = "\ufdd6"  # stands for a block of code until the text around it was read
+_KEPT = "\ufdd6"  # placeholder for a block of code until the text around it has been read
 _TOKEN = re.compile(
     r"\\(?P<command>[a-zA-Z@]+\*?|.)|(?P<math>\$\$?)|(?P<paragraph>\n[ \t]*\n\s*)|(?P<brace>[{}])"
     rf"|(?P<kept>{_KEPT}\d+{_KEPT})|(?P<tie>~)|(?P<text>[^\\${{}}~\n{_KEPT}]+|\n)",

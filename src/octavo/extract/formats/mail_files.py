@@ -157,7 +157,7 @@ def _headers(properties: _Properties) -> dict[str, str]:
 
 
 def extract_saved_page(path: Path, _hints: Hints) -> Extracted:
-    """The page itself: the first HTML part. Its pictures and frames are other parts."""
+    """Read the page, which is the first HTML part. Its pictures and frames are other parts."""
     with reject_deep_nesting():
         message = eml.read_message(path.read_bytes())
         part = next((one for one in message.walk() if one.get_content_type() == "text/html"), None)

@@ -1,4 +1,6 @@
-"""Texts in a lightweight markup: what their readers share, and reStructuredText. The structure becomes Markdown."""
+"""Code that the readers of lightweight markup share, and the reader of reStructuredText. The structure becomes
+Markdown.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ _BULLET = re.compile(r"([ \t]*)([-*+\u2022]|(?:\d{1,4}|#|[a-zA-Z])[.)])[ \t]+(?=
 
 @dataclass(slots=True)
 class MarkupReader:
-    """The lines that are still to be read, and the blocks that were made from the others."""
+    """Base of the markup readers. Holds all lines, the position of the next one, and the blocks that were read."""
 
     lines: Sequence[str]
     about: dict[str, str] = field(default_factory=dict[str, str])
@@ -289,7 +291,7 @@ def _rst_table(reader: MarkupReader) -> None:
 
 
 def _is_simple_end(reader: MarkupReader) -> bool:
-    """Whether an empty line is inside a simple table: another border follows before the next empty line."""
+    """Whether the simple table continues after an empty line: another border follows before the next empty line."""
     rest = reader.lines[reader.place + 1 : reader.place + 40]
     until = next((place for place, line in enumerate(rest) if not line.strip()), len(rest))
     return any(re.match(r"=+(?: +=+)+\s*$", line) for line in rest[:until])

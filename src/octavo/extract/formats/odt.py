@@ -93,7 +93,7 @@ def convert(archive: Archive, figures: Figures) -> str:
 class _BodyReader:
     """Reads the blocks of the body. `depth` counts the lists, tables and notes around the current block.
 
-    `boxes` and `comments` are on the text that is being read, and follow it.
+    `boxes` and `comments` belong to the text that is being read, and are written after it.
     """
 
     styles: Styles

@@ -220,7 +220,7 @@ def _adoc_delimited(reader: MarkupReader, mark: str, style: str, language: str) 
 def _adoc_items(reader: MarkupReader) -> None:
     """Read a list. Items are nested by the number of signs and by their indentation.
 
-    A line with only a plus sign attaches the next block to the item, so the list goes on after it.
+    A line with only a plus sign attaches the next block to the item, and the list continues after it.
     """
     markers: list[tuple[int, str]] = []
     numbers: list[int] = []
@@ -244,7 +244,7 @@ def _adoc_items(reader: MarkupReader) -> None:
 
 
 def _adoc_list_goes_on(reader: MarkupReader) -> bool:
-    """Skip what is between two items, and read an attached block. Returns whether the list can go on."""
+    """Skip the lines between two items, and read an attached block, if any. Returns whether the list continues."""
     line = reader.line.strip()
     reader.place += line in {"", "+"}
     if line == "+" and reader.place < len(reader.lines) and reader.line.strip():

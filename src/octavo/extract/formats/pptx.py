@@ -72,7 +72,7 @@ def _slide(package: Package, part: str | None, authors: dict[str, str], figures:
 
 
 def _authors(package: Package, presentation: str) -> dict[str, str]:
-    """The names of the people who wrote comments, in the older and in the newer form."""
+    """The names of the people who wrote comments, from the older and the newer file format."""
     roots = (package.part(package.related(presentation, kind)) for kind in ("commentAuthors", "authors"))
     return {one.get("id") or "": one.get("name") or "" for root in roots if root is not None for one in root}
 
@@ -96,7 +96,7 @@ def _placeholder(shape: Element) -> Element | None:
 
 
 def _identity(mark: Element | None) -> tuple[str | None, str | None]:
-    """The number and the kind by which a placeholder is found in the layout."""
+    """The number and the kind that identify a placeholder in the layout."""
     kind = attribute(mark, "type") or ""
     return attribute(mark, "idx"), _KINDS_OF_BODY.get(kind, kind)
 
@@ -128,7 +128,7 @@ Area = tuple[int, int, int, int]  # left, top, right, bottom
 
 
 def _in_order(areas: list[Area | None]) -> list[int]:
-    """The numbers of shapes in reading order: as in the file, but never a shape before one that is above it."""
+    """The indexes of shapes in reading order: the order of the file, except that no shape comes before one above it."""
     if len(areas) > _MOST_ORDERED:
         return list(range(len(areas)))
     above = [[other for other, area in enumerate(areas) if _is_above(area, own)] for own in areas]
@@ -147,7 +147,7 @@ def _is_above(area: Area | None, own: Area | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Slide:
-    """Reads one slide. `parents` are its layout and master, from which placeholders inherit place and bullets."""
+    """Reads one slide. `parents` are its layout and master, from which placeholders inherit position and bullets."""
 
     package: Package
     part: str
@@ -175,7 +175,7 @@ class _Slide:
                 yield from self._picture(one)
 
     def _area(self, shape: Element) -> Area | None:
-        """Where a shape is on the slide. A placeholder without a place has the place of its layout."""
+        """Where a shape is on the slide. A placeholder without a position inherits it from the layout."""
         for one in (shape, *self._inherited(shape)):
             frame = next(descendants(one, "a:xfrm", "p:xfrm"), None)
             numbers = [
@@ -202,7 +202,7 @@ class _Slide:
                 yield found
 
     def _bullets(self, shape: Element, depth: int) -> bool | None:
-        """Whether the styles of a shape give this level of its text a bullet; None if they do not say."""
+        """Whether the styles of a shape give this level of its text a bullet; None if they do not specify it."""
         kind = _kind(shape)
         lists = [child(one, "p:txBody", "a:lstStyle") for one in (shape, *self._inherited(shape))]
         if kind is not None:

@@ -39,7 +39,7 @@ def extract(path: Path, hints: Hints) -> Extracted:
 
 
 def _checked(archive: Archive) -> Metadata:
-    """Unpack all XML parts, which checks their size, because calamine unpacks without limits. Returns the metadata."""
+    """Unpack all XML parts to check their size, because calamine unpacks without limits. Returns the metadata."""
     _reject_encrypted(archive)
     for name in archive:
         if name.endswith(".xml"):

@@ -57,17 +57,17 @@ def extract(path: Path, _hints: Hints) -> Extracted:
 
 
 def _joined(text: str) -> str:
-    """Join surrogate pairs: RTF writes characters outside the basic plane as two."""
+    """Join surrogate pairs: RTF writes a character outside the basic plane as two code units."""
     return clean(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))
 
 
 def _fonts(head: str) -> dict[int, str]:
-    """The encoding of each font that names one."""
+    """The encoding of each font that declares one."""
     return {int(font): _CHARSETS[int(charset)] for font, charset in _FONT.findall(head) if int(charset) in _CHARSETS}
 
 
 def _styles(head: str) -> dict[int, int]:
-    """The heading level of each style that is for headings."""
+    """The heading level of each heading style."""
     levels: dict[int, int] = {}
     start = head.find("{\\stylesheet")
     for number, content in _STYLE.findall(head, start) if start >= 0 else ():
@@ -79,7 +79,9 @@ def _styles(head: str) -> dict[int, int]:
 
 
 def _with_headings(blocks: list[DocumentBlock | Line]) -> list[DocumentBlock]:
-    """Finish all paragraphs. If no style is a heading, short paragraphs in larger or bold type are."""
+    """Finish all paragraphs. If the file has no heading styles, short paragraphs in larger or bold type become
+    headings.
+    """
     if any(isinstance(block, Heading) for block in blocks):
         return [_typed(block) for block in blocks]
     sizes = Counter[int]()
@@ -114,7 +116,7 @@ def _typed(block: DocumentBlock | Line) -> DocumentBlock:
 
 
 def read_figure(path: Path, member: str) -> bytes:
-    """The bytes of a picture; `pict:2` is the second of the file."""
+    """The bytes of a picture; `pict:2` is the second picture in the file."""
     number = member.removeprefix("pict:")
     source = path.read_bytes().decode("latin-1")
     place = int(number) if number.isdecimal() and len(number) < 7 else 0  # noqa: PLR2004 - no file has more

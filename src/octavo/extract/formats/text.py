@@ -1,4 +1,4 @@
-"""Plain text, source code and logs as Markdown; Markdown itself, unchanged, or as a transcript; and pasted text."""
+"""Reads plain text, source code, logs, Markdown and pasted text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transcripts as text with moments: of videos, and from caption files (VTT, SRT)."""
+"""Transcripts of videos and caption files (VTT, SRT), as text with moments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads HTML. Of a page from the web, the article is read; a file is a document, of which everything is kept."""
+"""Reads HTML. From a web page only the article is kept; from an HTML file, everything."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def extract(path: Path, hints: Hints) -> Extracted:
 
 
 def from_document(html: str) -> Extracted:
-    """Read a file: all of its body, without scripts and the menus above its first heading."""
+    """Read an HTML file: its whole body, without scripts and without the menus above the first heading."""
     with reject_deep_nesting():
         root = read_html(html)
         metadata = _document_metadata(root)
@@ -90,7 +90,7 @@ def from_document(html: str) -> Extracted:
 
 @dataclass(slots=True)
 class _Pictures:
-    """Writes the images of a page. Those inside the page are figures; the file has only the address of others."""
+    """Writes the images of a page. Embedded images become figures; of others, the file contains only the address."""
 
     figures: Figures
     inside: int = 0
@@ -118,7 +118,7 @@ def _is_inside(source: str) -> bool:
 
 
 def read_figure(path: Path, member: str) -> bytes:
-    """The bytes of an image in a `data:` address; `data:3` is the third of the page."""
+    """The bytes of an image in a `data:` address; `data:3` is the third image on the page."""
     number = member.removeprefix("data:")
     place = int(number) if number.isdecimal() and len(number) < 7 else 0  # noqa: PLR2004 - no page has more
     root = read_html(to_text(path.read_bytes()))
@@ -130,7 +130,9 @@ def read_figure(path: Path, member: str) -> bytes:
 
 
 def data_of(source: str, *, is_cut: bool = False) -> bytes:
-    """The bytes of a `data:` address; empty if it is not valid. `is_cut`: only its beginning is given."""
+    """The bytes of a `data:` address; empty if it is invalid. `is_cut`: whether only the beginning of the address is
+    given.
+    """
     head, comma, content = source.partition(",")
     if not comma:
         return b""
@@ -145,7 +147,7 @@ def data_of(source: str, *, is_cut: bool = False) -> bytes:
 
 
 def _remove_menus(body: Element) -> None:
-    """Remove what is hidden, and menus without a heading above the first heading of the page."""
+    """Remove hidden elements and the menus above the first heading. Menus that contain a heading are kept."""
     is_above = any(True for _ in body.iter(*HEADING_TAGS))
     for element in list(body.iter()):
         is_above = is_above and element.tag not in HEADING_TAGS

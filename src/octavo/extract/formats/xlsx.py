@@ -56,7 +56,7 @@ def extract(path: Path, _hints: Hints) -> Extracted:
     return sheets_to_document(path.read_bytes(), SourceType.XLSX, metadata, additions, figures)
 
 
-# What is on a sheet besides its cells: blocks with the row and column where they start.
+# Contents of a sheet besides its cells: blocks with the row and column where they start.
 Additions = dict[str, list[tuple[tuple[int, int], list[DocumentBlock]]]]
 _BELOW = (1 << 30, 0)
 
@@ -68,9 +68,9 @@ def sheets_to_document(
     additions: Additions | None = None,
     figures: Figures | None = None,
 ) -> Extracted:
-    """Read a workbook of any type that calamine opens (XLSX, XLSB, XLS, ODS). `additions` are by name of the sheet.
+    """Read a workbook of any type that calamine opens (XLSX, XLSB, XLS, ODS). `additions` is keyed by sheet name.
 
-    calamine unpacks without limits: the caller checks the sizes inside zip archives before, as `check` does.
+    calamine unpacks without limits, so the caller must first check the sizes inside zip archives, as `check` does.
     """
     converted = convert(data, additions or {})
     quality = Quality.PARTIAL if converted.is_cut else Quality.FULL

@@ -39,7 +39,7 @@ _DROP, _OPEN, _SECTION, _TITLE = "drop", "span", "section", "title"
 
 @dataclass(frozen=True, slots=True)
 class _Vocabulary:
-    """The elements of HTML by the elements of the vocabulary."""
+    """Maps element names of an XML vocabulary to HTML elements."""
 
     names: dict[str, str]
 
@@ -245,7 +245,7 @@ def _add_tail(made: Element, previous: Element | None, tail: str | None) -> None
 
 
 def _special(source: Element, name: str, inside: str) -> str | None:
-    """The target of an element that depends on more than its name; None for all others."""
+    """The HTML element for an element whose meaning depends on more than its name; None for all others."""
     if name in {"ext-link", "uri", "ulink", "link", "a"}:
         return "a"
     if name == "list":
@@ -338,7 +338,7 @@ def _book_metadata(root: Element) -> Metadata:
 
 
 def _values(root: Element) -> Extracted | None:
-    """The values of all elements as a list; None if the file is too long, or a text whose markup is not known."""
+    """The values of all elements as a list; None if the file is too long, or is prose in an unknown vocabulary."""
     items: list[Item] = []
     for item in _items([(root, 0)]):
         if item is None or len(items) == MOST_ITEMS:

@@ -65,7 +65,7 @@ def write_blocks(blocks: Iterable[DocumentBlock]) -> str:
 
 
 def write_comment(author: str, text: str, place: str = "") -> list[DocumentBlock]:
-    """A comment as a quote that names its author, and the cell where it is."""
+    """Write a comment as a quote, with its author and the cell it belongs to."""
     by = f" by {author}" if author else ""
     about = f" on {place}" if place else ""
     return [Quote(f"Comment{escape_inside(by)}{about}: {escape_inside(text)}")] if text else []

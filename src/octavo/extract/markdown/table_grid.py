@@ -54,7 +54,7 @@ class Grid:
         return self.rows_left_out > 0 or self.cells_cut > 0 or self.widest > MOST_COLUMNS
 
     def placed_blocks(self) -> Iterator[tuple[tuple[int, int], list[DocumentBlock]]]:
-        """The tables of a sheet, which empty rows and columns separate, each with its row and column."""
+        """The tables of a sheet, each with its first row and column. Empty rows and columns separate tables."""
         for top, left, bottom, right in _find_parts(self.rows):
             rows = [row[left : right + 1] for row in self.rows[top : bottom + 1]]
             yield (top, left), list(_table(rows))
@@ -74,7 +74,7 @@ class Grid:
         yield from self.note()
 
     def note(self) -> Iterator[DocumentBlock]:
-        """Say what is missing, if anything is."""
+        """A note about the missing rows and columns; empty if nothing is missing."""
         if self.is_cut:
             yield Paragraph(self._note())
 
@@ -94,7 +94,7 @@ Part = tuple[int, int, int, int]
 
 
 def _find_parts(rows: Sequence[Sequence[str]]) -> list[Part]:
-    """Find areas of connected cells: top, left, bottom, right. Areas that overlap are one."""
+    """Find areas of connected cells: top, left, bottom, right. Overlapping areas are merged."""
     parts: list[Part] = []
     above: list[tuple[int, int, int]] = []  # first and last column of the runs in the row above, and their part
     merged: dict[int, int] = {}

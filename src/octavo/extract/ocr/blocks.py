@@ -34,7 +34,7 @@ _SENTENCE_END = (".", "!", "?", ":")
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """`text` contains only intended line breaks; `size` is the font size, `lines` the number of lines.
+    """A paragraph. `text` contains only intended line breaks; `size` is the font size, `lines` the number of lines.
 
     `runs`: whether the paragraph is horizontal running text, not table cells or vertical text.
     """

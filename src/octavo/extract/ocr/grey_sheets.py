@@ -36,7 +36,7 @@ class GreySheet(NamedTuple):
 
 
 def grey_sheet(picture: Image.Image) -> GreySheet:
-    """Prepare a picture. Tesseract takes grain for thousands of dots, and then misses the text or takes minutes."""
+    """Prepare a picture. Otherwise Tesseract reads grain as thousands of dots, and misses the text or takes minutes."""
     sharp = _on_white(picture)
     scale = reading_scale(*sharp.size)
     if scale != 1.0:
@@ -57,7 +57,7 @@ def _on_white(picture: Image.Image) -> Image.Image:
 
 
 def grain_of(grey: Image.Image) -> int:
-    """The grain of a picture. Letters cover the smaller part of a page, so they do not count."""
+    """Measure the grain of a picture. It is a median, so letters do not count: they cover less than half of a page."""
     counts = ImageChops.difference(grey, grey.filter(ImageFilter.GaussianBlur(1))).histogram()
     half, level = sum(counts) / 2, 0
     while (half := half - counts[level]) > 0:
@@ -96,12 +96,12 @@ def has_ink(picture: Image.Image) -> bool:
 
 
 _INK_SIDE = 1600
-# The ground of a picture is the median of this many points of a copy with this longest side.
+# The background of a picture is the median of this many points of a copy with this longest side.
 _GROUND_SIDE, _GROUND_POINTS = 240, 15
-# How much a stroke differs from its ground, and a coloured ground from white, in levels of a channel.
+# How much a stroke differs from its background, and a coloured background from white, in levels of a channel.
 _STROKE, _COLOURED = 64, 96
 _RUN = re.compile(b"\xff+")
-# More runs of points or more blobs than this are hatching or a halftone; the rest is not looked at.
+# More runs of points or more blobs than this are hatching or a halftone; the rest is ignored.
 _MOST_RUNS, _MOST_BLOBS = 150_000, 1500
 # The height of a letter in pixels, its width in heights, and the share of its box that is ink.
 _LEAST_HEIGHT, _HIGHEST = 6, 0.25
@@ -113,9 +113,9 @@ _LETTERS_OF_ROW = 4
 
 
 class InkSheet(NamedTuple):
-    """The strokes of a picture, of any colour on any ground, in black on white; `scale` is as for a grey sheet.
+    """The strokes of a picture, of any colour on any background, in black on white; `scale` is as for a grey sheet.
 
-    `coloured` is the share of the picture that has a dark or coloured ground.
+    `coloured` is the share of the picture that has a dark or coloured background.
     """
 
     picture: Image.Image
@@ -124,7 +124,7 @@ class InkSheet(NamedTuple):
 
 
 class Blob(NamedTuple):
-    """Connected points: their box, and their number."""
+    """A group of connected points: its box, and the number of its points."""
 
     left: int
     top: int
@@ -138,10 +138,10 @@ class Blob(NamedTuple):
 
 
 def ink_sheet(picture: Image.Image) -> InkSheet:
-    """Show how much every point differs from the ground around it, in the colour that differs most.
+    """Compute how much every point differs from the background around it, in the colour that differs most.
 
-    So light letters on a dark or coloured ground look like dark letters on paper. The ground is a median, which keeps
-    the edges of coloured areas; they are not strokes.
+    This makes light letters on a dark or coloured background look like dark letters on paper. The background is a
+    median, which keeps the edges of coloured areas, so that they are not taken for strokes.
     """
     colours = picture.convert("RGB")
     scale = min(1.0, _INK_SIDE / max(colours.size))
@@ -162,7 +162,7 @@ def _most_of_channels(picture: Image.Image) -> Image.Image:
 
 
 def unread_letters(ink: InkSheet, read: Iterable[Box]) -> int:
-    """Count the shapes that look like letters in a row but are in none of the boxes that were read."""
+    """Count the shapes that look like letters in a row and are outside the boxes that were read."""
     mask = ink.picture.point([255 if level < 255 - _STROKE else 0 for level in range(256)])
     for box in read:
         left, top, right, bottom = (round(side * ink.scale) for side in box)

@@ -20,7 +20,7 @@ from octavo.extract.pdf.page_batches import PageBlock, PageText
 # A single letter is usually a shape in a picture, such as a ring or a pole.
 LEAST_LETTERS = 2
 # Rendered and scanned print was read with a mean confidence of 0.83 to 0.97. The three limits below that were chosen,
-# not measured: they were tried on random pixels and scribbles only, and on no handwriting.
+# not measured: they were tried only on random pixels and scribbles, not on handwriting.
 LEAST_LINE = 0.4
 SURE_PAGE = 0.68
 LEAST_PAGE = 0.45
@@ -33,7 +33,7 @@ FEW_LETTERS, SURE_LINE = 20, 0.8
 SOME_UNREAD, MOST_UNREAD = 4, 0.05
 # The longest sides of the copies that are read again, and the most lines that are compared.
 COPY_SIDES = (1600, 1000)
-# So is one with a dark or coloured ground on more than this share of it, unless it has many letters and a photo.
+# So is one with a dark or coloured background on more than this share of it, unless it has many letters and a photo.
 SOME_COLOURED, MANY_LETTERS = 0.02, 1000
 MOST_LINES = 1000
 # Lines of these copies need a higher confidence and a word, because pictures are often taken for single letters.
@@ -70,7 +70,7 @@ def recognise_page(
 
 
 def read_hidden(turned: Image.Image, upright: UprightSheet) -> tuple[list[Line], int]:
-    """Read text that was missed: on dark or coloured ground, in diagrams, and very large.
+    """Read text that was missed: on dark or coloured backgrounds, in diagrams, and very large text.
 
     Returns all lines, and the number of letters that are still unread. A page that was read well is not read again.
     """
@@ -86,7 +86,7 @@ def read_hidden(turned: Image.Image, upright: UprightSheet) -> tuple[list[Line],
 
 
 def _copies(turned: Image.Image, ink: InkSheet) -> Iterator[InkSheet]:
-    """Copies of two sizes, in grey and with the ground removed: each of them shows words that the others hide."""
+    """Copies in two sizes, in grey and with the background removed. Each can show words that the others hide."""
     for side in COPY_SIDES:
         scale = min(1.0, side / max(turned.size))
         size = max(1, round(turned.width * scale)), max(1, round(turned.height * scale))
@@ -125,7 +125,7 @@ def _overlap(one: Box, other: Box) -> float:
 
 
 def readable_lines(lines: Sequence[Line]) -> list[Line]:
-    """The lines without those that are shapes in a picture; none if hardly anything is left."""
+    """Remove lines that are only shapes in a picture. If hardly any text remains, remove all lines."""
     kept = [line for line in lines if line.score >= LEAST_LINE and any(map(str.isalnum, line.text))]
     enough = _letters(kept) >= LEAST_LETTERS and certainty(kept) >= LEAST_PAGE
     return kept if enough else []
@@ -147,7 +147,7 @@ def _is_much(unread: int, lines: Sequence[Line]) -> bool:
 
 
 def has_impossible_letters(lines: Sequence[Line]) -> bool:
-    """Whether signs of an Indic script are in an order that no word has, which models produce where they guess."""
+    """Whether signs of an Indic script are in an impossible order, which models produce when they guess."""
     return any(_IMPOSSIBLE.search(line.text) for line in lines)
 
 

@@ -36,7 +36,7 @@ LIKE_LATIN = frozenset({"Armenian", "Cyrillic", "Greek"})
 BETTER = 0.05
 # Lines of this height in pixels have letters of about 7 points at 200 dots per inch.
 SMALL_PRINT, ENLARGED = 24, 1.5
-# The scripts that the orientation model calls otherwise. It does not tell the two sets of Chinese characters apart.
+# Scripts for which the orientation model uses other names. It does not tell the two sets of Chinese characters apart.
 _CALLED = {
     "Han": ("HanS", "HanT"),
     "Hiragana": ("Japanese",),
@@ -78,7 +78,7 @@ class UprightSheet:
 
 
 class Reading(NamedTuple):
-    """What one model read."""
+    """The script of a model, and the lines that the model read."""
 
     script: str
     lines: list[Line]
@@ -127,7 +127,7 @@ def _clear_letters(lines: Sequence[Line]) -> int:
 
 
 def _read_well(upright: Image, candidates: tuple[str, ...], language: str) -> Reading:
-    """Read a sheet, and if its print is small, read it enlarged instead. Larger print is not read better so."""
+    """Read a sheet. If its print is small, read an enlarged copy instead; larger print does not benefit from this."""
     reading = read_script(upright, candidates, language)
     if not reading.lines or median(line.height for line in reading.lines) > SMALL_PRINT:
         return reading
@@ -146,9 +146,9 @@ def scaled(line: Line, scale: float) -> Line:
 
 
 def _candidates(language: str, found: Orientation | None) -> tuple[str, ...]:
-    """The scripts to begin with: those of the language, or the one that was seen.
+    """The scripts to try first: those of the language, or the detected one.
 
-    A few Latin letters are easily taken for another script, above all for Cyrillic.
+    A few Latin letters are easily mistaken for another script, especially Cyrillic.
     """
     if language != ANY_LANGUAGE:
         return scripts_of_language(language)
@@ -160,7 +160,7 @@ def _candidates(language: str, found: Orientation | None) -> tuple[str, ...]:
 
 
 def read_script(upright: Image, candidates: tuple[str, ...], language: str = ANY_LANGUAGE) -> Reading:
-    """Read with the candidates. If none is sure, the model that reads some lines best of all reads the sheet too."""
+    """Read with the candidate scripts. If none is certain, also try the model that reads a few of the lines best."""
     readings = [_read(script, upright) for script in candidates]
     first = max(readings, key=lambda reading: reading.certainty + BETTER * (reading.script == "Latin"))
     if not first.lines or first.certainty >= CERTAIN or language != ANY_LANGUAGE:
@@ -172,7 +172,7 @@ def read_script(upright: Image, candidates: tuple[str, ...], language: str = ANY
 
 
 def _read(script: str, upright: Image) -> Reading:
-    """Read a sheet. A single word on an empty sheet is only found when single words are looked for."""
+    """Read a sheet. If no lines are found, look for single words."""
     reader = load_reader(script)
     if lines := reader.read(upright):
         return Reading(script, lines)
@@ -204,14 +204,16 @@ def _around(box: Box) -> tuple[int, int, int, int]:
 
 
 def certainty(lines: Sequence[Line]) -> float:
-    """The mean confidence of lines, weighted by their letters; 0 without lines. Half of it for scattered letters."""
+    """The mean confidence of lines, weighted by their letters; 0 without lines. Halved if most words are single
+    letters.
+    """
     letters = sum(len(line.text) for line in lines)
     mean = sum(line.score * len(line.text) for line in lines) / max(letters, 1)
     return mean / 2 if _is_scattered(lines) else mean
 
 
 def _is_scattered(lines: Sequence[Line]) -> bool:
-    """Whether most words are single letters: a model of another script reads so, sometimes with high confidence."""
+    """Whether most words are single letters. Models of the wrong script read like this, sometimes confidently."""
     words = [word for line in lines for word in line.text.split() if word.isalpha()]
     single = sum(len(word) == 1 for word in words)
     return single >= SCATTERED_LETTERS and single > len(words) / 2

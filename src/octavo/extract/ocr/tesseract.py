@@ -161,7 +161,7 @@ def open_reader(script: str) -> Reader:
     for name, value in (
         (b"preserve_interword_spaces", b"1" if script in _WIDE else b"0"),
         (b"min_characters_to_try", _FEWEST_LETTERS),
-        (b"textord_tabfind_vertical_text", b"0"),  # it is found where there is none, above all in Korean
+        (b"textord_tabfind_vertical_text", b"0"),  # it is found where there is none, especially in Korean
     ):
         library.TessBaseAPISetVariable(handle, name, value)
     return Reader(script, handle)

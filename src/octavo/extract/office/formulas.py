@@ -1,8 +1,8 @@
 """Writes formulas (Office Math, MathML) as one line of plain text: `a/b`, `x^2`, `√(x + 1)`, `∑[i = 1]^n x[i]`.
 
 In Markdown a formula is `<math>…</math>` around that line, so that search, chunks and quotes contain text that people
-can read. The reader turns it into MathML. Characters with a meaning in Markdown are replaced with their mathematical
-twins. A slash, caret or underscore that somebody typed is read as the notation that it is.
+can read. The reader turns it into MathML. Characters with a meaning in Markdown are replaced with similar mathematical
+characters. A slash, caret or underscore in the formula itself is read as notation.
 """
 
 # ruff: noqa: RUF001 - mathematical characters look like others
@@ -80,7 +80,7 @@ def _words(text: str) -> str:
 
 
 def _group(line: str) -> str:
-    """An operand. The brackets that group it are not part of the formula."""
+    """An operand, in brackets if it consists of several parts. These brackets are not part of the formula."""
     return line if _ATOM.fullmatch(line) else f"({line})"
 
 

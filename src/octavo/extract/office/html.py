@@ -34,7 +34,7 @@ from octavo.extract.office.xml import (
 _ESCAPE = "\ufdd2"
 _BACKSLASH = "\ufdd3"
 _BRACKETS = {"[": "\ufdd4", "]": "\ufdd5"}  # in the text of a link, which html-to-markdown would cut there
-# A number between these two stands for a picture or formula until the text is finished.
+# A number between these two is a placeholder for a picture or formula until the text is finished.
 _MARK_START, _MARK_END = "\ufdd6", "\ufdd7"
 _MARK = re.compile("\ufdd6(\\d{1,7})\ufdd7")
 _LEAST_WORDS = 0.85
@@ -168,13 +168,13 @@ def _simplify_select(element: Element) -> None:
 
 
 def _simplify_power(element: Element) -> None:
-    """Keep "10^5" apart from "105"."""
+    """Write powers with a caret, so that "10^5" does not become "105"."""
     if _POWER.fullmatch("".join(element.itertext())) and text_before(element)[-1:].isdigit():
         element.text = "^" + (element.text or "")
 
 
 def _simplify_span(element: Element) -> None:
-    """Keep the number of a line apart from the word before it."""
+    """Separate a line number from the word before it."""
     if _LINE_NUMBER.fullmatch(element.text or "") and text_before(element)[-1:].isalpha():
         element.text = f" {element.text}"
 
@@ -216,7 +216,7 @@ def _simplify_table(table: Element) -> None:
 
 
 def _fill(row: Element, cell: Element | None, column: int, reach: dict[int, tuple[int, str]]) -> int:
-    """Insert the cells that reach down into this row before a cell. Returns the column of that cell."""
+    """Insert the cells that reach down from earlier rows before this cell. Returns the column of this cell."""
     while column in reach:
         left, text = reach.pop(column)
         _insert_cell(row, cell, text)

@@ -22,7 +22,10 @@ _CHART_NAMES = {"ofPie": "Pie", "stock": "Stock", "surface3D": "Surface", "dough
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """`target` is the name of a part, or a URL if `external`. `kind` is the last segment of the relationship type."""
+    """A relationship.
+
+    `target` is the name of a part, or a URL if `external`. `kind` is the last segment of the type.
+    """
 
     kind: str
     target: str
@@ -125,7 +128,7 @@ def _chart_title(root: Element) -> str:
 
 
 def _points(series: Element, *names: str) -> dict[int, str]:
-    """The values that the file stores for a part of a series, by their number."""
+    """The values that the file stores for a part of a series, by their index."""
     found: dict[int, str] = {}
     for part in (one for one in series if local_name(one) in names):
         values = [one for one in part.iter() if local_name(one) == "v"]

@@ -1,4 +1,4 @@
-"""What OpenDocument files of every kind share: styles, metadata, encryption."""
+"""Code that the readers of all OpenDocument files share: styles, metadata, encryption."""
 
 from __future__ import annotations
 

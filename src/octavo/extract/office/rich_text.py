@@ -73,7 +73,7 @@ class State:
     skipped: bool = False
     size: int = 24
     codec: str = "cp1252"
-    fallback: int = 1  # how many characters after \u stand for it in older programs
+    fallback: int = 1  # how many characters after \u are its replacement for older programs
     link: str = ""
     destination: str = ""
     collector: list[TextRun] | None = None

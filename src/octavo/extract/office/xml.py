@@ -278,7 +278,7 @@ def caption_of(image: Element) -> str:
 
 
 def text_before(element: Element) -> str:
-    """The text directly before an element, also at the end of the element before it."""
+    """The text directly before an element, including text at the end of the previous element."""
     before: Element | None = element.getprevious()
     if before is None:
         parent = element.getparent()
@@ -306,7 +306,7 @@ def replace(element: Element, text: str) -> None:
 
 
 def is_spacer(element: Element) -> bool:
-    """Whether an image is shown in the size of a few pixels."""
+    """Whether an image is displayed only a few pixels wide or high."""
     return any(
         (element.get(name) or "").strip().removesuffix("px") in {"0", "1", "2", "3"} for name in ("width", "height")
     )

@@ -52,7 +52,7 @@ _TITLE = re.compile(r"(table|tab\.|exhibit|figure|fig\.|chart|tabelle|tableau|ta
 
 
 class Area(NamedTuple):
-    """Consecutive lines that may be a table. `ruled`: between horizontal rulings of the same width."""
+    """Consecutive lines that may be a table. `ruled`: whether they are between horizontal rulings of the same width."""
 
     lines: tuple[Line, ...]
     ruled: bool
@@ -77,7 +77,7 @@ def _touches(part: Segment, box: Box) -> bool:
 
 
 def _ruled_areas(lines: Sequence[Line], left: float, right: float, ys: Sequence[float]) -> Iterator[Area]:
-    """Runs of bands between wide rulings that look like parts of a table, and the lines that go on outside of them."""
+    """Groups of bands between wide rulings that look like parts of a table, with the lines that continue it outside."""
     parts = (tuple(part for part in line if left - 10 < part.left and part.right < right + 10) for line in lines)
     near = [line for line in parts if line]
     bands = [bisect_right(ys, (line[0].top + line[0].bottom) / 2) for line in near]
@@ -99,7 +99,7 @@ def _is_tabular(lines: Sequence[Line]) -> bool:
 
 
 def _extended(lines: Sequence[Line], start: int, end: int) -> tuple[int, int]:
-    """Add lines above the first ruling and below the last one that have several cells."""
+    """Add lines with several cells above the first ruling and below the last one."""
     while start > 0 and len(lines[start - 1]) > 1 and _is_next(lines[start - 1], lines[start]):
         start -= 1
     while end < len(lines) and len(lines[end]) > 1 and _is_next(lines[end - 1], lines[end]):
@@ -113,7 +113,7 @@ def _is_next(above: Line, below: Line) -> bool:
 
 
 def _without_prose(lines: Sequence[Line]) -> list[Line]:
-    """Leave out a column of prose beside other words: many long segments that start at one place, often small."""
+    """Drop a column of prose beside other words: many long segments with the same left edge, often in small type."""
     starts: defaultdict[int, list[Segment]] = defaultdict(list)
     for part in (part for line in lines if len(line) > 1 for part in line if len(part.words) >= _SENTENCE):
         starts[round(part.left / _SAME_START)].append(part)
@@ -135,7 +135,7 @@ def _without_prose(lines: Sequence[Line]) -> list[Line]:
 
 
 def _blocks(lines: Sequence[Line]) -> Iterator[Sequence[Line]]:
-    """Runs of lines with several segments, with a few lines of one segment between them."""
+    """Groups of lines with several segments. They may include a few lines with one segment."""
     start = end = -1
     for place, line in enumerate(lines):
         if start >= 0:
@@ -204,9 +204,9 @@ def _may_be_table(lines: Sequence[Line], parts: Sequence[Segment], *, ruled: boo
 
 
 def _without_notes(lines: Sequence[Line], rulings: Rulings | None) -> Sequence[Line]:
-    """Leave out notes below a table: the last lines, if they have one segment, or a long one and no number.
+    """Drop notes below a table: last lines with a single segment, or with a long segment and no number.
 
-    If rulings divide a table into many rows, these lines are in its last row.
+    If rulings divide a table into many rows, such lines belong to its last row.
     """
     box = box_of([part for line in lines for part in line])
     if rulings and len(_full_rules(box, rulings)) > _FEW:
@@ -224,14 +224,14 @@ def _is_note(line: Line) -> bool:
 
 
 def _without_overhang(row: Row, columns: Sequence[Column]) -> Row:
-    """Keep a long label that is alone on its line and starts in the first column in that column."""
+    """Keep a long label in the first column if it starts there and is alone on its line."""
     if list(row.parts) == [0] and row.parts[0][1].left < columns[0][0] + 3 * row.height:
         return row._replace(parts={0: (0, row.parts[0][1])})
     return row
 
 
 def _full_rules(box: Box, rulings: Rulings) -> list[float]:
-    """The positions of rulings from one side of a box to the other."""
+    """The positions of rulings that reach from one side of a box to the other."""
     slack = 0.2 * (box.right - box.left)
     wide = (rule for rule in rulings.horizontal if rule.start < box.left + slack and rule.end > box.right - slack)
     return sorted({rule.at for rule in wide if box.top - 10 < rule.at < box.bottom + 10})
@@ -282,7 +282,7 @@ def _is_table(rows: Sequence[Row], columns: int, rules: int, *, ruled: bool) -> 
 
 
 def _is_prose(rows: Sequence[Row], columns: int, rules: int) -> bool:
-    """Whether cells are lines of prose, not labels or a text that rulings and labels divide."""
+    """Whether cells are lines of prose, rather than labels or text that is divided by rulings and labels."""
     parts = [part for row in rows for _, part in row.parts.values()]
     if sum(len(part.words) > _LONG for part in parts) > 0.2 * len(parts):
         return not (rules > _FEW and _has_labels(rows))
@@ -291,13 +291,13 @@ def _is_prose(rows: Sequence[Row], columns: int, rules: int) -> bool:
 
 
 def _has_labels(rows: Sequence[Row]) -> bool:
-    """Whether the first column has short labels beside the text of the others."""
+    """Whether the first column has short labels beside the text of the other columns."""
     labels = _column(rows, 0)
     return len(labels) > 2 and sum(len(part.words) for part in labels) < 4 * len(labels)  # noqa: PLR2004
 
 
 def _is_text_table(parts: Sequence[Segment], aligned: float) -> bool:
-    """Whether cells are aligned and short; if they have several words, they must not start like lines of prose."""
+    """Whether cells are aligned and short. Cells of several words must not start like lines of prose."""
     words = _mean_words(parts)
     return aligned > 0.85 and (words < 2 or (words < _FEW and share(_starts_upper, parts) > 0.8))  # noqa: PLR2004
 
@@ -311,12 +311,14 @@ def _starts_lower(text: str) -> bool:
 
 
 def _column(rows: Sequence[Row], place: int) -> list[Segment]:
-    """The cells of a column that do not span others."""
+    """The cells of a column, without those that span other columns."""
     return [part for row in rows for first, (last, part) in row.parts.items() if first == last == place]
 
 
 def _is_list(rows: Sequence[Row], columns: int) -> bool:
-    """Whether one column only numbers the lines: a list, code, or formulas; or a form: labels that end in colons."""
+    """Whether one column only numbers the lines, as in lists, code and formulas, or contains labels with colons, as in
+    forms.
+    """
     first, last = _column(rows, 0), _column(rows, columns - 1)
     if columns < 4 and max(share(_MARK.fullmatch, first), share(_EQUATION.fullmatch, last)) > 0.6:  # noqa: PLR2004
         return True
@@ -324,7 +326,7 @@ def _is_list(rows: Sequence[Row], columns: int) -> bool:
 
 
 def _is_contents(rows: Sequence[Row]) -> bool:
-    """Whether most lines end in a number that grows like page numbers, and have no other one after their title."""
+    """Whether the lines are a table of contents: most end in rising page numbers, with no other number before."""
     lines = [[part.text for _, part in row.parts.values()] for row in rows]
     pages = [int(found[1]) for line in lines if (found := _PAGE.search(line[-1]))]
     inner = [text for line in lines for text in line[1:-1]]
@@ -345,7 +347,7 @@ def _mean_words(parts: Sequence[Segment]) -> float:
 
 
 def _alignment(rows: Sequence[Row], columns: int) -> float:
-    """The share of cells that share their left, right or middle with most others of their column."""
+    """The share of cells whose left edge, right edge or middle matches most other cells of their column."""
     aligned = total = 0
     for parts in (_column(rows, place) for place in range(columns)):
         if len(parts) > 1:

@@ -75,7 +75,7 @@ class Annotation:
 
     @property
     def is_in_place(self) -> bool:
-        """Whether it is read as text of the page, and not as a comment."""
+        """Whether the annotation is read as text of the page, and not as a comment."""
         return self.kind in {"field", "tick", "free_text"}
 
 
@@ -191,7 +191,7 @@ def _cleaned(text: str) -> str:
 
 
 def _marked_text(text_page: Any, handle: Any) -> str:  # noqa: ANN401
-    """The text under a highlight: that of each of its lines."""
+    """The text under a highlight, line by line."""
     count = min(_raw.FPDFAnnot_CountAttachmentPoints(handle), _MOST_QUADS) if text_page else 0
     quads = [(index, _raw.FS_QUADPOINTSF()) for index in range(count)]
     read = [quad for index, quad in quads if _raw.FPDFAnnot_GetAttachmentPoints(handle, index, quad)]
@@ -237,7 +237,7 @@ def _runs(one: Annotation) -> Iterator[TextRun]:
 
 
 def _lines(one: Annotation) -> list[str]:
-    """The lines of a value. Long lines are broken as wide as the field is."""
+    """The lines of a value. Long lines are wrapped at the width of the field."""
     width, height = one.box.right - one.box.left, one.box.bottom - one.box.top
     room = int(width / (_LETTER_WIDTH * _LARGEST))
     if height < 2 * _LINE_STEP * _LARGEST or room < len("a few words"):
@@ -286,7 +286,7 @@ def _add_value(blocks: list[PageBlock], one: Annotation) -> None:
 
 
 def _label(blocks: Sequence[PageBlock], one: Annotation) -> int | None:
-    """The index of the block of one line beside a field: left of a value, right of a check box."""
+    """The index of the single-line block beside a field: left of a value, right of a check box."""
     beside = [
         (gap, index)
         for index, block in enumerate(blocks)
@@ -319,7 +319,7 @@ def _around(one: Box | None, other: Box) -> Box:
 
 
 def _place_after(blocks: Sequence[PageBlock], box: Box) -> int:
-    """The index after the block that belongs to a box: the last one that overlaps it or begins above it."""
+    """Where a comment goes: the index after the last block that overlaps its box or begins above it."""
     over = [index for index, block in enumerate(blocks) if block.box and _is_over(block.box, box)]
     above = [index for index, block in enumerate(blocks) if block.box and block.box.top <= box.top]
     after = max(over or above or ([-1] if any(block.box for block in blocks) else [len(blocks) - 1]))

@@ -70,7 +70,7 @@ def assemble_pages(facts: PdfFacts, pages: Sequence[PageText], source_type: Sour
 
 
 def _with_whole_words(pages: Sequence[PageText]) -> Sequence[PageText]:
-    """Undo the division of words at line ends. Whether a word has a hyphen is known from the whole document."""
+    """Rejoin words that are divided at line ends. The whole document shows whether such a word has a hyphen."""
     if not any(HYPHEN in block.text for page in pages for block in page.blocks):
         return pages
     vocabulary = Vocabulary(block.text for page in pages for block in page.blocks)

@@ -98,7 +98,9 @@ def _flow(bands: Sequence[Band]) -> Flow:
 
 
 def _trimmed(bands: Sequence[Band], gutter: _Gutter) -> int:
-    """Where the columns of a gutter begin: lines on the left alone can be the end of the text above the columns."""
+    """The band where the columns of a gutter start. Lines only on the left may be the end of the text above the
+    columns.
+    """
     first = next((at for at in range(gutter.start, gutter.end) if _sides([bands[at]], gutter.gap)[1]), gutter.start)
     if first > gutter.start and bands[first].top - bands[first - 1].bottom < 0.3 * _height(bands[first]):
         first -= 1
@@ -183,7 +185,7 @@ def _gutters(bands: Sequence[Band], least: float) -> Iterator[_Gutter]:
 
 
 def _seeds(bands: Sequence[Band], least: float) -> Iterator[tuple[int, Gap]]:
-    """The gaps in every band, and between a band and the next: the lines of two columns need not be level."""
+    """The gaps in every band, and between a band and the next: lines of two columns can be at different heights."""
     for index, band in enumerate(bands):
         for gap in _gaps(band.segments, least):
             yield index, gap
@@ -198,7 +200,7 @@ def _is_closer(band: Band, below: Band, above: Band | None) -> bool:
 
 
 def _headings(group: Sequence[Band], gap: Gap, start: int) -> Iterator[int]:
-    """Where to cut columns: at a heading on the left with much space to its right, which is above both columns."""
+    """Where to cut columns: at a heading above both of them, which is on the left and has much space to its right."""
     segments = [one for band in group for one in band.segments]
     size = median(one.size or 10.0 for one in segments)
     if not any(map(_is_running, _split_at(segments, gap))):
@@ -212,14 +214,14 @@ def _headings(group: Sequence[Band], gap: Gap, start: int) -> Iterator[int]:
 
 
 def _blank_strips(group: Sequence[Band], gap: Gap, start: int) -> Iterator[int]:
-    """Where to cut short lines side by side, as addresses: at wide white space across both sides."""
+    """Where to cut short lines that are side by side, such as addresses: at wide white space across both sides."""
     segments = [one for band in group for one in band.segments]
     if any(map(_is_running, _split_at(segments, gap))):
         return
     size = median(one.size or 10.0 for one in segments)
     spaces = [other.top - one.bottom for one, other in pairwise(group)]
     for index, space in enumerate(spaces, start + 1):
-        # Equal spaces again and again are those between the rows of a form.
+        # Repeated equal spaces are those between the rows of a form.
         if space > _FAR * size and sum(0.8 < one / space < 1.25 for one in spaces) < 3:  # noqa: PLR2004
             yield index
 
@@ -287,7 +289,7 @@ def _are_columns(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
 
 
 def _are_cells(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
-    """Whether the lines of a side are cells of rows: single lines or figures, each level with a line beside it."""
+    """Whether the lines of a side are cells of rows: single lines or numbers, each at the height of another line."""
     if _has_block(side) or not _heads_lines(side, main):
         return False
     few = 2 * _rows(side) < _rows(main) or _rows(main) == 1
@@ -302,7 +304,7 @@ def _are_single(side: Sequence[Segment]) -> bool:
 
 
 def _stays_beside(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
-    """Whether a narrow side belongs beside the parts of the main column, and is not a block before or after it."""
+    """Whether a narrow side stays beside the main column, instead of becoming a block before or after it."""
     is_drawn = all(one.block is not None for one in side)
     level = _heads_lines(side, main)
     comments = level and 2 * _rows(side) < _rows(main)
@@ -319,7 +321,7 @@ def _has_block(side: Sequence[Segment]) -> bool:
 
 
 def _are_blocks_of_short_lines(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
-    """Whether two groups of short lines are read one after the other, as two addresses, and not across, as a form."""
+    """Whether two groups of short lines are read one after the other, like addresses, and not across, like a form."""
     if min(_rows(left), _rows(right)) < 3 or min(_letters_per_line(left), _letters_per_line(right)) < 6:  # noqa: PLR2004
         return False
     labels = sum(_LABEL.search(one.text) is not None for one in left)
@@ -335,13 +337,13 @@ def _are_aligned(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
 
 
 def _heads_lines(beside: Sequence[Segment], main: Sequence[Segment]) -> bool:
-    """Whether every part of a narrow left column is level with a line of the main column, as terms are."""
+    """Whether every part of a narrow left column is at the height of a line of the main column, as in glossaries."""
     heights = {round(one.bottom) for one in main}
     return all(any(round(one.bottom) + shift in heights for shift in (-1, 0, 1)) for one in beside)
 
 
 def _is_margin(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
-    """Whether a side is much narrower than the lines of the main text, which may be several columns itself."""
+    """Whether a side is much narrower than the lines of the main text, which may itself have several columns."""
     lines = sorted(one.right - one.left for one in main)
     return _width(side) < _NARROW * min(_width(main), _LONG_LINES * lines[len(lines) * 3 // 4])
 

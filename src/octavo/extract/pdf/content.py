@@ -1,6 +1,6 @@
-"""Reads what is drawn on the pages of a PDF: text runs, words, rulings, shapes, notes and form fields, with positions.
+"""Reads the contents of PDF pages: text runs, words, rulings, shapes, notes and form fields, with their positions.
 
-liteparse only reports positions here. How they become lines, regions and tables is decided by pure code elsewhere.
+liteparse only reports positions here. Other modules, which are pure, turn them into lines, regions and tables.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def _run(item: Any) -> TextRun | None:  # noqa: ANN401
 
 @lru_cache(maxsize=1000)
 def _style(font: str) -> tuple[bool, bool]:
-    """Whether a font is bold, and whether it is italic, by its name."""
+    """Whether a font is bold, and whether it is italic, judging by its name."""
     lowered = font.lower()
     return any(word in lowered for word in _BOLD_NAMES), any(word in lowered for word in _ITALIC_NAMES)
 

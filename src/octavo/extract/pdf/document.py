@@ -153,7 +153,7 @@ class Document:
         self._document.save(output, flags=_raw.FPDF_REMOVE_SECURITY)
 
     def form(self) -> Any:  # noqa: ANN401
-        """The handle of PDFium for the fields of the document; None if it has no form."""
+        """PDFium's handle for the form of the document; None if it has no form."""
         try:
             self._document.init_forms()
         except pypdfium2.PdfiumError:
@@ -190,7 +190,7 @@ class OpenPage:
 
     @property
     def handle(self) -> Any:  # noqa: ANN401
-        """The handle of PDFium."""
+        """PDFium's handle for the page."""
         return self._page.raw
 
     def text(self) -> str:
@@ -242,7 +242,7 @@ class OpenPage:
                 yield letter, place(box.left, box.bottom, box.right, box.top)
 
     def placed(self) -> Callable[[float, float, float, float], Box]:
-        """A function that turns left, bottom, right and top in the file into a box on the displayed page."""
+        """A function that converts file coordinates (left, bottom, right, top) to a box on the displayed page."""
         left, bottom, right, top = self._page.get_cropbox()
         match self._page.get_rotation():
             case 90:
@@ -255,7 +255,7 @@ class OpenPage:
                 return lambda x0, y0, x1, y1: Box(x0 - left, top - y1, x1 - left, top - y0)
 
     def images(self) -> list[Box]:
-        """The boxes of the images on the displayed page; a page with very many images only has the first of them."""
+        """The boxes of the images on the displayed page. If there are very many, only the first ones are returned."""
         place = self.placed()
         shown = islice(_raw_images(self._page.raw), _MOST_IMAGES)
         boxes = (place(*sides) for sides in shown)
@@ -301,7 +301,8 @@ Sides = tuple[float, float, float, float]
 def _raw_images(page: Any) -> Iterator[Sides]:  # noqa: ANN401
     """Left, bottom, right and top of the images of a page, in the coordinates of the file.
 
-    pypdfium2 makes a Python object for each path and letter, and does not place what is in a form on the page.
+    pypdfium2 is not used for this: it makes a Python object for each path and letter, and ignores the position of form
+    objects on the page.
     """
     left = _MOST_OBJECTS
     waiting: list[tuple[Any, list[Any]]] = [(page, [])]
@@ -325,7 +326,7 @@ def _raw_images(page: Any) -> Iterator[Sides]:  # noqa: ANN401
 
 
 def _bounds(shown: Any, matrices: list[Any]) -> Sides | None:  # noqa: ANN401
-    """The bounds of an object on the page; `matrices` are those of the forms around it, from the outside."""
+    """The bounds of an object on the page; `matrices` are those of the enclosing form objects, the outermost first."""
     left, bottom, right, top = (ctypes.c_float() for _ in range(4))
     if not _raw.FPDFPageObj_GetBounds(shown, left, bottom, right, top):
         return None

@@ -138,7 +138,7 @@ def _joined(boxes: Sequence[Box]) -> list[Box]:
 
 
 def _is_backdrop(box: Box, segments: Sequence[Segment]) -> bool:
-    """Whether sentences are printed over an image or drawing, so that it is the background of a text."""
+    """Whether an image or drawing is only a background: sentences are printed over it."""
     texts = [one for one in segments if one.letters >= _SENTENCE_LETTERS and _centre_in(one.box, box)]
     covered = sum(_area(one.box) for one in texts)
     return covered > _SENTENCE_SHARE * _area(box) or sum(one.letters for one in texts) > _TEXT_LETTERS
@@ -227,7 +227,7 @@ def _cells(box: Box, side: float) -> tuple[int, int, int, int]:
 
 
 def _covered(cells: Iterable[tuple[int, int, int, int]]) -> list[list[int]]:
-    """How many boxes cover each cell, by sums over the corners of the boxes."""
+    """How many boxes cover each cell of the grid, computed with sums over the corners of the boxes."""
     grid = [[0] * (_GRID + 1) for _ in range(_GRID + 1)]
     for left, top, right, bottom in cells:
         grid[top][left] += 1
@@ -241,7 +241,7 @@ def _covered(cells: Iterable[tuple[int, int, int, int]]) -> list[list[int]]:
 
 
 def _fill(grid: Sequence[Sequence[int]], names: list[list[int]], start: tuple[int, int], name: int) -> None:
-    """Give all covered cells that touch each other the same number."""
+    """Give all connected covered cells the same number."""
     waiting = [start]
     names[start[0]][start[1]] = name
     while waiting:
@@ -340,7 +340,7 @@ def _by_caption(areas: Sequence[FigureArea], segments: Sequence[Segment]) -> lis
 
 
 def _gap(area: Box, caption: Box) -> float:
-    """The vertical distance of a caption; infinite if it is not above or below the area."""
+    """The vertical distance between a caption and an area; infinite if the caption is not above or below the area."""
     if min(area.right, caption.right) <= max(area.left, caption.left):
         return float("inf")
     return max(caption.top - area.bottom, area.top - caption.bottom, 0.0)

@@ -86,7 +86,7 @@ Headings = Mapping[Place, PageBlock]
 def body_size(pages: Iterable[PageText]) -> float:
     """The font size of most of the text in the document; 0 if no size is known.
 
-    It is that of the prose, unless most of the other text is larger: the prose of an invoice is its small print.
+    It is the size of the prose, unless most of the other text is larger: in an invoice, the prose is the small print.
     """
     prose: Counter[float] = Counter()
     letters: Counter[float] = Counter()
@@ -156,7 +156,9 @@ def is_likely(block: PageBlock, body: float) -> bool:
 
 
 def _reads_as_title(text: str, ratio: float) -> bool:
-    """Whether the text is not part of a sentence. In large letters, a full stop or a small first letter is accepted."""
+    """Whether the text reads like a title, not like part of a sentence. Large text may end in a full stop or start in
+    lower case.
+    """
     if ratio >= _MUCH_LARGER and len(text) <= _FEW_WORDS:
         return _CLAUSE_END.search(text) is None and (" " not in text or not text.endswith("."))
     return not _SENTENCE_END.search(text) and not text[:1].islower()
@@ -180,7 +182,9 @@ def _is_italic_heading(body: float, blocks: Sequence[PageBlock], index: int) -> 
 
 
 def _is_title_of_form(body: float, blocks: Sequence[PageBlock], index: int) -> bool:
-    """Whether a line is a heading although the document is full of short lines: a known title, or clearly set apart."""
+    """Whether a line is a heading although the document is full of short lines: it is a known title or clearly set
+    apart.
+    """
     block = blocks[index]
     text, ratio = block.text, block.size / body if body else 0.0
     if not is_likely(block, body):
@@ -202,7 +206,7 @@ def _has_beside(blocks: Sequence[PageBlock], index: int) -> bool:
 
 
 def _starts_section(blocks: Sequence[PageBlock], index: int) -> bool:
-    """Whether text in another style or a table follows just below, at the same edge."""
+    """Whether text in another style or a table follows directly below, with the same left edge."""
     block, after = blocks[index], blocks[index + 1] if index + 1 < len(blocks) else None
     if after is None or block.box is None or after.box is None or after.bold:
         return False
@@ -212,7 +216,7 @@ def _starts_section(blocks: Sequence[PageBlock], index: int) -> bool:
 
 
 def join_headings(pages: Sequence[PageText], body: float) -> Sequence[PageText]:
-    """Join the lines of a heading, and a heading with its number where they are printed apart."""
+    """Join the lines of a heading, and join a heading with its number if they are printed apart."""
     if not body or is_form(pages):
         return pages
     return [replace(page, blocks=tuple(_joined(page.blocks, body))) for page in pages]
@@ -229,7 +233,7 @@ def _joined(blocks: Sequence[PageBlock], body: float) -> list[PageBlock]:
 
 
 def _continues(one: PageBlock, other: PageBlock, body: float) -> bool:
-    """Whether `other` is a further line of the heading `one`."""
+    """Whether `other` is another line of the heading `one`."""
     if (
         {one.kind, other.kind} - _TEXTS
         or {one.region, other.region} != {RegionKind.BODY}

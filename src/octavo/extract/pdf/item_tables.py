@@ -1,4 +1,4 @@
-"""Finds tables of items, as on invoices: a header line, and below it rows whose cells are under the header's.
+"""Finds tables of items, as on invoices: a header line, and rows with cells below those of the header.
 
 Such tables often have no rulings, and detail lines below an item belong to it. Pure: positions in, tables out.
 """
@@ -92,7 +92,7 @@ def _is_header(line: Line) -> bool:
 
 
 def _table_at(lines: Sequence[Line], place: int) -> tuple[Table | None, int]:
-    """The table whose header has its longest line at `place`, and the place after its last line."""
+    """The table whose longest header line has the index `place`, and the index after the last line of the table."""
     start, body = _header_lines(lines, place)
     header = tuple(segment_of(words) for words in _over_each_other(lines[start:body]))
     first = next((at for at in range(body, min(body + 8, len(lines))) if _is_item(lines[at], header)), None)
@@ -111,7 +111,7 @@ def _table_at(lines: Sequence[Line], place: int) -> tuple[Table | None, int]:
 
 
 def _columns(header: Line, items: Sequence[Line]) -> list[Column]:
-    """The columns of a header and its items. A heading beside the cells of its column is one column with them."""
+    """The columns of a header and its items. A heading that is beside its cells, not above them, joins their column."""
     columns = columns_of([header, *items])
     headed = {place for part in header for place in overlapped(columns, part)}
     filled = {place for line in items for part in line for place in overlapped(columns, part)}
@@ -123,7 +123,7 @@ def _columns(header: Line, items: Sequence[Line]) -> list[Column]:
 
 
 def _over_each_other(header: Sequence[Line]) -> list[list[Word]]:
-    """The words of a header of several lines, by cell: parts that lie over each other are one cell."""
+    """Group the words of a header with several lines into cells: parts above each other form one cell."""
     cells: list[tuple[float, list[Word]]] = []
     for part in sorted(part for line in header for part in line):
         if cells and part.left < cells[-1][0]:
@@ -134,7 +134,7 @@ def _over_each_other(header: Sequence[Line]) -> list[list[Word]]:
 
 
 def _is_item(line: Line, header: Line) -> bool:
-    """Whether a line has cells like an item: at least half as many as the header, two of them with figures."""
+    """Whether a line has cells like an item: at least half as many as the header, and at least two with figures."""
     figures = sum(is_figure(part.text) for part in line)
     inside = (
         line[0].left > header[0].left - 12 * header[0].height and line[-1].left < header[-1].right + header[0].height
@@ -167,7 +167,7 @@ def _header_lines(lines: Sequence[Line], place: int) -> tuple[int, int]:
 
 
 def _is_heading(line: Line, header: Sequence[Line]) -> bool:
-    """Whether a line continues a header: short cells of words, over or under its cells or level with them."""
+    """Whether a line continues a header: short cells of words above, below or beside its cells."""
     box = box_of([part for one in header for part in one])
     height = header[0][0].height
     gap = max(box.top - max(part.bottom for part in line), min(part.top for part in line) - box.bottom)
@@ -197,7 +197,7 @@ class _Reader:
         self._header.add(cells, line)
 
     def _by_column(self, part: Segment) -> Iterator[tuple[int, list[Word]]]:
-        """The words of a header cell, divided if it reaches over several columns."""
+        """The words of a header cell, divided if the cell spans several columns."""
         hit = overlapped(self._columns, part)
         if len(hit) < 2:  # noqa: PLR2004
             yield self._place(part), list(part.words)
@@ -210,7 +210,7 @@ class _Reader:
         yield hit[-1], list(part.words[start:])
 
     def _end(self, words: Sequence[Word], start: int, column: int) -> int:
-        """Where to divide a cell: where a word ends with its column, or the next one starts with the next column."""
+        """Where to divide a cell: nearest to the end of this column or to the start of the next one."""
         ends, starts = self._columns[column][1], self._columns[column + 1][0]
         places = range(start + 1, len(words)) or [len(words) - 1]
         return min(places, key=lambda at: min(abs(words[at - 1].right - ends), abs(words[at].left - starts)))
@@ -249,7 +249,7 @@ class _Reader:
         return cells
 
     def _free_line(self, line: Line) -> Cells | None:
-        """A detail line with other gaps is text of the column where it starts, except the first column."""
+        """Assign a detail line with other gaps to the column where it starts. None for the first column."""
         column = self._place(line[0])
         return {column: list(line)} if column > 0 and self._starts_column(line[0], column) else None
 
@@ -281,7 +281,7 @@ class _Reader:
         return True
 
     def _add_note(self, line: Line, cells: Cells) -> bool:
-        """Add a line across the columns between the header and the first item as a row, at most one."""
+        """Add a line that spans the columns between the header and the first item as a row. Only one line is added."""
         self._notes.append(_Item(line[0].top, line[0].bottom))
         self._notes[-1].add(cells, line)
         return len(self._notes) == 1 and not self._waiting
@@ -309,7 +309,7 @@ class _Reader:
         self._waiting.clear()
 
     def _is_total(self, cells: Cells) -> bool:
-        """Whether a line is a label and a figure in the last column, which is filled in the item above."""
+        """Whether a line is a total: a label and a figure in the last column, which the item above also fills."""
         last = len(self._columns) - 1
         if not self._items or last not in self._items[-1].cells or last not in cells:
             return False

@@ -67,7 +67,7 @@ class Vocabulary:
             self._first_parts.add(word.split("-", 1)[0])
 
     def undivided(self, text: str) -> str:
-        """The text with all divided words whole again."""
+        """The text with divided words joined again."""
         return _DIVIDED.sub(self._whole, text).replace(HYPHEN, "-") if HYPHEN in text else text
 
     def _whole(self, found: re.Match[str]) -> str:
@@ -110,9 +110,9 @@ _FEW_COMMON = 0.48
 def is_garbled(text: str) -> bool:
     """Whether the letters of a font are implausible: its glyphs are mapped to characters that it does not show.
 
-    Unassigned characters are never text. Plain letters are rarer than marked ones in no language, and eleven letters
-    are more than half of the letters of every language in Latin script. Korean, Chinese and Japanese texts hardly ever
-    contain syllables and ideographs that are missing from the national character sets.
+    Unassigned characters are never text. In every language, plain letters are more common than accented ones, and in
+    every language in Latin script, eleven letters make up more than half of the text. Korean, Chinese and Japanese
+    texts hardly ever contain syllables and ideographs that are missing from the national character sets.
     """
     if is_meaningless(text):
         return True
@@ -128,7 +128,7 @@ def is_garbled(text: str) -> bool:
 
 
 def _has_uncommon_letters(text: str) -> bool:
-    """Only longer words count, because the names of variables can be any letters."""
+    """Whether the common letters are rare. Only longer words count, because variables can be named with any letter."""
     words = "".join(_LONGER_WORDS.findall(text))
     return len(words) >= _ENOUGH_LETTERS and sum(map(words.count, _COMMON)) < _FEW_COMMON * len(words)
 
@@ -146,7 +146,9 @@ def _mixes_alphabets(text: str) -> bool:
 
 @cache
 def _script(letter: str) -> int:
-    """A number that letters of one script share. Latin letters are usual inside words of East Asian scripts."""
+    """A number for the script of a letter. Latin and East Asian letters share one, because they are often mixed in
+    words.
+    """
     code = ord(letter)
     if code < _FIRST_GREEK or code >= _FIRST_EXTENDED:
         return 0
@@ -214,7 +216,7 @@ _ALEFS = "\u0627\u0622\u0623\u0625"
 
 
 def letter_of(high: int, code: int) -> str:
-    """The character of a code unit of UTF-16, and of the high surrogate before it, if there was one."""
+    """The character of a UTF-16 code unit, combined with the high surrogate before it, if there was one."""
     if code not in _LOW_SURROGATES:
         return chr(code)
     return chr(0x10000 + ((high - 0xD800) << 10) + code - 0xDC00) if high else "\ufffd"

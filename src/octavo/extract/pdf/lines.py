@@ -1,4 +1,4 @@
-"""Turns what is drawn on a page into segments, lines with their text and style, labels with values, and frames."""
+"""Turns the contents of a page into segments, lines with their text and style, labels with values, and frames."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Line:
 
 
 def segments_of(runs: Iterable[TextRun]) -> list[Segment]:
-    """Split runs at wide gaps, so that no segment reaches over a gutter."""
+    """Split runs at wide gaps, so that no segment crosses a gutter."""
     found: list[Segment] = []
     for run in runs:
         words, limit = run.words, max(_WIDE_GAP * run.size, 5.0)
@@ -135,7 +135,7 @@ def lines_of(segments: Sequence[Segment], right_text: Callable[[Box], str] | Non
 
 
 def _rows(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
-    """Segments whose inner parts overlap vertically are one line."""
+    """Group segments into lines: segments whose inner parts overlap vertically are on the same line."""
     rows: list[tuple[float, float, list[Segment]]] = []
     for one in sorted(segments, key=lambda one: one.top + one.bottom):
         if one.block is not None:
@@ -199,7 +199,7 @@ def _line(row: Sequence[Segment], right_text: Callable[[Box], str] | None) -> Li
 
 
 def _style(row: Sequence[Segment]) -> tuple[float, bool, bool, bool]:
-    """The size, and whether the line is bold, monospaced or italic, by the number of letters."""
+    """The size of a line, and whether it is bold, monospaced or italic, as most of its letters are."""
     sizes: dict[float, int] = {}
     bold = mono = italic = letters = 0
     for one in row:
@@ -258,7 +258,7 @@ def box_around(boxes: Sequence[Line | Box]) -> Box:
 
 
 def size_of(lines: Sequence[Line | Segment]) -> float:
-    """The size of most of the letters; 0 without letters."""
+    """The most common size of the letters; 0 if there are none."""
     sizes: Counter[float] = Counter()
     for line in lines:
         sizes[line.size] += len(line.text)
@@ -274,7 +274,7 @@ class LabelRows(NamedTuple):
 
 
 def find_label_rows(page: PageContent, taken: Sequence[Box]) -> Iterator[LabelRows]:
-    """Groups of labels that end with a colon and start at one place, with values that start at another."""
+    """Find labels with values: the labels end with a colon and share a left edge, and the values share another one."""
     words = [
         word
         for run in page.runs
@@ -336,14 +336,14 @@ def frames_of(page: PageContent, segments: Sequence[Segment]) -> list[Box]:
 
 
 def _is_cell(box: Box, inside: Sequence[Segment], segments: Sequence[Segment]) -> bool:
-    """Whether a shaded area is a cell of a row: few short lines, with other text level with it on a narrow strip."""
+    """Whether a shaded area is a table cell: it has few, short lines, and other text is at the same height."""
     words = sum(len(one.text.split()) for one in inside)
     level = [one for one in segments if not is_inside(one, box) and box.top < (one.top + one.bottom) / 2 < box.bottom]
     return words <= _MOST_CELL_WORDS * len(inside) and len(level) > 1 and len(inside) <= _MOST_CELL_LINES
 
 
 def _is_cut(box: Box, segments: Sequence[Segment]) -> bool:
-    """Whether text runs over the edge of the area, as over a picture in the background."""
+    """Whether text crosses the edge of the area, as it does over a background picture."""
     return any(
         one.block is None and one.top < box.bottom - 2 and one.bottom > box.top + 2
         and (one.left < box.left - 4 < one.right - 8 or one.left + 8 < box.right + 4 < one.right)

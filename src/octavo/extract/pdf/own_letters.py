@@ -44,7 +44,7 @@ _SAME_PLACE = 0.4  # of the width and height of a letter
 
 
 class _Edits(NamedTuple):
-    """What PDFium has at some characters and liteparse has not: signs, `lost` letters, and letters drawn twice."""
+    """Where the letters of PDFium and liteparse differ: replaced signs, `lost` letters, and letters drawn twice."""
 
     signs: frozenset[int] = frozenset()
     lost: frozenset[int] = frozenset()
@@ -115,7 +115,7 @@ def _with_signs(run: TextRun, table: dict[int, int | str], plain: Iterable[str])
 
 
 def _missing(page: PageContent, own: str) -> Counter[str]:
-    """The letters and digits that no run contains. One that is only written as another character is not missing."""
+    """The letters and digits that no run contains. A letter that a run contains in another form is not missing."""
     wanted, have = Counter(own), Counter("".join(run.text for run in page.runs))
     lost = Counter({one: count for one, count in (wanted - have).items() if one.isalnum() and one < _SECOND_PLANE})
     return Counter({one: count for one, count in lost.items() if not _is_written(one, wanted, have)}) if lost else lost
@@ -135,7 +135,7 @@ def _indexes(text: str, letters: Iterable[str]) -> Iterator[int]:
 
 
 def _doubled(characters: Characters) -> Iterator[int]:
-    """The second ones of letters that are drawn twice at nearly the same place, as shadows are."""
+    """The second copy of each letter that is drawn twice at nearly the same place, as a shadow."""
     for found in islice(_DOUBLED.finditer(characters.text), _MOST_EDITS):
         one, other = characters.box(found.start()), characters.box(found.start() + 1)
         if one and other and _same_place(one, other):
@@ -143,7 +143,9 @@ def _doubled(characters: Characters) -> Iterator[int]:
 
 
 def without_doubles(text: str) -> str:
-    """The text with each letter of a shadow once. Only good for counting: real double letters are lost too."""
+    """The text without the second copies of letters drawn twice. Use it only for counting: real double letters are lost
+    too.
+    """
     return _DOUBLED.sub("", text) if _ALL_DOUBLED.search(text) else text
 
 
@@ -160,7 +162,7 @@ _Key = tuple[int, int]
 
 
 class _WordsByPlace:
-    """Finds the words at a place; a word has the number of its run and its number in it."""
+    """Finds the words at a position. A word is identified by the number of its run and its number in the run."""
 
     def __init__(self, runs: Sequence[TextRun], *, only_signs: bool) -> None:
         self._rows: defaultdict[int, list[tuple[Word, _Key]]] = defaultdict(list)
@@ -179,7 +181,7 @@ class _WordsByPlace:
             self._rows[row].append((word, key))
 
     def at(self, box: Box) -> list[tuple[Word, _Key]]:
-        """The words around the centre of a box; the most level one is the first."""
+        """The words around the centre of a box, those at the most similar height first."""
         across, down = (box.left + box.right) / 2, (box.top + box.bottom) / 2
         near = self._rows.get(int(down // _ROW), ())
         found = [
@@ -193,7 +195,7 @@ class _WordsByPlace:
 def _lost(
     page: PageContent, characters: Characters, missing: Counter[str], words: _WordsByPlace
 ) -> tuple[frozenset[int], bool]:
-    """The characters that no word at their place contains, and whether they are as many as are missing.
+    """The characters that no word at their place contains, and whether their number matches that of the missing ones.
 
     A second copy at the same place is not lost: liteparse leaves it out on purpose.
     """
@@ -235,7 +237,7 @@ _AROUND = tuple((across, down) for across in (0, -1, 1) for down in (0, -1, 1))
 def _edited(
     page: PageContent, characters: Characters, edits: _Edits, words: _WordsByPlace
 ) -> tuple[PageContent, frozenset[int]]:
-    """Apply the edits inside words. Returns the page and the lost characters that have a place now."""
+    """Apply the edits inside words. Returns the page and the lost characters that were put back."""
     texts: defaultdict[int, dict[int, str]] = defaultdict(dict)
     placed: set[int] = set()
     for index in sorted(edits.signs | edits.lost | edits.doubled):
@@ -254,7 +256,7 @@ def _edited(
 
 
 def _anchor(text: str, index: int, lost: frozenset[int]) -> int | None:
-    """The nearest character of the same word that liteparse has."""
+    """The nearest character of the same word that liteparse also has."""
     for step in (1, -1):
         near = index
         while near in lost and 0 <= near + step < len(text) and abs(near - index) < _LONGEST:
@@ -265,7 +267,7 @@ def _anchor(text: str, index: int, lost: frozenset[int]) -> int | None:
 
 
 def _span(word: str, text: str, anchor: int, edits: _Edits) -> range | None:
-    """The characters of PDFium that are a word of liteparse; `anchor` is one of them."""
+    """The range of PDFium's characters that form a word of liteparse; `anchor` is one of them."""
     wanted, start, old = word.translate(_FOLDED), anchor, edits.old(text, anchor)
     if old not in wanted:
         return None
@@ -284,7 +286,7 @@ def _span(word: str, text: str, anchor: int, edits: _Edits) -> range | None:
 
 
 def _with_words(run: TextRun, texts: dict[int, str]) -> TextRun:
-    """The run with other texts of some of its words."""
+    """The run with the texts of some words replaced."""
     parts: list[str] = []
     end = 0
     for place, word in enumerate(run.words):
@@ -300,7 +302,7 @@ def _with_words(run: TextRun, texts: dict[int, str]) -> TextRun:
 def _with_lost_words(
     page: PageContent, characters: Characters, lost: frozenset[int]
 ) -> tuple[PageContent, frozenset[int]]:
-    """Add whole words that liteparse left out, inside the run at their place or as a run."""
+    """Add whole words that liteparse left out, inside the run at their place or as a new run."""
     runs = list(page.runs)
     placed: set[int] = set()
     for group in _groups(characters.text, lost) if runs else ():
@@ -330,7 +332,7 @@ class _Nearness(NamedTuple):
 
 
 def _groups(text: str, lost: frozenset[int]) -> Iterator[range]:
-    """Lost characters that are whole words; at most a hundred of a page."""
+    """Group lost characters into whole words; at most a hundred per page."""
     starts = (index for index in sorted(lost) if index == 0 or text[index - 1].isspace())
     for start in islice(starts, _MOST_ROWS):
         end = start

@@ -136,7 +136,8 @@ def _read_page(document: Document, page: OpenPage, number: int, label: str, cont
 def _with_right_letters(page: OpenPage, content: PageContent, own: str) -> tuple[PageContent, tuple[str, ...], bool]:
     """Compare the letters with those of PDFium (`own`) and check that they are plausible, font by font.
 
-    Returns the page with lost letters and without implausible ones, what is not sure, and whether most is implausible.
+    Returns the page with lost letters restored and implausible ones removed, the reasons for doubt, and whether most
+    letters are implausible.
     """
     content, missing, misses_digits = with_own_letters(content, own, page.characters)
     reasons: list[str] = []
@@ -160,7 +161,7 @@ def _with_right_letters(page: OpenPage, content: PageContent, own: str) -> tuple
 
 
 def _is_bad(font: str, text: str, least: float) -> bool:
-    """Whether the letters of a font are implausible. A few signs of a symbol font are not worth a doubt."""
+    """Whether the letters of a font are implausible. A few signs of a symbol font are ignored."""
     return len(text) >= least and not is_monospaced(font) and is_garbled(text)
 
 
@@ -207,7 +208,7 @@ def _laid_out(document: Document, page: OpenPage, number: int, content: PageCont
 
 
 def _turned_back(box: Box | None, laid: PageLayout, turn: int) -> Box | None:
-    """A box on a page that was turned back by `turn` degrees, on the page as it is displayed."""
+    """Convert a box on a turned copy of a page to the page as it is displayed."""
     if box is None:
         return None
     left, top, right, bottom = box

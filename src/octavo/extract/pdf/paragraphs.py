@@ -61,7 +61,7 @@ class _Column:
     ends: Sequence[float]
     items: Mapping[int, tuple[str, str]]
     leading: Mapping[float, float]
-    edges: dict[int, float] = field(default_factory=dict[int, float])  # where lines end, for those already looked at
+    edges: dict[int, float] = field(default_factory=dict[int, float])  # the right edges that were already computed
 
 
 def usual_leading(segments: Iterable[Segment]) -> dict[float, float]:
@@ -110,7 +110,7 @@ def _items(column: _Column) -> dict[int, tuple[str, str]]:
 
 
 def _is_title(column: _Column, index: int) -> bool:
-    """Whether a numbered line is a bold title. A line is also called bold if only its number is."""
+    """Whether a numbered line is a bold title. A line counts as bold even if only its number is bold."""
     line = column.lines[index]
     return line.bold and not _SENTENCE_END.search(line.text) and not _runs_on(column, index + 1)
 
@@ -128,7 +128,7 @@ _ROMAN = frozenset({"i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x"}
 
 
 def _begins(column: _Column, group: Sequence[int], index: int) -> bool:
-    """Whether a new block begins with the line at `index`. `group` are the lines of the block before it."""
+    """Whether a new block begins with the line at `index`. `group` contains the lines of the block before it."""
     before, line = column.lines[index - 1], column.lines[index]
     if before.block is not None or line.block is not None or index in column.items or before.mono != line.mono:
         return True
@@ -171,9 +171,9 @@ def _has_other_style(column: _Column, group: Sequence[int], index: int) -> bool:
 
 
 def _runs_on(column: _Column, index: int) -> bool:
-    """Whether a sentence goes on from a full line to the line at `index`.
+    """Whether a sentence continues from a full line to the line at `index`.
 
-    Then another style means nothing, because a line has the style of its first letters.
+    If so, a change of style is ignored, because a line has the style of its first letters.
     """
     if not 0 < index < len(column.lines):
         return False
@@ -207,7 +207,7 @@ def _begins_by_indent(column: _Column, group: Sequence[int], index: int) -> bool
 
 
 def _hangs(column: _Column, group: Sequence[int], index: int, shift: float) -> bool:
-    """Whether a sentence goes on in a line with another indent, as in references and beside large initials."""
+    """Whether a sentence continues in a line with another indent, as in references and beside large initials."""
     if abs(shift) > _MOST_INDENT * column.lines[index].size:
         return False
     before = column.lines[index - 1]
@@ -230,7 +230,7 @@ def _begins_after_short_line(column: _Column, group: Sequence[int], index: int) 
 
 
 def _edge(column: _Column, index: int) -> float:
-    """Where the lines beside this one end."""
+    """The right edge of the nearby lines that start at the same position."""
     if index not in column.edges:
         start, first = column.starts[index], max(0, index - 60)
         near = zip(column.starts[first : index + 60], column.ends[first : index + 60], strict=True)
@@ -301,7 +301,7 @@ def _are_intended(column: _Column, group: Sequence[int], texts: Sequence[str]) -
 
 
 def _is_intended(column: _Column, index: int) -> bool:
-    """Whether a line break is intended. Prose that continues in small letters only breaks far from the edge."""
+    """Whether a line break is intended. If prose continues in lower case, it is intended only far from the edge."""
     if not _ends_early(column, index):
         return False
     return not column.lines[index + 1].text[:1].islower() or _is_far_from_edge(column, index)

@@ -51,7 +51,7 @@ class WordPage:
 
 @dataclass(frozen=True, slots=True)
 class WordPages:
-    """`attachments` are the XML files inside the PDF, by name."""
+    """The words of a PDF. `attachments` are the XML files inside it, by name."""
 
     page_count: int
     pages: tuple[WordPage, ...]
@@ -116,7 +116,7 @@ def page_as_json(page: WordPage) -> JSON:
 
 
 class DocumentWords(NamedTuple):
-    """`document` is the JSON that conversions read: pages with words, and attachments."""
+    """The words of a document. `document` is the JSON that conversions read: pages with words, and attachments."""
 
     document: bytes
     page_count: int

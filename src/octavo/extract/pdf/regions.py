@@ -1,4 +1,4 @@
-"""Turns what is drawn on a page into blocks in reading order: body, boxes, tables, figures, notes, headers, footers."""
+"""Turns the contents of a page into blocks in reading order: body, boxes, tables, figures, notes, headers, footers."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class PageLayout:
 
 
 def turn_of(page: PageContent) -> int:
-    """By how many degrees most of the text of a page is turned: 0, 90, 180 or 270."""
+    """The rotation of most of the text on a page, in degrees: 0, 90, 180 or 270."""
     if not any(run.rotation for run in page.runs):
         return 0
     letters: Counter[int] = Counter()
@@ -113,7 +113,7 @@ def _doubts(tables: Sequence[Table], blocks: Sequence[PageBlock]) -> Iterator[st
 
 
 def has_lone_cells(blocks: Sequence[PageBlock]) -> bool:
-    """Whether many paragraphs are single words level with others: cells of rows that were read as columns."""
+    """Whether many paragraphs are single words at the height of others: rows of a table that were read as columns."""
     heights = Counter(round(block.box.bottom / 3) for block in blocks if block.box)
     single = [block for block in blocks if block.region in _TEXT and block.box and len(block.text.split()) == 1]
     level = sum(heights[round(block.box.bottom / 3)] > 1 for block in single if block.box)
@@ -121,7 +121,7 @@ def has_lone_cells(blocks: Sequence[PageBlock]) -> bool:
 
 
 def _tables(page: PageContent, areas: Sequence[FigureArea]) -> list[Table]:
-    """The tables of a page. Tables of items that the general finder took apart or joined with others come first."""
+    """The tables of a page. A table of items replaces general tables that split it or joined it with other text."""
     found = _found_tables(page, areas)
     items = [one for one in find_item_tables(page) if not _is_in_figure(one.box, areas) and not _is_whole(one, found)]
     if not items:
@@ -141,7 +141,7 @@ def _found_tables(page: PageContent, areas: Sequence[FigureArea]) -> list[Table]
 
 
 def _is_whole(item: Table, tables: Sequence[Table]) -> bool:
-    """Whether the general finder found all of a table of items: its header, at least its rows, and little else."""
+    """Whether the general search found a whole table of items: its header, at least its rows, and little else."""
     lowest = item.box.bottom - _MOST_MISSED * (item.box.bottom - item.box.top)
     return any(
         _overlaps(table.box, item.box)
@@ -155,7 +155,7 @@ def _is_whole(item: Table, tables: Sequence[Table]) -> bool:
 
 
 def _is_code(table: Table, runs: Sequence[TextRun]) -> bool:
-    """Whether a table without lines is code: letters of equal width are aligned without being a table."""
+    """Whether a table without rulings is code, which looks aligned because its letters have equal widths."""
     inside = [run for run in runs if is_inside(run.box, table.box)]
     letters = sum(len(run.text) for run in inside)
     mono = sum(len(run.text) for run in inside if is_monospaced(run.font))
@@ -163,7 +163,9 @@ def _is_code(table: Table, runs: Sequence[TextRun]) -> bool:
 
 
 def _has_rows(table: Table) -> bool:
-    """Whether two rows have text and few cells are empty; one row is a framed word, empty cells are decoration."""
+    """Whether at least two rows have text and few cells are empty. One row is a framed word; empty cells are
+    decoration.
+    """
     cells = [cell for row in table.rows for cell in row]
     texts = sum(bool(cell.text) for cell in cells)
     return sum(any(cell.text for cell in row) for row in table.rows) > 1 and texts > _LEAST_FILLED * len(cells)
@@ -192,7 +194,7 @@ class _PageMaker:
         return sum(count > 1 for count in rows.values()) > _FEW_ROWS
 
     def read_typed_text(self) -> None:
-        """Do not take text for code if a whole page is in letters of equal width, as invoices of old programs are."""
+        """Treat a page with only monospaced letters as text, not as code. Old programs print invoices like this."""
         typed = sum(len(one.text) for one in self._segments if one.mono)
         is_program = any(_PROGRAM.search(one.text) for one in self._segments)
         if typed > _TYPED * sum(len(one.text) for one in self._segments) and not is_program:
@@ -229,7 +231,7 @@ class _PageMaker:
         return not self._backwards and sum(one.text.endswith(":") for one in self._segments) > 1
 
     def _holds_text(self, area: FigureArea) -> bool:
-        """Whether the text in an area is part of the picture, and not printed on it."""
+        """Whether the text in an area is part of the picture, rather than printed over it."""
         if area.confidence < _SURE_FIGURE or area.kind in _PLOTTED:
             return area.confidence >= _SURE_FIGURE
         return not any(len(one.text) > _LABEL for one in self._segments if is_inside(one, area.box))
@@ -281,7 +283,7 @@ def _as_box(part: Part) -> Part:
 
 
 def _insert(parts: Sequence[Part], beside: Sequence[Part], *, before: bool) -> list[Part]:
-    """Insert the parts of a narrow column after the part that they are beside, or before it. Boxes stay whole."""
+    """Insert the parts of a narrow column after the part beside them, or before it. Boxes are not split."""
     waiting: dict[int, list[Part]] = {}
     for part in beside:
         top = part.anchor if part.anchor is not None else part.block.box.top if part.block.box else 0.0

@@ -78,7 +78,7 @@ def _positions(values: Iterable[float]) -> tuple[float, ...]:
 
 
 def _with_ends(positions: tuple[float, ...], crossing: Sequence[Ruling]) -> tuple[float, ...]:
-    """Add the open sides of a table: where two of its rulings go on beyond the last one that crosses them."""
+    """Add the open sides of a table, where two of its rulings continue beyond the last one that crosses them."""
     starts = sorted(one.start for one in crossing)
     ends = sorted((one.end for one in crossing), reverse=True)
     if not positions or not starts[1:]:
@@ -111,7 +111,9 @@ def _root(parents: list[int], index: int) -> int:
 
 
 def spans(grid: Grid) -> Iterator[Span]:
-    """The cells of the grid. Missing lines join cells; if the result is not a rectangle, they stay apart."""
+    """The cells of the grid. Missing lines join cells. If the joined cells do not form a rectangle, they are kept
+    separate.
+    """
     height, width = len(grid.ys) - 1, len(grid.xs) - 1
     parents = list(range(height * width))
     across, down = _at(grid.ys, grid.rulings.horizontal), _at(grid.xs, grid.rulings.vertical)
@@ -171,7 +173,7 @@ def _ruled_table(grid: Grid, words: Sequence[Word]) -> Table | None:
 
 
 def _ruled_cells(grid: Grid, words: Sequence[Word]) -> list[Piece]:
-    """The cells of a grid with their words; none if rulings cross words or few cells are filled: a drawing."""
+    """The cells of a grid with their words. Empty for a drawing: rulings cross words, or few cells are filled."""
     found = list(spans(grid))
     places = {
         (row, column): span
@@ -206,7 +208,7 @@ def _with_outer_rows(grid: Grid, words: Sequence[Word]) -> Grid:
 
 
 def _fills(line: Line, grid: Grid) -> bool:
-    """Whether each segment of a line keeps to a column of the grid, and most columns have one."""
+    """Whether each segment of a line is within one column of the grid, and most columns have one."""
     places = [(_slot(grid.xs, part.left + 1), _slot(grid.xs, part.right - 1)) for part in line]
     return all(first == last for first, last in places) and len(set(places)) >= max(3, 0.6 * (len(grid.xs) - 1))
 
@@ -250,7 +252,7 @@ def _without_notes_inside(cells: list[Piece], box: Box, width: int) -> tuple[lis
 
 
 def _unjoined(span: Span, words: list[Word], xs: Sequence[float]) -> Iterator[Piece]:
-    """Divide a cell without inner vertical rulings whose words keep to the columns of the grid."""
+    """Divide a cell that has no vertical rulings inside, if its words are aligned with the columns of the grid."""
     parts = [part for line in text_lines(words) for part in line] if span.right > span.left else []
     used = {_slot(xs, part.left + 1) for part in parts}
     if len(used) < 2 or any(_slot(xs, part.left + 1) != _slot(xs, part.right - 1) for part in parts):  # noqa: PLR2004
@@ -262,7 +264,9 @@ def _unjoined(span: Span, words: list[Word], xs: Sequence[float]) -> Iterator[Pi
 
 
 def _with_bands(cells: Sequence[Piece], height: int) -> tuple[list[Piece], bool]:
-    """Divide the rows between two rulings that hold several rows of text. The second value: whether it is sure."""
+    """Divide the rows between two rulings that contain several rows of text. Also returns whether the result is
+    certain.
+    """
     bands: defaultdict[int, list[Piece]] = defaultdict(list)
     for span, words in cells:
         if span.top == span.bottom:

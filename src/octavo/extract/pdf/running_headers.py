@@ -1,4 +1,4 @@
-"""Finds text at the edges of pages: running headers and footers, lines apart from the others, and footnotes."""
+"""Finds text at the edges of pages: running headers and footers, separate lines, and footnotes."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _is_running(places: Sequence[Place]) -> bool:
 
 
 def split_edges(segments: list[Segment], height: float) -> tuple[list[Segment], list[Segment], list[Segment]]:
-    """Take the lines at the upper and lower edge off the page that have white space between them and the rest."""
+    """Separate the lines at the upper and lower edge that have white space between them and the rest of the page."""
     bands = list(bands_of(segments))
     first, last = 0, len(bands)
     while first < min(_MOST_EDGE_BANDS, last - 1) and bands[first].bottom < _WIDE_EDGE * height:
@@ -126,7 +126,7 @@ def _is_apart(height: float, gap: float) -> bool:
 
 
 def with_notes(parts: list[Part], body: float) -> list[Part]:
-    """Move footnotes behind the part that has their mark; without a mark, they stay at the end."""
+    """Move each footnote behind the part that contains its mark. Footnotes without a mark stay at the end."""
     lowest = max((part.block.box.bottom for part in parts if _is_body(part, body) and part.block.box), default=0.0)
     kept: list[Part] = []
     notes: list[tuple[str, Part]] = []

@@ -1,4 +1,4 @@
-"""The geometry that tables are made of: lines of words and their columns, and rulings."""
+"""The geometry of tables: lines of words, columns, and rulings."""
 
 from __future__ import annotations
 
@@ -76,7 +76,9 @@ def is_right_to_left(text: str) -> bool:
 
 
 def joined(words: Sequence[Word]) -> str:
-    """The text of words on a line. Parts of a word that touch are one word; right-to-left words are read that way."""
+    """The text of words on a line. Parts of a word that touch are joined, and right-to-left words are put in reading
+    order.
+    """
     if len(words) == 1:
         return words[0].text.strip()
     texts = [words[0].text.strip()]
@@ -99,7 +101,7 @@ def _reversed(texts: Sequence[str]) -> list[str]:
 
 
 def without_leader(word: Word) -> Word:
-    """Cut the dots that lead from a label to its number."""
+    """Remove the dots that lead from a label to its number."""
     if not word.text.endswith(LEADER_MARKS):
         return word
     text = word.text.rstrip("".join(LEADER_MARKS))
@@ -110,7 +112,7 @@ def without_leader(word: Word) -> Word:
 
 
 def text_lines(words: Sequence[Word]) -> list[Line]:
-    """Words grouped into lines by their vertical middle, from top to bottom, and lines split at wide gaps."""
+    """Group words into lines by their vertical middle, from top to bottom, and split the lines at wide gaps."""
     if len(words) < 2:  # noqa: PLR2004
         return [(segment_of(words),)] if words else []
     usual = 1.5 * median(word.bottom - word.top for word in words)
@@ -138,7 +140,7 @@ def _segments(line: Sequence[Word]) -> Iterator[Segment]:
 
 
 def _is_apart(part: Sequence[Word], word: Word) -> bool:
-    """Whether a gap before a word separates cells. A currency sign belongs to its number, however far it is."""
+    """Whether a gap before a word separates cells. A currency sign belongs to its number at any distance."""
     before = part[-1]
     gap = word.left - before.right
     height = min(word.bottom - word.top, before.bottom - before.top)
@@ -150,7 +152,7 @@ def _is_apart(part: Sequence[Word], word: Word) -> bool:
 
 
 def columns_of(lines: Sequence[Line]) -> list[Column]:
-    """The columns of lines: segments that lie above each other, narrow ones first; a wide one spans columns."""
+    """Find the columns: segments above each other form one. Narrow segments come first; a wide one spans columns."""
     pieces = sorted((part for line in lines if len(line) > 1 for part in line), key=lambda part: part.right - part.left)
     columns: list[Column] = []
     for part in pieces:
@@ -166,7 +168,7 @@ def columns_of(lines: Sequence[Line]) -> list[Column]:
 
 
 def overlapped(columns: Sequence[Column], part: Segment) -> range:
-    """The columns that a segment overlaps by more than a hair."""
+    """The columns that a segment overlaps, ignoring tiny overlaps."""
     slack = min(1.0, (part.right - part.left) / 4)
     start = part.left + slack
     first = bisect_left(columns, (start,))
@@ -177,7 +179,7 @@ def overlapped(columns: Sequence[Column], part: Segment) -> range:
 
 
 def _merged(columns: list[Column], lines: Sequence[Line]) -> list[Column]:
-    """Merge neighbours that more lines join than separate; leave out those that single headings made."""
+    """Merge neighbouring columns that more lines join than separate. Drop columns made by a single heading."""
     for _ in range(_MOST_MERGES):
         joins, apart, filled = _neighbours(columns, lines)
         pairs = range(len(columns) - 1)
@@ -236,7 +238,7 @@ class Span(NamedTuple):
 def page_rulings(page: PageContent) -> tuple[Rulings, Rulings | None]:
     """The rulings of a page, and the same with the edges of filled areas such as stripes, if there are any.
 
-    There are none if a page has so many lines that it is a drawing.
+    Both are empty if a page has so many lines that it must be a drawing.
     """
     none = Rulings((), ())
     if max(len(page.lines), len(page.shapes)) > MOST_LINES:
@@ -272,7 +274,7 @@ def _rulings(boxes: Sequence[Box]) -> Rulings | None:
 
 
 def _known(boxes: Sequence[Box]) -> dict[tuple[bool, int], tuple[float, float]]:
-    """The extent of shapes at each position, because the lines of a page also contain the edges of its shapes."""
+    """The extent of the shapes at each position. The lines of a page repeat the edges of its shapes."""
     known: dict[tuple[bool, int], tuple[float, float]] = {}
     for box in boxes:
         for flat, at in ((True, box.top), (True, box.bottom), (False, box.left), (False, box.right)):

@@ -1,4 +1,4 @@
-"""Tables, and how their lines become rows and cells: which lines are the header, and which lines are one row."""
+"""Tables, and the rules that group lines into the header, rows and cells."""
 
 from __future__ import annotations
 
@@ -79,7 +79,10 @@ def share(test: Callable[[str], object], parts: Sequence[Segment]) -> float:
 
 
 class Row(NamedTuple):
-    """A line of text: for the first column of each part, its last column and the words; and columns with numbers."""
+    """A line of a table. `parts` maps the first column of each part to its last column and its words.
+
+    `numbers` contains the columns with numbers.
+    """
 
     top: float
     bottom: float
@@ -134,7 +137,9 @@ def _has_numbers(row: Row) -> bool:
 
 
 def header_cells(rows: Sequence[Row], columns: Sequence[Column], rulings: Rulings) -> Iterator[Piece]:
-    """The cells of the header. A column below no wide heading has one cell, over all levels of the header."""
+    """The cells of the header. A column that is not below a wide heading has one cell, which spans all levels of the
+    header.
+    """
     levels = _levels([_with_spanners(row, rows[place + 1 :], columns, rulings) for place, row in enumerate(rows)])
     wide = [(first, last) for level in levels for row in level for first, last in _wide(row)]
     covered = {place for first, last in wide for place in range(first, last + 1)}
@@ -176,7 +181,7 @@ def _under_rule(
 
 
 def _over(row: Row, first: int, below: Sequence[Row], columns: Sequence[Column]) -> tuple[int, int] | None:
-    """The columns over which a heading is centred, if each of them has a heading below it."""
+    """The columns above which a heading is centred, if each of them has its own heading below."""
     last, part = row.parts[first]
     left, right = columns[first]
     edges = (part.left - left, part.right - right, part.middle - (left + right) / 2)
@@ -202,7 +207,7 @@ def _distance(part: Segment, first: Column, last: Column) -> float:
 
 
 def _levels(rows: Sequence[Row]) -> list[list[Row]]:
-    """Lines of a header grouped into levels: a new one starts below a heading that covers several columns."""
+    """Group the lines of a header into levels: a new level starts below a heading that covers several columns."""
     levels: list[list[Row]] = []
     for row in rows:
         is_below = bool(levels) and any(map(_wide, levels[-1])) and not _wide(row)
@@ -226,7 +231,7 @@ def body_groups(rows: Sequence[Row], rules: Sequence[float]) -> Iterator[list[Ro
 
 
 def _grouped(rows: Sequence[Row]) -> list[list[Row]]:
-    """Lines grouped into rows: a line that continues cells of the line above belongs to the same row."""
+    """Group lines into rows: a line that continues cells of the line above belongs to the same row."""
     groups = [[row] for row in rows[:1]]
     limit = _row_gap(rows)
     for above, row in pairwise(rows):
@@ -265,7 +270,7 @@ def _continues_row(row: Sequence[Row], line: Row, gap: float, limit: float | Non
 
 
 def _starts_row(row: Sequence[Row], line: Row) -> bool:
-    """Whether a line has a new label: values follow a header, or the label column was empty in the line above."""
+    """Whether a line starts a row: values follow a header, or the label column was empty in the line above."""
     if 0 not in line.parts or not any(0 in one.parts for one in row):
         return False
     others = set(line.parts) - {0}
@@ -276,7 +281,7 @@ def _starts_row(row: Sequence[Row], line: Row) -> bool:
 
 
 def _goes_on(row: Sequence[Row], line: Row) -> bool:
-    """Whether the text of a line continues the cells above it: it starts small, or the one above is not complete."""
+    """Whether a line continues the cells above it: it starts in lower case, or the text above is incomplete."""
     for place, (_, part) in line.parts.items():
         before = next((one.parts[place][1].text for one in reversed(row) if place in one.parts), "")
         if before and not (part.text[0].islower() or part.text[0] in "(&/" or before[-1] in "-,(&/"):
@@ -285,7 +290,9 @@ def _goes_on(row: Sequence[Row], line: Row) -> bool:
 
 
 def band_groups(rows: Sequence[Row]) -> list[list[Row]]:
-    """The rows between two rulings: one, unless numbers are stacked, white space divides it, or lines start afresh."""
+    """The rows between two rulings: one, unless numbers or white space divide the lines, or lines clearly start a new
+    row.
+    """
     stacked = Counter(place for row in rows for place in row.numbers)
     used = {place for row in rows for place in row.parts}
     if sum(count > 1 for count in stacked.values()) >= max(1, (len(used) - 1) / 2):
@@ -307,7 +314,7 @@ def band_groups(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def fresh_lines(rows: Sequence[Row]) -> int:
-    """The lines that fill most columns and do not continue the words above them."""
+    """The lines that start a new row: they fill most columns and do not continue the words above them."""
     used = {place for row in rows for place in row.parts}
     full = (
         place for place, row in enumerate(rows) if len(row.parts) >= max(2, 0.7 * len(used)) and min(used) in row.parts
@@ -316,7 +323,7 @@ def fresh_lines(rows: Sequence[Row]) -> int:
 
 
 def is_sure(group: Sequence[Row]) -> bool:
-    """Whether lines that were joined to a row are not several rows of short text."""
+    """Whether lines that were joined to a row are certainly one row, and not several rows of short text."""
     return len(group) == 1 or fresh_lines(group) < 2  # noqa: PLR2004
 
 
@@ -332,7 +339,9 @@ def row_cells(group: Sequence[Row], top: int) -> Iterator[Piece]:
 
 
 def assemble(cells: Sequence[Piece], box: Box, confidence: float, *, sure: bool) -> Table:
-    """A table from cells. Rows and columns in which no cell starts are left out; free places are empty cells."""
+    """Make a table from cells. Rows and columns in which no cell starts are dropped; places without a cell become empty
+    cells.
+    """
     tops, lefts = sorted({span.top for span, _ in cells}), sorted({span.left for span, _ in cells})
     starts: defaultdict[tuple[int, int], list[Word]] = defaultdict(list)
     ends: dict[tuple[int, int], tuple[int, int]] = {}
@@ -367,7 +376,7 @@ def _grown(
     starts: dict[tuple[int, int], list[Word]],
     taken: dict[tuple[int, int], Span],
 ) -> Span:
-    """The part of the places from start to end that no other cell needs."""
+    """The largest span from `start`, up to `end`, that no other cell needs."""
     (top, left), bottom, right = start, start[0], start[1]
     while right < end[1] and (top, right + 1) not in starts and (top, right + 1) not in taken:
         right += 1

@@ -1,7 +1,7 @@
 """Finds the tables of a PDF page from its words, rulings and backgrounds. Pure: positions in, tables out.
 
-Rulings that touch make a grid; what they leave open, and tables without rulings, is decided by white space, by how
-words are aligned, and by numbers: two numbers above each other are never in the same row.
+Rulings that touch form a grid. Where there are no rulings, white space, the alignment of words, and numbers decide. Two
+numbers above each other are never in the same row.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def find_tables(page: PageContent) -> tuple[Table, ...]:
 
 
 def _tables(page: PageContent, drawn: Sequence[tuple[Rulings, list[Grid]]], gaps: Sequence[float]) -> Iterator[Table]:
-    """The tables in grids, and those in the words that are left near the gaps."""
+    """The tables in grids, and tables in the remaining words near wide gaps."""
     words = [word for run in page.runs if abs(run.rotation) < 1 for word in run.words if _is_usable(word)]
     if len(words) > _MOST_WORDS:
         return
@@ -91,7 +91,7 @@ def repeats_header(previous: Table, following: Table) -> bool:
 
 
 def _gap_places(runs: Sequence[TextRun]) -> list[float]:
-    """A quick check: where lines have words with a wide gap between them, if another such line is near."""
+    """A quick check: the positions of lines with a wide gap between words, if another such line is near."""
     height = median(run.box.bottom - run.box.top for run in runs) if runs else 0.0
     lines: list[list[TextRun]] = []
     at = 0.0
@@ -136,7 +136,7 @@ def _is_turned(page: PageContent) -> bool:
 
 
 def _upright(page: PageContent) -> PageContent:
-    """A page whose text runs from bottom to top or from top to bottom, turned so that it runs to the right."""
+    """Turn a page with vertical text, so that its text runs from left to right."""
     runs = tuple(
         run._replace(
             box=_turn(run.box, page),

@@ -30,7 +30,7 @@ class _Block(NamedTuple):
 
 
 class ConvertedText(NamedTuple):
-    """`pages` contains the start and end of each page's text; empty if the text has no form feeds."""
+    """Converted text. `pages` contains the start and end of each page's text; empty if the text has no form feeds."""
 
     markdown: str
     pages: list[tuple[int, int]]

@@ -14,7 +14,10 @@ _ITEM = re.compile(r"([ \t]*)(?:([-*+•‣◦▪●·\u2013])|(\d{1,3})([.)]))[
 
 @dataclass(slots=True)
 class Item:
-    """`number` is None for a bullet. In `lines`, spaces replace the marker, so that the lines keep their length."""
+    """A list item.
+
+    `number` is None for a bullet. In `lines`, spaces replace the marker, so that lines keep their length.
+    """
 
     indent: int
     number: int | None

@@ -18,14 +18,14 @@ _LINK = "# A link that was added to Octavo.\r\n{url}\r\n"
 
 
 @dataclass(frozen=True, slots=True)
-class GivenSource:
+class NewSource:
     upload: NewUpload
     body: bytes
 
 
 def link_source(
     given: str, *, allow: frozenset[str] = frozenset(), title: str | None = None, duplicates: Policy = "reuse"
-) -> GivenSource:
+) -> NewSource:
     """Create the source for a web page or a video.
 
     Raises an error for invalid or private URLs, without using the network.
@@ -37,7 +37,7 @@ def link_source(
     return _link(url, label_of(url), "web", title, duplicates)
 
 
-def video_source(given: str, *, title: str | None = None, duplicates: Policy = "reuse") -> GivenSource:
+def video_source(given: str, *, title: str | None = None, duplicates: Policy = "reuse") -> NewSource:
     if video := video_id(given):
         return _video(video, title, duplicates)
     raise BadUrl("A YouTube URL looks like https://www.youtube.com/watch?v=…")
@@ -45,7 +45,7 @@ def video_source(given: str, *, title: str | None = None, duplicates: Policy = "
 
 def paste_source(
     text: str, *, title: str | None = None, attribution: str | None = None, duplicates: Policy = "reuse"
-) -> GivenSource:
+) -> NewSource:
     """Create the source for pasted text. `attribution` says where the text comes from.
 
     If the attribution is a URL, it is stored as the source URL. Without an attribution, a transcript whose timestamps
@@ -62,17 +62,17 @@ def paste_source(
         source_url=_address(attribution or _linked_video(text)),
         given={name: value for name, value in given.items() if value},
     )
-    return GivenSource(upload, text.encode(errors="replace"))
+    return NewSource(upload, text.encode(errors="replace"))
 
 
-def _video(video: str, title: str | None, duplicates: Policy) -> GivenSource:
+def _video(video: str, title: str | None, duplicates: Policy) -> NewSource:
     return _link(watch_url(video), f"youtube.com - {video}", "youtube", title, duplicates)
 
 
-def _link(url: str, label: str, source_type: str, title: str | None, duplicates: Policy) -> GivenSource:
+def _link(url: str, label: str, source_type: str, title: str | None, duplicates: Policy) -> NewSource:
     given: dict[str, JSON] = {"title": title} if title else {}
     upload = NewUpload(label, LINK_TYPE, duplicates=duplicates, source_type=source_type, source_url=url, given=given)
-    return GivenSource(upload, _LINK.format(url=url).encode())
+    return NewSource(upload, _LINK.format(url=url).encode())
 
 
 def _address(attribution: str | None) -> str | None:

@@ -30,7 +30,7 @@ RETRY_UPLOAD_SECONDS = 5.0
 WRONG_PASSWORDS_SECONDS = 15 * MINUTE
 # Buckets that were not used for this long are full again and deleted; no bucket takes longer to fill.
 FORGET_SECONDS = HOUR
-# The uploads and streams of a web process count until it was silent for this long.
+# If a web process has not reported for this long, its uploads and streams no longer count.
 SILENT_SECONDS = 30.0
 RETURN_SECONDS = 2.0
 # Memory is bounded; the least recently used keys are dropped first.
@@ -190,7 +190,7 @@ class SignIns:
     """Limits wrong passwords: by e-mail and address together, by address, and by e-mail.
 
     An attempt counts from its start, unless it succeeds. When the attempts of a bucket are used up, the account is not
-    locked but slowed down: one more attempt is allowed after each `quarter of an hour / size`.
+    locked but slowed down: one more attempt is allowed every `15 minutes / size`.
     """
 
     def __init__(self, allowances: Allowances, settings: Settings) -> None:
@@ -209,7 +209,10 @@ class SignIns:
             await self._allowances.give_back(key, allowance)
 
     def _buckets(self, email: str, address: str) -> list[tuple[str, Allowance]]:
-        """The buckets of an attempt, the broadest for its address first. Only a hash of the e-mail is stored."""
+        """The buckets that an attempt counts against, starting with that of the address.
+
+        Only a hash of the e-mail is stored.
+        """
         person = hash_token(email.lower()).hex()
         return [
             (f"sign-in from {address}", self._address),

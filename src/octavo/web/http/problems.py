@@ -123,7 +123,7 @@ def handle_problems(app: FastAPI, as_page: AsPage, crash_headers: Mapping[str, s
         return await answer(request, Failure(status, code, title, detail, headers, is_plain=True))
 
     @app.exception_handler(ClientDisconnect)
-    async def gone(request: Request, error: ClientDisconnect) -> JSONResponse:
+    async def disconnected(request: Request, error: ClientDisconnect) -> JSONResponse:
         """Handle a caller that disconnected. A response must be returned, but nobody reads it."""
         del error
         log.info("caller left", path=request.url.path)

@@ -1,7 +1,7 @@
 """Shows formulas, which Markdown contains as one line of text such as `(a + b)/2`, as MathML.
 
-The notation is written by `octavo.extract.office.formulas`. Anything can be in a document, so every line gives a
-result: everything else is shown as it is written.
+The notation is written by `octavo.extract.office.formulas`. A document can contain any text, so parsing never fails:
+text that is not in this notation is shown unchanged.
 """
 
 # ruff: noqa: RUF001 - mathematical characters look like others

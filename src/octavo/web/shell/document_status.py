@@ -188,7 +188,7 @@ def _read(document: Document) -> StatusText:
 
 
 def _partial(document: Document) -> StatusText:
-    """The text may be incomplete, or only unsure. In the latter case there is no rest to read."""
+    """The status of a text that is incomplete or unsure. If it is only unsure, there are no more pages to read."""
     all_pages = document.metadata.get("pages_with_text") in {None, str(document.page_count)}
     line = document.quality_reason or _readable_pages(document)
     action = READ_AGAIN if document.quality_reason and all_pages else READ_REST
@@ -218,14 +218,14 @@ def needs_person(document: Document) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class MissingPart:
-    """A part of a completed document that could not be made. The first missing part sets the chip and action."""
+    """A part of a completed document that failed. The first missing part determines the chip and the action."""
 
     chip: str
     verb: StatusAction
     what: str
 
 
-# The first missing part names the state. The action of each makes all missing parts.
+# The first missing part determines the label. Each action adds all missing parts.
 MISSING_PARTS = {
     "description": MissingPart("Needs classification", CLASSIFY, "title, summary and tags"),
     "text_by_model": MissingPart("Text not rewritten", WRITE_TEXT, "the text written by a model"),
@@ -237,7 +237,7 @@ MISSING_PARTS = {
 def _incomplete(document: Document) -> StatusText:
     parts = [part for name, part in MISSING_PARTS.items() if name in document.missing]
     first = parts[0] if parts else MISSING_PARTS["description"]
-    cause = document.error.message if document.error else "Part of this document could not be made."
+    cause = document.error.message if document.error else "Part of the processing of this document failed."
     missing = f"Missing: {'; '.join(part.what for part in parts)}." if parts else None
     if document.will_be_resumed:
         cause = f"{cause.rstrip('.')}. It will be retried automatically."

@@ -22,7 +22,7 @@ INVALID = "Invalid value."
 _LOCAL = re.compile(r"/(?![/\\])[^\x00-\x20\x7f\\]{0,1000}")
 
 
-class NothingChosen(BadInput):
+class NoFileSelected(BadInput):
     """No file selected. Choose a file first."""
 
     code = "NOTHING_CHOSEN"

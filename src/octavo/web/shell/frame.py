@@ -135,7 +135,7 @@ def _analysis_item(analysis: Analysis, now: datetime) -> DockItem:
 def _describe_life(analysis: Analysis, now: datetime) -> str:
     """How long an analysis has been running, and when one of its workers last sent a heartbeat."""
     elapsed = format_span(timedelta(seconds=analysis.elapsed_seconds))
-    seen = f" · sign of life {format_ago(analysis.last_heartbeat, now)}" if analysis.last_heartbeat else ""
+    seen = f" · last heartbeat {format_ago(analysis.last_heartbeat, now)}" if analysis.last_heartbeat else ""
     return f"Running for {elapsed}{seen}"
 
 

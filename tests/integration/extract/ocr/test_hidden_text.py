@@ -1,4 +1,4 @@
-"""Text that a plain reading misses is found: on a coloured ground, sideways, or tiny. Missed letters are reported."""
+"""Text that the first reading misses is found: on coloured backgrounds, sideways, or tiny. Missed text is reported."""
 
 from __future__ import annotations
 

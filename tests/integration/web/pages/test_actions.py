@@ -94,7 +94,7 @@ async def test_a_form_leads_back_to_a_page_of_ours(person: httpx.AsyncClient, ba
     assert (answer.status_code, answer.headers["location"]) == (303, leads_to)
 
 
-async def test_scripts_are_only_told_that_it_is_done(person: httpx.AsyncClient) -> None:
+async def test_scripts_get_an_empty_response(person: httpx.AsyncClient) -> None:
     answer = await person.post(f"/actions/documents/{await add(person)}/cancel", headers=JSON)
 
     assert (answer.status_code, answer.content) == (204, b"")

@@ -47,7 +47,7 @@ async def test_the_password_opens_it_and_is_not_kept(room: Room, capfd: pytest.C
     assert PASSWORD not in str(await dump(room.house))
 
 
-async def test_a_wrong_password_is_told_at_once_and_changes_nothing(room: Room) -> None:
+async def test_a_wrong_password_is_reported_immediately_and_changes_nothing(room: Room) -> None:
     document = await room.add("locked.pdf", locked("Other words."))
     before = await room.house.rows("SELECT key FROM artifacts WHERE document_id = %s", document)
     refused(await room.owner.post(retry(document), json={"password": "wrong"}), 422, "ENCRYPTED")

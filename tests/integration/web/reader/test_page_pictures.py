@@ -63,7 +63,7 @@ async def count_pictures(room: Room, document: str) -> int:
 # Whose they are ----------------------------------------------------------------------------------------------------
 
 
-async def test_a_stranger_gets_what_they_get_for_nothing(room: Room) -> None:
+async def test_a_stranger_gets_the_same_response_as_for_a_missing_document(room: Room) -> None:
     document = await room.add("a.pdf", book(1))
     opened(await room.owner.get(path(document)))
     stranger = await room.house.person(f"{uuid4()}@example.org")
@@ -73,7 +73,7 @@ async def test_a_stranger_gets_what_they_get_for_nothing(room: Room) -> None:
     refused(await room.owner.get(path(document)), 404, "NOT_FOUND")
 
 
-async def test_a_browser_keeps_a_picture_for_whoever_got_it(room: Room) -> None:
+async def test_a_browser_caches_a_picture_only_for_the_same_user(room: Room) -> None:
     answer = await room.owner.get(path(await room.add("a.pdf", book(1))))
     assert answer.headers["cache-control"].startswith("private")
     assert answer.headers["vary"] == "cookie, authorization"
@@ -175,7 +175,7 @@ async def test_pictures_go_with_their_document_and_with_time(room: Room) -> None
     opened(await room.owner.get(path(kept)))
 
 
-async def test_who_finds_too_many_in_line_is_told_to_come_back(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_full_queue_returns_429(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
     document = await room.add("a.pdf", book(1))
     monkeypatch.setattr(room.house.app.state.services.pictures, "_limit", ConcurrencyLimit(1, 0, 2.0))
     answer = await room.owner.get(path(document))
@@ -186,7 +186,7 @@ async def test_who_finds_too_many_in_line_is_told_to_come_back(room: Room, monke
 # Boxes -------------------------------------------------------------------------------------------------------------
 
 
-async def test_a_passage_is_marked_where_it_stands(room: Room) -> None:
+async def test_a_passage_is_marked_at_its_position(room: Room) -> None:
     document = await room.add("a.pdf", book(2))
     (chunk,) = (await room.owner.get(f"/api/v1/documents/{document}/chunks")).json()["items"]
     assert [box["page"] for box in chunk["boxes"]] == [1, 2]

@@ -39,7 +39,7 @@ def shown_pages(html: str) -> list[int]:
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path or "page")
-async def test_a_stranger_gets_what_they_get_for_nothing(room: Room, path: str) -> None:
+async def test_a_stranger_gets_the_same_response_as_for_a_missing_document(room: Room, path: str) -> None:
     document = await room.add("a.md", "# Mine\n\nSecret words.")
     for stranger in (await room.house.person(f"{uuid4()}@example.org"), await room.house.browser()):
         answers = [await stranger.get(f"/documents/{one}{path}", headers=HTML) for one in (document, uuid4(), "x")]
@@ -56,7 +56,7 @@ async def test_a_stranger_changes_nothing(room: Room) -> None:
     assert (await room.owner.get(f"/api/v1/documents/{document}")).json()["title"] == "Mine"
 
 
-async def test_who_only_reads_gets_no_form(room: Room) -> None:
+async def test_a_reader_gets_no_form(room: Room) -> None:
     document = await room.add("a.md", "# Mine")
     email = f"{uuid4()}@example.org"
     reader = await room.house.person(email)
@@ -214,7 +214,7 @@ async def test_in_the_trash_it_can_only_be_brought_back(room: Room) -> None:
     assert "Words." in await room.read(f"/documents/{document}")
 
 
-async def test_a_newer_text_is_told_and_not_mixed_in(room: Room) -> None:
+async def test_a_newer_text_is_offered_and_not_mixed_in(room: Room) -> None:
     document = await room.add("a.md", "# A\n\nWords.")
     await room.owner.post(f"/api/v1/documents/{document}/retry")
     async with room.working():
@@ -247,7 +247,7 @@ async def edit(room: Room, document: str, **fields: str) -> httpx.Response:
     return await room.owner.post(f"/documents/{document}/edit", data=fields)
 
 
-async def test_what_is_known_of_a_document_can_be_edited(room: Room) -> None:
+async def test_the_fields_of_a_document_can_be_edited(room: Room) -> None:
     document = await room.add("a.txt", "words without a title, just words")
     form = await room.read(f"/documents/{document}/edit")
     assert 'placeholder="a.txt"' in form
@@ -263,7 +263,7 @@ async def test_what_is_known_of_a_document_can_be_edited(room: Room) -> None:
     assert '<option value="Bogs">' in shown
 
 
-async def test_only_what_was_changed_is_written(room: Room) -> None:
+async def test_only_changed_fields_are_written(room: Room) -> None:
     document = await room.add("a.txt", "words without a title, just words")
     await edit(room, document, **WRITTEN)
     await edit(room, document, **WRITTEN | {"tags": "bog, peat"})
@@ -288,7 +288,7 @@ async def test_only_what_was_changed_is_written(room: Room) -> None:
     ],
     ids=["long title", "bell", "no such day", "no date", "many tags", "long tag", "long collection"],
 )
-async def test_what_cannot_be_saved_is_told_beside_its_field(room: Room, field: str, value: str) -> None:
+async def test_an_invalid_value_is_reported_next_to_its_field(room: Room, field: str, value: str) -> None:
     document = await room.add("a.md", "# A")
     before = (await room.owner.get(f"/api/v1/documents/{document}")).json()
     answer = await edit(room, document, **WRITTEN | {field: value})

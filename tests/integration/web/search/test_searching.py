@@ -112,7 +112,7 @@ async def test_a_stranger_finds_nothing(room: Room) -> None:
         assert (answer.status_code, answer.json()["items"]) == (200, [])
 
 
-async def test_what_changes_is_found_as_it_is_at_once(room: Room) -> None:
+async def test_changed_documents_are_found_immediately(room: Room) -> None:
     ids = await add_all(room, bog=BOG, bread=BREAD)
     address = f"/api/v1/documents/{ids['bog']}"
     await room.owner.delete(address)
@@ -151,7 +151,7 @@ ODD = [
 
 
 @pytest.mark.parametrize("q", ODD, ids=range(len(ODD)))
-async def test_whatever_is_typed_gets_an_answer(room: Room, q: str) -> None:
+async def test_any_input_gets_a_response(room: Room, q: str) -> None:
     await add_all(room, bog=BOG)
     for mode in ("hybrid", "text"):
         said = quote(q.encode(errors="surrogatepass"))
@@ -167,7 +167,9 @@ async def test_nothing_and_too_much_are_refused_with_a_reason(room: Room) -> Non
         assert (answer.status_code, answer.json()["code"]) == (422, code)
 
 
-async def test_without_a_vector_words_have_to_do_and_it_is_said(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_a_vector_only_words_are_used_and_this_is_reported(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ids = await add_all(room, bog=BOG)
 
     async def refuse(*_: object) -> None:
@@ -188,7 +190,7 @@ async def test_a_text_without_vectors_is_found_by_its_words(room: Room) -> None:
     assert (await found(room, "sphagnum moss"))[0] == ids["bog"]
 
 
-async def test_documents_and_tags_know_what_is_like_them(room: Room) -> None:
+async def test_documents_and_tags_list_similar_ones(room: Room) -> None:
     safe = BRIDGE.replace("poor", "good").replace("# Harbour bridge", "# Inspection of the bridge over the harbour")
     ids = await add_all(room, bridge=BRIDGE, safe=safe, bread=BREAD)
     related = (await room.owner.get(f"/api/v1/documents/{ids['bridge']}/related")).json()["items"]
@@ -341,7 +343,7 @@ async def until_empty(room: Room, statement: str) -> None:
             await asyncio.sleep(0.02)
 
 
-async def test_the_reader_shows_what_is_known_of_a_passage_and_related_documents(room: Room) -> None:
+async def test_the_reader_shows_the_description_of_a_passage_and_related_documents(room: Room) -> None:
     safe = BRIDGE.replace("poor", "good").replace("# Harbour bridge", "# Inspection of the bridge over the harbour")
     ids = await add_all(room, bridge=BRIDGE, safe=safe, bread=BREAD)
     (chunk,) = (await room.owner.get(f"/api/v1/documents/{ids['bridge']}/chunks")).json()["items"]

@@ -41,7 +41,7 @@ UNSATISFIABLE = ["bytes=100-", "bytes=100-200", "bytes=999999999999999999-", "by
 
 
 @pytest.mark.parametrize("case", GOOD)
-def test_a_part_is_what_was_asked_for(case: str) -> None:
+def test_a_range_has_the_requested_bytes(case: str) -> None:
     header, part = GOOD[case]
     assert read_range(header, SIZE) == part
 
@@ -85,7 +85,7 @@ MARKS: dict[str, tuple[str | None, bool]] = {
 
 
 @pytest.mark.parametrize("case", MARKS)
-def test_a_part_is_only_sent_to_who_has_the_rest_of_the_same_file(case: str) -> None:
+def test_a_range_is_sent_only_if_the_client_has_the_same_file(case: str) -> None:
     mark, same = MARKS[case]
     assert is_still(mark, ETAG, MODIFIED) is same
 
@@ -117,7 +117,7 @@ TYPES = st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), max_siz
 
 
 @given(NAMES, TYPES | st.sampled_from(["text/html", "image/svg+xml", "text/javascript", "application/xhtml+xml"]))
-def test_whatever_a_file_claims_to_be_it_is_saved_and_never_shown(filename: str, content_type: str) -> None:
+def test_a_file_of_any_claimed_type_is_downloaded_and_never_displayed(filename: str, content_type: str) -> None:
     headers = attachment(stream(), filename, content_type).headers
     assert headers["content-disposition"].startswith('attachment; filename="')
     assert headers["content-security-policy"] == "sandbox"

@@ -79,7 +79,7 @@ PLACES = st.lists(st.integers(0, 2000), max_size=30)
 @given(FIELDS, FIELDS, BODIES, PLACES)
 @example({}, {}, b"\r\n--a-boundar", [1, 2, 3])
 @example({}, {}, b"\r\n--a-boundar-\r\n--a-boundarx\r", list(range(500)))
-def test_a_form_is_the_same_in_whatever_pieces_it_arrives(
+def test_a_form_is_parsed_the_same_in_pieces_of_any_size(
     before: dict[str, str], after: dict[str, str], body: bytes, places: list[int]
 ) -> None:
     first = [part(name, value.encode()) for name, value in before.items()]

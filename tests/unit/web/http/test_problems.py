@@ -96,7 +96,7 @@ async def test_headers_of_a_refusal_are_kept() -> None:
 @pytest.mark.parametrize(
     ("path", "allowed"), [("/number/7", "DELETE, GET, POST"), ("/disk", "GET")], ids=["several routes", "one route"]
 )
-async def test_a_wrong_method_is_told_which_are_right(path: str, allowed: str) -> None:
+async def test_a_wrong_method_gets_the_allowed_methods(path: str, allowed: str) -> None:
     answer = await get(path, "PATCH")
     assert answer.headers["allow"] == allowed
     assert answer.json()["detail"] == f"Allowed: {allowed}."
@@ -113,6 +113,6 @@ async def test_a_wrong_method_is_told_which_are_right(path: str, allowed: str) -
     ],
     ids=["nowhere", "method", "json", "missing", "field"],
 )
-async def test_what_libraries_notice_is_said_in_our_words(method: str, path: str, more: Any, said: str) -> None:  # noqa: ANN401
+async def test_errors_of_libraries_get_our_own_messages(method: str, path: str, more: Any, said: str) -> None:  # noqa: ANN401
     body = (await get(path, method, **more)).json()
     assert said in {body["title"], body["detail"]}

@@ -120,7 +120,7 @@ def test_markdown_is_shown(markdown: str, shown: str) -> None:
         pytest.param("<img src='https://x.example/a.png' alt='A bog'>", '<span class="picture">A bog</span>', id="tag"),
     ],
 )
-def test_a_picture_is_told_and_never_loaded(markdown: str, shown: str) -> None:
+def test_a_picture_is_described_and_never_loaded(markdown: str, shown: str) -> None:
     assert shown in html(markdown)
     assert "<img" not in html(markdown)
 
@@ -160,7 +160,7 @@ TEXTS = st.one_of(st.text(), st.lists(MARKS, max_size=60).map("".join))
 
 
 @given(TEXTS)
-def test_whatever_a_document_says_it_can_do_nothing(text: str) -> None:
+def test_hostile_document_content_has_no_effect(text: str) -> None:
     read(render_window(text))
 
 

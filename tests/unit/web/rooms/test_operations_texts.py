@@ -56,5 +56,5 @@ def test_every_state_has_a_chip() -> None:
     [("demo", "stage-1", "stage-1"), ("process_document", "extracted", "Reading pages"),
      ("process_document", "markdown_saved", "Saving text"), ("process_document", "of tomorrow", "of tomorrow")],
 )  # fmt: skip
-def test_finished_stages_are_called_by_what_was_done(kind: str, stage: str, said: str) -> None:
+def test_finished_stages_are_described_by_their_results(kind: str, stage: str, said: str) -> None:
     assert finished_words(kind, stage) == said

@@ -110,7 +110,7 @@ def show_whole(markdown: str) -> list[list[Leaf]]:
 
 
 @pytest.mark.parametrize("part", ["| a | b |\n", "word ", "x", "- item\n"], ids=["table", "line", "word", "list"])
-def test_what_is_too_large_for_a_window_is_shown_as_it_is_written(part: str) -> None:
+def test_a_block_too_large_for_a_window_is_shown_as_source(part: str) -> None:
     table = "| a | b |\n|---|---|\n" if part.startswith("|") else ""
     markdown = f"First\n\n{table}{part * (300_000 // len(part))}\n\nLast *one*"
     began = time.process_time()

@@ -157,7 +157,7 @@ INCOMPLETE: dict[str, tuple[list[str], str, str, str]] = {
 
 
 @pytest.mark.parametrize("name", INCOMPLETE)
-def test_an_amber_document_names_its_cause_what_is_missing_and_one_action(name: str) -> None:
+def test_an_amber_document_shows_its_cause_the_missing_parts_and_one_action(name: str) -> None:
     missing, chip, sentence, verb = INCOMPLETE[name]
     error = JobError("AI_UNAVAILABLE", "The model provider is not available.")
     found = words({"needs_classification": True, "missing": missing, "error": error})
@@ -165,7 +165,7 @@ def test_an_amber_document_names_its_cause_what_is_missing_and_one_action(name: 
     assert found.missing == sentence
 
 
-def test_what_is_retried_automatically_says_so() -> None:
+def test_an_automatic_retry_is_announced() -> None:
     error = JobError("TIMED_OUT", "Timed out.")
     given = {"needs_classification": True, "missing": ["vectors"], "error": error, "will_be_resumed": True}
     assert words(given).line == "Readable now. Timed out. It will be retried automatically."
@@ -221,7 +221,7 @@ def test_a_link_that_failed_is_tried_again_because_there_is_no_file_to_replace()
     assert [verb.label for verb in words(document, {"status": JobStatus.FAILED}).verbs] == ["Try again"]
 
 
-def test_work_shows_its_stage_what_is_finished_and_how_long_it_may_take() -> None:
+def test_a_running_job_shows_its_stage_its_progress_and_the_time_left() -> None:
     found = words({"status": "pending"}, {"progress": Progress(148, 312, "pages"), "eta": Eta(20, 35)})
     assert found.is_working
     assert (found.line, found.done, found.total, found.eta) == ("Reading pages, 148 of 312", 148, 312, "20\u201335 s")
@@ -261,5 +261,5 @@ def test_over_budget_names_the_money() -> None:
     assert said(words({"status": "pending"}, job)) == ("warn", "Over budget", "$0.60 of $0.60 spent", ["Raise budget"])
 
 
-def test_what_is_in_the_trash_says_since_when() -> None:
+def test_a_document_in_the_trash_shows_its_deletion_time() -> None:
     assert said(words({"deleted_at": NOW - timedelta(days=3)})) == ("", "In the trash", "Since 12 Nov", [])

@@ -139,7 +139,7 @@ class _BodyReader:
                 yield from self.blocks(one)
 
     def _with_comments(self, blocks: Iterator[DocumentBlock]) -> Iterator[DocumentBlock]:
-        """Add the comments on a block after it. Those on list items wait for the end of the list."""
+        """Add the comments on a block after it. Comments on list items are added after the whole list."""
         earlier, self.reader.comments = self.reader.comments, []
         found = list(blocks)
         if self.depth or not found or isinstance(found[-1], Item):

@@ -73,7 +73,8 @@ class ParagraphReader:
     def read(self, element: Element, link: str = "") -> Iterator[TextRun]:
         """Read the text runs of an element.
 
-        What is not part of its text is added to `boxes`, `charts` (names of parts) and `comments` (their ids).
+        Text boxes, charts and comments are not part of the text. They are added to `boxes`, `charts` (names of parts)
+        and `comments` (ids).
         """
         for one in element:
             name = name_of(one)
@@ -243,7 +244,7 @@ def _is_inside(picture: Element, drawing: Element) -> bool:
 
 
 def _own_description(picture: Element) -> str:
-    """The alternative text of one picture of a drawing with several."""
+    """The alternative text of one picture in a drawing that has several."""
     parent = picture.getparent()
     outer = parent.getparent() if parent is not None else None
     if parent is not None and name_of(parent) == "v:shape":
@@ -258,7 +259,7 @@ def _description(named: Iterable[Element]) -> str:
 
 
 def _is_spacer(picture: Element) -> bool:
-    """Whether a picture is shown in the size of a few pixels."""
+    """Whether a picture is displayed only a few pixels wide or high."""
     parent = picture.getparent()
     while parent is not None and name_of(parent) not in {"wp:inline", "wp:anchor", "w:p"}:
         parent = parent.getparent()

@@ -49,7 +49,7 @@ class Formatting:
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """`level` is the heading level, 0 for the title. `numbering` is a list id and the depth in that list."""
+    """A style. `level` is the heading level, 0 for the title. `numbering` is a list id and the depth in that list."""
 
     name: str = ""
     based_on: str = ""

@@ -34,7 +34,10 @@ _NOT_A_WORD = re.compile(r"[\W_]+")
 
 @dataclass(frozen=True, slots=True)
 class BookText:
-    """`outline` is None if the book has no table of contents. `pages` are printed pages, if the book lists them."""
+    """The text of a book.
+
+    `outline` is None if it has no table of contents. `pages` are printed pages, if it lists them.
+    """
 
     markdown: str
     pages: list[Page]

@@ -38,7 +38,7 @@ class Chapter:
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """`contents` lists the files with a table of contents; files in the newer format come first."""
+    """A book. `contents` lists the files with a table of contents; files in the newer format come first."""
 
     chapters: list[Chapter]
     contents: list[Chapter]

@@ -173,7 +173,7 @@ async def rerun(
 
 @router.post("/{analysis}/stop", responses=problems(401, 403, 404, 422))
 async def stop_analysis(services: ServicesOf, caller: WriteCaller, analysis: UUID) -> Analysis:
-    """Stop immediately, which is not a failure. Existing answers are kept, and `retry` resumes the rest."""
+    """Stop an analysis immediately. This is not a failure. Existing answers are kept, and `retry` resumes the rest."""
     async with services.database.transaction() as connection:
         await analyses.stop_analysis(connection, caller.owner_id, analysis)
         return await details.show_analysis(connection, caller.owner_id, analysis)

@@ -59,7 +59,7 @@ async def new_page(request: Request, services: ServicesOf, frame: SettingsFrame,
     given = PromptForm()
     if like:
         async with services.database.connection() as connection:
-            given = _as_given(await prompts.show_prompt(connection, frame.caller.owner_id, like))
+            given = _form_of(await prompts.show_prompt(connection, frame.caller.owner_id, like))
     return _form(request, frame, None, given)
 
 
@@ -84,7 +84,7 @@ async def show_page(
 ) -> Response:
     """Show the form to edit a prompt, and its earlier versions."""
     found, versions = await _load(services, frame, prompt)
-    return _form(request, frame, found, _as_given(found), said=said, versions=versions)
+    return _form(request, frame, found, _form_of(found), said=said, versions=versions)
 
 
 @router.post("/{prompt}")
@@ -173,7 +173,7 @@ def _form(
     return show(request, "prompts", frame, status, prompt=prompt, given=given, **values)
 
 
-def _as_given(prompt: Prompt) -> PromptForm:
+def _form_of(prompt: Prompt) -> PromptForm:
     order = str(prompt.execution_order)
     return PromptForm(title=prompt.title, content=prompt.content, system=prompt.system, execution_order=order)
 

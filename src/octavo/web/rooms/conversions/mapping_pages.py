@@ -27,7 +27,7 @@ from octavo.web.context.intake import LimitsOf, early_limited
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.multipart import FormReader
 from octavo.web.rooms.conversions.mapping_api import MappingTrials
-from octavo.web.shell.forms import NothingChosen
+from octavo.web.shell.forms import NoFileSelected
 from octavo.web.shell.frame import Frame
 from octavo.web.shell.settings import SettingsFrame, show
 from octavo.web.shell.templates import back_to
@@ -208,7 +208,7 @@ async def _copy_source(services: Services, owner: UUID, conversion: str, path: P
     try:
         wanted = UUID(conversion)
     except ValueError:
-        raise NothingChosen("You can also choose an earlier conversion.") from None
+        raise NoFileSelected("You can also choose an earlier conversion.") from None
     async with services.database.connection() as connection:
         source = await find_result(connection, owner, wanted, "source")
     await copy_to_file(services.bucket, source.key, path)

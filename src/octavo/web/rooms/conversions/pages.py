@@ -19,7 +19,7 @@ from octavo.web.http.multipart import FormReader
 from octavo.web.rooms.conversions.api import conversion_intake
 from octavo.web.rooms.conversions.texts import describe_conversion
 from octavo.web.shell.document_status import StatusText
-from octavo.web.shell.forms import NothingChosen
+from octavo.web.shell.forms import NoFileSelected
 from octavo.web.shell.frame import Frame, FrameFor
 from octavo.web.shell.templates import back_to, render
 
@@ -68,7 +68,7 @@ async def convert(
         async with services.limits.transfers.one(caller.owner_id, limits.concurrent):
             form = await FormReader(content_type, request.stream()).read()
             if not form.filename:
-                raise NothingChosen
+                raise NoFileSelected
             fields = form.fields
             name = form.filename
             body = early_limited(request, limits, form.file)

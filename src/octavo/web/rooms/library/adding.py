@@ -24,7 +24,7 @@ from octavo.core.types import Extraction
 from octavo.extract.pdf.pdf_file import unlock_in_sandbox
 from octavo.intake import Intake, IntakeLimits, NewUpload, Outcome, clean_filename
 from octavo.intake.links import link_source, paste_source
-from octavo.intake.links.sources import GivenSource
+from octavo.intake.links.sources import NewSource
 from octavo.intake.upload_rows import Policy, with_details
 from octavo.library import changes
 from octavo.library.changes import Edit, retry_document
@@ -40,7 +40,7 @@ from octavo.web.http.limits import ConcurrencyLimit
 from octavo.web.http.multipart import FIELD_BYTES, FormReader
 from octavo.web.http.multipart import Form as Sent
 from octavo.web.http.problems import describe_validation_errors
-from octavo.web.shell.forms import LIBRARY, NothingChosen, local_path, wants_json
+from octavo.web.shell.forms import LIBRARY, NoFileSelected, local_path, wants_json
 from octavo.web.shell.frame import LibraryFrame
 from octavo.web.shell.templates import back_to, render
 
@@ -80,7 +80,7 @@ class AddForm(AddOptions):
     text: Annotated[str, Field(max_length=MOST_CHARACTERS)] = ""
     back: str = LIBRARY
 
-    def as_source(self, allow: frozenset[str]) -> GivenSource:
+    def as_source(self, allow: frozenset[str]) -> NewSource:
         """The link or the text in the box."""
         written = self.text.strip()
         if not written:
@@ -144,7 +144,7 @@ async def upload(
     form = await FormReader(content_type, request.stream(), field_bytes=BOX_BYTES).read()
     box = read_box(form.fields)
     if not form.filename and not box.text.strip():
-        raise NothingChosen
+        raise NoFileSelected
     outcomes: list[Outcome] = []
     if form.filename:
         check_extraction(services.settings, caller, box.extraction)
@@ -211,14 +211,14 @@ async def replace_file(
 @router.post("/actions/documents/{document}/unlock")
 async def unlock(services: ServicesOf, caller: WriteCaller, document: UUID, password: Password) -> Response:
     """Process a password-protected document again with its password. The password is not stored."""
-    await services.shared(Unlocking).retry(caller.owner_id, document, password.get_secret_value())
+    await services.shared(FileUnlocker).retry(caller.owner_id, document, password.get_secret_value())
     return back_to(LIBRARY)
 
 
 async def read_file(request: Request, content_type: str) -> Sent:
     form = await FormReader(content_type, request.stream()).read()
     if not form.filename:
-        raise NothingChosen
+        raise NoFileSelected
     return form
 
 
@@ -230,7 +230,7 @@ MOST_WAITING = 20
 BUSY_SECONDS = 5.0
 
 
-class Unlocking:
+class FileUnlocker:
     """Unlocks files, one at a time in each web process."""
 
     def __init__(self, services: Services) -> None:

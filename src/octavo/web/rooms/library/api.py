@@ -24,7 +24,7 @@ from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.downloads import attachment, is_known, is_still, names_a_date, read_range
 from octavo.web.http.parameters import IF_GIVEN, Cursor, Date, ExtractionField, Limit, RetryRequest, problems
 from octavo.web.http.problems import WrongMethod
-from octavo.web.rooms.library.adding import Unlocking
+from octavo.web.rooms.library.adding import FileUnlocker
 
 router = APIRouter(prefix="/api/v1/documents", tags=["documents"])
 LINK_SECONDS = 300
@@ -203,7 +203,7 @@ async def retry(
     how = wanted.from_stage, wanted.extraction
     check_extraction(services.settings, caller, wanted.extraction)
     if wanted.password:
-        return await services.shared(Unlocking).retry(
+        return await services.shared(FileUnlocker).retry(
             caller.owner_id, document, wanted.password.get_secret_value(), *how
         )
     async with services.database.transaction() as connection:

@@ -56,7 +56,7 @@ async def export(
 ) -> StreamingResponse:
     """Export a document: its record, text, chunks, connections and figures as JSON.
 
-    `zip`: the text as Markdown with the pictures of its figures, to which the text refers.
+    `zip`: the text as Markdown, with the pictures of the figures that it refers to.
     """
     async with services.database.connection() as connection:
         found = await show_document(connection, caller.owner_id, document)

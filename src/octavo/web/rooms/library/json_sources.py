@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from octavo.core.errors import BadInput, TooLarge
 from octavo.core.types import Extraction
 from octavo.intake.links import link_source, paste_source, video_source
-from octavo.intake.links.sources import GivenSource
+from octavo.intake.links.sources import NewSource
 from octavo.intake.upload_rows import Policy, with_details
 from octavo.web.http.parameters import ExtractionField
 from octavo.web.http.problems import describe_validation_errors
@@ -40,7 +40,7 @@ class JsonSource(BaseModel):
     extraction: ExtractionField = Extraction.PLAIN
     version_of: Annotated[UUID, Field(strict=False)] | None = None
 
-    def as_source(self, allow: frozenset[str]) -> GivenSource:
+    def as_source(self, allow: frozenset[str]) -> NewSource:
         raise NotImplementedError
 
 
@@ -50,7 +50,7 @@ class LinkSource(JsonSource):
     key = "url"
     url: str = Field(min_length=1)
 
-    def as_source(self, allow: frozenset[str]) -> GivenSource:
+    def as_source(self, allow: frozenset[str]) -> NewSource:
         return link_source(self.url, allow=allow, title=self.title, duplicates=self.duplicates)
 
 
@@ -60,7 +60,7 @@ class VideoSource(JsonSource):
     key = "youtube_url"
     youtube_url: str = Field(min_length=1)
 
-    def as_source(self, allow: frozenset[str]) -> GivenSource:
+    def as_source(self, allow: frozenset[str]) -> NewSource:
         del allow
         return video_source(self.youtube_url, title=self.title, duplicates=self.duplicates)
 
@@ -71,7 +71,7 @@ class TextSource(JsonSource):
     key = "text"
     text: str
 
-    def as_source(self, allow: frozenset[str]) -> GivenSource:
+    def as_source(self, allow: frozenset[str]) -> NewSource:
         del allow
         return paste_source(self.text, title=self.title, attribution=self.source, duplicates=self.duplicates)
 
@@ -80,7 +80,7 @@ _KINDS: dict[str, type[JsonSource]] = {kind.key: kind for kind in (LinkSource, V
 SCHEMA: dict[str, Any] = {"oneOf": [kind.model_json_schema() for kind in _KINDS.values()]}
 
 
-async def read_json_source(body: AsyncIterable[bytes], upload_bytes: int, allow: frozenset[str]) -> GivenSource:
+async def read_json_source(body: AsyncIterable[bytes], upload_bytes: int, allow: frozenset[str]) -> NewSource:
     """Read a source from a JSON body. Stops reading as soon as the body is longer than any valid source."""
     limit = min(upload_bytes, PASTE_BYTES)
     read = bytearray()
@@ -94,7 +94,7 @@ async def read_json_source(body: AsyncIterable[bytes], upload_bytes: int, allow:
     return source
 
 
-def _read_source(given: JsonSource, allow: frozenset[str]) -> GivenSource:
+def _read_source(given: JsonSource, allow: frozenset[str]) -> NewSource:
     source = given.as_source(allow)
     extraction = None if given.extraction is Extraction.PLAIN else given.extraction
     upload = with_details(source.upload, source=given.source, extraction=extraction)

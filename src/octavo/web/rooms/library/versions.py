@@ -129,7 +129,7 @@ async def versions(services: ServicesOf, caller: ReadCaller, document: UUID) -> 
 async def children(
     services: ServicesOf, caller: ReadCaller, document: UUID, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
 ) -> Page[Document]:
-    """The files in an archive or the attachments of an email, which are documents, in their order there."""
+    """The documents made from the files of an archive or the attachments of an email, in their original order."""
     async with services.database.connection() as connection:
         return await list_parts(connection, caller.owner_id, document, cursor=cursor, limit=limit)
 

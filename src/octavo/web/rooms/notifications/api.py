@@ -25,7 +25,7 @@ router = APIRouter(prefix="/api/v1/notifications", tags=["notifications"])
 
 @dataclass(frozen=True, slots=True)
 class ReadCount:
-    """`marked` is the number of notifications that were unread."""
+    """The result of marking notifications as read. `marked` is the number of notifications that were unread."""
 
     marked: int
 

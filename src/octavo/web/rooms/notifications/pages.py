@@ -22,7 +22,7 @@ NotificationsFrame = Annotated[Frame, Depends(FrameFor("notifications"))]
 Back = Annotated[str, Form(max_length=2000)]
 ROWS = 50
 HERE = "/notifications"
-# What the link of a notification opens, by the first part of its type.
+# The page that the link of a notification opens, by the first part of its type.
 OPENERS = {"analysis": "Open analysis", "conversion": "Open conversion", "webhook": "Open recipient"}
 
 

@@ -15,7 +15,7 @@ from octavo.core.types import JobStatus
 from octavo.jobs.actions import cancel_jobs, requeue_dead_letters, retry_jobs
 from octavo.jobs.views import DEFAULT_LIMIT, WorkerView, count_jobs, dead_letters, list_jobs, list_workers, show_job
 from octavo.ops import dead_letters as dead_letter_jobs
-from octavo.ops.dead_letters import Then
+from octavo.ops.dead_letters import AfterDiscard
 from octavo.ops.health import Check
 from octavo.records.jobs import JobView
 from octavo.web.context.callers import ReadCaller, WriteCaller, administer
@@ -43,7 +43,7 @@ class DiscardRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    then: Then = "nothing"
+    then: AfterDiscard = "nothing"
 
 
 class DiscardManyRequest(ManyJobs, DiscardRequest):

@@ -16,7 +16,7 @@ from octavo.database import Connection, Row, fetch_rows, load_queries
 from octavo.jobs.actions import requeue_dead_letters
 from octavo.jobs.schedules import ScheduleState, list_schedules, run_now
 from octavo.jobs.views import WorkerView, dead_letters, list_workers
-from octavo.ops.dead_letters import Then, discard
+from octavo.ops.dead_letters import AfterDiscard, discard
 from octavo.owners import Caller
 from octavo.records.jobs import JobView
 from octavo.web.context.callers import OptionalCaller
@@ -32,8 +32,8 @@ QUERIES = load_queries("operations")
 MOST_LETTERS = 50
 CHART_HOURS = 24
 STAYS = "The jobs are removed from this list. Their documents and events are kept."
-# What follows a discard, and how the page asks for it.
-DISCARDS: dict[str, tuple[Then, str]] = {
+# The follow-up action of each way to discard a job, and the text of its confirmation.
+DISCARDS: dict[str, tuple[AfterDiscard, str]] = {
     "discard": ("nothing", STAYS),
     "discard_restart": (
         "restart",

@@ -193,7 +193,7 @@ def _view(request: Request, panel: str, document: Document) -> dict[str, Any]:
 
 
 def _origin(document: Document) -> dict[str, str | None]:
-    """Where the document comes from in the words of the person who added it, unless its link says the same."""
+    """The origin of the document, as entered by the person who added it; None if it only repeats the link."""
     origin = str(document.metadata.get("source") or "")
     address = origin if is_address(origin) else None
     is_told = address is not None and document.source_url is not None

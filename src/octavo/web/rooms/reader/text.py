@@ -77,24 +77,24 @@ class OpenText:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredText:
     revision: int
     key: str
     bytes: int
     sheets: list[Sheet]
 
 
-async def find_text(connection: Connection, owner: UUID, document: UUID) -> Stored | None:
+async def find_text(connection: Connection, owner: UUID, document: UUID) -> StoredText | None:
     """The stored text of a document; None if there is none."""
     values = {"owner": owner, "document": document}
     rows = await fetch_rows(connection, QUERIES.text, values)
     if not rows:
         return None
     sheets = await fetch_rows(connection, QUERIES.sheets, values | {"revision": rows[0]["revision"]})
-    return Stored(**rows[0], sheets=[Sheet(**row) for row in sheets])
+    return StoredText(**rows[0], sheets=[Sheet(**row) for row in sheets])
 
 
-async def open_text(services: Services, owner: UUID, document: UUID, stored: Stored, choose: Choose) -> OpenText:
+async def open_text(services: Services, owner: UUID, document: UUID, stored: StoredText, choose: Choose) -> OpenText:
     """Open the window that `choose` selects. If the text has been replaced in the meantime, the new text is opened."""
     try:
         markdown = (await services.bucket.read(stored.key, limit=MOST_BYTES)).decode()

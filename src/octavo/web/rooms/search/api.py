@@ -83,7 +83,7 @@ class EmbedRequest(BaseModel):
 
 
 class EmbedAnswer(BaseModel):
-    """`queued` is the number of documents that were queued."""
+    """The result of a request for embeddings. `queued` is the number of documents that were queued."""
 
     queued: int
 

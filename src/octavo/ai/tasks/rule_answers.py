@@ -20,18 +20,18 @@ _UNSUPPORTED = "The offline rules for {subject} cover English and German. Set up
 
 
 @dataclass(frozen=True, slots=True)
-class FoundByRules:
+class RuleAnswer:
     text: str
     citations: list[PageCitation]
 
 
-def list_findings(subject: Subject, texts: Sequence[tuple[int, str]], unit: str) -> FoundByRules:
+def list_findings(subject: Subject, texts: Sequence[tuple[int, str]], unit: str) -> RuleAnswer:
     """List everything of one kind in these numbered texts."""
     from octavo.language import extract
 
     found = extract(subject, [ChunkText(text) for _, text in texts])
     if found.is_empty:
-        return FoundByRules((_NONE if found.supported else _UNSUPPORTED).format(subject=subject.value), [])
+        return RuleAnswer((_NONE if found.supported else _UNSUPPORTED).format(subject=subject.value), [])
     numbers = [number for number, _ in texts]
     sections, cited = [_FOUND], list[PageCitation]()
     for (group, entries), most in zip(found.groups, _share(found), strict=True):
@@ -40,7 +40,7 @@ def list_findings(subject: Subject, texts: Sequence[tuple[int, str]], unit: str)
         more = f"\n\nand {len(entries) - most:,} more" if len(entries) > most else ""
         sections.append(f"**{group}**\n\n" + "\n".join(lines) + more)
         cited += [_cite(same[0], numbers) for same in listed]
-    return FoundByRules("\n\n".join(sections)[:_MAX_CHARACTERS], cited)
+    return RuleAnswer("\n\n".join(sections)[:_MAX_CHARACTERS], cited)
 
 
 def _share(found: Extraction) -> list[int]:
