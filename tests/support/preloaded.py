@@ -33,6 +33,7 @@ from typing import IO, NoReturn, cast
 import typer.main
 
 from tests.support.built_once import build_once
+from tests.support.clock import install_jumps
 
 ROOT = Path(__file__).parents[2]
 NUMBER = struct.Struct("i")
@@ -294,6 +295,7 @@ def main() -> None:
     gc.collect()
     gc.freeze()
     if Forks(control).serve():
+        install_jumps()
         end(run_octavo())
 
 
