@@ -105,7 +105,7 @@ def test_sessions_keys_and_links_expire_by_the_clock_of_the_database(jumping: Ju
     by_key = {"authorization": f"Bearer {key}", "cookie": ""}
 
     def statuses() -> list[int]:
-        asked = [("/api/v1/documents", {}), ("/api/v1/documents", by_key), (link, {})]
+        asked: list[tuple[str, dict[str, str]]] = [("/api/v1/documents", {}), ("/api/v1/documents", by_key), (link, {})]
         return [jumping.client.get(path, headers=headers).status_code for path, headers in asked]
 
     jumping.jump(signal.SIGUSR1, JUMP)
