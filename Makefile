@@ -14,7 +14,7 @@ export VIRTUAL_ENV :=
 # A process whose sources are compiled starts a quarter faster, and many are started.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help up stop check test test-quick test-failed test-long soak lint format bench extraction-report lock docs pictures clean
+.PHONY: help up stop check test test-quick test-failed test-long soak lint format bench extraction-report lock audit docs pictures clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -81,6 +81,10 @@ lock: $(VENV)/.uv ## pin all dependencies with their hashes
 		--custom-compile-command "make lock" pyproject.toml --group dev -c requirements/runtime.txt -o requirements/dev.txt
 	$(UV) pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 --no-emit-index-url \
 		--custom-compile-command "make lock" requirements/bench.in -o requirements/bench.txt
+
+# Not a part of `make test`: its result changes without a change here, and it needs the network.
+audit: $(VENV)/.uv ## check the pinned dependencies for vulnerabilities, withdrawn releases and changed files
+	@$(BIN)/python tools/audit.py requirements/*.txt
 
 bench: $(VENV)/.dev ## measure; ratios within one run, not absolutes
 	$(BIN)/python -m benchmarks.foundation

@@ -255,11 +255,11 @@ def main() -> None:
             processed = walk_of_processing(octavo)
             converted = walk_of_convert(octavo, options.invoice, folder / "xml")
     own = sorted(files_of(converted) - files_of(added) - files_of(processed))
-    print(describe("octavo add", added))  # noqa: T201
-    print(describe("octavo convert", converted))  # noqa: T201
-    print("own code of octavo convert:", ", ".join(sorted(set(map(package_of, own)))))  # noqa: T201
+    print(describe("octavo add", added))
+    print(describe("octavo convert", converted))
+    print("own code of octavo convert:", ", ".join(sorted(set(map(package_of, own)))))
     if options.files:
-        print("", *sorted(files_of(added)), "", *own, sep="\n")  # noqa: T201
+        print("", *sorted(files_of(added)), "", *own, sep="\n")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import re
 import socket
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
 import httpx
@@ -37,7 +38,9 @@ def signed_path(web: Web, key: str, seconds: int = 60) -> str:
         bucket = open_bucket((web.folder / "data/objects").as_uri())
         if await bucket.stat(key) is None:
             await bucket.put(key, CONTENT)
-        link = await bucket.sign_get(key, seconds=seconds, filename="Ärger „1“.html", content_type="text/html")
+        link = await bucket.sign_get(
+            key, now=datetime.now(UTC), seconds=seconds, filename="Ärger „1“.html", content_type="text/html"
+        )
         await bucket.aclose()
         return link
 

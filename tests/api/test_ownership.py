@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -660,7 +661,9 @@ async def test_no_path_leads_out_of_the_bucket(world: World, key: str) -> None:
 
 async def test_a_link_that_is_over_is_refused(world: World) -> None:
     key = (await world.house.rows("SELECT key FROM objects LIMIT 1") or [("sources/x",)])[0][0]
-    url = await world.bucket.sign_get(key, seconds=-1, filename="a.txt", content_type="text/plain")
+    url = await world.bucket.sign_get(
+        key, now=datetime.now(UTC), seconds=-1, filename="a.txt", content_type="text/plain"
+    )
     over = await (await world.house.browser()).get(url)
     wrong = await (await world.house.browser()).get(altered(url, signature="x"))
     assert refused(over, 403, "LINK_REFUSED") == refused(wrong, 403, "LINK_REFUSED")

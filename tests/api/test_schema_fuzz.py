@@ -268,8 +268,8 @@ def world(newest_server: Server) -> Iterator[World]:
 def check(case: Case[Any], world: World) -> None:
     world.make_real(case)
     choose_one_way(case)
-    more = {"timeout": PATIENCE_SECONDS, "session": world.session}
-    case.call_and_validate(base_url=world.web.address, headers=world.headers, **more)
+    session, address = world.session, world.web.address
+    case.call_and_validate(base_url=address, headers=world.headers, session=session, timeout=PATIENCE_SECONDS)
 
 
 def choose_one_way(case: Case[Any]) -> None:

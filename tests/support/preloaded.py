@@ -35,6 +35,7 @@ from typing import IO, Any, NoReturn, cast
 import typer.main
 
 from tests.support.built_once import build_once
+from tests.support.clock import install_jumps
 
 ROOT = Path(__file__).parents[2]
 NUMBER = struct.Struct("i")
@@ -356,6 +357,7 @@ def main() -> None:
     gc.collect()
     gc.freeze()
     if order := Forks(control).serve():
+        install_jumps()
         if order.arguments[:1] == ["up"]:
             fork_children_of_up()
         end(run_octavo())

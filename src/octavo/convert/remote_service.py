@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from contextlib import aclosing
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from psycopg.types.json import Jsonb
@@ -29,7 +28,7 @@ from octavo.core.errors import (
     TimedOut,
     TooLarge,
 )
-from octavo.core.http import read_retry_after
+from octavo.core.http import requested_wait
 from octavo.core.settings import Settings
 from octavo.core.types import JSON
 from octavo.database import Connection, load_queries
@@ -134,6 +133,6 @@ def _problem(response: FetchResponse) -> OctavoError | None:
         return GatewayFailed(f"It returned {response.status}.")
     if response.status == _TOO_MANY:
         error = RateLimited("The conversion service is busy.")
-        error.retry_after_seconds = read_retry_after(response.headers.get("retry-after"), datetime.now(UTC))
+        error.retry_after_seconds = requested_wait(response.headers)
         return error
     return GatewayRefused(f"It returned {response.status}.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import AsyncGenerator, AsyncIterable
+from collections.abc import AsyncGenerator, AsyncIterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -37,6 +37,11 @@ def read_retry_after(header: str | None, clock: datetime | None, *, longest: flo
     if at is None or clock is None:
         return None
     return min(max((at - clock).total_seconds(), 0.0), longest)
+
+
+def requested_wait(headers: Mapping[str, str], *, longest: float = math.inf) -> float | None:
+    """The seconds that a response asks to wait. A date in `Retry-After` is compared with the server's own clock."""
+    return read_retry_after(headers.get("retry-after"), read_http_date(headers.get("date", "")), longest=longest)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from octavo.database.failures import explain, is_cancelled, retry_until_available
 from octavo.database.migrator import MigrationState, migrate, read_state, require_current
 from octavo.database.pool import Connection, Database, ThreadConnection, connect
-from octavo.database.queries import Queries, Row, fetch_rows, load_queries
+from octavo.database.queries import Queries, Row, fetch_rows, load_queries, read_clock
 
 __all__ = [
     "Connection",
@@ -18,6 +18,7 @@ __all__ = [
     "is_cancelled",
     "load_queries",
     "migrate",
+    "read_clock",
     "read_state",
     "require_current",
     "retry_until_available",

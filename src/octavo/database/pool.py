@@ -7,7 +7,7 @@ import select
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 from weakref import WeakKeyDictionary
 
 import psycopg
@@ -19,6 +19,7 @@ from octavo.core.errors import DatabaseUnavailable
 
 Connection = psycopg.AsyncConnection[TupleRow]
 ThreadConnection = psycopg.Connection[TupleRow]
+T = TypeVar("T")
 
 CONNECT_SECONDS = 10
 # With a short timeout the pool reconnects for the next caller, instead of waiting longer and longer.
@@ -56,9 +57,10 @@ class Database:
         self._place = describe(connection_info)
         self._connection_info = connection_info
         self._used: WeakKeyDictionary[Connection, float] = WeakKeyDictionary()
-        self._size, self._taken = connections, 0
+        self._taken = 0
         self._full_since: float | None = None
         self._waiting: dict[object, float] = {}  # when each caller began to wait, the first one first
+        self._exchanges: set[asyncio.Task[Any]] = set()
 
     async def __aenter__(self) -> Self:
         await self._pool.open()
@@ -66,6 +68,7 @@ class Database:
 
     async def __aexit__(self, *_: object) -> None:
         await self._pool.close()
+        await asyncio.gather(*self._exchanges, return_exceptions=True)
 
     async def _check(self, connection: Connection) -> None:
         """Check a connection only if it has been idle for some time or has received data."""
@@ -106,25 +109,46 @@ class Database:
         finally:
             self._used[connection] = time.monotonic()
             self._taken, self._full_since = self._taken - 1, None
-            await self._pool.putconn(connection)
+            await self._complete(asyncio.create_task(self._pool.putconn(connection)))
 
     async def _take(self, wait_seconds: float) -> Connection:
         caller = object()
         self._waiting[caller] = time.monotonic()
+        taking = asyncio.create_task(self._pool.getconn(timeout=wait_seconds))
         try:
-            connection = await self._pool.getconn(timeout=wait_seconds)
+            connection = await self._complete(taking)
         except PoolTimeout:
             raise DatabaseUnavailable(f"No response from {self._place} for {wait_seconds:.0f} seconds.") from None
+        except asyncio.CancelledError:
+            taking.add_done_callback(self._return_unused)
+            taking.cancel()
+            raise
         finally:
             del self._waiting[caller]
         self._taken += 1
-        if self._taken >= self._size:
+        if self._taken >= self._pool.max_size:
             self._full_since = time.monotonic()
         return connection
 
+    async def _complete(self, exchange: asyncio.Task[T]) -> T:
+        """Await a call of the pool, which continues if the caller is cancelled.
+
+        The pool loses a connection for good if it is cancelled while it hands it over.
+        """
+        self._exchanges.add(exchange)
+        exchange.add_done_callback(self._exchanges.discard)
+        return await asyncio.shield(exchange)
+
+    def _return_unused(self, taking: asyncio.Task[Connection]) -> None:
+        """Return the connection of a caller that was cancelled while it waited."""
+        if not taking.cancelled() and taking.exception() is None:
+            returning = asyncio.create_task(self._pool.putconn(taking.result()))
+            self._exchanges.add(returning)
+            returning.add_done_callback(self._exchanges.discard)
+
     def seconds_exhausted(self) -> float:
         """How many seconds all connections have been in use, or the first caller has been waiting; 0 if one is free."""
-        if self._taken < self._size:
+        if self._taken < self._pool.max_size:
             return 0.0
         since = [*list(self._waiting.values())[:1], *([] if self._full_since is None else [self._full_since])]
         return time.monotonic() - min(since, default=time.monotonic())
@@ -150,7 +174,11 @@ async def connect(connection_info: str) -> Connection:
             connection = await psycopg.AsyncConnection.connect(
                 connection_info, autocommit=True, connect_timeout=CONNECT_SECONDS
             )
-            await _limit_idle_time(connection)
+            try:
+                await _limit_idle_time(connection)
+            except BaseException:  # also a cancellation: nobody else knows this connection yet
+                await connection.close()
+                raise
         except psycopg.OperationalError as error:
             if any(message in str(error) for message in NOT_READY) and time.monotonic() < deadline:
                 await asyncio.sleep(RETRY_SECONDS)

@@ -58,5 +58,10 @@ async def fetch_rows(
         return [{name: _in_utc(value) for name, value in row.items()} for row in await cursor.fetchall()]
 
 
+async def read_clock(connection: Connection) -> datetime:
+    """The time of the database. The clock of this machine may be wrong, and may differ from those of other machines."""
+    return (await fetch_rows(connection, load_queries("housekeeping").now, {}))[0]["now"]
+
+
 def _in_utc(value: object) -> object:
     return value.astimezone(UTC) if isinstance(value, datetime) else value

@@ -39,7 +39,7 @@ class EventRecord:
 class Delivery:
     """One event for one recipient. `message` is for people, `event` for programs.
 
-    `message_id` is the same for every attempt.
+    `message_id` is the same for every attempt. `sent_at` is the time of this attempt, by the clock of the database.
     """
 
     message_id: str
@@ -49,6 +49,7 @@ class Delivery:
     subscriber_id: UUID
     address: str
     secret: str | None = field(repr=False)
+    sent_at: datetime
 
 
 class Channel(Protocol):

@@ -5,15 +5,13 @@ from __future__ import annotations
 import hmac
 import json
 import secrets
-import time
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from hashlib import sha256
 from http import HTTPStatus
 
-from octavo.core.http import read_retry_after
+from octavo.core.http import requested_wait
 from octavo.deliver.channels import Delivery
 from octavo.deliver.errors import ReceiverBusy, ReceiverFailed, ReceiverGone, ReceiverRefused
 from octavo.deliver.messages import Message
@@ -45,7 +43,7 @@ class WebhookChannel:
         if self.client is None or delivery.secret is None:
             raise ReceiverRefused(NO_CLIENT)
         body = webhook_body(delivery)
-        headers = signed_headers(delivery.secret, delivery.message_id, int(time.time()), body)
+        headers = signed_headers(delivery.secret, delivery.message_id, int(delivery.sent_at.timestamp()), body)
         return await post(self.client, delivery.address, body, headers, seconds=self.seconds)
 
 
@@ -137,15 +135,15 @@ async def post(client: GuardedClient, address: str, body: bytes, headers: Mappin
         answer = await client.post(address, body, sent, limits)
     except (NameUnknown, CertificateRefused) as error:  # the receiver can fix both, so the delivery is retried
         raise ReceiverFailed(error.line) from None
-    raise_for_status(answer.status, answer.headers, datetime.now(UTC))
+    raise_for_status(answer.status, answer.headers)
     return answer.status
 
 
-def raise_for_status(status: int, headers: Mapping[str, str], now: datetime) -> None:
+def raise_for_status(status: int, headers: Mapping[str, str]) -> None:
     if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
         return
     detail = f"It returned {status}."
-    wait = read_retry_after(headers.get("retry-after"), now, longest=LONGEST_WAIT_SECONDS)
+    wait = requested_wait(headers, longest=LONGEST_WAIT_SECONDS)
     if status == HTTPStatus.GONE:
         raise ReceiverGone(detail, answer=status)
     if status == HTTPStatus.TOO_MANY_REQUESTS:

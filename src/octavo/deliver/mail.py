@@ -6,7 +6,6 @@ import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.policy import SMTP
@@ -62,7 +61,7 @@ class MailChannel:
     async def send(self, delivery: Delivery) -> int:
         if self.server is None:
             raise MailNotSet
-        mail = make_mail(delivery, self.sender, datetime.now(UTC))
+        mail = make_mail(delivery, self.sender)
         with _translated_errors():
             await aiosmtplib.send(
                 mail,
@@ -85,7 +84,7 @@ def check_mail_address(address: str) -> str:
     return address
 
 
-def make_mail(delivery: Delivery, sender: str, now: datetime) -> EmailMessage:
+def make_mail(delivery: Delivery, sender: str) -> EmailMessage:
     """Create the mail for a delivery.
 
     Its Message-ID is the same for every attempt, so that a mailbox can drop duplicates.
@@ -95,7 +94,7 @@ def make_mail(delivery: Delivery, sender: str, now: datetime) -> EmailMessage:
     mail["From"] = _as_header(sender, "Octavo")
     mail["To"] = _as_header(delivery.address)
     mail["Subject"] = delivery.message.title
-    mail["Date"] = format_datetime(now)
+    mail["Date"] = format_datetime(delivery.sent_at)
     mail["Message-ID"] = f"<{delivery.message_id}.{delivery.subscriber_id}@{domain}>"
     mail["Auto-Submitted"] = "auto-generated"
     mail.set_content(mail_text(delivery.message))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -85,12 +85,12 @@ class Sender:
         if not rows or not (wanted.test or (rows[0]["active"] and rows[0]["event_id"] is not None)):
             return None
         row = rows[0]
-        event = _test_event(job) if wanted.test else _event(row)
+        event = _test_event(job, row["now"]) if wanted.test else _event(row)
         about = _subject(wanted.type, event, row)
         message = describe(about, public_url=self.public_url, for_administrator=row["everybodys"])
         message_id = f"test_{job.id}" if wanted.test else f"evt_{event.id}"
-        delivery = Delivery(message_id, wanted.type, event, message, row["id"], row["address"], row["secret"])
-        return row["channel"], delivery
+        recipient = row["id"], row["address"], row["secret"]
+        return row["channel"], Delivery(message_id, wanted.type, event, message, *recipient, sent_at=row["now"])
 
     async def send(self, channel: str, delivery: Delivery, job: ClaimedJob) -> JSON:
         """Send a delivery once.
@@ -130,8 +130,8 @@ async def write_attempt(connection: Connection, delivery: Delivery, job: Claimed
     await connection.execute(QUERIES.insert_try, values | {"type": delivery.type} | dict(made))
 
 
-def _test_event(job: ClaimedJob) -> EventRecord:
-    return EventRecord(None, datetime.now(UTC), "test", job.id, None, None, {})
+def _test_event(job: ClaimedJob, now: datetime) -> EventRecord:
+    return EventRecord(None, now, "test", job.id, None, None, {})
 
 
 def _event(row: Row) -> EventRecord:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from uuid import UUID
 
@@ -85,7 +85,7 @@ async def sweep_objects(database: Database, bucket: Bucket, older_than_seconds: 
     async with database.connection() as connection:
         removed = await delete_kept_objects(connection, bucket)
     batch: list[str] = []
-    before = datetime.now(UTC) - timedelta(seconds=older_than_seconds)
+    before = await bucket.read_clock() - timedelta(seconds=older_than_seconds)
     async for info in bucket.list():
         if info.last_modified <= before:
             batch.append(info.key)

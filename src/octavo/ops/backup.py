@@ -14,7 +14,6 @@ import shutil
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from datetime import UTC, datetime
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
@@ -25,7 +24,7 @@ import psycopg
 from octavo import __version__
 from octavo.core.errors import BadInput, DatabaseUnavailable, NotPossibleHere, WrongDatabase
 from octavo.core.settings import Settings
-from octavo.database import Connection, connect, explain, load_queries, migrate, require_current
+from octavo.database import Connection, connect, explain, load_queries, migrate, read_clock, require_current
 from octavo.database.embedded import DataFolder
 from octavo.database.embedded.data_folder import PRIVATE
 from octavo.database.migrator import (
@@ -209,7 +208,7 @@ async def _kept_objects(connection: Connection, bucket: Bucket) -> AsyncGenerato
 
 
 async def _copy_database(connection: Connection, path: Path, report: Report) -> Manifest:
-    now = datetime.now(UTC)
+    now = await read_clock(connection)
     folder = path / f"database-{now:%Y%m%d-%H%M%S-%f}"
     folder.mkdir(PRIVATE)
     migrations = sorted((await applied_migrations(connection)).values(), key=lambda one: one.number)

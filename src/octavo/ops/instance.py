@@ -92,11 +92,14 @@ async def open_connection(settings: Settings) -> AsyncGenerator[Connection]:
 
 
 @asynccontextmanager
-async def open_database(settings: Settings) -> AsyncGenerator[Database]:
-    """Open a connection pool. The built-in server keeps running until the pool is closed."""
+async def open_database(settings: Settings, *, supervised: bool = False) -> AsyncGenerator[Database]:
+    """Open a connection pool. The built-in server keeps running until the pool is closed.
+
+    `supervised`: another process restarts the built-in server when it ends.
+    """
     server = embedded_server(settings)
     connection_info = await start_database(settings, server)
-    watch = asyncio.create_task(keep_running(server)) if server else None
+    watch = asyncio.create_task(keep_running(server)) if server and not supervised else None
     try:
         async with Database(connection_info, connections=settings.database_connections) as database:
             await fit_connections(database, settings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 from contextlib import aclosing, suppress
 from pathlib import Path
@@ -22,7 +23,7 @@ from octavo.owners.sessions import local_owner
 from octavo.pipeline import Tools, known_chores, known_kinds, known_schedules
 
 log = structlog.get_logger()
-NICENESS = 5  # a third of the CPU share of other sessions when all are busy
+NICENESS = 5  # a third of the CPU share of others when all are busy
 
 
 async def work(settings: Settings, *, beside_web: bool = False, worker_id: UUID | None = None) -> None:
@@ -35,16 +36,16 @@ async def work(settings: Settings, *, beside_web: bool = False, worker_id: UUID 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopping.set)
-    if beside_web:
-        _lower_priority()
     async with (
-        open_database(settings) as database,
+        open_database(settings, supervised=beside_web) as database,
         aclosing(bucket_of(settings)) as bucket,
         aclosing(sandbox_of(settings, PRELOAD, later=LATER)) as sandbox,  # started by the first file that needs it
         fetch_client_of(settings) as fetch,
         open_recognition(settings) as recognition,
         aclosing(open_gateway(settings, database)) as gateway,
     ):
+        if beside_web:
+            _lower_priority()
         await _prepare(database, settings)
         limits = WorkerLimits(slots=settings.worker_slots, lease_seconds=settings.lease_seconds)
         tools = Tools(settings, database, bucket, sandbox, fetch, recognition, gateway)
@@ -57,12 +58,17 @@ async def work(settings: Settings, *, beside_web: bool = False, worker_id: UUID 
 
 
 def _lower_priority() -> None:
-    """Lower the priority of this session, if the system supports it.
+    """Lower the priority of this process and of its later children, if the system supports it.
 
-    `nice` is not used, because the built-in database would inherit the value if this process restarted it.
+    Linux shares the CPU between sessions or between threads, depending on its settings, so both get the value. The
+    built-in database must not inherit it: it is running before, and the supervisor restarts it.
     """
     with suppress(OSError):
         Path("/proc/self/autogroup").write_text(str(NICENESS))
+    with suppress(OSError):
+        for thread in Path("/proc/self/task").iterdir():
+            number = int(thread.name)
+            os.setpriority(os.PRIO_PROCESS, number, os.getpriority(os.PRIO_PROCESS, number) + NICENESS)
 
 
 async def _prepare(database: Database, settings: Settings) -> None:

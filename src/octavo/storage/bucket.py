@@ -125,16 +125,23 @@ class Bucket(Protocol):
         """List all objects whose key starts with the segments in `prefix`, page by page, in no particular order."""
         ...
 
-    async def sign_get(self, key: str, *, seconds: int, filename: str, content_type: str) -> str:
-        """Create a temporary download link: a full URL, or a path on our web server."""
+    async def sign_get(self, key: str, *, now: datetime, seconds: int, filename: str, content_type: str) -> str:
+        """Create a download link that is valid for `seconds` from `now`: a full URL, or a path on our web server.
+
+        `now` is the time of the database, so that all processes agree on when a link expires.
+        """
         ...
 
     async def sign_put(self, key: str, *, seconds: int) -> str | None:
         """Create a temporary, reusable upload URL; None if uploads must go through our web server."""
         ...
 
-    async def verify_link(self, method: str, key: str, query: Mapping[str, str]) -> Link:
+    async def verify_link(self, method: str, key: str, query: Mapping[str, str], *, now: datetime) -> Link:
         """Verify a link to our web server. Raises `LinkRefused` if it has expired or was changed."""
+        ...
+
+    async def read_clock(self) -> datetime:
+        """The time by which the storage dates objects. It may differ from that of this machine."""
         ...
 
     async def sweep_unfinished(self, older_than_seconds: float) -> int:

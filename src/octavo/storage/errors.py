@@ -29,6 +29,7 @@ class ObjectDamaged(StorageFailed):
 
     code = "FILE_DAMAGED"
     error_class = ErrorClass.PERMANENT
+    status = 409  # waiting does not help: the stored bytes conflict with their checksum until somebody uploads the file
 
 
 class LinkRefused(BadInput):

@@ -187,6 +187,18 @@ def _walk_below(folder: int, name: str, prefix: str) -> Generator[ObjectInfo]:
         os.close(below)
 
 
+def read_clock(root: Path) -> datetime:
+    """The time of the file system, which is another machine's if the folder is mounted from there."""
+    with opened_folder(root, [UNFINISHED], make=True) as folder:
+        name = uuid4().hex
+        file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder)
+        try:
+            return datetime.fromtimestamp(os.fstat(file).st_mtime, UTC)
+        finally:
+            os.close(file)
+            os.unlink(name, dir_fd=folder)
+
+
 def remove_unfinished(root: Path, before: float) -> int:
     """Remove unfinished files that were last written before `before`. Returns the number removed."""
     removed = 0

@@ -6,9 +6,9 @@ import asyncio
 import errno
 import os
 import secrets
-import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterable, Mapping
 from contextlib import aclosing, contextmanager, suppress
+from datetime import datetime, timedelta
 from io import FileIO
 from itertools import islice
 from pathlib import Path
@@ -66,9 +66,8 @@ class LocalBucket:
     Names that begin with a dot are reserved.
     """
 
-    def __init__(self, root: Path, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, root: Path) -> None:
         self._root = root
-        self._clock = clock
         self._threads = Threads(THREADS)
         self._signing_key: bytes | None = None
 
@@ -193,21 +192,26 @@ class LocalBucket:
         finally:
             await self._run(files.close)
 
-    async def sign_get(self, key: str, *, seconds: int, filename: str, content_type: str) -> str:
+    async def sign_get(self, key: str, *, now: datetime, seconds: int, filename: str, content_type: str) -> str:
         """Create a signed path on our web server."""
-        secret = await self._secret()
-        return sign_link(secret, Link("GET", check_key(key), int(self._clock()) + seconds, filename, content_type))
+        secret, expires = await self._secret(), int(now.timestamp()) + seconds
+        return sign_link(secret, Link("GET", check_key(key), expires, filename, content_type))
 
     async def sign_put(self, key: str, *, seconds: int) -> None:
         """Return None, because uploads go through our web server."""
 
-    async def verify_link(self, method: str, key: str, query: Mapping[str, str]) -> Link:
+    async def verify_link(self, method: str, key: str, query: Mapping[str, str], *, now: datetime) -> Link:
         """Verify a link. The signing key is in the folder, so each process can verify the links of the others."""
-        return verify_link(await self._secret(), method, key, query, now=self._clock())
+        return verify_link(await self._secret(), method, key, query, now=now.timestamp())
 
     async def sweep_unfinished(self, older_than_seconds: float) -> int:
         """Remove unfinished files that have not been written to for some time."""
-        return await self._run(folder.remove_unfinished, self._root, self._clock() - older_than_seconds)
+        before = await self.read_clock() - timedelta(seconds=older_than_seconds)
+        return await self._run(folder.remove_unfinished, self._root, before.timestamp())
+
+    async def read_clock(self) -> datetime:
+        """Read the time that the file system gives to a file that is written now."""
+        return await self._run(folder.read_clock, self._root)
 
     async def check(self) -> None:
         """Test the bucket; see `probe`."""

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterable, Mapping
 from contextlib import AsyncExitStack, aclosing
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, TypeVar
 from uuid import uuid4
@@ -56,10 +56,9 @@ log = structlog.stdlib.get_logger(__name__)
 class S3Bucket:
     """A bucket in S3; see `Bucket`. If `keys` is None, the AWS default credential chain is used."""
 
-    def __init__(self, address: S3Address, keys: AccessKeys | None, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, address: S3Address, keys: AccessKeys | None) -> None:
         self._address = address
         self._keys = keys
-        self._clock = clock
         self._threads = Threads(THREADS)
         self._store = open_store(address, keys, timeout=timedelta(minutes=1))
         self._copying_store = open_store(address, keys, timeout=timedelta(minutes=15))
@@ -204,7 +203,7 @@ class S3Bucket:
             for meta in page:
                 yield _describe(meta)
 
-    async def sign_get(self, key: str, *, seconds: int, filename: str, content_type: str) -> str:
+    async def sign_get(self, key: str, *, now: datetime, seconds: int, filename: str, content_type: str) -> str:
         """Create a download link.
 
         With the default credential chain, the link cannot set the file name and the content type.
@@ -217,7 +216,6 @@ class S3Bucket:
             "response-content-type": content_type,
         }
         url, region = self._address.object_url(key), self._address.region
-        now = datetime.fromtimestamp(self._clock(), UTC)
         return presign("GET", url, query, self._keys, region=region, seconds=seconds, now=now)
 
     async def sign_put(self, key: str, *, seconds: int) -> str:
@@ -227,9 +225,9 @@ class S3Bucket:
     async def _sign(self, method: Literal["GET", "PUT"], key: str, seconds: int) -> str:
         return await self._ask(key, obstore.sign_async(self._store, method, key, timedelta(seconds=seconds)))
 
-    async def verify_link(self, method: str, key: str, query: Mapping[str, str]) -> Link:
+    async def verify_link(self, method: str, key: str, query: Mapping[str, str], *, now: datetime) -> Link:
         """Refuse every link. S3 verifies its own links, so no valid link leads to our web server."""
-        del method, key, query
+        del method, key, query, now
         raise LinkRefused
 
     async def sweep_unfinished(self, older_than_seconds: float) -> int:
@@ -237,11 +235,20 @@ class S3Bucket:
 
         Parts of interrupted uploads cannot be listed; a lifecycle rule of the bucket must remove them.
         """
-        before = datetime.fromtimestamp(self._clock() - older_than_seconds, UTC)
+        before = await self.read_clock() - timedelta(seconds=older_than_seconds)
         old = [info.key async for info in self._objects(UNFINISHED) if info.last_modified < before]
         for start in range(0, len(old), PAGE_KEYS):
             await self._delete(old[start : start + PAGE_KEYS])
         return len(old)
+
+    async def read_clock(self) -> datetime:
+        """Read the time that the server gives to an object that is written now."""
+        name = f"{UNFINISHED}/{uuid4().hex}"
+        await self._create(name, b"")
+        try:
+            return _describe(await self._ask(name, obstore.head_async(self._store, name), reads=name)).last_modified
+        finally:
+            await self._clean_up(name)
 
     async def check(self) -> None:
         """Test the bucket; see `probe`."""

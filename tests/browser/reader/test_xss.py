@@ -10,12 +10,15 @@ from __future__ import annotations
 import json
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping
+from email.message import EmailMessage
+from html import escape
 
 import pytest
 from playwright.sync_api import Dialog, Page
 
 from tests.browser.conftest import OpenBrowser
 from tests.support.browser import Place, Visitor, until
+from tests.support.office import core, docx, epub, paragraph
 
 RUN = "window.ran=1;alert(1)"
 EVIL = "https://evil.example"
@@ -152,7 +155,7 @@ LABELS = {
     "comment": f"--><img src=x onerror={RUN}><!--",
 }
 ASKED = """() => {
-  const allowed = new Set("A ABBR B BR CITE CODE DEL DFN EM I INS KBD MARK Q S SAMP SMALL STRONG SUB SUP U VAR WBR BLOCKQUOTE CAPTION DD DL DT H2 H3 H4 H5 H6 HR LI OL P PRE TABLE TBODY TD TFOOT TH THEAD TR UL DIV SPAN SECTION DETAILS SUMMARY NAV".split(" "));
+  const allowed = new Set("A ABBR B BR CITE CODE DEL DFN EM I INS KBD MARK Q S SAMP SMALL STRONG SUB SUP U VAR WBR BLOCKQUOTE CAPTION DD DL DT H2 H3 H4 H5 H6 HR LI OL P PRE TABLE TBODY TD TFOOT TH THEAD TR UL DIV SPAN SECTION DETAILS SUMMARY NAV math mrow mi mn mo mtext mfrac msqrt mroot msub msup msubsup munder mover munderover mtable mtr mtd".split(" "));
   const wrong = [];
   for (const one of document.querySelectorAll(".window *")) {
     if (!allowed.has(one.tagName)) wrong.push(one.outerHTML);
@@ -281,6 +284,64 @@ def test_a_hostile_name_does_nothing(member: Visitor, open_browser: OpenBrowser)
     forms = [f"/documents/{one}/{page}" for one in documents[:3] for page in ("edit", "history")]
     look(member, iter([*pages, *forms, "/library", "/library?view=cards"]))
     look(without_policy(member, open_browser), iter([pages[0], *forms[:2], "/library", "/library?view=cards"]))
+
+
+def as_markup() -> list[tuple[str, str]]:
+    """Those payloads that are tags, as they are written in pages, books and mails."""
+    return [(name, text) for kind in (PICTURES, TAGS, MUTATIONS) for name, text in kind.items() if text[0] == "<"]
+
+
+def hostile_page(markup: list[tuple[str, str]]) -> str:
+    title, body = LABELS["closing title"], "".join(f"{text}<p>After {name}.</p>\n" for name, text in markup)
+    return f"<!doctype html><html><head><title>{title}</title></head><body><h1>A page</h1>\n{body}</body></html>"
+
+
+def hostile_mail(markup: list[tuple[str, str]]) -> bytes:
+    mail = EmailMessage()
+    for header, label in {"Subject": "script", "From": "picture", "To": "svg"}.items():
+        mail[header] = f"{LABELS[label]} <a@example.org>" if header != "Subject" else LABELS[label]
+    mail.set_content(hostile_page(markup), subtype="html")
+    name = f"{LABELS['picture']}.svg"
+    mail.add_attachment(f"{HOSTILE_DRAWING}\n".encode(), maintype="image", subtype="svg+xml", filename=name)
+    return mail.as_bytes()
+
+
+HOSTILE_DRAWING = f"""<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"
+  width="200" height="100" onload="{RUN}"><title>&lt;img src=x onerror={RUN}&gt;</title>
+  <script>{RUN}</script><image href="{EVIL}/a.png" width="9" height="9"/><use href="{EVIL}/a.svg#b"/>
+  <foreignObject width="99" height="99">
+    <iframe xmlns="http://www.w3.org/1999/xhtml" src="javascript:{RUN}"/></foreignObject>
+  <a xlink:href="javascript:{RUN}"><text y="20">&lt;script&gt;{RUN}&lt;/script&gt; Words</text></a></svg>"""
+
+
+def hostile_files() -> dict[str, bytes]:
+    markup = as_markup()
+    chapters = {f"c{n}.xhtml": hostile_page([one]) for n, one in enumerate(markup)}
+    label = escape(LABELS["script"])
+    return {
+        "page.html": hostile_page(markup).encode(),
+        "drawing.svg": HOSTILE_DRAWING.encode(),
+        "book.epub": epub(chapters, toc=f'<li><a href="c0.xhtml">{label}</a></li>'),
+        "mail.eml": hostile_mail(markup),
+        "letter.docx": docx(paragraph(label), more={"docProps/core.xml": core(label, escape(LABELS["picture"]))}),
+        "table.csv": f"{LABELS['picture']};{LABELS['script']}\n1;2\n3;4\n".encode(),
+    }
+
+
+def test_hostile_files_of_every_kind_do_nothing(member: Visitor, open_browser: OpenBrowser) -> None:
+    """Pages, drawings, books, mails with their attachments, letters and tables, with and without the policy."""
+    for name, content in hostile_files().items():
+        member.upload(name, content)
+    member.wait_for_all([one["id"] for one in member.documents()])
+    found = {one["filename"]: one for one in member.documents()}
+    member.wait_for_all([one["id"] for one in found.values()])  # the drawing in the mail is one, too
+    assert len(found) == len(hostile_files()) + 1
+    assert all(found[name]["text_ready"] for name in hostile_files() if name != "drawing.svg")
+    pages = [f"/documents/{one['id']}" for one in found.values()]
+    for visitor in (member, without_policy(member, open_browser)):
+        texts = look(visitor, iter([*pages, "/library", "/library?view=cards"]))
+        for name in ("page.html", "mail.eml"):
+            assert any(one.startswith("After ") for one in texts[f"/documents/{found[name]['id']}"]), name
 
 
 Spoil = Callable[[str], dict[str, object]]

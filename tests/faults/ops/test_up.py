@@ -20,9 +20,12 @@ import pytest
 from octavo.database import connect
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
 from octavo.ops.processes import RecordFile
+from octavo.ops.work import NICENESS
 from tests.support.engine import engine_on
 from tests.support.instance import Instance, fetch, instance_in
 from tests.support.processes import PATIENCE_SECONDS, THE_USUAL_WAY, processes_mentioning, wait_until
+
+LOWEST_PRIORITY = 19
 
 
 @pytest.fixture
@@ -115,6 +118,28 @@ def web_restarts(instance: Instance) -> int:
     record = RecordFile(DataFolder(instance.data)).read()
     assert record
     return next(one.restarts for one in record.processes if one.name == "web")
+
+
+def test_workers_leave_the_processor_to_web_and_database_also_after_both_were_killed(instance: Instance) -> None:
+    """The priority is inherited, and a killed database is started again by a process that has its own."""
+    instance.start()
+    for name in ("worker 1", "database"):
+        killed = instance.process_ids()[name]
+        assert killed
+        os.kill(killed, signal.SIGKILL)
+        wait_until(lambda name=name, killed=killed: instance.process_ids().get(name) not in {None, killed}, name)
+    lower = min(LOWEST_PRIORITY, os.nice(0) + NICENESS)
+    wait_until(lambda: niceness_of(instance, "worker") == {lower}, "the new worker has a low priority")
+    assert niceness_of(instance, "up", "web", "database") == {os.nice(0)}
+
+
+def niceness_of(instance: Instance, *names: str) -> set[int]:
+    """Of every thread of the processes whose names begin like this."""
+    pids = [pid for name, pid in instance.process_ids().items() if pid and name.startswith(names)]
+    threads = [int(one.name) for pid in pids for one in Path(f"/proc/{pid}/task").iterdir()]
+    with contextlib.suppress(ProcessLookupError):
+        return {os.getpriority(os.PRIO_PROCESS, one) for one in threads}
+    return set()
 
 
 def test_a_killed_database_is_restarted_automatically(instance: Instance) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import random
 import time
+from contextlib import AsyncExitStack
 
 import psycopg
 import pytest
@@ -11,7 +14,7 @@ from pydantic import SecretStr
 
 from octavo.core.errors import DatabaseUnavailable
 from octavo.core.settings import Settings
-from octavo.database import Database, connect
+from octavo.database import Connection, Database, connect
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
 from octavo.ops.instance import open_database
 from tests.support.postgres import as_url, open_folder
@@ -76,6 +79,61 @@ async def test_a_connection_that_is_cut_is_reported_as_such(database_info: str) 
                 await connection.execute(b"SELECT 1")
         async with database.connection() as connection:
             assert await (await connection.execute(b"SELECT 1")).fetchone() == (1,)
+
+
+async def test_callers_that_are_cancelled_at_any_moment_cost_no_connection(database_info: str) -> None:
+    """People leave while their request waits for a connection, uses one or returns it; workers cancel twice."""
+    chance = random.Random(1)
+    async with Database(database_info, connections=3) as database:
+
+        async def use() -> None:
+            async with database.connection():
+                for _ in range(chance.randrange(4)):
+                    await asyncio.sleep(0)
+
+        for _ in range(400):
+            callers = [asyncio.create_task(use()) for _ in range(12)]
+            while callers := [one for one in callers if not one.done()]:
+                for one in chance.sample(callers, min(len(callers), chance.randrange(4))):
+                    one.cancel()
+                await asyncio.sleep(0)
+        async with AsyncExitStack() as stack:
+            for _ in range(database.most_connections):
+                await stack.enter_async_context(database.connection(wait_seconds=2))
+
+
+@pytest.mark.filterwarnings("error")
+async def test_a_connection_whose_caller_is_cancelled_while_it_is_made_is_closed(database_info: str) -> None:
+    """psycopg warns of one that is forgotten while it is open, and pytest makes that an error."""
+    tried = 60
+    async with await connect(database_info) as watcher:
+        for number in range(tried):
+            making = asyncio.create_task(connect(database_info))
+            for _ in range(number % 12):
+                await asyncio.sleep(0.0002)
+            making.cancel()
+            (made,) = await asyncio.gather(making, return_exceptions=True)
+            if not isinstance(made, BaseException):
+                await made.close()
+            del made, making
+        gc.collect()
+        async with asyncio.timeout(10):
+            while await _count_others(watcher):  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+
+
+async def _count_others(watcher: Connection) -> int:
+    others = b"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    row = await (await watcher.execute(others)).fetchone()
+    return row[0] if row else 0
+
+
+async def test_a_pool_that_was_made_smaller_is_exhausted_sooner(database_info: str) -> None:
+    async with Database(database_info, connections=5) as database:
+        await database.resize(1)
+        assert not database.seconds_exhausted()
+        async with database.connection():
+            assert database.seconds_exhausted() > 0
 
 
 @pytest.mark.parametrize(("wanted", "fits"), [(10, True), (400, False)])

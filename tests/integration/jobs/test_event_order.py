@@ -72,6 +72,18 @@ async def test_a_later_transaction_with_an_earlier_id_is_not_skipped(any_databas
         assert await reader.read() == [of_first]
 
 
+async def test_a_transaction_that_tells_nothing_holds_up_nobody_in_whichever_database(newest_server: Server) -> None:
+    """Its transaction id is older than that of every later event."""
+    with newest_server.database() as info, newest_server.database() as other:
+        async with await connect(info) as here, await connect(other) as elsewhere, await connect(info) as connection:
+            reader = Reader(connection)
+            for idle in (here, elsewhere):
+                await idle.set_autocommit(False)
+                await idle.execute(b"CREATE TABLE written_to (n int)")
+            told = [await tell(connection, number) for number in range(3)]
+            assert await reader.read() == told
+
+
 async def test_an_event_that_is_rolled_back_holds_up_nobody(any_database_info: str) -> None:
     slow, quick = await connect(any_database_info), await connect(any_database_info)
     async with slow, quick, await connect(any_database_info) as connection:

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
@@ -23,6 +24,7 @@ from octavo.storage.local import LocalBucket
 from tests.integration.storage.children.writer import content_of
 
 CHILDREN = Path(__file__).parent / "children"
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -45,7 +47,7 @@ def bucket(local_bucket: Bucket) -> Bucket:
 
 async def test_only_the_owner_may_look(bucket: Bucket, root: Path) -> None:
     await bucket.put("a/b", b"x")
-    await bucket.sign_get("a/b", seconds=1, filename="f", content_type="t")
+    await bucket.sign_get("a/b", now=NOW, seconds=1, filename="f", content_type="t")
     for path in [root, *below(root)]:
         assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
 
@@ -175,21 +177,19 @@ async def test_only_old_unfinished_files_are_swept(bucket: Bucket, root: Path) -
 
 
 async def test_links_are_good_in_every_process_and_for_their_time(root: Path, bucket: Bucket) -> None:
-    now = 1_000.0
-    others = [LocalBucket(root, clock=lambda: now) for _ in range(8)]
+    others = [LocalBucket(root) for _ in range(8)]
     urls = await asyncio.gather(
-        *(one.sign_get("a/b", seconds=60, filename="ü.pdf", content_type="application/pdf") for one in others)
+        *(one.sign_get("a/b", now=NOW, seconds=60, filename="ü.pdf", content_type="application/pdf") for one in others)
     )
     assert len(set(urls)) == 1  # all of them came to the same key, although none was there
     query = dict(parse_qsl(urlsplit(urls[0]).query))
     assert urlsplit(urls[0]).path == "/objects/a/b"
-    assert (await others[0].verify_link("GET", "a/b", query)).filename == "ü.pdf"
+    assert (await others[0].verify_link("GET", "a/b", query, now=NOW)).filename == "ü.pdf"
     for method, key in [("PUT", "a/b"), ("GET", "a/c")]:
         with pytest.raises(LinkRefused):
-            await others[1].verify_link(method, key, query)
-    now = 1_060.0
+            await others[1].verify_link(method, key, query, now=NOW)
     with pytest.raises(LinkRefused):
-        await others[0].verify_link("GET", "a/b", query)
+        await others[0].verify_link("GET", "a/b", query, now=NOW + timedelta(seconds=60))
     assert await bucket.sign_put("a/b", seconds=60) is None
     for one in others:
         await one.aclose()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
@@ -24,8 +25,10 @@ def bucket(s3_bucket: Bucket) -> Bucket:
     return s3_bucket
 
 
-async def link_to(bucket: Bucket, key: str, seconds: int = 60) -> str:
-    return await bucket.sign_get(key, seconds=seconds, filename='Ü "1".pdf', content_type="application/pdf")
+async def link_to(bucket: Bucket, key: str, seconds: int = 60, now: datetime | None = None) -> str:
+    return await bucket.sign_get(
+        key, now=now or datetime.now(UTC), seconds=seconds, filename='Ü "1".pdf', content_type="application/pdf"
+    )
 
 
 async def test_a_signed_link_downloads_under_its_name(bucket: Bucket) -> None:
@@ -62,13 +65,13 @@ async def test_an_altered_link_is_refused(bucket: Bucket) -> None:
 async def test_an_old_link_is_refused(s3_server: S3Server) -> None:
     address = S3Address(s3_server.bucket, "old", s3_server.endpoint, s3_server.region)
     keys = AccessKeys(s3_server.access_key, s3_server.secret_key)
-    bucket = S3Bucket(address, keys, clock=lambda: time.time() - 120)
+    bucket, then = S3Bucket(address, keys), datetime.now(UTC) - timedelta(seconds=120)
     await bucket.put("a", b"x")
     async with httpx.AsyncClient() as client:
-        assert (await client.get(await link_to(bucket, "a", seconds=60))).status_code == 403
-        assert (await client.get(await link_to(bucket, "a", seconds=180))).status_code == 200
+        assert (await client.get(await link_to(bucket, "a", 60, then))).status_code == 403
+        assert (await client.get(await link_to(bucket, "a", 180, then))).status_code == 200
     with pytest.raises(LinkRefused):
-        await bucket.verify_link("GET", "a", {})
+        await bucket.verify_link("GET", "a", {}, now=then)
     await bucket.delete(["a"])
     await bucket.aclose()
 

@@ -121,3 +121,11 @@ def test_no_message_promises_a_retry_because_the_last_attempt_fails_with_it_too(
     messages = [f"{error.__doc__} {vars(error).get('advice', '')}" for error in every(OctavoError)]
     assert len(messages) > 50
     assert [message for message in messages if re.search(r"\b(?:re)?tried (?:again|automatically)", message)] == []
+
+
+def test_only_a_storage_that_waiting_can_cure_asks_callers_to_wait() -> None:
+    import_module("octavo.storage")
+    kinds = every(StorageFailed)
+    assert len(kinds) > 3
+    for error in kinds:
+        assert (error.status == 503) == (RETRY_RULES[error.error_class] is not None), error

@@ -19,7 +19,7 @@ NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 @pytest.mark.parametrize("status", [200, 201, 202, 204, 299])
 def test_every_kind_of_success_is_success(status: int) -> None:
-    raise_for_status(status, {}, NOW)
+    raise_for_status(status, {})
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_every_kind_of_success_is_success(status: int) -> None:
 )
 def test_everything_else_says_whether_to_try_again(status: int, error: type[DeliveryFailed], again: bool) -> None:
     with pytest.raises(error) as raised:
-        raise_for_status(status, {"retry-after": "7"}, NOW)
+        raise_for_status(status, {"retry-after": "7"})
     assert type(raised.value) is error
     assert raised.value.answer == status
     assert (RETRY_RULES[raised.value.error_class] is not None) is again

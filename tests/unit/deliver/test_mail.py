@@ -28,11 +28,11 @@ def about(title: str, address: str = "ada@example.org") -> Delivery:
     told = EventRecord(7, NOW, "complete", DOCUMENT, DOCUMENT, "complete", {})
     about = Subject("document.completed", title=title, document_id=DOCUMENT)
     message = describe(about, public_url="https://docs.example.org")
-    return Delivery("evt_7", "document.completed", told, message, DOCUMENT, address, None)
+    return Delivery("evt_7", "document.completed", told, message, DOCUMENT, address, None, NOW)
 
 
 def test_a_mail_says_what_happened_and_where_to_look() -> None:
-    mail = make_mail(about("Größe & Gewicht"), "octavo@example.org", NOW)
+    mail = make_mail(about("Größe & Gewicht"), "octavo@example.org")
     read = message_from_bytes(mail.as_bytes(), policy=SMTP)
     assert read["Subject"] == "Octavo: “Größe & Gewicht” is ready"
     assert read["From"] == "Octavo <octavo@example.org>"
@@ -48,7 +48,7 @@ def test_a_mail_says_what_happened_and_where_to_look() -> None:
 @settings(deadline=None)  # machines that run tests are busy
 @given(st.text(max_size=300))
 def test_no_title_adds_a_header_a_recipient_or_a_line(title: str) -> None:
-    mail = make_mail(about(title), "octavo@localhost", NOW)
+    mail = make_mail(about(title), "octavo@localhost")
     read = message_from_bytes(mail.as_bytes(), policy=SMTP)
     assert {name.lower() for name in read.keys()} == HEADERS  # noqa: SIM118 - a mail is no mapping
     assert len(read.items()) == len(HEADERS)
@@ -80,7 +80,7 @@ def test_several_addresses_in_one_field_are_refused(address: str) -> None:
     with pytest.raises(BadAddress):
         check_mail_address(address)
     with pytest.raises(BadAddress):
-        make_mail(about("T", address), "octavo@localhost", NOW)
+        make_mail(about("T", address), "octavo@localhost")
 
 
 @pytest.mark.parametrize("address", ["ada@example.org", "a.b+c@x-y.example.org", "root@localhost"])

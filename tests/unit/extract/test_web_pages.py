@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from octavo.core.errors import Empty, Paywalled
 from octavo.extract.extracted import BlockKind, SourceType
@@ -134,6 +136,13 @@ def test_deep_nesting_and_broken_markup_end_well(tmp_path: Path) -> None:
             web.extract(file, Hints(SourceType.HTML))
         except Empty:
             continue
+
+
+@settings(deadline=None, max_examples=100)  # machines that run tests are busy
+@given(st.text("abpq<>&/\"'=: \t\n\x0b\x0c\u00e9\u3042", min_size=1, max_size=12))
+@example("scr<script")
+def test_whatever_a_tag_is_called_the_page_is_read(name: str) -> None:
+    assert "Begin." in web.from_document(f"<body><p>Begin.</p><{name}>x</{name}><p>The end.</p></body>").markdown
 
 
 def test_soft_hyphens_inside_words_are_removed() -> None:

@@ -7,7 +7,6 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TypeVar
 
 import httpx
@@ -104,5 +103,4 @@ def _retry_after(headers: Mapping[str, str], body: str) -> float | None:
     """
     in_body = _RETRY_DELAY.search(body)
     header = headers.get("retry-after") or (in_body[1] if in_body else None)
-    clock = read_http_date(headers.get("date", "")) or datetime.now(UTC)
-    return read_retry_after(header, clock, longest=MAX_RETRY_AFTER)
+    return read_retry_after(header, read_http_date(headers.get("date", "")), longest=MAX_RETRY_AFTER)

@@ -70,7 +70,7 @@ WHERE subscribers.address <> excluded.address OR subscribers.events <> excluded.
 SELECT s.id, s.channel, s.address, s.secret, s.active,
        e.id AS event_id, e.at, e.kind, e.state_after, e.process_id, e.document_id, e.detail,
        CASE WHEN NOT s.everybodys THEN coalesce(c.filename, d.title, d.filename) END AS title,
-       s.everybodys, c.id IS NOT NULL AS converts
+       s.everybodys, c.id IS NOT NULL AS converts, clock_timestamp() AS now
 FROM subscribers s
 LEFT JOIN events e ON e.process_id = :process::uuid AND e.id = :event::bigint
 LEFT JOIN documents d ON d.id = e.document_id AND (d.owner_id = s.owner_id OR s.everybodys)

@@ -1,3 +1,7 @@
+-- name: now()
+-- The time of the database.
+SELECT clock_timestamp() AS now;
+
 -- name: forget_links()!
 DELETE FROM sign_in_links WHERE expires_at < clock_timestamp();
 

@@ -51,10 +51,6 @@ SELECT coalesce((SELECT documents FROM owner_usage WHERE owner_id = :owner), 0)
            AS stored_only,
        (SELECT count(*) FROM uploads WHERE owner_id = :owner AND state = 'rejected') AS refused;
 
--- name: now()
--- The time of the database.
-SELECT clock_timestamp() AS now;
-
 -- name: openings(documents, characters)
 -- The first words of the current revision of documents.
 SELECT c.document_id, left(c.content, :characters) AS opening

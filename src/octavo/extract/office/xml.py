@@ -61,6 +61,7 @@ PREFIXES = {
 }
 
 HEADING_TAGS = {f"h{level}": level for level in range(1, 7)}
+_TAG_NAME = re.compile(r"[^\s&<>/\"']+")
 BLOCK_TAGS = re.compile(
     r"address|article|aside|blockquote|body|center|d[dlt]|div|figcaption|figure|footer|form|h[1-6]|header|hr|li|main|nav|ol|"
     r"p|pre|section|table|tr|ul"
@@ -243,8 +244,10 @@ def _flattened(text: str) -> str:
 
 
 def without_namespaces(root: Element) -> Element:
+    """Replace the names of elements by plain lower-case names. Broken HTML has names that lxml refuses to set."""
     for element in root.iter("*"):
-        element.tag = local_name(element).lower()
+        name = local_name(element).lower()
+        element.tag = name if _TAG_NAME.fullmatch(name) else "span"
     return root
 
 

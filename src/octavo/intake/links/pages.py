@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from octavo.core.errors import NetworkFailed, OctavoError, Paywalled, TimedOut, TooLarge
-from octavo.core.http import read_retry_after
+from octavo.core.http import requested_wait
 from octavo.fetch import AddressRefused, BadUrl, FetchLimits, FetchResponse, GuardedClient
 from octavo.intake.links import errors
 
@@ -73,7 +72,7 @@ def check_status(answer: FetchResponse) -> None:
 
 def read_wait(headers: Mapping[str, str]) -> float | None:
     """The number of seconds that a site asks clients to wait, up to a limit."""
-    return read_retry_after(headers.get("retry-after"), datetime.now(UTC), longest=MOST_WAIT_SECONDS)
+    return requested_wait(headers, longest=MOST_WAIT_SECONDS)
 
 
 def clean_type(header: str) -> str:

@@ -6,7 +6,6 @@ Scripts send the same forms but accept JSON: they get an empty response, and the
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from datetime import datetime
 from typing import Annotated, Literal, TypeAlias
 from uuid import UUID
 
@@ -14,7 +13,7 @@ from fastapi import APIRouter, Form, Request, Response
 
 from octavo.core.errors import BadInput, NotFound
 from octavo.core.types import Extraction, JobStatus
-from octavo.database import Connection, fetch_rows, load_queries
+from octavo.database import Connection, load_queries, read_clock
 from octavo.jobs.actions import cancel_jobs, discard_dead_letters, retry_jobs, retry_waiting_jobs
 from octavo.jobs.queue import IllegalTransition
 from octavo.jobs.views import MOST_LIMIT, show_job
@@ -58,7 +57,7 @@ async def resume(connection: Connection, owner: UUID, document: UUID) -> None:
     job = await show_job(connection, owner, held.process_id)
     if job.status != JobStatus.PROCESSING:
         await changes.retry_document(connection, owner, document, None)
-    elif is_stale(job, await _now(connection)):
+    elif is_stale(job, await read_clock(connection)):
         await cancel_jobs(connection, owner, [job.id])
         await retry_jobs(connection, owner, [job.id])
 
@@ -262,7 +261,3 @@ async def empty_trash(
 GONE = "This cannot be undone. Copies of the file that belong to other owners are kept."
 FOR_GOOD = "Delete permanently"
 SURE = (("sure", "true"),)
-
-
-async def _now(connection: Connection) -> datetime:
-    return (await fetch_rows(connection, QUERIES.now, {}))[0]["now"]

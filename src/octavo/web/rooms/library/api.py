@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr
 from octavo.core.errors import BadInput
 from octavo.core.pagination import Page
 from octavo.core.types import Extraction
+from octavo.database import read_clock
 from octavo.jobs.views import DEFAULT_LIMIT, EventView
 from octavo.library import changes
 from octavo.library.changes import Edit
@@ -272,8 +273,11 @@ async def link(
     async with services.database.transaction() as connection:
         file = await find_file(connection, caller.owner_id, document, kind)
         await count_download(connection, document)
+        now = await read_clock(connection)
     name = _label(file.filename, kind)
-    url = await services.bucket.sign_get(file.key, seconds=LINK_SECONDS, filename=name, content_type=file.content_type)
+    url = await services.bucket.sign_get(
+        file.key, now=now, seconds=LINK_SECONDS, filename=name, content_type=file.content_type
+    )
     return SignedLink(url=url, expires_in_seconds=LINK_SECONDS)
 
 

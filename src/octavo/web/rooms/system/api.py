@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from octavo import __version__
 from octavo.core.errors import Unauthenticated
 from octavo.core.types import Extraction
+from octavo.database import read_clock
 from octavo.jobs.events import BadCursor, Cursor, is_known, latest_cursor, parse_cursor, read_owner_events
 from octavo.jobs.views import MOST_LIMIT
 from octavo.ops.metrics import MEDIA_TYPE, read_metrics, render_metrics
@@ -134,7 +135,9 @@ objects_router = APIRouter(include_in_schema=False)
 
 @objects_router.get("/objects/{key:path}")
 async def download(request: Request, key: str, services: ServicesOf) -> StreamingResponse:
-    link = await services.bucket.verify_link(request.method, key, request.query_params)
+    async with services.database.connection() as connection:
+        now = await read_clock(connection)
+    link = await services.bucket.verify_link(request.method, key, request.query_params, now=now)
     stream = await services.bucket.stream(link.key)
     return attachment(stream, link.filename, link.content_type)
 
