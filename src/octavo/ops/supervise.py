@@ -106,6 +106,8 @@ class Supervisor:
 
     async def _run_parts(self, listener: socket.socket) -> None:
         server = embedded_server(self._settings)
+        if server:
+            server.check_version()
         tasks: list[asyncio.Task[None]] = []
         probe = asyncio.create_task(describe_sandbox(self._settings))
         try:

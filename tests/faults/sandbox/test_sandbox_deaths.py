@@ -22,11 +22,12 @@ from octavo.sandbox import (
     StepOutOfTime,
     TaskFailed,
 )
+from tests.support.processes import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 MIB = 1 << 20
-LIMITS = Limits(memory_bytes=256 * MIB, cpu_seconds=10, wall_seconds=20, output_bytes=4 * MIB)
+LIMITS = Limits(memory_bytes=256 * MIB, cpu_seconds=10, wall_seconds=PATIENCE_SECONDS, output_bytes=4 * MIB)
 
 DEATHS: list[tuple[str, type[errors.OctavoError], str, Limits]] = [
     # Crashes in native code

@@ -91,13 +91,11 @@ async def test_a_task_whose_preloaded_parent_is_killed_is_started_again(sandbox:
     """Whoever killed it, it was not the file; but what kills it each time is a crash."""
     task, killed = await start_sleeper(sandbox), set[int]()
     for _ in range(3):
-        await until_a_child_runs()
-        [parent] = preloaded_parents()
-        [child] = parent.children()
+        parent, child = await until_a_child_runs()
         assert not task.done()
         parent.kill()
         killed.add(parent.pid)
-        psutil.wait_procs([parent, child], timeout=5)
+        psutil.wait_procs([parent, child], timeout=PATIENCE_SECONDS)
         assert not child.is_running()
     with pytest.raises(ParentEnded):
         await task
@@ -106,9 +104,13 @@ async def test_a_task_whose_preloaded_parent_is_killed_is_started_again(sandbox:
     assert replacement.pid not in killed
 
 
-async def until_a_child_runs() -> None:
+async def until_a_child_runs() -> tuple[psutil.Process, psutil.Process]:
+    """Its parent and itself, looked up in one step: a parent that has just started tries out a child that soon ends."""
     async with asyncio.timeout(PATIENCE_SECONDS):
-        while not [child for parent in preloaded_parents() for child in parent.children()]:  # noqa: ASYNC110
+        while True:
+            for parent in preloaded_parents():
+                for child in parent.children():
+                    return parent, child
             await asyncio.sleep(0.02)
 
 

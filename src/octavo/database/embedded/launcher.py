@@ -24,7 +24,7 @@ from psycopg.conninfo import make_conninfo
 from octavo.core.errors import DatabaseUnavailable, NotPossibleHere
 from octavo.database.embedded import keeper
 from octavo.database.embedded.account import Account, database_account, first_closed_folder
-from octavo.database.embedded.binaries import Binaries, readable_binaries
+from octavo.database.embedded.binaries import Binaries, find_binaries, readable_binaries
 from octavo.database.embedded.cluster import (
     DATABASE,
     SUPERUSER,
@@ -91,6 +91,10 @@ class EmbeddedPostgres:
         finally:
             starting.close()
         return self.connection_info()
+
+    def check_version(self) -> None:
+        """Raise an error if no included version of PostgreSQL can open the data folder. Starts nothing."""
+        find_binaries(choose_major(self._folder, self._major))
 
     def connection_info(self) -> str:
         """The connection string for local processes, with the password from the data folder."""
