@@ -348,6 +348,6 @@ def test_other_xml_is_a_list_of_values_or_code(tmp_path: Path) -> None:
 
 
 def test_files_that_are_only_stored_say_what_to_do() -> None:
-    with pytest.raises(Exception, match="Save it as DOCX"):
-        known_processors()[SourceType.DOC]
+    with pytest.raises(Exception, match="Convert it to EPUB"):
+        known_processors()[SourceType.MOBI]
     assert all(reason.count(".") >= 1 and len(reason) < 120 for reason in STORED_ONLY.values())
