@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,12 +13,15 @@ from octavo.extract.formats import odt, xlsx
 from octavo.extract.markdown.block_writer import DocumentBlock, Heading, Item, Paragraph, Quote, Table, write_blocks
 from octavo.extract.markdown.escape import escape, escape_inside
 from octavo.extract.office.assemble import join_pages, to_extracted
+from octavo.extract.office.ole import open_container
 from octavo.extract.office.ooxml import Package
 from octavo.extract.office.xml import Element, attribute, child, children, descendants, name_of, parse
 from octavo.extract.registry import Hints, Processor
 from octavo.extract.zips import Archive, reject_deep_nesting
 
 _DEEPEST = 8
+_CONTAINER = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_PASSWORD, _END = 0x002F, 0x000A  # records of old workbooks
 _SHAPES = frozenset({"draw:frame", "draw:custom-shape", "draw:rect", "draw:ellipse", "draw:g", "draw:text-box"})
 _PARAGRAPHS = frozenset({"text:p", "text:h"})
 # A title or a cell can have several paragraphs.
@@ -29,6 +33,8 @@ def extract(path: Path, hints: Hints) -> Extracted:
     if hints.source_type is SourceType.ODS:
         with Archive(path) as archive:
             metadata = _checked(archive)
+    elif hints.source_type is SourceType.XLS:
+        metadata = _checked_container(path)
     elif hints.source_type is SourceType.XLSB:
         with Archive(path) as archive:
             metadata = Package(archive).metadata()
@@ -36,6 +42,24 @@ def extract(path: Path, hints: Hints) -> Extracted:
     converted = xlsx.convert(path.read_bytes())
     quality = Quality.PARTIAL if converted.is_cut else Quality.FULL
     return to_extracted(hints.source_type, converted.markdown, metadata, quality=quality, has_title=False)
+
+
+def _checked_container(path: Path) -> Metadata:
+    """The metadata of an old workbook. Raises `Encrypted` if it has a password."""
+    if path.open("rb").read(len(_CONTAINER)) != _CONTAINER:
+        return Metadata()  # the form without a container, before 1995
+    with open_container(path) as container:
+        stream = container.read("Workbook") or container.read("Book")
+        metadata = container.metadata()
+    at = 0
+    while at + 4 <= len(stream):
+        kind, size = struct.unpack_from("<HH", stream, at)
+        if kind == _PASSWORD:
+            raise Encrypted("Octavo cannot open encrypted Excel files from before 2007. Save it without a password.")
+        if kind == _END:
+            break
+        at += 4 + size
+    return metadata
 
 
 def _checked(archive: Archive) -> Metadata:
