@@ -8,7 +8,6 @@ from octavo.core.errors import NotFound
 from octavo.extract.extracted import PAGED, SourceType
 from octavo.extract.formats import (
     archive,
-    csv,
     data,
     doc,
     docx,
@@ -35,7 +34,6 @@ from octavo.extract.registry import Processors
 def known_processors() -> Processors:
     processors = Processors(paged=PAGED)
     for module in (
-        csv,
         data,
         doc,
         docx,
@@ -56,6 +54,7 @@ def known_processors() -> Processors:
         processors.add(module.PROCESSOR)
     for processor in (
         archive.PROCESSOR,
+        data.CSV,
         data.NOTEBOOK,
         mail_files.PROCESSOR,
         mail_files.SAVED_PAGE,

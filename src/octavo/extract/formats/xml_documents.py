@@ -51,7 +51,19 @@ def _table(**names: str) -> dict[str, str]:
     return {name: target.rstrip("_") for target, listed in names.items() for name in listed.split()}
 
 
-_COMMON = {"p": "p", "table": "table", "tr": "tr", "td": "td", "th": "th", "thead": "thead", "tbody": "tbody"}
+_COMMON = {
+    "p": "p",
+    "sup": "sup",
+    "sub": "sub",
+    "superscript": "sup",
+    "subscript": "sub",
+    "table": "table",
+    "tr": "tr",
+    "td": "td",
+    "th": "th",
+    "thead": "thead",
+    "tbody": "tbody",
+}
 _DROPPED = _table(
     drop="binary description stylesheet indexterm info articleinfo bookinfo chapterinfo sectioninfo sect1info "
     "imageobject videoobject remark graphic inline-graphic media image object-id"

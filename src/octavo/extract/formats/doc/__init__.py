@@ -8,15 +8,15 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import pairwise
 from pathlib import Path
 
 from octavo.core.errors import BadInput, NotFound
 from octavo.extract.decode import clean
 from octavo.extract.extracted import Extracted, SourceType
+from octavo.extract.formats.doc.formatting import CharacterFormat, ParagraphFormat, find_anchored, read_numbering
 from octavo.extract.formats.docx import shift_headings
 from octavo.extract.formats.docx.paragraphs import WINGDINGS
-from octavo.extract.formats.docx.styles import Level, Numbering
+from octavo.extract.formats.docx.styles import Numbering
 from octavo.extract.markdown.block_writer import (
     MOST_REPEATED,
     DocumentBlock,
@@ -40,28 +40,20 @@ _FIELD_LINK = re.compile(r'\s*HYPERLINK\s+(?:\\[a-z]\s+)*"([^"]{1,2000})"')
 _CONTROLS = re.compile("[\x00-\x08\x0e-\x1f]")
 _CHARACTERS = {"\x0b": "\n", "\x0e": "\n", "\x1e": "\u2011", "\x1f": "", "\t": "\t"}
 _HEADINGS, _TITLE, _CONTENTS = range(1, 10), 62, range(19, 28)
-_BODY_LEVEL = 9
-_LIST_BYTES, _USE_BYTES, _LEVEL_BYTES, _LEVELS = 28, 16, 28, 9
-_KINDS = {0: "decimal", 1: "upperRoman", 2: "lowerRoman", 3: "upperLetter", 4: "lowerLetter", 22: "decimalZero",
-          23: "bullet", 255: "none"}  # fmt: skip
 _TOLERANCE = 60  # twentieths of a point: edges of columns that are closer are the same
 _CELL_BYTES = 20
 _MOST_COLUMNS = 200
 _MOST_FIELDS = 50
 _MOST_INSTRUCTION = 3000
-_STYLE, _PICTURE_PLACE, _SYMBOL, _SYMBOL_FONT = 0x4A30, 0x6A03, 0x6A09, 0xF0
-_COMMENT_BYTES, _SHAPE_BYTES, _BOX_BYTES = 30, 26, 22
+_STYLE, _SYMBOL_FONT = 0x4A30, 0xF0
 _MOST_NESTED = 5
-_TOGGLES = {0x0835: "bold", 0x0836: "italic", 0x0837: "struck", 0x2A53: "struck", 0x083C: "hidden", 0x0800: "hidden",
-            0x0855: "special", 0x0806: "is_data"}  # fmt: skip
-_AS_STYLE, _NOT_AS_STYLE = 0x80, 0x81
 
 
 def extract(path: Path, _hints: Hints) -> Extracted:
     with open_container(path) as container, reject_deep_nesting():
         file, data = _open(container)
         metadata = container.metadata()
-        reader = _Reader(file, data, _numbering(file))
+        reader = _Reader(file, data, read_numbering(file))
         try:
             blocks = reader.body()
         except (struct.error, IndexError) as error:
@@ -101,121 +93,6 @@ def _joined(text: str) -> str:
     return clean(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))
 
 
-# Lists --------------------------------------------------------------------------------------------------------------
-
-
-def _numbering(file: word.WordFile) -> Numbering:
-    lists, uses = file.part(word.LISTS), file.part(word.LIST_USES)
-    levels: dict[str, dict[int, Level]] = {}
-    after, at = file.after(word.LISTS), 0
-    count = struct.unpack_from("<H", lists)[0] if len(lists) > 1 else 0
-    for start in range(2, min(2 + count * _LIST_BYTES, len(lists) - _LIST_BYTES + 1), _LIST_BYTES):
-        (identifier,) = struct.unpack_from("<i", lists, start)
-        of_list = levels.setdefault(str(identifier), {})
-        for depth in range(1 if lists[start + 26] & 1 else _LEVELS):
-            if at + _LEVEL_BYTES > len(after):
-                break
-            of_list[depth], at = _level(after, at)
-    used: dict[str, str] = {}
-    starts: dict[str, dict[int, int]] = {}
-    for number, (kind, changes) in enumerate(_uses(uses), 1):
-        used[str(number)] = kind
-        if changes:
-            starts[str(number)] = changes
-    return Numbering.of_levels(levels, used, starts)
-
-
-def _level(data: bytes, at: int) -> tuple[Level, int]:
-    start, kind = struct.unpack_from("<iB", data, at)
-    skipped = data[at + 24] + data[at + 25]
-    at += _LEVEL_BYTES + skipped
-    length = struct.unpack_from("<H", data, at)[0] if at + 2 <= len(data) else 0
-    letters = data[at + 2 : at + 2 + 2 * length].decode("utf-16-le", "replace")[:100]
-    text = "".join(f"%{ord(one) + 1}" if ord(one) < _LEVELS else one for one in letters)
-    return Level(min(max(start, 0), 32767), _KINDS.get(kind, "decimal"), text), at + 2 + 2 * length
-
-
-def _uses(data: bytes) -> Iterator[tuple[str, dict[int, int]]]:
-    """The list of each use, and the numbers with which it restarts."""
-    count = struct.unpack_from("<I", data)[0] if len(data) > 3 else 0  # noqa: PLR2004 - the count itself
-    count = min(count, max(len(data) - 4, 0) // _USE_BYTES)
-    at = 4 + count * _USE_BYTES
-    for number in range(count):
-        place = 4 + number * _USE_BYTES
-        (identifier,) = struct.unpack_from("<i", data, place)
-        changes: dict[int, int] = {}
-        at += 4
-        for _ in range(data[place + 12]):
-            if at + 8 > len(data):
-                break
-            start, flags = struct.unpack_from("<iI", data, at)
-            at += 8
-            if flags & 0x20 and at + _LEVEL_BYTES <= len(data):
-                level, at = _level(data, at)
-                start = level.start
-            if flags & 0x30:
-                changes[flags & 0xF] = min(max(start, 0), 32767)
-        yield str(identifier), changes
-
-
-# Paragraphs and characters ------------------------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class _ParagraphFormat:
-    level: int | None = None
-    contents: int | None = None
-    in_table: bool = False
-    ends_row: bool = False
-    nesting: int = 0
-    use: int = 0
-    depth: int = 0
-    columns: bytes = b""
-
-    def change(self, what: int, value: bytes) -> None:
-        number = int.from_bytes(value, "little")
-        match what:
-            case 0x2416:
-                self.in_table = number > 0
-            case 0x2417:
-                self.ends_row = number > 0
-            case 0x6649:
-                self.nesting = number
-            case 0x260A:
-                self.depth = min(number, _LEVELS - 1)
-            case 0x460B:
-                self.use = number
-            case 0x2640:
-                self.level = number + 1 if number < _BODY_LEVEL else None
-            case 0xD608:
-                self.columns = value
-            case _:
-                pass
-
-
-@dataclass(slots=True)
-class _CharacterFormat:
-    bold: bool = False
-    italic: bool = False
-    struck: bool = False
-    hidden: bool = False
-    special: bool = False
-    is_data: bool = False
-    picture: int | None = None
-    symbol: int = 0
-
-    def change(self, what: int, value: bytes, styled: _CharacterFormat) -> None:
-        number = int.from_bytes(value, "little")
-        if what in _TOGGLES:
-            name = _TOGGLES[what]
-            as_style = bool(getattr(styled, name))
-            setattr(self, name, {_AS_STYLE: as_style, _NOT_AS_STYLE: not as_style}.get(number, number == 1))
-        elif what == _PICTURE_PLACE:
-            self.picture = number
-        elif what == _SYMBOL:
-            self.symbol = number >> 16
-
-
 @dataclass(slots=True)
 class _Field:
     instruction: str = ""
@@ -232,20 +109,6 @@ class _Row:
     merged: set[int] = field(default_factory=set[int])
 
 
-@dataclass(slots=True)
-class _Anchored:
-    """Parts of the text by the position they belong to: where their text is, and the author of a comment.
-
-    `shapes` are the positions of all drawings, `others` text boxes without a position.
-    """
-
-    notes: dict[int, tuple[int, int]]
-    comments: dict[int, tuple[int, int, str]]
-    boxes: dict[int, tuple[int, int]]
-    shapes: set[int]
-    others: list[tuple[int, int]]
-
-
 class _Reader:
     def __init__(self, file: word.WordFile, data: bytes, numbering: Numbering) -> None:
         self.file, self.data, self.numbering = file, data, numbering
@@ -255,7 +118,7 @@ class _Reader:
         self.fields: list[_Field] = []
         self.boxes: list[tuple[int, int]] = []
         self.nested = 0
-        self.anchored = _anchored(file)
+        self.anchored = find_anchored(file)
         self.styled = lru_cache(maxsize=4096)(self._styled)
         self.formatted = lru_cache(maxsize=4096)(self._formatted)
 
@@ -292,9 +155,9 @@ class _Reader:
             yield start, last
             start = last + 1
 
-    def _paragraph_format(self, position: int) -> _ParagraphFormat:
+    def _paragraph_format(self, position: int) -> ParagraphFormat:
         run = self.file.paragraph_at(position)
-        form = _ParagraphFormat()
+        form = ParagraphFormat()
         if run is None:
             return form
         for style in reversed(list(self.file.ancestry(run.style))):
@@ -312,7 +175,7 @@ class _Reader:
             form.change(what, value)
         return form
 
-    def _paragraph(self, first: int, last: int, form: _ParagraphFormat) -> Iterator[DocumentBlock]:
+    def _paragraph(self, first: int, last: int, form: ParagraphFormat) -> Iterator[DocumentBlock]:
         run = self.file.paragraph_at(last)
         boxes, self.boxes = self.boxes, []
         runs = list(self._runs(first, last, run.style if run else 0))
@@ -324,7 +187,7 @@ class _Reader:
             yield from self.blocks(*box)
             self.nested -= 1
 
-    def _block(self, runs: list[TextRun], form: _ParagraphFormat) -> DocumentBlock:
+    def _block(self, runs: list[TextRun], form: ParagraphFormat) -> DocumentBlock:
         label = self.numbering.next_label(str(form.use), form.depth) if form.use else None
         is_picture = all(run.is_raw or not run.text.strip() for run in runs)
         if form.level is not None and not form.in_table and not is_picture:
@@ -336,15 +199,15 @@ class _Reader:
             return Item(form.contents, "", inline(runs, is_plain=True, one_line=True))
         return Paragraph(inline(runs))
 
-    def _styled(self, style: int) -> _CharacterFormat:
+    def _styled(self, style: int) -> CharacterFormat:
         """The format of the characters of a style."""
-        found = _CharacterFormat()
+        found = CharacterFormat()
         for one in reversed(list(self.file.ancestry(style))):
             for change in word.modifiers(one.characters):
                 found.change(*change, found)
         return found
 
-    def _formatted(self, style: int, modifiers: bytes) -> _CharacterFormat:
+    def _formatted(self, style: int, modifiers: bytes) -> CharacterFormat:
         changes = list(word.modifiers(modifiers))
         of_characters = next((int.from_bytes(value, "little") for what, value in changes if what == _STYLE), None)
         styled = replace(self.styled(style))
@@ -372,7 +235,7 @@ class _Reader:
                 yield from self._control(control.group(), start + control.start(), form)
             yield from self._text(text[done:], form)
 
-    def _text(self, text: str, form: _CharacterFormat) -> Iterator[TextRun]:
+    def _text(self, text: str, form: CharacterFormat) -> Iterator[TextRun]:
         inner = next((one for one in reversed(self.fields) if not one.shows_result), None)
         if inner is not None:
             inner.instruction = (inner.instruction + text)[:_MOST_INSTRUCTION]
@@ -380,7 +243,7 @@ class _Reader:
             link = next((one.link for one in reversed(self.fields) if one.link), "")
             yield TextRun(text.replace("\x0b", "\n"), form.bold, form.italic, form.struck, link=link)
 
-    def _control(self, sign: str, position: int, form: _CharacterFormat) -> Iterator[TextRun]:
+    def _control(self, sign: str, position: int, form: CharacterFormat) -> Iterator[TextRun]:
         """What a control character stands for: fields, notes, comments, pictures, boxes and other characters."""
         match sign:
             case "\x13" | "\x14" | "\x15":
@@ -417,7 +280,7 @@ class _Reader:
         elif sign == "\x15" and self.fields:
             self.fields.pop()
 
-    def _drawing(self, position: int, form: _CharacterFormat) -> Iterator[TextRun]:
+    def _drawing(self, position: int, form: CharacterFormat) -> Iterator[TextRun]:
         box = self.anchored.boxes.pop(position, None)
         if box is not None:
             self.boxes.append(box)
@@ -444,7 +307,7 @@ class _TableParts:
     row: list[list[DocumentBlock]] = field(default_factory=list[list[DocumentBlock]])
     cell: list[DocumentBlock] = field(default_factory=list[DocumentBlock])
 
-    def add(self, blocks: list[DocumentBlock], form: _ParagraphFormat, *, is_cell: bool) -> None:
+    def add(self, blocks: list[DocumentBlock], form: ParagraphFormat, *, is_cell: bool) -> None:
         if form.ends_row and form.nesting < 2:  # noqa: PLR2004 - a table inside a cell
             self.rows.append(_Row(self.row, *_columns(form.columns)))
             self.row, self.cell = [], []
@@ -503,54 +366,6 @@ def _grid(rows: list[_Row]) -> list[list[str]]:
 
 def _column(edges: list[int], edge: int) -> int:
     return max(bisect_right(edges, edge) - 1, 0)
-
-
-# Notes, comments and text boxes -------------------------------------------------------------------------------------
-
-
-def _anchored(file: word.WordFile) -> _Anchored:
-    counts = file.counts
-    notes = {
-        **_ranges(file, word.FOOTNOTE_MARKS, word.FOOTNOTES, counts.start_of("footnotes")),
-        **_ranges(file, word.ENDNOTE_MARKS, word.ENDNOTES, counts.start_of("endnotes")),
-    }
-    marks, entries = word.positions(file.part(word.COMMENT_MARKS), _COMMENT_BYTES)
-    texts, _ = word.positions(file.part(word.COMMENTS), 0)
-    authors = list(_strings(file.part(word.AUTHORS)))
-    base = counts.start_of("comments")
-    comments = {
-        mark: (base + start, base + end, _author(authors, entry))
-        for mark, entry, (start, end) in zip(marks, entries, pairwise(texts), strict=False)
-    }
-    marks, shapes = word.positions(file.part(word.SHAPES), _SHAPE_BYTES)
-    identifiers = {mark: shape[:4] for mark, shape in zip(marks, shapes, strict=False)}
-    texts, entries = word.positions(file.part(word.TEXT_BOXES), _BOX_BYTES)
-    base = counts.start_of("boxes")
-    ranges = {
-        entry[14:18]: (base + start, base + end) for entry, (start, end) in zip(entries, pairwise(texts), strict=False)
-    }
-    boxes = {mark: ranges[one] for mark, one in identifiers.items() if one in ranges}
-    others = [place for one, place in ranges.items() if one not in identifiers.values() and any(one)]
-    return _Anchored(notes, comments, boxes, set(identifiers), others)
-
-
-def _ranges(file: word.WordFile, marks: int, texts: int, base: int) -> dict[int, tuple[int, int]]:
-    places, _ = word.positions(file.part(marks), 2)
-    starts, _ = word.positions(file.part(texts), 0)
-    return {mark: (base + start, base + end) for mark, (start, end) in zip(places[:-1], pairwise(starts), strict=False)}
-
-
-def _strings(data: bytes) -> Iterator[str]:
-    at = 0
-    while at + 2 <= len(data):
-        (length,) = struct.unpack_from("<H", data, at)
-        yield data[at + 2 : at + 2 + 2 * length].decode("utf-16-le", "replace")
-        at += 2 + 2 * length
-
-
-def _author(authors: list[str], entry: bytes) -> str:
-    number = int.from_bytes(entry[20:22], "little")
-    return authors[number] if number < len(authors) else ""
 
 
 PROCESSOR = Processor((SourceType.DOC,), extract, read_figure)
