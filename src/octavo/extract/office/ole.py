@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
 import struct
 from collections.abc import Generator
 from contextlib import contextmanager
+from datetime import date, timedelta
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -17,8 +19,12 @@ from octavo.extract.zips import DAMAGED
 # What olefile raises for damaged containers.
 FAULTS = (OSError, ValueError, IndexError, KeyError, AttributeError, TypeError, OverflowError, struct.error)
 _PICTURES = {b"\x89PNG\r\n\x1a\n": b"IEND\xaeB`\x82", b"\xff\xd8\xff": b"\xff\xd9"}
+# The place of the first section of a property set, and the numbers of its properties and of their kinds.
+_SECTION_AT, _MOST_PROPERTIES, _MOST_VALUE = 44, 100, 4096
+_CODE_PAGE, _TITLE, _SUBJECT, _AUTHOR, _KEYWORDS, _CREATED = 1, 2, 3, 4, 5, 12
+_NARROW, _WIDE, _TIME = 30, 31, 64
 _UTF8 = 65001
-_NO_YEAR = 1601  # the date of files without one
+_EPOCH, _TICKS_OF_DAY, _LAST_DAY = date(1601, 1, 1), 864_000_000_000, 220_000
 
 
 class Container:
@@ -32,28 +38,50 @@ class Container:
         return self.ole.openstream(list(name)).read() if self.ole.exists(list(name)) else b""
 
     def metadata(self) -> Metadata:
+        """The summary of the document. olefile reads it too, but counts to any number that a damaged file contains."""
         try:
-            found: Any = self.ole.get_metadata()
-        except FAULTS:
+            found = _summary(self.read("\x05SummaryInformation"))
+        except struct.error:
             return Metadata()
-        code_page = found.codepage if isinstance(found.codepage, int) else 0
-        codec = "utf-8" if code_page in {0, _UTF8, _UTF8 - (1 << 16)} else f"cp{code_page % (1 << 16)}"
-        created = found.create_time
         return Metadata(
-            title=clean_title(_decoded(found.title, codec)),
-            author=clean_line(_decoded(found.author, codec)),
-            date=clean_date(created.date().isoformat()) if getattr(created, "year", 0) > _NO_YEAR else None,
-            extra=non_empty(subject=_decoded(found.subject, codec), keywords=_decoded(found.keywords, codec)),
+            title=clean_title(found.get(_TITLE)),
+            author=clean_line(found.get(_AUTHOR)),
+            date=clean_date(found.get(_CREATED)),
+            extra=non_empty(subject=found.get(_SUBJECT), keywords=found.get(_KEYWORDS)),
         )
 
 
-def _decoded(value: object, codec: str) -> str | None:
-    if not isinstance(value, bytes):
-        return value if isinstance(value, str) else None
+def _summary(data: bytes) -> dict[int, str]:
+    """The texts and dates of the first section of a property set."""
+    if len(data) < _SECTION_AT + 4:
+        return {}
+    (start,) = struct.unpack_from("<I", data, _SECTION_AT)
+    section = data[start:]
+    _, count = struct.unpack_from("<II", section)
+    places = [struct.unpack_from("<II", section, 8 + 8 * number) for number in range(min(count, _MOST_PROPERTIES))]
+    values = {name: section[place : place + _MOST_VALUE] for name, place in places}
+    codec = _codec(int.from_bytes(values.get(_CODE_PAGE, b"")[4:6], "little"))
+    return {name: text for name, value in values.items() if (text := _value(value, codec))}
+
+
+def _codec(code_page: int) -> str:
+    name = "utf-8" if code_page in {0, _UTF8} else f"cp{code_page}"
     try:
-        return value.decode(codec, "replace").rstrip("\0")
+        return codecs.lookup(name).name
     except LookupError:
-        return value.decode("cp1252", "replace").rstrip("\0")
+        return "cp1252"
+
+
+def _value(data: bytes, codec: str) -> str:
+    kind, size = struct.unpack_from("<II", data) if len(data) >= 8 else (0, 0)  # noqa: PLR2004 - two numbers
+    if kind == _NARROW:
+        return data[8 : 8 + size].decode(codec, "replace").partition("\0")[0]
+    if kind == _WIDE:
+        return data[8 : 8 + 2 * size].decode("utf-16-le", "replace").partition("\0")[0]
+    if kind == _TIME and len(data) >= 12:  # noqa: PLR2004 - the kind and the time
+        days = struct.unpack_from("<Q", data, 4)[0] // _TICKS_OF_DAY
+        return (_EPOCH + timedelta(days)).isoformat() if 0 < days < _LAST_DAY else ""
+    return ""
 
 
 @contextmanager

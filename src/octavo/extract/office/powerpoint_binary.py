@@ -84,8 +84,9 @@ def open_presentation(container: Container) -> PresentationFile:
     if token == _ENCRYPTED:
         raise Encrypted("Octavo cannot open encrypted PowerPoint files from before 2007. Save it without a password.")
     file = PresentationFile(stream, container.read(*storage, "Pictures"))
-    document = None
-    for _ in range(_MOST_EDITS if size else 0):
+    document, seen = None, set[int]()
+    while size and at not in seen and len(seen) < _MOST_EDITS:
+        seen.add(at)
         edit = next(records(stream[at:]), None)
         if edit is None or edit.kind != _EDIT:
             break

@@ -68,6 +68,7 @@ BLOCK_TAGS = re.compile(
 _UNSHOWN = frozenset({"script", "style", "title"})
 _ENTITY = re.compile(rb"&[A-Za-z][A-Za-z0-9]{1,31};")
 _OF_XML = frozenset({"amp", "lt", "gt", "quot", "apos"})
+_NAME = re.compile(r"[a-z_][\w.:-]*", re.ASCII)
 _DECLARES_ENTITY = re.compile(rb"<!ENTITY", re.IGNORECASE)
 
 
@@ -244,7 +245,9 @@ def _flattened(text: str) -> str:
 
 def without_namespaces(root: Element) -> Element:
     for element in root.iter("*"):
-        element.tag = local_name(element).lower()
+        name = local_name(element).lower()
+        # The parser of damaged HTML makes names that it would not accept itself.
+        element.tag = name if _NAME.fullmatch(name) else "span"
     return root
 
 
