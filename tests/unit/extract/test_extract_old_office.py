@@ -10,8 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from octavo.core.errors import Empty, Encrypted, NotSupported, OctavoError
-from octavo.extract.formats import doc, ppt
+from octavo.core.errors import Empty, Encrypted, NotSupported, OctavoError, TooLarge
+from octavo.extract.extracted import SourceType
+from octavo.extract.formats import doc, ppt, related_office
+from octavo.extract.office.ole import open_container
+from octavo.extract.registry import Hints
 from tests.support import old_office as old
 from tests.support.damage import damaged
 from tests.support.office import markdown, read
@@ -115,3 +118,23 @@ def test_damage_anywhere_ends_in_a_text_or_a_named_error(seed: int, number: int,
     )[number]  # fmt: skip
     with suppress(OctavoError):
         read(processor, tmp_path, damaged(whole, str(seed)))
+
+
+def test_old_workbooks_with_a_password_or_cells_far_apart_are_refused_by_name(tmp_path: Path) -> None:
+    begin = struct.pack("<HHHH", 0x0809, 4, 0x0600, 5)
+    locked = begin + struct.pack("<HHH", 0x002F, 2, 0)
+    far = begin + struct.pack("<HHHHHd", 0x0203, 14, 65535, 65535, 0, 1.0)
+    for error, stream in ((Encrypted, locked), (TooLarge, far)):
+        path = tmp_path / "book.xls"
+        path.write_bytes(old.container({"Workbook": stream}))
+        with pytest.raises(error):
+            related_office.PROCESSOR.extract(path, Hints(SourceType.XLS))
+
+
+def test_a_summary_with_impossible_counts_is_ignored(tmp_path: Path) -> None:
+    section = struct.pack("<IIIIIII", 100, 0xFFFFFFF0, 2, 24, 0, 0, 30) + struct.pack("<I", 4) + b"Sea\0"
+    summary = bytes(44) + struct.pack("<I", 48) + section
+    path = tmp_path / "x"
+    path.write_bytes(old.container({"\x05SummaryInformation": summary}))
+    with open_container(path) as container:
+        assert container.metadata().title == "Sea"

@@ -48,8 +48,9 @@ def extract(path: Path, hints: Hints) -> Extracted:
 
 def _checked_container(path: Path) -> Metadata:
     """The metadata of an old workbook. Raises `Encrypted` if it has a password."""
-    if path.open("rb").read(len(_CONTAINER)) != _CONTAINER:
-        return Metadata()  # the form without a container, before 1995
+    with path.open("rb") as file:
+        if file.read(len(_CONTAINER)) != _CONTAINER:
+            return Metadata()  # the form without a container, before 1995
     with open_container(path) as container:
         stream = container.read("Workbook") or container.read("Book")
         metadata = container.metadata()
