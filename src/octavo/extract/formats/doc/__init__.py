@@ -244,7 +244,7 @@ class _Reader:
             yield TextRun(text.replace("\x0b", "\n"), form.bold, form.italic, form.struck, link=link)
 
     def _control(self, sign: str, position: int, form: CharacterFormat) -> Iterator[TextRun]:
-        """What a control character stands for: fields, notes, comments, pictures, boxes and other characters."""
+        """What a control character means: fields, notes, comments, pictures, boxes and other characters."""
         match sign:
             case "\x13" | "\x14" | "\x15":
                 self._field(sign)
