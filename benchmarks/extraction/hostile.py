@@ -21,6 +21,7 @@ from tests.support.damage import damaged
 
 HANG_SECONDS = 120
 MOST_FOREIGN = 0.1
+NOTE_WORDS = ("Note", "Highlighted", "Struck out")
 DAMAGED, LARGEST_BYTES = 460, 300_000
 KINDS = (
     "pdf",
@@ -125,6 +126,10 @@ def _name(error: OctavoError) -> str:
 
 
 async def words_beside_the_text(sandbox: Counting, path: Path, extracted: Extracted) -> str:
-    """Texts of the file that are not printed on its pages: bookmarks, form values and notes."""
+    """Texts of the file that are not printed on its pages: bookmarks, form values, names of fields, notes and authors.
+
+    The words that name the kind of a note are ours.
+    """
     values = await truth.ask(sandbox, truth.form_values, path)
-    return "\n".join([entry.title for entry in extracted.outline] + values["fields"] + values["notes"]) + "\n"
+    titles = [entry.title for entry in extracted.outline]
+    return "\n".join([*titles, *values["fields"], *values["notes"], *values["names"], *NOTE_WORDS]) + "\n"

@@ -69,8 +69,11 @@ def _words(letters: Iterator[Any]) -> Iterator[tuple[str, list[float]]]:
 
 @sandboxed
 def form_values(task: Task) -> None:
-    """Values of form fields (`fields`) and texts of notes (`notes`). Check marks are left out: they have no text."""
-    found: dict[str, list[str]] = {"fields": [], "notes": []}
+    """Values of form fields (`fields`) and texts of notes (`notes`). Check marks are left out: they have no text.
+
+    `names` are the names of all fields, and the authors of all notes.
+    """
+    found: dict[str, list[str]] = {"fields": [], "notes": [], "names": []}
     handle = _raw.FPDF_LoadDocument(bytes(Path(task.input_path)) + b"\0", None)
     if handle:
         forms = _raw.FPDFDOC_InitFormFillEnvironment(handle, _raw.FPDF_FORMFILLINFO(version=2))
@@ -83,6 +86,10 @@ def form_values(task: Task) -> None:
 
 def _read_annotation(forms: Any, annotation: Any, found: dict[str, list[str]]) -> None:  # noqa: ANN401
     kind = _raw.FPDFAnnot_GetSubtype(annotation)
+    for key in (b"T\0", b"TU\0", b"Contents\0"):
+        found["names"].append(_string(lambda *to, key=key: _raw.FPDFAnnot_GetStringValue(annotation, key, *to)))
+    for get in (_raw.FPDFAnnot_GetFormFieldName, _raw.FPDFAnnot_GetFormFieldAlternateName):
+        found["names"].append(_string(lambda *to, get=get: get(forms, annotation, *to)))
     if kind == _raw.FPDF_ANNOT_WIDGET and _raw.FPDFAnnot_GetFormFieldType(forms, annotation) not in BUTTON:
         found["fields"].append(_string(lambda *to: _raw.FPDFAnnot_GetFormFieldValue(forms, annotation, *to)))
     elif kind in NOTES:

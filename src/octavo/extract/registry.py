@@ -11,8 +11,6 @@ from octavo.extract.extracted import Extracted, SourceType
 
 # Types that are stored without being read, with the reason and what to do instead.
 STORED_ONLY = {
-    SourceType.DOC: "Word files from before 2007 cannot be read. Save the file as DOCX or PDF.",
-    SourceType.PPT: "PowerPoint files from before 2007 cannot be read. Save the file as PPTX or PDF.",
     SourceType.IWORK: "Pages, Numbers and Keynote files cannot be read. Export the file as PDF, DOCX, XLSX or PPTX.",
     SourceType.MOBI: "Kindle books cannot be read. Convert the book to EPUB.",
     SourceType.DJVU: "DjVu files cannot be read. Convert the file to PDF.",

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from octavo.core.errors import BadInput, Empty, OctavoError, TooLarge
 from octavo.extract.decode import clean
 from octavo.extract.extracted import BlockKind, Quality
-from octavo.extract.formats import csv, xlsx
+from octavo.extract.formats import data as data_files
+from octavo.extract.formats import xlsx
 from octavo.extract.markdown import table_grid
 from tests.support.office import cell, core, markdown, read, rows
 from tests.support.office import xlsx as workbook
@@ -64,13 +65,13 @@ def test_what_is_left_out_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         "The file contains everything.*"
     )
     assert extracted.quality is Quality.PARTIAL
-    same = read(csv.PROCESSOR, tmp_path, b"a,b,c\n" + b"1,2,3\n" * 1000)
+    same = read(data_files.CSV, tmp_path, b"a,b,c\n" + b"1,2,3\n" * 1000)
     assert "(998 more)" in same.markdown
     assert same.quality is Quality.PARTIAL
 
 
 def test_a_cell_that_is_cut_is_said_too(tmp_path: Path) -> None:
-    extracted = read(csv.PROCESSOR, tmp_path, b"a,b\n1," + b"long " * 1000 + b"\n")
+    extracted = read(data_files.CSV, tmp_path, b"a,b\n1," + b"long " * 1000 + b"\n")
     assert extracted.markdown.endswith("after the first 2,000 characters (1 cells). The file contains everything.*")
     assert extracted.quality is Quality.PARTIAL
 
@@ -126,15 +127,15 @@ def test_damage_is_told_and_no_words_are_empty(tmp_path: Path) -> None:
     ids=["comma", "semicolon", "tab", "declared", "no head", "quotes", "empty lines", "ragged", "marks"],
 )
 def test_tables_as_text(tmp_path: Path, data: str, expected: str) -> None:
-    assert markdown(csv.PROCESSOR, tmp_path, data.encode()) == expected
+    assert markdown(data_files.CSV, tmp_path, data.encode()) == expected
 
 
 def test_the_encoding_is_found(tmp_path: Path) -> None:
-    assert "| Köln | 5 |" in markdown(csv.PROCESSOR, tmp_path, "Stadt;Zahl\nKöln;5\nGießen;7\n".encode("utf-16"))
+    assert "| Köln | 5 |" in markdown(data_files.CSV, tmp_path, "Stadt;Zahl\nKöln;5\nGießen;7\n".encode("utf-16"))
 
 
 def test_a_quotation_mark_that_is_never_closed_swallows_nothing(tmp_path: Path) -> None:
-    text = markdown(csv.PROCESSOR, tmp_path, ('a,b\n1,"x\n' + "2,yy\n" * 250_000).encode())
+    text = markdown(data_files.CSV, tmp_path, ('a,b\n1,"x\n' + "2,yy\n" * 250_000).encode())
     assert "yy" in text
     assert text.count("\n") > 1000
 
@@ -142,7 +143,7 @@ def test_a_quotation_mark_that_is_never_closed_swallows_nothing(tmp_path: Path) 
 @pytest.mark.parametrize("data", [b"", b"\n\n", b",,\n,,\n", b";"], ids=["nothing", "lines", "cells", "one"])
 def test_no_words_are_empty_here_too(tmp_path: Path, data: bytes) -> None:
     with pytest.raises(Empty):
-        read(csv.PROCESSOR, tmp_path, data)
+        read(data_files.CSV, tmp_path, data)
 
 
 words = st.text(st.sampled_from('abcdefgh ,;"|\t'), min_size=1, max_size=8).map(lambda text: f"w{text}w")
@@ -159,15 +160,15 @@ def test_what_a_program_wrote_is_found_again(table: list[list[str]], separator: 
     memory = io.StringIO()
     standard_csv.writer(memory, delimiter=separator, quoting=standard_csv.QUOTE_ALL).writerows(table)
     text = memory.getvalue().replace("\r\n", "\n")
-    assert csv.find_separator(text) == separator
-    assert list(csv.read_rows(text, separator))[: len(table)] == table
+    assert data_files.find_separator(text) == separator
+    assert list(data_files.read_rows(text, separator))[: len(table)] == table
 
 
 @patient
 @given(st.text(max_size=300))
 def test_any_text_is_a_table_or_empty(text: str) -> None:
     try:
-        extracted = csv.from_text(clean(text))
+        extracted = data_files.from_text(clean(text))
     except Empty:
         return
     assert extracted.word_count > 0

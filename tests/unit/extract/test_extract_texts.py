@@ -347,7 +347,49 @@ def test_other_xml_is_a_list_of_values_or_code(tmp_path: Path) -> None:
         assert xml(tmp_path, kept, SourceType.XML)[0] == f"```xml\n{kept}\n```"
 
 
+def test_footnotes_of_markup_languages_are_footnotes(tmp_path: Path) -> None:
+    cases = (
+        (markup.PROCESSOR, "Sea [1]_ and |it|.\n\n.. [1] Salty.\n.. |it| replace:: land\n"),
+        (org.ORG, "Sea [fn:1] and land.\n# not shown\n[fn:1] Salty.\n"),
+    )
+    for processor, text in cases:
+        assert markdown(processor, tmp_path, text.encode()) == "Sea [^1] and land.\n\n[^1]: Salty."
+
+
+def test_a_table_written_as_a_list_is_a_table(tmp_path: Path) -> None:
+    rows = "   * - Zone\n     - Price\n   * - Inner\n       city\n     - 3\n"
+    text = f".. list-table:: Fares\n   :header-rows: 1\n\n{rows}\n#. a\n#. b\n"
+    assert markdown(markup.PROCESSOR, tmp_path, text.encode()) == (
+        "Fares\n\n| Zone | Price |\n| --- | --- |\n| Inner city | 3 |\n\n1. a\n2. b"
+    )
+
+
+def test_the_header_of_an_asciidoc_document_is_metadata(tmp_path: Path) -> None:
+    text = "= Guide\nAnn Bee <ann@example.org>\nv1.0, 2024-01-02\n:toc:\n\n* bullet\nterm:: means <<start>>\n"
+    extracted = read(org.ASCIIDOC, tmp_path, text.encode())
+    assert extracted.markdown == "# Guide\n\n- bullet\n\n**term**\n\nmeans start"
+    assert (extracted.metadata.author, extracted.metadata.date) == ("Ann Bee", "2024-01-02")
+
+
+def test_articles_name_all_authors_and_their_addresses(tmp_path: Path) -> None:
+    names = [f"Author{number} Longname" for number in range(60)]
+    people = "".join(
+        f'<contrib contrib-type="author"><name><surname>{name.split()[1]}</surname><given-names>{name.split()[0]}'
+        '</given-names></name><xref ref-type="aff" rid="a1"/></contrib>'
+        for name in names
+    )
+    text = (
+        f"<article><front><article-meta><title-group><article-title>T</article-title></title-group><contrib-group>{people}"
+        '</contrib-group><aff id="a1"><label>1</label><institution-wrap><institution-id>https://ror.org/1</institution-id>'
+        '<institution>Sea School</institution></institution-wrap>, Kiel</aff><aff id="e1">Editor House</aff>'
+        "</article-meta></front><body><p>5 km<sup>2</sup></p></body><back><ack><p>Thanks.</p></ack></back></article>"
+    )
+    assert xml(tmp_path, text, SourceType.JATS)[0] == (
+        f"# T\n\n{', '.join(names)}\n\n1 Sea School, Kiel\n\n5 km2\n\n## Acknowledgments\n\nThanks."
+    )
+
+
 def test_files_that_are_only_stored_say_what_to_do() -> None:
-    with pytest.raises(Exception, match="Save the file as DOCX"):
-        known_processors()[SourceType.DOC]
+    with pytest.raises(Exception, match="Convert the book to EPUB"):
+        known_processors()[SourceType.MOBI]
     assert all(reason.count(".") >= 1 and len(reason) < 120 for reason in STORED_ONLY.values())

@@ -16,13 +16,13 @@ from octavo.core.languages import count_words
 from octavo.extract.extracted import Metadata, SourceType
 from octavo.extract.formats import transcripts
 from octavo.extract.registry import Hints
-from octavo.extract.spoken_sentences import add_sentences
 from octavo.extract.transcript import (
     ENOUGH_WORDS,
     MOST_WORDS,
     RawSnippet,
     RawTranscript,
     Snippet,
+    add_sentences,
     clean_snippets,
     read_raw_transcript,
     write_raw_transcript,

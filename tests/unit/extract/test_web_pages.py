@@ -151,3 +151,17 @@ def test_soft_hyphens_inside_words_are_removed() -> None:
     assert "A divided word" in text
     article = ARTICLE.replace("The river rises", "The ri&shy;ver rises")
     assert "The river rises" in web.from_html(article, "https://example.org/river", SourceType.WEB).markdown
+
+
+def test_lines_between_two_breaks_are_paragraphs_and_links_do_not_end_them() -> None:
+    meets = 'It meets <a href="https://example.org/a">another river</a> in the plain.'
+    lines = f"{SENTENCE * 3}{meets}<br><br>\n{SENTENCE * 3}<br><br>"
+    html = f"<html><body><div class='article-body'>{lines}{lines}</div></body></html>"
+    text = web.from_html(html, "https://example.org/x").markdown
+    assert "It meets [another river](https://example.org/a) in the plain." in text
+    assert text.count("\n\n") == 3
+
+
+def test_links_that_run_scripts_are_only_text() -> None:
+    html = ARTICLE.replace('<a href="/map">the map</a>', '<a href="javascript:void(0);">the map</a>')
+    assert "See the map." in web.from_html(html, "https://example.org/x").markdown

@@ -10,8 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, BinaryIO
 
 from octavo.core.errors import Defect
-from octavo.extract.chunks.boxes import PageBox
-from octavo.extract.chunks.chunking import Chunk, chunk
+from octavo.extract.chunks.chunking import Chunk, PageBox, chunk
 from octavo.sandbox import Task, sandboxed
 
 if TYPE_CHECKING:

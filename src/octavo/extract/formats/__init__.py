@@ -8,8 +8,8 @@ from octavo.core.errors import NotFound
 from octavo.extract.extracted import PAGED, SourceType
 from octavo.extract.formats import (
     archive,
-    csv,
     data,
+    doc,
     docx,
     eml,
     epub,
@@ -18,6 +18,7 @@ from octavo.extract.formats import (
     markup,
     odt,
     org,
+    ppt,
     pptx,
     related_office,
     rtf,
@@ -33,14 +34,15 @@ from octavo.extract.registry import Processors
 def known_processors() -> Processors:
     processors = Processors(paged=PAGED)
     for module in (
-        csv,
         data,
+        doc,
         docx,
         eml,
         epub,
         latex,
         markup,
         odt,
+        ppt,
         pptx,
         related_office,
         rtf,
@@ -52,6 +54,7 @@ def known_processors() -> Processors:
         processors.add(module.PROCESSOR)
     for processor in (
         archive.PROCESSOR,
+        data.CSV,
         data.NOTEBOOK,
         mail_files.PROCESSOR,
         mail_files.SAVED_PAGE,

@@ -107,6 +107,9 @@ def _runs(text: str, pattern: re.Pattern[str], links: dict[str, str]) -> Iterato
         yield TextRun(text[end : found.start()])
         end = found.end()
         parts = {name: value for name, value in found.groupdict().items() if value is not None}
+        if "note" in parts:
+            yield TextRun(f"[^{parts['note']}]", is_raw=True)
+            continue
         link = safe_link(parts.get("url") or links.get(" ".join(parts.get("name", "").lower().split()), ""))
         shown = next(
             (parts[name] for name in ("label", "name", "code", "bold", "italic", "struck") if name in parts), ""
@@ -142,8 +145,16 @@ def read_items(reader: MarkupReader, write: Callable[[str], str], bullet: re.Pat
         rest = reader.take_while(
             lambda line: bool(line.strip()) and not bullet.match(line) and len(_indent(line)) > indent  # noqa: B023
         )
-        label = "" if found[2] in "-*+\u2022" else "1." if found[2][0] == "#" else found[2]
-        reader.blocks.append(Item(min(len(indents) - 1, _DEEPEST), label, write(" ".join([first, *rest]))))
+        depth = min(len(indents) - 1, _DEEPEST)
+        label = "" if found[2] in "-*+\u2022" else _next_label(reader, depth) if found[2][0] == "#" else found[2]
+        reader.blocks.append(Item(depth, label, write(" ".join([first, *rest]))))
+
+
+def _next_label(reader: MarkupReader, depth: int) -> str:
+    """The number after that of the item before; 1 for the first."""
+    before = reader.blocks[-1] if reader.blocks else None
+    number = before.label.rstrip(".)") if isinstance(before, Item) and before.depth == depth else ""
+    return f"{int(number) + 1 if number.isdecimal() else 1}."
 
 
 def _continues(reader: MarkupReader, bullet: re.Pattern[str]) -> bool:
@@ -161,6 +172,7 @@ def _indent(line: str) -> str:
 _RST_RULE = re.compile(r"([!-/:-@\[-`{-~])\1{2,}[ \t]*")
 _RST_INLINE = re.compile(
     r"``(?P<code>.{1,1000}?)``"
+    r"|\[#?(?P<note>\w{1,50})\]_(?!\w)"
     r"|(?<![\w`])`(?P<label>[^`<>]{1,1000}?) ?<(?P<url>[^<>`]{1,2000})>`__?"
     r"|(?<![\w`])`(?P<name>[^`]{1,1000})`__?"
     r"|(?<![\w*])\*\*(?=\S)(?P<bold>.{1,1000}?)(?<=\S)\*\*(?![\w*])"
@@ -171,7 +183,10 @@ _RST_SUBSTITUTION = re.compile(r"\|(\w[^|]{0,200})\|_?")
 _RST_DEFAULT_ROLE = re.compile(r"(?<![\w`])`([^`<>]{1,1000})`(?![\w_`])")
 _RST_DIRECTIVE = re.compile(r"\.\. +(?:\|[^|]+\| +)?([\w:.+-]+)::[ \t]*(.*)")
 _RST_TARGET = re.compile(r"\.\. +_`?([^`:]+)`?:[ \t]*(\S*)")
-_RST_FOOTNOTE = re.compile(r"\.\. +(\[[^\]]{1,100}\])[ \t]+(.*)")
+_RST_FOOTNOTE = re.compile(r"\.\. +\[#?(\w{1,50})\][ \t]+(.*)")
+_RST_REPLACED = re.compile(r"\.\. +\|([^|]+)\| +(\w+)::[ \t]*(.*)")
+_RST_ROW = re.compile(r"[ \t]*\*[ \t]+-(?:[ \t]+(.*))?")
+_RST_CELL = re.compile(r"[ \t]+-(?:[ \t]+(.*))?")
 _RST_FIELD = re.compile(r":([\w][\w -]{0,50}):[ \t]*(.*)")
 _RST_CODE = frozenset({"code", "code-block", "sourcecode", "prompt", "highlight", "parsed-literal", "math", "doctest"})
 _RST_HIDDEN = frozenset(
@@ -186,13 +201,16 @@ def _rst(reader: MarkupReader) -> None:
             found = _RST_TARGET.fullmatch(line)
             if found:
                 reader.links[found[1].lower()] = found[2]
+            replaced = _RST_REPLACED.fullmatch(line)
+            if replaced:
+                reader.links[f"|{replaced[1]}|"] = replaced[3] if replaced[2] == "replace" else replaced[1]
     while reader.place < len(reader.lines):
         _rst_block(reader)
 
 
 def _rst_text(reader: MarkupReader, text: str) -> str:
     text = _RST_ROLE.sub(lambda found: f"``{found[1] or found[2]}``", text)
-    text = _RST_SUBSTITUTION.sub(r"\1", text)
+    text = _RST_SUBSTITUTION.sub(lambda found: reader.links.get(f"|{found[1]}|", found[1]), text)
     return write_inline(_RST_DEFAULT_ROLE.sub(r"*\1*", text), _RST_INLINE, reader.links)
 
 
@@ -248,8 +266,8 @@ def _rst_explicit(reader: MarkupReader) -> None:
     body = reader.take_indented()
     if footnote:
         text = _rst_text(reader, " ".join([footnote[2], *body]))
-        reader.blocks.append(Paragraph(f"\\{footnote[1]} {text}"))
-    elif directive:
+        reader.blocks.append(Paragraph(f"[^{footnote[1]}]: {text}"))
+    elif directive and not _RST_REPLACED.match(line):
         _rst_directive(reader, directive[1].rpartition(":")[2], directive[2], body)
 
 
@@ -263,12 +281,30 @@ def _rst_directive(reader: MarkupReader, name: str, argument: str, body: list[st
         rows = [*csv.reader([options.get("header", "")]), *csv.reader(content)]
         reader.blocks += [Table([[_rst_text(reader, cell) for cell in row] for row in rows if row])]
         return
+    if name == "list-table":
+        shown = [Paragraph(_rst_text(reader, argument))] if argument else []
+        reader.blocks += [*shown, Table([[_rst_text(reader, cell) for cell in row] for row in _listed_rows(content)])]
+        return
     if name in {"image", "figure"} and options.get("alt"):
         reader.blocks.append(Paragraph(inline([TextRun(f"[Image: {options['alt']}]")])))
     inner = reader.nested(content, _rst) if name not in _RST_HIDDEN or name == "figure" else []
     heading = argument if name not in _RST_HIDDEN and name not in _RST_CODE else ""
     shown = [Paragraph(_rst_text(reader, heading))] if heading else []
     reader.blocks += [Quote(write_blocks([*shown, *inner]))] if name in _RST_BOXES else [*shown, *inner]
+
+
+def _listed_rows(lines: Sequence[str]) -> list[list[str]]:
+    """The rows of a table that is written as a list of lists."""
+    rows: list[list[str]] = []
+    for line in lines:
+        row, cell = _RST_ROW.fullmatch(line), _RST_CELL.fullmatch(line)
+        if row:
+            rows.append([row[1] or ""])
+        elif cell and rows:
+            rows[-1].append(cell[1] or "")
+        elif rows and line.strip():
+            rows[-1][-1] = f"{rows[-1][-1]} {line.strip()}"
+    return rows
 
 
 def _rst_table(reader: MarkupReader) -> None:

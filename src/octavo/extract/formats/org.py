@@ -31,6 +31,7 @@ _ORG_INLINE = re.compile(
     "|".join(
         (
             r"\[\[(?:file:|id:)?(?P<url>[^\[\]]{1,2000})\](?:\[(?P<label>[^\[\]]{1,1000})\])?\]",
+            r"\[fn:(?P<note>[\w-]{1,50})\]",
             r"(?<![\w=~])[=~](?=\S)(?P<code>[^\n]{1,1000}?)(?<=\S)[=~](?![\w=~])",
             _emphasis("*", "bold"),
             _emphasis("/", "italic"),
@@ -38,6 +39,7 @@ _ORG_INLINE = re.compile(
         )
     )
 )
+_ORG_FOOTNOTE = re.compile(r"\[fn:([\w-]{1,50})\][ \t]+(.*)")
 _ORG_CODE = frozenset({"src", "example", "export"})
 
 
@@ -75,8 +77,10 @@ def _org_block(reader: MarkupReader) -> None:
     elif _ORG_BULLET.match(line):
         read_items(reader, _org_text, _ORG_BULLET)
     else:
+        note = _ORG_FOOTNOTE.fullmatch(line)
         reader.place += 1
-        reader.blocks.append(Paragraph(_org_text(" ".join([line, *reader.take_while(_is_org_prose)]))))
+        text = _org_text(" ".join([note[2] if note else line, *reader.take_while(_is_org_prose)]))
+        reader.blocks.append(Paragraph(f"[^{note[1]}]: {text}" if note else text))
 
 
 def _is_org_prose(line: str) -> bool:
@@ -84,7 +88,9 @@ def _is_org_prose(line: str) -> bool:
     return (
         bool(line.strip())
         and starts not in {"|", ":"}
-        and not line.startswith(("*", "#+"))
+        and not line.startswith("*")
+        and not line.lstrip().startswith(("# ", "#+"))
+        and not _ORG_FOOTNOTE.match(line)
         and not _ORG_BULLET.match(line)
     )
 
@@ -116,11 +122,13 @@ _ADOC_MACRO = re.compile(r"(image|video|audio|include|toc|ifdef|ifndef|endif|ife
 _ADOC_NOTE = re.compile(r"(NOTE|TIP|IMPORTANT|WARNING|CAUTION): ")
 _ADOC_BULLET = re.compile(r"([ \t]*)(\*{1,6}|-|\.{1,6}|\d{1,4}\.)[ \t]+(?=\S)(?:\[[ xX*]\][ \t]+)?")
 _ADOC_TERM = re.compile(r"(\S.*?):{2,4}(?:[ \t]+(.*))?")
+_ADOC_AUTHOR = re.compile(r"([^\W\d_][\w .'-]{1,200}?)[ \t]*<[^<>\s]{3,200}>(?:;.*)?[ \t]*")
+_ADOC_VERSION = re.compile(r"v?\d[\w.-]{0,30}(?:,[ \t]*(\d{4}-\d{2}-\d{2})?.*)?")
 _ADOC_BUTTON = re.compile(r"\b(?:btn|kbd):\[([^\]]+)\]")
 _ADOC_CAPTION = re.compile(r"\.([^\s.].*)")
 _ADOC_INLINE = re.compile(
     r"(?:link:|(?=https?://))(?P<url>[^\s\[\]]{1,2000})\[(?P<label>[^\]]{0,1000})\]"
-    r"|<<[^,<>]{1,200},[ ]?(?P<name>[^<>]{1,1000})>>"
+    r"|<<(?:[^,<>]{1,200},[ ]?)?(?P<name>[^,<>]{1,1000})>>"
     r"|(?<![\w`])`\+?(?=\S)(?P<code>[^`\n]{1,1000}?)(?<=\S)\+?`(?![\w`])"
     r"|(?<![\w*])\*{1,2}(?=[^\s*])(?P<bold>[^*\n]{1,1000}?)(?<=\S)\*{1,2}(?![\w*])"
     r"|(?<![\w_])_{1,2}(?=[^\s_])(?P<italic>[^\n]{1,1000}?)(?<=\S)_{1,2}(?![\w_])"
@@ -147,9 +155,7 @@ def _adoc_text(text: str) -> str:
 def _adoc_block(reader: MarkupReader, style: str) -> None:
     line = reader.line
     if heading := _ADOC_HEADING.fullmatch(line):
-        reader.place += 1
-        title = heading[2].rstrip().removesuffix(f" {heading[1]}")
-        reader.blocks.append(Heading(len(heading[1]), _adoc_text(title)))
+        _adoc_heading(reader, heading[1], heading[2].rstrip())
     elif attribute := _ADOC_ATTRIBUTE.fullmatch(line):
         reader.place += 1
         reader.about.setdefault(attribute[1].lower(), attribute[2])
@@ -170,6 +176,21 @@ def _adoc_block(reader: MarkupReader, style: str) -> None:
         reader.place += 1
     else:
         _adoc_paragraph(reader, style)
+
+
+def _adoc_heading(reader: MarkupReader, signs: str, title: str) -> None:
+    """A heading. Below the title of a document are its authors and its version."""
+    reader.place += 1
+    reader.blocks.append(Heading(len(signs), _adoc_text(title.removesuffix(f" {signs}"))))
+    if len(signs) > 1 or len(reader.blocks) > 1 or reader.depth:
+        return
+    if reader.place < len(reader.lines) and (author := _ADOC_AUTHOR.fullmatch(reader.line)):
+        reader.about.setdefault("author", author[1])
+        reader.place += 1
+        version = _ADOC_VERSION.fullmatch(reader.line) if reader.place < len(reader.lines) else None
+        if version:
+            reader.about.setdefault("date", version[1] or "")
+            reader.place += 1
 
 
 def _adoc_macro(reader: MarkupReader, name: str, given: str) -> None:
@@ -196,9 +217,12 @@ def _adoc_paragraph(reader: MarkupReader, style: str) -> None:
 
 
 def _is_adoc_prose(line: str) -> bool:
-    return (
-        bool(line.strip()) and not _ADOC_DELIMITER.fullmatch(line) and not _ADOC_TABLE.fullmatch(line) and line != "+"
-    )
+    ends = (_ADOC_DELIMITER, _ADOC_TABLE, _ADOC_ATTRIBUTE)
+    return bool(line.strip()) and line != "+" and not any(end.fullmatch(line) for end in ends)
+
+
+def _is_adoc_item(line: str) -> bool:
+    return _ADOC_BULLET.match(line) is not None or _ADOC_TERM.fullmatch(line) is not None
 
 
 def _adoc_language(style: str) -> str:
@@ -238,7 +262,7 @@ def _adoc_items(reader: MarkupReader) -> None:
         numbers = [*numbers[:depth], (numbers[depth] if depth < len(numbers) else 0) + 1]
         first = reader.line[found.end() :]
         reader.place += 1
-        rest = reader.take_while(lambda line: _is_adoc_prose(line) and not _ADOC_BULLET.match(line))
+        rest = reader.take_while(lambda line: _is_adoc_prose(line) and not _is_adoc_item(line))
         label = "" if found[2][0] in "*-" else f"{numbers[-1]}." if found[2][0] == "." else found[2]
         reader.blocks.append(Item(depth, label, _adoc_text(" ".join([first, *rest]))))
 

@@ -127,7 +127,7 @@ def _depth(properties: Element | None) -> int:
 Area = tuple[int, int, int, int]  # left, top, right, bottom
 
 
-def _in_order(areas: list[Area | None]) -> list[int]:
+def in_order(areas: list[Area | None]) -> list[int]:
     """The indexes of shapes in reading order: the order of the file, except that no shape comes before one above it."""
     if len(areas) > _MOST_ORDERED:
         return list(range(len(areas)))
@@ -158,7 +158,7 @@ class _Slide:
 
     def shapes(self, tree: Element) -> Iterator[DocumentBlock]:
         shapes = list(tree)
-        for place in _in_order([self._area(one) for one in shapes]):
+        for place in in_order([self._area(one) for one in shapes]):
             one = shapes[place]
             name = name_of(one)
             if name == "p:sp":

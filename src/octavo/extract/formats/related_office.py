@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-from octavo.core.errors import Encrypted
+from octavo.core.errors import Encrypted, TooLarge
 from octavo.extract.decode import clean
 from octavo.extract.extracted import Extracted, Metadata, Quality, SourceType
 from octavo.extract.formats import odt, xlsx
 from octavo.extract.markdown.block_writer import DocumentBlock, Heading, Item, Paragraph, Quote, Table, write_blocks
 from octavo.extract.markdown.escape import escape, escape_inside
 from octavo.extract.office.assemble import join_pages, to_extracted
+from octavo.extract.office.ole import open_container
 from octavo.extract.office.ooxml import Package
 from octavo.extract.office.xml import Element, attribute, child, children, descendants, name_of, parse
 from octavo.extract.registry import Hints, Processor
 from octavo.extract.zips import Archive, reject_deep_nesting
 
 _DEEPEST = 8
+_CONTAINER = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+# Records of old workbooks: a password, the beginning of a sheet, and its cells.
+_PASSWORD, _BEGIN = 0x002F, 0x0809
+_CELLS = frozenset({0x0006, 0x00BD, 0x00BE, 0x00D6, 0x00FD, 0x0201, 0x0203, 0x0204, 0x0205, 0x027E})
 _SHAPES = frozenset({"draw:frame", "draw:custom-shape", "draw:rect", "draw:ellipse", "draw:g", "draw:text-box"})
 _PARAGRAPHS = frozenset({"text:p", "text:h"})
 # A title or a cell can have several paragraphs.
@@ -29,6 +35,8 @@ def extract(path: Path, hints: Hints) -> Extracted:
     if hints.source_type is SourceType.ODS:
         with Archive(path) as archive:
             metadata = _checked(archive)
+    elif hints.source_type is SourceType.XLS:
+        metadata = _checked_container(path)
     elif hints.source_type is SourceType.XLSB:
         with Archive(path) as archive:
             metadata = Package(archive).metadata()
@@ -36,6 +44,35 @@ def extract(path: Path, hints: Hints) -> Extracted:
     converted = xlsx.convert(path.read_bytes())
     quality = Quality.PARTIAL if converted.is_cut else Quality.FULL
     return to_extracted(hints.source_type, converted.markdown, metadata, quality=quality, has_title=False)
+
+
+def _checked_container(path: Path) -> Metadata:
+    """The metadata of an old workbook. Raises `Encrypted` if it has a password."""
+    with path.open("rb") as file:
+        if file.read(len(_CONTAINER)) != _CONTAINER:
+            return Metadata()  # the form without a container, before 1995
+    with open_container(path) as container:
+        stream = container.read("Workbook") or container.read("Book")
+        metadata = container.metadata()
+    _check_records(stream)
+    return metadata
+
+
+def _check_records(stream: bytes) -> None:
+    """Reject a password, and cells that are too far apart: calamine reserves memory for all places between them."""
+    at, rows, columns = 0, 0, 0
+    while at + 4 <= len(stream):
+        kind, size = struct.unpack_from("<HH", stream, at)
+        if kind == _PASSWORD:
+            raise Encrypted("Octavo cannot open encrypted Excel files from before 2007. Save it without a password.")
+        if kind == _BEGIN:
+            rows = columns = 0
+        elif kind in _CELLS and at + 8 <= len(stream):
+            row, column = struct.unpack_from("<HH", stream, at + 4)
+            rows, columns = max(rows, row + 1), max(columns, column + 1)
+            if rows * columns > xlsx.MOST_PLACES:
+                raise TooLarge("The cells of a sheet are too far apart.")
+        at += 4 + size
 
 
 def _checked(archive: Archive) -> Metadata:

@@ -14,8 +14,7 @@ from octavo.extract.decode import clean, decode
 from octavo.extract.extracted import Extracted, Metadata, SourceType
 from octavo.extract.markdown import read_blocks
 from octavo.extract.registry import Hints, Processor
-from octavo.extract.spoken_sentences import add_sentences
-from octavo.extract.transcript import Snippet, clean_snippets, read_raw_transcript, write_transcript
+from octavo.extract.transcript import Snippet, add_sentences, clean_snippets, read_raw_transcript, write_transcript
 
 _TIME = r"(?:(\d{1,4}):)?(\d{1,2}):(\d{2})[.,](\d{1,3})"
 _CUE = re.compile(rf"[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}(?!\d)")

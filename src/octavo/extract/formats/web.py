@@ -7,7 +7,7 @@ import re
 from base64 import b64decode
 from copy import deepcopy
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, unquote_to_bytes
@@ -60,6 +60,16 @@ _HIDDEN_TEXT = re.compile(
 _DATE = re.compile(r"\d{4}(?:-\d{2}(?:-\d{2})?)?")
 _DATES = ("article:published_time", "dcterms.created", "dcterms.date", "dc.date", "date", "article:modified_time")
 _SCRIPT_TAGS = re.compile(r"</?su[bp]>")
+# Elements that are part of a line of text.
+_INLINE = frozenset(
+    {*("a", "abbr", "b", "br", "cite", "code", "em", "font", "i", "img", "mark", "q", "s", "small", "span"),
+     *("strong", "sub", "sup", "time", "u")}
+)  # fmt: skip
+_EMPTY_LINES = re.compile(r"\n{2,}")
+_LINK = re.compile(r"\[([^\[\]]*)\]\((?:<[^<>]*>|[^()\s]*)\)")
+_SCRIPT_LINK = re.compile(r"\[([^\[\]]*)\]\(<?(?:javascript|data):[^()<>]*(?:\([^()]*\)[^()<>]*)*>?\)", re.IGNORECASE)
+_LETTERS = re.compile(r"[^\W_]+")
+_MOST_ADDITION = 300
 _DATA = "data:"
 _SAMPLE_CHARACTERS = 4096
 _NOTHING = (
@@ -228,6 +238,9 @@ def _read_article(html: str, url: str) -> tuple[str, Metadata]:
             return "", Metadata()
         # Looking for metadata removes elements from the tree.
         about: Any = trafilatura.extract_metadata(deepcopy(tree), default_url=url or None)
+        wrap_lines(tree)
+        plain_tree = deepcopy(tree)
+        is_long = len(html) > CAREFUL_CHARACTERS
         article = trafilatura.extract(
             tree,
             url=url or None,
@@ -236,11 +249,70 @@ def _read_article(html: str, url: str) -> tuple[str, Metadata]:
             include_tables=True,
             include_links=True,
             include_formatting=True,
-            fast=len(html) > CAREFUL_CHARACTERS,
+            fast=is_long,
         )
+        words = trafilatura.extract(plain_tree, include_comments=False, include_tables=True, fast=is_long)
     except RecursionError:
         raise NotSupported("The page is nested too deeply.") from None
-    return _SCRIPT_TAGS.sub("", clean(article or "")).strip(), _metadata(about, html)
+    markdown = _SCRIPT_LINK.sub(r"\1", _SCRIPT_TAGS.sub("", clean(article or "")).strip())
+    return _without_additions(markdown, clean(words or "")), _metadata(about, html)
+
+
+def wrap_lines(tree: Any) -> None:  # noqa: ANN401 - an untyped library
+    """Make paragraphs of text that two line breaks separate. Otherwise every link in it would end a paragraph."""
+    for element in list(tree.iter("div", "td", "article", "section", "main", "body")):
+        children: list[Any] = list(element)
+        if any(_is_end(one, after) for one, after in pairwise(children)):
+            _wrap(element, children)
+
+
+def _is_end(one: Any, after: Any) -> bool:  # noqa: ANN401
+    """Whether an element is the first of two line breaks without text between them."""
+    return one.tag == after.tag == "br" and not (one.tail or "").strip()
+
+
+def _wrap(element: Any, children: list[Any]) -> None:  # noqa: ANN401
+    text, element.text = element.text, None
+    paragraph = _begin(element, text)
+    for one, after in zip(children, [*children[1:], element], strict=True):
+        is_break = one.tag == "br" and paragraph is None
+        is_inline = one.tag in _INLINE or not isinstance(one.tag, str)
+        if _is_end(one, after):
+            element.remove(one)
+            paragraph = None
+        elif is_break or not is_inline:
+            tail, one.tail = one.tail, None
+            element.remove(one) if is_break else element.append(one)
+            paragraph = _begin(element, tail)
+        else:
+            paragraph = _begin(element, " ") if paragraph is None else paragraph
+            paragraph.append(one)
+
+
+def _begin(element: Any, text: str | None) -> Any:  # noqa: ANN401
+    """Begin a paragraph at the end of an element; None if there is no text yet."""
+    if not text:
+        return None
+    paragraph = element.makeelement("p", {})
+    paragraph.text = text
+    element.append(paragraph)
+    return paragraph
+
+
+def _without_additions(markdown: str, words: str) -> str:
+    """Leave out short paragraphs that are only found with their links or bold type, such as keywords and appeals."""
+    known = _letters(words)
+    parts = _EMPTY_LINES.split(markdown)
+    kept = [
+        part
+        for part in parts
+        if len(part) > _MOST_ADDITION or part.startswith(("|", "```", "#", "- ", "![")) or _letters(part) in known
+    ]
+    return "\n\n".join(kept) if words and kept else markdown
+
+
+def _letters(text: str) -> str:
+    return "".join(_LETTERS.findall(_LINK.sub(r"\1", text).casefold()))
 
 
 def _metadata(about: Any, html: str) -> Metadata:  # noqa: ANN401 - an untyped library

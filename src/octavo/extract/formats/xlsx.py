@@ -9,7 +9,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from octavo.core.errors import BadInput, Encrypted, TooLarge
+from octavo.core.errors import BadInput, Encrypted, NotSupported, TooLarge
 from octavo.extract.decode import clean
 from octavo.extract.extracted import Extracted, Metadata, Quality, SourceType
 from octavo.extract.markdown.block_writer import (
@@ -199,6 +199,11 @@ def convert(data: bytes, additions: Additions | None = None) -> WorkbookText:
         raise Encrypted from None
     except CalamineError as error:
         raise BadInput(f"{DAMAGED}the workbook cannot be read.") from error
+    except BaseException as error:
+        # A panic of the library is not an `Exception`, but the fault is in the file.
+        if type(error).__name__ != "PanicException":
+            raise
+        raise NotSupported("This workbook cannot be read. Save it as XLSX.") from None
     if len(about) > MOST_SHEETS:
         blocks.append(Paragraph(f"*Omitted: the sheets after the first {MOST_SHEETS}. The file contains all of them.*"))
     return WorkbookText(clean(write_blocks(blocks)), is_cut)

@@ -29,6 +29,9 @@ _MOST_ATTRIBUTES = 20
 _ENTITY = re.compile(rb"&([A-Za-z][A-Za-z0-9]{1,31});")
 _OF_XML = frozenset({b"amp", b"lt", b"gt", b"quot", b"apos"})
 
+_BEFORE_COMMA = re.compile(r" ([,;.])")
+# Parts of an article that journals print with a heading, even if the file has none.
+_NAMED = {"ack": "Acknowledgments", "ref-list": "References"}
 _CITATIONS = frozenset({"mixed-citation", "element-citation", "product", "biblioentry", "nlm-citation", "citation"})
 _TITLES = frozenset({"title", "article-title"})
 # Elements that are written side by side without spaces.
@@ -48,7 +51,19 @@ def _table(**names: str) -> dict[str, str]:
     return {name: target.rstrip("_") for target, listed in names.items() for name in listed.split()}
 
 
-_COMMON = {"p": "p", "table": "table", "tr": "tr", "td": "td", "th": "th", "thead": "thead", "tbody": "tbody"}
+_COMMON = {
+    "p": "p",
+    "sup": "sup",
+    "sub": "sub",
+    "superscript": "sup",
+    "subscript": "sub",
+    "table": "table",
+    "tr": "tr",
+    "td": "td",
+    "th": "th",
+    "thead": "thead",
+    "tbody": "tbody",
+}
 _DROPPED = _table(
     drop="binary description stylesheet indexterm info articleinfo bookinfo chapterinfo sectioninfo sect1info "
     "imageobject videoobject remark graphic inline-graphic media image object-id"
@@ -177,11 +192,15 @@ def _document(root: Element, source_type: SourceType, vocabulary: _Vocabulary, m
 def _article(root: Element, body: Element, converter: _Converter, metadata: Metadata) -> None:
     """The printed parts of an article: title, authors with their affiliations, abstracts, text and appendices."""
     etree.SubElement(body, "h1").text = metadata.title or ""
-    etree.SubElement(body, "p").text = metadata.author or ""
+    about = _first(root, "article-meta")
+    authors = list(_contributors(about)) if about is not None else []
+    # The metadata has only the first authors of a long list.
+    etree.SubElement(body, "p").text = ", ".join(filter(None, map(_person, authors)))
+    named = {one.get("rid") for author in authors for one in author.iter("*") if local_name(one) == "xref"}
     for one in root.iter("*"):
         name = local_name(one)
-        if name == "aff":
-            etree.SubElement(body, "p").text = _words(one)
+        if name == "aff" and (one.get("id") in named or not named - {None}):
+            etree.SubElement(body, "p").text = _affiliation(one)
         elif name in {"abstract", "trans-abstract"}:
             if not any(local_name(inside) == "title" for inside in one):
                 etree.SubElement(body, "h2").text = "Abstract"
@@ -189,6 +208,14 @@ def _article(root: Element, body: Element, converter: _Converter, metadata: Meta
     for one in root:
         if local_name(one) in {"body", "back", "floats-group", "sub-article", "response"}:
             converter.convert(one, body, 1)
+
+
+def _affiliation(element: Element) -> str:
+    """The words of an address, without the addresses of registers of institutions."""
+    parts = [element.text or ""]
+    for one in element:
+        parts += ["" if local_name(one) == "institution-id" else _affiliation(one), one.tail or ""]
+    return _BEFORE_COMMA.sub(r"\1", " ".join(" ".join(parts).split()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +230,8 @@ class _Converter:
             return
         if target == _SECTION:
             level += 1
+        if name in _NAMED and not any(local_name(one) == "title" for one in source):
+            etree.SubElement(parent, f"h{min(max(level, 1), 6)}").text = _NAMED[name]
         made = etree.SubElement(parent, self._tag(source, target, level))
         if target == "a":
             made.set("href", attribute(source, "xlink:href") or source.get("url") or "")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
+from array import array
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from PIL import Image, ImageChops, ImageFilter
@@ -93,6 +96,65 @@ def has_ink(picture: Image.Image) -> bool:
     small = small.crop((across, down, width - across, height - down))
     ground = small.filter(ImageFilter.BoxBlur(_GROUND))
     return sum(ImageChops.difference(small, ground).histogram()[_CONTRAST:]) >= _LEAST_POINTS
+
+
+# Tilt is measured on a copy with this longest side, in coarse steps up to this angle and then in fine ones. A tilted
+# page must have rows that are this much clearer than without the tilt.
+_TILT_SIDE = 700
+_MOST_TILT, _COARSE_STEP, _FINE_STEP = 24.0, 1.5, 0.25
+_LEAST_TILT, _CLEARER = 0.75, 1.25
+_LEAST_SIDE = 100  # smaller pictures have too few rows of points
+
+
+def tilt_of(picture: Image.Image) -> float:
+    """By how many degrees to the left a picture must be turned so that its rows are level; 0 if they are, or unclear.
+
+    Rows of text are level if the sums of ink of neighbouring rows of points differ most. A page on its side has
+    columns instead of rows.
+    """
+    if min(picture.size) < _LEAST_SIDE:
+        return 0.0
+    small = _on_white(picture)
+    small.thumbnail((_TILT_SIDE, _TILT_SIDE), Image.Resampling.BOX, reducing_gap=2.0)
+    ground = small.filter(ImageFilter.BoxBlur(_GROUND))
+    ink = ImageChops.difference(small, ground).point([255 if level >= _CONTRAST else 0 for level in range(256)])
+    coarse = int(_MOST_TILT / _COARSE_STEP)
+    clear = {step * _COARSE_STEP: _clearness(ink, step * _COARSE_STEP) for step in range(-coarse, coarse + 1)}
+    best = max(clear, key=lambda tilt: clear[tilt])
+    near = int(_COARSE_STEP / _FINE_STEP)
+    clear |= {one: _clearness(ink, one) for step in range(-near, near + 1) if (one := best + step * _FINE_STEP)}
+    best = max(clear, key=lambda tilt: clear[tilt])
+    return best if abs(best) >= _LEAST_TILT and clear[best] > _CLEARER * clear[0.0] else 0.0
+
+
+def _clearness(ink: Image.Image, tilt: float) -> float:
+    turned = ink.rotate(tilt, Image.Resampling.BILINEAR, expand=True) if tilt else ink
+    rows = turned.convert("F").resize((1, turned.height), Image.Resampling.BOX, reducing_gap=None)
+    columns = turned.convert("F").resize((turned.width, 1), Image.Resampling.BOX, reducing_gap=None)
+    return max(_differences(rows) * turned.width**2, _differences(columns) * turned.height**2)
+
+
+def _differences(sums: Image.Image) -> float:
+    values = array("f", sums.tobytes())
+    return sum((after - before) ** 2 for before, after in pairwise(values))
+
+
+def straightened(picture: Image.Image, tilt: float) -> Image.Image:
+    """Turn a picture to the left. The corners that appear are white."""
+    plain = picture if picture.mode in {"L", "RGB"} else picture.convert("RGB")
+    white = 255 if plain.mode == "L" else (255, 255, 255)
+    return plain.rotate(tilt, Image.Resampling.BICUBIC, expand=True, fillcolor=white)
+
+
+def before_straightening(box: Box, tilt: float, size: tuple[int, int], turned: tuple[int, int]) -> Box:
+    """The area of a picture that a box covers on its straightened copy; `size` and `turned` are their sizes."""
+    angle = math.radians(tilt)
+    corners = [(x - turned[0] / 2, y - turned[1] / 2) for x in (box.left, box.right) for y in (box.top, box.bottom)]
+    across = [x * math.cos(angle) - y * math.sin(angle) + size[0] / 2 for x, y in corners]
+    down = [x * math.sin(angle) + y * math.cos(angle) + size[1] / 2 for x, y in corners]
+    left, right = (min(max(side, 0.0), float(size[0])) for side in (min(across), max(across)))
+    top, bottom = (min(max(side, 0.0), float(size[1])) for side in (min(down), max(down)))
+    return Box(left, top, right, bottom)
 
 
 _INK_SIDE = 1600

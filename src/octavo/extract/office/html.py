@@ -43,6 +43,8 @@ _FEW_WORDS = 5
 __all__ = ["Picture", "body_of", "read_html", "read_page", "to_markdown"]
 
 _SPACES = re.compile(r"[ \t\r\n\f\v\x85\xa0\u2028\u2029]+")
+# References such as "&#2;" become characters that XML does not allow.
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _UNDERLINE = re.compile(r"(\s*)(=+|-+)(\s*)")
 _EMPTY_LINES = re.compile(r"\n{3,}")
 _SPACES_AT_END = re.compile(r"(?<! ) $|(?<=\S) {3,}$", re.MULTILINE)
@@ -321,8 +323,8 @@ def _escape_texts(body: Element) -> None:
 
 def _escaped(text: str, before: str, *, in_link: bool) -> str:
     """Escape a text. `before` is the text that precedes it: the two together could look like a link."""
-    text = escape_inline(_SPACES.sub(" ", text), _ESCAPE).replace("\\", _BACKSLASH)
-    if before.endswith("]") and text[0] in "(:":
+    text = escape_inline(_SPACES.sub(" ", _CONTROL.sub("", text)), _ESCAPE).replace("\\", _BACKSLASH)
+    if before.endswith("]") and text.startswith(("(", ":")):
         text = _ESCAPE + text
     if in_link:
         text = text.replace(f"{_ESCAPE}]", "]").translate(str.maketrans(_BRACKETS))

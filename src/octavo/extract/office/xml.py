@@ -61,7 +61,6 @@ PREFIXES = {
 }
 
 HEADING_TAGS = {f"h{level}": level for level in range(1, 7)}
-_TAG_NAME = re.compile(r"[^\s&<>/\"']+")
 BLOCK_TAGS = re.compile(
     r"address|article|aside|blockquote|body|center|d[dlt]|div|figcaption|figure|footer|form|h[1-6]|header|hr|li|main|nav|ol|"
     r"p|pre|section|table|tr|ul"
@@ -69,6 +68,7 @@ BLOCK_TAGS = re.compile(
 _UNSHOWN = frozenset({"script", "style", "title"})
 _ENTITY = re.compile(rb"&[A-Za-z][A-Za-z0-9]{1,31};")
 _OF_XML = frozenset({"amp", "lt", "gt", "quot", "apos"})
+_NAME = re.compile(r"[a-z_][\w.:-]*", re.ASCII)
 _DECLARES_ENTITY = re.compile(rb"<!ENTITY", re.IGNORECASE)
 
 
@@ -247,7 +247,8 @@ def without_namespaces(root: Element) -> Element:
     """Replace the names of elements by plain lower-case names. Broken HTML has names that lxml refuses to set."""
     for element in root.iter("*"):
         name = local_name(element).lower()
-        element.tag = name if _TAG_NAME.fullmatch(name) else "span"
+        # The parser of damaged HTML makes names that it would not accept itself.
+        element.tag = name if _NAME.fullmatch(name) else "span"
     return root
 
 

@@ -1,17 +1,19 @@
-"""Decides what each group of lines is, and writes it as Markdown."""
+"""Decides what each group of lines is, and writes it as Markdown.
+
+Only obvious headings are recognised; a line that might be one stays text. Lists have bullets or consecutive numbers.
+"""
 
 from __future__ import annotations
 
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import NamedTuple
 
 from octavo.extract.markdown.escape import escape, fence
-from octavo.extract.plain_text import lists
 from octavo.extract.plain_text.groups import Group, split_groups, split_pages, unwrap, wrap_width
-from octavo.extract.plain_text.headings import Heading, heading_of, underlined
 
 RULE = "* * *"
 
@@ -19,6 +21,7 @@ _RULE = re.compile(r"\s*(?:[-=_*~#+·•.]\s*+){3,}+")
 # Columns separated by spaces or borders, and program statements.
 _ALIGNED = re.compile(r"\S(?: {3,}|\t+)\S|^\s*[|+].*[|+]$|[\u2500-\u257f]|[{};]$")
 _LEAST_ALIGNED = 0.5
+_ITEM = re.compile(r"([ \t]*)(?:([-*+•‣◦▪●·\u2013])|(\d{1,3})([.)]))[ \t]+(?=\S)")
 
 
 class _Block(NamedTuple):
@@ -68,7 +71,7 @@ class _Converter:
     def __init__(self, groups: Sequence[Group]) -> None:
         self._groups = groups
         self._width = wrap_width(groups)
-        self._last_item: lists.Item | None = None  # of the list that has just ended
+        self._last_item: Item | None = None  # of the list that has just ended
 
     def blocks(self) -> Iterator[_Block]:
         for place, group in enumerate(self._groups):
@@ -84,7 +87,7 @@ class _Converter:
             lines = group.lines[start:] if start else group.lines
             yield from (_Block(text, group.page, is_code) for text, is_code in self._render(lines, place, last_item))
 
-    def _render(self, lines: Sequence[str], place: int, last_item: lists.Item | None) -> Iterator[tuple[str, bool]]:
+    def _render(self, lines: Sequence[str], place: int, last_item: Item | None) -> Iterator[tuple[str, bool]]:
         if not lines:
             return
         if len(lines) == 1 and _RULE.fullmatch(lines[0]):
@@ -99,19 +102,19 @@ class _Converter:
     def _group(self, place: int) -> Group | None:
         return self._groups[place] if 0 <= place < len(self._groups) else None
 
-    def _prose(self, lines: Sequence[str], neighbours: Sequence[Group], last_item: lists.Item | None) -> Iterator[str]:
+    def _prose(self, lines: Sequence[str], neighbours: Sequence[Group], last_item: Item | None) -> Iterator[str]:
         """Write a paragraph, a list, or an introductory paragraph with a list."""
-        start = lists.first_item(lines)
-        items = lists.read_items(lines[start:]) if start is not None else []
-        is_list = lists.is_list(items, neighbours if start == 0 else ())
-        if is_list and start == 0 and last_item and lists.would_merge(last_item, items[0]):
+        start = first_item(lines)
+        items = read_items(lines[start:]) if start is not None else []
+        is_list = form_list(items, neighbours if start == 0 else ())
+        if is_list and start == 0 and last_item and would_merge(last_item, items[0]):
             is_list = False
         if not is_list:
             yield self._paragraph(lines)
             return
         if start:
             yield self._paragraph(lines[:start])
-        yield lists.render_list(items, self._width)
+        yield render_list(items, self._width)
         self._last_item = next(item for item in reversed(items) if item.indent <= items[0].indent)
 
     def _paragraph(self, lines: Sequence[str]) -> str:
@@ -128,3 +131,203 @@ def _heading(heading: Heading) -> str:
 def _is_aligned(lines: Sequence[str]) -> bool:
     aligned = sum(_ALIGNED.search(line) is not None for line in lines)
     return len(lines) > 1 and aligned >= _LEAST_ALIGNED * len(lines)
+
+
+# Headings -----------------------------------------------------------------------------------------------------------
+
+_MOST_CHARACTERS = 80
+_MOST_WORDS = 12
+_MOST_LINES = 3
+_LEAST_LETTERS = 4
+_BODY_CHARACTERS = 60
+_DEEPEST = 6
+_CENTRED_INDENT = 8
+
+_UNDERLINES = {"=": 1, "-": 2, "~": 3, "^": 3, "*": 3, "#": 1}
+_UNDERLINE = re.compile(r"([=\-~^*#])\1{2,}")
+_NUMBERED = re.compile(r"(\d{1,2}(?:\.\d{1,2}){0,4})[.)]?\s+(?=[^\W\d_])")
+_CHAPTER = re.compile(
+    r"(?:chapter|part|section|appendix|book|kapitel|teil|abschnitt|anhang|chapitre|partie|annexe|cap[ií]tulo|parte|"
+    r"capitolo|hoofdstuk|глава|часть)\s+(?:\d{1,3}|[ivxlcdm]{1,7}|[a-z])\b",
+    re.IGNORECASE,
+)
+_ENDS_SENTENCE = re.compile(r"[.,;:!?…]$")
+_LETTER = re.compile(r"[^\W\d_]")
+_SMALL_WORD = 3
+
+
+class Heading(NamedTuple):
+    """A heading. `lines` is the number of lines that it occupies, including the underline."""
+
+    level: int
+    text: str
+    lines: int = 1
+
+
+def underlined(lines: Sequence[str]) -> Heading | None:
+    """The heading made of a line of text and an underline of about the same length, if any."""
+    title, signs = (line.strip() for line in lines) if len(lines) > 1 else ("", "")
+    if not _UNDERLINE.fullmatch(signs) or not _LETTER.search(title) or len(title) > _MOST_CHARACTERS:
+        return None
+    is_as_long = abs(len(signs) - len(title)) <= max(2, len(title) // 4)
+    return Heading(_UNDERLINES[signs[0]], title, 2) if is_as_long else None
+
+
+def heading_of(group: Group, following: Group | None, *, is_first: bool) -> Heading | None:
+    """The heading at the start of a group, if the text of the next group belongs under it."""
+    text, first = group.text, group.lines[0]
+    if is_first and _is_centred(first) and len(group.lines) <= _MOST_LINES and _is_name(first.strip()):
+        return Heading(1, first.strip())
+    if following is None or len(group.lines) > _MOST_LINES or not _is_short(text):
+        return None
+    if is_first and _is_name(text):
+        return Heading(1, text, len(group.lines))
+    if _is_in_capitals(text):
+        return Heading(2, text, len(group.lines))
+    return _of_line(first, following) if len(group.lines) == 1 else None
+
+
+def _of_line(line: str, following: Group) -> Heading | None:
+    title = line.strip()
+    if _CHAPTER.match(title):
+        return Heading(2, title)
+    is_alone = " " not in title and not _is_centred(line)
+    if _is_title(title) and not is_alone and len(following.text) >= _BODY_CHARACTERS:
+        return Heading(3, title)
+    return _numbered(title, following)
+
+
+def _numbered(text: str, following: Group) -> Heading | None:
+    """A numbered heading such as "1.2 Something", unless the next item of a numbered list follows."""
+    number = _NUMBERED.match(text)
+    title = text[number.end() :].removesuffix(".") if number else ""
+    if not number or _ENDS_SENTENCE.search(title) or not title[0].isupper():
+        return None
+    is_level = "." in number[1] and not text.endswith(".")
+    if not (is_level or _is_title(title)) or _is_next_number(number[1], following):
+        return None
+    return Heading(min(2 + number[1].count("."), _DEEPEST), text)
+
+
+def _is_next_number(number: str, following: Group) -> bool:
+    after = _NUMBERED.match(following.text)
+    return after is not None and "." not in number and "." not in after[1] and int(after[1]) == int(number) + 1
+
+
+def _is_centred(line: str) -> bool:
+    return line.startswith((" " * _CENTRED_INDENT, "\t\t"))
+
+
+def _is_name(text: str) -> bool:
+    return _is_short(text) and (_is_in_capitals(text) or _is_title(text))
+
+
+def _is_short(text: str) -> bool:
+    return len(text) <= _MOST_CHARACTERS and len(text.split()) <= _MOST_WORDS
+
+
+def _is_in_capitals(text: str) -> bool:
+    return text.isupper() and len(_LETTER.findall(text)) >= _LEAST_LETTERS and not text.endswith((",", ";"))
+
+
+def _is_title(text: str) -> bool:
+    """Whether every longer word starts with a capital, and there are no digits, commas or final punctuation."""
+    if _ENDS_SENTENCE.search(text) or "," in text or any(character.isdigit() for character in text):
+        return False
+    words = [word for word in text.split() if _LETTER.match(word)]
+    if not words or not words[0][0].isupper():
+        return False
+    return all(word[0].isupper() or len(word) <= _SMALL_WORD for word in words)
+
+
+# Lists --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Item:
+    """`number` is None for a bullet. In `lines`, spaces replace the marker, so that the lines keep their length."""
+
+    indent: int
+    number: int | None
+    sign: str
+    lines: list[str] = field(default_factory=list[str])
+
+    @property
+    def mark(self) -> str:
+        return "-" if self.number is None else f"{self.number}{self.sign}"
+
+
+def read_items(lines: Sequence[str]) -> list[Item]:
+    """Read list items; none if the first line does not start an item.
+
+    A line without a marker continues the item before it.
+    """
+    items: list[Item] = []
+    for line in lines:
+        found = _ITEM.match(line)
+        if found:
+            number = int(found[3]) if found[3] else None
+            content = " " * found.end() + line[found.end() :]
+            items.append(Item(len(found[1].expandtabs(4)), number, found[4] or found[2], [content]))
+        elif items:
+            items[-1].lines.append(line)
+        else:
+            return []
+    return items
+
+
+def first_item(lines: Sequence[str]) -> int | None:
+    """The index of the first line with a list marker."""
+    return next((place for place, line in enumerate(lines) if _ITEM.match(line)), None)
+
+
+def form_list(items: Sequence[Item], neighbours: Sequence[Group]) -> bool:
+    """Whether the items form a list that Markdown would number in the same way.
+
+    A single item is a list only if a neighbouring group continues it.
+    """
+    outer = [item for item in items if item.indent <= items[0].indent] if items else []
+    if not outer or any(item.sign != outer[0].sign for item in outer) or not _counts_up(items):
+        return False
+    return len(items) > 1 or any(_continues(outer[0], group) for group in neighbours)
+
+
+def _counts_up(items: Sequence[Item]) -> bool:
+    """Whether the numbers are consecutive. Markdown renumbers list items, so other numbers would be lost."""
+    last: dict[int, int] = {}
+    for item in items:
+        last = {indent: number for indent, number in last.items() if indent <= item.indent}
+        if item.number is None:
+            continue
+        if item.indent in last and item.number != last[item.indent] + 1:
+            return False
+        last[item.indent] = item.number
+    return True
+
+
+def would_merge(last: Item, item: Item) -> bool:
+    """Whether Markdown would add the item to the list before it and give it a wrong number."""
+    return item.number is not None and last.sign == item.sign and last.number not in {None, item.number - 1}
+
+
+def _continues(item: Item, group: Group) -> bool:
+    """Whether the neighbouring group starts with the previous or next item of the same list."""
+    other = read_items(group.lines[:1])
+    if not other or other[0].sign != item.sign or other[0].indent != item.indent:
+        return False
+    return item.number is None or other[0].number in {item.number - 1, item.number + 1}
+
+
+def render_list(items: Sequence[Item], width: int) -> str:
+    """Write the list as Markdown. Items with a deeper indent become children of the item above."""
+    rendered: list[str] = []
+    parents: list[tuple[int, int]] = []  # its original indent, and the indent of its children
+    for item in items:
+        while parents and parents[-1][0] >= item.indent:
+            parents.pop()
+        indent = parents[-1][1] if parents else 0
+        inner = indent + len(item.mark) + 1
+        parents.append((item.indent, inner))
+        lines = f"  \n{' ' * inner}".join(map(escape, unwrap(item.lines, width)))
+        rendered.append(f"{' ' * indent}{item.mark} {lines}")
+    return "\n".join(rendered)

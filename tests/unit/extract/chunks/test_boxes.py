@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from octavo.extract.chunks.boxes import BoxFinder
-from octavo.extract.chunks.chunking import chunk
+from octavo.extract.chunks.chunking import BoxFinder, chunk
 from octavo.extract.extracted import Block, BlockKind, Box
 
 UPPER, LOWER, NEXT = Box(72, 90.04, 540, 120), Box(72, 400, 540, 600), Box(72, 80, 300, 96)

@@ -8,7 +8,14 @@ from PIL import Image, ImageDraw
 from octavo.core.languages import RECOGNISED_LANGUAGES, scripts_of_language
 from octavo.extract.extracted import BlockKind, Box
 from octavo.extract.ocr.blocks import blocks_of
-from octavo.extract.ocr.grey_sheets import MOST_PIXELS, has_ink, reading_scale
+from octavo.extract.ocr.grey_sheets import (
+    MOST_PIXELS,
+    before_straightening,
+    has_ink,
+    reading_scale,
+    straightened,
+    tilt_of,
+)
 from octavo.extract.ocr.order import Line
 from octavo.extract.ocr.scripts import UprightSheet
 from octavo.extract.pdf.page_batches import PageBlock
@@ -126,3 +133,27 @@ def test_pictures_of_any_shape_are_read_at_a_bearable_size(size: tuple[int, int]
     scale = reading_scale(*size)
     width, height = (max(1, round(side * scale)) for side in size)
     assert width * height <= MOST_PIXELS * 1.01
+
+
+@pytest.mark.parametrize("degrees", [-12, -3, 2, 20, 85])
+def test_the_tilt_of_a_page_is_found_and_boxes_are_where_they_were(degrees: int) -> None:
+    page = Image.new("L", (700, 500), 255)
+    pen = ImageDraw.Draw(page)
+    for row in range(40, 460, 30):
+        pen.text((40, row), "rivers run to the sea and back again " * 2, fill=0, font_size=18)
+    tilted = page.rotate(degrees, Image.Resampling.BICUBIC, expand=True, fillcolor=255)
+    tilt = tilt_of(tilted)
+    assert abs(tilt + (degrees if degrees < 45 else degrees - 90)) <= 0.5
+    straight = straightened(tilted, tilt)
+    middle = Box(straight.width / 2 - 5, straight.height / 2 - 5, straight.width / 2 + 5, straight.height / 2 + 5)
+    found = before_straightening(middle, tilt, tilted.size, straight.size)
+    assert abs((found.left + found.right) / 2 - tilted.width / 2) < 1
+    assert abs((found.top + found.bottom) / 2 - tilted.height / 2) < 1
+
+
+def test_a_level_page_and_a_picture_have_no_tilt() -> None:
+    page = Image.new("L", (600, 300), 255)
+    for row in range(30, 270, 30):
+        ImageDraw.Draw(page).text((30, row), "level words in a row", fill=0, font_size=18)
+    assert tilt_of(page) == 0
+    assert tilt_of(Image.effect_noise((300, 300), 60)) == 0

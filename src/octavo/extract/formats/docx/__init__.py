@@ -69,13 +69,13 @@ def convert(package: Package, figures: Figures) -> str:
     )
     body = _BodyReader(reader, numbering, package, _comments(package, name))
     blocks = [*body.blocks(root), *body.take_comments()]
-    text = write_blocks(_shift_headings(blocks)) + body.pending
+    text = write_blocks(shift_headings(blocks)) + body.pending
     reader.marks_pages = False
     notes = "\n".join(_notes(package, name, body))
     return f"{text}\n\n{notes}" if notes else text
 
 
-def _shift_headings(blocks: list[DocumentBlock]) -> list[DocumentBlock]:
+def shift_headings(blocks: list[DocumentBlock]) -> list[DocumentBlock]:
     """If the document has a title, move all headings one level down."""
     has_title = any(isinstance(block, Heading) and block.level == 0 for block in blocks)
     if not has_title:

@@ -19,7 +19,7 @@ _CHARACTERS = {"w:tab": "\t", "w:ptab": "\t", "w:br": "\n", "w:cr": "\n", "w:noB
 _FIELD_LINK = re.compile(r'\s*HYPERLINK\s+"([^"]{1,2000})"')
 _SYMBOL_FONT = range(0xF000, 0xF100)
 # Check marks and arrows of the fonts Wingdings, by their place in the font.
-_WINGDINGS = {
+WINGDINGS = {
     0x6F: "☐",
     0x71: "☐",
     0xA8: "☐",
@@ -179,7 +179,7 @@ class ParagraphReader:
         if name == "w:sym":
             code = int(found, 16) if (found := attribute(element, "w:char") or "").isalnum() and _is_hex(found) else 0
             if "dings" in (attribute(element, "w:font") or "").lower():
-                return _WINGDINGS.get(code & 0xFF, "")
+                return WINGDINGS.get(code & 0xFF, "")
             return "" if not code or code in _SYMBOL_FONT or 0xD800 <= code < 0xE000 else chr(code)  # noqa: PLR2004
         return _CHARACTERS.get(name, "")
 

@@ -185,6 +185,16 @@ class Numbering:
             kind = by_style.get(link, kind) if link else kind
             self._add_list(number, kind, one, abstract.get(kind))
 
+    @classmethod
+    def of_levels(
+        cls, lists: dict[str, dict[int, Level]], uses: dict[str, str], starts: dict[str, dict[int, int]]
+    ) -> Numbering:
+        """Numbering from known levels: `uses` maps the number of a list to its levels, `starts` where it restarts."""
+        numbering = cls(None)
+        numbering._counters = {kind: Counters(levels) for kind, levels in lists.items()}
+        numbering._kinds, numbering._changes = uses, starts
+        return numbering
+
     def _add_list(self, number: str, kind: str, element: Element, abstract: Element | None) -> None:
         levels = _read_levels(abstract)
         overrides: dict[int, Level] = {}
