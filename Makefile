@@ -34,10 +34,10 @@ check: $(VENV)/.dev $(VENV)/.node ## lint, unit tests and the fastest integratio
 test-quick: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --ignore-glob '*growth.py' $(QUICK) $(ARGS)
 
-# Many tests wait for processes, so six run in parallel on two cores. A file's tests stay together, and files run in the
+# Many tests wait for processes, so four run in parallel on two cores; with six, each needs more processor time. A file's tests stay together, and files run in the
 # order of the folders, because the slow ones come first in it.
 test: $(VENV)/.dev $(VENV)/.browser ## run all tests, except for the long forms
-	$(BIN)/python -m pytest -n 6 --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-failed: $(VENV)/.dev $(VENV)/.browser ## run the tests that failed last time, one at a time
 	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none $(ARGS)
