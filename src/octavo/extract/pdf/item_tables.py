@@ -125,7 +125,7 @@ def _columns(header: Line, items: Sequence[Line]) -> list[Column]:
 def _over_each_other(header: Sequence[Line]) -> list[list[Word]]:
     """The words of a header of several lines, by cell: parts that lie over each other are one cell."""
     cells: list[tuple[float, list[Word]]] = []
-    for part in sorted(part for line in header for part in line):
+    for part in sorted((part for line in header for part in line), key=lambda part: (part.left, part.top)):
         if cells and part.left < cells[-1][0]:
             cells[-1] = max(cells[-1][0], part.right), [*cells[-1][1], *part.words]
         else:

@@ -31,15 +31,24 @@ _CURRENCY = re.compile(r"[$€£¥]|US\$|EUR|USD")
 _RIGHT_TO_LEFT = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 
 
-class Segment(NamedTuple):
-    """Words of one line with no wide gap between them."""
+class Segment:
+    """Words of one line with no wide gap between them. Their text is joined when it is first needed."""
 
-    left: float
-    top: float
-    right: float
-    bottom: float
-    words: tuple[Word, ...]
-    text: str
+    __slots__ = ("_text", "bottom", "left", "right", "top", "words")
+
+    def __init__(self, left: float, top: float, right: float, bottom: float, words: tuple[Word, ...]) -> None:
+        self.left = left
+        self.top = top
+        self.right = right
+        self.bottom = bottom
+        self.words = words
+        self._text: str | None = None
+
+    @property
+    def text(self) -> str:
+        if self._text is None:
+            self._text = joined(self.words)
+        return self._text
 
     @property
     def middle(self) -> float:
@@ -55,20 +64,20 @@ Column = tuple[float, float]
 
 
 def box_of(parts: Sequence[Word] | Sequence[Segment]) -> Box:
-    if len(parts) == 1:
-        return Box(*parts[0][:4])
-    left, top, right, bottom = parts[0][:4]
-    for part in parts:
-        left, top = min(left, part.left), min(top, part.top)
-        right, bottom = max(right, part.right), max(bottom, part.bottom)
-    return Box(left, top, right, bottom)
+    return Box(
+        min([part.left for part in parts]),
+        min([part.top for part in parts]),
+        max([part.right for part in parts]),
+        max([part.bottom for part in parts]),
+    )
 
 
 def segment_of(words: Sequence[Word]) -> Segment:
     if len(words) == 1:
-        left, top, right, bottom, text = words[0]
-        return Segment(left, top, right, bottom, tuple(words), text.strip())
-    return Segment(*box_of(words), tuple(words), joined(words))
+        left, top, right, bottom, _ = words[0]
+        return Segment(left, top, right, bottom, tuple(words))
+    lefts, tops, rights, bottoms, _ = zip(*words, strict=True)
+    return Segment(min(lefts), min(tops), max(rights), max(bottoms), tuple(words))
 
 
 def is_right_to_left(text: str) -> bool:
@@ -79,13 +88,16 @@ def joined(words: Sequence[Word]) -> str:
     """The text of words on a line. Parts of a word that touch are one word; right-to-left words are read that way."""
     if len(words) == 1:
         return words[0].text.strip()
-    texts = [words[0].text.strip()]
-    for before, word in pairwise(words):
-        if abs(word.left - before.right) < 0.05 * (word.bottom - word.top):
-            texts[-1] += word.text.strip()
+    texts: list[str] = []
+    end = float("inf")
+    for left, top, right, bottom, text in words:
+        if abs(left - end) < 0.05 * (bottom - top):
+            texts[-1] += text.strip()
         else:
-            texts.append(word.text.strip())
-    return " ".join(_reversed(texts) if is_right_to_left("".join(texts)) else texts)
+            texts.append(text.strip())
+        end = right
+    text = " ".join(texts)
+    return " ".join(_reversed(texts)) if is_right_to_left(text) else text
 
 
 def _reversed(texts: Sequence[str]) -> list[str]:
@@ -113,40 +125,47 @@ def text_lines(words: Sequence[Word]) -> list[Line]:
     """Words grouped into lines by their vertical middle, from top to bottom, and lines split at wide gaps."""
     if len(words) < 2:  # noqa: PLR2004
         return [(segment_of(words),)] if words else []
-    usual = 1.5 * median(word.bottom - word.top for word in words)
+    usual = 1.5 * median([word.bottom - word.top for word in words])
     lines: list[list[Word]] = []
     middle = height = 0.0
-    for word in sorted(words, key=lambda one: one.top + one.bottom):
-        tall = min(usual, word.bottom - word.top)
-        if lines and (word.top + word.bottom) / 2 - middle <= 0.45 * max(height, tall):
+    for word in sorted(words, key=_double_middle):
+        top, bottom = word.top, word.bottom
+        tall = bottom - top if bottom - top < usual else usual
+        if lines and (top + bottom) / 2 - middle <= 0.45 * (tall if tall > height else height):
             lines[-1].append(word)
-            height = max(height, tall)
+            height = tall if tall > height else height
         else:
             lines.append([word])
-            middle, height = (word.top + word.bottom) / 2, tall
-    return [parts for line in lines if (parts := tuple(_segments(sorted(line))))]
+            middle, height = (top + bottom) / 2, tall
+    return [tuple(_segments(sorted(line))) for line in lines]
+
+
+def _double_middle(word: Word) -> float:
+    return word.top + word.bottom
 
 
 def _segments(line: Sequence[Word]) -> Iterator[Segment]:
-    start = 0
-    for index in range(1, len(line)):
-        before, word = line[index - 1], line[index]
-        if word.left - before.right > 0 and _is_apart(line[start:index], word):
+    start, end, height = 0, float("inf"), 0.0
+    for index, (left, top, right, bottom, _) in enumerate(line):
+        gap, before, height = left - end, height, bottom - top
+        # Most gaps are spaces between words: only wider ones are looked at closely.
+        if gap > 0 and (gap > NUMBER_GAP * height or gap > NUMBER_GAP * before) and _is_apart(line, start, index):
             yield segment_of(line[start:index])
             start = index
+        end = right
     yield segment_of(line[start:])
 
 
-def _is_apart(part: Sequence[Word], word: Word) -> bool:
+def _is_apart(line: Sequence[Word], start: int, index: int) -> bool:
     """Whether a gap before a word separates cells. A currency sign belongs to its number, however far it is."""
-    before = part[-1]
+    before, word = line[index - 1], line[index]
     gap = word.left - before.right
     height = min(word.bottom - word.top, before.bottom - before.top)
     if gap <= NUMBER_GAP * height:
         return False
     if gap <= GAP * height:
         return all(text[0].isdigit() and text[-1].isdigit() for text in (before.text, word.text))
-    return len(part) > 1 or not word.text[0].isdigit() or not _CURRENCY.fullmatch(before.text)
+    return index - start > 1 or not word.text[0].isdigit() or not _CURRENCY.fullmatch(before.text)
 
 
 def columns_of(lines: Sequence[Line]) -> list[Column]:
