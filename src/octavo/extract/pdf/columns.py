@@ -82,20 +82,20 @@ def text_columns(layout: Layout) -> Iterator[tuple[Box, ...]]:
     if isinstance(layout, Flow):
         return
     if isinstance(layout, Columns):
-        sides = [list(_segments(one)) for one in layout.columns]
+        sides = [list(segments_in(one)) for one in layout.columns]
         if len(sides) > 1 and all(map(_has_paragraph, sides)):
             yield tuple(_box(side) for side in sides)
     for one in layout.columns if isinstance(layout, Columns) else layout.parts:
         yield from text_columns(one)
 
 
-def _segments(layout: Layout) -> Iterator[Segment]:
+def segments_in(layout: Layout) -> Iterator[Segment]:
     if isinstance(layout, Flow):
         yield from layout.segments
         return
     parts = (*layout.columns, *layout.beside) if isinstance(layout, Columns) else layout.parts
     for part in parts:
-        yield from _segments(part)
+        yield from segments_in(part)
 
 
 def _has_paragraph(side: Sequence[Segment]) -> bool:
@@ -349,6 +349,8 @@ def _are_single(side: Sequence[Segment]) -> bool:
 def _stays_beside(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
     """Whether a narrow side belongs beside the parts of the main column, and is not a block before or after it."""
     is_drawn = all(one.block is not None for one in side)
+    if is_drawn and _height_of(side) > _NARROW * _height_of(main) and _is_mostly_drawn(main):
+        return False  # Tables and pictures side by side.
     level = _heads_lines(side, main)
     comments = level and 2 * _rows(side) < _rows(main)
     leads = side[0].left < main[0].left and (level or _are_single(side))
@@ -393,6 +395,15 @@ def _is_margin(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
 
 def _width(side: Sequence[Segment]) -> float:
     return max(one.right for one in side) - min(one.left for one in side)
+
+
+def _is_mostly_drawn(side: Sequence[Segment]) -> bool:
+    drawn = sum((one.right - one.left) * (one.bottom - one.top) for one in side if one.block is not None)
+    return 2 * drawn > _width(side) * _height_of(side)
+
+
+def _height_of(side: Sequence[Segment]) -> float:
+    return max(one.bottom for one in side) - min(one.top for one in side)
 
 
 def _rows(side: Sequence[Segment]) -> int:

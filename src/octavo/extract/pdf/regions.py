@@ -88,7 +88,8 @@ def lay_out(page: PageContent, images: Sequence[Box] = (), right_text: RightText
     if turned:
         upright = tuple(run for run in page.runs if _is_upright(run))
         page = replace(page, runs=upright)
-    areas = find_figures(page, images) if may_show_figures(page, images) else ()
+    angled = [run.box for run in turned]
+    areas = find_figures(page, images, angled) if may_show_figures(page, images) else ()
     maker = _PageMaker(page, right_text)
     if tables := maker.tables(areas):
         maker.read_typed_text()
@@ -210,7 +211,7 @@ class _PageMaker:
 
     def _holds_text(self, area: FigureArea) -> bool:
         """Whether the text in an area is part of the picture, and not printed on it."""
-        if area.confidence < _SURE_FIGURE or area.kind in _PLOTTED:
+        if area.confidence < _SURE_FIGURE or area.kind in _PLOTTED or area.framed:
             return area.confidence >= _SURE_FIGURE
         return not any(len(one.text) > _LABEL for one in self._segments if is_inside(one, area.box))
 
