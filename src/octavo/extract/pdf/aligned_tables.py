@@ -44,6 +44,7 @@ _FEW = 3
 _LONG = 7  # words; a cell with more is likely prose
 _SENTENCE = 5
 _SAME_START = 8.0  # points
+_FAR = 4.0  # heights of a line
 _MARK = re.compile(r"[(\[]?(\d{1,3}|[a-z]|[ivx]{1,5})[.:)\]]{1,2}|[^\w\s]{1,2}", re.IGNORECASE)
 _EQUATION = re.compile(r"\(\d+(\.\d+)*[a-z]?\)")
 _CODE = re.compile(r"[=∑∏∫√∂∈∀←→⇐⇒≔{};]|//|/\*|\*/")
@@ -87,10 +88,33 @@ def _ruled_areas(lines: Sequence[Line], left: float, right: float, ys: Sequence[
         end = start
         while end < len(near) and 0 < bands[end] < len(ys) and tabular[bands[end]]:
             end += 1
+        end = next((at for at in range(start + 1, end) if _is_far(near[at - 1], near[at], ys)), end)
         if end > start:
-            start, end = _extended(near, start, end)
-            yield Area(tuple(near[start:end]), ruled=True)
-        start = end + 1
+            first, last = _extended(near, start, end)
+            yield Area(tuple(near[_first_row(near, first, last) : last]), ruled=True)
+        start = max(start + 1, end)
+
+
+def _is_far(above: Line, below: Line, ys: Sequence[float]) -> bool:
+    """Whether two lines are so far apart, without a ruling between them, that they are not in one table."""
+    gap = below[0].top - above[0].bottom
+    return gap > _FAR * below[0].height and bisect_left(ys, above[0].bottom - 1) == bisect_left(ys, below[0].top + 1)
+
+
+def _first_row(lines: Sequence[Line], start: int, end: int) -> int:
+    """Where a table with rulings below its rows begins: its first row has no ruling above it."""
+    steps = [low[0].top - high[0].top for high, low in pairwise(lines[start:end])]
+    if len(steps) < _FEW - 1 or max(steps) > 1.3 * min(steps):
+        return start
+    first, left, end_cell = start, lines[start][0].left, lines[start][-1]
+    for at in range(start - 1, max(start - _MOST_SINGLE - 1, -1), -1):
+        line = lines[at]
+        if abs(line[0].left - left) > _SAME_START / 2 or lines[at + 1][0].top - line[0].top > 1.3 * max(steps):
+            break
+        shift = min(abs(line[-1].right - end_cell.right), abs(line[-1].left - end_cell.left))
+        if len(line) == len(lines[start]) > 1 and shift < _SAME_START / 2:
+            first = at
+    return first
 
 
 def _is_tabular(lines: Sequence[Line]) -> bool:

@@ -9,6 +9,7 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
+from octavo.extract.extracted import Box
 from octavo.extract.pdf.lines import Segment, inner
 
 _LEAST_GUTTER = 0.65  # of the median letter size
@@ -20,6 +21,7 @@ _LABEL = re.compile(r":\s*\Z")
 _FIGURES = re.compile(r"[\d\s.,:;/%€$£()+-]+\Z")
 _MOST_TRIED = 6
 _SHORT = 40  # letters
+_LONG_LINE = 0.6  # of the width of a column
 _MARKER = re.compile(r"[(\[]?(?:\d{1,3}(?:\.\d{1,3})*|[a-zA-Z]|[ivxIVX]{1,5})[.)\]:]?|[^\w\s]{1,2}")
 _FAR = 2.5  # lines; a heading with this much space beside it separates columns
 
@@ -73,6 +75,49 @@ def find_columns(segments: Sequence[Segment], *, backwards: bool = False, depth:
         else:
             parts.append(part)
     return parts[0] if len(parts) == 1 else Stack(tuple(parts))
+
+
+def text_columns(layout: Layout) -> Iterator[tuple[Box, ...]]:
+    """The boxes of columns side by side that all have paragraphs of running text."""
+    if isinstance(layout, Flow):
+        return
+    if isinstance(layout, Columns):
+        sides = [list(_segments(one)) for one in layout.columns]
+        if len(sides) > 1 and all(map(_has_paragraph, sides)):
+            yield tuple(_box(side) for side in sides)
+    for one in layout.columns if isinstance(layout, Columns) else layout.parts:
+        yield from text_columns(one)
+
+
+def _segments(layout: Layout) -> Iterator[Segment]:
+    if isinstance(layout, Flow):
+        yield from layout.segments
+        return
+    parts = (*layout.columns, *layout.beside) if isinstance(layout, Columns) else layout.parts
+    for part in parts:
+        yield from _segments(part)
+
+
+def _has_paragraph(side: Sequence[Segment]) -> bool:
+    """Whether a side has long lines of words directly below each other, twice."""
+    least = _LONG_LINE * _width(side)
+    long = [one for one in side if one.right - one.left > least and _is_wordy(one.text)]
+    long.sort(key=lambda one: (round(one.left / 8), one.bottom))
+    steps = ((abs(one.left - other.left), (other.bottom - one.bottom) / one.size) for one, other in pairwise(long))
+    return sum(across < 8 and 0 < down < 1.8 for across, down in steps) > 1  # noqa: PLR2004
+
+
+def _is_wordy(text: str) -> bool:
+    return len(text) > _PROSE and 3 * sum(map(str.isalpha, text)) > 2 * len(text)
+
+
+def _box(side: Sequence[Segment]) -> Box:
+    return Box(
+        min(one.left for one in side),
+        min(one.top for one in side),
+        max(one.right for one in side),
+        max(one.bottom for one in side),
+    )
 
 
 def _parts(bands: Sequence[Band], least: float, *, backwards: bool, depth: int) -> Iterator[Layout]:

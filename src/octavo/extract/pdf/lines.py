@@ -34,6 +34,8 @@ _MOST_CELL_LINES = 4
 _MOST_SHAPES = 3000
 _WHITE = frozenset({"ffffffff", None})
 _MOST_OF_PAGE = 0.6
+_WHOLE_HEIGHT = 0.9
+_HALF_PAGE = 0.4
 _LARGE_INITIAL = 1.7  # as a multiple of the size of the next letters
 
 
@@ -321,6 +323,8 @@ def frames_of(page: PageContent, segments: Sequence[Segment]) -> list[Box]:
         box = shape.box
         wide, high = box.right - box.left, box.bottom - box.top
         if wide < _LEAST_BOX[0] or high < _LEAST_BOX[1] or wide * high > _MOST_OF_PAGE * whole:
+            continue
+        if high > _WHOLE_HEIGHT * page.height and wide > _HALF_PAGE * page.width:  # one of two facing pages
             continue
         if not (shape.stroked or (shape.filled and shape.colour not in _WHITE)):
             continue

@@ -148,7 +148,9 @@ def _covers(rulings: Iterable[Ruling], middle: float) -> bool:
 def ruled_tables(page: PageContent, words: Sequence[Word], found: Sequence[Grid]) -> Iterator[Table]:
     turned = [Word(*run.box, run.text.strip()) for run in page.runs if abs(run.rotation) >= 1]
     for grid in found:
-        whole = _with_outer_rows(grid, words)
+        others = [one.box for one in found if one is not grid]
+        free = [word for word in words if not any(is_inside(word, box) for box in others)] if others else words
+        whole = _with_outer_rows(grid, free)
         box = whole.box
         table = _ruled_table(whole, [word for word in (*words, *turned) if is_inside(word, box)])
         if table:

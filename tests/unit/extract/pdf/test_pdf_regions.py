@@ -238,3 +238,22 @@ def test_a_turned_page_has_paragraphs_with_boxes_on_the_displayed_page(tmp_path:
 def test_the_turn_of_a_page_is_that_of_most_of_its_text() -> None:
     page = PageContent(1, 595.0, 842.0, tuple(lines(LEFT, 60, 200)), (), ())
     assert turn_of(page) == 0
+
+
+def test_text_between_labels_is_not_lost() -> None:
+    runs = [
+        run("an answer to your question at noon", 115, 221, 9),
+        run("•", 55, 225, 14), run("Letter :", 62, 230, 9), run("Service for Readers, Paris", 115, 230, 9),
+        run("•", 55, 239, 14), run("Online :", 62, 244, 9), run("Your account, under My Bills", 115, 244, 9),
+    ]  # fmt: skip
+    assert "an answer to your question" in " ".join(texts(runs))
+
+
+def test_two_facing_pages_are_read_from_left_to_right() -> None:
+    """Each of them has a background, which is no box beside the other."""
+    backgrounds = [
+        Shape(Box(left, 0, left + 297, 842), filled=True, stroked=False, curved=False, colour="ffccddff")
+        for left in (297, 0)
+    ]
+    found = texts([*lines(RIGHT * 6, 330, 100), *lines(LEFT * 6, 40, 120)], tuple(backgrounds))
+    assert found == [" ".join(LEFT * 6), " ".join(RIGHT * 6)]
