@@ -22,6 +22,8 @@ _BOLD_WEIGHT = 600
 _LEAST_SIZE = 4.0
 MOST_LINES = 6000  # a page with more shapes is a drawing; its lines are not read
 THIN = 3.0  # points; a filled shape that is thinner is a ruling
+# A page can have thousands of words and shapes, and the constructors of named tuples take twice as long as this.
+_new = tuple.__new__
 
 
 class Word(NamedTuple):
@@ -125,7 +127,9 @@ def _run(item: Any) -> TextRun | None:  # noqa: ANN401
         return None
     name = item.font_name or ""
     bold, italic = _style(name)
-    words = tuple([Word(x := one.x, y := one.y, x + one.width, y + one.height, one.text) for one in item.words])
+    words = tuple(
+        [_new(Word, (x := one.x, y := one.y, x + one.width, y + one.height, one.text)) for one in item.words]
+    )
     return TextRun(
         Box(left, top, right, bottom),
         text,
@@ -160,7 +164,8 @@ def _shapes(shapes: Iterable[Any]) -> Iterator[Shape]:
         right, bottom = left + place.width, top + place.height
         if isfinite(right + bottom):
             colour = one.fill_color if filled and not stroked else None
-            yield Shape(Box(left, top, right, bottom), filled, stroked, one.has_curve, colour)
+            box = _new(Box, (left, top, right, bottom))
+            yield _new(Shape, (box, filled, stroked, one.has_curve, colour))
 
 
 def _lines(lines: Iterable[Any]) -> Iterator[Box]:
@@ -169,4 +174,4 @@ def _lines(lines: Iterable[Any]) -> Iterator[Box]:
         if isfinite(left + top + right + bottom):
             if left > right:
                 left, right = right, left
-            yield Box(left, top, right, bottom) if top <= bottom else Box(left, bottom, right, top)
+            yield _new(Box, (left, top, right, bottom) if top <= bottom else (left, bottom, right, top))

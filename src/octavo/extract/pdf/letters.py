@@ -174,14 +174,14 @@ def _is_rare(ideograph: str) -> bool:
 
 
 def _has_unassigned(text: str) -> bool:
-    letters = "".join(text.split())
-    if len(letters) <= _LEAST_FONT:
+    letters = sum(map(len, text.split()))
+    if letters <= _LEAST_FONT:
         return False
-    unassigned = sum(unicodedata.category(letter) == "Cn" for letter in letters if letter > _LAST_LATIN)
-    return unassigned > _MANY_RARE * len(letters)
+    unassigned = sum(unicodedata.category(letter) == "Cn" for letter in _BEYOND_LATIN.findall(text))
+    return unassigned > _MANY_RARE * letters
 
 
-_LAST_LATIN = "\u024f"
+_BEYOND_LATIN = re.compile("[^\0-\u024f\\s]")
 
 
 def is_meaningless(text: str) -> bool:
@@ -209,6 +209,7 @@ def is_right_to_left(text: str) -> bool:
 
 
 HIGH_SURROGATES = range(0xD800, 0xDC00)
+SURROGATES = re.compile("[\ud800-\udfff]")
 _LOW_SURROGATES = range(0xDC00, 0xE000)
 _LAM = "\u0644"
 _ALEFS = "\u0627\u0622\u0623\u0625"

@@ -160,32 +160,33 @@ _Key = tuple[int, int]
 
 
 class _WordsByPlace:
-    """Finds the words at a place; a word has the number of its run and its number in it."""
+    """Finds the words at a place; a word has the number of its run and its number in it.
+
+    The runs are indexed and not their words, because few places of a page are looked up.
+    """
 
     def __init__(self, runs: Sequence[TextRun], *, only_signs: bool) -> None:
-        self._rows: defaultdict[int, list[tuple[Word, _Key]]] = defaultdict(list)
+        self._only_signs = only_signs
+        self._rows: defaultdict[int, list[tuple[int, TextRun]]] = defaultdict(list)
         for number, run in enumerate(runs):
             if has_right_to_left(run.text) or (only_signs and not _ANY_SIGNS.search(run.text)):
                 continue
-            for place, word in enumerate(run.words):
-                if not only_signs or _ANY_SIGNS.search(word.text):
-                    self._add(word, (number, place))
-
-    def _add(self, word: Word, key: _Key) -> None:
-        if not isfinite(word.top + word.bottom):
-            return
-        first, last = int(word.top // _ROW), int(word.bottom // _ROW)
-        for row in range(first, min(last, first + _MOST_ROWS) + 1):
-            self._rows[row].append((word, key))
+            top, bottom = min([word.top for word in run.words]), max([word.bottom for word in run.words])
+            if not isfinite(top + bottom):
+                continue
+            first, last = int(top // _ROW), int(bottom // _ROW)
+            for row in range(first, min(last, first + _MOST_ROWS) + 1):
+                self._rows[row].append((number, run))
 
     def at(self, box: Box) -> list[tuple[Word, _Key]]:
         """The words around the centre of a box; the most level one is the first."""
         across, down = (box.left + box.right) / 2, (box.top + box.bottom) / 2
-        near = self._rows.get(int(down // _ROW), ())
         found = [
-            one
-            for one in near
-            if one[0].left - 0.5 <= across <= one[0].right + 0.5 and one[0].top <= down <= one[0].bottom
+            (word, (number, place))
+            for number, run in self._rows.get(int(down // _ROW), ())
+            for place, word in enumerate(run.words)
+            if word.left - 0.5 <= across <= word.right + 0.5 and word.top <= down <= word.bottom
+            if not self._only_signs or _ANY_SIGNS.search(word.text)
         ]
         return sorted(found, key=lambda one: abs(one[0].top + one[0].bottom - 2 * down))
 

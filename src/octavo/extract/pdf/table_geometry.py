@@ -262,7 +262,7 @@ def page_rulings(page: PageContent) -> tuple[Rulings, Rulings | None]:
         return none, None
     thin, filled = _thin_and_filled(page.shapes)
     known = _known(thin)
-    straight = [box for box in page.lines if (box.right - box.left < _TOUCH) != (box.bottom - box.top < _TOUCH)]
+    straight = [box for box in page.lines if (box[2] - box[0] < _TOUCH) != (box[3] - box[1] < _TOUCH)]
     lines = [box for box in straight if not _is_known(box, known)] if known else straight
     all_rulings = _rulings([*thin, *lines])
     if not filled or not lines:
@@ -274,19 +274,27 @@ def page_rulings(page: PageContent) -> tuple[Rulings, Rulings | None]:
 def _thin_and_filled(shapes: Sequence[Shape]) -> tuple[list[Box], list[Box]]:
     thin: list[Box] = []
     filled: list[Box] = []
-    for shape in shapes:
-        width, height = shape.box.right - shape.box.left, shape.box.bottom - shape.box.top
+    for box, is_filled, is_stroked, is_curved, _ in shapes:
+        left, top, right, bottom = box
+        width, height = right - left, bottom - top
         if width >= _THIN and height >= _THIN:
-            if shape.filled and not shape.stroked:
-                filled.append(shape.box)
-        elif not shape.curved and max(width, height) >= _THIN:
-            thin.append(shape.box)
+            if is_filled and not is_stroked:
+                filled.append(box)
+        elif not is_curved and (width >= _THIN or height >= _THIN):
+            thin.append(box)
     return thin, filled
 
 
 def _rulings(boxes: Sequence[Box]) -> Rulings | None:
-    horizontal = _join(Ruling((box.top + box.bottom) / 2, box.left, box.right) for box in boxes if _is_flat(box))
-    vertical = _join(Ruling((box.left + box.right) / 2, box.top, box.bottom) for box in boxes if _is_upright(box))
+    flat: list[Ruling] = []
+    upright: list[Ruling] = []
+    for left, top, right, bottom in boxes:
+        width, height = right - left, bottom - top
+        if height < _THIN and width > 2 * height:
+            flat.append(Ruling((top + bottom) / 2, left, right))
+        if width < _THIN and height > 2 * width:
+            upright.append(Ruling((left + right) / 2, top, bottom))
+    horizontal, vertical = _join(flat), _join(upright)
     return Rulings(horizontal, vertical) if max(len(horizontal), len(vertical)) <= _MOST_RULINGS else None
 
 
@@ -305,18 +313,17 @@ def _known(boxes: Sequence[Box]) -> dict[tuple[bool, int], tuple[float, float]]:
 def _is_known(box: Box, known: dict[tuple[bool, int], tuple[float, float]]) -> bool:
     flat = _is_flat(box)
     at, start, end = (box.top, box.left, box.right) if flat else (box.left, box.top, box.bottom)
-    extents = (known.get((flat, near)) for near in (round(at), round(at) - 1, round(at) + 1))
-    return any(extent and extent[0] - NEAR <= start and end <= extent[1] + NEAR for extent in extents)
+    middle = round(at)
+    for near in (middle, middle - 1, middle + 1):
+        extent = known.get((flat, near))
+        if extent and extent[0] - NEAR <= start and end <= extent[1] + NEAR:
+            return True
+    return False
 
 
 def _is_flat(box: Box) -> bool:
     height = box.bottom - box.top
     return height < _THIN and box.right - box.left > 2 * height
-
-
-def _is_upright(box: Box) -> bool:
-    width = box.right - box.left
-    return width < _THIN and box.bottom - box.top > 2 * width
 
 
 def _join(rulings: Iterable[Ruling]) -> tuple[Ruling, ...]:

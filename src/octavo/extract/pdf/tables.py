@@ -197,7 +197,8 @@ def _is_usable(word: Word) -> bool:
     left, top, right, bottom, text = word
     if not isfinite(left + top + right + bottom):
         return False
-    return bool((without_leader(word).text if text.endswith(LEADER_MARKS) else text).strip())
+    # The quickest check comes first: nearly all words are plain.
+    return text.isalnum() or bool((without_leader(word).text if text.endswith(LEADER_MARKS) else text).strip())
 
 
 def to_markdown(table: Table) -> str:
