@@ -65,7 +65,9 @@ class Band:
 
 def find_columns(segments: Sequence[Segment], *, backwards: bool = False, depth: int = 0) -> Layout:
     """The layout of the segments of a page. `backwards`: columns are read from right to left."""
-    if len(segments) < 4 or depth > _DEEPEST:  # noqa: PLR2004 - two columns have at least two lines each
+    # Two columns have at least two lines each, or are tables, pictures or boxes.
+    few = len(segments) < 4 and sum(one.block is not None for one in segments) < 2  # noqa: PLR2004
+    if few or depth > _DEEPEST:
         return Flow(tuple(segments))
     gutter = _LEAST_GUTTER * median(one.size or 10.0 for one in segments)
     parts: list[Layout] = []

@@ -56,6 +56,7 @@ _MATH_FONT = re.compile(
     re.IGNORECASE,
 )
 _SYMBOLS = frozenset("=≈≠≤≥∑∏∫√∂∇∞±×÷→←⇒⇔∈∉⊂⊆∪∩∀∃∥⟨⟩≡∼≜")  # noqa: RUF001
+_SIGN = re.compile("[=<>≈≠≤≥∑∏∫√∂∇∞±→⇒∈|\u0370-\u03ff\U0001d400-\U0001d7ff]")
 _EQUATION_NUMBER = re.compile(r"\(?\d{1,3}(?:\.\d{1,3})*[a-z]?\)")
 _NUMBER = re.compile(r"[-−+]?\d[\d.,]*\s*[%kKM€$°]?")  # noqa: RUF001
 
@@ -370,12 +371,25 @@ def _is_label(segment: Segment) -> bool:
 def _formulas(segments: Sequence[Segment]) -> Iterator[FigureArea]:
     """Lines that consist of mathematics. Formulas inside a sentence belong to the segment of the sentence."""
     group: list[Segment] = []
-    for one in (one for one in segments if _is_formula(one) or _EQUATION_NUMBER.fullmatch(one.text.strip())):
+    numbers = [one for one in segments if _EQUATION_NUMBER.fullmatch(one.text.strip())]
+    numbered = [one for one in segments if _is_numbered(one, numbers)]
+    for one in (one for one in segments if _is_formula(one) or one in numbered or one in numbers):
         if group and one.box.top - max(part.box.bottom for part in group) > 0.6 * one.size:
             yield from _formula(group, segments)
             group = []
         group.append(one)
     yield from _formula(group, segments)
+
+
+def _is_numbered(segment: Segment, numbers: Sequence[Segment]) -> bool:
+    """Whether a segment without words has signs of mathematics, and the number of an equation at its right."""
+    if not _SIGN.search(segment.text) or _count_words(segment) > _MATH_WORDS:
+        return False
+    return any(
+        number.box.left - segment.box.right > segment.size
+        and segment.box.top < (number.box.top + number.box.bottom) / 2 < segment.box.bottom
+        for number in numbers
+    )
 
 
 def _is_formula(segment: Segment) -> bool:
@@ -388,14 +402,17 @@ def _count_words(segment: Segment) -> int:
 
 
 def _formula(group: Sequence[Segment], segments: Sequence[Segment]) -> Iterator[FigureArea]:
-    maths = [one for one in group if _is_formula(one)]
-    if not maths or not any(letter in _SYMBOLS for one in maths for letter in one.text):
+    numbers = [one for one in group if _EQUATION_NUMBER.fullmatch(one.text.strip())]
+    maths = [one for one in group if one not in numbers]
+    symbols = any(letter in _SYMBOLS for one in maths for letter in one.text)
+    if not maths or not (symbols or any(_is_numbered(one, numbers) for one in maths)):
         return
     box = _union([one.box for one in group])
     # The last line of a paragraph may be mathematics too, and lines of a program are: a formula has space around it.
     space = Box(box.left, box.top - _SPACE * maths[0].size, box.right, box.bottom + _SPACE * maths[-1].size)
     near = [one for one in segments if _overlap(one.box, space) and one not in group]
-    if _width(box) >= _MATH_WIDTH and not any(_count_words(one) or one.letters > _LIMIT_LETTERS for one in near):
+    large = [one for one in near if one.size > 0.8 * maths[0].size or one.letters > _LIMIT_LETTERS]
+    if _width(box) >= _MATH_WIDTH and not any(_count_words(one) or one.letters > _LIMIT_LETTERS for one in large):
         yield FigureArea("formula", _union([box, *(one.box for one in near)]), confidence=0.8)
 
 

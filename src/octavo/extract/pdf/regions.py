@@ -172,14 +172,14 @@ class _PageMaker:
         made += [_figure_part(area, texts.get(area.box, [])) for area in areas]
         free += [Segment(*part.block.box, block=(part,)) for part in made if part.block.box]
         frames = frames_of(self._page, free)
-        head, free, foot = split_edges(free, self._page.height)
         layouts = [
             (box, find_columns([one for one in free if is_inside(one, box)], backwards=self._backwards))
             for box in frames
         ]
         outside = [one for one in free if not is_inside_any(one, frames)]
         boxed = [Segment(*box, size=self._body, block=tuple(self._boxed(layout, box))) for box, layout in layouts]
-        parts = self._build(find_columns([*outside, *boxed], backwards=self._backwards))
+        head, free, foot = split_edges([*outside, *boxed], self._page.height)
+        parts = self._build(find_columns(free, backwards=self._backwards))
         top, bottom = (self._build(Flow(tuple(edge))) for edge in (head, foot))
         return [
             *(self._as_edge(part, RegionKind.HEADER, head) for part in top),
