@@ -37,6 +37,8 @@ _WHITE = frozenset({"ffffffff", None})
 _MOST_OF_PAGE = 0.6
 _WHOLE_HEIGHT = 0.9
 _HALF_PAGE = 0.4
+_DESCENT = 0.22  # of the height of a line
+_OFF_LINE = 0.35  # of the letter size
 _LARGE_INITIAL = 1.7  # as a multiple of the size of the next letters
 
 
@@ -173,10 +175,16 @@ def _is_level(row: tuple[float, float, list[Segment]], one: Segment) -> bool:
 
 
 def _is_other_text(before: Segment, one: Segment) -> bool:
-    """Whether a segment is far from the one before and in letters of another size, as a title beside an address."""
-    small, large = sorted((before.size, one.size))
+    """Whether a segment is far from the one before and not on its base line, as a large title beside an address."""
+    small, large = sorted((before, one), key=lambda each: each.size)
     apart = max(one.left - before.right, before.left - one.right)
-    return large > _LARGE_INITIAL * small > 0 and apart > 3 * large
+    if small.size <= 0 or large.size < _LARGE_INITIAL * small.size or apart < 3 * large.size:
+        return False
+    return abs(_base(large) - _base(small)) > _OFF_LINE * small.size
+
+
+def _base(one: Segment) -> float:
+    return one.bottom - _DESCENT * (one.bottom - one.top)
 
 
 def inner(one: Segment) -> tuple[float, float]:

@@ -306,7 +306,7 @@ def _are_short_lines(texts: Sequence[str]) -> bool:
     """Whether lines are short and none continues a sentence, as in an address or under a letterhead."""
     if any(len(text) > _SHORT or text.endswith((",", ";", ".")) for text in texts[:-1]) or len(texts[-1]) > _SHORT:
         return False
-    return all(_NEW_START.match(text) or _CONTACT.match(text) for text in texts)
+    return all(text.lstrip(_OPENING)[:1].isupper() or _CONTACT.match(text) for text in texts)
 
 
 def _is_intended(column: _Column, index: int) -> bool:

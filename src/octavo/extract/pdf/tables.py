@@ -42,6 +42,7 @@ _RULED = 0.9  # confidence of tables with lines
 _MOST_APART = 60.0
 _FEW_STROKES = 4
 _EDGE = 3.0  # points
+_LEAST_HALF = 60.0
 _WIDE = 0.5  # of the width of the text
 _LEAST_ROWS = 3
 
@@ -95,7 +96,7 @@ def _within_columns(
 
 def _frames_side_by_side(page: PageContent) -> Iterator[Columns]:
     """Pairs of frames of the same height with space between them, as the halves of a form."""
-    frames = sorted(line_frames(page))
+    frames = sorted(box for box in line_frames(page) if min(box.bottom - box.top, box.right - box.left) > _LEAST_HALF)
     for one, other in pairwise(frames):
         is_level = abs(one.top - other.top) < _EDGE and abs(one.bottom - other.bottom) < _EDGE
         if is_level and one.right + _EDGE < other.left:
@@ -216,18 +217,6 @@ def _is_usable(word: Word) -> bool:
 def to_markdown(table: Table) -> str:
     """Write a table as Markdown. The text of a spanning cell is in the first of its places."""
     return markup.table(table.grid)
-
-
-def continues(previous: Table, following: Table) -> bool:
-    """Whether a table at the top of a page continues the one at the end of the page before: the same columns."""
-    near = 0.05 * (previous.box.right - previous.box.left)
-    ends = (previous.box.left - following.box.left, previous.box.right - following.box.right)
-    return len(previous.grid[0]) == len(following.grid[0]) and max(map(abs, ends)) <= near
-
-
-def repeats_header(previous: Table, following: Table) -> bool:
-    """Whether a table that continues another one starts with the same first row."""
-    return continues(previous, following) and previous.grid[0] == following.grid[0]
 
 
 def _gap_places(runs: Sequence[TextRun]) -> list[float]:

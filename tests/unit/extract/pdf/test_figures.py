@@ -181,3 +181,13 @@ def test_the_title_of_an_upright_axis_is_part_of_the_chart() -> None:
     parts = tuple(curve(120 + 8 * step, 200, 100) for step in range(6))
     (area,) = find_figures(page(shapes=parts), (), [Box(98, 220, 108, 290)])
     assert area.box.left == 98
+
+
+def test_a_line_of_signs_with_an_equation_number_is_a_formula_in_any_font() -> None:
+    lines = [run(SENTENCE, 60, 100), run("f(x) + g(x) > 0", 90, 130), run("(9.14)", 400, 130), run(SENTENCE, 60, 160)]
+    assert kinds(page(*lines, shapes=tuple(curve(500 + step, 700, 4) for step in range(6)))) == ["formula"]
+
+
+def test_a_name_with_a_number_in_brackets_is_no_formula() -> None:
+    lines = [run(SENTENCE, 60, 100), run("Total", 90, 130), run("(9)", 400, 130), run(SENTENCE, 60, 160)]
+    assert kinds(page(*lines, shapes=tuple(curve(500 + step, 700, 4) for step in range(6)))) == []

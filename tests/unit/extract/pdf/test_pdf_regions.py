@@ -266,3 +266,31 @@ def test_tables_and_pictures_side_by_side_are_read_from_left_to_right() -> None:
     sides += [Segment(420, top, 560, top + 90, block=(top,)) for top in (90, 190, 290)]
     layout = find_columns(sides)
     assert [one.block[0] for one in segments_in(layout)] == [60, 180, 300, 90, 190, 290]
+
+
+def test_the_framed_halves_of_a_form_are_read_one_after_the_other() -> None:
+    runs: list[TextRun] = []
+    frames: list[Box] = []
+    for left in (60.0, 312.0):
+        frames += [Box(left, y, left + 240, y) for y in (84.0, 420.0)]
+        frames += [Box(x, 84, x, 420) for x in (left, left + 240)]
+        for row, label in enumerate(("Name", "Street", "Town", "Phone", "Reason")):
+            runs += [
+                run(label, left + 8, 128 + 56 * row, 8),
+                run(f"Value {row} of {left:.0f}", left + 8, 144 + 56 * row),
+            ]
+    page = PageContent(1, 612.0, 792.0, tuple(sorted(runs, key=lambda one: one.box.top)), (), tuple(frames))
+    found = [block.text for block in lay_out(page).blocks]
+    assert [text for text in found if text.startswith("Value")] == [
+        f"Value {row} of {left}" for left in (60, 312) for row in range(5)
+    ]
+
+
+def test_a_large_title_beside_an_address_is_not_part_of_its_lines() -> None:
+    address = [run("Sam Mayfield", 60, 40), run("sam@example.org", 60, 53)]
+    assert "INVOICE" in texts([*address, run("INVOICE", 400, 30, 32)])
+
+
+def test_the_lines_of_an_address_stay_lines() -> None:
+    short = ["Weena 664", "3012 CN Rotterdam", "Nederland", "www.example.org"]
+    assert texts([*lines(WIDE, 60, 100), *lines(short, 60, 300)])[-1] == "\n".join(short)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from octavo.extract.extracted import Box
 from octavo.extract.pdf.content import PageContent, Shape, TextRun, Word
 from octavo.extract.pdf.table_rows import Table
-from octavo.extract.pdf.tables import continues, find_tables, page_tables, repeats_header, to_markdown
+from octavo.extract.pdf.tables import find_tables, page_tables, to_markdown
 
 patient = settings(deadline=None, max_examples=150)  # machines that run tests are busy
 LETTER = 5.0
@@ -257,17 +257,6 @@ def test_stripes_do_not_break_a_table() -> None:
         for box in (*across((one.box.top, one.box.bottom), 55, 400), *down((55, 400), one.box.top, one.box.bottom))
     ]
     assert only(find_tables(page(rows_of(NUMBERS, XS), edges, stripes))).grid == tuple(map(tuple, NUMBERS))
-
-
-def test_a_table_goes_on_with_the_same_columns() -> None:
-    first = only(find_tables(page(rows_of(NUMBERS, XS))))
-    second = only(
-        find_tables(page(rows_of([NUMBERS[0], *[[f"Elba {row}", "1.0", "2.00", "30.0"] for row in range(3)]], XS)))
-    )
-    other = only(find_tables(page(rows_of([["Port", "1.0", "2.0"]] * 4, (60, 180, 340)))))
-    assert continues(first, second)
-    assert repeats_header(first, second)
-    assert not continues(first, other)
 
 
 def test_a_drawing_of_many_lines_is_skipped_quickly() -> None:
