@@ -66,7 +66,9 @@ class Band:
 
 def find_columns(segments: Sequence[Segment], *, backwards: bool = False, depth: int = 0) -> Layout:
     """The layout of the segments of a page. `backwards`: columns are read from right to left."""
-    if len(segments) < 4 or depth > _DEEPEST:  # noqa: PLR2004 - two columns have at least two lines each
+    # Two columns have at least two lines each, or are tables, pictures or boxes.
+    few = len(segments) < 4 and sum(one.block is not None for one in segments) < 2  # noqa: PLR2004
+    if few or depth > _DEEPEST:
         return Flow(tuple(segments))
     gutter = _LEAST_GUTTER * median(one.size or 10.0 for one in segments)
     parts: list[Layout] = []
@@ -83,20 +85,20 @@ def text_columns(layout: Layout) -> Iterator[tuple[Box, ...]]:
     if isinstance(layout, Flow):
         return
     if isinstance(layout, Columns):
-        sides = [list(_segments(one)) for one in layout.columns]
+        sides = [list(segments_in(one)) for one in layout.columns]
         if len(sides) > 1 and all(map(_has_paragraph, sides)):
             yield tuple(_box(side) for side in sides)
     for one in layout.columns if isinstance(layout, Columns) else layout.parts:
         yield from text_columns(one)
 
 
-def _segments(layout: Layout) -> Iterator[Segment]:
+def segments_in(layout: Layout) -> Iterator[Segment]:
     if isinstance(layout, Flow):
         yield from layout.segments
         return
     parts = (*layout.columns, *layout.beside) if isinstance(layout, Columns) else layout.parts
     for part in parts:
-        yield from _segments(part)
+        yield from segments_in(part)
 
 
 def _has_paragraph(side: Sequence[Segment]) -> bool:
@@ -349,6 +351,8 @@ def _are_single(side: Sequence[Segment]) -> bool:
 def _stays_beside(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
     """Whether a narrow side belongs beside the parts of the main column, and is not a block before or after it."""
     is_drawn = all(one.block is not None for one in side)
+    if is_drawn and _height_of(side) > _NARROW * _height_of(main) and _is_mostly_drawn(main):
+        return False  # Tables and pictures side by side.
     level = _heads_lines(side, main)
     comments = level and 2 * _rows(side) < _rows(main)
     leads = side[0].left < main[0].left and (level or _are_single(side))
@@ -393,6 +397,15 @@ def _is_margin(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
 
 def _width(side: Sequence[Segment]) -> float:
     return max(one.right for one in side) - min(one.left for one in side)
+
+
+def _is_mostly_drawn(side: Sequence[Segment]) -> bool:
+    drawn = sum((one.right - one.left) * (one.bottom - one.top) for one in side if one.block is not None)
+    return 2 * drawn > _width(side) * _height_of(side)
+
+
+def _height_of(side: Sequence[Segment]) -> float:
+    return max(one.bottom for one in side) - min(one.top for one in side)
 
 
 def _rows(side: Sequence[Segment]) -> int:

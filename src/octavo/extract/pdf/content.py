@@ -128,9 +128,7 @@ def _run(item: Any) -> TextRun | None:  # noqa: ANN401
         return None
     name = item.font_name or ""
     bold, italic = _style(name)
-    words = tuple(
-        [_new(Word, (x := one.x, y := one.y, x + one.width, y + one.height, one.text)) for one in item.words]
-    )
+    words = tuple([_new(Word, (x := one.x, y := one.y, x + one.width, y + one.height, one.text)) for one in item.words])
     return TextRun(
         Box(left, top, right, bottom),
         text,

@@ -297,7 +297,8 @@ def _levels_by_rank(likely: Headings) -> dict[Style, int]:
             level += 1
         levels[style] = level
         before = style
-        if level == 1 and len(places) > 1 and all(place.page == 0 for place in places[style]):
+        is_title = style == max(places) and all(place.page == 0 for place in places[style])
+        if is_title and len(places) > 1:
             level = 0
     return levels
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from octavo.extract.extracted import Box
-from octavo.extract.pdf.content import PageContent, TextRun, Word
+from octavo.extract.pdf.content import PageContent, Shape, TextRun, Word
 from octavo.extract.pdf.letters import clean_letters, has_right_to_left, is_right_to_left
 from octavo.extract.pdf.table_geometry import Segment as LineCell
 from octavo.extract.pdf.table_geometry import box_of, text_lines
@@ -32,6 +32,7 @@ _LEAST_BOX = 40.0, 18.0
 _MOST_CELL_WORDS = 2
 _MOST_CELL_LINES = 4
 _MOST_SHAPES = 3000
+_MOST_FRAME_LINES = 400
 _WHITE = frozenset({"ffffffff", None})
 _MOST_OF_PAGE = 0.6
 _WHOLE_HEIGHT = 0.9
@@ -139,7 +140,8 @@ def lines_of(segments: Sequence[Segment], right_text: Callable[[Box], str] | Non
 def _rows(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
     """Segments whose inner parts overlap vertically are one line."""
     rows: list[tuple[float, float, list[Segment]]] = []
-    for one in sorted(segments, key=lambda one: one.top + one.bottom):
+    size = size_of([one for one in segments if one.block is None])
+    for one in sorted(segments, key=lambda one: _height_on_page(one, size)):
         if one.block is not None:
             rows.append((one.top, one.top, [one]))
             continue
@@ -153,12 +155,28 @@ def _rows(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
     yield from (sorted(row[2]) for row in rows)
 
 
+def _height_on_page(one: Segment, size: float) -> float:
+    """Twice the height of the middle of a line. Much larger letters are at the height of their lower edge."""
+    if one.block is None and one.size > _LARGE_INITIAL * size:
+        return 2 * one.bottom - _LARGE_INITIAL * size
+    return one.top + one.bottom
+
+
 def _is_level(row: tuple[float, float, list[Segment]], one: Segment) -> bool:
     """Whether a segment belongs to a line. Raised and lowered letters are smaller than those of their line."""
     top, bottom, segments = row
+    if _is_other_text(segments[-1], one):
+        return False
     if top <= (one.top + one.bottom) / 2 <= bottom:
         return True
     return one.size > _LARGER * segments[-1].size > 0 and one.top <= (top + bottom) / 2 <= one.bottom
+
+
+def _is_other_text(before: Segment, one: Segment) -> bool:
+    """Whether a segment is far from the one before and in letters of another size, as a title beside an address."""
+    small, large = sorted((before.size, one.size))
+    apart = max(one.left - before.right, before.left - one.right)
+    return large > _LARGE_INITIAL * small > 0 and apart > 3 * large
 
 
 def inner(one: Segment) -> tuple[float, float]:
@@ -277,12 +295,7 @@ class LabelRows(NamedTuple):
 
 def find_label_rows(page: PageContent, taken: Sequence[Box]) -> Iterator[LabelRows]:
     """Groups of labels that end with a colon and start at one place, with values that start at another."""
-    words = [
-        word
-        for run in page.runs
-        for word in run.words
-        if word.text.strip() and not is_inside_any(word, taken)
-    ]
+    words = [word for run in page.runs for word in run.words if word.text.strip() and not is_inside_any(word, taken)]
     if len(words) > _MOST_WORDS:
         return
     group: list[list[LineCell]] = []
@@ -319,7 +332,8 @@ def frames_of(page: PageContent, segments: Sequence[Segment]) -> list[Box]:
     """Filled or framed areas with several lines of text, but not most of the page."""
     found: list[Box] = []
     whole = page.width * page.height
-    for shape in page.shapes[:_MOST_SHAPES]:
+    framed = [Shape(box, filled=False, stroked=True, curved=False, colour=None) for box in line_frames(page)]
+    for shape in [*page.shapes[:_MOST_SHAPES], *framed]:
         box = shape.box
         wide, high = box.right - box.left, box.bottom - box.top
         if wide < _LEAST_BOX[0] or high < _LEAST_BOX[1] or wide * high > _MOST_OF_PAGE * whole:
@@ -337,6 +351,29 @@ def frames_of(page: PageContent, segments: Sequence[Segment]) -> list[Box]:
         found.append(box)
     found.sort(key=lambda box: -(box.right - box.left) * (box.bottom - box.top))
     return [box for index, box in enumerate(found) if not is_inside_any(box, found[:index])]
+
+
+def line_frames(page: PageContent) -> list[Box]:
+    """Rectangles that are drawn as four lines, without lines across them that start and end at their sides."""
+    if not 4 <= len(page.lines) <= _MOST_FRAME_LINES:  # noqa: PLR2004
+        return []
+    flat: defaultdict[tuple[int, int], set[float]] = defaultdict(set)
+    upright: defaultdict[int, list[Box]] = defaultdict(list)
+    for line in page.lines:
+        if line.bottom - line.top < 1 < line.right - line.left:
+            flat[round(line.left / 2), round(line.right / 2)].add(line.top)
+        elif line.right - line.left < 1:
+            upright[round(line.left / 2)].append(line)
+    found: list[Box] = []
+    for (left, right), places in flat.items():
+        for top, bottom in pairwise(sorted(places)):
+            sides = [
+                any(one.top < top + 2 and one.bottom > bottom - 2 for one in upright.get(side, ()))
+                for side in (left, right)
+            ]
+            if all(sides) and bottom - top > _LEAST_BOX[1]:
+                found.append(Box(2.0 * left, top, 2.0 * right, bottom))
+    return found
 
 
 def _is_cell(box: Box, inside: Sequence[Segment], segments: Sequence[Segment]) -> bool:

@@ -36,6 +36,8 @@ _BROKEN_WORD = re.compile("[^\\W\\d_]-\\Z")
 # A reference to a figure can begin a line of prose; a caption goes on with a mark, a title or the end of the line.
 _AFTER_LABEL = re.compile(r"\S+\s*[\w.-]*\d[\w-]{0,6}(?:[.:|\u2013\u2014]|\s*\Z|\s+[^\Wa-z\d_])")
 _CONTENTS_LINE = re.compile(r"[^\W\d_].*[\s.](?:[0-9]{1,4}|[ivxlc]{1,6})\Z")
+_SHORT = 40  # letters
+_CONTACT = re.compile(r"[\d+]|www\.|https?:|\S+@\S|(?:tel|fon|fax|phone|mobile?|e-?mail|web)\b", re.IGNORECASE)
 _PAGE_ENDS = frozenset("0123456789ivxlc")
 _PYTHON = re.compile(r"^\s*(?:def \w+\(|class \w+[(:]|import \w|from [\w.]+ import )", re.MULTILINE)
 _MOST_CODE_INDENT = 40
@@ -237,7 +239,9 @@ def _edge(column: _Column, index: int) -> float:
     # In a short column, the result is the same for all lines with the same start.
     key = start, index if len(column.lines) > _LINES_BESIDE else 0
     if key not in column.edges:
-        near = zip(column.starts[first : index + _LINES_BESIDE], column.ends[first : index + _LINES_BESIDE], strict=True)
+        near = zip(
+            column.starts[first : index + _LINES_BESIDE], column.ends[first : index + _LINES_BESIDE], strict=True
+        )
         column.edges[key] = max([end for one, end in near if abs(one - start) < _SAME_START])
     return column.edges[key]
 
@@ -301,7 +305,14 @@ def _are_intended(column: _Column, group: Sequence[int], texts: Sequence[str]) -
     ends = [line.right for line in lines]
     middles = [line.left + line.right for line in lines]
     centred = max(middles) - min(middles) < _CENTRED and max(ends) - min(ends) > 12  # noqa: PLR2004
-    return centred or 2 * early > len(group) - 1
+    return centred or 2 * early > len(group) - 1 or (_are_short_lines(texts) and (early > 0 or len(group) > 2))  # noqa: PLR2004
+
+
+def _are_short_lines(texts: Sequence[str]) -> bool:
+    """Whether lines are short and none continues a sentence, as in an address or under a letterhead."""
+    if any(len(text) > _SHORT or text.endswith((",", ";", ".")) for text in texts[:-1]) or len(texts[-1]) > _SHORT:
+        return False
+    return all(_NEW_START.match(text) or _CONTACT.match(text) for text in texts)
 
 
 def _is_intended(column: _Column, index: int) -> bool:

@@ -88,7 +88,8 @@ def lay_out(page: PageContent, images: Sequence[Box] = (), right_text: RightText
     if turned:
         upright = tuple(run for run in page.runs if _is_upright(run))
         page = replace(page, runs=upright)
-    areas = find_figures(page, images) if may_show_figures(page, images) else ()
+    angled = [run.box for run in turned]
+    areas = find_figures(page, images, angled) if may_show_figures(page, images) else ()
     maker = _PageMaker(page, right_text)
     if tables := maker.tables(areas):
         maker.read_typed_text()
@@ -171,14 +172,14 @@ class _PageMaker:
         made += [_figure_part(area, texts.get(area.box, [])) for area in areas]
         free += [Segment(*part.block.box, block=(part,)) for part in made if part.block.box]
         frames = frames_of(self._page, free)
-        head, free, foot = split_edges(free, self._page.height)
         layouts = [
             (box, find_columns([one for one in free if is_inside(one, box)], backwards=self._backwards))
             for box in frames
         ]
         outside = [one for one in free if not is_inside_any(one, frames)]
         boxed = [Segment(*box, size=self._body, block=tuple(self._boxed(layout, box))) for box, layout in layouts]
-        parts = self._build(find_columns([*outside, *boxed], backwards=self._backwards))
+        head, free, foot = split_edges([*outside, *boxed], self._page.height)
+        parts = self._build(find_columns(free, backwards=self._backwards))
         top, bottom = (self._build(Flow(tuple(edge))) for edge in (head, foot))
         return [
             *(self._as_edge(part, RegionKind.HEADER, head) for part in top),
@@ -210,7 +211,7 @@ class _PageMaker:
 
     def _holds_text(self, area: FigureArea) -> bool:
         """Whether the text in an area is part of the picture, and not printed on it."""
-        if area.confidence < _SURE_FIGURE or area.kind in _PLOTTED:
+        if area.confidence < _SURE_FIGURE or area.kind in _PLOTTED or area.framed:
             return area.confidence >= _SURE_FIGURE
         return not any(len(one.text) > _LABEL for one in self._segments if is_inside(one, area.box))
 

@@ -18,7 +18,7 @@ from octavo.extract.pdf import markup
 from octavo.extract.pdf.aligned_tables import aligned_tables
 from octavo.extract.pdf.content import PageContent, TextRun, Word
 from octavo.extract.pdf.item_tables import find_item_tables
-from octavo.extract.pdf.lines import is_inside, is_inside_any, is_monospaced
+from octavo.extract.pdf.lines import is_inside, is_inside_any, is_monospaced, line_frames
 from octavo.extract.pdf.ruled_tables import Grid, grids, ruled_tables
 from octavo.extract.pdf.table_geometry import (
     GAP,
@@ -77,10 +77,13 @@ def _within_columns(
     page: PageContent, tables: list[Table], pictures: Sequence[Box], columns: Callable[[], Sequence[Columns]]
 ) -> list[Table]:
     """Look again in each column for tables without lines that reach from one column of text into another."""
-    if all(table.confidence >= _BETWEEN_RULES for table in tables):
+    if all(table.confidence >= _RULED for table in tables):
         return tables
-    for sides in columns():
-        crossing = [table for table in tables if table.confidence < _BETWEEN_RULES and _crosses(table.box, sides)]
+    framed = [(sides, _RULED) for sides in _frames_side_by_side(page)]
+    unruled = any(table.confidence < _BETWEEN_RULES for table in tables)
+    in_columns = [(sides, _BETWEEN_RULES) for sides in columns()] if unruled else []
+    for sides, most in [*framed, *in_columns]:
+        crossing = [table for table in tables if table.confidence < most and _crosses(table.box, sides)]
         if not crossing:
             continue
         tables = [table for table in tables if table not in crossing]
@@ -88,6 +91,15 @@ def _within_columns(
             part = replace(page, runs=tuple(run for run in page.runs if is_inside(run.box, side)))
             tables += [one for one in _outside(part, pictures) if not any(overlaps(one.box, it.box) for it in tables)]
     return sorted(tables, key=lambda table: (table.box.top, table.box.left))
+
+
+def _frames_side_by_side(page: PageContent) -> Iterator[Columns]:
+    """Pairs of frames of the same height with space between them, as the halves of a form."""
+    frames = sorted(line_frames(page))
+    for one, other in pairwise(frames):
+        is_level = abs(one.top - other.top) < _EDGE and abs(one.bottom - other.bottom) < _EDGE
+        if is_level and one.right + _EDGE < other.left:
+            yield one, other
 
 
 def _crosses(box: Box, sides: Columns) -> bool:

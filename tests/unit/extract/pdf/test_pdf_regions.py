@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from octavo.extract.extracted import Box, Quality, RegionKind
+from octavo.extract.pdf.columns import find_columns, segments_in
 from octavo.extract.pdf.content import PageContent, Shape, TextRun, Word
 from octavo.extract.pdf.letters import Vocabulary, is_garbled, with_right_ligatures
+from octavo.extract.pdf.lines import Segment
 from octavo.extract.pdf.page_batches import PageBlock
 from octavo.extract.pdf.page_text import read_batch
 from octavo.extract.pdf.regions import lay_out, turn_of
@@ -257,3 +259,10 @@ def test_two_facing_pages_are_read_from_left_to_right() -> None:
     ]
     found = texts([*lines(RIGHT * 6, 330, 100), *lines(LEFT * 6, 40, 120)], tuple(backgrounds))
     assert found == [" ".join(LEFT * 6), " ".join(RIGHT * 6)]
+
+
+def test_tables_and_pictures_side_by_side_are_read_from_left_to_right() -> None:
+    sides = [Segment(left, top, left + 100, 400, block=(left,)) for left, top in ((60, 110), (180, 100), (300, 90))]
+    sides += [Segment(420, top, 560, top + 90, block=(top,)) for top in (90, 190, 290)]
+    layout = find_columns(sides)
+    assert [one.block[0] for one in segments_in(layout)] == [60, 180, 300, 90, 190, 290]
