@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import itemgetter
 from statistics import median
 from typing import NamedTuple
 
@@ -162,8 +163,7 @@ def _height(band: Band) -> float:
 def bands_of(segments: Sequence[Segment]) -> Iterator[Band]:
     found: list[Segment] = []
     top = bottom = 0.0
-    for one in sorted(segments, key=lambda one: inner(one)[0]):
-        first, last = inner(one)
+    for first, last, one in sorted([(*inner(one), one) for one in segments], key=itemgetter(0)):
         if found and first >= bottom:
             yield Band(top, bottom, tuple(found))
             found = []

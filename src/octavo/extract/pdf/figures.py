@@ -177,18 +177,19 @@ def _strokes(page: PageContent) -> _Strokes:
     edges: set[tuple[int, int, int]] | None = None
     most = _BACKGROUND * max(page.width * page.height, 1.0)
     for shape in page.shapes if len(page.shapes) <= _MOST_SHAPES else ():
-        left, top, right, bottom = shape.box
+        box, _, _, curved, _ = shape
+        left, top, right, bottom = box
         wide, high = right - left, bottom - top
         if wide * high >= most:
             continue
         thin = wide < THIN or high < THIN
         if thin:
-            rulings.append(shape.box)
-        if right < 0 or bottom < 0 or (thin and not shape.curved):
+            rulings.append(box)
+        if right < 0 or bottom < 0 or (thin and not curved):
             continue
-        if not shape.curved and edges is None:
+        if not curved and edges is None:
             edges = {(round(line.left), round(line.top), round(line.right)) for line in page.lines}
-        if shape.curved or not _is_backing(shape, page, edges or set()):
+        if curved or not _is_backing(shape, page, edges or set()):
             ink.append(shape)
         elif shape.filled and not _is_white(shape.colour):
             backing.append(shape)
@@ -259,7 +260,7 @@ def _groups(boxes: Sequence[Box], page: PageContent) -> list[list[Box]]:
 
 
 def _cells(box: Box, side: float) -> tuple[int, int, int, int]:
-    left, top, right, bottom = (min(max(int(number / side), 0), _GRID - 1) for number in box)
+    left, top, right, bottom = [min(max(int(number / side), 0), _GRID - 1) for number in box]
     return left, top, right, bottom
 
 
@@ -283,11 +284,11 @@ def _fill(grid: Sequence[Sequence[int]], names: list[list[int]], start: tuple[in
     names[start[0]][start[1]] = name
     while waiting:
         row, column = waiting.pop()
-        for near in ((row + down, column + right) for down in (-1, 0, 1) for right in (-1, 0, 1)):
-            inside = 0 <= near[0] < _GRID and 0 <= near[1] < _GRID
-            if inside and grid[near[0]][near[1]] > 0 and not names[near[0]][near[1]]:
-                names[near[0]][near[1]] = name
-                waiting.append(near)
+        for down in range(max(row - 1, 0), min(row + 2, _GRID)):
+            for right in range(max(column - 1, 0), min(column + 2, _GRID)):
+                if grid[down][right] > 0 and not names[down][right]:
+                    names[down][right] = name
+                    waiting.append((down, right))
 
 
 def _drawing(
@@ -550,11 +551,14 @@ def _grown(box: Box, by: float) -> Box:
 
 
 def _overlap_sideways(one: Box, other: Box) -> bool:
-    return min(one.right, other.right) > max(one.left, other.left)
+    return one.right > one.left < other.right > other.left < one.right
 
 
 def _overlap(one: Box, other: Box) -> bool:
-    return _overlap_sideways(one, other) and min(one.bottom, other.bottom) > max(one.top, other.top)
+    return (
+        one.right > one.left < other.right > other.left < one.right
+        and one.bottom > one.top < other.bottom > other.top < one.bottom
+    )
 
 
 def _centre_in(inner: Box, outer: Box) -> bool:

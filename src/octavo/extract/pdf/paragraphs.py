@@ -23,6 +23,7 @@ _INDENT = 0.6  # of the letter size
 _MOST_INDENT = 8.0
 _CENTRED = 4.0  # points; twice the largest distance between the middles of centred lines
 _SAME_START = 40.0  # points
+_LINES_BESIDE = 60  # above and below a line
 _FAR_FROM_EDGE = 0.3  # of the width of the column
 _BULLET = re.compile(r"([•◦▪▫‣●○■□▶►➢➤✓✔∙·❑❖\u2043])\s*(?=\S)")
 _DASH = re.compile(r"([-\u2013\u2014*])\s+(?=\S)")
@@ -63,7 +64,8 @@ class _Column:
     ends: Sequence[float]
     items: Mapping[int, tuple[str, str]]
     leading: Mapping[float, float]
-    edges: dict[int, float] = field(default_factory=dict[int, float])  # where lines end, for those already looked at
+    # Where lines end, for those already looked at, by their start and, in a long column, their number.
+    edges: dict[tuple[float, int], float] = field(default_factory=dict[tuple[float, int], float])
 
 
 def usual_leading(segments: Iterable[Segment]) -> dict[float, float]:
@@ -233,11 +235,15 @@ def _begins_after_short_line(column: _Column, group: Sequence[int], index: int) 
 
 def _edge(column: _Column, index: int) -> float:
     """Where the lines beside this one end."""
-    if index not in column.edges:
-        start, first = column.starts[index], max(0, index - 60)
-        near = zip(column.starts[first : index + 60], column.ends[first : index + 60], strict=True)
-        column.edges[index] = max(end for one, end in near if abs(one - start) < _SAME_START)
-    return column.edges[index]
+    start, first = column.starts[index], max(0, index - _LINES_BESIDE)
+    # In a short column, the result is the same for all lines with the same start.
+    key = start, index if len(column.lines) > _LINES_BESIDE else 0
+    if key not in column.edges:
+        near = zip(
+            column.starts[first : index + _LINES_BESIDE], column.ends[first : index + _LINES_BESIDE], strict=True
+        )
+        column.edges[key] = max([end for one, end in near if abs(one - start) < _SAME_START])
+    return column.edges[key]
 
 
 def _ends_early(column: _Column, index: int) -> bool:

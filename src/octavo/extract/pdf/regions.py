@@ -256,7 +256,8 @@ class _PageMaker:
 
 
 def letters_in(text: str) -> Counter[str]:
-    return Counter(filter(str.isalnum, text.casefold()))
+    found = Counter(text.casefold())
+    return Counter({letter: count for letter, count in found.items() if letter.isalnum()})
 
 
 def _as_box(part: Part) -> Part:

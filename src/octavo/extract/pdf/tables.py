@@ -170,7 +170,7 @@ def _tables(page: PageContent, drawn: Sequence[tuple[Rulings, list[Grid]]], gaps
         for table in ruled_tables(page, words, found):
             yield table
             boxes.append(table.box)
-            words = [word for word in words if not is_inside(Box(*word[:4]), table.box)]
+            words = [word for word in words if not is_inside(word, table.box)]
     if gaps:
         rulings = _outside_of(boxes, drawn[-1][0])
         for part in _between(boxes, _near(words, gaps)):
