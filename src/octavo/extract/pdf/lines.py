@@ -37,8 +37,6 @@ _WHITE = frozenset({"ffffffff", None})
 _MOST_OF_PAGE = 0.6
 _WHOLE_HEIGHT = 0.9
 _HALF_PAGE = 0.4
-_DESCENT = 0.22  # of the height of a line
-_OFF_LINE = 0.35  # of the letter size
 _LARGE_INITIAL = 1.7  # as a multiple of the size of the next letters
 
 
@@ -142,9 +140,9 @@ def lines_of(segments: Sequence[Segment], right_text: Callable[[Box], str] | Non
 def _rows(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
     """Segments whose inner parts overlap vertically are one line."""
     rows: list[tuple[float, float, list[Segment]]] = []
-    size = size_of([one for one in segments if one.block is None])
-    for one in sorted(segments, key=lambda one: _height_on_page(one, size)):
-        if one.block is not None:
+    apart = _beside_several(segments)
+    for one in sorted(segments, key=lambda one: 2 * one.bottom if apart and one in apart else one.top + one.bottom):
+        if one.block is not None or (apart and one in apart):
             rows.append((one.top, one.top, [one]))
             continue
         if rows and _is_level(rows[-1], one):
@@ -157,34 +155,31 @@ def _rows(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
     yield from (sorted(row[2]) for row in rows)
 
 
-def _height_on_page(one: Segment, size: float) -> float:
-    """Twice the height of the middle of a line. Much larger letters are at the height of their lower edge."""
-    if one.block is None and one.size > _LARGE_INITIAL * size:
-        return 2 * one.bottom - _LARGE_INITIAL * size
-    return one.top + one.bottom
-
-
 def _is_level(row: tuple[float, float, list[Segment]], one: Segment) -> bool:
     """Whether a segment belongs to a line. Raised and lowered letters are smaller than those of their line."""
     top, bottom, segments = row
-    if _is_other_text(segments[-1], one):
-        return False
     if top <= (one.top + one.bottom) / 2 <= bottom:
         return True
     return one.size > _LARGER * segments[-1].size > 0 and one.top <= (top + bottom) / 2 <= one.bottom
 
 
-def _is_other_text(before: Segment, one: Segment) -> bool:
-    """Whether a segment is far from the one before and not on its base line, as a large title beside an address."""
-    small, large = sorted((before, one), key=lambda each: each.size)
-    apart = max(one.left - before.right, before.left - one.right)
-    if small.size <= 0 or large.size < _LARGE_INITIAL * small.size or apart < 3 * large.size:
-        return False
-    return abs(_base(large) - _base(small)) > _OFF_LINE * small.size
-
-
-def _base(one: Segment) -> float:
-    return one.bottom - _DESCENT * (one.bottom - one.top)
+def _beside_several(segments: Sequence[Segment]) -> set[Segment]:
+    """Large segments that are level with several lines of small letters, as a title beside an address is."""
+    usual = size_of([one for one in segments if one.block is None])
+    found: set[Segment] = set()
+    for large in segments:
+        if large.block is not None or large.size <= _LARGE_INITIAL * usual or len(large.text) < 2:  # noqa: PLR2004
+            continue
+        level = {
+            round(one.bottom)
+            for one in segments
+            if one.size * _LARGE_INITIAL < large.size
+            and large.top < (one.top + one.bottom) / 2 < large.bottom
+            and max(one.left - large.right, large.left - one.right) > 2 * large.size
+        }
+        if len(level) > 1:
+            found.add(large)
+    return found
 
 
 def inner(one: Segment) -> tuple[float, float]:
