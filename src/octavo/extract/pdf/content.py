@@ -24,7 +24,7 @@ _LEAST_SIZE = 4.0
 MOST_LINES = 6000  # a page with more shapes is a drawing; its lines are not read
 THIN = 3.0  # points; a filled shape that is thinner is a ruling
 # A page can have thousands of words and shapes, and the constructors of named tuples take twice as long as this.
-_new = tuple.__new__
+_new: Any = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 
 
 class Word(NamedTuple):

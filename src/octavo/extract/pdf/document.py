@@ -39,7 +39,7 @@ _raw: Any = pypdfium2_raw
 def _quick(name: str, result: Any, *arguments: Any) -> Callable[..., Any]:  # noqa: ANN401
     """A function of PDFium with handles as plain numbers, for calls in a loop: pypdfium2 makes an object for each."""
     place = ctypes.cast(getattr(_raw, name), ctypes.c_void_p).value
-    return ctypes.CFUNCTYPE(result, *arguments)(place)
+    return ctypes.CFUNCTYPE(result, *arguments)(place or 0)
 
 
 _page_object = _quick("FPDFPage_GetObject", ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int)

@@ -570,7 +570,7 @@ def _inside_any(box: Box, areas: Iterable[FigureArea]) -> bool:
     return any(_centre_in(box, area.box) for area in areas)
 
 
-def _without_parts(areas: Sequence[FigureArea]) -> list[FigureArea]:
+def _without_parts(areas: Iterable[FigureArea]) -> list[FigureArea]:
     """Leave out areas that are part of a larger one."""
     kept: list[FigureArea] = []
     for area in sorted(areas, key=lambda area: -_area(area.box))[: 4 * _MOST_FIGURES]:

@@ -391,6 +391,11 @@ def _score(title: str, words: str, block: PageBlock) -> float:
     return alike + (block.kind is BlockKind.HEADING) * 0.2 + min(block.size, 100.0) / 1000 if alike else 0.0
 
 
+def _shared_letters(one: str, other: str) -> int:
+    """The letters of both texts that are in the other one too."""
+    return 2 * (Counter(one) & Counter(other)).total()
+
+
 def _likeness(title: str, words: str) -> float:
     if not title or not words:
         return 0.0
@@ -402,9 +407,7 @@ def _likeness(title: str, words: str) -> float:
         return 0.9
     length = len(title) + len(words)
     # The ratio cannot be larger than these, which take a fraction of the time.
-    if 2 * min(len(title), len(words)) / length < _ALIKE:
-        return 0.0
-    if 2 * (Counter(title) & Counter(words)).total() / length < _ALIKE:
+    if 2 * min(len(title), len(words)) / length < _ALIKE or _shared_letters(title, words) / length < _ALIKE:
         return 0.0
     ratio = SequenceMatcher(None, title, words, autojunk=False).ratio()
     return ratio * 0.9 if ratio >= _ALIKE else 0.0

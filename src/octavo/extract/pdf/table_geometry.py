@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
@@ -130,10 +129,11 @@ def text_lines(words: Sequence[Word]) -> list[Line]:
     middle = height = 0.0
     for word in sorted(words, key=_double_middle):
         top, bottom = word.top, word.bottom
-        tall = bottom - top if bottom - top < usual else usual
-        if lines and (top + bottom) / 2 - middle <= 0.45 * (tall if tall > height else height):
+        tall = min(usual, bottom - top)
+        tallest = max(height, tall)
+        if lines and (top + bottom) / 2 - middle <= 0.45 * tallest:
             lines[-1].append(word)
-            height = tall if tall > height else height
+            height = tallest
         else:
             lines.append([word])
             middle, height = (top + bottom) / 2, tall
