@@ -64,4 +64,4 @@ def primary_language(tag: str | None) -> str | None:
 
 def count_words(text: str) -> int:
     """Count the words of a text. In scripts without spaces, the number is estimated from the characters."""
-    return sum(1 for _ in WORD.finditer(text))
+    return sum(map(bool, WORD.finditer(text)))  # a match is always true, and map is faster than a generator

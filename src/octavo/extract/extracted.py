@@ -249,9 +249,11 @@ class Extracted:
         _check_ranges("page", self.pages, len(self.markdown))
         _check_ranges("block", self.blocks, len(self.markdown))
         _check_moments(self.moments, len(self.markdown))
-        boxes = (one.box for one in chain(self.blocks, self.regions, self.figures) if one.box)
-        sizes = ((page.width or 0.0, page.height or 0.0) for page in self.pages)
-        if not all(isfinite(sum(numbers)) for numbers in chain(boxes, sizes)):
+        boxes = [one.box for one in chain(self.blocks, self.regions, self.figures) if one.box]
+        sizes = [(page.width or 0.0, page.height or 0.0) for page in self.pages]
+        sums = [*map(sum, boxes), *map(sum, sizes)]
+        # The sum of all is not a number if one of them is not.
+        if not isfinite(sum(sums)) and not all(map(isfinite, sums)):
             raise ValueError("a page size or box is not a number")
 
     @property
@@ -361,7 +363,8 @@ _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 
 
 def _refuse_nul(document: bytes) -> None:
-    if _NUL.search(document):
+    # Without its letters in the document, the expression would be tried at every byte.
+    if b"\\u0000" in document and _NUL.search(document):
         raise ValueError("the text contains U+0000")
 
 

@@ -44,6 +44,8 @@ _FEW = 3
 _LONG = 7  # words; a cell with more is likely prose
 _SENTENCE = 5
 _SAME_START = 8.0  # points
+_FAR = 4.0  # heights of a line
+_LARGER = 1.2
 _MARK = re.compile(r"[(\[]?(\d{1,3}|[a-z]|[ivx]{1,5})[.:)\]]{1,2}|[^\w\s]{1,2}", re.IGNORECASE)
 _EQUATION = re.compile(r"\(\d+(\.\d+)*[a-z]?\)")
 _CODE = re.compile(r"[=∑∏∫√∂∈∀←→⇐⇒≔{};]|//|/\*|\*/")
@@ -87,10 +89,35 @@ def _ruled_areas(lines: Sequence[Line], left: float, right: float, ys: Sequence[
         end = start
         while end < len(near) and 0 < bands[end] < len(ys) and tabular[bands[end]]:
             end += 1
+        end = next((at for at in range(start + 1, end) if _ends_table(near[at - 1], near[at], ys)), end)
         if end > start:
-            start, end = _extended(near, start, end)
-            yield Area(tuple(near[start:end]), ruled=True)
-        start = end + 1
+            first, last = _extended(near, start, end)
+            yield Area(tuple(near[_first_row(near, first, last) : last]), ruled=True)
+        start = max(start + 1, end)
+
+
+def _ends_table(above: Line, below: Line, ys: Sequence[float]) -> bool:
+    """Whether two lines are far apart without a ruling between them, or the lower one is a larger heading."""
+    gap = below[0].top - above[0].bottom
+    if len(below) == 1 and below[0].height > _LARGER * above[0].height and gap > below[0].height:
+        return True
+    return gap > _FAR * below[0].height and bisect_left(ys, above[0].bottom - 1) == bisect_left(ys, below[0].top + 1)
+
+
+def _first_row(lines: Sequence[Line], start: int, end: int) -> int:
+    """Where a table with rulings below its rows begins: its first row has no ruling above it."""
+    steps = [low[0].top - high[0].top for high, low in pairwise(lines[start:end])]
+    if len(steps) < _FEW - 1 or max(steps) > 1.3 * min(steps):
+        return start
+    first, left, end_cell = start, lines[start][0].left, lines[start][-1]
+    for at in range(start - 1, max(start - _MOST_SINGLE - 1, -1), -1):
+        line = lines[at]
+        if abs(line[0].left - left) > _SAME_START / 2 or lines[at + 1][0].top - line[0].top > 1.3 * max(steps):
+            break
+        shift = min(abs(line[-1].right - end_cell.right), abs(line[-1].left - end_cell.left))
+        if len(line) == len(lines[start]) > 1 and shift < _SAME_START / 2:
+            first = at
+    return first
 
 
 def _is_tabular(lines: Sequence[Line]) -> bool:
@@ -231,10 +258,18 @@ def _without_overhang(row: Row, columns: Sequence[Column]) -> Row:
 
 
 def _full_rules(box: Box, rulings: Rulings) -> list[float]:
-    """The positions of rulings that reach from one side of a box to the other."""
+    """The positions of rulings from one side of a box to the other. A ruling may have gaps between its columns."""
     slack = 0.2 * (box.right - box.left)
-    wide = (rule for rule in rulings.horizontal if rule.start < box.left + slack and rule.end > box.right - slack)
-    return sorted({rule.at for rule in wide if box.top - 10 < rule.at < box.bottom + 10})
+    rules: dict[float, tuple[float, float, float]] = {}
+    for rule in rulings.horizontal:
+        if box.top - 10 < rule.at < box.bottom + 10:
+            start, end, length = rules.get(rule.at, (rule.start, rule.end, 0.0))
+            rules[rule.at] = min(start, rule.start), max(end, rule.end), length + rule.end - rule.start
+    return sorted(
+        at
+        for at, (start, end, length) in rules.items()
+        if start < box.left + slack and end > box.right - slack and length > 0.9 * (end - start)
+    )
 
 
 def _fit(line: Line, columns: Sequence[Column]) -> Iterator[tuple[int, int, Segment]]:

@@ -138,7 +138,8 @@ class _Document:
 
     def _add_region(self, page: PageText, order: int, block: PageBlock, kind: RegionKind) -> None:
         if block.box is not None and len(self.regions) < MOST_BLOCKS:
-            text = _ESCAPED.sub(r"\1", block.text) if block.kind in _INLINE else block.text
+            is_escaped = "\\" in block.text and block.kind in _INLINE
+            text = _ESCAPED.sub(r"\1", block.text) if is_escaped else block.text
             self.regions.append(Region(page.number, kind, block.box, order, block.confidence, text))
 
     def _write(self, page: PageText, block: PageBlock, level: int | None) -> int:

@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import itemgetter
 from statistics import median
 from typing import NamedTuple
 
+from octavo.extract.extracted import Box
 from octavo.extract.pdf.lines import Segment, inner
 
 _LEAST_GUTTER = 0.65  # of the median letter size
@@ -20,6 +22,7 @@ _LABEL = re.compile(r":\s*\Z")
 _FIGURES = re.compile(r"[\d\s.,:;/%€$£()+-]+\Z")
 _MOST_TRIED = 6
 _SHORT = 40  # letters
+_LONG_LINE = 0.6  # of the width of a column
 _MARKER = re.compile(r"[(\[]?(?:\d{1,3}(?:\.\d{1,3})*|[a-zA-Z]|[ivxIVX]{1,5})[.)\]:]?|[^\w\s]{1,2}")
 _FAR = 2.5  # lines; a heading with this much space beside it separates columns
 
@@ -63,7 +66,9 @@ class Band:
 
 def find_columns(segments: Sequence[Segment], *, backwards: bool = False, depth: int = 0) -> Layout:
     """The layout of the segments of a page. `backwards`: columns are read from right to left."""
-    if len(segments) < 4 or depth > _DEEPEST:  # noqa: PLR2004 - two columns have at least two lines each
+    # Two columns have at least two lines each, or are tables, pictures or boxes.
+    few = len(segments) < 4 and sum(one.block is not None for one in segments) < 2  # noqa: PLR2004
+    if few or depth > _DEEPEST:
         return Flow(tuple(segments))
     gutter = _LEAST_GUTTER * median(one.size or 10.0 for one in segments)
     parts: list[Layout] = []
@@ -73,6 +78,49 @@ def find_columns(segments: Sequence[Segment], *, backwards: bool = False, depth:
         else:
             parts.append(part)
     return parts[0] if len(parts) == 1 else Stack(tuple(parts))
+
+
+def text_columns(layout: Layout) -> Iterator[tuple[Box, ...]]:
+    """The boxes of columns side by side that all have paragraphs of running text."""
+    if isinstance(layout, Flow):
+        return
+    if isinstance(layout, Columns):
+        sides = [list(segments_in(one)) for one in layout.columns]
+        if len(sides) > 1 and all(map(_has_paragraph, sides)):
+            yield tuple(_box(side) for side in sides)
+    for one in layout.columns if isinstance(layout, Columns) else layout.parts:
+        yield from text_columns(one)
+
+
+def segments_in(layout: Layout) -> Iterator[Segment]:
+    if isinstance(layout, Flow):
+        yield from layout.segments
+        return
+    parts = (*layout.columns, *layout.beside) if isinstance(layout, Columns) else layout.parts
+    for part in parts:
+        yield from segments_in(part)
+
+
+def _has_paragraph(side: Sequence[Segment]) -> bool:
+    """Whether a side has long lines of words directly below each other, twice."""
+    least = _LONG_LINE * _width(side)
+    long = [one for one in side if one.right - one.left > least and _is_wordy(one.text)]
+    long.sort(key=lambda one: (round(one.left / 8), one.bottom))
+    steps = ((abs(one.left - other.left), (other.bottom - one.bottom) / one.size) for one, other in pairwise(long))
+    return sum(across < 8 and 0 < down < 1.8 for across, down in steps) > 1  # noqa: PLR2004
+
+
+def _is_wordy(text: str) -> bool:
+    return len(text) > _PROSE and 3 * sum(map(str.isalpha, text)) > 2 * len(text)
+
+
+def _box(side: Sequence[Segment]) -> Box:
+    return Box(
+        min(one.left for one in side),
+        min(one.top for one in side),
+        max(one.right for one in side),
+        max(one.bottom for one in side),
+    )
 
 
 def _parts(bands: Sequence[Band], least: float, *, backwards: bool, depth: int) -> Iterator[Layout]:
@@ -117,8 +165,7 @@ def _height(band: Band) -> float:
 def bands_of(segments: Sequence[Segment]) -> Iterator[Band]:
     found: list[Segment] = []
     top = bottom = 0.0
-    for one in sorted(segments, key=lambda one: inner(one)[0]):
-        first, last = inner(one)
+    for first, last, one in sorted([(*inner(one), one) for one in segments], key=itemgetter(0)):
         if found and first >= bottom:
             yield Band(top, bottom, tuple(found))
             found = []
@@ -306,6 +353,8 @@ def _are_single(side: Sequence[Segment]) -> bool:
 def _stays_beside(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
     """Whether a narrow side stays beside the main column, instead of becoming a block before or after it."""
     is_drawn = all(one.block is not None for one in side)
+    if is_drawn and _height_of(side) > _NARROW * _height_of(main) and _is_mostly_drawn(main):
+        return False  # Tables and pictures side by side.
     level = _heads_lines(side, main)
     comments = level and 2 * _rows(side) < _rows(main)
     leads = side[0].left < main[0].left and (level or _are_single(side))
@@ -350,6 +399,15 @@ def _is_margin(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
 
 def _width(side: Sequence[Segment]) -> float:
     return max(one.right for one in side) - min(one.left for one in side)
+
+
+def _is_mostly_drawn(side: Sequence[Segment]) -> bool:
+    drawn = sum((one.right - one.left) * (one.bottom - one.top) for one in side if one.block is not None)
+    return 2 * drawn > _width(side) * _height_of(side)
+
+
+def _height_of(side: Sequence[Segment]) -> float:
+    return max(one.bottom for one in side) - min(one.top for one in side)
 
 
 def _rows(side: Sequence[Segment]) -> int:

@@ -5,10 +5,11 @@ liteparse only reports positions here. Other modules, which are pure, turn them 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import isfinite
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from liteparse import _liteparse as liteparse
@@ -22,6 +23,8 @@ _BOLD_WEIGHT = 600
 _LEAST_SIZE = 4.0
 MOST_LINES = 6000  # a page with more shapes is a drawing; its lines are not read
 THIN = 3.0  # points; a filled shape that is thinner is a ruling
+# A page can have thousands of words and shapes, and the constructors of named tuples take twice as long as this.
+_new: Any = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 
 
 class Word(NamedTuple):
@@ -125,7 +128,7 @@ def _run(item: Any) -> TextRun | None:  # noqa: ANN401
         return None
     name = item.font_name or ""
     bold, italic = _style(name)
-    words = tuple([Word(x := one.x, y := one.y, x + one.width, y + one.height, one.text) for one in item.words])
+    words = tuple([_new(Word, (x := one.x, y := one.y, x + one.width, y + one.height, one.text)) for one in item.words])
     return TextRun(
         Box(left, top, right, bottom),
         text,
@@ -152,21 +155,24 @@ def _size(item: Any) -> float:  # noqa: ANN401
     return round(size if size >= _LEAST_SIZE else item.font_height or item.height, 1)
 
 
-def _shapes(shapes: Iterable[Any]) -> Iterator[Shape]:
+_drawn = attrgetter("bbox", "fill", "stroke", "has_curve")
+_place = attrgetter("x", "y", "width", "height")
+_ends = attrgetter("x1", "y1", "x2", "y2")
+
+
+def _shapes(shapes: Sequence[Any]) -> Iterator[Shape]:
     # A drawing can have thousands of shapes, so this avoids calls and attributes that it does not need.
-    for one in shapes:
-        place, filled, stroked = one.bbox, one.fill, one.stroke
-        left, top = place.x, place.y
-        right, bottom = left + place.width, top + place.height
+    for one, (place, filled, stroked, curved) in zip(shapes, map(_drawn, shapes), strict=True):
+        left, top, width, height = _place(place)
+        right, bottom = left + width, top + height
         if isfinite(right + bottom):
             colour = one.fill_color if filled and not stroked else None
-            yield Shape(Box(left, top, right, bottom), filled, stroked, one.has_curve, colour)
+            box = _new(Box, (left, top, right, bottom))
+            yield _new(Shape, (box, filled, stroked, curved, colour))
 
 
 def _lines(lines: Iterable[Any]) -> Iterator[Box]:
-    for one in lines:
-        left, top, right, bottom = one.x1, one.y1, one.x2, one.y2
+    for left, top, right, bottom in map(_ends, lines):
         if isfinite(left + top + right + bottom):
-            if left > right:
-                left, right = right, left
-            yield Box(left, top, right, bottom) if top <= bottom else Box(left, bottom, right, top)
+            start, end = (left, right) if left <= right else (right, left)
+            yield _new(Box, (start, top, end, bottom) if top <= bottom else (start, bottom, end, top))

@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from io import BytesIO
-from itertools import islice
+from itertools import islice, repeat
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -16,7 +16,7 @@ from pypdfium2 import raw as pypdfium2_raw
 
 from octavo.core.errors import BadInput, Empty, Encrypted, TooLarge
 from octavo.extract.extracted import Box
-from octavo.extract.pdf.letters import HIGH_SURROGATES, Characters, letter_of, with_right_ligatures
+from octavo.extract.pdf.letters import HIGH_SURROGATES, SURROGATES, Characters, letter_of, with_right_ligatures
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -34,6 +34,19 @@ _MOST_LANGUAGE_BYTES = 1000
 
 _pdfium: Any = pypdfium2
 _raw: Any = pypdfium2_raw
+
+
+def _quick(name: str, result: Any, *arguments: Any) -> Callable[..., Any]:  # noqa: ANN401
+    """A function of PDFium with handles as plain numbers, for calls in a loop: pypdfium2 makes an object for each."""
+    place = ctypes.cast(getattr(_raw, name), ctypes.c_void_p).value
+    return ctypes.CFUNCTYPE(result, *arguments)(place or 0)
+
+
+_page_object = _quick("FPDFPage_GetObject", ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int)
+_form_object = _quick("FPDFFormObj_GetObject", ctypes.c_void_p, ctypes.c_void_p, ctypes.c_ulong)
+_type_of = _quick("FPDFPageObj_GetType", ctypes.c_int, ctypes.c_void_p)
+_unicode_of = _quick("FPDFText_GetUnicode", ctypes.c_uint, ctypes.c_void_p, ctypes.c_int)
+_KEPT_TYPES = frozenset({_raw.FPDF_PAGEOBJ_IMAGE, _raw.FPDF_PAGEOBJ_FORM})
 
 
 class PageError(Exception):
@@ -203,8 +216,8 @@ class OpenPage:
         with self._text_page() as text_page:
             count, text = text_page.count_chars(), text_page.get_text_range()
             if len(text) != count:
-                codes = (_raw.FPDFText_GetUnicode(text_page, index) for index in range(count))
-                text = "".join(letter_of(0, code) if code not in HIGH_SURROGATES else "\ufffd" for code in codes)
+                codes = map(_unicode_of, repeat(ctypes.cast(text_page.raw, ctypes.c_void_p)), range(count))
+                text = SURROGATES.sub("\ufffd", "".join(map(chr, codes)))
 
         def box(index: int) -> Box | None:
             if not _raw.FPDFText_GetLooseCharBox(text_page, index, rectangle):
@@ -308,15 +321,16 @@ def _raw_images(page: Any) -> Iterator[Sides]:  # noqa: ANN401
     waiting: list[tuple[Any, list[Any]]] = [(page, [])]
     while waiting:
         holder, matrices = waiting.pop()
-        count, get = (
-            (_raw.FPDFFormObj_CountObjects, _raw.FPDFFormObj_GetObject)
+        count, get, quick_get = (
+            (_raw.FPDFFormObj_CountObjects, _raw.FPDFFormObj_GetObject, _form_object)
             if matrices
-            else (_raw.FPDFPage_CountObjects, _raw.FPDFPage_GetObject)
+            else (_raw.FPDFPage_CountObjects, _raw.FPDFPage_GetObject, _page_object)
         )
-        for index in range(min(count(holder), left)):
-            left -= 1
+        number = max(min(count(holder), left), 0)
+        left -= number
+        kinds = map(_type_of, map(quick_get, repeat(ctypes.cast(holder, ctypes.c_void_p)), range(number)))
+        for index, kind in [one for one in enumerate(kinds) if one[1] in _KEPT_TYPES]:
             shown = get(holder, index)
-            kind = _raw.FPDFPageObj_GetType(shown)
             if kind == _raw.FPDF_PAGEOBJ_IMAGE and (sides := _bounds(shown, matrices)):
                 yield sides
             elif kind == _raw.FPDF_PAGEOBJ_FORM and len(matrices) < _DEEPEST_OBJECT:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -29,11 +30,16 @@ _COVER_LETTERS = 400
 _LABEL_LETTERS = 25
 _SENTENCE_LETTERS = 25
 _TEXT_LETTERS = 400
+_LONGEST_LABEL = 50
+_FRAME = 0.6  # of the page, at most
+_MOST_AROUND = 12.0  # times the area of the picture in a frame
 _SENTENCE_SHARE = 0.2
 _CAPTION_LINES = 8
 _LINE_STEP = 1.6
 _SAME_SIZE = 0.6
 _FEWEST_SHAPES = 5
+_FEWEST_BARS = 4
+_SAME_WIDTH = 1.3
 _FEWEST_NUMBERS = 3
 _GRID = 48
 _WORD_LETTERS = 4
@@ -50,6 +56,7 @@ _MATH_FONT = re.compile(
     re.IGNORECASE,
 )
 _SYMBOLS = frozenset("=≈≠≤≥∑∏∫√∂∇∞±×÷→←⇒⇔∈∉⊂⊆∪∩∀∃∥⟨⟩≡∼≜")  # noqa: RUF001
+_SIGN = re.compile("[=<>≈≠≤≥∑∏∫√∂∇∞±→⇒∈|\u0370-\u03ff\U0001d400-\U0001d7ff]")
 _EQUATION_NUMBER = re.compile(r"\(?\d{1,3}(?:\.\d{1,3})*[a-z]?\)")
 _NUMBER = re.compile(r"[-−+]?\d[\d.,]*\s*[%kKM€$°]?")  # noqa: RUF001
 
@@ -58,7 +65,8 @@ _NUMBER = re.compile(r"[-−+]?\d[\d.,]*\s*[%kKM€$°]?")  # noqa: RUF001
 class FigureArea:
     """A picture on a page. `kind` is `figure`, `chart`, `formula`, `photo` or `cover`.
 
-    Text inside the area belongs to the picture if `confidence` is at least 0.75.
+    Text inside the area belongs to the picture if `confidence` is at least 0.75. `framed`: a frame around it is part
+    of the area, and all text in the frame are labels.
     """
 
     kind: str
@@ -66,6 +74,7 @@ class FigureArea:
     caption: str = ""
     confidence: float = 1.0
     caption_box: Box | None = None
+    framed: bool = False
 
 
 class Segment(NamedTuple):
@@ -78,18 +87,24 @@ class Segment(NamedTuple):
     letters: int
 
 
-def find_figures(page: PageContent, images: Sequence[Box]) -> tuple[FigureArea, ...]:
-    """Find the pictures of a page, from the top to the bottom. `images` are the boxes of its raster images."""
+def find_figures(page: PageContent, images: Sequence[Box], turned: Sequence[Box] = ()) -> tuple[FigureArea, ...]:
+    """Find the pictures of a page, from the top to the bottom.
+
+    `images` are the boxes of its raster images, `turned` those of text at an angle, such as the titles of axes.
+    """
     strokes = _strokes(page)
-    if not images and len(strokes.ink) < _FEWEST_SHAPES and not any(map(_is_math, page.runs)):
+    few = len(strokes.ink) < _FEWEST_SHAPES and not strokes.bars
+    if not images and few and not any(map(_is_math, page.runs)):
         return ()
     segments = _segments(page.runs)
     rasters = list(_rasters(page, images, segments))
     drawn = [area for area in _drawings(page, strokes, segments) if not _inside_any(area.box, rasters)]
-    taken = _without_parts([*rasters, *drawn])
+    drawn = [_with_turned_labels(area, turned, page) for area in drawn]
+    taken = _without_parts(_framed([*rasters, *drawn], page, segments))
     formulas = [area for area in _formulas(segments) if not _inside_any(area.box, taken)]
     captioned = _by_caption([_with_caption(area, segments, page) for area in taken], segments)
-    found = [*captioned, *formulas]
+    captions = [one.box for one in segments if is_caption(one.text)]
+    found = [*(replace(area, box=_without_captions(area.box, captions)) for area in captioned), *formulas]
     return tuple(sorted(found, key=lambda area: (area.box.top, area.box.left))[:_MOST_FIGURES])
 
 
@@ -148,32 +163,51 @@ def _is_backdrop(box: Box, segments: Sequence[Segment]) -> bool:
 
 
 class _Strokes(NamedTuple):
-    """The shapes that can only be part of a drawing, and the boxes of the rulings of a page."""
+    """The shapes that can only be part of a drawing, and the boxes of the rulings and the bars of a page."""
 
     ink: list[Shape]
     rulings: list[Box]
+    bars: list[list[Box]]
 
 
 def _strokes(page: PageContent) -> _Strokes:
     ink: list[Shape] = []
     rulings: list[Box] = []
+    backing: list[Shape] = []
     edges: set[tuple[int, int, int]] | None = None
     most = _BACKGROUND * max(page.width * page.height, 1.0)
     for shape in page.shapes if len(page.shapes) <= _MOST_SHAPES else ():
-        left, top, right, bottom = shape.box
+        box, _, _, curved, _ = shape
+        left, top, right, bottom = box
         wide, high = right - left, bottom - top
         if wide * high >= most:
             continue
         thin = wide < THIN or high < THIN
         if thin:
-            rulings.append(shape.box)
-        if right < 0 or bottom < 0 or (thin and not shape.curved):
+            rulings.append(box)
+        if right < 0 or bottom < 0 or (thin and not curved):
             continue
-        if not shape.curved and edges is None:
+        if not curved and edges is None:
             edges = {(round(line.left), round(line.top), round(line.right)) for line in page.lines}
-        if shape.curved or not _is_backing(shape, page, edges or set()):
+        if curved or not _is_backing(shape, page, edges or set()):
             ink.append(shape)
-    return _Strokes(ink, rulings)
+        elif shape.filled and not _is_white(shape.colour):
+            backing.append(shape)
+    return _Strokes(ink, rulings, list(_bars([shape.box for shape in backing])))
+
+
+def _bars(boxes: Sequence[Box]) -> Iterator[list[Box]]:
+    """The bars of charts: filled rectangles of one width that start at one line and have different lengths."""
+    upright: defaultdict[int, list[Box]] = defaultdict(list)
+    flat: defaultdict[int, list[Box]] = defaultdict(list)
+    for box in boxes:
+        upright[round(box.bottom)].append(box)
+        flat[round(box.left)].append(box)
+    for groups, width, length in ((upright, _width, _height), (flat, _height, _width)):
+        for group in groups.values():
+            widths, lengths = [width(box) for box in group], {round(length(box)) for box in group}
+            if len(lengths) >= max(_FEWEST_BARS, 0.6 * len(group)) and max(widths) < _SAME_WIDTH * min(widths):
+                yield group
 
 
 def _is_backing(shape: Shape, page: PageContent, edges: set[tuple[int, int, int]]) -> bool:
@@ -186,13 +220,17 @@ def _is_backing(shape: Shape, page: PageContent, edges: set[tuple[int, int, int]
 
 def _drawings(page: PageContent, strokes: _Strokes, segments: Sequence[Segment]) -> Iterator[FigureArea]:
     """Groups of curves, diagonal lines and bars that are near each other, with their axes and labels."""
-    ink, rulings = strokes
+    ink, rulings, bars = strokes
+    for group in bars:
+        if area := _drawing(group, rulings, segments, page):
+            yield area
     if len(ink) < _FEWEST_SHAPES:
         return
     curved = {shape.box for shape in ink if shape.curved or not shape.filled}
     for group in _groups([shape.box for shape in ink], page):
-        area = None if _are_cells(group, curved, segments) else _drawing(group, rulings, segments, page)
-        if area:
+        if len(group) < _FEWEST_SHAPES or _are_cells(group, curved, segments):
+            continue
+        if area := _drawing(group, rulings, segments, page):
             yield area
 
 
@@ -222,7 +260,7 @@ def _groups(boxes: Sequence[Box], page: PageContent) -> list[list[Box]]:
 
 
 def _cells(box: Box, side: float) -> tuple[int, int, int, int]:
-    left, top, right, bottom = (min(max(int(number / side), 0), _GRID - 1) for number in box)
+    left, top, right, bottom = [min(max(int(number / side), 0), _GRID - 1) for number in box]
     return left, top, right, bottom
 
 
@@ -246,18 +284,18 @@ def _fill(grid: Sequence[Sequence[int]], names: list[list[int]], start: tuple[in
     names[start[0]][start[1]] = name
     while waiting:
         row, column = waiting.pop()
-        for near in ((row + down, column + right) for down in (-1, 0, 1) for right in (-1, 0, 1)):
-            inside = 0 <= near[0] < _GRID and 0 <= near[1] < _GRID
-            if inside and grid[near[0]][near[1]] > 0 and not names[near[0]][near[1]]:
-                names[near[0]][near[1]] = name
-                waiting.append(near)
+        for down in range(max(row - 1, 0), min(row + 2, _GRID)):
+            for right in range(max(column - 1, 0), min(column + 2, _GRID)):
+                if grid[down][right] > 0 and not names[down][right]:
+                    names[down][right] = name
+                    waiting.append((down, right))
 
 
 def _drawing(
     group: Sequence[Box], rulings: Sequence[Box], segments: Sequence[Segment], page: PageContent
 ) -> FigureArea | None:
     box = _union(group)
-    if len(group) < _FEWEST_SHAPES or min(_width(box), _height(box)) < _SHORT_SIDE:
+    if min(_width(box), _height(box)) < _SHORT_SIDE:
         return None
     near = _grown(box, _LABEL_GAP)
     axes = [one for one in rulings if _overlap(one, near) and _length(one) <= 1.5 * max(_width(box), _height(box))]
@@ -271,6 +309,59 @@ def _drawing(
     return FigureArea(kind, _clipped(page, [box])[0], confidence=0.8 if kind == "chart" else 0.7)
 
 
+def _with_turned_labels(area: FigureArea, turned: Sequence[Box], page: PageContent) -> FigureArea:
+    """Add text at an angle beside a drawing, such as the title of its vertical axis."""
+    near = [
+        box for box in turned if _overlap(box, _grown(area.box, 2 * _LABEL_GAP)) and _length(box) <= _length(area.box)
+    ]
+    return replace(area, box=_clipped(page, [_union([area.box, *near])])[0]) if near else area
+
+
+def _framed(areas: Sequence[FigureArea], page: PageContent, segments: Sequence[Segment]) -> Iterator[FigureArea]:
+    """Widen pictures to the frame around them, if it has no text besides titles and labels."""
+    frames = [
+        shape.box
+        for shape in page.shapes[:_MOST_SHAPES]
+        if (shape.stroked or shape.filled) and _SMALL < _share(shape.box, page) < _FRAME
+    ]
+    captions = [one.box for one in segments if is_caption(one.text)]
+    frames = [_without_captions(box, captions) for box in frames]
+    frames = [box for box in frames if min(_width(box), _height(box)) > 2 * _SHORT_SIDE]
+    good: dict[Box, bool] = {}
+    for area in areas:
+        around = [box for box in frames if _contains(box, area.box) and _area(box) < _MOST_AROUND * _area(area.box)]
+        for box in sorted(around, key=_area, reverse=True):
+            if box not in good:
+                good[box] = _has_only_labels(box, segments)
+            if good[box]:
+                area = replace(area, box=box, confidence=max(area.confidence, 0.8), framed=True)  # noqa: PLW2901
+                break
+        yield area
+
+
+def _without_captions(box: Box, captions: Sequence[Box]) -> Box:
+    """The part of a picture above or below the captions at its edges."""
+    for caption in captions:
+        at = (caption.top + caption.bottom - 2 * box.top) / max(2 * _height(box), 1.0)
+        if not _overlap(caption, box) or _SENTENCE_SHARE < at < 1 - _SENTENCE_SHARE:
+            continue
+        box = box._replace(top=caption.bottom + 1) if at < 1 / 2 else box._replace(bottom=caption.top - 1)
+    return box
+
+
+def _contains(outer: Box, inner: Box) -> bool:
+    return _union([_grown(outer, _TOUCH), inner]) == _grown(outer, _TOUCH)
+
+
+def _has_only_labels(box: Box, segments: Sequence[Segment]) -> bool:
+    inside = [one for one in segments if _centre_in(one.box, box)]
+    if any(one.letters > _LONGEST_LABEL or not _contains(box, one.box) for one in inside):
+        return False
+    if any(_overlap(one.box, box) and is_caption(one.text) for one in segments):
+        return False
+    return sum(one.letters for one in inside) < _TEXT_LETTERS and not _is_backdrop(box, segments)
+
+
 def _is_label(segment: Segment) -> bool:
     return segment.letters <= _LABEL_LETTERS and not is_caption(segment.text)
 
@@ -281,12 +372,25 @@ def _is_label(segment: Segment) -> bool:
 def _formulas(segments: Sequence[Segment]) -> Iterator[FigureArea]:
     """Lines that consist of mathematics. Formulas inside a sentence belong to the segment of the sentence."""
     group: list[Segment] = []
-    for one in (one for one in segments if _is_formula(one) or _EQUATION_NUMBER.fullmatch(one.text.strip())):
+    numbers = [one for one in segments if _EQUATION_NUMBER.fullmatch(one.text.strip())]
+    numbered = [one for one in segments if _is_numbered(one, numbers)]
+    for one in (one for one in segments if _is_formula(one) or one in numbered or one in numbers):
         if group and one.box.top - max(part.box.bottom for part in group) > 0.6 * one.size:
             yield from _formula(group, segments)
             group = []
         group.append(one)
     yield from _formula(group, segments)
+
+
+def _is_numbered(segment: Segment, numbers: Sequence[Segment]) -> bool:
+    """Whether a segment without words has signs of mathematics, and the number of an equation at its right."""
+    if not _SIGN.search(segment.text) or _count_words(segment) > _MATH_WORDS:
+        return False
+    return any(
+        number.box.left - segment.box.right > segment.size
+        and segment.box.top < (number.box.top + number.box.bottom) / 2 < segment.box.bottom
+        for number in numbers
+    )
 
 
 def _is_formula(segment: Segment) -> bool:
@@ -299,14 +403,17 @@ def _count_words(segment: Segment) -> int:
 
 
 def _formula(group: Sequence[Segment], segments: Sequence[Segment]) -> Iterator[FigureArea]:
-    maths = [one for one in group if _is_formula(one)]
-    if not maths or not any(letter in _SYMBOLS for one in maths for letter in one.text):
+    numbers = [one for one in group if _EQUATION_NUMBER.fullmatch(one.text.strip())]
+    maths = [one for one in group if one not in numbers]
+    symbols = any(letter in _SYMBOLS for one in maths for letter in one.text)
+    if not maths or not (symbols or any(_is_numbered(one, numbers) for one in maths)):
         return
     box = _union([one.box for one in group])
     # The last line of a paragraph may be mathematics too, and lines of a program are: a formula has space around it.
     space = Box(box.left, box.top - _SPACE * maths[0].size, box.right, box.bottom + _SPACE * maths[-1].size)
     near = [one for one in segments if _overlap(one.box, space) and one not in group]
-    if _width(box) >= _MATH_WIDTH and not any(_count_words(one) or one.letters > _LIMIT_LETTERS for one in near):
+    large = [one for one in near if one.size > 0.8 * maths[0].size or one.letters > _LIMIT_LETTERS]
+    if _width(box) >= _MATH_WIDTH and not any(_count_words(one) or one.letters > _LIMIT_LETTERS for one in large):
         yield FigureArea("formula", _union([box, *(one.box for one in near)]), confidence=0.8)
 
 
@@ -332,11 +439,18 @@ def _by_caption(areas: Sequence[FigureArea], segments: Sequence[Segment]) -> lis
     for area in areas:
         before = joined.get(area.caption_box) if area.caption_box else None
         both = replace(area, box=_union([area.box, before.box])) if before else area
-        if area.caption_box and not _is_backdrop(both.box, segments):
+        has_caption = (
+            any(_centre_in(one.box, both.box) and is_caption(one.text) for one in segments) if before else False
+        )
+        if area.caption_box and not has_caption and not _is_backdrop(both.box, segments):
             joined[area.caption_box] = both
         else:
             alone.append(area)
     return _without_parts([*joined.values(), *alone])
+
+
+def _has_caption(box: Box, segments: Sequence[Segment]) -> bool:
+    return any(_centre_in(one.box, box) and is_caption(one.text) for one in segments)
 
 
 def _gap(area: Box, caption: Box) -> float:
@@ -437,11 +551,14 @@ def _grown(box: Box, by: float) -> Box:
 
 
 def _overlap_sideways(one: Box, other: Box) -> bool:
-    return min(one.right, other.right) > max(one.left, other.left)
+    return one.right > one.left < other.right > other.left < one.right
 
 
 def _overlap(one: Box, other: Box) -> bool:
-    return _overlap_sideways(one, other) and min(one.bottom, other.bottom) > max(one.top, other.top)
+    return (
+        one.right > one.left < other.right > other.left < one.right
+        and one.bottom > one.top < other.bottom > other.top < one.bottom
+    )
 
 
 def _centre_in(inner: Box, outer: Box) -> bool:
@@ -453,7 +570,7 @@ def _inside_any(box: Box, areas: Iterable[FigureArea]) -> bool:
     return any(_centre_in(box, area.box) for area in areas)
 
 
-def _without_parts(areas: Sequence[FigureArea]) -> list[FigureArea]:
+def _without_parts(areas: Iterable[FigureArea]) -> list[FigureArea]:
     """Leave out areas that are part of a larger one."""
     kept: list[FigureArea] = []
     for area in sorted(areas, key=lambda area: -_area(area.box))[: 4 * _MOST_FIGURES]:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from octavo.extract.extracted import BlockKind, Box, RegionKind
 from octavo.extract.markdown import plain_title
+from octavo.extract.pdf.letters import count_letters
 from octavo.extract.pdf.page_batches import Bookmark, PageBlock, PageText
 from octavo.extract.pdf.running_headers import Place
 
@@ -38,7 +39,6 @@ _NUMBER = re.compile(
     r"(?:(?i:chapter|section|part|appendix|kapitel|chapitre)\s+)?"
     r"((?:\d{1,3}|[A-Z]|[IVX]{1,5})(?:\.\d{1,3})*)\.?\s+(?:[|:\u2013\u2014-]\s+)?[^\W\d_]"
 )
-_LETTERS = re.compile(r"[^\W\d_]")
 _CAPITALS = re.compile(r"(?:[\dIVX]{1,4}[.)]?\s+)?[^\W\d_]{3}[^\d_(){}=]*")
 _DEEP_NUMBER = re.compile(r"\d{1,2}(?:\.\d{1,2}){1,4}\.?\s+[^\W\da-z_]")
 _CONTENTS_LINE = re.compile(r"[^\W\d_].*\s\d{1,4}\Z")
@@ -91,7 +91,7 @@ def body_size(pages: Iterable[PageText]) -> float:
     prose: Counter[float] = Counter()
     letters: Counter[float] = Counter()
     for block in (block for page in pages for block in page.blocks if block.kind in _COUNTED and block.size):
-        letters[block.size] += (count := len(_LETTERS.findall(block.text)))
+        letters[block.size] += (count := count_letters(block.text))
         prose[block.size] += count if _is_prose(block) else 0
     sizes = [max(counts, key=lambda size: (counts[size], size), default=0.0) for counts in (+prose, letters)]
     return max(sizes)
@@ -101,10 +101,10 @@ def is_form(pages: Sequence[PageText]) -> bool:
     """Whether a short document is mostly short lines, as forms, letters and invoices are."""
     blocks = [block for page in pages for block in page.blocks if block.kind in _COUNTED]
     letters = sum(len(block.text) for block in blocks)
-    labels = sum(_LABEL.search(block.text) is not None for block in blocks)
-    if len(pages) > _FEW_PAGES and labels < _ENOUGH_NUMBERS * len(pages):
+    if sum(len(block.text) for block in blocks if _is_prose(block)) >= _LEAST_PROSE * letters:
         return False
-    return sum(len(block.text) for block in blocks if _is_prose(block)) < _LEAST_PROSE * letters
+    labels = sum(_LABEL.search(block.text) is not None for block in blocks)
+    return len(pages) <= _FEW_PAGES or labels >= _ENOUGH_NUMBERS * len(pages)
 
 
 def _is_prose(block: PageBlock) -> bool:
@@ -137,13 +137,15 @@ def heading_levels(
 
 def is_likely(block: PageBlock, body: float) -> bool:
     """Whether the block looks like a heading, given the font size of the body text."""
-    text = block.text
-    if len(text) > _MOST_CHARACTERS or block.lines > _MOST_LINES or _NEVER.search(text):
+    if len(block.text) > _MOST_CHARACTERS or block.lines > _MOST_LINES:
         return False
-    if not body or not block.size:
-        return block.kind is BlockKind.HEADING
-    ratio = block.size / body
-    if len(_LETTERS.findall(text)) < _LEAST_LETTERS or not (_NUMBER.match(text) or _reads_as_title(text, ratio)):
+    is_styled = _is_styled(block, body) if body and block.size else block.kind is BlockKind.HEADING
+    return is_styled and _NEVER.search(block.text) is None
+
+
+def _is_styled(block: PageBlock, body: float) -> bool:
+    text, ratio = block.text, block.size / body
+    if count_letters(text) < _LEAST_LETTERS or not (_NUMBER.match(text) or _reads_as_title(text, ratio)):
         return False
     if ratio >= _LARGER:
         return True
@@ -173,7 +175,7 @@ def _is_italic_heading(body: float, blocks: Sequence[PageBlock], index: int) -> 
     block, before = blocks[index], blocks[index - 1] if index else None
     if not block.italic or block.lines > 1 or block.size < _SMALLER * body or not _reads_as_title(block.text, 1.0):
         return False
-    if _NEVER.search(block.text) or len(block.text) > _FEW_WORDS or len(_LETTERS.findall(block.text)) < _LEAST_LETTERS:
+    if _NEVER.search(block.text) or len(block.text) > _FEW_WORDS or count_letters(block.text) < _LEAST_LETTERS:
         return False
     if before and before.kind is BlockKind.PARAGRAPH and not before.text.endswith((".", "!", "?", ":")):
         return False
@@ -299,7 +301,8 @@ def _levels_by_rank(likely: Headings) -> dict[Style, int]:
             level += 1
         levels[style] = level
         before = style
-        if level == 1 and len(places) > 1 and all(place.page == 0 for place in places[style]):
+        is_title = style == max(places) and all(place.page == 0 for place in places[style])
+        if is_title and len(places) > 1:
             level = 0
     return levels
 
@@ -392,6 +395,11 @@ def _score(title: str, words: str, block: PageBlock) -> float:
     return alike + (block.kind is BlockKind.HEADING) * 0.2 + min(block.size, 100.0) / 1000 if alike else 0.0
 
 
+def _shared_letters(one: str, other: str) -> int:
+    """The letters of both texts that are in the other one too."""
+    return 2 * (Counter(one) & Counter(other)).total()
+
+
 def _likeness(title: str, words: str) -> float:
     if not title or not words:
         return 0.0
@@ -401,8 +409,9 @@ def _likeness(title: str, words: str) -> float:
         return 0.95
     if words in title and len(words) > _PART * len(title):
         return 0.9
-    matcher = SequenceMatcher(None, title, words, autojunk=False)
-    if min(matcher.real_quick_ratio(), matcher.quick_ratio()) < _ALIKE:
+    length = len(title) + len(words)
+    # The ratio cannot be larger than these, which take a fraction of the time.
+    if 2 * min(len(title), len(words)) / length < _ALIKE or _shared_letters(title, words) / length < _ALIKE:
         return 0.0
-    ratio = matcher.ratio()
+    ratio = SequenceMatcher(None, title, words, autojunk=False).ratio()
     return ratio * 0.9 if ratio >= _ALIKE else 0.0

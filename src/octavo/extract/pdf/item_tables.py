@@ -125,7 +125,7 @@ def _columns(header: Line, items: Sequence[Line]) -> list[Column]:
 def _over_each_other(header: Sequence[Line]) -> list[list[Word]]:
     """Group the words of a header with several lines into cells: parts above each other form one cell."""
     cells: list[tuple[float, list[Word]]] = []
-    for part in sorted(part for line in header for part in line):
+    for part in sorted((part for line in header for part in line), key=lambda part: (part.left, part.top)):
         if cells and part.left < cells[-1][0]:
             cells[-1] = max(cells[-1][0], part.right), [*cells[-1][1], *part.words]
         else:
@@ -337,7 +337,17 @@ class _Reader:
             return None
         made = tuple(self._row(row.cells) for row in rows)
         box = box_of([part for row in rows for parts in row.cells.values() for part in parts])
-        return Table(box, made, _CONFIDENCE, sure=True)
+        return Table(box, made, _CONFIDENCE, sure=self._is_sure())
+
+    def _is_sure(self) -> bool:
+        """Whether every column with figures has a heading, and no cell has two figures below each other."""
+        filled = {column for item in self._items for column, parts in item.cells.items() if _has_figure(parts)}
+        stacked = any(
+            sum(is_figure(part.text) for part in parts) > 1 and column > 1 and column == len(self._columns) - 1
+            for item in self._items
+            for column, parts in item.cells.items()
+        )
+        return filled <= self._header.cells.keys() and not stacked
 
     def _row(self, cells: Cells) -> tuple[Cell, ...]:
         made = tuple(_cell(cells.get(column, [])) for column in range(len(self._columns)))
@@ -347,6 +357,10 @@ class _Reader:
 def _cell(parts: Sequence[Segment]) -> Cell:
     ordered = sorted(parts, key=lambda part: (round(part.top), part.left))
     return Cell(" ".join(part.text for part in ordered), box_of(ordered) if ordered else None)
+
+
+def _has_figure(parts: Sequence[Segment]) -> bool:
+    return any(is_figure(part.text) for part in parts)
 
 
 def _distance(column: Column, place: float) -> float:

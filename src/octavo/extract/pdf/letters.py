@@ -49,6 +49,7 @@ _MANY = 0.3
 HYPHEN = "\ufdd0"
 _DIVIDED = re.compile(f"([^\\W\\d_]+){HYPHEN}([^\\W\\d_]+)")
 _WORDS = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_SMALL_ASCII_WORDS = re.compile(r"[a-z]+(?:-[a-z]+)*")
 
 
 class Vocabulary:
@@ -56,15 +57,9 @@ class Vocabulary:
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._words: set[str] = set()
-        self._first_parts: set[str] = set()
         for text in texts:
-            for word in _WORDS.findall(_DIVIDED.sub(" ", text) if HYPHEN in text else text):
-                self._add(word.lower())
-
-    def _add(self, word: str) -> None:
-        self._words.add(word)
-        if "-" in word:
-            self._first_parts.add(word.split("-", 1)[0])
+            self._words.update(_small_words(_DIVIDED.sub(" ", text) if HYPHEN in text else text))
+        self._first_parts = {word.split("-", 1)[0] for word in self._words if "-" in word}
 
     def undivided(self, text: str) -> str:
         """The text with divided words joined again."""
@@ -78,6 +73,12 @@ class Vocabulary:
         if joined.lower() in self._words or second.lower() not in self._words:
             return joined
         return hyphenated if first.lower() in self._first_parts else joined
+
+
+def _small_words(text: str) -> Iterable[str]:
+    if text.isascii():
+        return _SMALL_ASCII_WORDS.findall(text.lower())
+    return map(str.lower, _WORDS.findall(text))
 
 
 def clean_letters(text: str) -> str:
@@ -175,14 +176,14 @@ def _is_rare(ideograph: str) -> bool:
 
 
 def _has_unassigned(text: str) -> bool:
-    letters = "".join(text.split())
-    if len(letters) <= _LEAST_FONT:
+    letters = sum(map(len, text.split()))
+    if letters <= _LEAST_FONT:
         return False
-    unassigned = sum(unicodedata.category(letter) == "Cn" for letter in letters if letter > _LAST_LATIN)
-    return unassigned > _MANY_RARE * len(letters)
+    unassigned = sum(unicodedata.category(letter) == "Cn" for letter in _BEYOND_LATIN.findall(text))
+    return unassigned > _MANY_RARE * letters
 
 
-_LAST_LATIN = "\u024f"
+_BEYOND_LATIN = re.compile("[^\0-\u024f\\s]")
 
 
 def is_meaningless(text: str) -> bool:
@@ -210,6 +211,7 @@ def is_right_to_left(text: str) -> bool:
 
 
 HIGH_SURROGATES = range(0xD800, 0xDC00)
+SURROGATES = re.compile("[\ud800-\udfff]")
 _LOW_SURROGATES = range(0xDC00, 0xE000)
 _LAM = "\u0644"
 _ALEFS = "\u0627\u0622\u0623\u0625"

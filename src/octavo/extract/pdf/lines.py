@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from octavo.extract.extracted import Box
-from octavo.extract.pdf.content import PageContent, TextRun
+from octavo.extract.pdf.content import PageContent, Shape, TextRun, Word
 from octavo.extract.pdf.letters import clean_letters, has_right_to_left, is_right_to_left
 from octavo.extract.pdf.table_geometry import Segment as LineCell
 from octavo.extract.pdf.table_geometry import box_of, text_lines
@@ -32,8 +32,11 @@ _LEAST_BOX = 40.0, 18.0
 _MOST_CELL_WORDS = 2
 _MOST_CELL_LINES = 4
 _MOST_SHAPES = 3000
+_MOST_FRAME_LINES = 400
 _WHITE = frozenset({"ffffffff", None})
 _MOST_OF_PAGE = 0.6
+_WHOLE_HEIGHT = 0.9
+_HALF_PAGE = 0.4
 _LARGE_INITIAL = 1.7  # as a multiple of the size of the next letters
 
 
@@ -137,8 +140,9 @@ def lines_of(segments: Sequence[Segment], right_text: Callable[[Box], str] | Non
 def _rows(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
     """Group segments into lines: segments whose inner parts overlap vertically are on the same line."""
     rows: list[tuple[float, float, list[Segment]]] = []
-    for one in sorted(segments, key=lambda one: one.top + one.bottom):
-        if one.block is not None:
+    apart = _beside_several(segments)
+    for one in sorted(segments, key=lambda one: 2 * one.bottom if apart and one in apart else one.top + one.bottom):
+        if one.block is not None or (apart and one in apart):
             rows.append((one.top, one.top, [one]))
             continue
         if rows and _is_level(rows[-1], one):
@@ -157,6 +161,25 @@ def _is_level(row: tuple[float, float, list[Segment]], one: Segment) -> bool:
     if top <= (one.top + one.bottom) / 2 <= bottom:
         return True
     return one.size > _LARGER * segments[-1].size > 0 and one.top <= (top + bottom) / 2 <= one.bottom
+
+
+def _beside_several(segments: Sequence[Segment]) -> set[Segment]:
+    """Large segments that are level with several lines of small letters, as a title beside an address is."""
+    usual = size_of([one for one in segments if one.block is None])
+    found: set[Segment] = set()
+    for large in segments:
+        if large.block is not None or large.size <= _LARGE_INITIAL * usual or len(large.text) < 2:  # noqa: PLR2004
+            continue
+        level = {
+            round(one.bottom)
+            for one in segments
+            if one.size * _LARGE_INITIAL < large.size
+            and large.top < (one.top + one.bottom) / 2 < large.bottom
+            and max(one.left - large.right, large.left - one.right) > 2 * large.size
+        }
+        if len(level) > 1:
+            found.add(large)
+    return found
 
 
 def inner(one: Segment) -> tuple[float, float]:
@@ -274,13 +297,8 @@ class LabelRows(NamedTuple):
 
 
 def find_label_rows(page: PageContent, taken: Sequence[Box]) -> Iterator[LabelRows]:
-    """Find labels with values: the labels end with a colon and share a left edge, and the values share another one."""
-    words = [
-        word
-        for run in page.runs
-        for word in run.words
-        if word.text.strip() and not is_inside_any(Box(*word[:4]), taken)
-    ]
+    """Groups of labels that end with a colon and start at one place, with values that start at another."""
+    words = [word for run in page.runs for word in run.words if word.text.strip() and not is_inside_any(word, taken)]
     if len(words) > _MOST_WORDS:
         return
     group: list[list[LineCell]] = []
@@ -317,10 +335,13 @@ def frames_of(page: PageContent, segments: Sequence[Segment]) -> list[Box]:
     """Filled or framed areas with several lines of text, but not most of the page."""
     found: list[Box] = []
     whole = page.width * page.height
-    for shape in page.shapes[:_MOST_SHAPES]:
+    framed = [Shape(box, filled=False, stroked=True, curved=False, colour=None) for box in line_frames(page)]
+    for shape in [*page.shapes[:_MOST_SHAPES], *framed]:
         box = shape.box
         wide, high = box.right - box.left, box.bottom - box.top
         if wide < _LEAST_BOX[0] or high < _LEAST_BOX[1] or wide * high > _MOST_OF_PAGE * whole:
+            continue
+        if high > _WHOLE_HEIGHT * page.height and wide > _HALF_PAGE * page.width:  # one of two facing pages
             continue
         if not (shape.stroked or (shape.filled and shape.colour not in _WHITE)):
             continue
@@ -333,6 +354,29 @@ def frames_of(page: PageContent, segments: Sequence[Segment]) -> list[Box]:
         found.append(box)
     found.sort(key=lambda box: -(box.right - box.left) * (box.bottom - box.top))
     return [box for index, box in enumerate(found) if not is_inside_any(box, found[:index])]
+
+
+def line_frames(page: PageContent) -> list[Box]:
+    """Rectangles that are drawn as four lines, without lines across them that start and end at their sides."""
+    if not 4 <= len(page.lines) <= _MOST_FRAME_LINES:  # noqa: PLR2004
+        return []
+    flat: defaultdict[tuple[int, int], set[float]] = defaultdict(set)
+    upright: defaultdict[int, list[Box]] = defaultdict(list)
+    for line in page.lines:
+        if line.bottom - line.top < 1 < line.right - line.left:
+            flat[round(line.left / 2), round(line.right / 2)].add(line.top)
+        elif line.right - line.left < 1:
+            upright[round(line.left / 2)].append(line)
+    found: list[Box] = []
+    for (left, right), places in flat.items():
+        for top, bottom in pairwise(sorted(places)):
+            sides = [
+                any(one.top < top + 2 and one.bottom > bottom - 2 for one in upright.get(side, ()))
+                for side in (left, right)
+            ]
+            if all(sides) and bottom - top > _LEAST_BOX[1]:
+                found.append(Box(2.0 * left, top, 2.0 * right, bottom))
+    return found
 
 
 def _is_cell(box: Box, inside: Sequence[Segment], segments: Sequence[Segment]) -> bool:
@@ -351,9 +395,13 @@ def _is_cut(box: Box, segments: Sequence[Segment]) -> bool:
     )  # fmt: skip
 
 
-def is_inside(one: Segment | Box, box: Box) -> bool:
+def is_inside(one: Segment | Word | Box, box: Box) -> bool:
     return box.left <= (one.left + one.right) / 2 <= box.right and box.top <= (one.top + one.bottom) / 2 <= box.bottom
 
 
-def is_inside_any(one: Segment | Box, boxes: Iterable[Box]) -> bool:
-    return any(is_inside(one, box) for box in boxes)
+def is_inside_any(one: Segment | Word | Box, boxes: Iterable[Box]) -> bool:
+    across, down = (one.left + one.right) / 2, (one.top + one.bottom) / 2
+    for left, top, right, bottom in boxes:  # noqa: SIM110 - a generator takes twice the time
+        if left <= across <= right and top <= down <= bottom:
+            return True
+    return False

@@ -33,6 +33,7 @@ _ALL_DOUBLED = re.compile(r"([^\W\d_])\1([^\W\d_])\2([^\W\d_])\3")
 _DOUBLED = re.compile(r"([^\W_])(?=\1)")
 _SECOND_PLANE = "\U00010000"  # these letters are added elsewhere
 _ROW = 16.0  # points
+_SLACK = 0.5
 _MOST_ROWS = 100
 _MOST_EDITS = 3000  # of a page
 _MANY_LOST, _LARGE_SHARE = 60, 0.1  # letters and share of a page; with more, liteparse left out text on purpose
@@ -162,32 +163,35 @@ _Key = tuple[int, int]
 
 
 class _WordsByPlace:
-    """Finds the words at a position. A word is identified by the number of its run and its number in the run."""
+    """Finds the words at a place; a word has the number of its run and its number in it.
+
+    The runs are indexed and not their words, because few places of a page are looked up.
+    """
 
     def __init__(self, runs: Sequence[TextRun], *, only_signs: bool) -> None:
-        self._rows: defaultdict[int, list[tuple[Word, _Key]]] = defaultdict(list)
+        self._only_signs = only_signs
+        self._rows: defaultdict[int, list[tuple[Box, int, TextRun]]] = defaultdict(list)
         for number, run in enumerate(runs):
             if has_right_to_left(run.text) or (only_signs and not _ANY_SIGNS.search(run.text)):
                 continue
-            for place, word in enumerate(run.words):
-                if not only_signs or _ANY_SIGNS.search(word.text):
-                    self._add(word, (number, place))
-
-    def _add(self, word: Word, key: _Key) -> None:
-        if not isfinite(word.top + word.bottom):
-            return
-        first, last = int(word.top // _ROW), int(word.bottom // _ROW)
-        for row in range(first, min(last, first + _MOST_ROWS) + 1):
-            self._rows[row].append((word, key))
+            lefts, tops, rights, bottoms, _ = zip(*run.words, strict=True)
+            box = Box(min(lefts) - _SLACK, min(tops), max(rights) + _SLACK, max(bottoms))
+            if not isfinite(box.top + box.bottom):
+                continue
+            first, last = int(box.top // _ROW), int(box.bottom // _ROW)
+            for row in range(first, min(last, first + _MOST_ROWS) + 1):
+                self._rows[row].append((box, number, run))
 
     def at(self, box: Box) -> list[tuple[Word, _Key]]:
         """The words around the centre of a box, those at the most similar height first."""
         across, down = (box.left + box.right) / 2, (box.top + box.bottom) / 2
-        near = self._rows.get(int(down // _ROW), ())
         found = [
-            one
-            for one in near
-            if one[0].left - 0.5 <= across <= one[0].right + 0.5 and one[0].top <= down <= one[0].bottom
+            (word, (number, place))
+            for (left, top, right, bottom), number, run in self._rows.get(int(down // _ROW), ())
+            if left <= across <= right and top <= down <= bottom
+            for place, word in enumerate(run.words)
+            if word.left - _SLACK <= across <= word.right + _SLACK and word.top <= down <= word.bottom
+            if not self._only_signs or _ANY_SIGNS.search(word.text)
         ]
         return sorted(found, key=lambda one: abs(one[0].top + one[0].bottom - 2 * down))
 

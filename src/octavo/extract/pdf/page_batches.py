@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
 from math import isfinite
+from operator import itemgetter
 from typing import Any, TypeVar
 
 from octavo.core.errors import Defect
@@ -194,20 +195,23 @@ def _page(read: dict[str, Any]) -> PageText:
     )
 
 
+_PLAIN_FIELDS = {
+    "text": str, "size": float, "bold": bool, "lines": int, "confidence": float, "figure": str, "italic": bool
+}  # fmt: skip
+_PLAIN_TYPES = list(_PLAIN_FIELDS.values())
+_plain_values = itemgetter(*_PLAIN_FIELDS)
+_BOX_TYPES = [float] * 4
+
+
 def _block(read: dict[str, Any]) -> PageBlock:
-    box = read["box"]
-    return PageBlock(
-        kind=BlockKind(read["kind"]),
-        text=_is(str, read["text"]),
-        box=None if box is None else Box(*(_is(float, number) for number in box)),
-        size=_is(float, read["size"]),
-        bold=_is(bool, read["bold"]),
-        lines=_is(int, read["lines"]),
-        region=RegionKind(read["region"]),
-        confidence=_is(float, read["confidence"]),
-        figure=_is(str, read["figure"]),
-        italic=_is(bool, read["italic"]),
-    )
+    # A book has thousands of blocks: their types are compared as lists, without a call for each value.
+    box, values = read["box"], _plain_values(read)
+    if list(map(type, values)) != _PLAIN_TYPES or (box is not None and list(map(type, box)) != _BOX_TYPES):
+        raise TypeError
+    text, size, bold, lines, confidence, figure, italic = values
+    kind, region = BlockKind(read["kind"]), RegionKind(read["region"])
+    place = None if box is None else Box(*box)
+    return PageBlock(kind, text, place, size, bold, lines, region, confidence, figure, italic)
 
 
 def _bookmark(read: dict[str, Any]) -> Bookmark:

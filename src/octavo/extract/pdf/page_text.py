@@ -122,7 +122,8 @@ def _read_page(document: Document, page: OpenPage, number: int, label: str, cont
     if garbled:
         return PageText(number, label, content.width, content.height, pictures=True)
     found = "".join(run.text for run in content.runs)
-    if _LEFT * count_letters(without_doubles(own)) > count_letters(found):
+    letters = count_letters(found)
+    if _LEFT * count_letters(own) > letters and _LEFT * count_letters(without_doubles(own)) > letters:
         return _read_plain(page, number, label)
     laid = _laid_out(document, page, number, content)
     if laid is None:

@@ -23,6 +23,7 @@ _INDENT = 0.6  # of the letter size
 _MOST_INDENT = 8.0
 _CENTRED = 4.0  # points; twice the largest distance between the middles of centred lines
 _SAME_START = 40.0  # points
+_LINES_BESIDE = 60  # above and below a line
 _FAR_FROM_EDGE = 0.3  # of the width of the column
 _BULLET = re.compile(r"([•◦▪▫‣●○■□▶►➢➤✓✔∙·❑❖\u2043])\s*(?=\S)")
 _DASH = re.compile(r"([-\u2013\u2014*])\s+(?=\S)")
@@ -35,6 +36,8 @@ _BROKEN_WORD = re.compile("[^\\W\\d_]-\\Z")
 # A reference to a figure can begin a line of prose; a caption goes on with a mark, a title or the end of the line.
 _AFTER_LABEL = re.compile(r"\S+\s*[\w.-]*\d[\w-]{0,6}(?:[.:|\u2013\u2014]|\s*\Z|\s+[^\Wa-z\d_])")
 _CONTENTS_LINE = re.compile(r"[^\W\d_].*[\s.](?:[0-9]{1,4}|[ivxlc]{1,6})\Z")
+_SHORT = 40  # letters
+_CONTACT = re.compile(r"[\d+]|www\.|https?:|\S+@\S|(?:tel|fon|fax|phone|mobile?|e-?mail|web)\b", re.IGNORECASE)
 _PAGE_ENDS = frozenset("0123456789ivxlc")
 _PYTHON = re.compile(r"^\s*(?:def \w+\(|class \w+[(:]|import \w|from [\w.]+ import )", re.MULTILINE)
 _MOST_CODE_INDENT = 40
@@ -61,7 +64,8 @@ class _Column:
     ends: Sequence[float]
     items: Mapping[int, tuple[str, str]]
     leading: Mapping[float, float]
-    edges: dict[int, float] = field(default_factory=dict[int, float])  # the right edges that were already computed
+    # Where lines end, for those already looked at, by their start and, in a long column, their number.
+    edges: dict[tuple[float, int], float] = field(default_factory=dict[tuple[float, int], float])
 
 
 def usual_leading(segments: Iterable[Segment]) -> dict[float, float]:
@@ -230,12 +234,16 @@ def _begins_after_short_line(column: _Column, group: Sequence[int], index: int) 
 
 
 def _edge(column: _Column, index: int) -> float:
-    """The right edge of the nearby lines that start at the same position."""
-    if index not in column.edges:
-        start, first = column.starts[index], max(0, index - 60)
-        near = zip(column.starts[first : index + 60], column.ends[first : index + 60], strict=True)
-        column.edges[index] = max(end for one, end in near if abs(one - start) < _SAME_START)
-    return column.edges[index]
+    """Where the lines beside this one end."""
+    start, first = column.starts[index], max(0, index - _LINES_BESIDE)
+    # In a short column, the result is the same for all lines with the same start.
+    key = start, index if len(column.lines) > _LINES_BESIDE else 0
+    if key not in column.edges:
+        near = zip(
+            column.starts[first : index + _LINES_BESIDE], column.ends[first : index + _LINES_BESIDE], strict=True
+        )
+        column.edges[key] = max([end for one, end in near if abs(one - start) < _SAME_START])
+    return column.edges[key]
 
 
 def _ends_early(column: _Column, index: int) -> bool:
@@ -297,7 +305,14 @@ def _are_intended(column: _Column, group: Sequence[int], texts: Sequence[str]) -
     ends = [line.right for line in lines]
     middles = [line.left + line.right for line in lines]
     centred = max(middles) - min(middles) < _CENTRED and max(ends) - min(ends) > 12  # noqa: PLR2004
-    return centred or 2 * early > len(group) - 1
+    return centred or 2 * early > len(group) - 1 or (_are_short_lines(texts) and (early > 0 or len(group) > 2))  # noqa: PLR2004
+
+
+def _are_short_lines(texts: Sequence[str]) -> bool:
+    """Whether lines are short and none continues a sentence, as in an address or under a letterhead."""
+    if any(len(text) > _SHORT or text.endswith((",", ";", ".")) for text in texts[:-1]) or len(texts[-1]) > _SHORT:
+        return False
+    return all(text.lstrip(_OPENING)[:1].isupper() or _CONTACT.match(text) for text in texts)
 
 
 def _is_intended(column: _Column, index: int) -> bool:

@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 
 from octavo.extract.extracted import BlockKind, Box, RegionKind
 from octavo.extract.pdf import markup
-from octavo.extract.pdf.columns import Columns, Flow, Layout, find_columns
+from octavo.extract.pdf.columns import Columns, Flow, Layout, find_columns, text_columns
 from octavo.extract.pdf.content import PageContent, TextRun
 from octavo.extract.pdf.figures import FigureArea, find_figures, may_show_figures
-from octavo.extract.pdf.item_tables import find_item_tables
 from octavo.extract.pdf.letters import clean_letters, has_right_to_left, is_right_to_left
 from octavo.extract.pdf.lines import (
     LabelRows,
@@ -23,7 +22,6 @@ from octavo.extract.pdf.lines import (
     in_right_order,
     is_inside,
     is_inside_any,
-    is_monospaced,
     lines_of,
     segments_of,
     size_of,
@@ -32,19 +30,14 @@ from octavo.extract.pdf.page_batches import PageBlock
 from octavo.extract.pdf.paragraphs import Part, parts_of, usual_leading
 from octavo.extract.pdf.running_headers import NOTE, split_edges, with_notes
 from octavo.extract.pdf.table_rows import Cell, Table
-from octavo.extract.pdf.tables import find_tables, to_markdown
+from octavo.extract.pdf.tables import overlaps, page_tables, to_markdown
 
 _UPRIGHT = 5.0  # degrees
 _SURE_FIGURE = 0.75
 _PLOTTED = frozenset({"chart", "formula"})
-_LEAST_FILLED = 0.15  # of the cells
 _FEW_RULINGS = 2
 _FEW_ROWS = 2
 _LABEL = 25  # letters
-_ABOVE_ITEMS = 40.0  # points
-_HEADER = 6.0
-_MOST_MISSED = 0.2  # of the height of a table
-_RULED = 0.9  # confidence of tables with lines
 _LARGE = 1.3  # as a multiple of the size of the body text; larger lines are titles
 _MOST_CHARACTERS = 150
 _FAR_OUT = 0.08  # of the height of the page
@@ -59,8 +52,11 @@ _MOST_LONE = 3
 _MANY_LONE = 7
 _TYPED = 0.9  # of the letters of a page
 _PROGRAM = re.compile(r"[{};]\s*\Z|\w\(\)|\A\s*(?:def|class|import|return|if|for|while)\b.*[:;{]\Z|[=!<>]=|::|->|//")
+_FEW_LOST = 6  # letters
+_LOST_SHARE = 0.02  # of the letters of a page
 _ORDER = "The columns of this page may be in the wrong order."
 _NOT_SURE = "A table may have wrong rows or columns."
+_INCOMPLETE = "Some text of the page may be missing."
 RightText = Callable[[Box], str]
 
 
@@ -92,17 +88,21 @@ def lay_out(page: PageContent, images: Sequence[Box] = (), right_text: RightText
     if turned:
         upright = tuple(run for run in page.runs if _is_upright(run))
         page = replace(page, runs=upright)
-    areas = find_figures(page, images) if may_show_figures(page, images) else ()
+    angled = [run.box for run in turned]
+    areas = find_figures(page, images, angled) if may_show_figures(page, images) else ()
     maker = _PageMaker(page, right_text)
-    if tables := _tables(page, areas) if maker.may_have_tables() else []:
+    if tables := maker.tables(areas):
         maker.read_typed_text()
-    areas = tuple(area for area in areas if not any(_overlaps(area.box, table.box) for table in tables))
+    areas = tuple(area for area in areas if not any(overlaps(area.box, table.box) for table in tables))
     parts = maker.parts(tables, areas)
     parts += [
         part for run in turned if not is_inside_any(run.box, [area.box for area in areas]) for part in _aside(run, page)
     ]
     blocks = tuple(part.block for part in parts if part.block.text or part.block.figure)
-    return PageLayout(page.number, page.width, page.height, blocks, tuple(_doubts(tables, blocks)))
+    doubts = tuple(_doubts(tables, blocks))
+    if maker.misses_letters(blocks, areas):
+        doubts = (*doubts, _INCOMPLETE)
+    return PageLayout(page.number, page.width, page.height, blocks, doubts)
 
 
 def _doubts(tables: Sequence[Table], blocks: Sequence[PageBlock]) -> Iterator[str]:
@@ -120,57 +120,6 @@ def has_lone_cells(blocks: Sequence[PageBlock]) -> bool:
     return level > _MOST_LONE or len(single) > max(_MANY_LONE, len(blocks) / 3)
 
 
-def _tables(page: PageContent, areas: Sequence[FigureArea]) -> list[Table]:
-    """The tables of a page. A table of items replaces general tables that split it or joined it with other text."""
-    found = _found_tables(page, areas)
-    items = [one for one in find_item_tables(page) if not _is_in_figure(one.box, areas) and not _is_whole(one, found)]
-    if not items:
-        return found
-    boxes = [one.box for one in items]
-    rest = replace(page, runs=tuple(run for run in page.runs if not is_inside_any(run.box, boxes)))
-    others = (one for one in _found_tables(rest, areas) if not any(_overlaps(one.box, box) for box in boxes))
-    return sorted([*items, *others], key=lambda table: table.box.top)
-
-
-def _found_tables(page: PageContent, areas: Sequence[FigureArea]) -> list[Table]:
-    return [
-        one
-        for one in find_tables(page)
-        if not _is_in_figure(one.box, areas) and not _is_code(one, page.runs) and _has_rows(one)
-    ]
-
-
-def _is_whole(item: Table, tables: Sequence[Table]) -> bool:
-    """Whether the general search found a whole table of items: its header, at least its rows, and little else."""
-    lowest = item.box.bottom - _MOST_MISSED * (item.box.bottom - item.box.top)
-    return any(
-        _overlaps(table.box, item.box)
-        and len(table.rows) >= len(item.rows)
-        and (
-            table.confidence >= _RULED
-            or (-_HEADER < item.box.top - table.box.top < _ABOVE_ITEMS and table.box.bottom > lowest)
-        )
-        for table in tables
-    )
-
-
-def _is_code(table: Table, runs: Sequence[TextRun]) -> bool:
-    """Whether a table without rulings is code, which looks aligned because its letters have equal widths."""
-    inside = [run for run in runs if is_inside(run.box, table.box)]
-    letters = sum(len(run.text) for run in inside)
-    mono = sum(len(run.text) for run in inside if is_monospaced(run.font))
-    return table.confidence < _RULED and 2 * mono > letters
-
-
-def _has_rows(table: Table) -> bool:
-    """Whether at least two rows have text and few cells are empty. One row is a framed word; empty cells are
-    decoration.
-    """
-    cells = [cell for row in table.rows for cell in row]
-    texts = sum(bool(cell.text) for cell in cells)
-    return sum(any(cell.text for cell in row) for row in table.rows) > 1 and texts > _LEAST_FILLED * len(cells)
-
-
 def _is_upright(run: TextRun) -> bool:
     return abs((run.rotation + 180) % 360 - 180) <= _UPRIGHT
 
@@ -186,7 +135,16 @@ class _PageMaker:
         self._body = size_of(self._segments)
         self._leading = usual_leading(self._segments)
 
-    def may_have_tables(self) -> bool:
+    def tables(self, areas: Sequence[FigureArea]) -> list[Table]:
+        if not self._may_have_tables():
+            return []
+        pictures = [area.box for area in areas if area.confidence >= _SURE_FIGURE and area.kind != "formula"]
+        return page_tables(self._page, pictures, self._text_columns)
+
+    def _text_columns(self) -> list[tuple[Box, ...]]:
+        return list(text_columns(find_columns(self._segments, backwards=self._backwards)))
+
+    def _may_have_tables(self) -> bool:
         """Whether it is worth looking for tables: prose has few rulings and hardly any gaps in its lines."""
         if len(self._page.lines) + len(self._page.shapes) > _FEW_RULINGS:
             return True
@@ -205,6 +163,7 @@ class _PageMaker:
         labels = list(find_label_rows(self._page, taken)) if self._may_have_labels() else []
         inside = [[one for one in self._segments if is_inside(one, box)] for box in taken]
         free = [one for one in self._segments if not is_inside_any(one, [*taken, *(one.box for one in labels)])]
+        free += self._left_out(tables, labels)
         made = [
             _table_part(table, self._right_text, size_of(text)) for table, text in zip(tables, inside, strict=False)
         ]
@@ -213,26 +172,46 @@ class _PageMaker:
         made += [_figure_part(area, texts.get(area.box, [])) for area in areas]
         free += [Segment(*part.block.box, block=(part,)) for part in made if part.block.box]
         frames = frames_of(self._page, free)
-        head, free, foot = split_edges(free, self._page.height)
         layouts = [
             (box, find_columns([one for one in free if is_inside(one, box)], backwards=self._backwards))
             for box in frames
         ]
         outside = [one for one in free if not is_inside_any(one, frames)]
         boxed = [Segment(*box, size=self._body, block=tuple(self._boxed(layout, box))) for box, layout in layouts]
-        parts = self._build(find_columns([*outside, *boxed], backwards=self._backwards))
+        head, free, foot = split_edges([*outside, *boxed], self._page.height)
+        parts = self._build(find_columns(free, backwards=self._backwards))
         top, bottom = (self._build(Flow(tuple(edge))) for edge in (head, foot))
         return [
             *(self._as_edge(part, RegionKind.HEADER, head) for part in top),
             *with_notes([*parts, *(self._as_edge(part, RegionKind.FOOTER, foot) for part in bottom)], self._body),
         ]
 
+    def misses_letters(self, blocks: Sequence[PageBlock], areas: Sequence[FigureArea]) -> bool:
+        """Whether text of the page is neither in a block nor in a picture."""
+        pictures = [area.box for area in areas]
+        wanted = letters_in("".join(one.text for one in self._segments if not is_inside_any(one, pictures)))
+        lost = wanted - letters_in("".join(block.text for block in blocks))
+        return lost.total() > max(_FEW_LOST, _LOST_SHARE * wanted.total())
+
+    def _left_out(self, tables: Sequence[Table], labels: Sequence[LabelRows]) -> Iterator[Segment]:
+        """The segments inside a table or between labels whose words are not in its text."""
+        texts = [(one.box, " ".join(cell.text for row in one.rows for cell in row)) for one in tables]
+        for box, text in [*texts, *((one.box, " ".join(one.texts)) for one in labels)]:
+            inside = [one for one in self._segments if is_inside(one, box)]
+            lost = letters_in("".join(one.text for one in inside)) - letters_in(text)
+            if lost.total() < _FEW_LOST:
+                continue
+            words = set(text.split())
+            yield from (
+                one for one in inside if 2 * sum(word in words for word in one.text.split()) < one.text.count(" ") + 1
+            )
+
     def _may_have_labels(self) -> bool:
         return not self._backwards and sum(one.text.endswith(":") for one in self._segments) > 1
 
     def _holds_text(self, area: FigureArea) -> bool:
-        """Whether the text in an area is part of the picture, rather than printed over it."""
-        if area.confidence < _SURE_FIGURE or area.kind in _PLOTTED:
+        """Whether the text in an area is part of the picture, and not printed on it."""
+        if area.confidence < _SURE_FIGURE or area.kind in _PLOTTED or area.framed:
             return area.confidence >= _SURE_FIGURE
         return not any(len(one.text) > _LABEL for one in self._segments if is_inside(one, area.box))
 
@@ -274,6 +253,11 @@ class _PageMaker:
             return False
         height = self._page.height
         return block.box.bottom < _FAR_OUT * height or block.box.top > (1 - _FAR_OUT) * height
+
+
+def letters_in(text: str) -> Counter[str]:
+    found = Counter(text.casefold())
+    return Counter({letter: count for letter, count in found.items() if letter.isalnum()})
 
 
 def _as_box(part: Part) -> Part:
@@ -339,16 +323,3 @@ def _aside(run: TextRun, page: PageContent) -> Iterator[Part]:
     box = Box(*(round(side, 1) for side in run.box))
     region = RegionKind.HEADER if at_edge else RegionKind.BOX
     yield Part(PageBlock(BlockKind.PARAGRAPH, text, box, run.size, region=region, confidence=0.6))
-
-
-def _is_in_figure(box: Box, areas: Sequence[FigureArea]) -> bool:
-    return is_inside_any(
-        box, [area.box for area in areas if area.confidence >= _SURE_FIGURE and area.kind != "formula"]
-    )
-
-
-def _overlaps(one: Box, other: Box) -> bool:
-    return (
-        min(one.right, other.right) - max(one.left, other.left) > 2  # noqa: PLR2004
-        and min(one.bottom, other.bottom) - max(one.top, other.top) > 2  # noqa: PLR2004
-    )

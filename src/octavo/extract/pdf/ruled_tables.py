@@ -150,9 +150,8 @@ def _covers(rulings: Iterable[Ruling], middle: float) -> bool:
 def ruled_tables(page: PageContent, words: Sequence[Word], found: Sequence[Grid]) -> Iterator[Table]:
     turned = [Word(*run.box, run.text.strip()) for run in page.runs if abs(run.rotation) >= 1]
     for grid in found:
-        whole = _with_outer_rows(grid, words)
-        box = whole.box
-        table = _ruled_table(whole, [word for word in (*words, *turned) if is_inside(word, box)])
+        whole = _with_outer_rows(grid, words, [one.box for one in found if one is not grid])
+        table = _ruled_table(whole, _words_in(whole.box, (*words, *turned)))
         if table:
             yield table
             words = [word for word in words if not is_inside(word, table.box)]
@@ -194,13 +193,19 @@ def _slot(edges: Sequence[float], value: float) -> int:
     return min(max(bisect_right(edges, value) - 1, 0), len(edges) - 2)
 
 
-def _with_outer_rows(grid: Grid, words: Sequence[Word]) -> Grid:
-    """Add a header above the rulings, and a last row below them, if they have a cell in most columns."""
+def _with_outer_rows(grid: Grid, words: Sequence[Word], others: Sequence[Box]) -> Grid:
+    """Add a header above the rulings, and a last row below them, if they have a cell in most columns.
+
+    `others` are the boxes of other grids, whose words are not looked at.
+    """
     if len(grid.xs) < 4 or len(grid.ys) < 3:  # noqa: PLR2004
         return grid
     (left, top, right, bottom), reach = grid.box, min(2 * (grid.ys[1] - grid.ys[0]), _MOST_REACH)
-    above = text_lines([word for word in words if is_inside(word, Box(left, top - reach, right, top))])
-    below = text_lines([word for word in words if is_inside(word, Box(left, bottom, right, bottom + reach))])
+    strips = Box(left, top - reach, right, top), Box(left, bottom, right, bottom + reach)
+    above, below = (
+        text_lines([word for word in _words_in(strip, words) if not any(is_inside(word, box) for box in others)])
+        for strip in strips
+    )
     first = [line[0].top - 1 for line in above[-1:] if _fills(line, grid)]
     last = [line[0].bottom + 1 for line in below[:1] if _fills(line, grid)]
     across = (*grid.rulings.horizontal, Ruling(top, left, right), Ruling(bottom, left, right))
@@ -296,6 +301,15 @@ def _band_lines(cells: Sequence[Piece]) -> list[Row]:
             inside[owner[id(word)]].append(word)
         rows.append(row_of((span.left, span.right, segment_of(words)) for span, words in inside.items()))
     return rows
+
+
+def _words_in(box: Box, words: Iterable[Word]) -> list[Word]:
+    left, top, right, bottom = box
+    return [
+        word
+        for word in words
+        if left <= (word.left + word.right) / 2 <= right and top <= (word.top + word.bottom) / 2 <= bottom
+    ]
 
 
 def is_inside(word: Word, box: Box) -> bool:

@@ -16,6 +16,7 @@ from octavo.extract.pdf.paragraphs import Part
 
 _EDGE = 0.12  # of the page's height
 _WIDE_EDGE = 0.135
+_MARGIN = 0.2  # of the page's height, at most
 _MOST_EDGE_BANDS = 2
 _LEAST_PAGES = 3
 # Of the pages from its first to its last occurrence. Left and right pages have different headers, and the first page
@@ -74,6 +75,20 @@ def _at_edges(page: PageText) -> Iterator[tuple[str, int]]:
     yield from (("head", index) for index in by_height[:_DEEP])
     by_height = sorted(feet, key=lambda index: -_top(page.blocks[index]))
     yield from (("foot", index) for index in by_height[:_DEEP])
+    yield from _outermost(page, {*heads, *feet})
+
+
+def _outermost(page: PageText, near: set[int]) -> Iterator[tuple[str, int]]:
+    """The first and the last block of a page with wide margins, by height, with their place as part of the edge."""
+    height = page.height or 0.0
+    placed = sorted((_top(block), index) for index, block in enumerate(page.blocks) if block.box)
+    if len(placed) < 3:  # noqa: PLR2004
+        return
+    for edge, (top, index) in (("head", placed[0]), ("foot", placed[-1])):
+        block = page.blocks[index]
+        is_outside = _is_above(block, _MARGIN * height) or _is_below(block, (1 - _MARGIN) * height)
+        if index not in near and is_outside and block.lines == 1:
+            yield f"{edge} {round(top / 3)}", index
 
 
 def _is_above(block: PageBlock, border: float) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
@@ -31,15 +30,24 @@ _CURRENCY = re.compile(r"[$€£¥]|US\$|EUR|USD")
 _RIGHT_TO_LEFT = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 
 
-class Segment(NamedTuple):
-    """Words of one line with no wide gap between them."""
+class Segment:
+    """Words of one line with no wide gap between them. Their text is joined when it is first needed."""
 
-    left: float
-    top: float
-    right: float
-    bottom: float
-    words: tuple[Word, ...]
-    text: str
+    __slots__ = ("_text", "bottom", "left", "right", "top", "words")
+
+    def __init__(self, left: float, top: float, right: float, bottom: float, words: tuple[Word, ...]) -> None:
+        self.left = left
+        self.top = top
+        self.right = right
+        self.bottom = bottom
+        self.words = words
+        self._text: str | None = None
+
+    @property
+    def text(self) -> str:
+        if self._text is None:
+            self._text = joined(self.words)
+        return self._text
 
     @property
     def middle(self) -> float:
@@ -55,20 +63,20 @@ Column = tuple[float, float]
 
 
 def box_of(parts: Sequence[Word] | Sequence[Segment]) -> Box:
-    if len(parts) == 1:
-        return Box(*parts[0][:4])
-    left, top, right, bottom = parts[0][:4]
-    for part in parts:
-        left, top = min(left, part.left), min(top, part.top)
-        right, bottom = max(right, part.right), max(bottom, part.bottom)
-    return Box(left, top, right, bottom)
+    return Box(
+        min([part.left for part in parts]),
+        min([part.top for part in parts]),
+        max([part.right for part in parts]),
+        max([part.bottom for part in parts]),
+    )
 
 
 def segment_of(words: Sequence[Word]) -> Segment:
     if len(words) == 1:
-        left, top, right, bottom, text = words[0]
-        return Segment(left, top, right, bottom, tuple(words), text.strip())
-    return Segment(*box_of(words), tuple(words), joined(words))
+        left, top, right, bottom, _ = words[0]
+        return Segment(left, top, right, bottom, tuple(words))
+    lefts, tops, rights, bottoms, _ = zip(*words, strict=True)
+    return Segment(min(lefts), min(tops), max(rights), max(bottoms), tuple(words))
 
 
 def is_right_to_left(text: str) -> bool:
@@ -81,13 +89,16 @@ def joined(words: Sequence[Word]) -> str:
     """
     if len(words) == 1:
         return words[0].text.strip()
-    texts = [words[0].text.strip()]
-    for before, word in pairwise(words):
-        if abs(word.left - before.right) < 0.05 * (word.bottom - word.top):
-            texts[-1] += word.text.strip()
+    texts: list[str] = []
+    end = float("inf")
+    for left, top, right, bottom, text in words:
+        if abs(left - end) < 0.05 * (bottom - top):
+            texts[-1] += text.strip()
         else:
-            texts.append(word.text.strip())
-    return " ".join(_reversed(texts) if is_right_to_left("".join(texts)) else texts)
+            texts.append(text.strip())
+        end = right
+    text = " ".join(texts)
+    return " ".join(_reversed(texts)) if is_right_to_left(text) else text
 
 
 def _reversed(texts: Sequence[str]) -> list[str]:
@@ -115,40 +126,48 @@ def text_lines(words: Sequence[Word]) -> list[Line]:
     """Group words into lines by their vertical middle, from top to bottom, and split the lines at wide gaps."""
     if len(words) < 2:  # noqa: PLR2004
         return [(segment_of(words),)] if words else []
-    usual = 1.5 * median(word.bottom - word.top for word in words)
+    usual = 1.5 * median([word.bottom - word.top for word in words])
     lines: list[list[Word]] = []
     middle = height = 0.0
-    for word in sorted(words, key=lambda one: one.top + one.bottom):
-        tall = min(usual, word.bottom - word.top)
-        if lines and (word.top + word.bottom) / 2 - middle <= 0.45 * max(height, tall):
+    for word in sorted(words, key=_double_middle):
+        top, bottom = word.top, word.bottom
+        tall = min(usual, bottom - top)
+        tallest = max(height, tall)
+        if lines and (top + bottom) / 2 - middle <= 0.45 * tallest:
             lines[-1].append(word)
-            height = max(height, tall)
+            height = tallest
         else:
             lines.append([word])
-            middle, height = (word.top + word.bottom) / 2, tall
-    return [parts for line in lines if (parts := tuple(_segments(sorted(line))))]
+            middle, height = (top + bottom) / 2, tall
+    return [tuple(_segments(sorted(line))) for line in lines]
+
+
+def _double_middle(word: Word) -> float:
+    return word.top + word.bottom
 
 
 def _segments(line: Sequence[Word]) -> Iterator[Segment]:
-    start = 0
-    for index in range(1, len(line)):
-        before, word = line[index - 1], line[index]
-        if word.left - before.right > 0 and _is_apart(line[start:index], word):
+    start, end, height = 0, float("inf"), 0.0
+    for index, (left, top, right, bottom, _) in enumerate(line):
+        gap, before, height = left - end, height, bottom - top
+        # Most gaps are spaces between words: only wider ones are looked at closely.
+        if gap > 0 and (gap > NUMBER_GAP * height or gap > NUMBER_GAP * before) and _is_apart(line, start, index):
             yield segment_of(line[start:index])
             start = index
+        end = right
     yield segment_of(line[start:])
 
 
-def _is_apart(part: Sequence[Word], word: Word) -> bool:
-    """Whether a gap before a word separates cells. A currency sign belongs to its number at any distance."""
-    before = part[-1]
+def _is_apart(line: Sequence[Word], start: int, index: int) -> bool:
+    """Whether a gap before a word separates cells. A currency sign belongs to its number, however far it is."""
+    before, word = line[index - 1], line[index]
     gap = word.left - before.right
     height = min(word.bottom - word.top, before.bottom - before.top)
     if gap <= NUMBER_GAP * height:
         return False
     if gap <= GAP * height:
         return all(text[0].isdigit() and text[-1].isdigit() for text in (before.text, word.text))
-    return len(part) > 1 or not word.text[0].isdigit() or not _CURRENCY.fullmatch(before.text)
+    return index - start > 1 or not word.text[0].isdigit() or not _CURRENCY.fullmatch(before.text)
 
 
 def columns_of(lines: Sequence[Line]) -> list[Column]:
@@ -245,7 +264,7 @@ def page_rulings(page: PageContent) -> tuple[Rulings, Rulings | None]:
         return none, None
     thin, filled = _thin_and_filled(page.shapes)
     known = _known(thin)
-    straight = [box for box in page.lines if (box.right - box.left < _TOUCH) != (box.bottom - box.top < _TOUCH)]
+    straight = [box for box in page.lines if (box[2] - box[0] < _TOUCH) != (box[3] - box[1] < _TOUCH)]
     lines = [box for box in straight if not _is_known(box, known)] if known else straight
     all_rulings = _rulings([*thin, *lines])
     if not filled or not lines:
@@ -257,19 +276,27 @@ def page_rulings(page: PageContent) -> tuple[Rulings, Rulings | None]:
 def _thin_and_filled(shapes: Sequence[Shape]) -> tuple[list[Box], list[Box]]:
     thin: list[Box] = []
     filled: list[Box] = []
-    for shape in shapes:
-        width, height = shape.box.right - shape.box.left, shape.box.bottom - shape.box.top
+    for box, is_filled, is_stroked, is_curved, _ in shapes:
+        left, top, right, bottom = box
+        width, height = right - left, bottom - top
         if width >= _THIN and height >= _THIN:
-            if shape.filled and not shape.stroked:
-                filled.append(shape.box)
-        elif not shape.curved and max(width, height) >= _THIN:
-            thin.append(shape.box)
+            if is_filled and not is_stroked:
+                filled.append(box)
+        elif not is_curved and (width >= _THIN or height >= _THIN):
+            thin.append(box)
     return thin, filled
 
 
 def _rulings(boxes: Sequence[Box]) -> Rulings | None:
-    horizontal = _join(Ruling((box.top + box.bottom) / 2, box.left, box.right) for box in boxes if _is_flat(box))
-    vertical = _join(Ruling((box.left + box.right) / 2, box.top, box.bottom) for box in boxes if _is_upright(box))
+    flat: list[Ruling] = []
+    upright: list[Ruling] = []
+    for left, top, right, bottom in boxes:
+        width, height = right - left, bottom - top
+        if height < _THIN and width > 2 * height:
+            flat.append(Ruling((top + bottom) / 2, left, right))
+        if width < _THIN and height > 2 * width:
+            upright.append(Ruling((left + right) / 2, top, bottom))
+    horizontal, vertical = _join(flat), _join(upright)
     return Rulings(horizontal, vertical) if max(len(horizontal), len(vertical)) <= _MOST_RULINGS else None
 
 
@@ -288,18 +315,17 @@ def _known(boxes: Sequence[Box]) -> dict[tuple[bool, int], tuple[float, float]]:
 def _is_known(box: Box, known: dict[tuple[bool, int], tuple[float, float]]) -> bool:
     flat = _is_flat(box)
     at, start, end = (box.top, box.left, box.right) if flat else (box.left, box.top, box.bottom)
-    extents = (known.get((flat, near)) for near in (round(at), round(at) - 1, round(at) + 1))
-    return any(extent and extent[0] - NEAR <= start and end <= extent[1] + NEAR for extent in extents)
+    middle = round(at)
+    for near in (middle, middle - 1, middle + 1):
+        extent = known.get((flat, near))
+        if extent and extent[0] - NEAR <= start and end <= extent[1] + NEAR:
+            return True
+    return False
 
 
 def _is_flat(box: Box) -> bool:
     height = box.bottom - box.top
     return height < _THIN and box.right - box.left > 2 * height
-
-
-def _is_upright(box: Box) -> bool:
-    width = box.right - box.left
-    return width < _THIN and box.bottom - box.top > 2 * width
 
 
 def _join(rulings: Iterable[Ruling]) -> tuple[Ruling, ...]:

@@ -6,7 +6,8 @@ numbers above each other are never in the same row.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from math import isfinite
@@ -16,7 +17,9 @@ from octavo.extract.extracted import Box
 from octavo.extract.pdf import markup
 from octavo.extract.pdf.aligned_tables import aligned_tables
 from octavo.extract.pdf.content import PageContent, TextRun, Word
-from octavo.extract.pdf.ruled_tables import Grid, grids, is_inside, ruled_tables
+from octavo.extract.pdf.item_tables import find_item_tables
+from octavo.extract.pdf.lines import is_inside, is_inside_any, is_monospaced, line_frames
+from octavo.extract.pdf.ruled_tables import Grid, grids, ruled_tables
 from octavo.extract.pdf.table_geometry import (
     GAP,
     LEADER_MARKS,
@@ -30,9 +33,114 @@ from octavo.extract.pdf.table_geometry import (
 from octavo.extract.pdf.table_rows import Table
 
 _MOST_WORDS = 8000
+_LEAST_FILLED = 0.15  # of the cells
+_ABOVE_ITEMS = 40.0  # points
+_HEADER = 6.0
+_MOST_MISSED = 0.2  # of the height of a table
+_BETWEEN_RULES = 0.8  # confidence of tables between horizontal lines
+_RULED = 0.9  # confidence of tables with lines
 _MOST_APART = 60.0
 _FEW_STROKES = 4
+_EDGE = 3.0  # points
+_LEAST_HALF = 60.0
+_WIDE = 0.5  # of the width of the text
 _LEAST_ROWS = 3
+
+Columns = tuple[Box, ...]  # side by side
+
+
+def page_tables(page: PageContent, pictures: Sequence[Box], columns: Callable[[], Sequence[Columns]]) -> list[Table]:
+    """The tables of a page outside of its pictures. `columns` returns the columns of running text.
+
+    Tables of items that the general finder took apart or joined with others come first.
+    """
+    found = _within_columns(page, _outside(page, pictures), pictures, columns)
+    items = [
+        one for one in find_item_tables(page) if not is_inside_any(one.box, pictures) and not _is_whole(one, found)
+    ]
+    if not items:
+        return found
+    boxes = [one.box for one in items]
+    rest = replace(page, runs=tuple(run for run in page.runs if not is_inside_any(run.box, boxes)))
+    others = (one for one in _outside(rest, pictures) if not any(overlaps(one.box, box) for box in boxes))
+    return sorted([*items, *others], key=lambda table: table.box.top)
+
+
+def _outside(page: PageContent, pictures: Sequence[Box]) -> list[Table]:
+    return [
+        one
+        for one in find_tables(page)
+        if not is_inside_any(one.box, pictures) and not _is_code(one, page.runs) and _has_rows(one)
+    ]
+
+
+def _within_columns(
+    page: PageContent, tables: list[Table], pictures: Sequence[Box], columns: Callable[[], Sequence[Columns]]
+) -> list[Table]:
+    """Look again in each column for tables without lines that reach from one column of text into another."""
+    if all(table.confidence >= _RULED for table in tables):
+        return tables
+    framed = [(sides, _RULED) for sides in _frames_side_by_side(page)]
+    unruled = any(table.confidence < _BETWEEN_RULES for table in tables)
+    in_columns = [(sides, _BETWEEN_RULES) for sides in columns()] if unruled else []
+    for sides, most in [*framed, *in_columns]:
+        crossing = [table for table in tables if table.confidence < most and _crosses(table.box, sides)]
+        if not crossing:
+            continue
+        tables = [table for table in tables if table not in crossing]
+        for side in sides:
+            part = replace(page, runs=tuple(run for run in page.runs if is_inside(run.box, side)))
+            tables += [one for one in _outside(part, pictures) if not any(overlaps(one.box, it.box) for it in tables)]
+    return sorted(tables, key=lambda table: (table.box.top, table.box.left))
+
+
+def _frames_side_by_side(page: PageContent) -> Iterator[Columns]:
+    """Pairs of frames of the same height with space between them, as the halves of a form."""
+    frames = sorted(box for box in line_frames(page) if min(box.bottom - box.top, box.right - box.left) > _LEAST_HALF)
+    for one, other in pairwise(frames):
+        is_level = abs(one.top - other.top) < _EDGE and abs(one.bottom - other.bottom) < _EDGE
+        if is_level and one.right + _EDGE < other.left:
+            yield one, other
+
+
+def _crosses(box: Box, sides: Columns) -> bool:
+    return sum(overlaps(box, side) for side in sides) > 1
+
+
+def _is_whole(item: Table, tables: Sequence[Table]) -> bool:
+    """Whether the general finder found all of a table of items: its header, at least its rows, and little else."""
+    lowest = item.box.bottom - _MOST_MISSED * (item.box.bottom - item.box.top)
+    return any(
+        overlaps(table.box, item.box)
+        and len(table.rows) >= len(item.rows)
+        and (
+            table.confidence >= _RULED
+            or (-_HEADER < item.box.top - table.box.top < _ABOVE_ITEMS and table.box.bottom > lowest)
+        )
+        for table in tables
+    )
+
+
+def _is_code(table: Table, runs: Sequence[TextRun]) -> bool:
+    """Whether a table without lines is code: letters of equal width are aligned without being a table."""
+    inside = [run for run in runs if is_inside(run.box, table.box)]
+    letters = sum(len(run.text) for run in inside)
+    mono = sum(len(run.text) for run in inside if is_monospaced(run.font))
+    return table.confidence < _RULED and 2 * mono > letters
+
+
+def _has_rows(table: Table) -> bool:
+    """Whether two rows have text and few cells are empty; one row is a framed word, empty cells are decoration."""
+    cells = [cell for row in table.rows for cell in row]
+    texts = sum(bool(cell.text) for cell in cells)
+    return sum(any(cell.text for cell in row) for row in table.rows) > 1 and texts > _LEAST_FILLED * len(cells)
+
+
+def overlaps(one: Box, other: Box) -> bool:
+    return (
+        min(one.right, other.right) - max(one.left, other.left) > 2  # noqa: PLR2004
+        and min(one.bottom, other.bottom) - max(one.top, other.top) > 2  # noqa: PLR2004
+    )
 
 
 def find_tables(page: PageContent) -> tuple[Table, ...]:
@@ -57,12 +165,44 @@ def _tables(page: PageContent, drawn: Sequence[tuple[Rulings, list[Grid]]], gaps
     words = [word for run in page.runs if abs(run.rotation) < 1 for word in run.words if _is_usable(word)]
     if len(words) > _MOST_WORDS:
         return
+    boxes: list[Box] = []
     for _, found in drawn:
         for table in ruled_tables(page, words, found):
             yield table
+            boxes.append(table.box)
             words = [word for word in words if not is_inside(word, table.box)]
     if gaps:
-        yield from aligned_tables(text_lines(_near(words, gaps)), drawn[-1][0])
+        rulings = _outside_of(boxes, drawn[-1][0])
+        for part in _between(boxes, _near(words, gaps)):
+            yield from aligned_tables(text_lines(part), rulings)
+
+
+def _outside_of(boxes: Sequence[Box], rulings: Rulings) -> Rulings:
+    """The rulings that are not part of these tables."""
+    if not boxes:
+        return rulings
+    flat = (
+        one
+        for one in rulings.horizontal
+        if not is_inside_any(Box(one.start, one.at, one.end, one.at), [_with_edges(box) for box in boxes])
+    )
+    return rulings._replace(horizontal=tuple(flat))
+
+
+def _with_edges(box: Box) -> Box:
+    return Box(box.left - _EDGE, box.top - _EDGE, box.right + _EDGE, box.bottom + _EDGE)
+
+
+def _between(boxes: Sequence[Box], words: Sequence[Word]) -> Iterator[list[Word]]:
+    """The words above, between and below tables that take up most of the width of the text."""
+    if not words:
+        return
+    width = max(word.right for word in words) - min(word.left for word in words)
+    cuts = sorted((box.top + box.bottom) / 2 for box in boxes if box.right - box.left > _WIDE * width)
+    parts: list[list[Word]] = [[] for _ in range(len(cuts) + 1)]
+    for word in words:
+        parts[bisect_right(cuts, (word.top + word.bottom) / 2)].append(word)
+    yield from filter(None, parts)
 
 
 def _is_usable(word: Word) -> bool:
@@ -70,24 +210,13 @@ def _is_usable(word: Word) -> bool:
     left, top, right, bottom, text = word
     if not isfinite(left + top + right + bottom):
         return False
-    return bool((without_leader(word).text if text.endswith(LEADER_MARKS) else text).strip())
+    # The quickest check comes first: nearly all words are plain.
+    return text.isalnum() or bool((without_leader(word).text if text.endswith(LEADER_MARKS) else text).strip())
 
 
 def to_markdown(table: Table) -> str:
     """Write a table as Markdown. The text of a spanning cell is in the first of its places."""
     return markup.table(table.grid)
-
-
-def continues(previous: Table, following: Table) -> bool:
-    """Whether a table at the top of a page continues the one at the end of the page before: the same columns."""
-    near = 0.05 * (previous.box.right - previous.box.left)
-    ends = (previous.box.left - following.box.left, previous.box.right - following.box.right)
-    return len(previous.grid[0]) == len(following.grid[0]) and max(map(abs, ends)) <= near
-
-
-def repeats_header(previous: Table, following: Table) -> bool:
-    """Whether a table that continues another one starts with the same first row."""
-    return continues(previous, following) and previous.grid[0] == following.grid[0]
 
 
 def _gap_places(runs: Sequence[TextRun]) -> list[float]:

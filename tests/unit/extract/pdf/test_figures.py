@@ -143,3 +143,51 @@ def test_a_figure_has_the_caption_that_is_written_beside_it() -> None:
     figures = tuple(Figure(number, "photo", markdown.index(f"![](figures/{number}")) for number in (1, 2, 3))
     made = add_captions(Extracted(SourceType.DOCX, markdown, 5, blocks=blocks, figures=figures))
     assert [figure.caption for figure in made.figures] == ["Figure 1: Two gauges", "Figure 1: Two gauges", ""]
+
+
+def test_bars_far_apart_whose_edges_are_lines_are_a_chart() -> None:
+    bars = tuple(bar(120 + 60 * number, 300 - 20 * number, 20, 40 + 20 * number) for number in range(5))
+    edges = tuple(Box(one.box.left, one.box.top, one.box.right, one.box.top) for one in bars)
+    labels = [run(str(number * 10), 125 + 60 * number, 345) for number in range(5)]
+    assert kinds(page(*labels, shapes=bars, lines=edges)) == ["chart"]
+
+
+def test_a_frame_around_drawings_is_one_figure_with_its_labels() -> None:
+    frame = Shape(Box(80, 80, 420, 300), filled=False, stroked=True, curved=True, colour=None)
+    parts = tuple(curve(100 + 220 * side + 8 * step, 150) for side in (0, 1) for step in range(6))
+    title = run("The nuts of a bridge and their names", 150, 90)
+    (area,) = find_figures(page(title, shapes=(frame, *parts)), ())
+    assert (area.box, area.framed) == (frame.box, True)
+
+
+def test_a_frame_does_not_hold_its_caption() -> None:
+    frame = Shape(Box(80, 80, 340, 300), filled=True, stroked=False, curved=False, colour="00000000")
+    parts = tuple(curve(100 + 8 * step, 150, 60) for step in range(6))
+    (area,) = find_figures(page(run("Figure 4: A chain", 90, 294), shapes=(frame, *parts)), ())
+    assert area.framed
+    assert area.box.bottom < 294
+
+
+def test_a_frame_with_sentences_is_no_figure() -> None:
+    frame = Shape(Box(50, 80, 500, 400), filled=True, stroked=False, curved=False, colour="ffddeeff")
+    parts = tuple(curve(100 + 8 * step, 90, 60) for step in range(6))
+    text = [run(SENTENCE, 60, 180 + 14 * line) for line in range(14)]
+    (area,) = find_figures(page(*text, shapes=(frame, *parts)), ())
+    assert not area.framed
+    assert area.box.bottom < 180
+
+
+def test_the_title_of_an_upright_axis_is_part_of_the_chart() -> None:
+    parts = tuple(curve(120 + 8 * step, 200, 100) for step in range(6))
+    (area,) = find_figures(page(shapes=parts), (), [Box(98, 220, 108, 290)])
+    assert area.box.left == 98
+
+
+def test_a_line_of_signs_with_an_equation_number_is_a_formula_in_any_font() -> None:
+    lines = [run(SENTENCE, 60, 100), run("f(x) + g(x) > 0", 90, 130), run("(9.14)", 400, 130), run(SENTENCE, 60, 160)]
+    assert kinds(page(*lines, shapes=tuple(curve(500 + step, 700, 4) for step in range(6)))) == ["formula"]
+
+
+def test_a_name_with_a_number_in_brackets_is_no_formula() -> None:
+    lines = [run(SENTENCE, 60, 100), run("Total", 90, 130), run("(9)", 400, 130), run(SENTENCE, 60, 160)]
+    assert kinds(page(*lines, shapes=tuple(curve(500 + step, 700, 4) for step in range(6)))) == []

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from octavo.extract.extracted import Box, Quality, RegionKind
+from octavo.extract.pdf.columns import find_columns, segments_in
 from octavo.extract.pdf.content import PageContent, Shape, TextRun, Word
 from octavo.extract.pdf.letters import Vocabulary, is_garbled, with_right_ligatures
+from octavo.extract.pdf.lines import Segment
 from octavo.extract.pdf.page_batches import PageBlock
 from octavo.extract.pdf.page_text import read_batch
 from octavo.extract.pdf.regions import lay_out, turn_of
@@ -238,3 +240,57 @@ def test_a_turned_page_has_paragraphs_with_boxes_on_the_displayed_page(tmp_path:
 def test_the_turn_of_a_page_is_that_of_most_of_its_text() -> None:
     page = PageContent(1, 595.0, 842.0, tuple(lines(LEFT, 60, 200)), (), ())
     assert turn_of(page) == 0
+
+
+def test_text_between_labels_is_not_lost() -> None:
+    runs = [
+        run("an answer to your question at noon", 115, 221, 9),
+        run("•", 55, 225, 14), run("Letter :", 62, 230, 9), run("Service for Readers, Paris", 115, 230, 9),
+        run("•", 55, 239, 14), run("Online :", 62, 244, 9), run("Your account, under My Bills", 115, 244, 9),
+    ]  # fmt: skip
+    assert "an answer to your question" in " ".join(texts(runs))
+
+
+def test_two_facing_pages_are_read_from_left_to_right() -> None:
+    """Each of them has a background, which is no box beside the other."""
+    backgrounds = [
+        Shape(Box(left, 0, left + 297, 842), filled=True, stroked=False, curved=False, colour="ffccddff")
+        for left in (297, 0)
+    ]
+    found = texts([*lines(RIGHT * 6, 330, 100), *lines(LEFT * 6, 40, 120)], tuple(backgrounds))
+    assert found == [" ".join(LEFT * 6), " ".join(RIGHT * 6)]
+
+
+def test_tables_and_pictures_side_by_side_are_read_from_left_to_right() -> None:
+    sides = [Segment(left, top, left + 100, 400, block=(left,)) for left, top in ((60, 110), (180, 100), (300, 90))]
+    sides += [Segment(420, top, 560, top + 90, block=(top,)) for top in (90, 190, 290)]
+    layout = find_columns(sides)
+    assert [one.block[0] for one in segments_in(layout)] == [60, 180, 300, 90, 190, 290]
+
+
+def test_the_framed_halves_of_a_form_are_read_one_after_the_other() -> None:
+    runs: list[TextRun] = []
+    frames: list[Box] = []
+    for left in (60.0, 312.0):
+        frames += [Box(left, y, left + 240, y) for y in (84.0, 420.0)]
+        frames += [Box(x, 84, x, 420) for x in (left, left + 240)]
+        for row, label in enumerate(("Name", "Street", "Town", "Phone", "Reason")):
+            runs += [
+                run(label, left + 8, 128 + 56 * row, 8),
+                run(f"Value {row} of {left:.0f}", left + 8, 144 + 56 * row),
+            ]
+    page = PageContent(1, 612.0, 792.0, tuple(sorted(runs, key=lambda one: one.box.top)), (), tuple(frames))
+    found = [block.text for block in lay_out(page).blocks]
+    assert [text for text in found if text.startswith("Value")] == [
+        f"Value {row} of {left}" for left in (60, 312) for row in range(5)
+    ]
+
+
+def test_a_large_title_beside_an_address_is_not_part_of_its_lines() -> None:
+    address = [run("Sam Mayfield", 60, 40), run("sam@example.org", 60, 53)]
+    assert "INVOICE" in texts([*address, run("INVOICE", 400, 30, 32)])
+
+
+def test_the_lines_of_an_address_stay_lines() -> None:
+    short = ["Weena 664", "3012 CN Rotterdam", "Nederland", "www.example.org"]
+    assert texts([*lines(WIDE, 60, 100), *lines(short, 60, 300)])[-1] == "\n".join(short)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import count
+from itertools import count, pairwise
 from time import process_time
 
 import pytest
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from octavo.extract.extracted import Box
 from octavo.extract.pdf.content import PageContent, Shape, TextRun, Word
 from octavo.extract.pdf.table_rows import Table
-from octavo.extract.pdf.tables import continues, find_tables, repeats_header, to_markdown
+from octavo.extract.pdf.tables import find_tables, page_tables, to_markdown
 
 patient = settings(deadline=None, max_examples=150)  # machines that run tests are busy
 LETTER = 5.0
@@ -259,17 +259,6 @@ def test_stripes_do_not_break_a_table() -> None:
     assert only(find_tables(page(rows_of(NUMBERS, XS), edges, stripes))).grid == tuple(map(tuple, NUMBERS))
 
 
-def test_a_table_goes_on_with_the_same_columns() -> None:
-    first = only(find_tables(page(rows_of(NUMBERS, XS))))
-    second = only(
-        find_tables(page(rows_of([NUMBERS[0], *[[f"Elba {row}", "1.0", "2.00", "30.0"] for row in range(3)]], XS)))
-    )
-    other = only(find_tables(page(rows_of([["Port", "1.0", "2.0"]] * 4, (60, 180, 340)))))
-    assert continues(first, second)
-    assert repeats_header(first, second)
-    assert not continues(first, other)
-
-
 def test_a_drawing_of_many_lines_is_skipped_quickly() -> None:
     lines = [Box(step % 500, step % 700, step % 500 + 20, step % 700) for step in range(20_000)]
     began = process_time()
@@ -328,3 +317,54 @@ def test_odd_positions_never_fail(runs: list[tuple[Box, list[Word], float]], box
     shapes = tuple(Shape(box, True, False, False, None) for box in boxes)
     texts = (TextRun(box, "text", 10.0, "", False, False, turn, None, tuple(words)) for box, words, turn in runs)
     find_tables(PageContent(1, 600, 800, tuple(texts), shapes, tuple(boxes)))
+
+
+def test_words_above_and_below_a_ruled_table_are_not_one_table_around_it() -> None:
+    above = rows_of([["Date", "05/11/2017"], ["Terms", "30 days"], ["Due", "05/12/2017"]], (60, 180), 100, 20)
+    inner = rows_of(
+        [["Item", "Count", "Price"], ["Nails", "40", "3.20"], ["Rope", "10", "19.80"]], (65, 305, 425), 182, 20
+    )
+    below = rows_of([["Notes", "Free delivery"]], (60, 180), 262)
+    lines = across((98, 118, 138, 158, 180, 200, 220, 240, 260, 275), 60, 540) + down((60, 300, 420, 540), 180, 240)
+    found = find_tables(page([*above, *inner, *below], lines))
+    assert [table.grid[-1] for table in found] == [("Due", "05/12/2017"), ("Rope", "10", "19.80")]
+    assert not any(one.box.bottom > two.box.top for one, two in pairwise(found))
+
+
+def test_the_first_row_of_another_grid_is_not_the_last_row_of_the_table_above() -> None:
+    upper = rows_of([["Item", "Count", "Price"], ["Nails", "40", "3.20"]], (65, 305, 425), 102, 20)
+    lower = rows_of([["Tax", "Base", "Amount"], ["7 %", "128.00", "8.96"]], (65, 305, 425), 150, 20)
+    lines = across((100, 120, 140), 60, 540) + down((60, 300, 420, 540), 100, 140)
+    lines += across((148, 168, 188), 60, 540) + down((60, 300, 420, 540), 148, 188)
+    found = find_tables(page([*upper, *lower], lines))
+    assert [table.grid[0][0] for table in found] == ["Item", "Tax"]
+    assert [len(table.rows) for table in found] == [2, 2]
+
+
+def test_rows_with_a_ruling_below_each_begin_above_the_first_ruling() -> None:
+    rows = [
+        ["Sum of the items", "473.00"],
+        ["Charges", "0.00"],
+        ["Tax", "56.87"],
+        ["Total", "529.87"],
+        ["Paid", "0.00"],
+    ]
+    lines = across((130, 160, 190, 220, 250), 60, 400)
+    assert only(find_tables(page(rows_of(rows, (65, 340), 110, 30), lines))).grid[0] == ("Sum of the items", "473.00")
+
+
+def test_a_wide_gap_without_a_ruling_ends_a_table() -> None:
+    head = rows_of([["Kind", "Base", "Rate", "Tax"], ["Standard", "22.00", "7", "1.54"]], (65, 200, 300, 400), 102, 24)
+    other = rows_of([["Terms", "", "Due", "Part"], ["Thirty days", "", "4 July", "1.00"]], (65, 200, 300, 400), 302, 24)
+    lines = across((98, 118, 298, 318), 60, 460)
+    found = find_tables(page([*head, (65.0, 210.0, "Totals"), *other], lines))
+    assert not any(table.box.top < 150 and table.box.bottom > 290 for table in found)
+
+
+def test_a_table_without_lines_stays_in_its_column_of_text() -> None:
+    left, right = rows_of(NUMBERS, (60, 120, 170, 220)), rows_of(NUMBERS, (320, 380, 430, 480))
+    content = page([*left, *right])
+    assert len(page_tables(content, [], list)) == 1
+    sides = Box(50, 90, 260, 700), Box(310, 90, 540, 700)
+    found = page_tables(content, [], lambda: [sides])
+    assert [table.grid[1] for table in found] == [("Austria", "1.5", "2.25", "17.0")] * 2
