@@ -8,9 +8,10 @@ from typing import Any
 
 from octavo.convert.mappings.field_types import FIELD_TYPES
 from octavo.convert.mappings.mapping import Mapping
-from octavo.convert.values import Box, CheckResult, Conversion, ModelAnswer, ModelLookup, Place, Value
+from octavo.convert.values import CheckResult, Conversion, ModelAnswer, ModelLookup, Value
 from octavo.core.errors import Defect
 from octavo.core.types import JSON
+from octavo.facts.words import Box, Place
 
 _MOST_TEXT = 10_000
 _MOST_VALUES = 20_000

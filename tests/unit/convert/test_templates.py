@@ -7,10 +7,10 @@ import pytest
 from octavo.convert.errors import BadMapping
 from octavo.convert.mappings.shipped_mappings import mapping_from_text
 from octavo.convert.rules.engine import convert
-from octavo.convert.rules.layout import text_in_columns
 from octavo.convert.rules.patterns import fits
 from octavo.convert.rules.result_xml import render, validate
 from octavo.convert.values import Conversion
+from octavo.facts.layout import text_in_columns
 from tests.support.sheets import sheet
 
 TEMPLATE = r"""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 
-from octavo.convert.mappings.dates import find_dates
 from octavo.convert.mappings.field_types import FIELD_TYPES
 from octavo.convert.mappings.mapping import Check, Field, Prefer
-from octavo.convert.rules.labels import LabelHit
-from octavo.convert.rules.layout import Line, TextRun
-from octavo.convert.values import Box, Notation, Place, TypedMatch
+from octavo.convert.mappings.mapping import Mapping as DocumentMapping
+from octavo.facts.dates import find_dates
+from octavo.facts.labels import Label, LabelFinder, LabelHit
+from octavo.facts.layout import Line, TextRun
+from octavo.facts.words import Box, Notation, Place, TypedMatch
 
 _SAME_RUN, _RIGHT, _BELOW = 0.92, 0.9, 0.8
 _WEAK = 0.75
@@ -32,6 +34,14 @@ class Candidate:
     value: str
     place: Place
     confidence: float
+
+
+@lru_cache(maxsize=32)
+def field_labels(mapping: DocumentMapping) -> LabelFinder:
+    """A finder for the labels of all fields that are not tables, and for labels that belong to no field."""
+    strong = [(text, Label(one.name)) for one in mapping.singles for text in one.labels]
+    weak = [(text, Label(one.name, weak=True)) for one in mapping.singles for text in one.weak_labels]
+    return LabelFinder([*strong, *weak, *((text, Label(None)) for text in mapping.other_labels)])
 
 
 Hits = Mapping[tuple[int, int], Sequence[LabelHit]]

@@ -8,17 +8,19 @@ from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
 
-from octavo.convert.mappings.dates import writes_month_first
-from octavo.convert.mappings.field_types import FIELD_TYPES, usual_decimal
+from octavo.convert.mappings.field_types import FIELD_TYPES
 from octavo.convert.mappings.mapping import Check, Field, Mapping, Otherwise
 from octavo.convert.rules import patterns
-from octavo.convert.rules.candidates import Candidate, CandidateFinder, choose
+from octavo.convert.rules.candidates import Candidate, CandidateFinder, choose, field_labels
 from octavo.convert.rules.embedded_invoice import EmbeddedInvoice, as_day, open_embedded
-from octavo.convert.rules.labels import LabelHit, field_labels
-from octavo.convert.rules.layout import Line, every_value, lines_of, locate_value, text_in_columns
 from octavo.convert.rules.tables import CONFIDENCE as TABLE_CONFIDENCE
 from octavo.convert.rules.tables import Table, find_by_rules, find_table
-from octavo.convert.values import CheckResult, Conversion, Notation, Place, Sheet, Value
+from octavo.convert.values import CheckResult, Conversion, Value
+from octavo.facts.dates import writes_month_first
+from octavo.facts.labels import LabelHit
+from octavo.facts.layout import Line, every_value, lines_of, locate_value, text_in_columns
+from octavo.facts.typed_values import usual_decimal
+from octavo.facts.words import Notation, Place, Sheet
 
 _NEAR, _COMMON, _GUESS = 0.85, 0.6, 0.4
 _CONFIRMED, _DOUBTED = 0.3, 0.75

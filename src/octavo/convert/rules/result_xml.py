@@ -16,8 +16,9 @@ from octavo.convert.mappings.field_types import FIELD_TYPES
 from octavo.convert.mappings.mapping import Column, Field, Mapping
 from octavo.convert.rules.embedded_invoice import parse_safely
 from octavo.convert.rules.engine import finish
-from octavo.convert.values import Box, Conversion, Place, Value
+from octavo.convert.values import Conversion, Value
 from octavo.core.errors import Defect
+from octavo.facts.words import Box, Place
 
 PROVENANCE = "urn:octavo:provenance:1"
 _XS = "http://www.w3.org/2001/XMLSchema"

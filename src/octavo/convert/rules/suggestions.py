@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from octavo.convert.mappings.field_types import FIELD_TYPES
 from octavo.convert.mappings.mapping import Field, Mapping
 from octavo.convert.rules.engine import finish
-from octavo.convert.rules.layout import Line, lines_of, locate_text
-from octavo.convert.values import Conversion, Notation, Sheet, Suggestion, Value
+from octavo.convert.values import Conversion, Suggestion, Value
+from octavo.facts.layout import Line, lines_of, locate_text
+from octavo.facts.words import Notation, Sheet
 
 _VERIFIED, _UNVERIFIED = 0.7, 0.3
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from octavo.convert.conversions import ModelCost
 from octavo.convert.mappings.mapping import Column, Field, Mapping
-from octavo.convert.values import Box, Conversion, ModelAnswer, ModelLookup, Value
+from octavo.convert.values import Conversion, ModelAnswer, ModelLookup, Value
 from octavo.core.formatting import count_of, format_dollars
+from octavo.facts.words import Box
 
 CERTAIN = 1.0
 

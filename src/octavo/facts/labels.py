@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 
-from octavo.convert.mappings.mapping import Column, Mapping
-from octavo.convert.rules.layout import TextRun
-from octavo.convert.values import Box, fold
+from octavo.facts.layout import TextRun
+from octavo.facts.words import Box, fold
 
 _BETWEEN = re.compile(r"[\s.\-]+")
 # Between a label and its value: punctuation, and a remark in brackets such as (EUR).
@@ -62,19 +60,6 @@ class LabelFinder:
             after = gap.end() if gap else match.end()
             hits.append(LabelHit(run, label.field, label.weak, match.start(), match.end(), after))
         return hits
-
-
-@lru_cache(maxsize=32)
-def field_labels(mapping: Mapping) -> LabelFinder:
-    """A finder for the labels of all fields that are not tables, and for labels that belong to no field."""
-    strong = [(text, Label(one.name)) for one in mapping.singles for text in one.labels]
-    weak = [(text, Label(one.name, weak=True)) for one in mapping.singles for text in one.weak_labels]
-    return LabelFinder([*strong, *weak, *((text, Label(None)) for text in mapping.other_labels)])
-
-
-@lru_cache(maxsize=32)
-def column_labels(columns: tuple[Column, ...]) -> LabelFinder:
-    return LabelFinder((text, Label(column.name)) for column in columns for text in column.labels)
 
 
 def _shape(text: str) -> str:

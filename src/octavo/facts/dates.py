@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from datetime import date, datetime
 from functools import lru_cache
 
-from octavo.convert.values import Notation, TypedMatch, fold
+from octavo.facts.words import Notation, TypedMatch, fold
 
 _MONTHS = """
 january jan januar janner januari janvier janv gennaio gen enero ene janeiro styczen stycznia ledna januara
