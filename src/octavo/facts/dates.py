@@ -105,3 +105,25 @@ def _meanings(parts: dict[str, str | None], notation: Notation) -> Iterator[tupl
         yield _NUMBERS[name], int(parts["day"] or 0)
     else:
         yield int(parts["month"] or 0), int(parts["day"] or 0)
+
+
+_MONTH = re.compile(rf"(?<![\w.])(?P<name>{_NAMES})\b\.?,?\s+(?:de\s+|del\s+)?{_YEAR}(?!\d)")
+_ABBREVIATION = 3
+
+
+def find_months(text: str, notation: Notation) -> list[TypedMatch]:
+    """Find months without a day, such as May 2017, and return them as 2017-05. Days are left to `find_dates`."""
+    folded = fold(text)
+    days = find_dates(text, notation)
+    return [
+        TypedMatch(f"{match['year']}-{_NUMBERS[match['name']]:02}", *match.span())
+        for match in _MONTH.finditer(folded)
+        if len(match["name"]) >= _ABBREVIATION
+        and not any(day.start < match.end() and match.start() < day.end for day in days)
+    ]
+
+
+def is_ambiguous(text: str) -> bool:
+    """Whether day and month of a date can be exchanged, as in 3/4/2024."""
+    found = _SLASHED.search(fold(text))
+    return bool(found) and int(found[1]) <= _MOST_MONTH and int(found[3]) <= _MOST_MONTH and found[1] != found[3]
