@@ -53,6 +53,8 @@ _THEIRS = {
     "issuer": "seller",
     "date_due": "due_date",
 }
+# The sellers that these pages print, where `issuer` in the JSON is a brand or a shop.
+_SELLERS = {"FlipkartInvoice.pdf": "WS Retail Services Pvt. Ltd.", "free_fiber.pdf": "Free SAS"}
 _TYPES = {"invoice_date": "date", "due_date": "date", "currency": "currency"}
 _AMOUNTS = {"net", "tax", "total"}
 
@@ -106,7 +108,9 @@ class Labelled:
             return value in self.printed_values[_TYPES[name]]
         if name == "invoice_number":
             return any(letters(value) in text.replace(" ", "") for text in self.page_texts)
-        return any(all(word in text.split() for word in map(letters, value.split()) if word) for text in self.page_texts)
+        return any(
+            all(word in text.split() for word in map(letters, value.split()) if word) for text in self.page_texts
+        )
 
     @cached_property
     def printed(self) -> dict[str, str]:
@@ -176,6 +180,8 @@ def _plain(text: str | None) -> str | None:
 
 def _from_json(path: Path, sheets: list[Sheet], expected: dict[str, Any]) -> Labelled:
     values = {ours: str(expected[theirs]) for theirs, ours in _THEIRS.items() if theirs in expected}
+    if path.name in _SELLERS:
+        values["seller"] = _SELLERS[path.name]
     rows: list[dict[str, Any]] = expected.get("lines", [])
     lines = [
         LineTruth(str(row["desc"]).split("\n")[0], str(row.get("qty", "")) or None, None, str(row["price"]))
@@ -183,6 +189,12 @@ def _from_json(path: Path, sheets: list[Sheet], expected: dict[str, Any]) -> Lab
         if "desc" in row and "price" in row
     ]
     return Labelled(path, sheets, values, lines)
+
+
+def same_name(first: str | None, second: str | None) -> bool:
+    """Whether two names are the same but for a title, a number or a legal form: one contains most of the other."""
+    one, two = sorted((letters(first or ""), letters(second or "")), key=len)
+    return bool(one) and one in two and len(one) >= 0.5 * len(two)
 
 
 def same_number(first: str | None, second: str | None) -> bool:

@@ -3,31 +3,54 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import NamedTuple
 
 from octavo.core.types import JSON
 from octavo.facts.words import Place
 
 
+class Status(StrEnum):
+    """How far a value can be trusted.
+
+    `found`: it is in the document, or the mapping states it. `checked`: a cross-check passed as well. `confirmed`: a person entered or accepted
+    it. `needs_review`: its confidence is below the threshold, or a cross-check failed.
+    """
+
+    FOUND = "found"
+    CHECKED = "checked"
+    CONFIRMED = "confirmed"
+    NEEDS_REVIEW = "needs_review"
+
+
 @dataclass(frozen=True, slots=True)
 class Value:
     """A value of a field. `row` counts from 1 within a table.
 
-    `value` is in the canonical form of its type: 2024-08-15, 350.55, EUR. `verified`: whether the document contains the
-    value at its place. A constant from the mapping is not verified.
+    `value` is in the canonical form of its type: 2024-08-15, 350.55, EUR. `place` is where the document contains it; a
+    constant from the mapping has none. `status` says how far it can be trusted.
     """
 
     name: str
     value: str
     confidence: float
     place: Place | None = None
-    verified: bool = False
+    status: str = Status.FOUND
     table: str | None = None
     row: int | None = None
 
     @property
     def path(self) -> str:
         return f"{self.table}[{self.row}].{self.name}" if self.table else self.name
+
+    @property
+    def verified(self) -> bool:
+        """Whether a cross-check or a person supports the value."""
+        return self.status in {Status.CHECKED, Status.CONFIRMED}
+
+    @property
+    def needs_review(self) -> bool:
+        return self.status == Status.NEEDS_REVIEW
 
     def as_json(self) -> dict[str, JSON]:
         place = self.place
@@ -39,6 +62,7 @@ class Value:
             "quote": place.quote if place else None,
             "confidence": round(self.confidence, 2),
             "verified": self.verified,
+            "status": self.status,
         }
 
 
@@ -83,7 +107,7 @@ class Conversion:
     """The values of a document.
 
     `missing` are the required fields without a value; `source` is the origin of the values. `fits` is false if the
-    document lacks a keyword of the mapping, or has an excluded one.
+    document lacks a keyword of the mapping, has an excluded one, or has too little evidence.
     """
 
     mapping: str
@@ -93,6 +117,12 @@ class Conversion:
     source: str = "rules"
     model_lookup: ModelLookup | None = None
     fits: bool = True
+
+    @property
+    def needs_review(self) -> bool:
+        """Whether a person should look at it: a value needs review, a required one is missing, or a check failed."""
+        failed = any(one.holds is False for one in self.checks)
+        return bool(self.missing) or failed or any(one.needs_review for one in self.values)
 
     def single(self, name: str) -> Value | None:
         return next((one for one in self.values if one.name == name and one.table is None), None)

@@ -216,7 +216,9 @@ def _same_columns(first: Head, second: Head) -> bool:
 
 def _is_sum(page: PageRuns, line: Line) -> bool:
     """Whether a line is a sum: it begins with the label of a sum, which an amount follows, and it has no product."""
-    money = [one for index, run in enumerate(line.runs) for one in page.of_run("amount", run, index) if is_money(page, one)]
+    money = [
+        one for index, run in enumerate(line.runs) for one in page.of_run("amount", run, index) if is_money(page, one)
+    ]
     if not money:
         return False
     first = next((run for run in line.runs if any(map(str.isalpha, run.text))), None)
@@ -235,7 +237,10 @@ def _anchors(page: PageRuns, region: Sequence[Line], head: Head) -> list[Mention
     found: list[Mention] = []
     for line in region:
         money = [
-            one for index, run in enumerate(line.runs) for one in page.of_run("amount", run, index) if is_money(page, one)
+            one
+            for index, run in enumerate(line.runs)
+            for one in page.of_run("amount", run, index)
+            if is_money(page, one)
         ]
         near = min(money, key=lambda one: _distance(one.box, column), default=None)
         if near and _distance(near.box, column) <= _NEAR_COLUMN and not _is_nearer(near.box, head, "amount"):
@@ -373,7 +378,9 @@ def _in_column(numbers: Sequence[Mention], head: Head, name: str) -> Mention | N
     column = head.columns.get(name)
     if column is None:
         return None
-    near = [one for one in numbers if _distance(one.box, column) <= _NEAR_COLUMN and not _is_nearer(one.box, head, name)]
+    near = [
+        one for one in numbers if _distance(one.box, column) <= _NEAR_COLUMN and not _is_nearer(one.box, head, name)
+    ]
     return min(near, key=lambda one: _distance(one.box, column), default=None)
 
 
@@ -423,7 +430,11 @@ def _add_description(page: PageRuns, item: Item, anchor: Mention, lines: Sequenc
     parts: list[list[Word]] = []
     before: Box | None = None
     for line in lines:
-        words = [word for word in line.words if left <= (word.box.left + word.box.right) / 2 <= right and word.box.left >= left - 8]
+        words = [
+            word
+            for word in line.words
+            if left <= (word.box.left + word.box.right) / 2 <= right and word.box.left >= left - 8
+        ]
         words = _without_numbers(words, item)
         if not words or not (parts or any(letter.isalnum() for word in words for letter in word.text)):
             continue

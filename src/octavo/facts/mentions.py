@@ -102,9 +102,13 @@ class PageRuns:
         earlier = [one.end for one in self.of_run(kind, mention.run, mention.index) if one.end <= mention.start]
         start = max(max(earlier, default=0), mention.start - _MOST_WORD_GAP)
         text = mention.run.text[start : mention.start]
+        if kind == "amount" and _is_currency(text):
+            return None
         if not any(map(str.isalpha, text)) and "#" not in text and "\u00b0" not in text:
             return None
-        return NearText(text, mention.run.folded[start : mention.start], "same", mention.run.place(start, mention.start).box)
+        return NearText(
+            text, mention.run.folded[start : mention.start], "same", mention.run.place(start, mention.start).box
+        )
 
     def left_of(self, mention: Mention, kind: str, most: int = 3) -> NearText | None:
         """The nearest run to the left that contains words and is more than another value of the same type."""
@@ -147,6 +151,12 @@ class PageRuns:
         for found in (self.before(mention, kind), self.left_of(mention, kind), self.above(mention, kind)):
             if found:
                 yield found
+
+
+def _is_currency(text: str) -> bool:
+    """Whether a text is only a currency, as in "CHF 12.50"."""
+    found = FINDERS["currency"](text, Notation())
+    return bool(found) and not any(map(str.isalpha, text[: found[0].start] + text[found[-1].end :]))
 
 
 def _without(run: TextRun, values: Sequence[Mention]) -> str:

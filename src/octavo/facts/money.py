@@ -7,17 +7,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from octavo.facts.mentions import Mention, NearText, PageRuns
 from octavo.facts.typed_values import FINDERS
+from octavo.facts.vocabulary import RoleHit
 from octavo.facts.words import Notation
 
 Roles = dict[str, float]
 _CENT = Decimal("0.011")
 _MOST_VALUES = 250
+_MOST_SUMS = 40
+_WHOLE = 1.0  # added to the score of a sum of several rates
 _MOST_RATE = Decimal("0.45")
+# Words that do not change what a label means.
+_FILLER = re.compile(r"(?<![^\W\d_])(?:eur|usd|gbp|chf|in|the|this|for|of|der|die|des|den|dieser|de|la|le|les|del|della|di|du|da|do|van|het|en)(?![^\W\d_])")
 _SENTENCE = 9  # words; a label is shorter
 _PERCENT = re.compile(r"(?<![\d.,])(\d{1,2}(?:[.,]\d{1,3})?)\s?%")
 _ADDS_UP, _RATE, _LINES, _CONFLICT = 2.0, 0.8, 1.2, 0.8
@@ -40,6 +45,8 @@ class Money:
     net: Choice | None = None
     tax: Choice | None = None
     due: Choice | None = None
+    line_sum: Choice | None = None
+    charges: Choice | None = None
     currency: Choice | None = None
 
 
@@ -52,9 +59,19 @@ class Amount:
     roles: Roles = field(default_factory=dict[str, float])
     by_role: dict[str, tuple[float, Mention]] = field(default_factory=dict[str, tuple[float, Mention]])
 
-    def add(self, mention: Mention, roles: Roles) -> None:
+    @property
+    def is_item(self) -> bool:
+        """Whether it is printed only in the table of items."""
+        return self.roles.keys() == {"item"}
+
+    @property
+    def can_be_extra(self) -> bool:
+        """Whether it can be shipping or the like: no clear label says that it is a sum."""
+        return not self.is_item and max((self.roles.get(role, 0.0) for role in ("net", "total", "line_sum")), default=0.0) < _WHOLE_LABEL
+
+    def add(self, mention: Mention, roles: Sequence[tuple[str, float]]) -> None:
         self.mentions.append(mention)
-        for role, score in roles.items():
+        for role, score in roles:
             if score >= self.by_role.get(role, (0.0, mention))[0]:
                 self.by_role[role] = score, mention
             self.roles[role] = max(self.roles.get(role, 0.0), score)
@@ -76,14 +93,15 @@ def choose_money(page: PageRuns, line_sum: Decimal | None, in_items: set[int]) -
     if not amounts:
         return Money(currency=_currency(page, None))
     rates = _rates(page)
-    sums = list(_sums(amounts, rates))
+    sums = _settled_sums(list(_sums(amounts, rates)), line_sum)
     best = max(sums, key=lambda one: one.score(line_sum), default=None)
     single = max(amounts.values(), key=lambda one: _single_score(one, line_sum))
     if best and best.score(line_sum) >= max(_single_score(single, line_sum) + 0.3, 2.0):
         money = _from_sum(best, sums, amounts, line_sum)
     else:
         money = _from_single(single, amounts, line_sum)
-    return Money(money.total, money.net, money.tax, money.due, _currency(page, money.total))
+    lines = _line_sum(amounts, line_sum)
+    return replace(money, line_sum=lines, currency=_currency(page, money.total))
 
 
 def collect_amounts(page: PageRuns, in_items: set[int]) -> dict[Decimal, Amount]:
@@ -93,8 +111,9 @@ def collect_amounts(page: PageRuns, in_items: set[int]) -> dict[Decimal, Amount]
         if not is_money(page, mention):
             continue
         value = Decimal(mention.value)
-        roles = {"item": 0.9} if mention.run.line in in_items else dict(_roles(page, mention))
-        found.setdefault(value, Amount(value)).add(mention, roles)
+        amount = found.setdefault(value, Amount(value))
+        roles = [("item", 0.9)] if mention.run.line in in_items else list(_roles(page, mention))
+        amount.add(mention, roles)
     if len(found) > _MOST_VALUES:
         kept = sorted(found.values(), key=lambda one: -max(one.roles.values(), default=0.0))[:_MOST_VALUES]
         found = {one.value: one for one in kept}
@@ -142,7 +161,10 @@ def classify(page: PageRuns, near: NearText) -> tuple[str, float] | None:
         return None
     found = {hit.role for hit in hits}
     words = near.folded.split()
-    letters = sum(map(str.isalpha, near.folded)) or 1
+    fillers = [*page.hits("kinds", near.folded), *_FILLER.finditer(near.folded)]
+    spans = [(one.start, one.end) if isinstance(one, RoleHit) else one.span() for one in fillers]
+    free = sum(near.folded[start:end].isalpha() * (end - start) for start, end in spans)
+    letters = max(sum(map(str.isalpha, near.folded)) - free, 1)
     covered = sum(sum(map(str.isalpha, near.folded[hit.start : hit.end])) for hit in hits) / letters
     for pattern in (page.vocabulary.without_tax, page.vocabulary.with_tax):
         covered += sum(len(one[0]) for one in pattern.finditer(near.folded)) / letters
@@ -171,12 +193,14 @@ def _rates(page: PageRuns) -> set[Decimal]:
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """Three printed amounts that add up: net + tax = total."""
+    """Printed amounts that add up: net + tax = total, or with `extra`, such as shipping, net + tax + extra = total."""
 
     net: Amount
     tax: Amount
     total: Amount
     has_rate: bool
+    extra: Amount | None = None
+    is_whole: bool = False
 
     @property
     def is_trivial(self) -> bool:
@@ -190,23 +214,52 @@ class Sum:
         lines = _LINES if line_sum is not None and line_sum in {self.net.value, self.total.value} else 0.0
         size = 0.02 * min(len(str(abs(self.total.value))), 10)
         twice = 0.05 * min(len(self.total.mentions), 4)
-        adds_up = _ADDS_UP if not self.is_trivial else 0.6
+        adds_up = 0.6 if self.is_trivial else _ADDS_UP - (0.5 if self.extra else 0.0)
+        adds_up += _WHOLE if self.is_whole else 0.0
         return self.labels + adds_up + (_RATE if self.has_rate and not self.is_trivial else 0.0) + lines + size + twice
 
 
 def _sums(amounts: Mapping[Decimal, Amount], rates: set[Decimal]) -> Iterator[Sum]:
-    values = list(amounts)
-    for net in values:
-        if net == 0:
+    totals = [one for one in amounts.values() if one.fit("total", "due") >= 0.3]  # noqa: PLR2004
+    parts = [one for one in amounts.values() if not one.is_item]
+    for net in parts:
+        if net.value == 0:
             continue
-        for tax in values:
-            if abs(tax) > abs(net) * _MOST_RATE:
+        for tax in parts:
+            if abs(tax.value) > abs(net.value) * _MOST_RATE:
                 continue
             # A minus sign at the end of the line before is lost, so a positive tax may belong to a negative net.
-            signed = -tax if net < 0 < tax else tax
-            for total in _near(net + signed, amounts):
-                has_rate = any(abs(abs(net) * rate - abs(tax)) <= Decimal("0.02") for rate in rates if rate)
-                yield Sum(amounts[net], amounts[tax], amounts[total], has_rate)
+            signed = -tax.value if net.value < 0 < tax.value else tax.value
+            has_rate = any(abs(abs(net.value) * rate - abs(tax.value)) <= Decimal("0.02") for rate in rates if rate)
+            for total in _near(net.value + signed, amounts):
+                yield Sum(net, tax, amounts[total], has_rate)
+            if net.fit("net") > 0 and tax.fit("tax") > 0:
+                yield from _with_extra(net, tax, totals, amounts, has_rate=has_rate)
+
+
+def _settled_sums(sums: Sequence[Sum], line_sum: Decimal | None) -> list[Sum]:
+    """Drop sums with an extra amount whose total has a plain sum, and mark the sum of several rates."""
+    plain = sorted((one for one in sums if not one.extra), key=lambda one: -one.score(line_sum))
+    explained = {one.total.value for one in plain if not one.is_trivial and one.labels > 0.5}  # noqa: PLR2004
+    top = [one for one in plain[:_MOST_SUMS] if not one.is_trivial]
+    parts = {(one.net.value, one.total.value) for one in top}
+    whole = {
+        (first[0] + second[0], first[1] + second[1]) for first in parts for second in parts if first[0] < second[0]
+    }
+    marked = [replace(one, is_whole=(one.net.value, one.total.value) in whole) for one in plain]
+    return [*marked, *(one for one in sums if one.extra and one.total.value not in explained)]
+
+
+def _with_extra(
+    net: Amount, tax: Amount, totals: Sequence[Amount], amounts: Mapping[Decimal, Amount], *, has_rate: bool
+) -> Iterator[Sum]:
+    """Sums with one more amount, such as shipping, a second tax, or a discount."""
+    for total in totals:
+        rest = total.value - net.value - tax.value
+        extra = amounts.get(rest) or amounts.get(-rest)
+        own = {net.value, tax.value, total.value}
+        if rest and extra and extra.value not in own and extra.can_be_extra:
+            yield Sum(net, tax, total, has_rate, extra)
 
 
 def _near(value: Decimal, amounts: Mapping[Decimal, Amount]) -> Iterator[Decimal]:
@@ -218,7 +271,8 @@ def _near(value: Decimal, amounts: Mapping[Decimal, Amount]) -> Iterator[Decimal
 
 def _single_score(one: Amount, line_sum: Decimal | None) -> float:
     """How likely an amount is the total if no sum is considered."""
-    lines = _LINES if line_sum is not None and one.value == line_sum else 0.0
+    is_net = one.roles.get("net", 0.0) >= _WHOLE_LABEL and one.roles.get("total", 0.0) < 1
+    lines = _LINES if line_sum is not None and one.value == line_sum and not is_net else 0.0
     size = 0.02 * min(len(str(abs(one.value))), 10) + (0.1 if one.value > 0 else 0.0)
     return 1.3 * max(one.fit("total"), 0.9 * one.fit("due")) + lines + size
 
@@ -229,6 +283,8 @@ def _from_sum(best: Sum, sums: Sequence[Sum], amounts: Mapping[Decimal, Amount],
         evidence.add("sum")
     if best.has_rate and not best.is_trivial:
         evidence.add("rate")
+    if best.extra:
+        evidence.add("extra")
     if line_sum is not None and line_sum in {best.net.value, best.total.value}:
         evidence.add("lines")
     rivals = [one for one in sums if one.total.value != best.total.value and not one.is_trivial]
@@ -240,7 +296,11 @@ def _from_sum(best: Sum, sums: Sequence[Sum], amounts: Mapping[Decimal, Amount],
         for one, role in ((best.net, "net"), (best.tax, "tax"))
     )
     total = _total(best.total, shared, amounts)
-    return Money(total, net, tax, _due(total, amounts))
+    charges = None
+    if best.extra:
+        rest = Decimal(total.value) - best.net.value - best.tax.value
+        charges = Choice(str(rest), best.extra.best("other"), shared)
+    return Money(total, net, tax, _due(total, amounts), charges=charges)
 
 
 def _from_single(best: Amount, amounts: Mapping[Decimal, Amount], line_sum: Decimal | None) -> Money:
@@ -256,7 +316,9 @@ def _from_single(best: Amount, amounts: Mapping[Decimal, Amount], line_sum: Deci
         evidence.add("contradiction")
     total = _total(best, frozenset(evidence), amounts)
     made = {
-        role: Choice(str(one.value), one.best(role), frozenset({"label", "alone"})) for role, one in parts.items() if one
+        role: Choice(str(one.value), one.best(role), frozenset({"label", "alone"}))
+        for role, one in parts.items()
+        if one
     }
     return Money(total, made.get("net"), made.get("tax"), _due(total, amounts))
 
@@ -287,6 +349,14 @@ def _due(total: Choice, amounts: Mapping[Decimal, Amount]) -> Choice | None:
     return Choice(str(best.value), best.best("due"), frozenset({"label", *checked}))
 
 
+def _line_sum(amounts: Mapping[Decimal, Amount], line_sum: Decimal | None) -> Choice | None:
+    """The printed sum of the items: an amount that equals their sum, or one with such a label."""
+    equal = amounts.get(line_sum) if line_sum is not None else None
+    if equal and "line_sum" in equal.roles:
+        return Choice(str(equal.value), equal.best("line_sum"), frozenset({"lines", "label"}))
+    return None
+
+
 _DOLLARS = {"CAD", "AUD", "NZD", "HKD", "SGD", "MXN"}
 _CURRENCY_LABEL = re.compile(
     r"(?:wahrung|currency|devise|monnaie|valuta|moneda|divisa|moeda|waluta|mata uang|all amounts in)\W{0,12}$"
@@ -309,7 +379,11 @@ def _currency(page: PageRuns, total: Choice | None) -> Choice | None:
             one = mentions[0]
             plain = one.value == "USD" and one.place.quote == "$"
             value = next(iter(dollar)) if plain and len(dollar) == 1 else one.value
-            evidence = {name, *(["only"] if len(counts) == 1 or (plain and dollar) else []), *(["dollar"] if plain else [])}
+            evidence = {
+                name,
+                *(["only"] if len(counts) == 1 or (plain and dollar) else []),
+                *(["dollar"] if plain else []),
+            }
             return Choice(value, one, frozenset(evidence))
     return None
 

@@ -16,7 +16,9 @@ from octavo.facts.words import fold
 _NUMBER_WORD = re.compile(r"(?:number|num|numero|nummer|numer|nomor|nr|no|n[°º]?|#|cislo|c)[\s.:]*")
 _FILLER = re.compile(r"[\s:.,;#=()\u2013\u2116*/|\[\]-]|\d")
 _BARE_YEAR = re.compile(r"(?:19|20)\d\d")
-_VAT_OR_IBAN = re.compile(r"[A-Z]{2}\d{2}[A-Z0-9]{10,30}|(?:DE|AT|FR|NL|BE|IT|ES|PL|LU|GB|DK|SE|FI|PT|IE|CZ)[A-Z]?\d{8,12}[A-Z]?\d*")
+_VAT_OR_IBAN = re.compile(
+    r"[A-Z]{2}\d{2}[A-Z0-9]{10,30}|(?:DE|AT|FR|NL|BE|IT|ES|PL|LU|GB|DK|SE|FI|PT|IE|CZ)[A-Z]?\d{8,12}[A-Z]?\d*"
+)
 _MOST_FILLER = 14  # letters between a label and its value
 _MOST_NOUN_GAP = 40  # characters between "Rechnung" and "Nr."
 _STRONG, _COMPOSED, _HEADING, _NUMBER_ONLY, _TOP = 3.0, 3.0, 2.2, 0.9, 0.5
@@ -49,7 +51,8 @@ def choose_references(page: PageRuns, in_items: set[int]) -> References:
     number = _best(page, numbers, "number")
     taken = {number.value} if number else set[str]()
     order, account = (
-        _best(page, [one for one in numbers if one.mention.value not in taken], role) for role in ("order_id", "account_id")
+        _best(page, [one for one in numbers if one.mention.value not in taken], role)
+        for role in ("order_id", "account_id")
     )
     dates = label_dates(page, number, in_items)
     date = _best_date(page, dates)
@@ -86,7 +89,9 @@ def _number_roles(page: PageRuns, mention: Mention) -> Iterator[Labelled]:
     prefix = run.folded[start : mention.start]
     texts: list[NearText] = []
     if any(map(str.isalpha, prefix)) or "#" in prefix:
-        texts.append(NearText(run.text[start : mention.start], prefix, "same", run.box))
+        if _NUMBER_WORD.match(prefix) and (left := _run_left(page, mention)):
+            prefix = f"{left.folded} {prefix}"
+        texts.append(NearText(prefix, prefix, "same", run.box))
     elif mention.start <= 2:  # noqa: PLR2004 - the value begins its run
         left = _run_left(page, mention)
         above = page.above(mention, "identifier", most=_ABOVE_LINES)
@@ -102,7 +107,9 @@ def _run_left(page: PageRuns, mention: Mention) -> NearText | None:
     if mention.index == 0:
         return None
     run = page.lines[mention.run.line].runs[mention.index - 1]
-    return NearText(run.text, run.folded, "left", run.box) if any(map(str.isalpha, run.text)) or "#" in run.text else None
+    return (
+        NearText(run.text, run.folded, "left", run.box) if any(map(str.isalpha, run.text)) or "#" in run.text else None
+    )
 
 
 def _number_role(page: PageRuns, near: NearText, mention: Mention) -> tuple[str, float, str] | None:
@@ -123,10 +130,16 @@ def _number_role(page: PageRuns, near: NearText, mention: Mention) -> tuple[str,
         if noun.role in {"number", "weak_number"}:
             return ("number", _COMPOSED, "composed")
         return (noun.role, _COMPOSED, "composed")
+    if last.role == "reference":
+        return ("number", _NUMBER_ONLY, "number word")
     if last.role == "weak_number":
         alone = near.side == "same" and mention.end - mention.start >= 3  # noqa: PLR2004
         starts = last.start <= 2  # noqa: PLR2004
-        return ("number", _HEADING if starts and alone else 1.2, "heading") if near.side == "same" else ("number", 1.0, "heading")
+        return (
+            ("number", _HEADING if starts and alone else 1.2, "heading")
+            if near.side == "same"
+            else ("number", 1.0, "heading")
+        )
     return (last.role, _STRONG, "label")
 
 

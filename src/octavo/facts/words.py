@@ -98,9 +98,14 @@ class Notation(NamedTuple):
     date_formats: tuple[str, ...] = ()
 
 
+# Letters with a stroke, which are not letters with an accent in Unicode.
+_STROKES = {"\u0142": "l", "\u0141": "l", "\u00f8": "o", "\u00d8": "o", "\u0111": "d", "\u0110": "d", "\u0131": "i"}
+
+
 @lru_cache(maxsize=4096)
 def _folded(letter: str) -> str:
-    return (unicodedata.normalize("NFKD", letter)[0].lower() or letter)[0]
+    plain = _STROKES.get(letter) or unicodedata.normalize("NFKD", letter)[0]
+    return (plain.lower() or letter)[0]
 
 
 def fold(text: str) -> str:

@@ -22,6 +22,7 @@ from octavo.convert.mappings.stored_mappings import DEFAULT_MAPPING, StoredMappi
 from octavo.convert.results import Correction, Corrections, render_xml
 from octavo.convert.submissions import ConversionIntake
 from octavo.convert.values import Conversion
+from octavo.records.conversions import NEEDS_REVIEW
 from octavo.core.errors import BadInput
 from octavo.core.pagination import Page
 from octavo.core.types import JSON, JobStatus
@@ -307,6 +308,7 @@ def _view(found: StoredConversion, conversion: Conversion | None = None) -> Conv
     if conversion:
         made = conversion.as_json()
         fields |= {name: made[name] for name in ("values", "checks", "missing", "model")}
+        fields["status"] = NEEDS_REVIEW if conversion.needs_review else fields["status"]
     return ConversionView(**fields)
 
 

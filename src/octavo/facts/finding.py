@@ -1,0 +1,227 @@
+"""Reads a document: all facts in its words, each with its place, its confidence and whether a check supports it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from octavo.facts.confidence import confidence, is_checked
+from octavo.facts.dates import find_months
+from octavo.facts.identifiers import find_marked
+from octavo.facts.items import Items, find_items
+from octavo.facts.mentions import Mention, PageRuns
+from octavo.facts.money import Choice, Money, choose_money
+from octavo.facts.parties import find_parties
+from octavo.facts.references import choose_references
+from octavo.facts.vocabulary import Labels, load_vocabulary
+from octavo.facts.words import Box, Place, Sheet, Word
+
+FOUND, CHECKED = "found", "checked"
+# What a mapping can ask for.
+FACTS = (
+    *("number", "date", "due_date", "order_id", "account_id", "amount", "net", "tax", "due", "line_sum", "charges", "currency"),
+    *("sender", "recipient", "iban", "vat_id"),
+)
+TABLE_FACTS = ("items",)
+KINDS = ("invoice",)
+_MOST_PAGES = 50
+_LETTER, _LINE = 6.0, 12.0  # points of a letter and a line of plain text
+_TOP_SHARE = 0.5
+_MOST_OTHERS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A statement about a document. `value` is canonical: 2018-03-05, 529.87, EUR. `quote` is as printed.
+
+    `status` is `checked` if a cross-check supports the value, and `found` otherwise. `place` is None in a text
+    without pages.
+    """
+
+    name: str
+    value: str
+    quote: str
+    confidence: float
+    source: str
+    status: str
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What was read: the chosen value of each field, the items, and what speaks for an invoice."""
+
+    values: dict[str, Choice] = field(default_factory=dict[str, Choice])
+    items: Items = field(default_factory=Items)
+    identifiers: tuple[tuple[str, Choice], ...] = ()
+    signs: frozenset[str] = frozenset()
+
+    @property
+    def is_invoice(self) -> bool:
+        """Whether the document says that it is an invoice and has what an invoice has. One value is not evidence."""
+        counts = "total" in self.signs or {"number", "date"} <= self.signs
+        return "word" in self.signs and counts and len(self.signs) >= _LEAST_SIGNS
+
+
+_LEAST_SIGNS = 4
+
+
+def read_document(sheets: Sequence[Sheet], labels: Labels = ()) -> Reading:
+    """Read the pages of a document. `labels` are further labels by the name of a fact."""
+    page = PageRuns(sheets[:_MOST_PAGES], load_vocabulary(labels))
+    items = find_items(page)
+    money = choose_money(page, items.sum if items.is_sum_printed else None, set(items.lines))
+    references = choose_references(page, set(items.lines))
+    parties = find_parties(page)
+    chosen = {
+        "number": references.number,
+        "date": references.date,
+        "due_date": references.due_date,
+        "order_id": references.order,
+        "account_id": references.account,
+        "amount": money.total,
+        "net": money.net,
+        "tax": money.tax,
+        "due": money.due,
+        "line_sum": money.line_sum,
+        "charges": money.charges,
+        "currency": money.currency,
+        "sender": parties.seller,
+        "recipient": parties.buyer,
+    }
+    values = {name: one for name, one in chosen.items() if one}
+    identifiers = tuple(_identifiers(page))
+    for name in ("iban", "vat_id"):
+        own = _own(identifiers, name, values.get("recipient"))
+        if own:
+            values[name] = own
+    return Reading(values, items, identifiers, frozenset(_signs(page, values, items, money)))
+
+
+def _identifiers(page: PageRuns) -> Iterator[tuple[str, Choice]]:
+    for line in page.lines:
+        for index, run in enumerate(line.runs):
+            for one in find_marked(run.text):
+                mention = Mention(one.value, run, index, one.start, one.end)
+                yield one.name, Choice(one.value, mention, frozenset({"checksum"} if one.is_checked else {"form"}))
+
+
+def _own(identifiers: Sequence[tuple[str, Choice]], name: str, buyer: Choice | None) -> Choice | None:
+    """The sender's identifier: one with a right checksum first, and none that is printed with the recipient."""
+    found = [one for kind, one in identifiers if kind == name]
+    others = [one for one in found if not (buyer and _is_of(one.mention, buyer.mention))]
+    return max(others, key=lambda one: "checksum" in one.evidence, default=None)
+
+
+def _is_of(mention: Mention, party: Mention) -> bool:
+    """Whether an identifier is in the block below a name."""
+    down = mention.box.top - party.box.top
+    beside = mention.box.left < party.box.right + 60 and party.box.left < mention.box.right + 60
+    return mention.run.page == party.run.page and 0 <= down < 9 * party.box.height and beside
+
+
+def _signs(page: PageRuns, values: dict[str, Choice], items: Items, money: Money) -> Iterator[str]:
+    """What speaks for an invoice, each at most once."""
+    if _names_itself(page):
+        yield "word"
+    total = money.total
+    if total and total.evidence & {"label", "sum", "lines"}:
+        yield "total"
+    if total and "sum" in total.evidence and total.evidence & {"label", "rate", "lines"}:
+        yield "sum"
+    if items.is_sum_printed and len(items.rows) > 0:
+        yield "items"
+    for name, forms in (
+        ("number", {"label", "composed", "heading", "label above"}),
+        ("date", {"label", "with number", "composed", "word"}),
+    ):
+        if name in values and values[name].evidence & forms:
+            yield name
+    for name in ("due_date", "iban", "vat_id"):
+        if name in values:
+            yield name
+    parties = [values[name] for name in ("sender", "recipient") if name in values]
+    if any("label" in one.evidence or "address window" in one.evidence for one in parties):
+        yield "party"
+
+
+def _names_itself(page: PageRuns) -> bool:
+    """Whether the first or second page calls itself an invoice, in a short run and not inside a sentence."""
+    for line in page.lines:
+        if line.page > 2:  # noqa: PLR2004
+            return False
+        for run in line.runs:
+            if len(run.words) <= 9 and any(hit.start <= 25 for hit in page.hits("kinds", run.folded)):  # noqa: PLR2004
+                return True
+    return False
+
+
+# Facts
+
+
+def find_facts(sheets: Sequence[Sheet], labels: Labels = ()) -> list[Fact]:
+    """All facts of a document. If it is not an invoice, only what needs no such context: identifiers, dates, parties."""
+    return facts_of(read_document(sheets, labels), sheets)
+
+
+def facts_of(reading: Reading, sheets: Sequence[Sheet]) -> list[Fact]:
+    found: list[Fact] = []
+    has_places = any(sheet.number for sheet in sheets)
+    if reading.is_invoice:
+        strong = confidence("kind", frozenset({"label"}))
+        found.append(Fact("kind", "invoice", "", strong, "rule", CHECKED))
+    for name in _INVOICE_FACTS if reading.is_invoice else _OTHER_FACTS:
+        if name in reading.values:
+            found.append(_fact(name, reading.values[name], has_places=has_places))
+    seen = {(one.name, one.value) for one in found}
+    for name, choice in reading.identifiers:
+        if (name, choice.value) not in seen and len(seen) < len(found) + _MOST_OTHERS:
+            seen.add((name, choice.value))
+            found.append(_fact(name, choice, has_places=has_places))
+    if not any(one.name == "date" for one in found):
+        found += _months(sheets, has_places=has_places)
+    return found
+
+
+_INVOICE_FACTS = (
+    *("number", "date", "due_date", "order_id", "account_id", "amount", "currency"),
+    *("sender", "recipient", "iban", "vat_id"),
+)
+_OTHER_FACTS = ("date", "iban", "vat_id")
+
+
+def _fact(name: str, choice: Choice, *, has_places: bool) -> Fact:
+    place = choice.mention.place
+    source = "layout" if name in {"sender", "recipient"} else "rule"
+    status = CHECKED if is_checked(choice.evidence) else FOUND
+    sure = confidence(name, choice.evidence)
+    return Fact(name, choice.value, place.quote, sure, source, status, place if has_places else None)
+
+
+def _months(sheets: Sequence[Sheet], *, has_places: bool) -> Iterator[Fact]:
+    """A month without a day near the top of the first page, such as "May 2017", kept as what it is."""
+    if not sheets:
+        return
+    page = PageRuns(sheets[:1], load_vocabulary())
+    for line in page.lines:
+        for run in line.runs:
+            for one in find_months(run.text, page.notation):
+                place = run.place(one.start, one.end)
+                if place.box.bottom <= sheets[0].height * _TOP_SHARE and len(run.words) <= 6:  # noqa: PLR2004
+                    sure = confidence("date", frozenset({"month"}))
+                    yield Fact("date", one.value, place.quote, sure, "rule", FOUND, place if has_places else None)
+                    return
+
+
+def sheets_of_text(text: str) -> list[Sheet]:
+    """A text without pages as one sheet with the number 0, each line below the other. Its places mean nothing."""
+    words: list[Word] = []
+    for row, line in enumerate(text.splitlines()):
+        column = 0
+        for part in line.split(" "):
+            if part:
+                left, top = column * _LETTER, row * _LINE
+                words.append(Word(part, Box(left, top, left + len(part) * _LETTER * 0.95, top + _LINE * 0.8)))
+            column += len(part) + 1
+    lines = text.count("\n") + 1
+    return [Sheet(0, 600.0, lines * _LINE, tuple(words))]
