@@ -13,8 +13,8 @@ from octavo.facts.words import Place
 class Status(StrEnum):
     """How far a value can be trusted.
 
-    `found`: it is in the document, or the mapping states it. `checked`: a cross-check passed as well. `confirmed`: a person entered or accepted
-    it. `needs_review`: its confidence is below the threshold, or a cross-check failed.
+    `found`: it is in the document, or the mapping states it. `checked`: a cross-check passed as well. `confirmed`: a
+    person entered or accepted it. `needs_review`: its confidence is below the threshold, or a cross-check failed.
     """
 
     FOUND = "found"

@@ -1,7 +1,7 @@
 """How sure a value is, measured: the share of right values with the same evidence in labelled documents.
 
-`data/calibration.json` is written by `python -m benchmarks.conversions.invoices --calibrate`. It has the counts of right
-and of all values for each field and tier of evidence; nothing in it is chosen by hand.
+`python -m benchmarks.conversions.invoices --calibrate` writes `data/calibration.json`: the counts of right and of all
+values for each field and tier of evidence. Nothing in it is chosen by hand.
 """
 
 from __future__ import annotations
@@ -81,9 +81,9 @@ def _part(evidence: frozenset[str]) -> str:
 def _currency(evidence: frozenset[str]) -> str:
     if "dollar" in evidence and "only" not in evidence:
         return "dollar"
-    if "label" in evidence:
-        return "label"
-    return "only" if "only" in evidence else "several"
+    if "only" in evidence:
+        return "only"
+    return "several, label" if "label" in evidence else "several"
 
 
 _PLACES = {"return line", "owner", "footer", "letterhead", "domain", "address window"}
@@ -103,7 +103,10 @@ def _cell(evidence: frozenset[str]) -> str:
 
 
 def _identifier(evidence: frozenset[str]) -> str:
-    return "checksum" if "checksum" in evidence else "form"
+    form = "checksum" if "checksum" in evidence else "form"
+    if "several" in evidence:
+        return f"{form}, several, beside the name" if "beside the name" in evidence else f"{form}, several"
+    return form
 
 
 _TIERS: dict[str, Callable[[frozenset[str]], str]] = {

@@ -7,20 +7,20 @@ from dataclasses import dataclass, field
 
 from octavo.facts.confidence import confidence, is_checked
 from octavo.facts.dates import find_months
-from octavo.facts.identifiers import find_marked
 from octavo.facts.items import Items, find_items
 from octavo.facts.mentions import Mention, PageRuns
 from octavo.facts.money import Choice, Money, choose_money
 from octavo.facts.parties import find_parties
 from octavo.facts.references import choose_references
+from octavo.facts.typed_values import find_marked
 from octavo.facts.vocabulary import Labels, load_vocabulary
-from octavo.facts.words import Box, Place, Sheet, Word
+from octavo.facts.words import Box, Place, Sheet, Word, fold
 
 FOUND, CHECKED = "found", "checked"
 # What a mapping can ask for.
 FACTS = (
-    *("number", "date", "due_date", "order_id", "account_id", "amount", "net", "tax", "due", "line_sum", "charges", "currency"),
-    *("sender", "recipient", "iban", "vat_id"),
+    *("number", "date", "due_date", "order_id", "account_id", "amount", "net", "tax", "due", "line_sum", "charges"),
+    *("currency", "sender", "recipient", "iban", "vat_id"),
 )
 TABLE_FACTS = ("items",)
 KINDS = ("invoice",)
@@ -58,12 +58,15 @@ class Reading:
 
     @property
     def is_invoice(self) -> bool:
-        """Whether the document says that it is an invoice and has what an invoice has. One value is not evidence."""
+        """Whether the document has what an invoice has. One value is not evidence.
+
+        One that does not call itself an invoice needs more signs. Papers, books and forms have at most two.
+        """
         counts = "total" in self.signs or {"number", "date"} <= self.signs
-        return "word" in self.signs and counts and len(self.signs) >= _LEAST_SIGNS
+        return counts and len(self.signs) >= (_LEAST_SIGNS if "word" in self.signs else _LEAST_WITHOUT_WORD)
 
 
-_LEAST_SIGNS = 4
+_LEAST_SIGNS, _LEAST_WITHOUT_WORD = 4, 5
 
 
 def read_document(sheets: Sequence[Sheet], labels: Labels = ()) -> Reading:
@@ -92,7 +95,7 @@ def read_document(sheets: Sequence[Sheet], labels: Labels = ()) -> Reading:
     values = {name: one for name, one in chosen.items() if one}
     identifiers = tuple(_identifiers(page))
     for name in ("iban", "vat_id"):
-        own = _own(identifiers, name, values.get("recipient"))
+        own = _own(page, [one for kind, one in identifiers if kind == name], values)
         if own:
             values[name] = own
     return Reading(values, items, identifiers, frozenset(_signs(page, values, items, money)))
@@ -106,11 +109,44 @@ def _identifiers(page: PageRuns) -> Iterator[tuple[str, Choice]]:
                 yield one.name, Choice(one.value, mention, frozenset({"checksum"} if one.is_checked else {"form"}))
 
 
-def _own(identifiers: Sequence[tuple[str, Choice]], name: str, buyer: Choice | None) -> Choice | None:
-    """The sender's identifier: one with a right checksum first, and none that is printed with the recipient."""
-    found = [one for kind, one in identifiers if kind == name]
+def _own(page: PageRuns, found: Sequence[Choice], values: dict[str, Choice]) -> Choice | None:
+    """The sender's identifier: near the sender's name, with a right checksum, and not printed with the recipient."""
+    buyer, seller = values.get("recipient"), values.get("sender")
     others = [one for one in found if not (buyer and _is_of(one.mention, buyer.mention))]
-    return max(others, key=lambda one: "checksum" in one.evidence, default=None)
+    if not others:
+        return None
+    names = _places_of(page, seller.value) if seller else []
+    best = max(others, key=lambda one: ("checksum" in one.evidence, -_distance(one.mention.place, names)))
+    evidence = set(best.evidence)
+    if len({one.value for one in found}) > 1:
+        evidence.add("several")
+    if _distance(best.mention.place, names) < _BESIDE_NAME:
+        evidence.add("beside the name")
+    return Choice(best.value, best.mention, frozenset(evidence))
+
+
+_BESIDE_NAME = 90.0  # points
+
+
+def _places_of(page: PageRuns, name: str) -> list[Place]:
+    wanted = fold(name)
+    found: list[Place] = []
+    for line in page.lines:
+        for run in line.runs:
+            start = run.folded.find(wanted)
+            if start >= 0:
+                found.append(run.place(start, start + len(wanted)))
+    return found
+
+
+def _distance(place: Place, names: Sequence[Place]) -> float:
+    """How far a place is from the nearest of several names: down or up, and sideways if they do not overlap."""
+
+    def away(name: Place) -> float:
+        sideways = max(place.box.left - name.box.right, name.box.left - place.box.right, 0.0)
+        return abs(place.box.middle - name.box.middle) + sideways / 3 if place.page == name.page else 10_000.0
+
+    return min(map(away, names), default=10_000.0)
 
 
 def _is_of(mention: Mention, party: Mention) -> bool:
@@ -160,7 +196,7 @@ def _names_itself(page: PageRuns) -> bool:
 
 
 def find_facts(sheets: Sequence[Sheet], labels: Labels = ()) -> list[Fact]:
-    """All facts of a document. If it is not an invoice, only what needs no such context: identifiers, dates, parties."""
+    """All facts of a document. If it is not an invoice, only its date and identifiers, which need no such context."""
     return facts_of(read_document(sheets, labels), sheets)
 
 
@@ -170,9 +206,8 @@ def facts_of(reading: Reading, sheets: Sequence[Sheet]) -> list[Fact]:
     if reading.is_invoice:
         strong = confidence("kind", frozenset({"label"}))
         found.append(Fact("kind", "invoice", "", strong, "rule", CHECKED))
-    for name in _INVOICE_FACTS if reading.is_invoice else _OTHER_FACTS:
-        if name in reading.values:
-            found.append(_fact(name, reading.values[name], has_places=has_places))
+    names = _INVOICE_FACTS if reading.is_invoice else _OTHER_FACTS
+    found += [_fact(name, reading.values[name], has_places=has_places) for name in names if name in reading.values]
     seen = {(one.name, one.value) for one in found}
     for name, choice in reading.identifiers:
         if (name, choice.value) not in seen and len(seen) < len(found) + _MOST_OTHERS:

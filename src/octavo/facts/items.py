@@ -19,6 +19,7 @@ from octavo.facts.words import Box, Place, Word, enclosing_box
 
 _NUMBER_COLUMNS = ("quantity", "unit_price", "tax_rate", "amount")
 _SUMS = {"total", "net", "tax", "due", "line_sum"}
+_MOST_HEAD_WORDS = 14
 _BAND = 4  # lines of a head above and below its main line
 _CLOSE = 1.3  # line heights between lines of one head
 _BESIDE = 1.2  # line heights between an amount and the numbers of its row
@@ -116,7 +117,7 @@ def _head(page: PageRuns, line: Line) -> Head | None:
 def _labels(page: PageRuns, line: Line) -> list[tuple[str, Box]]:
     found: list[tuple[str, Box]] = []
     for run in line.runs:
-        hits = page.hits("columns", run.folded)
+        hits = page.hits("columns", run.folded) if len(run.words) <= _MOST_HEAD_WORDS else []
         covered = sum(hit.end - hit.start for hit in hits)
         if hits and covered >= 0.4 * len(run.folded):
             found += [(hit.role, run.place(hit.start, hit.end).box) for hit in hits]
@@ -430,12 +431,7 @@ def _add_description(page: PageRuns, item: Item, anchor: Mention, lines: Sequenc
     parts: list[list[Word]] = []
     before: Box | None = None
     for line in lines:
-        words = [
-            word
-            for word in line.words
-            if left <= (word.box.left + word.box.right) / 2 <= right and word.box.left >= left - 8
-        ]
-        words = _without_numbers(words, item)
+        words = _description_words(line, left, right, item)
         if not words or not (parts or any(letter.isalnum() for word in words for letter in word.text)):
             continue
         box = enclosing_box(word.box for word in words)
@@ -449,6 +445,16 @@ def _add_description(page: PageRuns, item: Item, anchor: Mention, lines: Sequenc
         run = make_run(anchor.run.page, anchor.run.line, joined)
         item.cells["description"] = Cell(run.text, run.place(0, len(run.text)))
     del page
+
+
+def _description_words(line: Line, left: float, right: float, item: Item) -> list[Word]:
+    """The words of a line in the column of descriptions. In a line without numbers, a run is not cut at its end."""
+    boxes = [cell.place.box for name, cell in item.cells.items() if name != "description"]
+    if not any(line.box.top <= box.middle <= line.box.bottom for box in boxes):
+        runs = [run for run in line.runs if left - 8 <= run.box.left <= right]
+        return [word for run in runs[:1] for word in run.words]
+    words = [word for word in line.words if left <= (word.box.left + word.box.right) / 2 <= right]
+    return _without_numbers([word for word in words if word.box.left >= left - 8], item)
 
 
 def _description_span(head: Head, item: Item) -> tuple[float, float]:

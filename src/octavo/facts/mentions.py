@@ -54,6 +54,7 @@ class PageRuns:
         self.vocabulary = vocabulary
         self.lines: list[Line] = lines_of(sheets)
         self._found: dict[str, list[Mention]] = {}
+        self._hits: dict[tuple[str, str], list[RoleHit]] = {}
         self._by_run: dict[str, dict[tuple[int, int], list[Mention]]] = {}
 
     @cached_property
@@ -93,7 +94,11 @@ class PageRuns:
         return self._by_run[kind].get((run.line, index), [])
 
     def hits(self, section: str, folded: str) -> list[RoleHit]:
-        return self.vocabulary[section].find(folded)
+        """The labels of a section in a text."""
+        found = self._hits.get((section, folded))
+        if found is None:
+            found = self._hits[section, folded] = self.vocabulary[section].find(folded)
+        return found
 
     # The text beside a value
 
@@ -122,7 +127,7 @@ class PageRuns:
         return None
 
     def above(self, mention: Mention, kind: str, most: int = _MOST_LINES_UP) -> NearText | None:
-        """The first text above that overlaps with the value, with the line above it if that is part of the same head."""
+        """The first text above that overlaps with the value, with the line above it if both are one head."""
         box = mention.box
         found: list[TextRun] = []
         for line in reversed(self.lines[max(mention.run.line - most, 0) : mention.run.line]):

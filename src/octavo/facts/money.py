@@ -22,7 +22,10 @@ _MOST_SUMS = 40
 _WHOLE = 1.0  # added to the score of a sum of several rates
 _MOST_RATE = Decimal("0.45")
 # Words that do not change what a label means.
-_FILLER = re.compile(r"(?<![^\W\d_])(?:eur|usd|gbp|chf|in|the|this|for|of|der|die|des|den|dieser|de|la|le|les|del|della|di|du|da|do|van|het|en)(?![^\W\d_])")
+_FILLER = re.compile(
+    r"(?<![^\W\d_])(?:eur|usd|gbp|chf|in|the|this|for|of|der|die|des|den|dieser|de|la|le|les|del|della|di|du|da|do|van"
+    r"|het|en)(?![^\W\d_])"
+)
 _SENTENCE = 9  # words; a label is shorter
 _PERCENT = re.compile(r"(?<![\d.,])(\d{1,2}(?:[.,]\d{1,3})?)\s?%")
 _ADDS_UP, _RATE, _LINES, _CONFLICT = 2.0, 0.8, 1.2, 0.8
@@ -67,7 +70,9 @@ class Amount:
     @property
     def can_be_extra(self) -> bool:
         """Whether it can be shipping or the like: no clear label says that it is a sum."""
-        return not self.is_item and max((self.roles.get(role, 0.0) for role in ("net", "total", "line_sum")), default=0.0) < _WHOLE_LABEL
+        return not self.is_item and all(
+            self.roles.get(role, 0.0) < _WHOLE_LABEL for role in ("net", "total", "line_sum")
+        )
 
     def add(self, mention: Mention, roles: Sequence[tuple[str, float]]) -> None:
         self.mentions.append(mention)
@@ -291,10 +296,10 @@ def _from_sum(best: Sum, sums: Sequence[Sum], amounts: Mapping[Decimal, Amount],
     if any(one.score(line_sum) > best.score(line_sum) - 0.7 for one in rivals):
         evidence.add("rival")
     shared = frozenset(evidence)
-    net, tax = (
-        Choice(str(one.value), one.best(role), shared | _label(one, role))
-        for one, role in ((best.net, "net"), (best.tax, "tax"))
-    )
+    net = Choice(str(best.net.value), best.net.best("net"), shared | _label(best.net, "net"))
+    lost_sign = best.net.value < 0 < best.tax.value
+    tax_value = -best.tax.value if lost_sign else best.tax.value
+    tax = Choice(str(tax_value), best.tax.best("tax"), shared | _label(best.tax, "tax"))
     total = _total(best.total, shared, amounts)
     charges = None
     if best.extra:

@@ -12,21 +12,23 @@ from octavo.facts.money import Choice
 from octavo.facts.words import Box, Word, fold
 
 _FORMS = (
-    r"GmbH(?:\s?&\s?Co\.?\s?(?:KGaA|KG|OHG))?|mbH|AG(?:\s?&\s?Co\.?\s?KG)?|KGaA|KG|OHG|UG(?:\s?\(haftungsbeschr\w*\))?|GbR|e\.\s?K\.?|eG|e\.\s?V\.|"
-    r"a\.\s?G\.|SE|Ltd\.?|Limited|LLC|L\.L\.C\.|LLP|Inc\.?|Incorporated|Corp\.?|Corporation|PLC|plc|Pvt\.?\s?Ltd\.?|Pty\.?(?:\s?Ltd\.?)?|"
-    r"Private\s+Limited|SARL|S\.?\u00e0\.?\s?r\.?l\.?|S\.A\.R\.L\.|SASU|S\.A\.S\.?|SAS|EURL|SNC|S\.A\.|SA|SCI|SCOP|B\.V\.|BV|BVBA|N\.V\.|NV|SPRL|"
-    r"S\.?r\.?l\.?s?|S\.?p\.?A\.?|S\.?n\.?c\.|S\.L\.U?\.?|S\.?L\.?U\.|SL|S\.C\.|Lda\.?|Ltda\.?|Sp\.\s?z\s?o\.\s?o\.|S\.K\.A\.|AB|A/S|ApS|ASA|AS|Oyj?|"
-    r"s\.r\.o\.|a\.s\.|Kft\.?|Zrt\.?|d\.o\.o\.|GesmbH|Ges\.m\.b\.H\.|Tbk|Verein|Stiftung|Vereniging|Universit\w+"
+    r"GmbH(?:\s?&\s?Co\.?\s?(?:KGaA|KG|OHG))?|mbH|GesmbH|Ges\.m\.b\.H\.|AG(?:\s?&\s?Co\.?\s?KG)?|KGaA|KG|OHG|GbR|SE|eG|"
+    r"UG(?:\s?\(haftungsbeschr\w*\))?|e\.\s?K\.?|e\.\s?V\.|a\.\s?G\.|Ltd\.?|Limited|LLC|L\.L\.C\.|LLP|Inc\.?|Incorporated|"
+    r"Corp\.?|Corporation|PLC|plc|Pvt\.?\s?Ltd\.?|Pty\.?(?:\s?Ltd\.?)?|Private\s+Limited|SARL|S\.?\u00e0\.?\s?r\.?l\.?|"
+    r"S\.A\.R\.L\.|SASU|S\.A\.S\.?|SAS|EURL|SNC|S\.A\.|SA|SCI|SCOP|B\.V\.|BV|BVBA|N\.V\.|NV|SPRL|S\.?r\.?l\.?s?|"
+    r"S\.?p\.?A\.?|S\.?n\.?c\.|S\.L\.U?\.?|S\.?L\.?U\.|SL|S\.C\.|Lda\.?|Ltda\.?|Sp\.\s?z\s?o\.\s?o\.|S\.K\.A\.|AB|A/S|ApS|"
+    r"ASA|AS|Oyj?|s\.r\.o\.|a\.s\.|Kft\.?|Zrt\.?|d\.o\.o\.|Tbk|Verein|Stiftung|Vereniging|Universit\w+"
 )
 _LEGAL = re.compile(rf"(?<!\w)(?:{_FORMS})(?!\w)")
 _COMPANY = re.compile(rf"(?:[A-Z\u00c0-\u00de0-9&][\w&.'\u2019+/\-]*,?\s+){{1,6}}(?:{_FORMS})(?!\w)")
 _POSTCODE = re.compile(
-    r"(?<![\d.,/-])(?:[A-Z]{1,2}[- ])?\d{4,6}\s?(?:[A-Z]{2}\s)?[A-Z\u00c0-\u00de][^\W\d]+|[A-Z]{1,2}\d[A-Z\d]?\s?\d[A-Z]{2}\b|[A-Z]{2},?\s+\d{5}(?:-\d{4})?\b"
+    r"(?<![\d.,/-])(?:[A-Z]{1,2}[- ])?\d{4,6}\s?(?:[A-Z]{2}\s)?[A-Z\u00c0-\u00de][^\W\d]+"
+    r"|[A-Z]{1,2}\d[A-Z\d]?\s?\d[A-Z]{2}\b|[A-Z]{2},?\s+\d{5}(?:-\d{4})?\b"
 )
 _OWNER = re.compile(
-    r"ust\W{0,3}id|vat\b|tva\b|btw|p\.?\s?iva|partita iva|nif\b|cif\b|siret|siren|rcs\b|hrb|hra\b|handelsregister|registergericht|"
-    r"steuer-?nummer|st\.?-?nr|steuer-?nr|iban|\bbic\b|swift|kvk|company reg|registered (?:in|office|no)|regd|capital|gstin|\btin\b|geschaftsf|vorstand|cvr|"
-    r"org\.?\s?nr|\bcin\b|amtsgericht|gerichtsstand|naf\b|\bape\b"
+    r"ust\W{0,3}id|vat\b|tva\b|btw|p\.?\s?iva|partita iva|nif\b|cif\b|siret|siren|rcs\b|hrb|hra\b|handelsregister|"
+    r"registergericht|steuer-?nummer|st\.?-?nr|steuer-?nr|iban|\bbic\b|swift|kvk|company reg|"
+    r"registered (?:in|office|no)|regd|capital|gstin|\btin\b|geschaftsf|vorstand|cvr|org\.?\s?nr|\bcin\b|amtsgericht|gerichtsstand|naf\b|\bape\b"
 )
 _CONTACT = re.compile(r"\btel\b|telefon|phone|\bfon\b|\bfax\b|e-?mail|@|www\.|https?:|telephone|mobil")
 _DOMAIN = re.compile(r"(?:@|www\.|https?://(?:www\.)?)([a-z0-9][a-z0-9-]*)\.[a-z]{2,}")
@@ -34,17 +36,22 @@ _PARTS = re.compile(r"\s*[\u25cf\u2022\u00b7|\u2219\u25aa]\s*|\s+[-\u2013\u2014*
 _BULLET = re.compile(r"[\u25cf\u2022\u00b7|\u2219\u25aa*\u2013-]")
 _CODE = re.compile(r"^(?:bic|iban|swift|blz|kto)\b|\b[A-Z]{6}[A-Z0-9]{2}(?:[A-Z0-9]{3})?$")
 _TITLE = re.compile(
-    r"(?:herrn?|frau|firma|fa\.|mr\.?|mrs\.?|ms\.?|m\.|mme|monsieur|madame|dhr\.?|mevr\.?|sr\.?|sra\.?|an|to|spett\.?le|z\.\s?hd\.?|attn\.?):?"
+    r"(?:herrn?|frau|firma|fa\.|mr\.?|mrs\.?|ms\.?|m\.|mme|monsieur|madame|dhr\.?|mevr\.?"
+    r"|sr\.?|sra\.?|an|to|spett\.?le|z\.\s?hd\.?|attn\.?):?"
 )
 _NAME_KEY = re.compile(
-    r"(?:name|firma|firmenname|company|company name|nom|societe|raison sociale|naam|nombre|ragione sociale|denominazione|nome|nazwa)\s*:?"
+    r"(?:name|firma|firmenname|company|company name|nom|societe|raison sociale|naam|nombre|ragione sociale"
+    r"|denominazione|nome|nazwa)\s*:?"
 )
 _KEYED = re.compile(r"^[^:]{2,40}\s?:(?:\s|$)|^(?:gln|gtin|duns|siret|siren|id)\b")
 _STREET = re.compile(
     r"\d|(?:str(?:asse|\u00dfe|\.)|weg|platz|allee|street|road|avenue|rue|via|calle|plaza)\b", re.IGNORECASE
 )
 _BANK = re.compile(r"bank\b|sparkasse|banque|banca\b|banco\b|volksbank|credit agricole|\bbnp\b|commerzbank")
-_MOST_NAME, _MOST_WORDS = 70, 9
+_MOST_NAME, _MOST_WORDS, _MOST_LABEL = 70, 9, 60
+_OPEN_BLOCKS = 40
+_DOMAIN_LETTERS = 4
+_LEAST_NAME = 2
 _LABEL, _RETURN, _WINDOW = 3.0, 2.5, 2.0
 _TOP, _FOOT = 0.22, 0.82
 _BLOCK_LINES = 12
@@ -146,7 +153,7 @@ class PartyFinder:
 
     def _party_label(self, run: TextRun) -> tuple[str, int] | None:
         """The party that a run announces, and where the label ends: it is alone in its run or before a colon."""
-        hits = [hit for hit in self._page.hits("parties", run.folded) if hit.start <= 1]
+        hits = [hit for hit in self._page.hits("parties", run.folded[:_MOST_LABEL]) if hit.start <= 1]
         if not hits:
             return None
         role, end = hits[0].role, hits[0].end
@@ -257,7 +264,7 @@ class PartyFinder:
             if abs(run.box.left - window.left) < width * 0.12
         ]
         names = [run for run in below if not _TITLE.fullmatch(run.folded.strip())]
-        found = self._first_name(names) if any(_POSTCODE.search(run.text) for run in names) else None
+        found = self._first_name(names) if len(names) > 1 else None
         if found:
             self._count(found, "buyer", _WINDOW, "address window")
 
@@ -318,13 +325,7 @@ class PartyFinder:
         whole = " ".join(_key(text) for text in self._page.texts)
         for key, one in self._found.items():
             one.times = whole.count(key) if key else 0
-            words = [word for word in re.split(r"[^a-z0-9]+", fold(one.name)) if len(word) > 3]  # noqa: PLR2004
-            if any(
-                domain.replace("-", "").startswith(word) or word.startswith(domain)
-                for word in words
-                for domain in self._domains
-                if len(domain) > 3
-            ):  # noqa: PLR2004
+            if self._has_domain(one.name):
                 one.seller["domain"] = 1.0
             if _LEGAL.search(one.name):
                 one.seller.setdefault("legal form", 0.6)
@@ -332,6 +333,12 @@ class PartyFinder:
                 one.seller["bank"] = -2.0
             if one.name.rstrip().endswith(("!", "?", ".")) and not _LEGAL.search(one.name):
                 one.seller["sentence"] = -1.5
+
+    def _has_domain(self, name: str) -> bool:
+        """Whether a web or mail address of the document begins with a word of the name."""
+        words = [word for word in re.split(r"[^a-z0-9]+", fold(name)) if len(word) >= _DOMAIN_LETTERS]
+        domains = [domain.replace("-", "") for domain in self._domains if len(domain) >= _DOMAIN_LETTERS]
+        return any(domain.startswith(word) or word.startswith(domain) for word in words for domain in domains)
 
     def _count(self, one: Candidate, role: str, score: float, name: str = "label") -> None:
         if role == "seller":
@@ -359,7 +366,8 @@ def _blocks(lines: Sequence[Line]) -> Iterator[Block]:
     open_blocks: list[list[TextRun]] = []
     for line in lines:
         for run in line.runs:
-            own = next((block for block in open_blocks if _continues(block[-1], run)), None)
+            recent = open_blocks[-_OPEN_BLOCKS:]
+            own = next((block for block in recent if _continues(block[-1], run)), None)
             if own is not None:
                 own.append(run)
             else:
@@ -400,11 +408,9 @@ def _is_name(page: PageRuns, text: str) -> bool:
     name = text.strip()
     words = name.split()
     letters = sum(map(str.isalpha, name))
-    if (
-        not 2 <= len(name) <= _MOST_NAME
-        or len(words) > _MOST_WORDS
-        or letters < max(2, 0.6 * len(name.replace(" ", "")))
-    ):  # noqa: PLR2004
+    if not _LEAST_NAME <= len(name) <= _MOST_NAME or len(words) > _MOST_WORDS:
+        return False
+    if letters < max(_LEAST_NAME, 0.6 * len(name.replace(" ", ""))):
         return False
     folded = fold(name)
     if _CODE.search(folded) or _CODE.search(name) or re.search(r"\d{4,6}\s+[A-Z]", name):

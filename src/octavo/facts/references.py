@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from octavo.facts.dates import is_ambiguous
+from octavo.facts.dates import is_ambiguous, writes_month_first
 from octavo.facts.mentions import Mention, NearText, PageRuns
 from octavo.facts.money import Choice
 from octavo.facts.vocabulary import RoleHit
@@ -19,6 +19,8 @@ _BARE_YEAR = re.compile(r"(?:19|20)\d\d")
 _VAT_OR_IBAN = re.compile(
     r"[A-Z]{2}\d{2}[A-Z0-9]{10,30}|(?:DE|AT|FR|NL|BE|IT|ES|PL|LU|GB|DK|SE|FI|PT|IE|CZ)[A-Z]?\d{8,12}[A-Z]?\d*"
 )
+_NEAR_NOUN = 25  # characters between "Lieferung" and "vom"
+_CLEAR_DATE = {"date", "datum", "fecha", "data", "dato", "tanggal", "tgl", "dated"}
 _MOST_FILLER = 14  # letters between a label and its value
 _MOST_NOUN_GAP = 40  # characters between "Rechnung" and "Nr."
 _STRONG, _COMPOSED, _HEADING, _NUMBER_ONLY, _TOP = 3.0, 3.0, 2.2, 0.9, 0.5
@@ -114,33 +116,27 @@ def _run_left(page: PageRuns, mention: Mention) -> NearText | None:
 
 def _number_role(page: PageRuns, near: NearText, mention: Mention) -> tuple[str, float, str] | None:
     hits = page.hits("numbers", near.folded)
-    if not hits:
+    if not hits or not _reaches(near, hits[-1]):
         return None
     last = hits[-1]
-    gap = _FILLER.sub("", near.folded[last.end :])
-    if near.side == "above":
-        gap = ""
-    if len(gap) > _MOST_FILLER or (gap and last.role in {"weak_number", "order_id", "account_id"} and len(gap) > 2):  # noqa: PLR2004
-        return None
-    word = near.folded[last.start : last.end]
-    if last.role == "weak_number" and _NUMBER_WORD.fullmatch(word):
-        noun = _noun(near.folded, hits)
-        if noun is None:
-            return ("number", _NUMBER_ONLY, "number word")
-        if noun.role in {"number", "weak_number"}:
-            return ("number", _COMPOSED, "composed")
-        return (noun.role, _COMPOSED, "composed")
-    if last.role == "reference":
+    is_number_word = bool(_NUMBER_WORD.fullmatch(near.folded[last.start : last.end]))
+    noun = _noun(near.folded, hits) if is_number_word else None
+    if last.role == "reference" or (is_number_word and noun is None):
         return ("number", _NUMBER_ONLY, "number word")
-    if last.role == "weak_number":
-        alone = near.side == "same" and mention.end - mention.start >= 3  # noqa: PLR2004
-        starts = last.start <= 2  # noqa: PLR2004
-        return (
-            ("number", _HEADING if starts and alone else 1.2, "heading")
-            if near.side == "same"
-            else ("number", 1.0, "heading")
-        )
-    return (last.role, _STRONG, "label")
+    if last.role != "weak_number":
+        return (last.role, _STRONG, "label")
+    if noun:
+        return ("number" if noun.role in {"number", "weak_number", "reference"} else noun.role, _COMPOSED, "composed")
+    if near.side != "same":
+        return ("number", 1.0, "heading")
+    begins = last.start <= 2 and mention.end - mention.start >= 3  # noqa: PLR2004
+    return ("number", _HEADING if begins else 1.2, "heading")
+
+
+def _reaches(near: NearText, last: RoleHit) -> bool:
+    """Whether nothing but separators, or few letters, stands between a label and the value."""
+    gap = len(_FILLER.sub("", near.folded[last.end :])) if near.side != "above" else 0
+    return gap <= (_MOST_FILLER if last.role not in {"weak_number", "order_id", "account_id"} else 2)
 
 
 def _noun(folded: str, hits: Sequence[RoleHit]) -> RoleHit | None:
@@ -228,20 +224,25 @@ def _date_role(page: PageRuns, near: NearText, number: Choice | None) -> tuple[s
     if near.side != "above" and len(gap) > _MOST_FILLER:
         return None
     if last.role != "weak_date":
-        return ("date" if last.role == "date" else last.role, _STRONG, "label")
+        return (last.role, _STRONG, "label")
     if number and fold(number.value) in near.folded:
         return ("date", _STRONG + 0.4, "with number")
-    earlier = [hit for hit in hits[:-1] if hit.role in {"other", "due_date"} and last.start - hit.end < 25]  # noqa: PLR2004
+    return _weak_date_role(page, near.folded, hits)
+
+
+def _weak_date_role(page: PageRuns, folded: str, hits: Sequence[RoleHit]) -> tuple[str, float, str]:
+    """The role of a date after a word such as "vom": the noun before it decides."""
+    last = hits[-1]
+    earlier = [hit for hit in hits[:-1] if hit.role in {"other", "due_date"} and last.start - hit.end < _NEAR_NOUN]
     if earlier:
         return (earlier[-1].role, 2.0, "composed")
-    nouns = page.hits("numbers", near.folded[: last.start])
-    if nouns and nouns[-1].role in {"order_id", "other", "account_id"}:
-        return ("other", 2.0, "composed")
+    nouns = page.hits("numbers", folded[: last.start])
     if nouns and nouns[-1].role in {"number", "weak_number"}:
         return ("date", 2.6, "composed")
-    word = near.folded[last.start : last.end]
-    clear = word in {"date", "datum", "fecha", "data", "dato", "tanggal", "tgl", "dated"} and last.start <= 3  # noqa: PLR2004
-    return ("date", 2.2 if clear else 1.0, "word" if clear else "weak")
+    if nouns and nouns[-1].role != "reference":
+        return ("other", 2.0, "composed")
+    is_clear = folded[last.start : last.end] in _CLEAR_DATE and last.start <= 3  # noqa: PLR2004
+    return ("date", 2.2, "word") if is_clear else ("date", 1.0, "weak")
 
 
 def _unlabelled(page: PageRuns, mention: Mention, near: Sequence[NearText], in_items: set[int]) -> Labelled | None:
@@ -280,6 +281,4 @@ def _best_date(page: PageRuns, found: Sequence[Labelled]) -> Choice | None:
 
 def _is_settled(page: PageRuns) -> bool:
     """Whether another date of the document shows if the day or the month comes first."""
-    from octavo.facts.dates import writes_month_first
-
     return writes_month_first(page.texts) is not None

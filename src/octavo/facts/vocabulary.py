@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from octavo.facts.words import fold
 
 _yaml: Any = import_module("yaml")  # it has no types
+_STARTS = re.compile(r"(?<![^\W_])\S")
 _SEPARATORS = re.compile(r"[\s.\-]+")
 # Section and role of labels that a caller adds, by the name of a fact.
 _ADDED = {
@@ -44,23 +45,38 @@ class Section:
     phrases: Mapping[str, tuple[str, ...]]
 
     @cached_property
-    def _roles(self) -> list[str]:
-        return [role for role, _ in self._sorted]
-
-    @cached_property
-    def _sorted(self) -> list[tuple[str, str]]:
+    def _groups(self) -> dict[str, list[tuple[str, str]]]:
+        """The labels and their roles by first letter, longest first."""
         pairs = {fold(phrase): role for role, phrases in reversed(self.phrases.items()) for phrase in phrases}
-        return sorted(((role, phrase) for phrase, role in pairs.items()), key=lambda one: -len(one[1]))
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for phrase, role in sorted(pairs.items(), key=lambda one: -len(one[0])):
+            groups.setdefault(phrase[0], []).append((phrase, role))
+        return groups
 
     @cached_property
-    def _pattern(self) -> re.Pattern[str]:
-        return re.compile("(?<![^\\W_])(?:" + "|".join(f"({_shape(phrase)})" for _, phrase in self._sorted) + ")")
+    def _compiled(self) -> dict[str, re.Pattern[str]]:
+        return {}
+
+    def _pattern(self, letter: str) -> re.Pattern[str]:
+        """One pattern for all labels with this first letter. It is compiled when it is first needed."""
+        if letter not in self._compiled:
+            shapes = (f"({_shape(phrase)})" for phrase, _ in self._groups[letter])
+            self._compiled[letter] = re.compile("|".join(shapes))
+        return self._compiled[letter]
 
     def find(self, folded: str) -> list[RoleHit]:
         """All labels in a text that was folded, in text order; they do not overlap."""
-        return [
-            RoleHit(self._roles[(match.lastindex or 1) - 1], *match.span()) for match in self._pattern.finditer(folded)
-        ]
+        found: list[RoleHit] = []
+        end = 0
+        for start in _STARTS.finditer(folded):
+            group = self._groups.get(start[0])
+            if start.start() < end or group is None:
+                continue
+            match = self._pattern(start[0]).match(folded, start.start())
+            if match:
+                end = match.end()
+                found.append(RoleHit(group[(match.lastindex or 1) - 1][1], *match.span()))
+        return found
 
 
 def _shape(phrase: str) -> str:
@@ -86,20 +102,28 @@ Labels = tuple[tuple[str, tuple[str, ...]], ...]
 @lru_cache(maxsize=16)
 def load_vocabulary(added: Labels = ()) -> Vocabulary:
     """The shipped vocabulary. `added` are further labels by the name of a fact, such as ("number", ("our ref",))."""
-    sections: dict[str, dict[str, tuple[str, ...]]] = {
-        name: {role: tuple(_phrases(languages)) for role, languages in roles.items()} for name, roles in _read().items()
-    }
+    if not added:
+        return _shipped()
+    shipped = _shipped()
+    changed: dict[str, dict[str, tuple[str, ...]]] = {}
     for name, labels in added:
         section, role = _ADDED.get(name, ("", ""))
         if section:
-            sections[section][role] = (*labels, *sections[section][role])
+            roles = changed.setdefault(section, dict(shipped[section].phrases))
+            roles[role] = (*labels, *roles[role])
+    sections = {**shipped.sections, **{name: Section(roles) for name, roles in changed.items()}}
+    return Vocabulary(sections, shipped.without_tax, shipped.with_tax)
+
+
+@lru_cache(maxsize=1)
+def _shipped() -> Vocabulary:
+    sections = {name: {role: tuple(_phrases(one)) for role, one in roles.items()} for name, roles in _read().items()}
     modifiers = sections.pop("modifiers")
     words = {name: re.compile(_any_of(phrases)) for name, phrases in modifiers.items()}
     read = {name: Section(roles) for name, roles in sections.items()}
     return Vocabulary(read, words["without_tax"], words["with_tax"])
 
 
-@lru_cache(maxsize=1)
 def _read() -> dict[str, dict[str, Any]]:
     text = files("octavo.facts").joinpath("data/labels.yaml").read_text(encoding="utf-8")
     return _yaml.load(text, Loader=getattr(_yaml, "CSafeLoader", _yaml.SafeLoader))

@@ -14,8 +14,8 @@ ENDED = frozenset({"complete", NEEDS_REVIEW, "failed", "dead_letter", "cancelled
 class FoundValue(BaseModel):
     """A value. `box` is left, top, right and bottom in points from the upper left corner of the page.
 
-    `status`: `found` in the document, `checked` by a cross-check, `confirmed` by a person, or `needs_review`. `verified`
-    is true for `checked` and `confirmed`.
+    `status`: `found` in the document, `checked` by a cross-check, `confirmed` by a person, or `needs_review`.
+    `verified` is true for `checked` and `confirmed`.
     """
 
     name: str

@@ -11,7 +11,7 @@ from functools import cached_property
 from octavo.convert.mappings.field_types import FIELD_TYPES
 from octavo.convert.mappings.mapping import Check, Field, Mapping, Otherwise
 from octavo.convert.rules import patterns
-from octavo.convert.rules.candidates import Candidate, CandidateFinder, choose, field_labels
+from octavo.convert.rules.candidates import Candidate, CandidateFinder, LabelHit, choose, field_labels
 from octavo.convert.rules.embedded_invoice import EmbeddedInvoice, as_day, open_embedded
 from octavo.convert.rules.tables import CONFIDENCE as TABLE_CONFIDENCE
 from octavo.convert.rules.tables import Table, find_by_rules, find_table
@@ -20,7 +20,6 @@ from octavo.facts.confidence import REVIEW, is_checked
 from octavo.facts.confidence import confidence as confidence_of
 from octavo.facts.dates import writes_month_first
 from octavo.facts.finding import Reading, read_document
-from octavo.facts.labels import LabelHit
 from octavo.facts.layout import Line, every_value, lines_of, locate_value, text_in_columns
 from octavo.facts.typed_values import usual_decimal
 from octavo.facts.words import Notation, Place, Sheet

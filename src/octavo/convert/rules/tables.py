@@ -13,8 +13,8 @@ from functools import lru_cache
 
 from octavo.convert.mappings.field_types import FIELD_TYPES
 from octavo.convert.mappings.mapping import Column, Field, LineRule, UserPattern
+from octavo.convert.rules.candidates import Label, LabelFinder, LabelHit
 from octavo.convert.rules.patterns import as_type, limit_time
-from octavo.facts.labels import Label, LabelFinder, LabelHit
 from octavo.facts.layout import Line, PageText, make_run
 from octavo.facts.words import Box, Notation, Place, Word, enclosing_box
 

@@ -22,14 +22,13 @@ from octavo.convert.mappings.stored_mappings import DEFAULT_MAPPING, StoredMappi
 from octavo.convert.results import Correction, Corrections, render_xml
 from octavo.convert.submissions import ConversionIntake
 from octavo.convert.values import Conversion
-from octavo.records.conversions import NEEDS_REVIEW
 from octavo.core.errors import BadInput
 from octavo.core.pagination import Page
 from octavo.core.types import JSON, JobStatus
 from octavo.database import Connection
 from octavo.intake import IntakeLimits
 from octavo.jobs.views import DEFAULT_LIMIT
-from octavo.records.conversions import ConversionView, FoundValue
+from octavo.records.conversions import NEEDS_REVIEW, ConversionView, FoundValue
 from octavo.storage import attachment_header
 from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.intake import LimitsOf, early_limited
