@@ -58,6 +58,8 @@ def _date(evidence: frozenset[str]) -> str:
         return "label"
     if "word" in evidence:
         return "word"
+    if "heading" in evidence:
+        return "heading"
     return "weak, checked" if evidence & {"repeated", "before due"} else "weak"
 
 

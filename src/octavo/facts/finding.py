@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -106,13 +107,29 @@ def _identifiers(page: PageRuns) -> Iterator[tuple[str, Choice]]:
         for index, run in enumerate(line.runs):
             for one in find_marked(run.text):
                 mention = Mention(one.value, run, index, one.start, one.end)
-                yield one.name, Choice(one.value, mention, frozenset({"checksum"} if one.is_checked else {"form"}))
+                evidence = {"checksum" if one.is_checked else "form"}
+                if _OF_CUSTOMER.search(_before(page, mention)):
+                    evidence.add("customer")
+                yield one.name, Choice(one.value, mention, frozenset(evidence))
+
+
+_OF_CUSTOMER = re.compile(
+    r"\b(?:ihre|your|votre|vos|uw|su|vostra|client|cliente|klant|kunde|kunden|customer|buyer|acheteur)\b"
+)
+
+
+def _before(page: PageRuns, mention: Mention) -> str:
+    """The text before a value in its line, from the run to the left on."""
+    runs = page.lines[mention.run.line].runs
+    left = runs[mention.index - 1].folded if mention.index else ""
+    return f"{left} {mention.run.folded[: mention.start]}"[-60:]
 
 
 def _own(page: PageRuns, found: Sequence[Choice], values: dict[str, Choice]) -> Choice | None:
     """The sender's identifier: near the sender's name, with a right checksum, and not printed with the recipient."""
     buyer, seller = values.get("recipient"), values.get("sender")
-    others = [one for one in found if not (buyer and _is_of(one.mention, buyer.mention))]
+    own = [one for one in found if "customer" not in one.evidence]
+    others = [one for one in own if not (buyer and _is_of(one.mention, buyer.mention))]
     if not others:
         return None
     names = _places_of(page, seller.value) if seller else []

@@ -152,6 +152,9 @@ def _columns(labels: Sequence[tuple[str, Box]]) -> dict[str, Box]:
             columns[role] = max(boxes, key=lambda box: box.right)
         elif role != "other_column":
             columns[role] = boxes[0] if role != "description" else min(boxes, key=lambda box: box.left)
+    prices = sorted(by_role.get("unit_price", []), key=lambda box: box.right)
+    if "amount" not in columns and len(prices) > 1:
+        columns["amount"], columns["unit_price"] = prices[-1], prices[0]
     amounts = sorted(by_role.get("amount", []), key=lambda box: box.left)
     description = columns.get("description")
     if description and len(amounts) > 1 and amounts[0].right < description.left:

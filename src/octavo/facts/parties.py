@@ -35,6 +35,7 @@ _DOMAIN = re.compile(r"(?:@|www\.|https?://(?:www\.)?)([a-z0-9][a-z0-9-]*)\.[a-z
 _PARTS = re.compile(r"\s*[\u25cf\u2022\u00b7|\u2219\u25aa]\s*|\s+[-\u2013\u2014*/]\s+|,\s+")
 _BULLET = re.compile(r"[\u25cf\u2022\u00b7|\u2219\u25aa*\u2013-]")
 _CODE = re.compile(r"^(?:bic|iban|swift|blz|kto)\b|\b[A-Z]{6}[A-Z0-9]{2}(?:[A-Z0-9]{3})?$")
+_NO_NAME = re.compile(r"\d{4,6}\s+[A-Z]|\d{5}|\d[\d ]{7}")
 _TITLE = re.compile(
     r"(?:herrn?|frau|firma|fa\.|mr\.?|mrs\.?|ms\.?|m\.|mme|monsieur|madame|dhr\.?|mevr\.?"
     r"|sr\.?|sra\.?|an|to|spett\.?le|z\.\s?hd\.?|attn\.?):?"
@@ -318,6 +319,8 @@ class PartyFinder:
                         found.seller.setdefault("legal form", 0.6)
                         if _OWNER.search(run.folded, match.end()):
                             self._count(found, "seller", 0.9, "owner")
+                        if line.page == 1 and line.number <= 1:
+                            self._count(found, "seller", 1.0, "letterhead")
 
     # Weighing
 
@@ -345,6 +348,9 @@ class PartyFinder:
             one.seller[name] = max(one.seller.get(name, 0.0), score)
         elif role == "buyer":
             one.buyer[name] = max(one.buyer.get(name, 0.0), score)
+        elif role == "delivery":
+            # Goods usually go to the recipient of the invoice, but a label of the recipient is better.
+            one.buyer["delivery"] = 0.6
         else:
             one.seller["other party"] = -1.0
 
@@ -378,7 +384,8 @@ def _blocks(lines: Sequence[Line]) -> Iterator[Block]:
 def _continues(last: TextRun, run: TextRun) -> bool:
     gap = run.box.top - last.box.bottom
     height = max(last.box.height, run.box.height, 1.0)
-    return last.page == run.page and last.line != run.line and -0.5 * height < gap < height and _is_aligned(last, run)
+    is_near = last.page == run.page and last.line != run.line and -0.5 * height < gap < 1.5 * height
+    return is_near and _is_aligned(last, run)
 
 
 def _is_aligned(first: TextRun, second: TextRun) -> bool:
@@ -390,8 +397,8 @@ def _is_window(block: Block, height: float, width: float, window: Box | None) ->
     first = block.runs[0]
     if first.page != 1:
         return False
-    if window:
-        return 0 <= first.box.top - window.top < height * 0.2 and abs(first.box.left - window.left) < width * 0.25
+    if window and 0 <= first.box.top - window.top < height * 0.2 and abs(first.box.left - window.left) < width * 0.25:
+        return True
     return height * 0.1 < first.box.top < height * 0.42 and len(block.runs) >= 3  # noqa: PLR2004
 
 
@@ -413,7 +420,7 @@ def _is_name(page: PageRuns, text: str) -> bool:
     if letters < max(_LEAST_NAME, 0.6 * len(name.replace(" ", ""))):
         return False
     folded = fold(name)
-    if _CODE.search(folded) or _CODE.search(name) or re.search(r"\d{4,6}\s+[A-Z]", name):
+    if _CODE.search(folded) or _CODE.search(name) or _NO_NAME.search(name):
         return False
     if _CONTACT.search(folded) or _POSTCODE.match(name) or _KEYED.match(folded) or ":" in name:
         return False

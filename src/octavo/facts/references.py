@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from octavo.facts.dates import is_ambiguous, writes_month_first
 from octavo.facts.mentions import Mention, NearText, PageRuns
 from octavo.facts.money import Choice
+from octavo.facts.typed_values import FINDERS
 from octavo.facts.vocabulary import RoleHit
-from octavo.facts.words import fold
+from octavo.facts.words import Notation, fold
 
 _NUMBER_WORD = re.compile(r"(?:number|num|numero|nummer|numer|nomor|nr|no|n[°º]?|#|cislo|c)[\s.:]*")
 _FILLER = re.compile(r"[\s:.,;#=()\u2013\u2116*/|\[\]-]|\d")
@@ -72,12 +73,19 @@ def label_numbers(page: PageRuns) -> list[Labelled]:
     days = {(one.run.line, one.index, one.start) for one in page.every("date")}
     found: list[Labelled] = []
     for mention in page.every("identifier"):
-        if (mention.run.line, mention.index, mention.start) in days or not _can_be_number(mention.value):
+        is_date = (mention.run.line, mention.index, mention.start) in days
+        if is_date or not _can_be_number(mention.value) or _is_money(mention):
             continue
         best = max(_number_roles(page, mention), key=lambda one: one.score, default=None)
         if best:
             found.append(best)
     return found
+
+
+def _is_money(mention: Mention) -> bool:
+    """Whether a currency follows, as in "orders above 300 EUR"."""
+    after = mention.run.text[mention.end : mention.end + 6]
+    return any(not after[: one.start].strip() for one in FINDERS["currency"](after, Notation()))
 
 
 def _can_be_number(value: str) -> bool:
@@ -250,6 +258,10 @@ def _unlabelled(page: PageRuns, mention: Mention, near: Sequence[NearText], in_i
     sheet = page.sheets[0]
     if mention.run.page != sheet.number or mention.run.line in in_items:
         return None
+    line = page.lines[mention.run.line]
+    is_alone = mention.end - mention.start >= len(mention.run.text.strip())
+    if is_alone and any(page.hits("kinds", run.folded) for run in line.runs):
+        return Labelled(mention, "date", _HEADING, "heading")
     words = " ".join(one.text for one in near if one.side == "same").split()
     if len(words) > 3 or mention.box.bottom > sheet.height * _TOP_SHARE:  # noqa: PLR2004
         return Labelled(mention, "unknown", 0.1, "none")

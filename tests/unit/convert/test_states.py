@@ -61,7 +61,12 @@ def test_a_person_is_right_even_if_a_check_fails() -> None:
 def test_states_survive_storage_and_older_records_have_them_too() -> None:
     found = read(WRONG)
     assert conversion_from_json(conversion_to_json(found), MAPPING) == found
-    older = {"values": [["total", "5.00", 0.9, None, False, None, None]], "checks": [], "missing": [], "source": "rules"}
+    older = {
+        "values": [["total", "5.00", 0.9, None, False, None, None]],
+        "checks": [],
+        "missing": [],
+        "source": "rules",
+    }
     assert conversion_from_record(older, MAPPING).values[0].status == Status.NEEDS_REVIEW
 
 
