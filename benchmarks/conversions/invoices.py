@@ -2,7 +2,7 @@
 
 FOLDERs hold PDFs with an embedded XML or a JSON file beside them (`labelled.py` says what counts and how the families
 are split). `--half` chooses "development" (the default), "held out" or "both"; `--wrong` names the wrong values;
-`--calibrate` writes the measured confidences from the development half; `--others FOLDER...` are PDFs that are no
+`--calibrate` writes the measured confidences from the chosen half; `--others FOLDER...` are PDFs that are no
 invoices and must be refused.
 """
 
@@ -45,6 +45,7 @@ FACTS = {
 }
 MOST_OF_FAMILY = 4
 LAYOUTS = 100
+LEAST_NAME = 8  # letters of a description that is only a part of the one in the truth
 LINE_FIELDS = ("description", "quantity", "unit_price", "amount")
 
 
@@ -84,12 +85,12 @@ def wrong_cells(document: Labelled, row: dict[str, Value], wanted: LineTruth) ->
     """The columns of a row that are wrong. A quantity or price counts only if the page shows it."""
     for name in ("amount", "quantity", "unit_price"):
         value = getattr(wanted, name)
-        if value and (name == "amount" or document.is_printed("total", value)):
+        if value and (name == "amount" or document.is_beside(wanted, value)):
             got = row.get(name)
             if got is None or not same_number(got.value, value):
                 yield name
     got, name = letters(row["description"].value) if "description" in row else "", letters(wanted.description)
-    if name and not (got and (name.startswith(got) or name in got)):
+    if name and not (got and (name.startswith(got) or name in got or (len(got) >= LEAST_NAME and got in name))):
         yield "description"
 
 
@@ -231,7 +232,7 @@ def main() -> int:
     parser.add_argument("--calibrate", action="store_true")
     parser.add_argument("--others", type=Path, nargs="*", default=[])
     options = parser.parse_args()
-    documents = list(load(options.folders, DEVELOPMENT if options.calibrate else options.half))
+    documents = list(load(options.folders, options.half))
     if options.calibrate:
         calibrate(documents)
         return 0

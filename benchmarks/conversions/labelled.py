@@ -23,7 +23,8 @@ from octavo.convert.mappings.shipped_mappings import load_shipped
 from octavo.convert.rules.embedded_invoice import EmbeddedInvoice, as_day, open_embedded
 from octavo.convert.rules.patterns import as_type
 from octavo.extract.pdf.placed_words import pages_as_json, read_words
-from octavo.facts.layout import every_value, lines_of
+from octavo.facts.layout import Line, every_value, lines_of
+from octavo.facts.typed_values import usual_decimal
 from octavo.facts.words import Notation, Sheet, fold, sheets_from_json
 
 # Renderer families, by file name. The first that matches counts.
@@ -142,6 +143,23 @@ class Labelled:
         return any(
             all(word in text.split() for word in map(letters, value.split()) if word) for text in self.page_texts
         )
+
+    def is_beside(self, item: LineTruth, value: str) -> bool:
+        """Whether a row with the amount and the description of an item, or the line above or below, has this value."""
+        wanted = [abs(Decimal(one)) for one in (item.amount, value)]
+        name = letters(item.description.split()[0]) if item.description.split() else ""
+        notation = Notation(usual_decimal(run.text for line in self._lines for run in line.runs))
+        found = [{abs(Decimal(one)) for _, one in every_value([line], "amount", notation)} for line in self._lines]
+        texts = [letters(" ".join(run.text for run in line.runs)) for line in self._lines]
+        for row, numbers in enumerate(found):
+            near = slice(max(row - 1, 0), row + 2)
+            if wanted[0] in numbers and name in "".join(texts[near]) and any(wanted[1] in one for one in found[near]):
+                return True
+        return False
+
+    @cached_property
+    def _lines(self) -> list[Line]:
+        return lines_of(self.sheets)
 
     @cached_property
     def printed(self) -> dict[str, str]:

@@ -40,6 +40,8 @@ def _table() -> dict[str, tuple[int, int]]:
 
 
 def _reference(evidence: frozenset[str]) -> str:
+    if "short" in evidence and not evidence & {"label", "composed"}:
+        return "weak, short"
     if "rival" in evidence:
         return "rival, repeated" if "repeated" in evidence else "rival"
     if evidence & {"label", "composed"}:

@@ -152,6 +152,7 @@ def _columns(labels: Sequence[tuple[str, Box]]) -> dict[str, Box]:
             columns[role] = max(boxes, key=lambda box: box.right)
         elif role != "other_column":
             columns[role] = boxes[0] if role != "description" else min(boxes, key=lambda box: box.left)
+    _drop_stacked(columns, by_role)
     prices = sorted(by_role.get("unit_price", []), key=lambda box: box.right)
     if "amount" not in columns and len(prices) > 1:
         columns["amount"], columns["unit_price"] = prices[-1], prices[0]
@@ -160,6 +161,14 @@ def _columns(labels: Sequence[tuple[str, Box]]) -> dict[str, Box]:
     if description and len(amounts) > 1 and amounts[0].right < description.left:
         columns.setdefault("quantity", amounts[0])
     return columns
+
+
+def _drop_stacked(columns: dict[str, Box], by_role: dict[str, list[Box]]) -> None:
+    """Drop a tax rate that is part of another head, such as "Price without" above "tax"."""
+    rate = columns.get("tax_rate")
+    heads = [*by_role.get("amount", []), *by_role.get("unit_price", [])]
+    if rate and any(min(rate.right, box.right) > max(rate.left, box.left) and rate.top != box.top for box in heads):
+        del columns["tax_rate"]
 
 
 def _has_money(page: PageRuns, line: Line) -> bool:

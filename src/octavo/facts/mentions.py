@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -12,9 +12,10 @@ from octavo.facts.dates import writes_month_first
 from octavo.facts.layout import Line, TextRun, lines_of
 from octavo.facts.typed_values import FINDERS, usual_decimal
 from octavo.facts.vocabulary import RoleHit, Vocabulary
-from octavo.facts.words import Box, Notation, Place, Sheet, enclosing_box
+from octavo.facts.words import Box, Notation, Place, Sheet, Word, enclosing_box
 
 _MOST_LINES_UP = 14  # between the head of a column and its values
+_VERTICAL, _MANY_LETTERS = 4.0, 20  # width of a column of letters in points, and their least number
 _MOST_WORD_GAP = 60  # characters between a label and its value
 
 
@@ -50,9 +51,9 @@ class PageRuns:
     """The lines of a document and the typed values in them."""
 
     def __init__(self, sheets: Sequence[Sheet], vocabulary: Vocabulary) -> None:
-        self.sheets = sheets
+        self.sheets = [_without_vertical(sheet) for sheet in sheets]
         self.vocabulary = vocabulary
-        self.lines: list[Line] = lines_of(sheets)
+        self.lines: list[Line] = lines_of(self.sheets)
         self._found: dict[str, list[Mention]] = {}
         self._hits: dict[tuple[str, str], list[RoleHit]] = {}
         self._by_run: dict[str, dict[tuple[int, int], list[Mention]]] = {}
@@ -156,6 +157,18 @@ class PageRuns:
         for found in (self.before(mention, kind), self.left_of(mention, kind), self.above(mention, kind)):
             if found:
                 yield found
+
+
+def _without_vertical(sheet: Sheet) -> Sheet:
+    """The page without text that runs up or down its margin: many single letters above each other."""
+    columns: dict[int, list[Word]] = {}
+    for word in sheet.words:
+        if len(word.text) == 1:
+            columns.setdefault(round((word.box.left + word.box.right) / 2 / _VERTICAL), []).append(word)
+    vertical = {id(word) for words in columns.values() if len(words) >= _MANY_LETTERS for word in words}
+    if not vertical:
+        return sheet
+    return replace(sheet, words=tuple(word for word in sheet.words if id(word) not in vertical))
 
 
 def _is_currency(text: str) -> bool:

@@ -28,7 +28,8 @@ _POSTCODE = re.compile(
 _OWNER = re.compile(
     r"ust\W{0,3}id|vat\b|tva\b|btw|p\.?\s?iva|partita iva|nif\b|cif\b|siret|siren|rcs\b|hrb|hra\b|handelsregister|"
     r"registergericht|steuer-?nummer|st\.?-?nr|steuer-?nr|iban|\bbic\b|swift|kvk|company reg|"
-    r"registered (?:in|office|no)|regd|capital|gstin|\btin\b|geschaftsf|vorstand|cvr|org\.?\s?nr|\bcin\b|amtsgericht|gerichtsstand|naf\b|\bape\b"
+    r"registered (?:in|office|no)|regd|capital|"
+    r"gstin|\btin\b|geschaftsf|vorstand|cvr|org\.?\s?nr|\bcin\b|amtsgericht|gerichtsstand|naf\b|\bape\b"
 )
 _CONTACT = re.compile(r"\btel\b|telefon|phone|\bfon\b|\bfax\b|e-?mail|@|www\.|https?:|telephone|mobil")
 _DOMAIN = re.compile(r"(?:@|www\.|https?://(?:www\.)?)([a-z0-9][a-z0-9-]*)\.[a-z]{2,}")

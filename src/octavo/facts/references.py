@@ -20,6 +20,7 @@ _BARE_YEAR = re.compile(r"(?:19|20)\d\d")
 _VAT_OR_IBAN = re.compile(
     r"[A-Z]{2}\d{2}[A-Z0-9]{10,30}|(?:DE|AT|FR|NL|BE|IT|ES|PL|LU|GB|DK|SE|FI|PT|IE|CZ)[A-Z]?\d{8,12}[A-Z]?\d*"
 )
+_FEW_DIGITS = 3
 _NEAR_NOUN = 25  # characters between "Lieferung" and "vom"
 _CLEAR_DATE = {"date", "datum", "fecha", "data", "dato", "tanggal", "tgl", "dated"}
 _MOST_FILLER = 14  # letters between a label and its value
@@ -172,6 +173,8 @@ def _best(page: PageRuns, found: Sequence[Labelled], role: str) -> Choice | None
 
     best = max(own, key=score)
     evidence = {best.form}
+    if role != "due_date" and sum(map(str.isdigit, best.mention.value)) < _FEW_DIGITS:
+        evidence.add("short")
     if printed[best.mention.value] > 1:
         evidence.add("repeated")
     if any(one.mention.value != best.mention.value and one.score >= best.score - 0.35 for one in own):

@@ -85,5 +85,8 @@ def test_labels_of_a_mapping_count_beside_those_of_the_engine() -> None:
     simon = load_shipped("pt_simon_invoice_v1")
     found = convert([sheet("Nomor faktur: F-77\nTanggal faktur: 2024-05-01\nJumlah tagihan: 12.50 EUR")], simon)
     assert {one.name: one.value for one in found.values} == {
-        **{"invoice_number": "F-77", "invoice_date": "2024-05-01", "total": "12.50", "currency": "EUR"},
+        "invoice_number": "F-77",
+        "invoice_date": "2024-05-01",
+        "total": "12.50",
+        "currency": "EUR",
     }
