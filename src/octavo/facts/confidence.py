@@ -48,6 +48,8 @@ def _reference(evidence: frozenset[str]) -> str:
         return "label"
     if evidence & {"label above", "composed above"}:
         return "label above"
+    if "heading" in evidence:
+        return "heading"
     return "weak, repeated" if "repeated" in evidence else "weak"
 
 

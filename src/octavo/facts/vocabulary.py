@@ -47,7 +47,7 @@ class Section:
     @cached_property
     def _groups(self) -> dict[str, list[tuple[str, str]]]:
         """The labels and their roles by first letter, longest first."""
-        pairs = {fold(phrase): role for role, phrases in reversed(self.phrases.items()) for phrase in phrases}
+        pairs = {fold(phrase): role for role, phrases in reversed(list(self.phrases.items())) for phrase in phrases}
         groups: dict[str, list[tuple[str, str]]] = {}
         for phrase, role in sorted(pairs.items(), key=lambda one: -len(one[0])):
             groups.setdefault(phrase[0], []).append((phrase, role))
@@ -129,8 +129,8 @@ def _read() -> dict[str, dict[str, Any]]:
     return _yaml.load(text, Loader=getattr(_yaml, "CSafeLoader", _yaml.SafeLoader))
 
 
-def _phrases(languages: Any) -> Iterable[str]:  # noqa: ANN401
-    groups: Iterable[list[str]] = languages.values() if isinstance(languages, dict) else [languages]  # pyright: ignore[reportUnknownVariableType]
+def _phrases(languages: dict[str, list[str]] | list[str]) -> Iterable[str]:
+    groups = languages.values() if isinstance(languages, dict) else [languages]
     return (str(phrase) for group in groups for phrase in group)
 
 

@@ -54,7 +54,7 @@ def test_what_a_person_says_is_confirmed_and_has_no_place_of_the_wrong_value() -
 def test_a_person_is_right_even_if_a_check_fails() -> None:
     found = correct(read(INVOICE), MAPPING, [Correction("total", "999.00")])
     assert status(found, "total") == Status.CONFIRMED
-    assert [check.holds for check in found.checks][0] is False
+    assert found.checks[0].holds is False
     assert found.needs_review
 
 

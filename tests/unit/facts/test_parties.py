@@ -30,7 +30,8 @@ def test_a_label_can_stand_before_its_name() -> None:
 
 
 def test_the_line_above_the_address_is_the_sender() -> None:
-    text = "QualityHosting AG - Uferweg 40-42 - D-63571 Gelnhausen\nVive Labs\n93B Sai Yu\n22999 Yuen Long\n\nRechnung 30064443"
+    sender = "QualityHosting AG - Uferweg 40-42 - D-63571 Gelnhausen"
+    text = f"{sender}\nVive Labs\n93B Sai Yu\n22999 Yuen Long\n\nRechnung 30064443"
     assert parties(text) == ("QualityHosting AG", "Vive Labs")
 
 
