@@ -67,6 +67,7 @@ class Reading:
         return counts and len(self.signs) >= (_LEAST_SIGNS if "word" in self.signs else _LEAST_WITHOUT_WORD)
 
 
+_HEADING_WORDS, _MOST_HEADING = 9, 40
 _LEAST_SIGNS, _LEAST_WITHOUT_WORD = 4, 5
 
 
@@ -199,12 +200,15 @@ def _signs(page: PageRuns, values: dict[str, Choice], items: Items, money: Money
 
 
 def _names_itself(page: PageRuns) -> bool:
-    """Whether the first or second page calls itself an invoice, in a short run and not inside a sentence."""
+    """Whether the first or second page calls itself an invoice, in a short run or by the label of its number."""
     for line in page.lines:
         if line.page > 2:  # noqa: PLR2004
             return False
         for run in line.runs:
-            if len(run.words) <= 9 and any(hit.start <= 25 for hit in page.hits("kinds", run.folded)):  # noqa: PLR2004
+            start = run.folded[:_MOST_HEADING]
+            if len(run.words) <= _HEADING_WORDS and page.hits("kinds", start):
+                return True
+            if any(hit.role == "number" for hit in page.hits("numbers", start)):
                 return True
     return False
 
