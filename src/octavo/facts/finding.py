@@ -50,7 +50,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was read: the chosen value of each field, the items, and what speaks for an invoice."""
+    """The result of reading: the chosen value of each field, the items, and the signs of an invoice."""
 
     values: dict[str, Choice] = field(default_factory=dict[str, Choice])
     items: Items = field(default_factory=Items)

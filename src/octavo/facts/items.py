@@ -336,7 +336,7 @@ def _beside(page: PageRuns, anchor: Mention, head: Head | None = None) -> Iterat
 
 
 def _fits_beside(page: PageRuns, line: Line, own: Line, head: Head | None) -> bool:
-    """Whether a line completes the numbers of another: it has no amount of its own and has numbers in columns."""
+    """Whether a line completes the numbers of another: it has numbers in columns and no amount."""
     if head is None:
         return not _has_money(page, line)
     column = head.columns["amount"]

@@ -126,7 +126,7 @@ def collect_amounts(page: PageRuns, in_items: set[int]) -> dict[Decimal, Amount]
 
 
 def is_money(page: PageRuns, mention: Mention) -> bool:
-    """Whether a number can be an amount of money: it has two decimals, or a currency stands beside it."""
+    """Whether a number can be an amount of money: it has two decimals or a currency next to it."""
     whole, _, fraction = mention.value.partition(".")
     if fraction:
         return len(fraction) == 2  # noqa: PLR2004

@@ -143,7 +143,7 @@ def _number_role(page: PageRuns, near: NearText, mention: Mention) -> tuple[str,
 
 
 def _reaches(near: NearText, last: RoleHit) -> bool:
-    """Whether nothing but separators, or few letters, stands between a label and the value."""
+    """Whether there are only separators or a few letters between a label and the value."""
     gap = len(_FILLER.sub("", near.folded[last.end :])) if near.side != "above" else 0
     return gap <= (_MOST_FILLER if last.role not in {"weak_number", "order_id", "account_id"} else 2)
 

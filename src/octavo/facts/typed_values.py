@@ -1,6 +1,6 @@
 """Finds typed values in a text, such as amounts, currencies and identifiers, each in its canonical form.
 
-IBAN, VAT id, DOI, ISBN and register numbers have a form of their own and need no label. IBAN and ISBN contain a
+IBAN, VAT id, DOI, ISBN and register numbers are recognised by their form, without a label. IBAN and ISBN contain a
 checksum; a VAT id has the length of its country.
 """
 

@@ -80,7 +80,7 @@ class Section:
 
 
 def _shape(phrase: str) -> str:
-    """A pattern for a label. Points, hyphens and spaces between its words do not count; * stands for letters."""
+    """A pattern for a label. Points, hyphens and spaces between its words do not count; * matches letters."""
     parts = [re.escape(part).replace(r"\*", r"[^\W\d]*") for part in _SEPARATORS.split(phrase) if part]
     end = "" if phrase.endswith(("*", "#", "°", "º", "%", ")")) else r"(?![^\W\d_])"
     return r"[\s.\-]*".join(parts) + end

@@ -138,9 +138,7 @@ async def test_criterion_results_only_when_complete_and_errors_only_when_failed(
     await desk.check_books()
 
 
-async def test_a_letter_is_refused_as_an_invoice(
-    desk: Desk, owner: UUID, sandbox: OpenSandbox, folder: Path
-) -> None:
+async def test_a_letter_is_refused_as_an_invoice(desk: Desk, owner: UUID, sandbox: OpenSandbox, folder: Path) -> None:
     letter = await convert(desk, owner, Pdf([[Words("Dear Sir, thank you for your letter, and for the tea.")]]).write())
     async with working(desk, sandbox, folder):
         assert (await converted(desk, owner, letter.id)).error_code == "NOT_THIS_KIND"

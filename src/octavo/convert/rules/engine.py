@@ -76,7 +76,7 @@ def _outcomes(value: Value, checks: Sequence[Check], checked: Sequence[CheckResu
 
 
 def _settle(value: Value, checks: Sequence[Check], checked: Sequence[CheckResult]) -> Value:
-    """Set the status of a value. What a person confirmed stays, whatever the checks say."""
+    """Set the status of a value. A confirmed value stays confirmed, even if a check fails."""
     if value.status == Status.CONFIRMED:
         return value
     outcomes = _outcomes(value, checks, checked)
