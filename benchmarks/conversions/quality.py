@@ -19,10 +19,11 @@ from octavo.convert.mappings.invoice2data import read_template
 from octavo.convert.mappings.mapping import Mapping
 from octavo.convert.mappings.shipped_mappings import load_shipped
 from octavo.convert.rules.engine import convert
-from octavo.convert.rules.layout import text_in_columns
 from octavo.convert.rules.patterns import fits
-from octavo.convert.values import Conversion, Sheet, Value, sheets_from_json
+from octavo.convert.values import Conversion, Value
 from octavo.extract.pdf.placed_words import pages_as_json, read_words
+from octavo.facts.layout import text_in_columns
+from octavo.facts.words import Sheet, sheets_from_json
 from tests.support.invoices import make_invoice
 
 LAYOUTS = 100

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from decimal import Decimal
 from uuid import UUID
 
 from octavo.convert.conversions import StoredConversion, show_conversion
@@ -17,8 +18,10 @@ SOURCE_DAYS = 7
 
 
 def invoice(number: str = "A-17", total: str = "12.50") -> Pdf:
-    """One page that `invoice_v1` reads."""
-    lines = (f"Invoice no: {number}", "Date: 2024-08-15", f"Total: {total} EUR")
+    """One page that `invoice_v1` reads, and that adds up."""
+    net = (Decimal(total) * 4 / 5).quantize(Decimal("0.01"))
+    sums = (f"Net: {net} EUR", f"VAT 25%: {Decimal(total) - net} EUR", f"Total: {total} EUR")
+    lines = (f"Invoice no: {number}", "Date: 2024-08-15", *sums)
     return Pdf([[Words(line, 72, 100 + 20 * row) for row, line in enumerate(lines)]])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from octavo.convert.values import Box, Sheet, Word
+from octavo.facts.words import Box, Sheet, Word
 
 LETTER, LINE, SIZE = 6.0, 14.0, 10.0
 

@@ -118,7 +118,7 @@ class ConversionBatch:
             await asyncio.sleep(pause)
             pause = min(1.5 * pause, LONGEST_PAUSE)
             conversion = await calls.show(conversion.id)
-        if conversion.error or conversion.status != "complete":
+        if conversion.error or conversion.status not in {"complete", "needs_review"}:
             problem = conversion.error or {"code": "CANCELLED", "message": "Stopped."}
             raise NotConverted(problem["code"], problem["message"])
         path = self.folder / self.names[file]

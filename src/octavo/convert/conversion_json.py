@@ -8,9 +8,10 @@ from typing import Any
 
 from octavo.convert.mappings.field_types import FIELD_TYPES
 from octavo.convert.mappings.mapping import Mapping
-from octavo.convert.values import Box, CheckResult, Conversion, ModelAnswer, ModelLookup, Place, Value
+from octavo.convert.values import CheckResult, Conversion, ModelAnswer, ModelLookup, Status, Value
 from octavo.core.errors import Defect
 from octavo.core.types import JSON
+from octavo.facts.words import Box, Place
 
 _MOST_TEXT = 10_000
 _MOST_VALUES = 20_000
@@ -40,7 +41,7 @@ def conversion_to_record(conversion: Conversion) -> dict[str, JSON]:
 
 def _value_to_json(one: Value) -> JSON:
     place: JSON = [one.place.page, *(round(side, 2) for side in one.place.box), one.place.quote] if one.place else None
-    return [one.name, one.value, one.confidence, place, one.verified, one.table, one.row]
+    return [one.name, one.value, one.confidence, place, not one.needs_review, one.table, one.row, one.status]
 
 
 def conversion_from_json(document: bytes, mapping: Mapping) -> Conversion:
@@ -84,13 +85,15 @@ def _unusable() -> Defect:
 
 
 def _value(row: Any, mapping: Mapping) -> Value:  # noqa: ANN401
-    name, value, confidence, place, verified, table, number = row
+    name, value, confidence, place, settled, table, number, *more = row
+    # Records of earlier versions have no status.
+    status = Status(more[0]) if more else Status.FOUND if _is(bool, settled) else Status.NEEDS_REVIEW
     kind = type_of(mapping, name, table)
     if kind is None or not FIELD_TYPES[kind].accepts(_is(str, value)[:_MOST_TEXT]):
         raise ValueError("unknown field or invalid value")
     if not 0 <= confidence <= 1 or (table is not None and _is(int, number) < 1):
         raise ValueError("a number is out of range")
-    return Value(name, value[:_MOST_TEXT], float(confidence), _place(place), _is(bool, verified), table, number)
+    return Value(name, value[:_MOST_TEXT], float(confidence), _place(place), status, table, number)
 
 
 def type_of(mapping: Mapping, name: object, table: object) -> str | None:

@@ -38,7 +38,7 @@ class MappingTaken(BadInput):
 
 
 class NotThisKind(BadInput):
-    """This mapping is for other documents: a keyword is missing, or an excluded one is present. Try another mapping."""
+    """This mapping is for other documents: the file does not contain what it looks for. Try another mapping."""
 
     code = "NOT_THIS_KIND"
 

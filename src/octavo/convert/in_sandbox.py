@@ -21,7 +21,7 @@ from octavo.convert.conversion_json import (
 )
 from octavo.convert.errors import BadMapping, NotThisKind, SlowPattern
 from octavo.convert.mappings.shipped_mappings import mapping_from_text, parse_mapping, summarise
-from octavo.convert.values import Box, Conversion, Sheet, Suggestion, Word, sheets_from_json
+from octavo.convert.values import Conversion, Suggestion
 from octavo.core.errors import BadInput, Defect
 from octavo.core.types import JSON
 from octavo.extract.pdf.placed_words import (
@@ -32,6 +32,7 @@ from octavo.extract.pdf.placed_words import (
     recognise_words,
     words_as_json,
 )
+from octavo.facts.words import Box, Sheet, Word, sheets_from_json
 from octavo.records.conversions import MappingSummary
 from octavo.sandbox import ENDED, Limits, OutOfMemory, OutOfTime, StepOutOfTime, Task, sandboxed
 from octavo.sandbox.channel import printable

@@ -25,9 +25,8 @@ from octavo.convert.mappings.mapping import Mapping
 from octavo.convert.mappings.stored_mappings import StoredMapping, find_mapping
 from octavo.convert.remote_service import RemoteService
 from octavo.convert.results import StoredResult, save_revision, store_result
-from octavo.convert.rules.layout import text_in_columns
 from octavo.convert.rules.suggestions import missing_fields
-from octavo.convert.values import Conversion, ModelAnswer, ModelLookup, Suggestion, sheets_from_json
+from octavo.convert.values import Conversion, ModelAnswer, ModelLookup, Suggestion
 from octavo.core.errors import (
     AnswerUnusable,
     BadModelKey,
@@ -43,6 +42,8 @@ from octavo.core.types import JSON
 from octavo.database import Connection, load_queries
 from octavo.extract.ocr.recognition import Recognition
 from octavo.extract.pdf.pdf_file import PdfInSandbox
+from octavo.facts.layout import text_in_columns
+from octavo.facts.words import sheets_from_json
 from octavo.jobs.job_run import Run
 from octavo.library.errors import SourceGone
 from octavo.sandbox import Sandbox

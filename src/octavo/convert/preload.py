@@ -8,7 +8,7 @@ from __future__ import annotations
 from octavo.convert.conversion_json import conversion_to_json
 from octavo.convert.mappings.shipped_mappings import mapping_from_text, shipped_names, shipped_text
 from octavo.convert.rules.engine import convert
-from octavo.convert.values import Box, Sheet, Word
+from octavo.facts.words import Box, Sheet, Word
 
 _LINES = (
     "Invoice no: A-17",

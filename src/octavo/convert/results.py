@@ -20,7 +20,7 @@ from octavo.convert.errors import Outdated
 from octavo.convert.mappings.field_types import FIELD_TYPES
 from octavo.convert.mappings.mapping import Mapping
 from octavo.convert.mappings.stored_mappings import StoredMapping, find_mapping
-from octavo.convert.values import Conversion, Value
+from octavo.convert.values import Conversion, Status, Value
 from octavo.core.errors import BadInput, NotFound
 from octavo.core.ids import new_id
 from octavo.core.types import JSON
@@ -134,7 +134,7 @@ class Corrections:
 
 
 def correct(conversion: Conversion, mapping: Mapping, corrections: Sequence[Correction]) -> Conversion:
-    """Apply corrections. A corrected value keeps its place on the page; an added value has no place.
+    """Apply corrections. A value that a person accepts keeps its place; another value has no place.
 
     Raises `BadInput`.
     """
@@ -164,6 +164,5 @@ def _corrected_value(correction: Correction, mapping: Mapping, before: Value | N
         reason = f"{correction.name}: {correction.value[:80]!r} is not a valid {kind}."
         raise BadInput(f"{reason} {FORMS.get(kind, '')}".rstrip())
     row = max(int(cell["row"]), 1) if cell else None
-    if before:
-        return replace(before, value=correction.value, confidence=_CERTAIN)
-    return Value(name, correction.value, _CERTAIN, table=table, row=row)
+    place = before.place if before and before.value == correction.value else None
+    return Value(name, correction.value, _CERTAIN, place, Status.CONFIRMED, table, row)

@@ -1,81 +1,56 @@
-"""The data of a conversion: words with their places as input, values with their places as output."""
+"""The output of a conversion: values with their places, checks, and what a model was asked."""
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from enum import StrEnum
 from typing import NamedTuple
 
 from octavo.core.types import JSON
+from octavo.facts.words import Place
 
 
-class Box(NamedTuple):
-    """A rectangle on a page, in points from the upper left corner."""
+class Status(StrEnum):
+    """How far a value can be trusted.
 
-    left: float
-    top: float
-    right: float
-    bottom: float
+    `found`: it is in the document, or the mapping states it. `checked`: a cross-check passed as well. `confirmed`: a
+    person entered or accepted it. `needs_review`: its confidence is below the threshold, or a cross-check failed.
+    """
 
-    @property
-    def height(self) -> float:
-        return self.bottom - self.top
-
-    @property
-    def middle(self) -> float:
-        return (self.top + self.bottom) / 2
-
-
-def enclosing_box(boxes: Iterable[Box]) -> Box:
-    """The smallest box that contains all of the given boxes."""
-    lefts, tops, rights, bottoms = zip(*boxes, strict=True)
-    return Box(min(lefts), min(tops), max(rights), max(bottoms))
-
-
-class Word(NamedTuple):
-    text: str
-    box: Box
-
-
-@dataclass(frozen=True, slots=True)
-class Sheet:
-    """A page with its words, which can be in any order."""
-
-    number: int
-    width: float
-    height: float
-    words: tuple[Word, ...]
-
-
-class Place(NamedTuple):
-    """A place in the document, and the text at that place."""
-
-    page: int
-    box: Box
-    quote: str
+    FOUND = "found"
+    CHECKED = "checked"
+    CONFIRMED = "confirmed"
+    NEEDS_REVIEW = "needs_review"
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
     """A value of a field. `row` counts from 1 within a table.
 
-    `value` is in the canonical form of its type: 2024-08-15, 350.55, EUR. `verified`: whether the document contains the
-    value at its place. A constant from the mapping is not verified.
+    `value` is in the canonical form of its type: 2024-08-15, 350.55, EUR. `place` is where the document contains it; a
+    constant from the mapping has none. `status` says how far it can be trusted.
     """
 
     name: str
     value: str
     confidence: float
     place: Place | None = None
-    verified: bool = False
+    status: str = Status.FOUND
     table: str | None = None
     row: int | None = None
 
     @property
     def path(self) -> str:
         return f"{self.table}[{self.row}].{self.name}" if self.table else self.name
+
+    @property
+    def verified(self) -> bool:
+        """Whether a cross-check or a person supports the value."""
+        return self.status in {Status.CHECKED, Status.CONFIRMED}
+
+    @property
+    def needs_review(self) -> bool:
+        return self.status == Status.NEEDS_REVIEW
 
     def as_json(self) -> dict[str, JSON]:
         place = self.place
@@ -87,6 +62,7 @@ class Value:
             "quote": place.quote if place else None,
             "confidence": round(self.confidence, 2),
             "verified": self.verified,
+            "status": self.status,
         }
 
 
@@ -131,7 +107,7 @@ class Conversion:
     """The values of a document.
 
     `missing` are the required fields without a value; `source` is the origin of the values. `fits` is false if the
-    document lacks a keyword of the mapping, or has an excluded one.
+    document lacks a keyword of the mapping, has an excluded one, or has too little evidence.
     """
 
     mapping: str
@@ -141,6 +117,12 @@ class Conversion:
     source: str = "rules"
     model_lookup: ModelLookup | None = None
     fits: bool = True
+
+    @property
+    def needs_review(self) -> bool:
+        """Whether a person should look at it: a value needs review, a required one is missing, or a check failed."""
+        failed = any(one.holds is False for one in self.checks)
+        return bool(self.missing) or failed or any(one.needs_review for one in self.values)
 
     def single(self, name: str) -> Value | None:
         return next((one for one in self.values if one.name == name and one.table is None), None)
@@ -164,47 +146,6 @@ class Conversion:
         }
 
 
-def sheets_from_json(pages: Sequence[JSON]) -> list[Sheet]:
-    """Parse the JSON of the PDF reader. Words are lists: [text, left, top, right, bottom]."""
-    return [_sheet(page) for page in pages if isinstance(page, dict)]
-
-
-def _sheet(page: dict[str, JSON]) -> Sheet:
-    rows = page["words"]
-    if not isinstance(rows, list):
-        raise TypeError("a page must have a list of words")
-    return Sheet(int(_number(page["number"])), _number(page["width"]), _number(page["height"]), tuple(map(_word, rows)))
-
-
-def _word(row: JSON) -> Word:
-    if not isinstance(row, list) or not isinstance(row[0], str):
-        raise TypeError("a word must be a text and four coordinates")
-    left, top, right, bottom = (_number(side) for side in row[1:])
-    return Word(row[0], Box(left, top, right, bottom))
-
-
-def _number(value: JSON) -> float:
-    if not isinstance(value, int | float):
-        raise TypeError("a coordinate must be a number")
-    return float(value)
-
-
-class TypedMatch(NamedTuple):
-    """A value in the canonical form of its type, and the range of characters from which it was read."""
-
-    value: str
-    start: int
-    end: int
-
-
-class Notation(NamedTuple):
-    """How to read numbers and dates of a document that would otherwise be ambiguous, such as 1.234 and 3/4/2024."""
-
-    decimal: str | None = None
-    month_first: bool = False
-    date_formats: tuple[str, ...] = ()
-
-
 @dataclass(frozen=True, slots=True)
 class Suggestion:
     """A model's answer that is still to be verified.
@@ -216,13 +157,3 @@ class Suggestion:
     value: str
     quote: str
     page: int | None = None
-
-
-@lru_cache(maxsize=4096)
-def _folded(letter: str) -> str:
-    return (unicodedata.normalize("NFKD", letter)[0].lower() or letter)[0]
-
-
-def fold(text: str) -> str:
-    """Convert a text to lower case without accents. Its length stays the same, so that positions stay valid."""
-    return "".join(map(_folded, text))

@@ -7,11 +7,16 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
-ENDED = frozenset({"complete", "failed", "dead_letter", "cancelled"})
+NEEDS_REVIEW = "needs_review"  # complete, but a person should look at it
+ENDED = frozenset({"complete", NEEDS_REVIEW, "failed", "dead_letter", "cancelled"})
 
 
 class FoundValue(BaseModel):
-    """A value. `box` is left, top, right and bottom in points from the upper left corner of the page."""
+    """A value. `box` is left, top, right and bottom in points from the upper left corner of the page.
+
+    `status`: `found` in the document, `checked` by a cross-check, `confirmed` by a person, or `needs_review`.
+    `verified` is true for `checked` and `confirmed`.
+    """
 
     name: str
     value: str
@@ -20,6 +25,7 @@ class FoundValue(BaseModel):
     quote: str | None
     confidence: float
     verified: bool
+    status: str = "found"
 
 
 class FoundCheck(BaseModel):

@@ -119,7 +119,8 @@ async def test_criterion_results_only_when_complete_and_errors_only_when_failed(
     desk: Desk, owner: UUID, sandbox: OpenSandbox, folder: Path
 ) -> None:
     good, locked = await convert(desk, owner, PDF), await convert(desk, owner, invoice("B-1").write("secret"))
-    empty = await convert(desk, owner, invoice("", "none").write())
+    one_value = Pdf([[Words("A letter", 72, 100), Words("Date: 2024-08-15", 72, 120)]])
+    empty = await convert(desk, owner, one_value.write())
     async with desk.database.connection() as connection:
         with pytest.raises(NotReady):
             _ = (await show_conversion(connection, owner, good.id)).complete_record
@@ -128,7 +129,7 @@ async def test_criterion_results_only_when_complete_and_errors_only_when_failed(
     assert [(one.status, one.error_code, one.record is None) for one in ends] == [
         ("complete", None, False),
         ("failed", "ENCRYPTED", True),
-        ("complete", None, False),  # its date is there
+        ("failed", "NOT_THIS_KIND", True),  # one value is not evidence
     ]
     assert await desk.rows("SELECT id FROM jobs j WHERE broken_invariant(j) IS NOT NULL") == []
     kinds = [row["kind"] for row in await desk.rows(KINDS, good.id)]
@@ -137,12 +138,10 @@ async def test_criterion_results_only_when_complete_and_errors_only_when_failed(
     await desk.check_books()
 
 
-async def test_what_has_nothing_that_is_required_fails_and_says_so(
-    desk: Desk, owner: UUID, sandbox: OpenSandbox, folder: Path
-) -> None:
+async def test_a_letter_is_refused_as_an_invoice(desk: Desk, owner: UUID, sandbox: OpenSandbox, folder: Path) -> None:
     letter = await convert(desk, owner, Pdf([[Words("Dear Sir, thank you for your letter, and for the tea.")]]).write())
     async with working(desk, sandbox, folder):
-        assert (await converted(desk, owner, letter.id)).error_code == "NOTHING_FOUND"
+        assert (await converted(desk, owner, letter.id)).error_code == "NOT_THIS_KIND"
 
 
 async def test_criterion_a_crashed_lease_is_taken_over_and_done_once(

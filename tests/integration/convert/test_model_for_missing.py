@@ -19,7 +19,8 @@ from tests.support.pdf import Pdf, Words
 from tests.support.processing import OpenSandbox
 from tests.support.working import working
 
-LINES = ("This paper is our eighth, called X-8, and of the year", "Date: 2024-08-15", "Total: 12.50 EUR")
+SUMS = ("Net: 10.00 EUR", "VAT 25%: 2.50 EUR", "Total: 12.50 EUR")
+LINES = ("INVOICE", "This paper is our eighth, called X-8, and of the year", "Date: 2024-08-15", *SUMS)
 PDF = Pdf([[Words(line, 72, 100 + 20 * row) for row, line in enumerate(LINES)]]).write()
 
 
@@ -46,8 +47,8 @@ async def test_what_a_model_finds_has_its_place(desk: Desk, owner: UUID, folder:
         (asked,) = gemini.asked
     assert "invoice_number (identifier)" in asked.text
     assert "total (" not in asked.text
-    _, value, _, place, verified, *_ = record["values"]["invoice_number"]
-    assert (value, place[-1], verified) == ("X-8", "called X-8", True)
+    _, value, _, place, *_, status = record["values"]["invoice_number"]
+    assert (value, place[-1], status) == ("X-8", "called X-8", "needs_review")
     told = {"task": "extract_fields", "fields": ["invoice_number"], "made_by": "gemini:gemini-2.5-flash", "error": None}
     assert record["model"] == told | {"said": said["fields"]}
     assert record["cost"].calls == 1

@@ -40,7 +40,6 @@ async def test_a_scanned_invoice_is_converted_and_its_total_is_marked_where_it_i
     } == {one.name: one.value for one in made.values}
     total = made.single("total")
     assert total
-    assert total.verified
     assert total.place
     line = TOP + 2 * 14 * 1.3
     assert abs(total.place.box.bottom - line) < 8

@@ -52,7 +52,7 @@ def test_its_values_are_shown_where_the_page_has_them() -> None:
     found = read("ZUGFeRD-invoice.xml", CROSS_INDUSTRY)
     quotes = {value.name: value.place.quote for value in found.values if value.place}
     assert quotes == {"invoice_number": "FX-9", "invoice_date": "15. August 2024", "total": "119,00", "currency": "€"}
-    assert {value.name for value in found.values if value.verified} == set(quotes)
+    assert {value.status for value in found.values if value.place} == {"checked"}
 
 
 def test_other_attachments_are_left_alone() -> None:

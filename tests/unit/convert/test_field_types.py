@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from octavo.convert.mappings.dates import writes_month_first
-from octavo.convert.mappings.field_types import FIELD_TYPES, usual_decimal
-from octavo.convert.values import Notation
+from octavo.convert.mappings.field_types import FIELD_TYPES
+from octavo.facts.dates import writes_month_first
+from octavo.facts.typed_values import usual_decimal
+from octavo.facts.words import Notation
 
 AMOUNTS: list[tuple[str, list[str]]] = [
     ("1,234.56 EUR", ["1234.56"]),

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from octavo.convert.mappings.shipped_mappings import load_shipped
 from octavo.convert.rules.engine import convert
-from octavo.convert.values import sheets_from_json
 from octavo.extract.pdf.placed_words import pages_as_json, read_words
+from octavo.facts.words import sheets_from_json
 from tests.support.invoices import make_invoice
 
 GOAL = 0.85

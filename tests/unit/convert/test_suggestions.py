@@ -23,7 +23,7 @@ def test_a_quote_that_is_there_and_says_it_is_a_place() -> None:
     value = made.single("invoice_number")
     assert value
     assert value.place
-    assert (value.value, value.verified, value.place.quote) == ("8/2024-X", True, "the year, 8/2024-X")
+    assert (value.value, value.status, value.place.quote) == ("8/2024-X", "needs_review", "the year, 8/2024-X")
     assert made.source == "rules and model"
     assert "invoice_number" not in made.missing
 
@@ -33,7 +33,7 @@ def test_a_quote_that_is_not_there_or_says_something_else_is_marked() -> None:
         made = with_suggestions(FOUND, MAPPING, [PAGE], [Suggestion("invoice_number", "8/2024-X", quote)])
         value = made.single("invoice_number")
         assert value
-        assert not value.verified
+        assert value.needs_review
         assert value.place is None
         assert value.confidence < 0.5
 

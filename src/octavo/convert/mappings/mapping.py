@@ -189,7 +189,8 @@ class LineRule:
 class Field:
     """A field of a mapping.
 
-    `near` names a field whose value is next to this one; `value` is a constant for all documents.
+    `fact` names a fact that the reading engine finds; `near` names a field whose value is next to this one; `value` is
+    a constant for all documents.
     """
 
     name: str
@@ -202,6 +203,7 @@ class Field:
     group: Group = Group.FIRST
     value: str | None = None
     near: str | None = None
+    fact: str | None = None
     otherwise: Otherwise | None = None
     prefer: Prefer = Prefer.FIRST
     embedded: tuple[str, ...] = ()
@@ -230,7 +232,8 @@ class Options:
 class Mapping:
     """The rules of a conversion.
 
-    `name` ends with the version. A document must contain all `keywords`; without keywords, every document fits.
+    `name` ends with the version. A document must contain all `keywords`. `evidence` is the kind of document that the
+    reading engine must recognise. Without both, a document needs two required values.
     """
 
     name: str
@@ -241,6 +244,7 @@ class Mapping:
     other_labels: tuple[str, ...] = ()
     keywords: tuple[UserPattern, ...] = ()
     exclude_keywords: tuple[UserPattern, ...] = ()
+    evidence: str | None = None
     options: Options = field(default_factory=Options)
 
     @property
@@ -273,6 +277,12 @@ class Mapping:
         for wanted in self.fields:
             yield from (*wanted.labels, *wanted.weak_labels)
             yield from (label for column in wanted.columns for label in column.labels)
+
+    @property
+    def fact_labels(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """The labels that this mapping adds to those of the reading engine, by fact."""
+        own = [(one.fact, (*one.labels, *one.weak_labels)) for one in self.singles if one.fact]
+        return tuple((fact, labels) for fact, labels in own if fact and labels)
 
     def field(self, name: str) -> Field | None:
         return next((one for one in self.fields if one.name == name), None)

@@ -24,6 +24,7 @@ from octavo.convert.mappings.mapping import (
     UserPattern,
     read_check,
 )
+from octavo.facts.finding import FACTS, KINDS, TABLE_FACTS
 
 # Anyone can send a mapping, so every dimension is bounded. The largest shipped mapping needs less than a tenth of each.
 MOST_BYTES = 256 * 1024
@@ -52,10 +53,24 @@ _TOP = {
     "other_labels",
     "keywords",
     "exclude_keywords",
+    "evidence",
     "options",
 }
 _FIELD = {
-    *("type", "xml", "required", "labels", "weak_labels", "patterns", "group", "value", "near", "otherwise", "prefer"),
+    *(
+        "type",
+        "xml",
+        "required",
+        "labels",
+        "weak_labels",
+        "patterns",
+        "group",
+        "value",
+        "near",
+        "otherwise",
+        "prefer",
+        "fact",
+    ),
     *("embedded", "row", "columns", "rules"),
 }
 _COLUMN = {"type", "xml", "labels", "embedded"}
@@ -162,6 +177,7 @@ class _Reader:
             other_labels=self._labels("other_labels", read.get("other_labels")),
             keywords=self._patterns("keywords", read.get("keywords")),
             exclude_keywords=self._patterns("exclude_keywords", read.get("exclude_keywords")),
+            evidence=self._known("evidence", read.get("evidence"), KINDS),
             options=self._options(read.get("options")),
         )
         check_size(mapping, self._file)
@@ -184,6 +200,7 @@ class _Reader:
             group=self._choice(name, Group, read.get("group", Group.FIRST)),
             value=self._optional(name, read.get("value")),
             near=self._optional(name, read.get("near")),
+            fact=self._known(name, read.get("fact"), FACTS if kind != TABLE else TABLE_FACTS),
             otherwise=self._choice(name, Otherwise, read["otherwise"]) if "otherwise" in read else None,
             prefer=self._choice(name, Prefer, read.get("prefer", Prefer.FIRST)),
             embedded=self._texts(name, read.get("embedded")),
@@ -191,9 +208,9 @@ class _Reader:
             columns=tuple(self._columns(name, read)),
             rules=tuple(self._rule(name, one) for one in self._list(name, read.get("rules"))),
         )
-        ways = (made.labels, made.weak_labels, made.patterns, made.value, made.near, made.otherwise, made.columns)
-        if not any(ways):
-            raise self.refuse(name, "needs at least one of labels, patterns, value, near, otherwise or columns")
+        named = (made.labels, made.weak_labels, made.patterns, made.value, made.near, made.otherwise)
+        if not any((*named, made.columns, made.fact)):
+            raise self.refuse(name, "needs at least one of labels, patterns, value, near, otherwise, fact or columns")
         return made
 
     def _columns(self, name: str, read: Settings) -> Iterator[Column]:
@@ -305,6 +322,12 @@ class _Reader:
         if not isinstance(given, dict):
             raise self.refuse(where, "must consist of names with values")
         return {str(key): value for key, value in given.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+
+    def _known(self, where: str, given: object, known: tuple[str, ...]) -> str | None:
+        name = self._optional(where, given)
+        if name is not None and name not in known:
+            raise self.refuse(where, f"{name[:80]!r} is not one of {', '.join(known)}")
+        return name
 
     def _flag(self, where: str, name: str, given: object) -> bool:
         if not isinstance(given, bool):

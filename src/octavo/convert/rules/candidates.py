@@ -1,17 +1,22 @@
-"""Finds candidates for the value of a field next to its labels, to the right or below, and chooses among them."""
+"""Finds the labels of fields and candidates for their values next to them, to the right or below, and chooses.
+
+The longest label wins: `due date` is not `date`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 
-from octavo.convert.mappings.dates import find_dates
 from octavo.convert.mappings.field_types import FIELD_TYPES
 from octavo.convert.mappings.mapping import Check, Field, Prefer
-from octavo.convert.rules.labels import LabelHit
-from octavo.convert.rules.layout import Line, TextRun
-from octavo.convert.values import Box, Notation, Place, TypedMatch
+from octavo.convert.mappings.mapping import Mapping as DocumentMapping
+from octavo.facts.dates import find_dates
+from octavo.facts.layout import Line, TextRun
+from octavo.facts.words import Box, Notation, Place, TypedMatch, fold
 
 _SAME_RUN, _RIGHT, _BELOW = 0.92, 0.9, 0.8
 _WEAK = 0.75
@@ -25,6 +30,65 @@ _SUMS = {"amount", "number"}
 _MOST_CANDIDATES = 5
 _MOST_FIELDS = 4
 _HOLDS = 0.6  # added to the sum of confidences for each check that passes
+_BETWEEN = re.compile(r"[\s.\-]+")
+# Between a label and its value: punctuation, and a remark in brackets such as (EUR).
+_AFTER = re.compile(r"[\s:.#=\u2013\u2116*-]*(?:\([^)]{0,30}\))?[\s:.#=\u2013\u2116*-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A label. `field` is None if the label does not belong to any field of the mapping."""
+
+    field: str | None
+    weak: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LabelHit:
+    """A label in a text run; its value may start at `after`."""
+
+    run: TextRun
+    field: str | None
+    weak: bool
+    start: int
+    end: int
+    after: int
+
+    @property
+    def box(self) -> Box:
+        return self.run.place(self.start, self.end).box
+
+
+class LabelFinder:
+    """Finds all labels with one pattern. If several fields have the same label, it belongs to the first field."""
+
+    def __init__(self, labels: Iterable[tuple[str, Label]]) -> None:
+        self._labels: dict[str, Label] = {}
+        shapes: dict[str, None] = {}
+        for text, label in labels:
+            self._labels.setdefault(_key(text), label)
+            shapes[_shape(text)] = None
+        body = "|".join(sorted(shapes, key=len, reverse=True)) or r"(?!)"
+        self._pattern = re.compile(rf"(?<!\w)(?:{body})(?![^\W\d])")
+
+    def find(self, run: TextRun) -> list[LabelHit]:
+        hits: list[LabelHit] = []
+        for match in self._pattern.finditer(run.folded):
+            label = self._labels.get(_key(match[0]))
+            if label is None:
+                continue
+            gap = _AFTER.match(run.folded, match.end())
+            after = gap.end() if gap else match.end()
+            hits.append(LabelHit(run, label.field, label.weak, match.start(), match.end(), after))
+        return hits
+
+
+def _shape(text: str) -> str:
+    return r"[\s.\-]*".join(re.escape(word) for word in _BETWEEN.split(fold(text).strip()) if word)
+
+
+def _key(text: str) -> str:
+    return _BETWEEN.sub("", fold(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +96,14 @@ class Candidate:
     value: str
     place: Place
     confidence: float
+
+
+@lru_cache(maxsize=32)
+def field_labels(mapping: DocumentMapping) -> LabelFinder:
+    """A finder for the labels of all fields that are not tables, and for labels that belong to no field."""
+    strong = [(text, Label(one.name)) for one in mapping.singles for text in one.labels]
+    weak = [(text, Label(one.name, weak=True)) for one in mapping.singles for text in one.weak_labels]
+    return LabelFinder([*strong, *weak, *((text, Label(None)) for text in mapping.other_labels)])
 
 
 Hits = Mapping[tuple[int, int], Sequence[LabelHit]]

@@ -20,7 +20,10 @@ _MOST_ROWS = 2000
 
 
 class EmbeddedInvoice:
-    """A parsed attachment. Paths consist of element names without namespaces and start at the root."""
+    """A parsed attachment. Paths consist of element names without namespaces and start at the root.
+
+    `ID@VA` is an element `ID` whose scheme is `VA`.
+    """
 
     def __init__(self, root: Any) -> None:  # noqa: ANN401
         self._root = root
@@ -74,6 +77,9 @@ def _walk(element: Any, names: Sequence[str]) -> Iterator[Any]:  # noqa: ANN401
     if not names:
         yield element
         return
+    name, _, scheme = names[0].partition("@")
     for child in element:
-        if isinstance(child.tag, str) and child.tag.rpartition("}")[2] == names[0]:
+        if not isinstance(child.tag, str) or child.tag.rpartition("}")[2] != name:
+            continue
+        if not scheme or child.get("schemeID") == scheme:
             yield from _walk(child, names[1:])

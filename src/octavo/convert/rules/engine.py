@@ -8,21 +8,27 @@ from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
 
-from octavo.convert.mappings.dates import writes_month_first
-from octavo.convert.mappings.field_types import FIELD_TYPES, usual_decimal
+from octavo.convert.mappings.field_types import FIELD_TYPES
 from octavo.convert.mappings.mapping import Check, Field, Mapping, Otherwise
 from octavo.convert.rules import patterns
-from octavo.convert.rules.candidates import Candidate, CandidateFinder, choose
+from octavo.convert.rules.candidates import Candidate, CandidateFinder, LabelHit, choose, field_labels
 from octavo.convert.rules.embedded_invoice import EmbeddedInvoice, as_day, open_embedded
-from octavo.convert.rules.labels import LabelHit, field_labels
-from octavo.convert.rules.layout import Line, every_value, lines_of, locate_value, text_in_columns
 from octavo.convert.rules.tables import CONFIDENCE as TABLE_CONFIDENCE
 from octavo.convert.rules.tables import Table, find_by_rules, find_table
-from octavo.convert.values import CheckResult, Conversion, Notation, Place, Sheet, Value
+from octavo.convert.values import CheckResult, Conversion, Status, Value
+from octavo.facts.confidence import REVIEW, is_checked
+from octavo.facts.confidence import confidence as confidence_of
+from octavo.facts.dates import writes_month_first
+from octavo.facts.finding import Reading, read_document
+from octavo.facts.layout import Line, every_value, lines_of, locate_value, text_in_columns
+from octavo.facts.typed_values import usual_decimal
+from octavo.facts.words import Notation, Place, Sheet
 
 _NEAR, _COMMON, _GUESS = 0.85, 0.6, 0.4
 _CONFIRMED, _DOUBTED = 0.3, 0.75
 _DOLLARS = {"CAD", "AUD", "NZD", "HKD", "SGD", "MXN"}
+_NOT_ON_PAGE = 0.8
+_LEAST_EVIDENCE = 2
 _TOP_SHARE = 0.35
 _MOST_TITLE = 80
 
@@ -33,17 +39,21 @@ def convert(sheets: Sequence[Sheet], mapping: Mapping, attachments: Sequence[tup
     embedded = open_embedded(mapping, attachments)
     values = list(document.from_embedded(embedded)) if embedded else list(document.values())
     made = finish(mapping, values, source="embedded" if embedded else "rules")
-    return replace(made, fits=document.fits())
+    return replace(made, fits=document.fits() and (embedded is not None or document.has_evidence(made)))
 
 
 def finish(mapping: Mapping, values: Sequence[Value], source: str) -> Conversion:
-    """Make the conversion: run the checks, and adjust the confidence of values by the results."""
-    lookup = _values_by_name(values)
-    checks = tuple(CheckResult(check.text, check.holds(lookup.get)) for check in mapping.checks)
-    weighed = tuple(_weigh(one, mapping.checks, checks) for one in values)
+    """Make the conversion: run the checks, and set the status of each value by its confidence and the results."""
+    checks = _run_checks(mapping, values)
+    settled = tuple(_settle(one, mapping.checks, checks) for one in values)
     names = {one.name for one in values if not one.table} | {one.table for one in values if one.table}
     missing = tuple(field.name for field in mapping.fields if field.required and field.name not in names)
-    return Conversion(mapping.name, weighed, checks, missing, source)
+    return Conversion(mapping.name, settled, checks, missing, source)
+
+
+def _run_checks(mapping: Mapping, values: Sequence[Value]) -> tuple[CheckResult, ...]:
+    lookup = _values_by_name(values)
+    return tuple(CheckResult(check.text, check.holds(lookup.get)) for check in mapping.checks)
 
 
 def _values_by_name(values: Sequence[Value]) -> dict[str, str]:
@@ -60,10 +70,26 @@ def _values_by_name(values: Sequence[Value]) -> dict[str, str]:
     return found | {name: str(total) for name, total in sums.items()}
 
 
+def _outcomes(value: Value, checks: Sequence[Check], checked: Sequence[CheckResult]) -> list[bool | None]:
+    name = f"{value.table}.{value.name}" if value.table else value.name
+    return [result.holds for check, result in zip(checks, checked, strict=True) if name in check.names]
+
+
+def _settle(value: Value, checks: Sequence[Check], checked: Sequence[CheckResult]) -> Value:
+    """Set the status of a value. A confirmed value stays confirmed, even if a check fails."""
+    if value.status == Status.CONFIRMED:
+        return value
+    outcomes = _outcomes(value, checks, checked)
+    if value.confidence < REVIEW or False in outcomes:
+        return replace(value, status=Status.NEEDS_REVIEW)
+    if True in outcomes:
+        return replace(value, status=Status.CHECKED)
+    return value if value.status != Status.NEEDS_REVIEW else replace(value, status=Status.FOUND)
+
+
 def _weigh(value: Value, checks: Sequence[Check], checked: Sequence[CheckResult]) -> Value:
     """Raise the confidence of a value whose checks pass, and lower it if they fail."""
-    name = f"{value.table}.{value.name}" if value.table else value.name
-    outcomes = [result.holds for check, result in zip(checks, checked, strict=True) if name in check.names]
+    outcomes = _outcomes(value, checks, checked)
     confidence = min(value.confidence, 0.99) if value.confidence < 1 else 1.0
     if True in outcomes:
         confidence = 1 - (1 - confidence) * _CONFIRMED
@@ -110,6 +136,25 @@ class _Document:
             return True
         return patterns.fits(mapping, text_in_columns(self._sheets, self._lines))
 
+    @cached_property
+    def _reading(self) -> Reading:
+        return read_document(self._sheets, self._mapping.fact_labels)
+
+    def has_evidence(self, made: Conversion) -> bool:
+        """Whether the document is of the kind that the mapping is for. One value is not evidence.
+
+        Keywords are evidence. Otherwise two required values must have been found by their labels or patterns; a guess
+        does not count. A document without any required value is left to the caller.
+        """
+        if self._mapping.evidence:
+            return self._reading.is_invoice
+        required = {one.name for one in self._mapping.singles if one.required}
+        if self._mapping.keywords or len(required) < _LEAST_EVIDENCE:
+            return True
+        found = [one for one in made.values if one.name in required and not one.table]
+        sure = [one for one in found if one.confidence > _COMMON]
+        return not found or len(sure) >= _LEAST_EVIDENCE
+
     # By embedded XML
 
     def from_embedded(self, embedded: EmbeddedInvoice) -> Iterator[Value]:
@@ -131,7 +176,10 @@ class _Document:
     def _exact(self, name: str, text: str, kind: str, table: str | None = None, row: int | None = None) -> Value:
         value = as_day(text) if kind == "date" else patterns.as_type(text, kind, Notation(".")) or text
         place = locate_value(self._lines, value, kind, self._notation)
-        return Value(name, value, 1.0, place, verified=place is not None, table=table, row=row)
+        field = self._mapping.field(name)
+        # The page and its attachment should agree on what the mapping requires.
+        sure = 1.0 if place or table or not (field and field.required) else _NOT_ON_PAGE
+        return Value(name, value, sure, place, Status.CHECKED if place else Status.FOUND, table, row)
 
     # By rules
 
@@ -140,19 +188,51 @@ class _Document:
         taken = {number for table in tables.values() for number in table.taken}
         hits = {place: found for place, found in self._hits.items() if place[0] not in taken}
         finder = CandidateFinder(self._lines, hits, self._notation)
-        candidates = {field.name: list(self._candidates(field, finder)) for field in self._mapping.singles}
+        facts = {one.name: value for one in self._mapping.singles if (value := self._fact(one))}
+        others = [one for one in self._mapping.singles if not one.fact or one.patterns]
+        candidates = {field.name: list(self._candidates(field, finder)) for field in others}
         rows = [value for name, table in tables.items() for value in _rows(name, table)]
-        chosen = choose(candidates, self._mapping.checks, _values_by_name(rows))
+        rows += [value for one in self._mapping.tables if one.fact and not one.rules for value in self._items(one)]
+        chosen = choose(candidates, self._mapping.checks, _values_by_name([*rows, *facts.values()]))
+        made: list[Value] = []
         for field in self._mapping.singles:
-            found = chosen.get(field.name) or self._other(field, chosen, taken)
+            found = chosen.get(field.name) or (None if field.fact else self._other(field, chosen, taken))
             if found:
-                yield Value(field.name, found.value, found.confidence, found.place, verified=True)
+                made.append(Value(field.name, found.value, found.confidence, found.place))
+            elif field.name in facts:
+                made.append(facts[field.name])
             elif field.value is not None:
                 place = locate_value(self._lines, field.value, field.type, self._notation)
-                yield Value(field.name, field.value, 1.0, place, verified=place is not None)
-        yield from rows
+                made.append(Value(field.name, field.value, 1.0, place))
+        yield from self._weighed([*made, *rows])
+
+    def _weighed(self, values: Sequence[Value]) -> Iterator[Value]:
+        """Weigh values that were found by the mapping's own rules. The confidence of facts is measured and stays."""
+        checks = _run_checks(self._mapping, values)
+        measured = {one.name for one in self._mapping.fields if one.fact}
+        for one in values:
+            yield one if (one.table or one.name) in measured else _weigh(one, self._mapping.checks, checks)
+
+    def _fact(self, field: Field) -> Value | None:
+        choice = self._reading.values.get(field.fact) if field.fact else None
+        if choice is None or not FIELD_TYPES[field.type].accepts(choice.value):
+            return None
+        return _measured(field.name, choice.value, choice.mention.place, field.fact or "", choice.evidence)
+
+    def _items(self, field: Field) -> Iterator[Value]:
+        items = self._reading.items
+        shared = {"sum"} if items.is_sum_printed else set[str]()
+        for number, row in enumerate(items.rows, 1):
+            evidence = frozenset(shared | ({"product"} if row.has_product else set[str]()))
+            for column in field.columns:
+                cell = row.cells.get(column.name)
+                if cell and FIELD_TYPES[column.type].accepts(cell.value):
+                    made = _measured(column.name, cell.value, cell.place, f"items.{column.name}", evidence)
+                    yield replace(made, table=field.name, row=number)
 
     def _table(self, field: Field) -> Table:
+        if field.fact and not field.rules:
+            return Table(taken=set(self._reading.items.lines))
         if field.rules:
             return find_by_rules(self._text, field, self._notation)
         return find_table(self._lines, field, self._notation, self._ends_table)
@@ -255,4 +335,9 @@ def _is_name(text: str) -> bool:
 def _rows(name: str, table: Table) -> Iterator[Value]:
     for number, row in enumerate(table.rows, 1):
         for column, cell in row.items():
-            yield Value(column, cell.value, TABLE_CONFIDENCE, cell.place, verified=True, table=name, row=number)
+            yield Value(column, cell.value, TABLE_CONFIDENCE, cell.place, table=name, row=number)
+
+
+def _measured(name: str, value: str, place: Place, fact: str, evidence: frozenset[str]) -> Value:
+    status = Status.CHECKED if is_checked(evidence) else Status.FOUND
+    return Value(name, value, confidence_of(fact, evidence), place, status)

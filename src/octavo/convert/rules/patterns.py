@@ -14,11 +14,11 @@ from decimal import Decimal
 from difflib import SequenceMatcher
 
 from octavo.convert.errors import SlowPattern
-from octavo.convert.mappings.dates import read_date
-from octavo.convert.mappings.field_types import read_number
 from octavo.convert.mappings.mapping import Field, Group, Mapping, Options, UserPattern
-from octavo.convert.rules.layout import PageText
-from octavo.convert.values import Notation, Place, enclosing_box
+from octavo.facts.dates import read_date
+from octavo.facts.layout import PageText
+from octavo.facts.typed_values import read_number
+from octavo.facts.words import Notation, Place, enclosing_box
 
 _NOT_A_NUMBER = re.compile(r"[^\d.,'\u2019-]")
 CONFIDENCE = 0.95

@@ -16,8 +16,9 @@ from octavo.convert.mappings.field_types import FIELD_TYPES
 from octavo.convert.mappings.mapping import Column, Field, Mapping
 from octavo.convert.rules.embedded_invoice import parse_safely
 from octavo.convert.rules.engine import finish
-from octavo.convert.values import Box, Conversion, Place, Value
+from octavo.convert.values import Conversion, Status, Value
 from octavo.core.errors import Defect
+from octavo.facts.words import Box, Place
 
 PROVENANCE = "urn:octavo:provenance:1"
 _XS = "http://www.w3.org/2001/XMLSchema"
@@ -64,7 +65,8 @@ def _add_value(parent: Element, mapping: Mapping, name: str, value: Value, *, pl
     element.text = _FORBIDDEN.sub("", value.value)
     if plain:
         return
-    attributes = {"confidence": f"{value.confidence:.2f}", "verified": "true" if value.verified else "false"}
+    verified = "true" if value.verified else "false"
+    attributes = {"confidence": f"{value.confidence:.2f}", "status": str(value.status), "verified": verified}
     if place := value.place:
         box = " ".join(f"{side:.1f}" for side in place.box)
         attributes = {"page": str(place.page), "box": box, "quote": _FORBIDDEN.sub("", place.quote), **attributes}
@@ -190,8 +192,9 @@ def _value(element: Any, name: str, table: str | None = None, row: int | None = 
         return
     attributes = {key.removeprefix(f"{{{PROVENANCE}}}"): value for key, value in element.attrib.items()}
     place = _place(attributes)
-    verified = place is not None and attributes.get("verified") == "true"
-    yield Value(name, text, _confidence(attributes.get("confidence")), place, verified, table, row)
+    checked = place is not None and (attributes.get("status") == Status.CHECKED or attributes.get("verified") == "true")
+    status = Status.CHECKED if checked else Status.FOUND
+    yield Value(name, text, _confidence(attributes.get("confidence")), place, status, table, row)
 
 
 def _place(attributes: dict[str, str]) -> Place | None:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from octavo.convert.mappings.field_types import FIELD_TYPES
 from octavo.convert.mappings.mapping import Field, Mapping
 from octavo.convert.rules.engine import finish
-from octavo.convert.rules.layout import Line, lines_of, locate_text
-from octavo.convert.values import Conversion, Notation, Sheet, Suggestion, Value
+from octavo.convert.values import Conversion, Suggestion, Value
+from octavo.facts.layout import Line, lines_of, locate_text
+from octavo.facts.words import Notation, Sheet
 
 _VERIFIED, _UNVERIFIED = 0.7, 0.3
 
@@ -57,12 +58,11 @@ def _added(
 def _value(field: Field, one: Suggestion, lines: Sequence[Line]) -> Value:
     """Make a value from a suggestion.
 
-    It is verified if the document contains the quote and the quote contains the value.
+    It has a place if the document contains the quote and the quote contains the value. A person should look at it.
     """
     place = locate_text(lines, one.quote, one.page) or locate_text(lines, one.quote)
-    verified = place is not None and _contains_value(field, one, place.quote)
-    confidence = _VERIFIED if verified else _UNVERIFIED
-    return Value(field.name, one.value, confidence, place if verified else None, verified=verified)
+    is_there = place is not None and _contains_value(field, one, place.quote)
+    return Value(field.name, one.value, _VERIFIED if is_there else _UNVERIFIED, place if is_there else None)
 
 
 def _contains_value(field: Field, one: Suggestion, quote: str) -> bool:

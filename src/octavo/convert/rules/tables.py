@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from octavo.convert.mappings.field_types import FIELD_TYPES
 from octavo.convert.mappings.mapping import Column, Field, LineRule, UserPattern
-from octavo.convert.rules.labels import LabelHit, column_labels
-from octavo.convert.rules.layout import Line, PageText, make_run
+from octavo.convert.rules.candidates import Label, LabelFinder, LabelHit
 from octavo.convert.rules.patterns import as_type, limit_time
-from octavo.convert.values import Box, Notation, Place, Word, enclosing_box
+from octavo.facts.layout import Line, PageText, make_run
+from octavo.facts.words import Box, Notation, Place, Word, enclosing_box
 
 _NUMBERS = {"amount", "number"}
 _LEAST_COLUMNS = 2
@@ -53,6 +54,11 @@ class _Head:
     @property
     def texts(self) -> list[tuple[Column, Box]]:
         return [one for one in self.columns if one[0].type not in _NUMBERS]
+
+
+@lru_cache(maxsize=32)
+def column_labels(columns: tuple[Column, ...]) -> LabelFinder:
+    return LabelFinder((text, Label(column.name)) for column in columns for text in column.labels)
 
 
 def find_table(lines: Sequence[Line], wanted: Field, notation: Notation, is_end: Callable[[Line], bool]) -> Table:

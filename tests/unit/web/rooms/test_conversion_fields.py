@@ -6,6 +6,7 @@ import pytest
 
 from octavo.convert.conversions import ModelCost
 from octavo.convert.values import Conversion, ModelAnswer, ModelLookup, Value
+from octavo.facts.words import Box, Place
 from octavo.web.rooms.conversions.fields import Cell, ReviewFields, describe_model
 
 MODEL = "gemini:gemini-2.5-flash"
@@ -19,15 +20,16 @@ def laid(value: Value | None, *, by_person: bool = False) -> ReviewFields:
     return ReviewFields([Cell("invoice_number", "invoice number", "identifier", True, value, by_person)], [])
 
 
-def number(text: str, *, verified: bool = True) -> Value:
-    return Value("invoice_number", text, 0.7 if verified else 0.3, verified=verified)
+def number(text: str, *, on_page: bool = True) -> Value:
+    place = Place(1, Box(0, 0, 9, 9), text) if on_page else None
+    return Value("invoice_number", text, 0.7 if on_page else 0.3, place)
 
 
 @pytest.mark.parametrize(
     ("value", "by_person", "word"),
     [
         (number("X-8"), False, "Found on the page"),
-        (number("X-8", verified=False), False, "Unverified"),
+        (number("X-8", on_page=False), False, "Not on the page"),
         (number("X-8"), True, "Accepted"),
         (number("X-9"), True, "Corrected"),
         (None, False, "Not used"),

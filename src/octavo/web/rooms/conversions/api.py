@@ -28,7 +28,7 @@ from octavo.core.types import JSON, JobStatus
 from octavo.database import Connection
 from octavo.intake import IntakeLimits
 from octavo.jobs.views import DEFAULT_LIMIT
-from octavo.records.conversions import ConversionView, FoundValue
+from octavo.records.conversions import NEEDS_REVIEW, ConversionView, FoundValue
 from octavo.storage import attachment_header
 from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.intake import LimitsOf, early_limited
@@ -307,6 +307,7 @@ def _view(found: StoredConversion, conversion: Conversion | None = None) -> Conv
     if conversion:
         made = conversion.as_json()
         fields |= {name: made[name] for name in ("values", "checks", "missing", "model")}
+        fields["status"] = NEEDS_REVIEW if conversion.needs_review else fields["status"]
     return ConversionView(**fields)
 
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from octavo.convert.conversions import ModelCost
 from octavo.convert.mappings.mapping import Column, Field, Mapping
-from octavo.convert.values import Box, Conversion, ModelAnswer, ModelLookup, Value
+from octavo.convert.values import Conversion, ModelAnswer, ModelLookup, Value
 from octavo.core.formatting import count_of, format_dollars
+from octavo.facts.words import Box
 
 CERTAIN = 1.0
 
@@ -28,13 +29,13 @@ class Cell:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the value was found on the page or confirmed by a person.
+        """Whether nobody needs to look at the value.
 
         A missing value is settled unless it is required.
         """
         if self.value is None:
             return not self.required
-        return self.value.verified or self.value.confidence >= CERTAIN
+        return not self.value.needs_review
 
     @property
     def page(self) -> int | None:
@@ -224,7 +225,7 @@ def _outcome(said: ModelAnswer, cell: Cell | None) -> tuple[str, str, str]:
         return ("ok", "person", "Accepted") if same else ("", "person", "Corrected")
     if value is None or not same:
         return ("", "close", "Not used")
-    return ("ok", "check", "Found on the page") if value.verified else ("warn", "warning", "Unverified")
+    return ("ok", "check", "Found on the page") if value.place else ("warn", "warning", "Not on the page")
 
 
 def _cost(asked: ModelLookup, cost: ModelCost) -> str:

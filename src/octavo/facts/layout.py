@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from octavo.convert.mappings.field_types import FIELD_TYPES
-from octavo.convert.values import Box, Notation, Place, Sheet, Word, enclosing_box, fold
+from octavo.facts.typed_values import FINDERS
+from octavo.facts.words import Box, Notation, Place, Sheet, Word, enclosing_box, fold
 
 _SAME_LINE = 0.5  # least vertical overlap of two words of a line, relative to the smaller height
 _RUN_GAP = 0.8  # relative to the letters' height: wider than a space between words
@@ -199,5 +199,5 @@ def locate_value(lines: Sequence[Line], value: str, kind: str, notation: Notatio
 def every_value(lines: Sequence[Line], kind: str, notation: Notation) -> Iterator[tuple[Place, str]]:
     for line in lines:
         for run in line.runs:
-            for found in FIELD_TYPES[kind].find(run.text, notation):
+            for found in FINDERS[kind](run.text, notation):
                 yield run.place(found.start, found.end), found.value

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from datetime import date, datetime
 from functools import lru_cache
 
-from octavo.convert.values import Notation, TypedMatch, fold
+from octavo.facts.words import Notation, TypedMatch, fold
 
 _MONTHS = """
 january jan januar janner januari janvier janv gennaio gen enero ene janeiro styczen stycznia ledna januara
@@ -34,7 +34,7 @@ _SHAPES = [
         rf"(?<![\d-]){_YEAR}\s?[-./]\s?(?P<month>\d\d?)\s?[-./]\s?(?P<day>\d\d?)(?!\d)",
         rf"(?<![\d.])(?P<day>\d\d?)(?:st|nd|rd|th|er|o)?(?:\s+of)?{_BETWEEN}(?P<name>{_NAMES})\b{_BETWEEN}{_YEAR}(?!\d)",
         rf"\b(?P<name>{_NAMES})\b\.?\s+(?P<day>\d\d?)(?:st|nd|rd|th)?\s?,?\s*{_YEAR}(?!\d)",
-        rf"(?<![\d.])(?P<day>\d\d?)\s?\.\s?(?P<month>\d\d?)\s?\.\s?{_ANY_YEAR}(?![.\d])",
+        rf"(?<![\d.])(?P<day>\d\d?)\s?\.\s?(?P<month>\d\d?)\s?\.\s?{_ANY_YEAR}(?!\.?\d)",
         rf"(?<![\d/-])(?P<either>\d\d?)\s?(?P<mark>[/-])\s?(?P<other>\d\d?)\s?(?P=mark)\s?{_ANY_YEAR}(?![\d/-])",
     )
 ]
@@ -105,3 +105,25 @@ def _meanings(parts: dict[str, str | None], notation: Notation) -> Iterator[tupl
         yield _NUMBERS[name], int(parts["day"] or 0)
     else:
         yield int(parts["month"] or 0), int(parts["day"] or 0)
+
+
+_MONTH = re.compile(rf"(?<![\w.])(?P<name>{_NAMES})\b\.?,?\s+(?:de\s+|del\s+)?{_YEAR}(?!\d)")
+_ABBREVIATION = 3
+
+
+def find_months(text: str, notation: Notation) -> list[TypedMatch]:
+    """Find months without a day, such as May 2017, and return them as 2017-05. Days are left to `find_dates`."""
+    folded = fold(text)
+    days = find_dates(text, notation)
+    return [
+        TypedMatch(f"{match['year']}-{_NUMBERS[match['name']]:02}", *match.span())
+        for match in _MONTH.finditer(folded)
+        if len(match["name"]) >= _ABBREVIATION
+        and not any(day.start < match.end() and match.start() < day.end for day in days)
+    ]
+
+
+def is_ambiguous(text: str) -> bool:
+    """Whether day and month of a date can be exchanged, as in 3/4/2024."""
+    found = _SLASHED.search(fold(text))
+    return bool(found) and int(found[1]) <= _MOST_MONTH and int(found[3]) <= _MOST_MONTH and found[1] != found[3]

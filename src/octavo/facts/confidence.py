@@ -1,0 +1,138 @@
+"""How sure a value is, measured: the share of right values with the same evidence in labelled documents.
+
+`python -m benchmarks.conversions.invoices --calibrate` writes `data/calibration.json`: the counts of right and of all
+values for each field and tier of evidence. Nothing in it is chosen by hand.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import lru_cache
+from importlib.resources import files
+
+# Below this confidence a person should look at a value.
+REVIEW = 0.85
+_UNKNOWN = 0.5  # the confidence of a tier that was never seen
+_CHECKS = {"sum", "lines", "repeated", "before due", "after date", "rate", "product", "checksum", "with number"}
+
+
+def is_checked(evidence: frozenset[str]) -> bool:
+    """Whether a cross-check supports the value: it adds up, is printed twice, or has a right checksum."""
+    return bool(evidence & _CHECKS) and "contradiction" not in evidence
+
+
+def confidence(field: str, evidence: frozenset[str]) -> float:
+    """The measured share of right values, smoothed so that few documents are never enough to be sure."""
+    right, seen = _table().get(f"{field}: {tier(field, evidence)}", (0, 0))
+    return round((right + 1) / (seen + 2), 3) if seen else _UNKNOWN
+
+
+def tier(field: str, evidence: frozenset[str]) -> str:
+    """The class of evidence by which a value is measured."""
+    return _TIERS.get(field, _reference)(evidence)
+
+
+@lru_cache(maxsize=1)
+def _table() -> dict[str, tuple[int, int]]:
+    text = files("octavo.facts").joinpath("data/calibration.json").read_text(encoding="utf-8")
+    return {name: (right, seen) for name, (right, seen) in json.loads(text).items()}
+
+
+def _reference(evidence: frozenset[str]) -> str:
+    if "short" in evidence and not evidence & {"label", "composed"}:
+        return "weak, short"
+    if "rival" in evidence:
+        return "rival, repeated" if "repeated" in evidence else "rival"
+    if evidence & {"label", "composed"}:
+        return "label"
+    if evidence & {"label above", "composed above"}:
+        return "label above"
+    if "heading" in evidence:
+        return "heading"
+    return "weak, repeated" if "repeated" in evidence else "weak"
+
+
+def _date(evidence: frozenset[str]) -> str:
+    if "ambiguous" in evidence:
+        return "ambiguous"
+    if "rival" in evidence:
+        return "rival, repeated" if "repeated" in evidence else "rival"
+    if evidence & {"label", "composed", "with number"}:
+        return "label"
+    if "word" in evidence:
+        return "word"
+    if "heading" in evidence:
+        return "heading"
+    return "weak, checked" if evidence & {"repeated", "before due"} else "weak"
+
+
+def _total(evidence: frozenset[str]) -> str:
+    if "contradiction" in evidence:
+        return "contradiction"
+    label = "label" if "label" in evidence else "weak label" if "weak label" in evidence else "no label"
+    rival = ", rival" if "rival" in evidence else ""
+    for check in ("sum", "lines"):
+        if check in evidence:
+            return f"{check}, {label}{rival}"
+    return f"{label}{rival}"
+
+
+def _part(evidence: frozenset[str]) -> str:
+    if "sum" not in evidence:
+        return "lines" if "lines" in evidence else "alone"
+    return "sum, rival" if "rival" in evidence else "sum"
+
+
+def _currency(evidence: frozenset[str]) -> str:
+    if "dollar" in evidence and "only" not in evidence:
+        return "dollar"
+    if "only" in evidence:
+        return "only"
+    return "several, label" if "label" in evidence else "several"
+
+
+_PLACES = {"return line", "owner", "footer", "letterhead", "domain", "address window"}
+
+
+def _party(evidence: frozenset[str]) -> str:
+    rival = ", rival" if "rival" in evidence else ""
+    if "label" in evidence:
+        return f"label{rival}"
+    places = len(evidence & _PLACES)
+    return f"{min(places, 3)} places{rival}"
+
+
+def _cell(evidence: frozenset[str]) -> str:
+    parts = [name for name in ("sum", "product") if name in evidence]
+    return ", ".join(parts) or "none"
+
+
+def _identifier(evidence: frozenset[str]) -> str:
+    form = "checksum" if "checksum" in evidence else "form"
+    if "several" in evidence:
+        return f"{form}, several, beside the name" if "beside the name" in evidence else f"{form}, several"
+    return form
+
+
+_TIERS: dict[str, Callable[[frozenset[str]], str]] = {
+    "date": _date,
+    "amount": _total,
+    "net": _part,
+    "tax": _part,
+    "line_sum": _part,
+    "charges": _part,
+    "currency": _currency,
+    "sender": _party,
+    "recipient": _party,
+    "items.description": _cell,
+    "items.quantity": _cell,
+    "items.unit_price": _cell,
+    "items.tax_rate": _cell,
+    "items.amount": _cell,
+    "iban": _identifier,
+    "vat_id": _identifier,
+    "doi": _identifier,
+    "isbn": _identifier,
+    "register_id": _identifier,
+}

@@ -1,0 +1,283 @@
+"""Reads a document: all facts in its words, each with its place, its confidence and whether a check supports it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from octavo.facts.confidence import confidence, is_checked
+from octavo.facts.dates import find_months
+from octavo.facts.items import Items, find_items
+from octavo.facts.mentions import Mention, PageRuns
+from octavo.facts.money import Choice, Money, choose_money
+from octavo.facts.parties import find_parties
+from octavo.facts.references import choose_references
+from octavo.facts.typed_values import find_marked
+from octavo.facts.vocabulary import Labels, load_vocabulary
+from octavo.facts.words import Box, Place, Sheet, Word, fold
+
+FOUND, CHECKED = "found", "checked"
+# What a mapping can ask for.
+FACTS = (
+    *("number", "date", "due_date", "order_id", "account_id", "amount", "net", "tax", "due", "line_sum", "charges"),
+    *("currency", "sender", "recipient", "iban", "vat_id"),
+)
+TABLE_FACTS = ("items",)
+KINDS = ("invoice",)
+_MOST_PAGES = 50
+_LETTER, _LINE = 6.0, 12.0  # points of a letter and a line of plain text
+_TOP_SHARE = 0.5
+_MOST_OTHERS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A statement about a document. `value` is canonical: 2018-03-05, 529.87, EUR. `quote` is as printed.
+
+    `status` is `checked` if a cross-check supports the value, and `found` otherwise. `place` is None in a text
+    without pages.
+    """
+
+    name: str
+    value: str
+    quote: str
+    confidence: float
+    source: str
+    status: str
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The result of reading: the chosen value of each field, the items, and the signs of an invoice."""
+
+    values: dict[str, Choice] = field(default_factory=dict[str, Choice])
+    items: Items = field(default_factory=Items)
+    identifiers: tuple[tuple[str, Choice], ...] = ()
+    signs: frozenset[str] = frozenset()
+
+    @property
+    def is_invoice(self) -> bool:
+        """Whether the document has what an invoice has. One value is not evidence.
+
+        One that does not call itself an invoice needs more signs. Papers, books and forms have at most two.
+        """
+        counts = "total" in self.signs or {"number", "date"} <= self.signs
+        return counts and len(self.signs) >= (_LEAST_SIGNS if "word" in self.signs else _LEAST_WITHOUT_WORD)
+
+
+_HEADING_WORDS, _MOST_HEADING = 9, 40
+_LEAST_SIGNS, _LEAST_WITHOUT_WORD = 4, 5
+
+
+def read_document(sheets: Sequence[Sheet], labels: Labels = ()) -> Reading:
+    """Read the pages of a document. `labels` are further labels by the name of a fact."""
+    page = PageRuns(sheets[:_MOST_PAGES], load_vocabulary(labels))
+    items = find_items(page)
+    money = choose_money(page, items.sum if items.is_sum_printed else None, set(items.lines))
+    references = choose_references(page, set(items.lines))
+    parties = find_parties(page)
+    chosen = {
+        "number": references.number,
+        "date": references.date,
+        "due_date": references.due_date,
+        "order_id": references.order,
+        "account_id": references.account,
+        "amount": money.total,
+        "net": money.net,
+        "tax": money.tax,
+        "due": money.due,
+        "line_sum": money.line_sum,
+        "charges": money.charges,
+        "currency": money.currency,
+        "sender": parties.seller,
+        "recipient": parties.buyer,
+    }
+    values = {name: one for name, one in chosen.items() if one}
+    identifiers = tuple(_identifiers(page))
+    for name in ("iban", "vat_id"):
+        own = _own(page, [one for kind, one in identifiers if kind == name], values)
+        if own:
+            values[name] = own
+    return Reading(values, items, identifiers, frozenset(_signs(page, values, items, money)))
+
+
+def _identifiers(page: PageRuns) -> Iterator[tuple[str, Choice]]:
+    for line in page.lines:
+        for index, run in enumerate(line.runs):
+            for one in find_marked(run.text):
+                mention = Mention(one.value, run, index, one.start, one.end)
+                evidence = {"checksum" if one.is_checked else "form"}
+                if _OF_CUSTOMER.search(_before(page, mention)):
+                    evidence.add("customer")
+                yield one.name, Choice(one.value, mention, frozenset(evidence))
+
+
+_OF_CUSTOMER = re.compile(
+    r"\b(?:ihre|your|votre|vos|uw|su|vostra|client|cliente|klant|kunde|kunden|customer|buyer|acheteur)\b"
+)
+
+
+def _before(page: PageRuns, mention: Mention) -> str:
+    """The text before a value in its line, from the run to the left on."""
+    runs = page.lines[mention.run.line].runs
+    left = runs[mention.index - 1].folded if mention.index else ""
+    return f"{left} {mention.run.folded[: mention.start]}"[-60:]
+
+
+def _own(page: PageRuns, found: Sequence[Choice], values: dict[str, Choice]) -> Choice | None:
+    """The sender's identifier: near the sender's name, with a right checksum, and not printed with the recipient."""
+    buyer, seller = values.get("recipient"), values.get("sender")
+    own = [one for one in found if "customer" not in one.evidence]
+    others = [one for one in own if not (buyer and _is_of(one.mention, buyer.mention))]
+    if not others:
+        return None
+    names = _places_of(page, seller.value) if seller else []
+    best = max(others, key=lambda one: ("checksum" in one.evidence, -_distance(one.mention.place, names)))
+    evidence = set(best.evidence)
+    if len({one.value for one in found}) > 1:
+        evidence.add("several")
+    if _distance(best.mention.place, names) < _BESIDE_NAME:
+        evidence.add("beside the name")
+    return Choice(best.value, best.mention, frozenset(evidence))
+
+
+_BESIDE_NAME = 90.0  # points
+
+
+def _places_of(page: PageRuns, name: str) -> list[Place]:
+    wanted = fold(name)
+    found: list[Place] = []
+    for line in page.lines:
+        for run in line.runs:
+            start = run.folded.find(wanted)
+            if start >= 0:
+                found.append(run.place(start, start + len(wanted)))
+    return found
+
+
+def _distance(place: Place, names: Sequence[Place]) -> float:
+    """How far a place is from the nearest of several names: down or up, and sideways if they do not overlap."""
+
+    def away(name: Place) -> float:
+        sideways = max(place.box.left - name.box.right, name.box.left - place.box.right, 0.0)
+        return abs(place.box.middle - name.box.middle) + sideways / 3 if place.page == name.page else 10_000.0
+
+    return min(map(away, names), default=10_000.0)
+
+
+def _is_of(mention: Mention, party: Mention) -> bool:
+    """Whether an identifier is in the block below a name."""
+    down = mention.box.top - party.box.top
+    beside = mention.box.left < party.box.right + 60 and party.box.left < mention.box.right + 60
+    return mention.run.page == party.run.page and 0 <= down < 9 * party.box.height and beside
+
+
+def _signs(page: PageRuns, values: dict[str, Choice], items: Items, money: Money) -> Iterator[str]:
+    """What speaks for an invoice, each at most once."""
+    if _names_itself(page):
+        yield "word"
+    total = money.total
+    if total and total.evidence & {"label", "sum", "lines"}:
+        yield "total"
+    if total and "sum" in total.evidence and total.evidence & {"label", "rate", "lines"}:
+        yield "sum"
+    if items.is_sum_printed and len(items.rows) > 0:
+        yield "items"
+    for name, forms in (
+        ("number", {"label", "composed", "heading", "label above"}),
+        ("date", {"label", "with number", "composed", "word"}),
+    ):
+        if name in values and values[name].evidence & forms:
+            yield name
+    for name in ("due_date", "iban", "vat_id"):
+        if name in values:
+            yield name
+    parties = [values[name] for name in ("sender", "recipient") if name in values]
+    if any("label" in one.evidence or "address window" in one.evidence for one in parties):
+        yield "party"
+
+
+def _names_itself(page: PageRuns) -> bool:
+    """Whether the first or second page calls itself an invoice, in a short run or by the label of its number."""
+    for line in page.lines:
+        if line.page > 2:  # noqa: PLR2004
+            return False
+        for run in line.runs:
+            start = run.folded[:_MOST_HEADING]
+            if len(run.words) <= _HEADING_WORDS and page.hits("kinds", start):
+                return True
+            if any(hit.role == "number" for hit in page.hits("numbers", start)):
+                return True
+    return False
+
+
+# Facts
+
+
+def find_facts(sheets: Sequence[Sheet], labels: Labels = ()) -> list[Fact]:
+    """All facts of a document. If it is not an invoice, only its date and identifiers, which need no such context."""
+    return facts_of(read_document(sheets, labels), sheets)
+
+
+def facts_of(reading: Reading, sheets: Sequence[Sheet]) -> list[Fact]:
+    found: list[Fact] = []
+    has_places = any(sheet.number for sheet in sheets)
+    if reading.is_invoice:
+        strong = confidence("kind", frozenset({"label"}))
+        found.append(Fact("kind", "invoice", "", strong, "rule", CHECKED))
+    names = _INVOICE_FACTS if reading.is_invoice else _OTHER_FACTS
+    found += [_fact(name, reading.values[name], has_places=has_places) for name in names if name in reading.values]
+    seen = {(one.name, one.value) for one in found}
+    for name, choice in reading.identifiers:
+        if (name, choice.value) not in seen and len(seen) < len(found) + _MOST_OTHERS:
+            seen.add((name, choice.value))
+            found.append(_fact(name, choice, has_places=has_places))
+    if not any(one.name == "date" for one in found):
+        found += _months(sheets, has_places=has_places)
+    return found
+
+
+_INVOICE_FACTS = (
+    *("number", "date", "due_date", "order_id", "account_id", "amount", "currency"),
+    *("sender", "recipient", "iban", "vat_id"),
+)
+_OTHER_FACTS = ("date", "iban", "vat_id")
+
+
+def _fact(name: str, choice: Choice, *, has_places: bool) -> Fact:
+    place = choice.mention.place
+    source = "layout" if name in {"sender", "recipient"} else "rule"
+    status = CHECKED if is_checked(choice.evidence) else FOUND
+    sure = confidence(name, choice.evidence)
+    return Fact(name, choice.value, place.quote, sure, source, status, place if has_places else None)
+
+
+def _months(sheets: Sequence[Sheet], *, has_places: bool) -> Iterator[Fact]:
+    """A month without a day near the top of the first page, such as "May 2017", kept as what it is."""
+    if not sheets:
+        return
+    page = PageRuns(sheets[:1], load_vocabulary())
+    for line in page.lines:
+        for run in line.runs:
+            for one in find_months(run.text, page.notation):
+                place = run.place(one.start, one.end)
+                if place.box.bottom <= sheets[0].height * _TOP_SHARE and len(run.words) <= 6:  # noqa: PLR2004
+                    sure = confidence("date", frozenset({"month"}))
+                    yield Fact("date", one.value, place.quote, sure, "rule", FOUND, place if has_places else None)
+                    return
+
+
+def sheets_of_text(text: str) -> list[Sheet]:
+    """A text without pages as one sheet with the number 0, each line below the other. Its places mean nothing."""
+    words: list[Word] = []
+    for row, line in enumerate(text.splitlines()):
+        column = 0
+        for part in line.split(" "):
+            if part:
+                left, top = column * _LETTER, row * _LINE
+                words.append(Word(part, Box(left, top, left + len(part) * _LETTER * 0.95, top + _LINE * 0.8)))
+            column += len(part) + 1
+    lines = text.count("\n") + 1
+    return [Sheet(0, 600.0, lines * _LINE, tuple(words))]

@@ -1,0 +1,489 @@
+"""Finds the items of an invoice: rows of a table with an amount, whose sum is printed below the table.
+
+The head names the columns. Every amount in the column of amounts is a row; the numbers beside it are its quantity and
+unit price, and the text in the column of descriptions is its description.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from itertools import accumulate
+
+from octavo.facts.layout import Line, make_run
+from octavo.facts.mentions import Mention, NearText, PageRuns
+from octavo.facts.money import classify, is_money
+from octavo.facts.words import Box, Place, Word, enclosing_box
+
+_NUMBER_COLUMNS = ("quantity", "unit_price", "tax_rate", "amount")
+_SUMS = {"total", "net", "tax", "due", "line_sum"}
+_MOST_HEAD_WORDS = 14
+_BAND = 4  # lines of a head above and below its main line
+_CLOSE = 1.3  # line heights between lines of one head
+_BESIDE = 1.2  # line heights between an amount and the numbers of its row
+_NEAR_COLUMN = 45.0  # points between a number and the head of its column
+_CLEAR_LABEL = 0.7
+_MOST_ROWS = 1000
+_CENTS = Decimal("0.021")
+_PERCENT = re.compile(r"(?<![\d.,])\d{1,2}(?:[.,]\d{1,3})?\s?%")
+_KEY = re.compile(r"^[^\W\d][\w .\-]{1,40}\s?:\s?\S")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    value: str
+    place: Place
+
+
+@dataclass(slots=True)
+class Item:
+    """A row. `cells` has the keys description, quantity, unit_price, tax_rate and amount, as far as they were found."""
+
+    cells: dict[str, Cell] = field(default_factory=dict[str, Cell])
+    has_product: bool = False
+
+    @property
+    def amount(self) -> Decimal:
+        return Decimal(self.cells["amount"].value)
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """All rows. `lines` are the numbers of the lines they take; `is_sum_printed`: their sum is on a page."""
+
+    rows: tuple[Item, ...] = ()
+    lines: frozenset[int] = frozenset()
+    is_sum_printed: bool = False
+
+    @property
+    def sum(self) -> Decimal | None:
+        return sum((row.amount for row in self.rows), Decimal(0)) if self.rows else None
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The head of a table: the box of every column, and the lines it takes."""
+
+    columns: dict[str, Box]
+    others: tuple[Box, ...]
+    first: int
+    last: int
+
+
+def find_items(page: PageRuns) -> Items:
+    """The items of the table whose sum is printed, or else of the table with the clearest head."""
+    best = Items()
+    best_score = -1.0
+    for head in _heads(page):
+        items = _read(page, head)
+        products = sum(row.has_product for row in items.rows)
+        score = 100.0 * items.is_sum_printed + products + 0.1 * len(items.rows) + len(head.columns)
+        if items.rows and score > best_score:
+            best, best_score = items, score
+    return best
+
+
+# Heads
+
+
+def _heads(page: PageRuns) -> Iterator[Head]:
+    last = -1
+    for line in page.lines:
+        if line.number <= last:
+            continue
+        head = _head(page, line)
+        if head:
+            last = head.last
+            yield head
+
+
+def _head(page: PageRuns, line: Line) -> Head | None:
+    """A head names at least two kinds of columns, of which one is an amount or price, and contains no amounts."""
+    main = _labels(page, line)
+    if len({role for role, _ in main if role != "other_column"}) < 2 or _has_money(page, line):  # noqa: PLR2004
+        return None
+    band = [line, *_adjacent(page, line, -1), *_adjacent(page, line, 1)]
+    labels = [label for one in band for label in _labels(page, one)]
+    columns = _columns(labels)
+    if "amount" not in columns or not ({"description", "quantity", "unit_price"} & columns.keys()):
+        return None
+    others = tuple(box for role, box in labels if role == "other_column")
+    numbers = [one.number for one in band]
+    return Head(columns, others, min(numbers), max(numbers))
+
+
+def _labels(page: PageRuns, line: Line) -> list[tuple[str, Box]]:
+    found: list[tuple[str, Box]] = []
+    for run in line.runs:
+        hits = page.hits("columns", run.folded) if len(run.words) <= _MOST_HEAD_WORDS else []
+        covered = sum(hit.end - hit.start for hit in hits)
+        if hits and covered >= 0.4 * len(run.folded):
+            found += [(hit.role, run.place(hit.start, hit.end).box) for hit in hits]
+    return found
+
+
+def _adjacent(page: PageRuns, line: Line, step: int) -> Iterator[Line]:
+    """Lines above or below that belong to the same head: close, short and without amounts."""
+    before = line
+    for number in range(line.number + step, line.number + step * _BAND, step):
+        if not 0 <= number < len(page.lines):
+            return
+        one = page.lines[number]
+        gap = max(one.box.top - before.box.bottom, before.box.top - one.box.bottom)
+        words = len(one.words)
+        if one.page != line.page or gap > _CLOSE * line.box.height * 0.8 or _has_numbers(page, one) or words > 12:  # noqa: PLR2004
+            return
+        if not _labels(page, one) and words > 4:  # noqa: PLR2004
+            return
+        yield one
+        before = one
+
+
+def _columns(labels: Sequence[tuple[str, Box]]) -> dict[str, Box]:
+    """One box per column. Of several amounts the rightmost counts; one left of the descriptions is a quantity."""
+    columns: dict[str, Box] = {}
+    by_role: dict[str, list[Box]] = {}
+    for role, box in labels:
+        by_role.setdefault(role, []).append(box)
+    for role, boxes in by_role.items():
+        if role == "amount":
+            columns[role] = max(boxes, key=lambda box: box.right)
+        elif role != "other_column":
+            columns[role] = boxes[0] if role != "description" else min(boxes, key=lambda box: box.left)
+    _drop_stacked(columns, by_role)
+    prices = sorted(by_role.get("unit_price", []), key=lambda box: box.right)
+    if "amount" not in columns and len(prices) > 1:
+        columns["amount"], columns["unit_price"] = prices[-1], prices[0]
+    amounts = sorted(by_role.get("amount", []), key=lambda box: box.left)
+    description = columns.get("description")
+    if description and len(amounts) > 1 and amounts[0].right < description.left:
+        columns.setdefault("quantity", amounts[0])
+    return columns
+
+
+def _drop_stacked(columns: dict[str, Box], by_role: dict[str, list[Box]]) -> None:
+    """Drop a tax rate that is part of another head, such as "Price without" above "tax"."""
+    rate = columns.get("tax_rate")
+    heads = [*by_role.get("amount", []), *by_role.get("unit_price", [])]
+    if rate and any(min(rate.right, box.right) > max(rate.left, box.left) and rate.top != box.top for box in heads):
+        del columns["tax_rate"]
+
+
+def _has_money(page: PageRuns, line: Line) -> bool:
+    return any(is_money(page, one) for index, run in enumerate(line.runs) for one in page.of_run("amount", run, index))
+
+
+def _has_numbers(page: PageRuns, line: Line) -> bool:
+    return any(page.of_run("amount", run, index) for index, run in enumerate(line.runs))
+
+
+# Rows
+
+
+def _read(page: PageRuns, head: Head) -> Items:
+    region = list(_region(page, head))
+    anchors = _anchors(page, region, head)
+    printed = _printed(page, {line.number for line in region})
+    anchors, is_printed = _cut(anchors, printed, _leading(page, anchors, head))
+    if not anchors:
+        return Items()
+    tops = _tops(page, anchors, head)
+    rows: list[Item] = []
+    taken: set[int] = set()
+    for index, anchor in enumerate(anchors[:_MOST_ROWS]):
+        follower = tops[index + 1] if index + 1 < len(anchors) else None
+        item = Item({"amount": _cell(anchor)})
+        lines = [line for line in region if _belongs(line, tops[index], follower)]
+        _add_numbers(page, item, anchor, head)
+        _add_description(page, item, anchor, lines, head)
+        taken |= {anchor.run.line, *(line.number for line in _beside(page, anchor))}
+        rows.append(item)
+    return Items(tuple(rows), frozenset(taken), is_printed)
+
+
+def _region(page: PageRuns, head: Head) -> Iterator[Line]:
+    """The lines below the head, up to the sums. The head is repeated on further pages."""
+    skip = head.last
+    for line in page.lines[head.last + 1 :]:
+        if line.number <= skip:
+            continue
+        if _is_sum(page, line):
+            return
+        again = _head(page, line)
+        if again and again.columns.keys() >= {"amount"}:
+            if not _same_columns(head, again):
+                return
+            skip = again.last
+            continue
+        yield line
+
+
+def _same_columns(first: Head, second: Head) -> bool:
+    shared = first.columns.keys() & second.columns.keys()
+    return len(shared) >= min(len(first.columns), len(second.columns), 3) and all(
+        abs(first.columns[name].left - second.columns[name].left) < _NEAR_COLUMN for name in shared
+    )
+
+
+def _is_sum(page: PageRuns, line: Line) -> bool:
+    """Whether a line is a sum: it begins with the label of a sum, which an amount follows, and it has no product."""
+    money = [
+        one for index, run in enumerate(line.runs) for one in page.of_run("amount", run, index) if is_money(page, one)
+    ]
+    if not money:
+        return False
+    first = next((run for run in line.runs if any(map(str.isalpha, run.text))), None)
+    if first is None:
+        return False
+    index = line.runs.index(first)
+    values = page.of_run("amount", first, index)
+    end = values[0].start if values else len(first.text)
+    found = classify(page, NearText(first.text[:end], first.folded[:end], "left", first.box))
+    return bool(found) and found[0] in _SUMS and found[1] >= _CLEAR_LABEL
+
+
+def _anchors(page: PageRuns, region: Sequence[Line], head: Head) -> list[Mention]:
+    """The amount of each line that is nearest to the head of its column."""
+    column = head.columns["amount"]
+    found: list[Mention] = []
+    for line in region:
+        money = [
+            one
+            for index, run in enumerate(line.runs)
+            for one in page.of_run("amount", run, index)
+            if is_money(page, one)
+        ]
+        near = min(money, key=lambda one: _distance(one.box, column), default=None)
+        if near and _distance(near.box, column) <= _NEAR_COLUMN and not _is_nearer(near.box, head, "amount"):
+            found.append(near)
+    return found
+
+
+def _is_nearer(box: Box, head: Head, name: str) -> bool:
+    """Whether a number is nearer to another column than to this one."""
+    own = _distance(box, head.columns[name])
+    return any(_distance(box, other) < own for role, other in head.columns.items() if role not in {name, "description"})
+
+
+def _distance(box: Box, head: Box) -> float:
+    middle = abs((box.left + box.right) - (head.left + head.right)) / 2
+    return min(abs(box.left - head.left), abs(box.right - head.right), middle)
+
+
+def _printed(page: PageRuns, region: set[int]) -> dict[Decimal, str]:
+    """Amounts outside the table, and the role that a label gives each; empty if it is not the label of a sum."""
+    found: dict[Decimal, str] = {}
+    for one in page.every("amount"):
+        if one.run.line in region or not is_money(page, one):
+            continue
+        near = page.before(one, "amount") or page.left_of(one, "amount", most=6) or page.above(one, "amount")
+        read = classify(page, near) if near else None
+        role = read[0] if read and read[0] in _SUMS - {"tax"} else ""
+        value = Decimal(one.value)
+        found[value] = role if role == "line_sum" else found.get(value) or role
+    return found
+
+
+def _leading(page: PageRuns, anchors: Sequence[Mention], head: Head) -> tuple[int, int]:
+    """How many rows from the first on have a quantity times a price, and how many have a quantity or a price.
+
+    Charges and taxes that follow the items have none.
+    """
+    items = [Item() for _ in anchors]
+    for item, anchor in zip(items, anchors, strict=True):
+        _add_numbers(page, item, anchor, head)
+    numbers = [bool({"quantity", "unit_price"} & item.cells.keys()) for item in items]
+    return _first_false([item.has_product for item in items]), _first_false(numbers)
+
+
+def _first_false(flags: Sequence[bool]) -> int:
+    return next((index for index, flag in enumerate(flags) if not flag), len(flags))
+
+
+def _cut(anchors: list[Mention], printed: dict[Decimal, str], leading: tuple[int, int]) -> tuple[list[Mention], bool]:
+    """The rows up to the one at which their sum is printed. Amounts of other tables may follow them."""
+    sums = list(accumulate(Decimal(one.value) for one in anchors))
+    roles = [next((role for one, role in printed.items() if abs(one - total) <= _CENTS), None) for total in sums]
+    named = [count for count, role in enumerate(roles, 1) if role == "line_sum"]
+    clear = [count for count in leading if count in named]
+    for count in (*clear, *named, *leading, *range(len(sums), 0, -1)):
+        role = roles[count - 1] if count else None
+        if role or (role is not None and count == len(sums) > 1):
+            return anchors[:count], True
+    return anchors[: leading[1]] if leading[1] else anchors, False
+
+
+def _tops(page: PageRuns, anchors: Sequence[Mention], head: Head) -> list[tuple[int, float]]:
+    """Where each row begins: page and top of the highest line with its numbers."""
+    return [
+        (anchor.run.page, min(line.box.top for line in (page.lines[anchor.run.line], *_beside(page, anchor, head))))
+        for anchor in anchors
+    ]
+
+
+def _beside(page: PageRuns, anchor: Mention, head: Head | None = None) -> Iterator[Line]:
+    """Lines that may hold numbers of the same row: those that nearly touch the line of the amount."""
+    own = page.lines[anchor.run.line]
+    for number in (own.number - 1, own.number + 1):
+        if not 0 <= number < len(page.lines):
+            continue
+        line = page.lines[number]
+        distance = abs(line.box.middle - anchor.box.middle)
+        if line.page == own.page and distance <= _BESIDE * anchor.box.height and _fits_beside(page, line, own, head):
+            yield line
+
+
+def _fits_beside(page: PageRuns, line: Line, own: Line, head: Head | None) -> bool:
+    """Whether a line completes the numbers of another: it has numbers in columns and no amount."""
+    if head is None:
+        return not _has_money(page, line)
+    column = head.columns["amount"]
+    numbers = [one for index, run in enumerate(line.runs) for one in page.of_run("amount", run, index)]
+    if any(is_money(page, one) and _distance(one.box, column) <= _NEAR_COLUMN for one in numbers):
+        return False
+    names = [name for name in ("quantity", "unit_price") if name in head.columns]
+    return any(_distance(one.box, head.columns[name]) <= _NEAR_COLUMN for one in numbers for name in names) and not any(
+        _distance(one.box, head.columns[name]) <= _NEAR_COLUMN
+        for index, run in enumerate(own.runs)
+        for one in page.of_run("amount", run, index)
+        for name in names
+    )
+
+
+def _belongs(line: Line, top: tuple[int, float], follower: tuple[int, float] | None) -> bool:
+    here = line.page, line.box.top
+    return here >= (top[0], top[1] - 0.5) and (follower is None or here < (follower[0], follower[1] - 0.5))
+
+
+def _cell(mention: Mention) -> Cell:
+    return Cell(mention.value, mention.place)
+
+
+def _add_numbers(page: PageRuns, item: Item, anchor: Mention, head: Head) -> None:
+    lines = [page.lines[anchor.run.line], *_beside(page, anchor, head)]
+    numbers = [
+        one
+        for line in lines
+        for index, run in enumerate(line.runs)
+        for one in page.of_run("amount", run, index)
+        if one is not anchor and one.box.right <= anchor.box.left + 1
+    ]
+    by_column = {name: _in_column(numbers, head, name) for name in ("quantity", "unit_price")}
+    quantity, price = by_column["quantity"], by_column["unit_price"]
+    pair = (quantity, price) if quantity and price and _is_product(quantity, price, anchor) else None
+    if pair is None:
+        pair = next(_products(numbers, anchor, quantity, price), None)
+    if pair:
+        quantity, price = pair
+        item.has_product = True
+    if quantity:
+        item.cells["quantity"] = _cell(quantity)
+    if price and price is not quantity:
+        item.cells["unit_price"] = _cell(price)
+    rate = _rate(lines, head)
+    if rate:
+        item.cells["tax_rate"] = rate
+
+
+def _in_column(numbers: Sequence[Mention], head: Head, name: str) -> Mention | None:
+    column = head.columns.get(name)
+    if column is None:
+        return None
+    near = [
+        one for one in numbers if _distance(one.box, column) <= _NEAR_COLUMN and not _is_nearer(one.box, head, name)
+    ]
+    return min(near, key=lambda one: _distance(one.box, column), default=None)
+
+
+def _is_product(quantity: Mention, price: Mention, amount: Mention) -> bool:
+    product, wanted = Decimal(quantity.value) * Decimal(price.value), Decimal(amount.value)
+    # A unit price that is rounded to its last digit makes the product inexact.
+    digits = Decimal(10) ** -len(price.value.partition(".")[2])
+    return abs(abs(product) - abs(wanted)) <= max(_CENTS, digits * abs(Decimal(quantity.value)) / 2)
+
+
+def _products(
+    numbers: Sequence[Mention], amount: Mention, quantity: Mention | None, price: Mention | None
+) -> Iterator[tuple[Mention, Mention]]:
+    """Pairs of numbers whose product is the amount. A number that a column names is not exchanged for another."""
+    for first in [quantity] if quantity else numbers:
+        for second in [price] if price else numbers:
+            same = first is second or Decimal(first.value) == 0
+            if not same and is_price(second) and _is_product(first, second, amount):
+                yield first, second
+
+
+def is_price(mention: Mention) -> bool:
+    return "." in mention.value
+
+
+def _rate(lines: Sequence[Line], head: Head) -> Cell | None:
+    """The percentage in the column of tax rates, or the only one of the row."""
+    found: list[tuple[Box, Cell]] = []
+    for line in lines:
+        for run in line.runs:
+            for match in _PERCENT.finditer(run.text):
+                place = run.place(*match.span())
+                found.append((place.box, Cell(match[0], place)))
+    column = head.columns.get("tax_rate")
+    if column:
+        box, cell = min(found, key=lambda one: _distance(one[0], column), default=(None, None))
+        return cell if box and _distance(box, column) <= _NEAR_COLUMN else None
+    return found[0][1] if len(found) == 1 else None
+
+
+# Descriptions
+
+
+def _add_description(page: PageRuns, item: Item, anchor: Mention, lines: Sequence[Line], head: Head) -> None:
+    """The text in the column of descriptions, from the first line of the row on, up to a gap or a detail."""
+    left, right = _description_span(head, item)
+    parts: list[list[Word]] = []
+    before: Box | None = None
+    for line in lines:
+        words = _description_words(line, left, right, item)
+        if not words or not (parts or any(letter.isalnum() for word in words for letter in word.text)):
+            continue
+        box = enclosing_box(word.box for word in words)
+        text = " ".join(word.text for word in words)
+        if before and (box.top - before.bottom > 0.9 * box.height or _KEY.match(text) or line.page != anchor.run.page):
+            break
+        parts.append(words)
+        before = box
+    if any(letter.isalpha() for words in parts for word in words for letter in word.text):
+        joined = [word for words in parts for word in words]
+        run = make_run(anchor.run.page, anchor.run.line, joined)
+        item.cells["description"] = Cell(run.text, run.place(0, len(run.text)))
+    del page
+
+
+def _description_words(line: Line, left: float, right: float, item: Item) -> list[Word]:
+    """The words of a line in the column of descriptions. In a line without numbers, a run is not cut at its end."""
+    boxes = [cell.place.box for name, cell in item.cells.items() if name != "description"]
+    if not any(line.box.top <= box.middle <= line.box.bottom for box in boxes):
+        runs = [run for run in line.runs if left - 8 <= run.box.left <= right]
+        return [word for run in runs[:1] for word in run.words]
+    words = [word for word in line.words if left <= (word.box.left + word.box.right) / 2 <= right]
+    return _without_numbers([word for word in words if word.box.left >= left - 8], item)
+
+
+def _description_span(head: Head, item: Item) -> tuple[float, float]:
+    own = head.columns.get("description")
+    boxes = [item.cells[name].place.box for name in _NUMBER_COLUMNS if name in item.cells]
+    if own is None:
+        return 0.0, min(box.left for box in boxes)
+    heads = [box for name, box in head.columns.items() if name != "description"] + list(head.others)
+    left = max((box.right for box in heads if box.right <= own.left + 2), default=0.0)
+    right = min((box.left for box in (*boxes, *heads) if box.left >= own.right - 2), default=own.right + 200)
+    return left, right
+
+
+def _without_numbers(words: Sequence[Word], item: Item) -> list[Word]:
+    cells = [cell.place.box for name, cell in item.cells.items() if name != "description"]
+    return [word for word in words if not any(_is_within(word.box, box) for box in cells)]
+
+
+def _is_within(inner: Box, outer: Box) -> bool:
+    return inner.left >= outer.left - 1 and inner.right <= outer.right + 1 and abs(inner.middle - outer.middle) < 2  # noqa: PLR2004

@@ -1,0 +1,407 @@
+"""Chooses net, tax and total among all amounts of a document: values that add up win, and labels break ties.
+
+"Gesamtbetrag der Zuschläge 0,00" has the label of a total, but 473.00 + 56.87 = 529.87 is printed, so 529.87 is chosen.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+
+from octavo.facts.mentions import Mention, NearText, PageRuns
+from octavo.facts.typed_values import FINDERS
+from octavo.facts.vocabulary import RoleHit
+from octavo.facts.words import Notation
+
+Roles = dict[str, float]
+_CENT = Decimal("0.011")
+_MOST_VALUES = 250
+_MOST_SUMS = 40
+_WHOLE = 1.0  # added to the score of a sum of several rates
+_MOST_RATE = Decimal("0.45")
+# Words that do not change what a label means.
+_FILLER = re.compile(
+    r"(?<![^\W\d_])(?:eur|usd|gbp|chf|in|the|this|for|of|der|die|des|den|dieser|de|la|le|les|del|della|di|du|da|do|van"
+    r"|het|en)(?![^\W\d_])"
+)
+_SENTENCE = 9  # words; a label is shorter
+_PERCENT = re.compile(r"(?<![\d.,])(\d{1,2}(?:[.,]\d{1,3})?)\s?%")
+_ADDS_UP, _RATE, _LINES, _CONFLICT = 2.0, 0.8, 1.2, 0.8
+_WHOLE_LABEL, _HALF_LABEL = 0.7, 0.4
+_ROLES = ("net", "tax", "total", "due", "line_sum", "other")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A chosen value. `evidence` names what supports it; the confidence is measured for each combination."""
+
+    value: str
+    mention: Mention
+    evidence: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Money:
+    total: Choice | None = None
+    net: Choice | None = None
+    tax: Choice | None = None
+    due: Choice | None = None
+    line_sum: Choice | None = None
+    charges: Choice | None = None
+    currency: Choice | None = None
+
+
+@dataclass(slots=True)
+class Amount:
+    """All places of one amount. `roles` is the best score of each role over these places."""
+
+    value: Decimal
+    mentions: list[Mention] = field(default_factory=list[Mention])
+    roles: Roles = field(default_factory=dict[str, float])
+    by_role: dict[str, tuple[float, Mention]] = field(default_factory=dict[str, tuple[float, Mention]])
+
+    @property
+    def is_item(self) -> bool:
+        """Whether it is printed only in the table of items."""
+        return self.roles.keys() == {"item"}
+
+    @property
+    def can_be_extra(self) -> bool:
+        """Whether it can be shipping or the like: no clear label says that it is a sum."""
+        return not self.is_item and all(
+            self.roles.get(role, 0.0) < _WHOLE_LABEL for role in ("net", "total", "line_sum")
+        )
+
+    def add(self, mention: Mention, roles: Sequence[tuple[str, float]]) -> None:
+        self.mentions.append(mention)
+        for role, score in roles:
+            if score >= self.by_role.get(role, (0.0, mention))[0]:
+                self.by_role[role] = score, mention
+            self.roles[role] = max(self.roles.get(role, 0.0), score)
+
+    def fit(self, *roles: str) -> float:
+        """How well the labels fit one of these roles; negative if they fit only others."""
+        own = max((self.roles.get(role, 0.0) for role in roles), default=0.0)
+        others = max((score for role, score in self.roles.items() if role not in roles), default=0.0)
+        return own if own >= 0.3 else own - _CONFLICT * others  # noqa: PLR2004
+
+    def best(self, *roles: str) -> Mention:
+        found = [self.by_role[role] for role in roles if role in self.by_role]
+        return max(found, key=lambda one: one[0])[1] if found else self.mentions[-1]
+
+
+def choose_money(page: PageRuns, line_sum: Decimal | None, in_items: set[int]) -> Money:
+    """Choose the amounts. `line_sum` is the sum of the items; `in_items` are the numbers of the lines with items."""
+    amounts = collect_amounts(page, in_items)
+    if not amounts:
+        return Money(currency=_currency(page, None))
+    rates = _rates(page)
+    sums = _settled_sums(list(_sums(amounts, rates)), line_sum)
+    best = max(sums, key=lambda one: one.score(line_sum), default=None)
+    single = max(amounts.values(), key=lambda one: _single_score(one, line_sum))
+    if best and best.score(line_sum) >= max(_single_score(single, line_sum) + 0.3, 2.0):
+        money = _from_sum(best, sums, amounts, line_sum)
+    else:
+        money = _from_single(single, amounts, line_sum)
+    lines = _line_sum(amounts, line_sum)
+    return replace(money, line_sum=lines, currency=_currency(page, money.total))
+
+
+def collect_amounts(page: PageRuns, in_items: set[int]) -> dict[Decimal, Amount]:
+    """All amounts of the document by value, with the roles that labels give them. Items only have the role `item`."""
+    found: dict[Decimal, Amount] = {}
+    for mention in page.every("amount"):
+        if not is_money(page, mention):
+            continue
+        value = Decimal(mention.value)
+        amount = found.setdefault(value, Amount(value))
+        roles = [("item", 0.9)] if mention.run.line in in_items else list(_roles(page, mention))
+        amount.add(mention, roles)
+    if len(found) > _MOST_VALUES:
+        kept = sorted(found.values(), key=lambda one: -max(one.roles.values(), default=0.0))[:_MOST_VALUES]
+        found = {one.value: one for one in kept}
+    return found
+
+
+def is_money(page: PageRuns, mention: Mention) -> bool:
+    """Whether a number can be an amount of money: it has two decimals or a currency next to it."""
+    whole, _, fraction = mention.value.partition(".")
+    if fraction:
+        return len(fraction) == 2  # noqa: PLR2004
+    del whole
+    beside = mention.run.text[max(mention.start - 5, 0) : mention.end + 5]
+    return bool(FINDERS["currency"](beside, Notation())) and page.notation.decimal is None
+
+
+def _roles(page: PageRuns, mention: Mention) -> Iterator[tuple[str, float]]:
+    before = page.before(mention, "amount")
+    left = before or page.left_of(mention, "amount", most=6)
+    row = classify(page, left) if left else None
+    above = page.above(mention, "amount")
+    column = classify(page, above) if above else None
+    is_last = not any(
+        is_money(page, one) and (one.index, one.start) > (mention.index, mention.start)
+        for one in _on_line(page, mention)
+    )
+    if row and (is_last or before):
+        yield row[0], row[1]
+    if column and column[0] != "other":
+        # The head of a column counts less than the label of a row, and more in a row that is a sum.
+        yield column[0], column[1] * (0.75 if row and row[0] != "other" and not before else 0.5)
+    elif row and not is_last and not before:
+        yield row[0], row[1] * 0.4
+
+
+def _on_line(page: PageRuns, mention: Mention) -> Iterator[Mention]:
+    for index, run in enumerate(page.lines[mention.run.line].runs):
+        yield from page.of_run("amount", run, index)
+
+
+def classify(page: PageRuns, near: NearText) -> tuple[str, float] | None:
+    """The role that a label gives to an amount, and how much of the text is the label."""
+    hits = page.hits("amounts", near.folded)
+    if not hits:
+        return None
+    found = {hit.role for hit in hits}
+    words = near.folded.split()
+    fillers = [*page.hits("kinds", near.folded), *_FILLER.finditer(near.folded)]
+    spans = [(one.start, one.end) if isinstance(one, RoleHit) else one.span() for one in fillers]
+    free = sum(near.folded[start:end].isalpha() * (end - start) for start, end in spans)
+    letters = max(sum(map(str.isalpha, near.folded)) - free, 1)
+    covered = sum(sum(map(str.isalpha, near.folded[hit.start : hit.end])) for hit in hits) / letters
+    for pattern in (page.vocabulary.without_tax, page.vocabulary.with_tax):
+        covered += sum(len(one[0]) for one in pattern.finditer(near.folded)) / letters
+    strength = 1.0 if covered >= _WHOLE_LABEL else 0.7 if covered >= _HALF_LABEL else 0.4
+    if len(words) > _SENTENCE:
+        strength = min(strength, 0.3)
+    return _role(page, found, near.folded), strength
+
+
+def _role(page: PageRuns, found: set[str], folded: str) -> str:
+    if "other" in found:
+        return "other"
+    if "line_sum" in found:
+        return "line_sum"
+    if page.vocabulary.without_tax.search(folded):
+        return "net"
+    if page.vocabulary.with_tax.search(folded) and found & {"total", "due"}:
+        return "total"
+    return next(role for role in ("net", "tax", "due", "total") if role in found)
+
+
+def _rates(page: PageRuns) -> set[Decimal]:
+    texts = [*page.texts, *(" ".join(run.text for run in line.runs) for line in page.lines)]
+    return {Decimal(rate.replace(",", ".")) / 100 for text in texts for rate in _PERCENT.findall(text)}
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """Printed amounts that add up: net + tax = total, or with `extra`, such as shipping, net + tax + extra = total."""
+
+    net: Amount
+    tax: Amount
+    total: Amount
+    has_rate: bool
+    extra: Amount | None = None
+    is_whole: bool = False
+
+    @property
+    def is_trivial(self) -> bool:
+        return self.tax.value == 0
+
+    @property
+    def labels(self) -> float:
+        return self.net.fit("net", "line_sum") + self.tax.fit("tax") + 1.3 * self.total.fit("total", "due")
+
+    def score(self, line_sum: Decimal | None) -> float:
+        lines = _LINES if line_sum is not None and line_sum in {self.net.value, self.total.value} else 0.0
+        size = 0.02 * min(len(str(abs(self.total.value))), 10)
+        twice = 0.05 * min(len(self.total.mentions), 4)
+        adds_up = 0.6 if self.is_trivial else _ADDS_UP - (0.5 if self.extra else 0.0)
+        adds_up += _WHOLE if self.is_whole else 0.0
+        return self.labels + adds_up + (_RATE if self.has_rate and not self.is_trivial else 0.0) + lines + size + twice
+
+
+def _sums(amounts: Mapping[Decimal, Amount], rates: set[Decimal]) -> Iterator[Sum]:
+    totals = [one for one in amounts.values() if one.fit("total", "due") >= 0.3]  # noqa: PLR2004
+    parts = [one for one in amounts.values() if not one.is_item]
+    for net in parts:
+        if net.value == 0:
+            continue
+        for tax in parts:
+            if abs(tax.value) > abs(net.value) * _MOST_RATE:
+                continue
+            # A minus sign at the end of the line before is lost, so a positive tax may belong to a negative net.
+            signed = -tax.value if net.value < 0 < tax.value else tax.value
+            has_rate = any(abs(abs(net.value) * rate - abs(tax.value)) <= Decimal("0.02") for rate in rates if rate)
+            for total in _near(net.value + signed, amounts):
+                yield Sum(net, tax, amounts[total], has_rate)
+            if net.fit("net") > 0 and tax.fit("tax") > 0:
+                yield from _with_extra(net, tax, totals, amounts, has_rate=has_rate)
+
+
+def _settled_sums(sums: Sequence[Sum], line_sum: Decimal | None) -> list[Sum]:
+    """Drop sums with an extra amount whose total has a plain sum, and mark the sum of several rates."""
+    plain = sorted((one for one in sums if not one.extra), key=lambda one: -one.score(line_sum))
+    explained = {one.total.value for one in plain if not one.is_trivial and one.labels > 0.5}  # noqa: PLR2004
+    top = [one for one in plain[:_MOST_SUMS] if not one.is_trivial]
+    parts = {(one.net.value, one.total.value) for one in top}
+    whole = {
+        (first[0] + second[0], first[1] + second[1]) for first in parts for second in parts if first[0] < second[0]
+    }
+    marked = [replace(one, is_whole=(one.net.value, one.total.value) in whole) for one in plain]
+    return [*marked, *(one for one in sums if one.extra and one.total.value not in explained)]
+
+
+def _with_extra(
+    net: Amount, tax: Amount, totals: Sequence[Amount], amounts: Mapping[Decimal, Amount], *, has_rate: bool
+) -> Iterator[Sum]:
+    """Sums with one more amount, such as shipping, a second tax, or a discount."""
+    for total in totals:
+        rest = total.value - net.value - tax.value
+        extra = amounts.get(rest) or amounts.get(-rest)
+        own = {net.value, tax.value, total.value}
+        if rest and extra and extra.value not in own and extra.can_be_extra:
+            yield Sum(net, tax, total, has_rate, extra)
+
+
+def _near(value: Decimal, amounts: Mapping[Decimal, Amount]) -> Iterator[Decimal]:
+    for cent in (Decimal(0), Decimal("0.01"), Decimal("-0.01")):
+        if value + cent in amounts:
+            yield value + cent
+            return
+
+
+def _single_score(one: Amount, line_sum: Decimal | None) -> float:
+    """How likely an amount is the total if no sum is considered."""
+    is_net = one.roles.get("net", 0.0) >= _WHOLE_LABEL and one.roles.get("total", 0.0) < 1
+    lines = _LINES if line_sum is not None and one.value == line_sum and not is_net else 0.0
+    size = 0.02 * min(len(str(abs(one.value))), 10) + (0.1 if one.value > 0 else 0.0)
+    return 1.3 * max(one.fit("total"), 0.9 * one.fit("due")) + lines + size
+
+
+def _from_sum(best: Sum, sums: Sequence[Sum], amounts: Mapping[Decimal, Amount], line_sum: Decimal | None) -> Money:
+    evidence: set[str] = set()
+    if not best.is_trivial:
+        evidence.add("sum")
+    if best.has_rate and not best.is_trivial:
+        evidence.add("rate")
+    if best.extra:
+        evidence.add("extra")
+    if line_sum is not None and line_sum in {best.net.value, best.total.value}:
+        evidence.add("lines")
+    rivals = [one for one in sums if one.total.value != best.total.value and not one.is_trivial]
+    if any(one.score(line_sum) > best.score(line_sum) - 0.7 for one in rivals):
+        evidence.add("rival")
+    shared = frozenset(evidence)
+    net = Choice(str(best.net.value), best.net.best("net"), shared | _label(best.net, "net"))
+    lost_sign = best.net.value < 0 < best.tax.value
+    tax_value = -best.tax.value if lost_sign else best.tax.value
+    tax = Choice(str(tax_value), best.tax.best("tax"), shared | _label(best.tax, "tax"))
+    total = _total(best.total, shared, amounts)
+    charges = None
+    if best.extra:
+        rest = Decimal(total.value) - best.net.value - best.tax.value
+        charges = Choice(str(rest), best.extra.best("other"), shared)
+    return Money(total, net, tax, _due(total, amounts), charges=charges)
+
+
+def _from_single(best: Amount, amounts: Mapping[Decimal, Amount], line_sum: Decimal | None) -> Money:
+    if best.fit("total", "due") <= 0 and best.value != line_sum:
+        return Money()
+    evidence = {"lines"} if best.value == line_sum else set[str]()
+    labelled = [one for one in amounts.values() if one.fit("total", "due") >= _WHOLE_LABEL]
+    if any(one.value != best.value for one in labelled):
+        evidence.add("rival")
+    parts = {role: _only(amounts, role) for role in ("net", "tax")}
+    net, tax = parts["net"], parts["tax"]
+    if net and tax and abs(net.value + tax.value - best.value) > _CENT:
+        evidence.add("contradiction")
+    total = _total(best, frozenset(evidence), amounts)
+    made = {
+        role: Choice(str(one.value), one.best(role), frozenset({"label", "alone"}))
+        for role, one in parts.items()
+        if one
+    }
+    return Money(total, made.get("net"), made.get("tax"), _due(total, amounts))
+
+
+def _only(amounts: Mapping[Decimal, Amount], role: str) -> Amount | None:
+    found = sorted((one for one in amounts.values() if one.fit(role) >= _WHOLE_LABEL), key=lambda one: -one.fit(role))
+    return found[0] if found else None
+
+
+def _label(one: Amount, *roles: str) -> frozenset[str]:
+    fit = one.fit(*roles)
+    return frozenset({"label"} if fit >= _WHOLE_LABEL else {"weak label"} if fit >= 0.3 else set())  # noqa: PLR2004
+
+
+def _total(best: Amount, evidence: frozenset[str], amounts: Mapping[Decimal, Amount]) -> Choice:
+    del amounts
+    return Choice(str(best.value), best.best("total", "due"), evidence | _label(best, "total", "due"))
+
+
+def _due(total: Choice, amounts: Mapping[Decimal, Amount]) -> Choice | None:
+    """The amount to pay, if it differs from the total: something was paid before."""
+    found = [one for one in amounts.values() if one.fit("due") >= _WHOLE_LABEL and str(one.value) != total.value]
+    best = max(found, key=lambda one: one.fit("due"), default=None)
+    if best is None:
+        return None
+    paid = Decimal(total.value) - best.value
+    checked = {"sum"} if paid in amounts or -paid in amounts else set[str]()
+    return Choice(str(best.value), best.best("due"), frozenset({"label", *checked}))
+
+
+def _line_sum(amounts: Mapping[Decimal, Amount], line_sum: Decimal | None) -> Choice | None:
+    """The printed sum of the items: an amount that equals their sum, or one with such a label."""
+    equal = amounts.get(line_sum) if line_sum is not None else None
+    if equal and "line_sum" in equal.roles:
+        return Choice(str(equal.value), equal.best("line_sum"), frozenset({"lines", "label"}))
+    return None
+
+
+_DOLLARS = {"CAD", "AUD", "NZD", "HKD", "SGD", "MXN"}
+_CURRENCY_LABEL = re.compile(
+    r"(?:wahrung|currency|devise|monnaie|valuta|moneda|divisa|moeda|waluta|mata uang|all amounts in)\W{0,12}$"
+)
+
+
+def _currency(page: PageRuns, total: Choice | None) -> Choice | None:
+    """The currency of the document: labelled, beside the total, or the only one."""
+    found = page.every("currency")
+    if not found:
+        return None
+    counts: dict[str, list[Mention]] = {}
+    for one in found:
+        counts.setdefault(one.value, []).append(one)
+    dollar = _DOLLARS & counts.keys()
+    labelled = [one for one in found if _is_currency_label(page, one)]
+    beside = _beside(page, found, total) if total else []
+    for mentions, name in ((labelled, "label"), (beside, "beside total"), (max(counts.values(), key=len), "common")):
+        if mentions:
+            one = mentions[0]
+            plain = one.value == "USD" and one.place.quote == "$"
+            value = next(iter(dollar)) if plain and len(dollar) == 1 else one.value
+            evidence = {
+                name,
+                *(["only"] if len(counts) == 1 or (plain and dollar) else []),
+                *(["dollar"] if plain else []),
+            }
+            return Choice(value, one, frozenset(evidence))
+    return None
+
+
+def _is_currency_label(page: PageRuns, mention: Mention) -> bool:
+    texts = (page.before(mention, "currency"), page.left_of(mention, "currency", most=1))
+    return any(near and _CURRENCY_LABEL.search(near.folded) and "buchung" not in near.folded for near in texts)
+
+
+def _beside(page: PageRuns, found: Sequence[Mention], total: Choice) -> list[Mention]:
+    """Currencies on the line of the total, nearest first, or at the head of its column."""
+    line = [one for one in found if one.run.line == total.mention.run.line]
+    if line:
+        return sorted(line, key=lambda one: abs(one.box.left - total.mention.box.left))
+    head = page.above(total.mention, "amount")
+    return [one for one in found if head and one.run.page == total.mention.run.page and one.run.text in head.text]

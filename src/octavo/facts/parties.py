@@ -1,0 +1,445 @@
+"""Finds who a document is from and to, by labels, the line of the sender, letterhead, footer and address window."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from octavo.facts.layout import Line, TextRun, make_run
+from octavo.facts.mentions import Mention, PageRuns
+from octavo.facts.money import Choice
+from octavo.facts.words import Box, Word, fold
+
+_FORMS = (
+    r"GmbH(?:\s?&\s?Co\.?\s?(?:KGaA|KG|OHG))?|mbH|GesmbH|Ges\.m\.b\.H\.|AG(?:\s?&\s?Co\.?\s?KG)?|KGaA|KG|OHG|GbR|SE|eG|"
+    r"UG(?:\s?\(haftungsbeschr\w*\))?|e\.\s?K\.?|e\.\s?V\.|a\.\s?G\.|Ltd\.?|Limited|LLC|L\.L\.C\.|LLP|Inc\.?|Incorporated|"
+    r"Corp\.?|Corporation|PLC|plc|Pvt\.?\s?Ltd\.?|Pty\.?(?:\s?Ltd\.?)?|Private\s+Limited|SARL|S\.?\u00e0\.?\s?r\.?l\.?|"
+    r"S\.A\.R\.L\.|SASU|S\.A\.S\.?|SAS|EURL|SNC|S\.A\.|SA|SCI|SCOP|B\.V\.|BV|BVBA|N\.V\.|NV|SPRL|S\.?r\.?l\.?s?|"
+    r"S\.?p\.?A\.?|S\.?n\.?c\.|S\.L\.U?\.?|S\.?L\.?U\.|SL|S\.C\.|Lda\.?|Ltda\.?|Sp\.\s?z\s?o\.\s?o\.|S\.K\.A\.|AB|A/S|ApS|"
+    r"ASA|AS|Oyj?|s\.r\.o\.|a\.s\.|Kft\.?|Zrt\.?|d\.o\.o\.|Tbk|Verein|Stiftung|Vereniging|Universit\w+"
+)
+_LEGAL = re.compile(rf"(?<!\w)(?:{_FORMS})(?!\w)")
+_COMPANY = re.compile(rf"(?:[A-Z\u00c0-\u00de0-9&][\w&.'\u2019+/\-]*,?\s+){{1,6}}(?:{_FORMS})(?!\w)")
+_POSTCODE = re.compile(
+    r"(?<![\d.,/-])(?:[A-Z]{1,2}[- ])?\d{4,6}\s?(?:[A-Z]{2}\s)?[A-Z\u00c0-\u00de][^\W\d]+"
+    r"|[A-Z]{1,2}\d[A-Z\d]?\s?\d[A-Z]{2}\b|[A-Z]{2},?\s+\d{5}(?:-\d{4})?\b"
+)
+_OWNER = re.compile(
+    r"ust\W{0,3}id|vat\b|tva\b|btw|p\.?\s?iva|partita iva|nif\b|cif\b|siret|siren|rcs\b|hrb|hra\b|handelsregister|"
+    r"registergericht|steuer-?nummer|st\.?-?nr|steuer-?nr|iban|\bbic\b|swift|kvk|company reg|"
+    r"registered (?:in|office|no)|regd|capital|"
+    r"gstin|\btin\b|geschaftsf|vorstand|cvr|org\.?\s?nr|\bcin\b|amtsgericht|gerichtsstand|naf\b|\bape\b"
+)
+_CONTACT = re.compile(r"\btel\b|telefon|phone|\bfon\b|\bfax\b|e-?mail|@|www\.|https?:|telephone|mobil")
+_DOMAIN = re.compile(r"(?:@|www\.|https?://(?:www\.)?)([a-z0-9][a-z0-9-]*)\.[a-z]{2,}")
+_PARTS = re.compile(r"\s*[\u25cf\u2022\u00b7|\u2219\u25aa]\s*|\s+[-\u2013\u2014*/]\s+|,\s+")
+_BULLET = re.compile(r"[\u25cf\u2022\u00b7|\u2219\u25aa*\u2013-]")
+_CODE = re.compile(r"^(?:bic|iban|swift|blz|kto)\b|\b[A-Z]{6}[A-Z0-9]{2}(?:[A-Z0-9]{3})?$")
+_NO_NAME = re.compile(r"\d{4,6}\s+[A-Z]|\d{5}|\d[\d ]{7}")
+_TITLE = re.compile(
+    r"(?:herrn?|frau|firma|fa\.|mr\.?|mrs\.?|ms\.?|m\.|mme|monsieur|madame|dhr\.?|mevr\.?"
+    r"|sr\.?|sra\.?|an|to|spett\.?le|z\.\s?hd\.?|attn\.?):?"
+)
+_NAME_KEY = re.compile(
+    r"(?:name|firma|firmenname|company|company name|nom|societe|raison sociale|naam|nombre|ragione sociale"
+    r"|denominazione|nome|nazwa)\s*:?"
+)
+_KEYED = re.compile(r"^[^:]{2,40}\s?:(?:\s|$)|^(?:gln|gtin|duns|siret|siren|id)\b")
+_STREET = re.compile(
+    r"\d|(?:str(?:asse|\u00dfe|\.)|weg|platz|allee|street|road|avenue|rue|via|calle|plaza)\b", re.IGNORECASE
+)
+_BANK = re.compile(r"bank\b|sparkasse|banque|banca\b|banco\b|volksbank|credit agricole|\bbnp\b|commerzbank")
+_MOST_NAME, _MOST_WORDS, _MOST_LABEL = 70, 9, 60
+_OPEN_BLOCKS = 40
+_DOMAIN_LETTERS = 4
+_LEAST_NAME = 2
+_LABEL, _RETURN, _WINDOW = 3.0, 2.5, 2.0
+_TOP, _FOOT = 0.22, 0.82
+_BLOCK_LINES = 12
+
+
+@dataclass(slots=True)
+class Candidate:
+    """A name with what speaks for it as the sender and as the recipient."""
+
+    name: str
+    mention: Mention
+    seller: dict[str, float] = field(default_factory=dict[str, float])
+    buyer: dict[str, float] = field(default_factory=dict[str, float])
+    times: int = 0
+
+    @property
+    def seller_score(self) -> float:
+        return sum(self.seller.values()) - 1.2 * sum(self.buyer.values()) + 0.15 * min(self.times, 4)
+
+    @property
+    def buyer_score(self) -> float:
+        return sum(self.buyer.values()) - 0.8 * sum(score for score in self.seller.values() if score > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Runs below each other with the same left edge."""
+
+    runs: tuple[TextRun, ...]
+
+    @property
+    def text(self) -> str:
+        return "\n".join(run.folded for run in self.runs)
+
+
+@dataclass(frozen=True, slots=True)
+class Parties:
+    seller: Choice | None = None
+    buyer: Choice | None = None
+
+
+class PartyFinder:
+    """Collects names and what speaks for each."""
+
+    def __init__(self, page: PageRuns) -> None:
+        self._page = page
+        self._index = {id(run): index for line in page.lines for index, run in enumerate(line.runs)}
+        self._blocks = list(_blocks(page.lines))
+        self._found: dict[str, Candidate] = {}
+        self._domains = {match[1] for text in page.texts for match in _DOMAIN.finditer(fold(text))}
+
+    def find(self) -> Parties:
+        self._find_labelled()
+        window = self._find_return_line()
+        self._find_in_blocks(window)
+        self._find_companies()
+        self._judge()
+        seller = max(self._found.values(), key=lambda one: one.seller_score, default=None)
+        if seller and seller.seller_score <= 0.5:  # noqa: PLR2004
+            seller = None
+        buyers = [one for one in self._found.values() if one is not seller and one.buyer_score > 0.5]  # noqa: PLR2004
+        buyer = max(buyers, key=lambda one: one.buyer_score, default=None)
+        return Parties(self._choice(seller, is_seller=True), self._choice(buyer, is_seller=False))
+
+    def _choice(self, one: Candidate | None, *, is_seller: bool) -> Choice | None:
+        if one is None:
+            return None
+        reasons = one.seller if is_seller else one.buyer
+        evidence = {name for name, score in reasons.items() if score > 0}
+        score = one.seller_score if is_seller else one.buyer_score
+        rivals = [
+            (other.seller_score if is_seller else other.buyer_score)
+            for other in self._found.values()
+            if other is not one and not _same_name(other.name, one.name)
+        ]
+        if max(rivals, default=0.0) > score - 1.0:
+            evidence.add("rival")
+        return Choice(one.name, one.mention, frozenset(evidence))
+
+    def _add(self, run: TextRun, start: int, end: int) -> Candidate | None:
+        start, end = _trim(run.text, start, end)
+        name = run.text[start:end]
+        if not _is_name(self._page, name):
+            return None
+        mention = Mention(name, run, self._index.get(id(run), 0), start, end)
+        return self._found.setdefault(_key(name), Candidate(name, mention))
+
+    # Labels
+
+    def _find_labelled(self) -> None:
+        for line in self._page.lines:
+            for index, run in enumerate(line.runs):
+                role = self._party_label(run)
+                if role:
+                    found = self._labelled_value(line, index, run, role[1])
+                    if found:
+                        # The parties of the document are named before those of a delivery or an item.
+                        self._count(found, role[0], _LABEL - 0.004 * min(line.number, 100))
+
+    def _party_label(self, run: TextRun) -> tuple[str, int] | None:
+        """The party that a run announces, and where the label ends: it is alone in its run or before a colon."""
+        hits = [hit for hit in self._page.hits("parties", run.folded[:_MOST_LABEL]) if hit.start <= 1]
+        if not hits:
+            return None
+        role, end = hits[0].role, hits[0].end
+        rest = run.folded[end:]
+        colon = rest.find(":")
+        if 0 <= colon <= 25:  # noqa: PLR2004
+            return role, end + colon + 1
+        more = self._page.hits("parties", rest)
+        left = rest if not more else rest[: more[0].start] + rest[more[-1].end :]
+        return (role, len(run.folded)) if not any(map(str.isalnum, left)) else None
+
+    def _labelled_value(self, line: Line, index: int, run: TextRun, end: int) -> Candidate | None:
+        if any(map(str.isalnum, run.text[end:])):
+            return self._add(run, end, len(run.text))
+        after = line.runs[index + 1] if index + 1 < len(line.runs) else None
+        ends_with_colon = run.text.rstrip().endswith(":")
+        below = list(self._below(run))
+        if after and ends_with_colon and not self._party_label(after) and (not below or not _is_aligned(below[0], run)):
+            found = self._add(after, 0, len(after.text))
+            if found:
+                return found
+        return self._first_name(below)
+
+    def _below(self, label: TextRun) -> Iterator[TextRun]:
+        """The runs below a label, in its column, up to a gap or the next label."""
+        bottom = label.box.bottom
+        for line in self._page.lines[label.line + 1 : label.line + 1 + _BLOCK_LINES]:
+            if line.page != label.page or line.box.top - bottom > 2.6 * label.box.height:
+                return
+            runs = [run for run in line.runs if run.box.left >= label.box.left - 4]
+            own = next((run for run in runs if _is_aligned(run, label)), None)
+            if own is None:
+                continue
+            if self._party_label(own):
+                return
+            bottom = line.box.bottom
+            yield own
+
+    def _first_name(self, runs: Sequence[TextRun]) -> Candidate | None:
+        keyed = next((run for run in runs if _NAME_KEY.fullmatch(run.folded.strip())), None)
+        if keyed:
+            return self._keyed_name(keyed)
+        names = [run for run in runs if not _KEYED.match(run.folded) and not _TITLE.fullmatch(run.folded.strip())]
+        for position, run in enumerate(names):
+            if not _is_name(self._page, run.text):
+                continue
+            following = names[position + 1] if position + 1 < len(names) else None
+            return self._joined(run, following)
+        return None
+
+    def _keyed_name(self, key: TextRun) -> Candidate | None:
+        """The value to the right of "Name:". A name of two lines begins in the line above."""
+        line = self._page.lines[key.line]
+        after = next((run for run in line.runs if run.box.left > key.box.right), None)
+        if after is None:
+            return None
+        above = self._page.lines[key.line - 1] if key.line else None
+        first = above.runs[0] if above and len(above.runs) == 1 else None
+        if (
+            first
+            and first.page == key.page
+            and _is_aligned(first, after)
+            and not _TITLE.fullmatch(first.folded.strip())
+        ):
+            return self._joined(first, after, always=True)
+        return self._add(after, 0, len(after.text))
+
+    def _joined(self, first: TextRun, second: TextRun | None, *, always: bool = False) -> Candidate | None:
+        """A name that continues in the next line: only the second line has the legal form."""
+        continues = (
+            second and not _LEGAL.search(first.text) and _LEGAL.search(second.text) and not _STREET.search(second.text)
+        )
+        if second and (always or continues):
+            words: list[Word] = [*first.words, *second.words]
+            run = make_run(first.page, first.line, words)
+            return self._add(run, 0, len(run.text))
+        return self._add(first, 0, len(first.text))
+
+    # Layout
+
+    def _find_return_line(self) -> Box | None:
+        """The sender in one line above the address window, such as "A GmbH, Street 1, 12345 Town".
+
+        What follows below this line is the address of the recipient.
+        """
+        sheet = self._page.sheets[0] if self._page.sheets else None
+        for line in self._page.lines:
+            if sheet is None or line.page != sheet.number or line.box.top > sheet.height * 0.45:
+                return None
+            for run in _merged(line):
+                parts = [part for part in _PARTS.split(run.text) if part.strip()]
+                if len(parts) < 3 or not any(_POSTCODE.search(part) for part in parts[1:]):  # noqa: PLR2004
+                    continue
+                found = self._add(run, 0, run.text.index(parts[0]) + len(parts[0]))
+                if found:
+                    self._count(found, "seller", _RETURN, "return line")
+                    self._find_recipient(run.box, sheet.height, sheet.width)
+                    return run.box
+        return None
+
+    def _find_recipient(self, window: Box, height: float, width: float) -> None:
+        """The first name below the line of the sender."""
+        below = [
+            run
+            for line in self._page.lines
+            if line.page == 1 and 0 < line.box.top - window.top < height * 0.16
+            for run in line.runs
+            if abs(run.box.left - window.left) < width * 0.12
+        ]
+        names = [run for run in below if not _TITLE.fullmatch(run.folded.strip())]
+        found = self._first_name(names) if len(names) > 1 else None
+        if found:
+            self._count(found, "buyer", _WINDOW, "address window")
+
+    def _find_in_blocks(self, window: Box | None) -> None:
+        sheet = self._page.sheets[0] if self._page.sheets else None
+        for block in self._blocks:
+            first = block.runs[0]
+            if sheet is None:
+                return
+            owner, contact = len(set(_OWNER.findall(block.text))), bool(_CONTACT.search(block.text))
+            has_place = any(_POSTCODE.search(run.text) for run in block.runs)
+            if not (owner or contact or has_place) or self._is_labelled(block):
+                continue
+            if _is_window(block, sheet.height, sheet.width, window) and not owner and not contact and has_place:
+                names = [run for run in block.runs if not _TITLE.fullmatch(run.folded.strip())]
+                found = self._first_name(names)
+                if found:
+                    self._count(found, "buyer", _WINDOW, "address window")
+                continue
+            name = self._first_name(block.runs) if has_place or owner else None
+            if name is None:
+                continue
+            page_height = next(one.height for one in self._page.sheets if one.number == first.page)
+            where = (
+                "letterhead"
+                if first.box.top < page_height * _TOP
+                else "footer"
+                if first.box.top > page_height * _FOOT
+                else "block"
+            )
+            self._count(name, "seller", 0.7 if where == "block" else 1.0, where)
+            if owner:
+                self._count(name, "seller", 0.5 + 0.2 * min(owner, 3), "owner")
+            if contact:
+                self._count(name, "seller", 0.4, "contact")
+
+    def _is_labelled(self, block: Block) -> bool:
+        """Whether the block has its own label, so that it was already read."""
+        first = block.runs[0]
+        lines = self._page.lines[max(first.line - 1, 0) : first.line]
+        above = [run for line in lines for run in line.runs if line.page == first.page and _is_aligned(run, first)]
+        return any(self._party_label(run) for run in (*above, *block.runs[:2]))
+
+    def _find_companies(self) -> None:
+        """Names with a legal form, wherever they are."""
+        for line in self._page.lines:
+            for run in line.runs:
+                for match in _COMPANY.finditer(run.text):
+                    found = self._add(run, *match.span())
+                    if found:
+                        found.seller.setdefault("legal form", 0.6)
+                        if _OWNER.search(run.folded, match.end()):
+                            self._count(found, "seller", 0.9, "owner")
+                        if line.page == 1 and line.number <= 1:
+                            self._count(found, "seller", 1.0, "letterhead")
+
+    # Weighing
+
+    def _judge(self) -> None:
+        whole = " ".join(_key(text) for text in self._page.texts)
+        for key, one in self._found.items():
+            one.times = whole.count(key) if key else 0
+            if self._has_domain(one.name):
+                one.seller["domain"] = 1.0
+            if _LEGAL.search(one.name):
+                one.seller.setdefault("legal form", 0.6)
+            if _BANK.search(fold(one.name)) and "label" not in one.seller and one.times < 3:  # noqa: PLR2004
+                one.seller["bank"] = -2.0
+            if one.name.rstrip().endswith(("!", "?", ".")) and not _LEGAL.search(one.name):
+                one.seller["sentence"] = -1.5
+
+    def _has_domain(self, name: str) -> bool:
+        """Whether a web or mail address of the document begins with a word of the name."""
+        words = [word for word in re.split(r"[^a-z0-9]+", fold(name)) if len(word) >= _DOMAIN_LETTERS]
+        domains = [domain.replace("-", "") for domain in self._domains if len(domain) >= _DOMAIN_LETTERS]
+        return any(domain.startswith(word) or word.startswith(domain) for word in words for domain in domains)
+
+    def _count(self, one: Candidate, role: str, score: float, name: str = "label") -> None:
+        if role == "seller":
+            one.seller[name] = max(one.seller.get(name, 0.0), score)
+        elif role == "buyer":
+            one.buyer[name] = max(one.buyer.get(name, 0.0), score)
+        elif role == "delivery":
+            # Goods usually go to the recipient of the invoice, but a label of the recipient is better.
+            one.buyer["delivery"] = 0.6
+        else:
+            one.seller["other party"] = -1.0
+
+
+def _merged(line: Line) -> Iterator[TextRun]:
+    """The runs of a line; runs with a separator such as a bullet between them are one."""
+    words: list[Word] = []
+    for run in line.runs:
+        gap = run.box.left - words[-1].box.right if words else 0.0
+        if words and not (gap < 3 * run.box.height and (_BULLET.match(run.text) or _BULLET.match(words[-1].text))):
+            yield make_run(line.page, line.number, words)
+            words = []
+        words += run.words
+    if words:
+        yield make_run(line.page, line.number, words)
+
+
+def _blocks(lines: Sequence[Line]) -> Iterator[Block]:
+    open_blocks: list[list[TextRun]] = []
+    for line in lines:
+        for run in line.runs:
+            recent = open_blocks[-_OPEN_BLOCKS:]
+            own = next((block for block in recent if _continues(block[-1], run)), None)
+            if own is not None:
+                own.append(run)
+            else:
+                open_blocks.append([run])
+    yield from (Block(tuple(block)) for block in open_blocks)
+
+
+def _continues(last: TextRun, run: TextRun) -> bool:
+    gap = run.box.top - last.box.bottom
+    height = max(last.box.height, run.box.height, 1.0)
+    is_near = last.page == run.page and last.line != run.line and -0.5 * height < gap < 1.5 * height
+    return is_near and _is_aligned(last, run)
+
+
+def _is_aligned(first: TextRun, second: TextRun) -> bool:
+    return abs(first.box.left - second.box.left) < 4 or abs(first.box.right - second.box.right) < 2  # noqa: PLR2004
+
+
+def _is_window(block: Block, height: float, width: float, window: Box | None) -> bool:
+    """Whether a block is the address of the recipient: below the line of the sender, or where letters have it."""
+    first = block.runs[0]
+    if first.page != 1:
+        return False
+    if window and 0 <= first.box.top - window.top < height * 0.2 and abs(first.box.left - window.left) < width * 0.25:
+        return True
+    return height * 0.1 < first.box.top < height * 0.42 and len(block.runs) >= 3  # noqa: PLR2004
+
+
+def _trim(text: str, start: int, end: int) -> tuple[int, int]:
+    while start < end and not (text[start].isalnum() or text[start] in "\"'\u201e(&"):
+        start += 1
+    while end > start and text[end - 1] in " ,;:|-\u2013\u2022\u25cf\u00b7":
+        end -= 1
+    return start, end
+
+
+def _is_name(page: PageRuns, text: str) -> bool:
+    """Whether a text can be the name of a person or company."""
+    name = text.strip()
+    words = name.split()
+    letters = sum(map(str.isalpha, name))
+    if not _LEAST_NAME <= len(name) <= _MOST_NAME or len(words) > _MOST_WORDS:
+        return False
+    if letters < max(_LEAST_NAME, 0.6 * len(name.replace(" ", ""))):
+        return False
+    folded = fold(name)
+    if _CODE.search(folded) or _CODE.search(name) or _NO_NAME.search(name):
+        return False
+    if _CONTACT.search(folded) or _POSTCODE.match(name) or _KEYED.match(folded) or ":" in name:
+        return False
+    if not (name[0].isupper() or name[0].isdigit() or any(word[:1].isupper() for word in words)):
+        return False
+    labels = [hit for section in ("numbers", "dates", "kinds") for hit in page.hits(section, folded)]
+    covered = sum(hit.end - hit.start for hit in labels)
+    return covered < 0.5 * len(folded) or bool(_LEGAL.search(name))
+
+
+def _key(name: str) -> str:
+    return "".join(letter for letter in fold(name) if letter.isalnum())
+
+
+def _same_name(first: str, second: str) -> bool:
+    one, two = _key(first), _key(second)
+    return one.startswith(two) or two.startswith(one)
+
+
+def find_parties(page: PageRuns) -> Parties:
+    return PartyFinder(page).find()

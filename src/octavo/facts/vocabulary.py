@@ -1,0 +1,138 @@
+"""The words that say what a value is, in all languages, from `data/labels.yaml`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from importlib import import_module
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+from octavo.facts.words import fold
+
+_yaml: Any = import_module("yaml")  # it has no types
+_STARTS = re.compile(r"(?<![^\W_])\S")
+_SEPARATORS = re.compile(r"[\s.\-]+")
+# Section and role of labels that a caller adds, by the name of a fact.
+_ADDED = {
+    "number": ("numbers", "number"),
+    "date": ("dates", "date"),
+    "due_date": ("dates", "due_date"),
+    "order_id": ("numbers", "order_id"),
+    "account_id": ("numbers", "account_id"),
+    "amount": ("amounts", "total"),
+    "net": ("amounts", "net"),
+    "tax": ("amounts", "tax"),
+    "sender": ("parties", "seller"),
+    "recipient": ("parties", "buyer"),
+}
+
+
+class RoleHit(NamedTuple):
+    """A label in a text and the role it gives to a value."""
+
+    role: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Section:
+    """The labels of one section, such as `dates`, by role."""
+
+    phrases: Mapping[str, tuple[str, ...]]
+
+    @cached_property
+    def _groups(self) -> dict[str, list[tuple[str, str]]]:
+        """The labels and their roles by first letter, longest first."""
+        pairs = {fold(phrase): role for role, phrases in reversed(list(self.phrases.items())) for phrase in phrases}
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for phrase, role in sorted(pairs.items(), key=lambda one: -len(one[0])):
+            groups.setdefault(phrase[0], []).append((phrase, role))
+        return groups
+
+    @cached_property
+    def _compiled(self) -> dict[str, re.Pattern[str]]:
+        return {}
+
+    def _pattern(self, letter: str) -> re.Pattern[str]:
+        """One pattern for all labels with this first letter. It is compiled when it is first needed."""
+        if letter not in self._compiled:
+            shapes = (f"({_shape(phrase)})" for phrase, _ in self._groups[letter])
+            self._compiled[letter] = re.compile("|".join(shapes))
+        return self._compiled[letter]
+
+    def find(self, folded: str) -> list[RoleHit]:
+        """All labels in a text that was folded, in text order; they do not overlap."""
+        found: list[RoleHit] = []
+        end = 0
+        for start in _STARTS.finditer(folded):
+            group = self._groups.get(start[0])
+            if start.start() < end or group is None:
+                continue
+            match = self._pattern(start[0]).match(folded, start.start())
+            if match:
+                end = match.end()
+                found.append(RoleHit(group[(match.lastindex or 1) - 1][1], *match.span()))
+        return found
+
+
+def _shape(phrase: str) -> str:
+    """A pattern for a label. Points, hyphens and spaces between its words do not count; * matches letters."""
+    parts = [re.escape(part).replace(r"\*", r"[^\W\d]*") for part in _SEPARATORS.split(phrase) if part]
+    end = "" if phrase.endswith(("*", "#", "°", "º", "%", ")")) else r"(?![^\W\d_])"
+    return r"[\s.\-]*".join(parts) + end
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    sections: Mapping[str, Section]
+    without_tax: re.Pattern[str] = field(repr=False)
+    with_tax: re.Pattern[str] = field(repr=False)
+
+    def __getitem__(self, section: str) -> Section:
+        return self.sections[section]
+
+
+Labels = tuple[tuple[str, tuple[str, ...]], ...]
+
+
+@lru_cache(maxsize=16)
+def load_vocabulary(added: Labels = ()) -> Vocabulary:
+    """The shipped vocabulary. `added` are further labels by the name of a fact, such as ("number", ("our ref",))."""
+    if not added:
+        return _shipped()
+    shipped = _shipped()
+    changed: dict[str, dict[str, tuple[str, ...]]] = {}
+    for name, labels in added:
+        section, role = _ADDED.get(name, ("", ""))
+        if section:
+            roles = changed.setdefault(section, dict(shipped[section].phrases))
+            roles[role] = (*labels, *roles[role])
+    sections = {**shipped.sections, **{name: Section(roles) for name, roles in changed.items()}}
+    return Vocabulary(sections, shipped.without_tax, shipped.with_tax)
+
+
+@lru_cache(maxsize=1)
+def _shipped() -> Vocabulary:
+    sections = {name: {role: tuple(_phrases(one)) for role, one in roles.items()} for name, roles in _read().items()}
+    modifiers = sections.pop("modifiers")
+    words = {name: re.compile(_any_of(phrases)) for name, phrases in modifiers.items()}
+    read = {name: Section(roles) for name, roles in sections.items()}
+    return Vocabulary(read, words["without_tax"], words["with_tax"])
+
+
+def _read() -> dict[str, dict[str, Any]]:
+    text = files("octavo.facts").joinpath("data/labels.yaml").read_text(encoding="utf-8")
+    return _yaml.load(text, Loader=getattr(_yaml, "CSafeLoader", _yaml.SafeLoader))
+
+
+def _phrases(languages: dict[str, list[str]] | list[str]) -> Iterable[str]:
+    groups = languages.values() if isinstance(languages, dict) else [languages]
+    return (str(phrase) for group in groups for phrase in group)
+
+
+def _any_of(phrases: Iterable[str]) -> str:
+    return r"(?<![^\W\d_])(?:" + "|".join(_shape(fold(phrase)) for phrase in phrases) + ")"
