@@ -7,6 +7,7 @@ import pytest
 from octavo.extract.extracted import BlockKind, Box
 from octavo.extract.pdf.headings import body_size, heading_levels, is_form, is_likely, join_headings
 from octavo.extract.pdf.page_batches import PageBlock, PageText
+from octavo.extract.pdf.running_headers import Place, running_blocks
 
 PROSE = (
     "Lime is slaked in a pit that is dug one year before the wall is begun, because fresh lime cracks. " * 3
@@ -121,3 +122,22 @@ def test_an_italic_line_above_a_paragraph_is_a_heading() -> None:
     title = PageBlock(BlockKind.PARAGRAPH, "Elastic Stop Nut", Box(60.0, 160.0, 140.0, 170.0), 10.0, italic=True)
     assert found(prose(100), title, prose(175)) == ["Elastic Stop Nut"]
     assert found(line("which is the case of the", 145), title, prose(175)) == []
+
+
+def test_the_headings_of_a_single_page_have_levels_below_its_title() -> None:
+    """Only the largest style can be the title above the first level."""
+    titles = [
+        line("The Harbour", 20, 24, bold=True),
+        line("The Quay", 60, 18, bold=True),
+        line("Lamps", 200, 14, bold=True),
+    ]
+    pages = [page(titles[0], titles[1], prose(100), titles[2], prose(240))]
+    assert list(heading_levels(pages, 10.0, {}, ()).values()) == [1, 1, 2]
+
+
+def test_a_running_header_may_be_below_a_wide_margin() -> None:
+    def numbered(number: int) -> PageText:
+        header = line("A study of harbours", 130)
+        return PageText(number, str(number), 595.0, 842.0, (header, prose(200), prose(300)))
+
+    assert running_blocks([numbered(number) for number in range(1, 5)], 10.0) == {Place(index, 0) for index in range(4)}
