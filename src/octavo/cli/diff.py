@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # Characters of unchanged text shown around a change.
 AROUND = 80
 MARKS = {"removed": ("[-", "-]", "red strike"), "added": ("{+", "+}", "green"), "same": ("", "", "")}
-HELP = "Document id, or part of it. For a certain revision, add @ and its number."
+HELP = "Document id, or part of it. For a specific revision, append @ and its number."
 
 app = typer.Typer()
 

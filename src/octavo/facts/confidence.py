@@ -18,7 +18,7 @@ _CHECKS = {"sum", "lines", "repeated", "before due", "after date", "rate", "prod
 
 
 def is_checked(evidence: frozenset[str]) -> bool:
-    """Whether a cross-check supports the value: it adds up, is printed twice, or has a right checksum."""
+    """Whether a cross-check supports the value: for example a matching sum, a second occurrence or a valid checksum."""
     return bool(evidence & _CHECKS) and "contradiction" not in evidence
 
 

@@ -270,7 +270,7 @@ def _months(sheets: Sequence[Sheet], *, has_places: bool) -> Iterator[Fact]:
 
 
 def sheets_of_text(text: str) -> list[Sheet]:
-    """A text without pages as one sheet with the number 0, each line below the other. Its places mean nothing."""
+    """Lay out text without pages as one sheet, number 0, one line per row. Its positions are made up and never shown."""
     words: list[Word] = []
     for row, line in enumerate(text.splitlines()):
         column = 0

@@ -243,7 +243,7 @@ def _outline(plain: Extracted, document: _Document) -> tuple[OutlineEntry, ...]:
 def is_faithful(plain: str, written: str, *, recognised: bool = False) -> bool:
     """Whether few words were lost and few were added.
 
-    The order does not matter; a text without words can become any text.
+    Word order is ignored. If the original has no words, any text is accepted.
     """
     before, after = (Counter(index_words(_BY_MODEL.sub(" ", text)).words) for text in (plain, written))
     if not before:

@@ -38,7 +38,7 @@ class Container:
         return self.ole.openstream(list(name)).read() if self.ole.exists(list(name)) else b""
 
     def metadata(self) -> Metadata:
-        """The summary of the document. olefile reads it too, but counts to any number that a damaged file contains."""
+        """Metadata from the summary of the document. Its own reader limits the count of properties; that of olefile does not."""
         try:
             found = _summary(self.read("\x05SummaryInformation"))
         except struct.error:

@@ -54,7 +54,7 @@ def running_blocks(pages: Sequence[PageText], body_size: float) -> set[Place]:
 
 
 def _marked(index: int, page: PageText) -> Iterator[Place]:
-    """The blocks that look like a header or footer on their own page, unless they are all of its text."""
+    """The blocks that look like a header or footer. None if the page has no other text."""
     marked = [number for number, block in enumerate(page.blocks) if block.region in _EDGES]
     if len(marked) < len(page.blocks):
         yield from (Place(index, number) for number in marked)

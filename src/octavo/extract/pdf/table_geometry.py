@@ -159,7 +159,7 @@ def _segments(line: Sequence[Word]) -> Iterator[Segment]:
 
 
 def _is_apart(line: Sequence[Word], start: int, index: int) -> bool:
-    """Whether a gap before a word separates cells. A currency sign belongs to its number, however far it is."""
+    """Whether a gap before a word separates cells. A currency sign stays with its number, however wide the gap."""
     before, word = line[index - 1], line[index]
     gap = word.left - before.right
     height = min(word.bottom - word.top, before.bottom - before.top)

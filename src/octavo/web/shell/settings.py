@@ -32,7 +32,7 @@ SAID = {
     "removed": "Member removed.",
     "revoked": "API key revoked.",
     "paused": "Paused. No more events will be sent.",
-    "resumed": "Resumed. Events are sent again.",
+    "resumed": "Resumed. New events will be sent.",
     "tested": "Test sent. See the result in the log below.",
     "deleted": "Recipient and log deleted.",
     "mapping": "Mapping added. Choose it for your next conversion.",
