@@ -270,7 +270,7 @@ def _months(sheets: Sequence[Sheet], *, has_places: bool) -> Iterator[Fact]:
 
 
 def sheets_of_text(text: str) -> list[Sheet]:
-    """Lay out text without pages as one sheet, number 0, one line per row. Its positions are made up and never shown."""
+    """Lay out text without pages as one sheet, number 0, one line per row. Its positions are never shown."""
     words: list[Word] = []
     for row, line in enumerate(text.splitlines()):
         column = 0

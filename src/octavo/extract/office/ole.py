@@ -38,7 +38,7 @@ class Container:
         return self.ole.openstream(list(name)).read() if self.ole.exists(list(name)) else b""
 
     def metadata(self) -> Metadata:
-        """Metadata from the summary of the document. Its own reader limits the count of properties; that of olefile does not."""
+        """The metadata in the summary of the document. olefile would trust the number of properties it claims."""
         try:
             found = _summary(self.read("\x05SummaryInformation"))
         except struct.error:
