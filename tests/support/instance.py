@@ -89,8 +89,9 @@ class Instance:
         """Every live process of this installation: those of `up` and those that serve its data folder."""
         found = {process.pid: process for process in processes_mentioning(str(self.data))}
         if self.process and self.process.poll() is None:
-            family = psutil.Process(self.pid)
-            found |= {one.pid: one for one in [family, *family.children(recursive=True)]}
+            with contextlib.suppress(psutil.NoSuchProcess):  # it ended a moment ago
+                family = psutil.Process(self.pid)
+                found |= {one.pid: one for one in [family, *family.children(recursive=True)]}
         return list(found.values())
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:

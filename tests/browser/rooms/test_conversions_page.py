@@ -54,7 +54,7 @@ def open_converted(visitor: Visitor) -> Page:
     expect(refused.locator(".chip", has_text="Failed")).to_be_visible()
     expect(refused).to_contain_text("(NOT_PDF)")
     row = page.locator(".conversion", has_text=HOSTILE)
-    expect(row.locator(".chip", has_text="Complete")).to_be_visible()
+    expect(row.locator(".chip", has_text="Needs review")).to_be_visible()
     expect(row.locator(".sure")).to_contain_text("%")
     check_axe(page)
     look(page, "conversions")

@@ -46,7 +46,7 @@ async def start_sleeper(sandbox: Sandbox) -> asyncio.Task[object]:
     task: asyncio.Task[object] = asyncio.create_task(
         sandbox.run(Call("deaths:sleep_for_ever"), on_progress=lambda _progress: asleep.set())
     )
-    await asyncio.wait_for(asleep.wait(), 20)
+    await asyncio.wait_for(asleep.wait(), PATIENCE_SECONDS)
     return task
 
 
@@ -89,10 +89,13 @@ async def test_a_task_over_the_limit_waits_until_another_has_ended() -> None:
 
 async def test_a_task_whose_preloaded_parent_is_killed_is_started_again(sandbox: Sandbox) -> None:
     """Whoever killed it, it was not the file; but what kills it each time is a crash."""
-    task, killed = await start_sleeper(sandbox), set[int]()
+    asleep, killed = asyncio.Event(), set[int]()
+    task = asyncio.create_task(sandbox.run(Call("deaths:sleep_for_ever"), on_progress=lambda _progress: asleep.set()))
     for _ in range(3):
-        parent, child = await until_a_child_runs()
-        assert not task.done()
+        await asyncio.wait_for(asleep.wait(), PATIENCE_SECONDS)
+        asleep.clear()
+        [parent] = preloaded_parents()
+        [child] = parent.children()
         parent.kill()
         killed.add(parent.pid)
         psutil.wait_procs([parent, child], timeout=PATIENCE_SECONDS)
@@ -102,16 +105,6 @@ async def test_a_task_whose_preloaded_parent_is_killed_is_started_again(sandbox:
     assert (await sandbox.run(Call("innocent:echo", {"again": True}))).value == {"again": True}
     [replacement] = preloaded_parents()
     assert replacement.pid not in killed
-
-
-async def until_a_child_runs() -> tuple[psutil.Process, psutil.Process]:
-    """Its parent and itself, looked up in one step: a parent that has just started tries out a child that soon ends."""
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        while True:
-            for parent in preloaded_parents():
-                for child in parent.children():
-                    return parent, child
-            await asyncio.sleep(0.02)
 
 
 async def test_preloaded_parent_killed_while_idle_goes_unnoticed(sandbox: Sandbox) -> None:
