@@ -105,7 +105,7 @@ def _ends_table(above: Line, below: Line, ys: Sequence[float]) -> bool:
 
 
 def _first_row(lines: Sequence[Line], start: int, end: int) -> int:
-    """Where a table with rulings below its rows begins: its first row has no ruling above it."""
+    """The first row of a table with a ruling below each row. There is no ruling above the first row."""
     steps = [low[0].top - high[0].top for high, low in pairwise(lines[start:end])]
     if len(steps) < _FEW - 1 or max(steps) > 1.3 * min(steps):
         return start

@@ -57,9 +57,9 @@ class DockItem:
 class Frame:
     """The frame around a page.
 
-    `cursor` is the position after which live events follow; `ring` is the overall progress in percent. `working` counts
-    all jobs in progress, `comparing` those of them that compare documents. `may_rewrite`: whether a model can write the
-    text; `hundred_pages` is what models charge for 100 pages.
+    `cursor`: live events start after it. `ring`: overall progress in percent. `working`: number of jobs in progress.
+    `comparing`: how many of them compare documents. `may_rewrite`: whether a model can rewrite text. `hundred_pages`:
+    the estimated price of 100 pages.
     """
 
     caller: Caller
