@@ -167,7 +167,7 @@ class Billing:
                 return reservation
 
     async def _abandon(self, request: CallRequest, seconds: float, *, is_sent: bool) -> None:
-        """Close a cancelled call so that an identical request can start. A call that was sent is billed at its estimated cost."""
+        """Close a cancelled call so that an identical request can start. A sent call costs its estimate."""
         cost = None if is_sent else Decimal(0)
         await self._ledger.fail(request.id, ABANDONED, TokenUsage(), cost, seconds, trips_circuit=None)
 
