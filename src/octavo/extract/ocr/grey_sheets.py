@@ -175,7 +175,7 @@ _LETTERS_OF_ROW = 4
 
 
 class InkSheet(NamedTuple):
-    """The strokes of a picture in black on white, whatever their colour and background. `scale`: see `GreySheet`.
+    """The strokes of a picture of any colour, drawn in black on white. `scale`: see `GreySheet`.
 
     `coloured` is the share of the picture that has a dark or coloured background.
     """
