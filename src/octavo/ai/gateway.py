@@ -239,6 +239,9 @@ class Gateway:
 async def _ask_offline(task: Task[In, Out], given: In, failed: tuple[FailedModel, ...]) -> ModelAnswer[Out]:
     if task.offline is None:
         raise NoModel(f"{task.name} cannot be done offline.")
+    from octavo.language.embedding import load_runtime
+
+    await asyncio.to_thread(load_runtime)
     return ModelAnswer(await asyncio.to_thread(task.offline, given), LOCAL, failed=failed)
 
 

@@ -8,6 +8,7 @@ not depend on the other texts, and memory is needed for only one window at a tim
 from __future__ import annotations
 
 import hashlib
+import importlib
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -102,11 +103,21 @@ def _read_checked(name: str) -> bytes:
     return content
 
 
-def _open_session(model: bytes) -> Any:  # noqa: ANN401 - it has no types
+@load_once
+def load_runtime() -> Any:  # noqa: ANN401 - it has no types
+    """Import numpy and the runtime of the model, in one thread.
+
+    If several threads import numpy for the first time, the import can fail, and then fails until the process ends.
+    """
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # otherwise it reports every start to its vendor
+    importlib.import_module("numpy")  # before the runtime imports parts of it
     import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
 
-    runtime: Any = onnxruntime
+    return onnxruntime
+
+
+def _open_session(model: bytes) -> Any:  # noqa: ANN401 - it has no types
+    runtime = load_runtime()
     options = runtime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1  # a window is too small to use more threads
     options.enable_cpu_mem_arena = False  # it would keep the memory of the longest window and save no time
