@@ -18,6 +18,7 @@ class ErrorClass(StrEnum):
     TRANSIENT = "transient"
     TIMEOUT = "timeout"
     NETWORK = "network"
+    DATABASE = "database"
     RATE_LIMIT = "rate_limit"
     AI_QUOTA = "ai_quota"
     VALIDATION = "validation"
@@ -42,6 +43,8 @@ RETRY_RULES: dict[ErrorClass, RetryRule | None] = {
     ErrorClass.TRANSIENT: RetryRule(5, charged=True),
     ErrorClass.TIMEOUT: RetryRule(5, charged=True),
     ErrorClass.NETWORK: RetryRule(5, charged=False),
+    # An outage is over when this failure is recorded, so the delay grows slowly.
+    ErrorClass.DATABASE: RetryRule(5, charged=False, factor=2),
     ErrorClass.RATE_LIMIT: RetryRule(30, charged=False),
     ErrorClass.AI_QUOTA: RetryRule(60, charged=False),
     ErrorClass.VALIDATION: None,
@@ -376,7 +379,7 @@ class DatabaseUnavailable(OctavoError):
     """The database is not available."""
 
     code = "DATABASE_UNAVAILABLE"
-    error_class = ErrorClass.TRANSIENT
+    error_class = ErrorClass.DATABASE
     status = 503
 
 

@@ -24,6 +24,7 @@ FAILURES: dict[ErrorClass, type[OctavoError]] = {
     ErrorClass.TRANSIENT: errors.StorageFailed,
     ErrorClass.TIMEOUT: errors.TimedOut,
     ErrorClass.NETWORK: errors.NetworkFailed,
+    ErrorClass.DATABASE: errors.DatabaseUnavailable,
     ErrorClass.RATE_LIMIT: errors.RateLimited,
     ErrorClass.AI_QUOTA: errors.QuotaExhausted,
     ErrorClass.VALIDATION: errors.BadInput,

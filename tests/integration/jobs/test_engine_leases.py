@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 import psycopg
 import pytest
 
-from octavo.core.errors import RETRY_RULES, ErrorClass
+from octavo.core.errors import RETRY_RULES, DatabaseUnavailable, ErrorClass
 from octavo.jobs.job_run import ClaimedJob
 from tests.support.engine import QUERIES, Engine
 
@@ -149,13 +149,13 @@ def test_a_stage_renews_the_time_limit_of_kinds_that_say_so(engine: Engine, owne
 
 
 @pytest.mark.parametrize("error", CHARGED + WAITS)
-def test_the_pause_is_the_classs_own_then_five_times_as_long(engine: Engine, owner: UUID, error: ErrorClass) -> None:
+def test_each_class_of_error_has_its_own_growing_delay(engine: Engine, owner: UUID, error: ErrorClass) -> None:
     (job,) = engine.put(owner, max_attempts=9)
     rule = RETRY_RULES[error]
     assert rule
     engine.fail(engine.claim_one(), error)
     for number in range(3):
-        expected = min(900, rule.first_delay_seconds * 5**number)
+        expected = min(900, rule.first_delay_seconds * rule.factor**number)
         assert 0.9 * expected <= due_in(engine, job) <= 1.1 * expected
         fail_again(engine, error)
 
@@ -365,6 +365,17 @@ def test_waits_charge_nothing_and_end_after_a_day(engine: Engine, owner: UUID, e
     row = engine.job(job)
     assert (row["status"], row["failures"]) == ("dead_letter", 0)
     assert timedelta(seconds=DAY) <= row["failed_at"] - began <= timedelta(seconds=DAY + 1000)
+
+
+def test_lost_database_connections_do_not_count_as_failures(engine: Engine, owner: UUID) -> None:
+    """A backend killed ten times within minutes once sent a job to the dead letters."""
+    (job,) = engine.put(owner, max_attempts=3)
+    engine.fail(engine.claim_one(), DatabaseUnavailable.error_class)
+    for _ in range(5):
+        fail_again(engine, DatabaseUnavailable.error_class)
+    row = engine.job(job)
+    assert (row["status"], row["failures"]) == ("queued", 0)
+    assert due_in(engine, job) < 300
 
 
 def test_a_provider_that_is_away_for_ten_minutes_costs_nothing(engine: Engine, owner: UUID) -> None:

@@ -238,7 +238,7 @@ class Machine(RuleBasedStateMachine):
             job.waiting_since = job.waiting_since or now
         job.status = "failed" if rule_ is None else "dead_letter" if used_up else "queued"
         if rule_ and not used_up:
-            pause = min(900, rule_.first_delay_seconds * 5**steps)
+            pause = min(900, rule_.first_delay_seconds * rule_.factor**steps)
             job.run_after = now + timedelta(seconds=pause)
         assert answer == job.status
         self.admit()
