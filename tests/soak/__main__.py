@@ -24,6 +24,7 @@ from tests.support.fake_ai import Asked, FakeGemini
 from tests.support.fake_ai.server import SECRET, good_answer
 from tests.support.instance import Instance, instance_in
 from tests.support.postgres import open_folder
+from tests.support.processes import wait_until
 
 WORKERS = 2
 LEASE_SECONDS = 10
@@ -66,6 +67,8 @@ def run(instance: Instance, gemini: FakeGemini, minutes: float, seed: int) -> Re
         person.stopping.set()
     for person in people:
         person.join()
+    # The last kill may have been that of the database.
+    wait_until(instance.is_ready, "it is ready after the last kill")
     with engine_on(EmbeddedPostgres(DataFolder(instance.data)).connection_info()) as engine:
         settled = settle(engine, killer.last_kill)
         problems = [] if settled is not None else [f"not all ended: {unfinished(engine)}"]
