@@ -18,7 +18,7 @@ import psycopg
 
 from benchmarks.book import PAGES, WORDS_A_PAGE, wait_for, write_book
 from benchmarks.uploads import Client, sign_in
-from octavo.ai.prices import Prices
+from octavo.ai.models import Prices
 from octavo.ai.tasks.classify_document import classify_offline
 from octavo.ai.tasks.enrich_chunks import describe_offline
 from octavo.core.types import Extraction

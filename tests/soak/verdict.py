@@ -10,7 +10,7 @@ from functools import partial
 from hashlib import sha256
 from typing import Any
 
-from octavo.ai.prices import Prices
+from octavo.ai.models import Prices
 from tests.soak.load import Caller, Receipts
 from tests.support.engine import Engine
 from tests.support.fake_ai import FakeGemini

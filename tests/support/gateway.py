@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 from octavo.ai.calls import Caller
 from octavo.ai.gateway import Gateway
 from octavo.ai.gateway_setup import open_gateway
-from octavo.ai.prices import Prices
+from octavo.ai.models import Prices
 from octavo.core.settings import Settings
 from octavo.database import Database, load_queries
 from tests.support.engine import Engine, engine_on

@@ -21,10 +21,9 @@ from pydantic import SecretStr
 from octavo.core.http import ServerSentEvent, read_events
 from octavo.core.settings import Settings
 from octavo.database import Connection
-from octavo.web.app import create_app
+from octavo.web.app import create_app, server_of
 from octavo.web.context.services import Services
 from octavo.web.live.hub import StreamIntervals
-from octavo.web.serve import server_of
 from tests.support.postgres import as_url
 from tests.support.processes import PATIENCE_SECONDS, wait_until
 

@@ -47,7 +47,6 @@ MODULES = (
     "octavo.client",
     "octavo.ops.doctor",
     "octavo.ops.work",
-    "octavo.web.serve",
     "nupunkt",
     "numpy",
     "py3langid",

@@ -17,7 +17,7 @@ from octavo.sandbox import Call, Limits, Sandbox, SandboxedFunction
 from octavo.sandbox.channel import Progress, ProgressCallback
 from octavo.sandbox.function import Task
 from octavo.sandbox.limits import Outcome
-from octavo.sandbox.supervision import InputFile, OutputFile, open_input, open_output
+from octavo.sandbox.sandbox import InputFile, OutputFile, open_input, open_output
 
 
 class OpenSandbox(Sandbox):

@@ -17,8 +17,7 @@ import structlog
 from octavo.ai.calls import Caller, CallerGone, FailedModel, ModelAnswer
 from octavo.ai.faults import Fault, ProviderFault, TokenUsage
 from octavo.ai.ledger import MAX_WAIT_SECONDS, CallRequest, Ledger, Reservation, Verdict
-from octavo.ai.models import Model
-from octavo.ai.prices import Prices
+from octavo.ai.models import Model, Prices
 from octavo.core.errors import OctavoError, OverBudget
 from octavo.core.ids import new_id
 from octavo.core.types import JSON

@@ -13,8 +13,7 @@ from math import ceil
 
 from octavo.ai.calls import LOCAL, PAGE_TOKENS
 from octavo.ai.faults import TokenUsage
-from octavo.ai.models import Model, ModelChain, model_chain
-from octavo.ai.prices import Prices
+from octavo.ai.models import Model, ModelChain, Prices, model_chain
 from octavo.ai.tasks import CLASSIFY_DOCUMENT, CLEAN_MARKDOWN, ENRICH_CHUNKS, EXTRACT_PAGES
 from octavo.ai.tasks.classify_document import MAX_CHARACTERS
 from octavo.core.settings import Settings

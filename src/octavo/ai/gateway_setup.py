@@ -11,8 +11,7 @@ from octavo.ai.budgets import Budgets
 from octavo.ai.calls import LOCAL
 from octavo.ai.gateway import Gateway, RemoteModels
 from octavo.ai.ledger import Ledger, RateLimit
-from octavo.ai.models import Model, ModelChain, model_chain
-from octavo.ai.prices import Prices
+from octavo.ai.models import Model, ModelChain, Prices, model_chain
 from octavo.ai.providers import Anthropic, Compatible, Gemini, GeminiFiles, HttpClient, OpenAI, Provider
 from octavo.core.errors import BadSetting
 from octavo.core.settings import PROVIDERS, Settings

@@ -15,7 +15,6 @@ from octavo.cli import (
     add,
     analyse,
     analyses,
-    ask,
     connections,
     convert,
     costs,
@@ -50,7 +49,6 @@ app.add_typer(add.app)
 app.add_typer(documents.app)
 app.add_typer(edit.app)
 app.add_typer(diff.app)
-app.add_typer(ask.app)
 app.add_typer(connections.app)
 app.add_typer(search.app)
 app.add_typer(watch.app)
@@ -117,7 +115,7 @@ def up() -> None:
 @app.command()
 def status(as_json: AsJson = False) -> None:
     """Show whether Octavo is running and ready. Exits with code 3 if it is not running."""
-    from octavo.ops.status import read_status
+    from octavo.ops.supervise import read_status
 
     try:
         found = read_status(load_settings())
@@ -138,7 +136,7 @@ def status(as_json: AsJson = False) -> None:
 @app.command()
 def stop(as_json: AsJson = False) -> None:
     """Stop all processes that `octavo up` started, and wait until they have stopped."""
-    from octavo.ops.status import stop as stop_everything
+    from octavo.ops.supervise import stop as stop_everything
 
     stopped = stop_everything(load_settings())
     if as_json:
@@ -153,7 +151,7 @@ def web(
 ) -> None:
     """Run one web server. On a single machine, `octavo up` does this for you."""
     from octavo.ops.supervise import address_of, listen
-    from octavo.web.serve import serve
+    from octavo.web.app import serve
 
     settings = begin("web", parent)
     listener = socket.socket(fileno=fd) if fd is not None else listen(settings.host, settings.port)
@@ -203,7 +201,7 @@ def doctor(
 ) -> None:
     """Check database, jobs, documents, files, storage and sandbox. Exits with code 0 only if every check passes."""
     from octavo.ops.doctor import examine
-    from octavo.ops.repairs import repair as repair_all
+    from octavo.ops.doctor import repair as repair_all
 
     values = load_settings()
     repairs = asyncio.run(repair_all(values)) if repair else []

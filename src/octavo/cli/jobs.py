@@ -141,7 +141,7 @@ def retry(
     stage = "" if start_over else from_stage
 
     async def run(connection: Connection) -> int:
-        from octavo.jobs.actions import retry_jobs
+        from octavo.jobs.queue import retry_jobs
 
         return await retry_jobs(connection, None, wanted, from_stage=stage)
 
@@ -154,7 +154,7 @@ def cancel(jobs: Ids, as_json: AsJson = False) -> None:
     wanted = read_ids(jobs)
 
     async def run(connection: Connection) -> int:
-        from octavo.jobs.actions import cancel_jobs
+        from octavo.jobs.queue import cancel_jobs
 
         return await cancel_jobs(connection, None, wanted)
 
@@ -200,7 +200,7 @@ def change_dead_letters(jobs: Sequence[str], then: AfterDiscard, *, again: bool,
     named = [] if everything else read_ids(jobs)
 
     async def run(connection: Connection) -> int:
-        from octavo.jobs.actions import requeue_dead_letters
+        from octavo.jobs.queue import requeue_dead_letters
         from octavo.ops.dead_letters import discard
 
         wanted = await all_dead_letters(connection) if everything else named
@@ -370,7 +370,7 @@ def row_of_event(event: EventView) -> list[str]:
 
 def line_of(job: JobView) -> str:
     """The error of a job, the reason why it is waiting, or the time left."""
-    from octavo.jobs.waiting_reasons import explain_waiting
+    from octavo.jobs.views import explain_waiting
 
     if job.error:
         return f"{job.error.message} ({job.error.code})"

@@ -48,7 +48,6 @@ ERRORS = (
     "octavo.core.errors",
     "octavo.intake.errors",
     "octavo.fetch.errors",
-    "octavo.intake.links.errors",
     "octavo.convert.errors",
     "octavo.analyse.errors",
     "octavo.search.query",

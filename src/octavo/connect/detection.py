@@ -1,11 +1,16 @@
-"""Detects the connections of one document: loads candidate pairs, runs the engines, saves the results."""
+"""Detects the connections of one document: loads candidate pairs, runs the engines, saves the results.
+
+Pairs of chunks that share a concept but have opposite tones go to a model, in any language. Concepts and tones come
+from the descriptions of the chunks. They show that two chunks may disagree, not that they do. So such a pair is kept
+only if the model confirms the contradiction.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -15,15 +20,16 @@ from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from octavo.connect.bridge import Candidate, DocumentDomain, choose_candidates, find_candidates, load_domains
-from octavo.connect.contradiction import LEAST_TONE, find_contradictions
-from octavo.connect.engine_types import ChunkPair, ComparableChunk, DetectedConnection, digest_of
-from octavo.connect.evidence import ClaimCache
+from octavo.connect.contradiction import LEAST_TONE, are_opposed, find_contradictions
+from octavo.connect.engine_types import ChunkPair, ComparableChunk, DetectedConnection, Span, digest_of
+from octavo.connect.evidence import MOST_QUOTED, ClaimCache, shorten
 from octavo.connect.neighbours import EmbeddingModel, Neighbour, SearchScope, find_neighbours
-from octavo.connect.opposite_tones import find_opposite_tones
-from octavo.connect.similarity import MOST_KEPT, find_similar, thresholds_of
+from octavo.connect.similarity import MOST_KEPT, find_similar, shared_concepts, thresholds_of
 from octavo.core.ids import new_id
 from octavo.database import Connection, Database, fetch_rows, load_queries
-from octavo.records.search import Engine
+from octavo.language.sentences import split_sentences
+from octavo.language.tone import polarity_of
+from octavo.records.search import Engine, Status
 
 QUERIES = load_queries("connections")
 CHUNKS_PER_BATCH = 100
@@ -32,6 +38,7 @@ MOST_NEIGHBOURS = 50
 MOST_BY_CONCEPTS = 40
 # Most pairs per chunk checked for contradictions: with its nearest neighbours, and as many that share concepts.
 MOST_COMPARED = 12
+_MARKUP = ("#", "|", "```")
 
 
 @dataclass(slots=True)
@@ -198,3 +205,63 @@ def _as_row(one: DetectedConnection) -> dict[str, Any]:
         "digest": digest_of(one.engine, one.quotes).hex(),
         "detail": dict(one.detail),
     }
+
+
+def find_opposite_tones(
+    pairs: Iterable[ChunkPair], claim_cache: ClaimCache, known: Container[tuple[UUID, UUID]] = ()
+) -> list[DetectedConnection]:
+    """Find pairs for the model. `known` are the pairs of chunks in which rules already found a contradiction."""
+    return [
+        _connect(pair, concept, claim_cache)
+        for pair in pairs
+        if (pair.source.id, pair.target.id) not in known
+        and are_opposed(pair.source.polarity or 0.0, pair.target.polarity or 0.0, LEAST_TONE)
+        and (concept := _shared_concept(pair))
+    ]
+
+
+def _shared_concept(pair: ChunkPair) -> str | None:
+    """The most important shared concept, preferably one that both chunks contain literally."""
+    shared = shared_concepts(pair)
+    texts = [chunk.content.casefold() for chunk in (pair.source, pair.target)]
+    literal = (concept for concept in shared if all(concept.casefold() in text for text in texts))
+    return next(literal, shared[0] if shared else None)
+
+
+def _connect(pair: ChunkPair, concept: str, claim_cache: ClaimCache) -> DetectedConnection:
+    return DetectedConnection(
+        Engine.CONTRADICTION,
+        pair,
+        round(0.5 + 0.4 * _promise(pair, concept), 3),
+        _quote(pair.source, concept, claim_cache),
+        _quote(pair.target, concept, claim_cache),
+        f"One speaks well of {concept}, the other does not.",
+        Status.POSSIBLE,
+        detail={"kind": "polarity"},
+    )
+
+
+def _promise(pair: ChunkPair, concept: str) -> float:
+    """How promising a pair is, up to 1: the importance of the concept for both chunks times the weaker tone."""
+    weights = [
+        {name.casefold(): weight for name, weight in chunk.concepts.items()}.get(concept.casefold(), 0.0)
+        for chunk in (pair.source, pair.target)
+    ]
+    tones = (abs(pair.source.polarity or 0.0), abs(pair.target.polarity or 0.0))
+    return min(*weights, 1.0) * min(*tones, 1.0)
+
+
+def _quote(chunk: ComparableChunk, concept: str, claim_cache: ClaimCache) -> Span:
+    """Quote the sentence about the concept that best shows the tone of the chunk, and as many next sentences as fit."""
+    text = chunk.content
+    sentences = [one for one in split_sentences(text) if not text.startswith(_MARKUP, one[0])]
+    if not sentences:
+        return shorten(text, 0, len(text))
+    about = [n for n, (start, end) in enumerate(sentences) if concept.casefold() in text[start:end].casefold()] or [0]
+    best = about[0]
+    if claim_cache.is_supported(chunk):
+        sign = 1 if (chunk.polarity or 0.0) > 0 else -1
+        best = max(about, key=lambda n: sign * polarity_of(text[slice(*sentences[n])]))
+    start = sentences[best][0]
+    end = max(end for _, end in sentences[best:] if end - start <= MOST_QUOTED or end == sentences[best][1])
+    return shorten(text, start, end)

@@ -1,8 +1,15 @@
 """PostgreSQL, which coordinates all processes: connections, migrations, queries, and a bundled server."""
 
-from octavo.database.failures import explain, is_cancelled, retry_until_available
 from octavo.database.migrator import MigrationState, migrate, read_state, require_current
-from octavo.database.pool import Connection, Database, ThreadConnection, connect
+from octavo.database.pool import (
+    Connection,
+    Database,
+    ThreadConnection,
+    connect,
+    explain,
+    is_cancelled,
+    retry_until_available,
+)
 from octavo.database.queries import Queries, Row, fetch_rows, load_queries, read_clock
 
 __all__ = [

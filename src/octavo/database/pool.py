@@ -1,16 +1,17 @@
-"""Connections to the database, which reconnect automatically after an outage."""
+"""Connections to the database, which reconnect automatically after an outage, and descriptions of its errors."""
 
 from __future__ import annotations
 
 import asyncio
 import select
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Self, TypeVar
 from weakref import WeakKeyDictionary
 
 import psycopg
+import structlog
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
@@ -34,6 +35,10 @@ LOST_NETWORK = {"tcp_user_timeout": 10_000, "keepalives_idle": 5, "keepalives_in
 IDLE_IN_TRANSACTION = b"SET idle_in_transaction_session_timeout = '15s'"
 # Messages of a server that is starting, recovering or shutting down. libpq has no error code for them.
 NOT_READY = ("the database system is", "server closed the connection unexpectedly")
+log = structlog.get_logger()
+RETRY_PAUSE = 0.2
+# SQLSTATE class 22: the message contains the rejected value.
+DATA_EXCEPTION = "22"
 
 
 class Database:
@@ -205,3 +210,38 @@ def describe(connection_info: str) -> str:
     host = parts.get("host") or "localhost"
     port = f":{parts['port']}" if parts.get("port") else ""
     return f"{parts.get('dbname') or 'the database'} on {host}{port}"
+
+
+def explain(error: BaseException) -> str:
+    """Describe an error in one line with PostgreSQL's message and SQLSTATE, without any data.
+
+    PostgreSQL quotes rows that it rejects and values that it cannot parse. They can contain texts and names of
+    documents, which must not appear in logs or in the error message of a job.
+    """
+    if not isinstance(error, psycopg.Error) or error.sqlstate is None:
+        return str(error)
+    if error.sqlstate.startswith(DATA_EXCEPTION):
+        return f"a value cannot be used ({error.sqlstate})"
+    return f"{error.diag.message_primary} ({error.sqlstate})"
+
+
+async def retry_until_available(work: Callable[[], Awaitable[T]]) -> T:
+    """Repeat `work` while the database is unavailable or reports a deadlock.
+
+    There is no time limit: a job that loses its lease is cancelled, which ends the loop.
+    """
+    while True:
+        try:
+            return await work()
+        except (DatabaseUnavailable, psycopg.errors.DeadlockDetected) as error:
+            log.warning("waiting for the database", reason=explain(error))
+            await asyncio.sleep(RETRY_PAUSE)
+
+
+def is_cancelled() -> bool:
+    """Whether the current task was cancelled, for loops that continue after every error.
+
+    Before Python 3.12, a cancellation is lost if the awaited result, such as a connection, arrives at the same time.
+    """
+    task = asyncio.current_task()
+    return bool(task and task.cancelling())

@@ -1,10 +1,9 @@
 """Requests to other servers: only public addresses, even after redirects, with limits on size and time."""
 
-from octavo.fetch.addresses import is_public
 from octavo.fetch.client import FetchLimits, FetchResponse, GuardedClient
 from octavo.fetch.connect import SystemResolver, refuse_private_addresses
 from octavo.fetch.errors import AddressRefused, AnswerBroken, BadUrl, CertificateRefused, NameUnknown, TooManyRedirects
-from octavo.fetch.urls import Target, parse_url, refuse_private
+from octavo.fetch.urls import Target, is_public, parse_url, refuse_private
 
 __all__ = [
     "AddressRefused",

@@ -12,9 +12,8 @@ from typing import cast
 import httpcore
 
 from octavo.core.errors import NetworkFailed
-from octavo.fetch.addresses import is_public
 from octavo.fetch.errors import AddressRefused, NameUnknown
-from octavo.fetch.urls import Target, is_allowed
+from octavo.fetch.urls import Target, is_allowed, is_public
 
 RESOLVE_SECONDS = 10.0
 CONNECT_SECONDS = 10.0

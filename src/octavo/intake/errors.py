@@ -1,8 +1,13 @@
-"""Upload errors."""
+"""Errors that occur when a document is uploaded or a link is fetched, with advice for the user."""
 
 from __future__ import annotations
 
-from octavo.core.errors import BadInput, ErrorClass, OctavoError, TooLarge
+from typing import ClassVar
+
+from octavo.core.errors import BadInput, ErrorClass, NetworkFailed, OctavoError, Paywalled, TimedOut, TooLarge
+
+COPIES = Paywalled.advice
+PASTE_TRANSCRIPT = "If you have a transcript, paste it; timestamps at the beginning of lines are recognised."
 
 
 class UploadIncomplete(BadInput):
@@ -66,3 +71,140 @@ class TooManyUploads(OctavoError):
     def __init__(self, detail: str | None = None, retry_after_seconds: float = 60) -> None:
         super().__init__(detail)
         self.retry_after_seconds = retry_after_seconds
+
+
+class LinkFailed(OctavoError):
+    """The link cannot be fetched."""
+
+    code = "LINK_FAILED"
+    status = 422
+    advice: ClassVar[str | None] = None
+
+    def __init__(self, detail: str | None = None, *, retry_after_seconds: float | None = None) -> None:
+        super().__init__(detail or self.advice)
+        self.retry_after_seconds = retry_after_seconds
+
+
+# Pages -------------------------------------------------------------------------------------------------------------
+
+
+class PageForbidden(LinkFailed):
+    """The site does not allow programs to read this page."""
+
+    code = "PAGE_FORBIDDEN"
+    advice = COPIES
+
+
+class PageMissing(LinkFailed):
+    """Page not found."""
+
+    code = "PAGE_NOT_FOUND"
+    advice = "Check the URL, or look for a copy in the Internet Archive (web.archive.org)."
+
+
+class SiteBusy(LinkFailed):
+    """The site limits requests from this server."""
+
+    code = "PAGE_RATE_LIMIT"
+    error_class = ErrorClass.RATE_LIMIT
+
+
+class SiteFailed(LinkFailed):
+    """The site reported an internal error."""
+
+    code = "PAGE_SITE_FAILED"
+    # The site is unavailable, which is not the fault of the document: it is retried after 5, 25, 125 seconds and so on.
+    error_class = ErrorClass.NETWORK
+    advice = "Retry when the site works again."
+
+
+class PageRefused(LinkFailed):
+    """The site did not return the page."""
+
+    code = "PAGE_REFUSED"
+    advice = COPIES
+
+
+class PageNotText(LinkFailed):
+    """The URL does not lead to a page with text that Octavo can read."""
+
+    code = "PAGE_NOT_TEXT"
+    error_class = ErrorClass.UNSUPPORTED
+    advice = "Add the URL of a page with text, or paste the text."
+
+
+class PageEmpty(BadInput):
+    """The site returned an empty page. Try again later, or paste the text."""
+
+    code = "EMPTY"
+
+
+class PageTooLarge(TooLarge):
+    """The page is larger than the limit for links. Download it and add the file."""
+
+
+class PageTooSlow(TimedOut):
+    """The site did not respond in time. Retry later, or paste the text."""
+
+
+class SiteUnreachable(NetworkFailed):
+    """The site cannot be reached."""
+
+
+# Videos ------------------------------------------------------------------------------------------------------------
+
+
+class TranscriptOff(LinkFailed):
+    """This video has no transcript, or its subtitles are disabled."""
+
+    code = "VIDEO_NO_TRANSCRIPT"
+    advice = PASTE_TRANSCRIPT
+
+
+class VideoUnavailable(LinkFailed):
+    """This video is private, has been removed, or is not available here."""
+
+    code = "VIDEO_UNAVAILABLE"
+    advice = "Check whether it plays in a private browser window."
+
+
+class VideoAgeRestricted(LinkFailed):
+    """This video is age-restricted; YouTube requires a sign-in."""
+
+    code = "VIDEO_AGE_RESTRICTED"
+    advice = PASTE_TRANSCRIPT
+
+
+class VideoLive(LinkFailed):
+    """This is a live stream without a transcript. Retry when it has ended."""
+
+    code = "VIDEO_LIVE"
+
+
+class VideoTooManyRequests(LinkFailed):
+    """YouTube limits requests from this server."""
+
+    code = "VIDEO_RATE_LIMIT"
+    error_class = ErrorClass.RATE_LIMIT
+
+
+class VideoBlocked(LinkFailed):
+    """YouTube blocked this server as a suspected bot."""
+
+    code = "VIDEO_BLOCKED"
+    error_class = ErrorClass.TRANSIENT
+    advice = PASTE_TRANSCRIPT
+
+
+class VideoConsent(LinkFailed):
+    """YouTube requires consent that Octavo cannot give."""
+
+    code = "VIDEO_CONSENT"
+    advice = PASTE_TRANSCRIPT
+
+
+class VideoUnreadable(LinkFailed):
+    """This version of Octavo cannot read YouTube's response."""
+
+    code = "VIDEO_UNREADABLE"
+    advice = f"Try a newer version of Octavo. {PASTE_TRANSCRIPT}"

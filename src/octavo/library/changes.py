@@ -17,8 +17,7 @@ from octavo.core.ids import new_id
 from octavo.core.types import JSON, Extraction, JobStatus
 from octavo.database import Connection, load_queries
 from octavo.jobs import queue
-from octavo.jobs.actions import RETRYABLE
-from octavo.jobs.queue import NewJob, enqueue
+from octavo.jobs.queue import RETRYABLE, NewJob, enqueue
 from octavo.library.collections import clean_label, ensure_collection
 from octavo.library.errors import SourceGone, StillProcessed
 from octavo.records.documents import Retried

@@ -10,7 +10,7 @@ from octavo.analyse.errors import NoParent
 from octavo.analyse.progress import fail
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs import queue
-from octavo.jobs.actions import discard_dead_letters
+from octavo.jobs.queue import discard_dead_letters
 
 QUERIES = load_queries("job_views")
 ANALYSES = load_queries("analyses")

@@ -1,13 +1,15 @@
 """`octavo doctor`: checks the whole installation and reports problems and how to fix them.
 
-Each check returns a description of its result, or raises an error that explains the problem.
+Each check returns a description of its result, or raises an error that explains the problem. `--repair` corrects values
+that can be computed from other rows, and deletes no user data. Missing files, illegal histories and unfinished analyses
+are only reported, because no row contains the right values.
 """
 
 from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
@@ -31,6 +33,7 @@ READ_BYTES = 1 << 30
 MOST_DAMAGED = 10
 HEAL = "Upload the same file again to replace a source; process the document again to replace its other files."
 OBJECTS_AT_ONCE = 200
+REPAIRS = load_queries("repairs")
 
 
 class WrongState(Defect):
@@ -250,3 +253,55 @@ async def storage(installation: Installation) -> str:
 async def sandbox(installation: Installation) -> str:
     async with sandbox_of(installation.settings) as box:
         return (await box.layers()).summary
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """A correction, and the number of rows that it changed."""
+
+    name: str
+    changed: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """Corrections that run one after the other while one lock is held."""
+
+    lock: bytes
+    corrections: Sequence[tuple[str, bytes]]
+
+
+STEPS = (
+    _Step(REPAIRS.lock_caps, [("abandoned jobs", REPAIRS.take_over)]),
+    _Step(REPAIRS.lock_caps, [("slot counts", REPAIRS.count_caps), ("free slots", REPAIRS.admit_waiting)]),
+    _Step(
+        REPAIRS.lock_documents,
+        [
+            ("document statuses", REPAIRS.mirror_jobs),
+            ("canonical documents", REPAIRS.claim_contents),
+            ("versions", REPAIRS.order_versions),
+            ("orphaned chunks", REPAIRS.forget_orphan_chunks),
+            ("reference counts", REPAIRS.count_references),
+            ("unused file rows", REPAIRS.forget_unused_objects),
+            ("storage usage", REPAIRS.count_usage),
+        ],
+    ),
+    _Step(REPAIRS.lock_ledger, [("model costs", REPAIRS.count_spending)]),
+)
+
+
+async def repair(settings: Settings) -> list[Repair]:
+    """Run every repair. Returns those that changed something."""
+    async with open_connection(settings) as connection:
+        made = [one for step in STEPS for one in await _run_step(connection, step)]
+    return [one for one in made if one.changed]
+
+
+async def _run_step(connection: Connection, step: _Step) -> list[Repair]:
+    repairs: list[Repair] = []
+    async with connection.transaction():
+        await connection.execute(step.lock)
+        for name, query in step.corrections:
+            row = await (await connection.execute(query)).fetchone()
+            repairs.append(Repair(name, row[0] if row else 0))
+    return repairs

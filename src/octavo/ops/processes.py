@@ -17,8 +17,7 @@ from pathlib import Path
 
 from octavo.core.errors import AlreadyRunning, NotPossibleHere
 from octavo.database.embedded import DataFolder
-from octavo.database.embedded.data_folder import explain
-from octavo.database.embedded.locks import FileLock, is_locked
+from octavo.database.embedded.data_folder import FileLock, explain, is_locked
 
 PR_SET_PDEATHSIG = 1
 POLL_SECONDS = 0.5

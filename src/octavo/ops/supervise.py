@@ -1,4 +1,7 @@
-"""`octavo up`: starts all processes on one machine, restarts those that die, and stops them in order."""
+"""`octavo up` starts all processes on one machine, restarts those that die, and stops them in order.
+
+`octavo status` reads their status, and `octavo stop` stops them from another process.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,16 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 from uuid import UUID
 
+import psutil
 import psycopg
 import structlog
 
 from octavo.ai.gateway_setup import check_models
-from octavo.core.errors import DatabaseUnavailable, NotPossibleHere, OctavoError
+from octavo.core.errors import DatabaseUnavailable, NotPossibleHere, NotRunning, OctavoError, TimedOut
 from octavo.core.ids import new_id
 from octavo.core.settings import Settings
 from octavo.database import connect, migrate, retry_until_available
@@ -53,6 +57,7 @@ POLL_SECONDS = 0.05
 # Opening the port is retried: after a kill, the previous web process releases it only a moment later.
 PORT_TRIES, PORT_PAUSE_SECONDS = 20, 0.05
 BACKLOG = 2048
+STOP_SECONDS = 60
 
 
 @dataclass(slots=True)
@@ -302,3 +307,63 @@ async def is_ready(address: str) -> bool:
                 writer.close()
     except (OSError, TimeoutError):
         return False
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessStatus:
+    name: str
+    pid: int | None
+    running: bool
+    restarts: int
+    memory_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    address: str
+    ready: bool
+    data_dir: str
+    processes: list[ProcessStatus]
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def read_status(settings: Settings) -> Status:
+    """Read the status of the Octavo instance that runs on this data folder."""
+    record = RecordFile(DataFolder(settings.data_dir)).read()
+    if record is None:
+        raise NotRunning
+    processes = [_process("up", record.pid, 0)]
+    processes += [_process(child.name, child.pid, child.restarts) for child in record.processes]
+    server = embedded_server(settings)
+    if server:
+        processes.append(_process("database", server.pid(), 0))
+    return Status(record.address, asyncio.run(is_ready(record.address)), str(settings.data_dir), processes)
+
+
+def stop(settings: Settings) -> bool:
+    """Stop all processes that `octavo up` started, and wait for them. Returns False if nothing was running."""
+    record_file = RecordFile(DataFolder(settings.data_dir))
+    record = record_file.read()
+    if record:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(record.pid, signal.SIGTERM)
+        deadline = time.monotonic() + STOP_SECONDS
+        while record_file.is_claimed():
+            if time.monotonic() > deadline:
+                raise TimedOut(f"Process {record.pid} did not stop. End it with `kill -9 {record.pid}`.")
+            time.sleep(POLL_SECONDS)
+    server = embedded_server(settings)
+    left = server is not None and server.pid() is not None
+    if server and left:
+        server.stop()
+    return record is not None or left
+
+
+def _process(name: str, pid: int | None, restarts: int) -> ProcessStatus:
+    try:
+        memory = psutil.Process(pid).memory_info().rss if pid else 0
+    except psutil.Error:
+        return ProcessStatus(name, pid, running=False, restarts=restarts, memory_bytes=0)
+    return ProcessStatus(name, pid, running=pid is not None, restarts=restarts, memory_bytes=memory)

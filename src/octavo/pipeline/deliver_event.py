@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from octavo.core.types import JSON
 from octavo.database import Connection
-from octavo.deliver.sender import Sender, known_channels, read_input, record_success
+from octavo.deliver.deliveries import Sender, known_channels, read_input, record_success
 from octavo.jobs.job_run import Run
 from octavo.jobs.kinds import JobKind
 from octavo.pipeline.tools import Tools

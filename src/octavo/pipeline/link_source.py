@@ -13,8 +13,8 @@ from octavo.extract.extracted import SourceType
 from octavo.extract.registry import READABLE
 from octavo.extract.transcript import write_raw_transcript
 from octavo.fetch import FetchLimits
+from octavo.intake.errors import PageNotText
 from octavo.intake.links import fetch_page, fetch_transcript, video_id
-from octavo.intake.links.errors import PageNotText
 from octavo.pipeline.tools import Tools
 
 

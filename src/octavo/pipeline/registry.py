@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from octavo.ai.gateway import Gateway
 from octavo.convert.job_kind import KIND as CONVERT
-from octavo.deliver.relay import relay
+from octavo.deliver.deliveries import relay
 from octavo.jobs.kinds import Kinds
 from octavo.jobs.schedules import Schedule
 from octavo.jobs.worker import Chore

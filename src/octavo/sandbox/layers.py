@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from octavo.core.types import JSON
-from octavo.sandbox import landlock, syscalls
+from octavo.sandbox import landlock, seccomp
 from octavo.sandbox.function import Task, sandboxed
 
 Attempt = Callable[[], object]
@@ -76,7 +76,7 @@ def _layer(name: str, breaches: JSON) -> Layer:
 
 
 def _why_missing(name: str) -> str:
-    if name == "seccomp" and platform.machine() not in syscalls.ARCHITECTURES:
+    if name == "seccomp" and platform.machine() not in seccomp.ARCHITECTURES:
         return f"not supported on {platform.machine()}"
     if name in {"landlock", "seccomp"}:
         return "not supported by this kernel"

@@ -2,6 +2,9 @@
 
 Refused calls return EPERM, so that a library can do without them. Newer calls return ENOSYS, so that the C library
 falls back to older ones. A foreign calling convention, in which the same numbers mean other calls, kills the process.
+
+The numbers of the calls come from the kernel's `asm/unistd_64.h` for x86_64 and from `asm-generic/unistd.h` for
+aarch64. None means that aarch64, the newer architecture, does not have the call.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import struct
 import sys
 from dataclasses import dataclass
 
-from octavo.sandbox import kernel, syscalls
+from octavo.sandbox import kernel
 
 _LOAD_WORD = 0x20
 _AND = 0x54
@@ -38,6 +41,147 @@ _FIRST_RECENT = 424
 
 _ALL_BITS = 0xFFFFFFFF
 _MODE_FILTER = 2
+ARCHITECTURES = ("x86_64", "aarch64")
+
+NUMBERS: dict[str, tuple[int, int | None]] = {
+    # Descriptors that are already open
+    "read": (0, 63),
+    "write": (1, 64),
+    "readv": (19, 65),
+    "writev": (20, 66),
+    "pread64": (17, 67),
+    "pwrite64": (18, 68),
+    "preadv": (295, 69),
+    "pwritev": (296, 70),
+    "preadv2": (327, 286),
+    "pwritev2": (328, 287),
+    "lseek": (8, 62),
+    "close": (3, 57),
+    "close_range": (436, 436),
+    "dup": (32, 23),
+    "dup2": (33, None),
+    "dup3": (292, 24),
+    "pipe": (22, None),
+    "pipe2": (293, 59),
+    "socketpair": (53, 199),
+    "fsync": (74, 82),
+    "fdatasync": (75, 83),
+    "ftruncate": (77, 46),
+    "fadvise64": (221, 223),
+    "readahead": (187, 213),
+    "sendfile": (40, 71),
+    "fcntl": (72, 25),
+    "ioctl": (16, 29),
+    # Reading files
+    "open": (2, None),
+    "openat": (257, 56),
+    "stat": (4, None),
+    "fstat": (5, 80),
+    "lstat": (6, None),
+    "newfstatat": (262, 79),
+    "statx": (332, 291),
+    "statfs": (137, 43),
+    "fstatfs": (138, 44),
+    "access": (21, None),
+    "faccessat": (269, 48),
+    "faccessat2": (439, 439),
+    "readlink": (89, None),
+    "readlinkat": (267, 78),
+    "getdents": (78, None),
+    "getdents64": (217, 61),
+    "getcwd": (79, 17),
+    "chdir": (80, 49),
+    "fchdir": (81, 50),
+    "umask": (95, 166),
+    # Waiting
+    "poll": (7, None),
+    "ppoll": (271, 73),
+    "select": (23, None),
+    "pselect6": (270, 72),
+    "epoll_create": (213, None),
+    "epoll_create1": (291, 20),
+    "epoll_ctl": (233, 21),
+    "epoll_wait": (232, None),
+    "epoll_pwait": (281, 22),
+    "epoll_pwait2": (441, 441),
+    "eventfd": (284, None),
+    "eventfd2": (290, 19),
+    # Memory
+    "mmap": (9, 222),
+    "munmap": (11, 215),
+    "mprotect": (10, 226),
+    "mremap": (25, 216),
+    "madvise": (28, 233),
+    "brk": (12, 214),
+    "mincore": (27, 232),
+    "msync": (26, 227),
+    "membarrier": (324, 283),
+    "get_mempolicy": (239, 236),
+    # Threads
+    "clone": (56, 220),
+    "set_tid_address": (218, 96),
+    "set_robust_list": (273, 99),
+    "futex": (202, 98),
+    "futex_waitv": (449, 449),
+    "rseq": (334, 293),
+    "gettid": (186, 178),
+    "sched_yield": (24, 124),
+    "sched_getaffinity": (204, 123),
+    "sched_getparam": (143, 121),
+    "sched_getscheduler": (145, 120),
+    "sched_get_priority_max": (146, 125),
+    "sched_get_priority_min": (147, 126),
+    "arch_prctl": (158, None),
+    "prctl": (157, 167),
+    "exit": (60, 93),
+    "exit_group": (231, 94),
+    # Signals to itself
+    "kill": (62, 129),
+    "tgkill": (234, 131),
+    "rt_sigaction": (13, 134),
+    "rt_sigprocmask": (14, 135),
+    "rt_sigreturn": (15, 139),
+    "rt_sigsuspend": (130, 133),
+    "rt_sigtimedwait": (128, 137),
+    "rt_sigpending": (127, 136),
+    "sigaltstack": (131, 132),
+    "pause": (34, None),
+    "restart_syscall": (219, 128),
+    # Time
+    "clock_gettime": (228, 113),
+    "clock_getres": (229, 114),
+    "clock_nanosleep": (230, 115),
+    "nanosleep": (35, 101),
+    "gettimeofday": (96, 169),
+    "time": (201, None),
+    "times": (100, 153),
+    "setitimer": (38, 103),
+    "getitimer": (36, 102),
+    "alarm": (37, None),
+    # Information about the process
+    "getpid": (39, 172),
+    "getppid": (110, 173),
+    "getuid": (102, 174),
+    "geteuid": (107, 175),
+    "getgid": (104, 176),
+    "getegid": (108, 177),
+    "getresuid": (118, 148),
+    "getresgid": (120, 150),
+    "getgroups": (115, 158),
+    "getpgrp": (111, None),
+    "getpgid": (121, 155),
+    "getsid": (124, 156),
+    "capget": (125, 90),
+    "uname": (63, 160),
+    "sysinfo": (99, 179),
+    "getrusage": (98, 165),
+    "getrlimit": (97, 163),
+    "setrlimit": (160, 164),
+    "prlimit64": (302, 261),
+    "getcpu": (309, 168),
+    "getrandom": (318, 278),
+    "getpriority": (140, 141),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +274,7 @@ class Filter:
     @classmethod
     def build(cls, machine: str) -> Filter:
         """Build the filter once, in the parent process."""
-        numbers = syscalls.numbers_for(machine)
+        numbers = numbers_for(machine)
         checked = [_checked(numbers[name], check) for name, check in CHECKS.items() if name in numbers]
         plain = [name for name in numbers if name not in CHECKS and name not in _SELF_ONLY]
         return cls(
@@ -152,7 +296,7 @@ class _Program(ctypes.Structure):
 def filter_for(machine: str) -> Filter | None:
     """The filter for this machine; None if the kernel does not support filters or the architecture is unknown."""
     is_64_bit = sys.maxsize > _ALL_BITS  # a 32-bit Python on a 64-bit kernel uses other numbers
-    if not kernel.IS_LINUX or not is_64_bit or machine not in syscalls.ARCHITECTURES:
+    if not kernel.IS_LINUX or not is_64_bit or machine not in ARCHITECTURES:
         return None
     try:
         kernel.prctl(kernel.PR_GET_SECCOMP)
@@ -166,3 +310,9 @@ def install(system_calls: Filter) -> None:
     instructions = system_calls.for_process(os.getpid())
     program = _Program(len(instructions) // 8, instructions)
     kernel.prctl(kernel.PR_SET_SECCOMP, _MODE_FILTER, ctypes.cast(ctypes.byref(program), ctypes.c_void_p))
+
+
+def numbers_for(machine: str) -> dict[str, int]:
+    """The numbers of the allowed calls on `machine`, a name from `uname -m` that must be in `ARCHITECTURES`."""
+    column = ARCHITECTURES.index(machine)
+    return {name: number for name, row in NUMBERS.items() if (number := row[column]) is not None}

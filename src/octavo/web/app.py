@@ -1,12 +1,14 @@
-"""Creates the web application. It keeps no state that would be lost if the process were killed."""
+"""Creates and serves the web application. It keeps no state that would be lost if the process were killed."""
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager, closing
 from functools import cache
 
+import uvicorn
 from fastapi import APIRouter, FastAPI
 
 from octavo import __version__
@@ -24,6 +26,7 @@ from octavo.web.http.compression import Compression
 from octavo.web.http.limits import Clock, make_limits
 from octavo.web.http.parameters import problems
 from octavo.web.http.problems import handle_problems
+from octavo.web.http.protocol import protocol_for
 from octavo.web.http.security import HEADERS, BodyLimit, HostCheck, SameSite, SecurityHeaders, SessionHeaders
 from octavo.web.live.hub import Hub, StreamIntervals
 from octavo.web.rooms import (
@@ -57,6 +60,7 @@ ROOMS = (
     budgets,
     operations,
 )
+GRACE_SECONDS = 10
 
 
 def create_app(settings: Settings, *, clock: Clock = time.monotonic, pace: StreamIntervals | None = None) -> FastAPI:
@@ -112,3 +116,37 @@ def _routes() -> APIRouter:
     for router in (settings_pages.router, *(router for room in ROOMS for router in room.ROUTERS)):
         routes.include_router(router, dependencies=CREDENTIALS, responses=problems(429))
     return routes
+
+
+class Server(uvicorn.Server):
+    """Ends open event streams before waiting for requests to finish, because streams would otherwise never finish."""
+
+    def __init__(self, app: FastAPI, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._app = app
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        services = getattr(self._app.state, "services", None)
+        if isinstance(services, Services):
+            services.live.close()
+        await super().shutdown(sockets)
+
+
+def serve(settings: Settings, listener: socket.socket) -> None:
+    """Serve requests on a listening socket that the caller has opened."""
+    server_of(create_app(settings), settings).run(sockets=[listener])
+
+
+def server_of(app: FastAPI, settings: Settings) -> Server:
+    config = uvicorn.Config(
+        app,
+        http=protocol_for(settings.request_header_seconds, settings.request_body_seconds),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=bool(settings.proxies),
+        forwarded_allow_ips=list(settings.proxies),
+        lifespan="on",
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+    return Server(app, config)

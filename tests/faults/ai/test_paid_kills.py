@@ -23,7 +23,7 @@ from uuid import UUID
 
 import pytest
 
-from octavo.ai.prices import Prices
+from octavo.ai.models import Prices
 from octavo.extract.detect import detect
 from octavo.intake import Intake, NewUpload
 from octavo.ops.instance import bucket_of

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from octavo.ai.prices import Prices
+from octavo.ai.models import Prices
 from tests.support.analyses import answer_well, begin, check_answers
 from tests.support.deliveries import SKIP_WAITS
 from tests.support.engine import Engine, Workers, engine_on, most_at_once, workers_in

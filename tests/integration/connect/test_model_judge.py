@@ -16,10 +16,10 @@ from octavo.ai.gateway import Gateway
 from octavo.ai.gateway_setup import open_gateway, open_local_gateway
 from octavo.connect import model_judge
 from octavo.connect.contradiction import find_contradictions
+from octavo.connect.detection import find_opposite_tones
 from octavo.connect.engine_types import ChunkPair, ComparableChunk, DetectedConnection
 from octavo.connect.evidence import ClaimCache
 from octavo.connect.model_judge import JudgeBudget, ModelJudge
-from octavo.connect.opposite_tones import find_opposite_tones
 from octavo.core.settings import Settings
 from octavo.records.search import Status
 from tests.support.fake_ai import FakeGemini

@@ -12,8 +12,8 @@ from psycopg.conninfo import make_conninfo
 
 from octavo.core.errors import ErrorClass
 from octavo.database import Connection, connect
+from octavo.deliver.deliveries import relay_once
 from octavo.deliver.messages import EVENT_TYPES
-from octavo.deliver.relay import relay_once
 from tests.support.deliveries import PostOffice
 from tests.support.engine import Engine, engine_on
 

@@ -13,10 +13,10 @@ import pytest
 
 from octavo.ai.gateway import Gateway
 from octavo.ai.gateway_setup import open_gateway
-from octavo.ai.prices import Prices
+from octavo.ai.models import Prices
 from octavo.core.settings import Settings
 from octavo.database import load_queries
-from octavo.jobs.actions import retry_jobs
+from octavo.jobs.queue import retry_jobs
 from octavo.library.documents import show_document
 from octavo.records.documents import Document
 from octavo.search.chunk_search import find

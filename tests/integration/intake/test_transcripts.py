@@ -10,7 +10,8 @@ import pytest
 from octavo.core.errors import ErrorClass, OctavoError
 from octavo.extract.transcript import RawTranscript
 from octavo.fetch import AddressRefused, FetchLimits, GuardedClient
-from octavo.intake.links import errors, fetch_transcript
+from octavo.intake import errors
+from octavo.intake.links import fetch_transcript
 from tests.support.sites import Answer, Route, Site, canary, page, running_site
 from tests.support.youtube import AGE, BOT, CONSENT_PAGE, GONE, VIDEO, consenting, player, stand_in, timed_text, track
 

@@ -13,10 +13,9 @@ from octavo.core.errors import BadInput, ErrorClass, NotFound
 from octavo.core.pagination import make_cursor, read_cursor
 from octavo.core.types import JobStatus
 from octavo.database import Connection, connect, load_queries
-from octavo.jobs import actions, views
+from octavo.jobs import queue, views
 from octavo.jobs.queue import IllegalTransition
-from octavo.jobs.views import list_jobs, show_job
-from octavo.jobs.waiting_reasons import SENTENCES, explain_waiting, ordinal
+from octavo.jobs.views import SENTENCES, explain_waiting, list_jobs, ordinal, show_job
 from octavo.records.jobs import WaitingBecause
 from tests.support.engine import Engine, engine_on
 from tests.support.postgres import Server
@@ -379,7 +378,7 @@ async def test_only_what_rests_is_retried(engine: Engine, owner: UUID, connectio
     before = engine.job(job)
     with pytest.raises(IllegalTransition, match=f"is {status}"):
         async with connection.transaction():
-            await actions.retry_jobs(connection, owner, [job], from_stage="")
+            await queue.retry_jobs(connection, owner, [job], from_stage="")
     assert engine.job(job) == before
 
 
@@ -390,16 +389,16 @@ async def test_many_are_changed_together_or_not_at_all(engine: Engine, owner: UU
     engine.complete(engine.claim_one())
     with pytest.raises(IllegalTransition):
         async with connection.transaction():
-            await actions.retry_jobs(connection, owner, [first, second, complete])
+            await queue.retry_jobs(connection, owner, [first, second, complete])
     assert engine.statuses() == {"cancelled": 2, "complete": 1}
-    assert await actions.retry_jobs(connection, owner, [first, first, second]) == 2
+    assert await queue.retry_jobs(connection, owner, [first, first, second]) == 2
 
 
 async def test_nobody_can_change_the_data_of_others(engine: Engine, owner: UUID, connection: Connection) -> None:
     (job,) = engine.put(owner)
     stranger = engine.add_owner()
     with pytest.raises(NotFound):
-        await actions.cancel_jobs(connection, stranger, [job])
+        await queue.cancel_jobs(connection, stranger, [job])
     assert engine.status(job) == "queued"
 
 

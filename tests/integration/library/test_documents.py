@@ -11,7 +11,7 @@ import pytest
 
 from octavo.core.errors import BadInput, NotFound
 from octavo.database import Connection
-from octavo.jobs.actions import cancel_jobs
+from octavo.jobs.queue import cancel_jobs
 from octavo.library import changes
 from octavo.library.changes import Edit
 from octavo.library.collections import delete_collection, list_collections, list_tags, rename_collection

@@ -10,8 +10,7 @@ import pytest
 from pydantic import SecretStr
 
 from octavo.core.settings import Settings
-from octavo.ops.doctor import examine
-from octavo.ops.repairs import repair
+from octavo.ops.doctor import examine, repair
 from tests.support.engine import engine_on
 from tests.support.library import Desk
 from tests.support.postgres import as_url

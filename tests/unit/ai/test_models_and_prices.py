@@ -9,8 +9,7 @@ import pytest
 
 from octavo.ai.faults import TokenUsage
 from octavo.ai.gateway_setup import check_models, parse_rate_limits
-from octavo.ai.models import model_chain
-from octavo.ai.prices import Prices
+from octavo.ai.models import Prices, model_chain
 from octavo.ai.vectors import cut_windows, pack, pool, unpack
 from octavo.core.errors import BadSetting
 from octavo.core.settings import Settings, load_settings

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from octavo.ai.prices import Prices
+from octavo.ai.models import Prices
 from octavo.core.errors import BadModelKey, OverBudget
 from octavo.core.settings import PROVIDERS, Settings, load_settings, variable_name
 

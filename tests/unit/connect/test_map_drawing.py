@@ -5,8 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 from uuid import UUID
 
-from octavo.connect.map import ConnectionMap, Edge, Node, lay_out
-from octavo.connect.map_drawing import LETTER_WIDTH, MOST_LINES, draw
+from octavo.connect.map import LETTER_WIDTH, MOST_LINES, ConnectionMap, Edge, Node, draw, lay_out
 from octavo.records.search import Engine
 
 IDS = [UUID(int=number + 1) for number in range(60)]

@@ -7,9 +7,9 @@ from uuid import uuid4
 import pytest
 
 from octavo.connect.contradiction import find_contradictions
+from octavo.connect.detection import find_opposite_tones
 from octavo.connect.engine_types import ChunkPair, ComparableChunk
 from octavo.connect.evidence import MOST_QUOTED, ClaimCache
-from octavo.connect.opposite_tones import find_opposite_tones
 from octavo.records.search import Engine, Status
 
 GERMAN = (

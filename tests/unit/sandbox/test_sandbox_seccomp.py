@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from octavo.sandbox import seccomp, syscalls
+from octavo.sandbox import seccomp
 from octavo.sandbox.seccomp import ALLOW, KILL, REFUSE, UNKNOWN
 
 PID = 4242
-MACHINES = list(syscalls.ARCHITECTURES)
+MACHINES = list(seccomp.ARCHITECTURES)
 
 
 def run_filter(machine: str, number: int, arguments: tuple[int, ...] = (), audit: int | None = None) -> int:
@@ -41,7 +41,7 @@ def run_filter(machine: str, number: int, arguments: tuple[int, ...] = (), audit
 
 
 def decide(machine: str, name: str, *arguments: int) -> int:
-    return run_filter(machine, syscalls.numbers_for(machine)[name], arguments)
+    return run_filter(machine, seccomp.numbers_for(machine)[name], arguments)
 
 
 CASES: list[tuple[str, tuple[int, ...], int]] = [
@@ -102,7 +102,7 @@ def test_arguments_decide(machine: str, name: str, arguments: tuple[int, ...], e
 @pytest.mark.parametrize("machine", MACHINES)
 def test_every_number_is_decided(machine: str) -> None:
     """Outside the table, old numbers are refused and recent ones do not exist."""
-    known = set(syscalls.numbers_for(machine).values())
+    known = set(seccomp.numbers_for(machine).values())
     for number in range(600):
         decision = run_filter(machine, number)
         if number not in known:
@@ -139,7 +139,7 @@ def test_numbers_are_the_kernels(machine: str) -> None:
         pytest.skip("the kernel's headers are not installed here")
     numbers = {name: int(number) for name, number in re.findall(pattern, header.read_text())}
     numbers.setdefault("newfstatat", numbers.get("fstatat", -1))
-    ours = syscalls.numbers_for(machine)
+    ours = seccomp.numbers_for(machine)
     # An older header may lack the newest calls.
     assert {name: numbers[name] for name in ours if name in numbers} == {
         name: number for name, number in ours.items() if name in numbers
@@ -149,7 +149,7 @@ def test_numbers_are_the_kernels(machine: str) -> None:
 
 def test_table_has_no_number_twice() -> None:
     for machine in MACHINES:
-        numbers = list(syscalls.numbers_for(machine).values())
+        numbers = list(seccomp.numbers_for(machine).values())
         assert len(numbers) == len(set(numbers))
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.search.snippets import BEGIN, END, LENGTH, cut_snippet, read_marks
+from octavo.search.hits import BEGIN, END, LENGTH, cut_snippet, read_marks
 
 ODD = ["[", "![", "[a](", "](", "# ", "#", "|", "-", "_", "*", " ", "\\", "a. ", "a", "水", f"{BEGIN}a{END} "]
 words = st.lists(st.tuples(st.text("abc.#*|_ \n[]()水", min_size=1, max_size=12), st.booleans()), max_size=120)

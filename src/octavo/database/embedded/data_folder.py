@@ -1,17 +1,20 @@
-"""The layout and permissions of the data folder."""
+"""The layout and permissions of the data folder, and locks between the processes that use it."""
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from octavo.core.errors import NotPossibleHere
+from octavo.core.errors import DatabaseUnavailable, NotPossibleHere
 
 PRIVATE = 0o700
 # If Octavo runs as root, the database runs as another account, which must enter the folder but not list it.
 PASSABLE = 0o711
+POLL_SECONDS = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,3 +76,42 @@ def explain(error: OSError, path: Path) -> str:
     if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
         return f"No permission to write to {path}. Set OCTAVO_DATA_DIR to a writable folder."
     return f"{path} cannot be used as a folder: {error.strerror}. Set OCTAVO_DATA_DIR to another one."
+
+
+class FileLock:
+    """An open lock file. The lock can be shared or exclusive and is held until the file is closed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+
+    def try_lock(self, *, shared: bool = False) -> bool:
+        try:
+            fcntl.flock(self._descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def lock(self, *, shared: bool = False, seconds: float) -> None:
+        """Wait for the lock. Raises `DatabaseUnavailable` after `seconds`."""
+        deadline = time.monotonic() + seconds
+        while not self.try_lock(shared=shared):
+            if time.monotonic() > deadline:
+                raise DatabaseUnavailable(f"Another process has held the lock {self.path} for {seconds:.0f} seconds.")
+            time.sleep(POLL_SECONDS)
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def is_locked(path: Path) -> bool:
+    """Whether a live process holds the lock exclusively."""
+    if not path.exists():
+        return False
+    lock = FileLock(path)
+    try:
+        return not lock.try_lock(shared=True)
+    finally:
+        lock.close()

@@ -33,8 +33,7 @@ from octavo.database.embedded.cluster import (
     read_password,
     recorded_major,
 )
-from octavo.database.embedded.data_folder import PRIVATE, DataFolder, explain
-from octavo.database.embedded.locks import POLL_SECONDS, FileLock, is_locked
+from octavo.database.embedded.data_folder import POLL_SECONDS, PRIVATE, DataFolder, FileLock, explain, is_locked
 
 # Recovery after a crash replays the log since the last checkpoint, which takes seconds to a few minutes.
 START_SECONDS = 300

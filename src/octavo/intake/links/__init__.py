@@ -1,9 +1,8 @@
 """Adds links and pasted text as documents. The upload stores the URL; the job fetches the page or transcript."""
 
 from octavo.intake.links.addresses import canonical_url, label_of, video_id, watch_url
-from octavo.intake.links.pages import RawPage, fetch_page
 from octavo.intake.links.sources import LINK_TYPE, link_source, paste_source, video_source
-from octavo.intake.links.transcripts import fetch_transcript
+from octavo.intake.links.targets import RawPage, fetch_page, fetch_transcript
 
 __all__ = [
     "LINK_TYPE",

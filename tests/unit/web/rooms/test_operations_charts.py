@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from octavo.web.rooms.operations.charts import Point, draw_depth, follow_depth, round_up
+from octavo.web.rooms.operations.pages import Point, draw_depth, follow_depth, round_up
 
 NOW = datetime(2026, 3, 4, 12, 10, tzinfo=UTC)
 

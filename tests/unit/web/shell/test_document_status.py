@@ -11,7 +11,7 @@ import pytest
 
 from octavo.core.errors import OverBudget
 from octavo.core.types import JobStatus
-from octavo.jobs.waiting_reasons import waiting_because
+from octavo.jobs.views import waiting_because
 from octavo.records.documents import Document
 from octavo.records.jobs import Eta, JobError, JobView, Progress
 from octavo.web.shell.document_status import StatusText, describe

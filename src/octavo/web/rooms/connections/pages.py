@@ -22,8 +22,7 @@ from octavo.connect.connections import (
     read_weights,
     set_weights,
 )
-from octavo.connect.map import HEIGHT, MOST_NODES, WIDTH, MapFilter, load_map
-from octavo.connect.map_drawing import draw
+from octavo.connect.map import HEIGHT, MOST_NODES, WIDTH, MapFilter, draw, load_map
 from octavo.core.errors import NotFound
 from octavo.database import Connection as Database
 from octavo.library.documents import show_document

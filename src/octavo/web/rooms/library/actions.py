@@ -14,8 +14,7 @@ from fastapi import APIRouter, Form, Request, Response
 from octavo.core.errors import BadInput, NotFound
 from octavo.core.types import Extraction, JobStatus
 from octavo.database import Connection, load_queries, read_clock
-from octavo.jobs.actions import cancel_jobs, discard_dead_letters, retry_jobs, retry_waiting_jobs
-from octavo.jobs.queue import IllegalTransition
+from octavo.jobs.queue import IllegalTransition, cancel_jobs, discard_dead_letters, retry_jobs, retry_waiting_jobs
 from octavo.jobs.views import MOST_LIMIT, show_job
 from octavo.library import changes
 from octavo.library.changes import Edit

@@ -1,10 +1,10 @@
 """Notifications in Octavo, and recipients outside it: webhooks, mail and chats."""
 
-from octavo.web.rooms.notifications import api, pages, webhook_pages
+from octavo.web.rooms.notifications import api, pages
 
 ROUTERS = (
     pages.router,
-    webhook_pages.router,
+    pages.webhooks_router,
     api.webhooks_router,
     api.router,
 )

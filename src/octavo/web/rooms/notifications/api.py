@@ -11,9 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
 from octavo.core.pagination import Page
 from octavo.deliver import notifications, subscribers
+from octavo.deliver.deliveries import known_channels
 from octavo.deliver.messages import DEFAULT_EVENTS, EventType
 from octavo.deliver.notifications import Notification, NotificationPage
-from octavo.deliver.sender import known_channels
 from octavo.deliver.subscribers import ChannelName, DeliveryAttempt, NewSubscriber, Subscriber
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.web.context.callers import KnownCaller, ReadCaller, WriteCaller

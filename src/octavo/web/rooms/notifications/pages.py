@@ -1,20 +1,25 @@
-"""The notifications page: documents that are ready, errors, and the people who resolved them."""
+"""The notifications page, and the settings page for recipients of events outside Octavo, with their delivery logs."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import urlencode
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Form, Query, Request, Response
 
-from octavo.deliver import notifications
+from octavo.core.errors import BadInput, NotAllowed
+from octavo.deliver import notifications, subscribers
+from octavo.deliver.deliveries import known_channels
+from octavo.deliver.messages import DEFAULT_EVENTS, EventType
 from octavo.deliver.notifications import Notification
 from octavo.owners.members import list_members
-from octavo.web.context.callers import WriteCaller
-from octavo.web.context.services import ServicesOf
-from octavo.web.shell.forms import local_path
+from octavo.web.context.callers import KnownCaller, WriteCaller
+from octavo.web.context.services import Services, ServicesOf
+from octavo.web.rooms.notifications.api import WebhookRequest
+from octavo.web.shell.forms import Question, ask, local_path, read_form
 from octavo.web.shell.frame import LOCAL_OWNER, Frame, FrameFor
+from octavo.web.shell.settings import SettingsFrame, show
 from octavo.web.shell.templates import back_to, render
 
 router = APIRouter(include_in_schema=False, prefix="/notifications")
@@ -24,6 +29,30 @@ ROWS = 50
 HERE = "/notifications"
 # The page that the link of a notification opens, by the first part of its type.
 OPENERS = {"analysis": "Open analysis", "conversion": "Open conversion", "webhook": "Open recipient"}
+webhooks_router = APIRouter(include_in_schema=False, prefix="/settings/webhooks")
+Field = Annotated[str, Form(max_length=4000)]
+CHANNELS = {"webhook": "Webhook", "mail": "E-mail", "slack": "Slack or compatible chat"}
+# The most useful events; the API offers all of them.
+EVENTS: dict[EventType, str] = {
+    "document.completed": "A document is ready",
+    "document.failed": "A document could not be processed",
+    "document.rejected": "A file was rejected",
+    "document.created": "A document was added",
+    "document.deleted": "A document was moved to the trash",
+    "analysis.completed": "An analysis is complete",
+    "analysis.failed": "An analysis failed",
+    "analysis.abandoned": "An analysis stalled",
+    "conversion.completed": "A conversion is complete",
+    "conversion.needs_review": "A conversion needs review",
+    "conversion.failed": "A conversion failed",
+    "job.failed": "A job failed",
+    "job.dead_letter": "A job failed for good",
+}
+WRONG = {
+    "channel": "Choose a channel.",
+    "address": "Enter an address of at most 2,000 characters, without spaces.",
+    "events": "Choose at least one event.",
+}
 
 
 @router.get("")
@@ -79,3 +108,114 @@ async def resolve(services: ServicesOf, caller: WriteCaller, notification: UUID,
     async with services.database.transaction() as connection:
         await notifications.resolve(connection, caller.owner_id, caller.user_id, notification)
     return back_to(local_path(back, HERE))
+
+
+@webhooks_router.get("")
+async def list_webhooks(request: Request, services: ServicesOf, frame: SettingsFrame, said: str = "") -> Response:
+    return await _show(request, services, frame, said=said)
+
+
+async def _show(request: Request, services: Services, frame: Frame, status: int = 200, **values: Any) -> Response:  # noqa: ANN401
+    if frame.caller.is_anonymous:
+        raise NotAllowed("Create an account to add recipients.")
+    async with services.database.connection() as connection:
+        found = await subscribers.list_subscribers(connection, frame.caller.owner_id)
+    more = {"hooks": found, "hook": None, "channels": CHANNELS, "events": EVENTS, "usual": DEFAULT_EVENTS}
+    values["mail"] = services.settings.smtp_url is not None
+    return show(request, "webhooks", frame, status, **more, **values)
+
+
+@webhooks_router.post("")
+async def add_webhook(
+    request: Request,
+    services: ServicesOf,
+    frame: SettingsFrame,
+    channel: Field = "webhook",
+    address: Field = "",
+    events: Annotated[list[str] | None, Form(max_length=100)] = None,
+) -> Response:
+    """Add a recipient. The page is rendered without a redirect, because the secret is shown only once."""
+    given = {"channel": channel, "address": address.strip(), "events": events or []}
+    wanted, wrong = read_form(WebhookRequest, given, WRONG)
+    status = 422
+    if wanted:
+        try:
+            async with services.database.transaction() as connection:
+                made = await subscribers.add_subscriber(
+                    connection,
+                    frame.caller,
+                    known_channels(services.settings),
+                    channel=wanted.channel,
+                    address=wanted.address,
+                    events=wanted.events,
+                )
+            return await _show(request, services, frame, 201, made=made)
+        except NotAllowed:
+            raise
+        except BadInput as error:
+            wrong, status = {"address": error.line}, error.status
+    return await _show(request, services, frame, status, wrong=wrong, chosen=given)
+
+
+@webhooks_router.get("/{webhook}")
+async def show_webhook(
+    request: Request,
+    services: ServicesOf,
+    frame: SettingsFrame,
+    webhook: UUID,
+    said: str = "",
+    cursor: Annotated[str | None, Query(max_length=500)] = None,
+) -> Response:
+    """One recipient with its delivery log."""
+    owner = frame.caller.owner_id
+    async with services.database.connection() as connection:
+        hook = await subscribers.show_subscriber(connection, owner, webhook)
+        page = await subscribers.list_attempts(connection, owner, webhook, cursor=cursor, limit=ROWS)
+    more = f"/settings/webhooks/{webhook}?{urlencode({'cursor': page.next_cursor})}" if page.next_cursor else None
+    values: dict[str, Any] = {"hook": hook, "tries": page.items, "more": more, "channels": CHANNELS, "events": EVENTS}
+    return show(request, "webhooks", frame, said=said, **values)
+
+
+@webhooks_router.post("/{webhook}/pause")
+async def pause(services: ServicesOf, caller: KnownCaller, webhook: UUID) -> Response:
+    return await _switch(services, caller, webhook, active=False)
+
+
+@webhooks_router.post("/{webhook}/resume")
+async def resume(services: ServicesOf, caller: KnownCaller, webhook: UUID) -> Response:
+    return await _switch(services, caller, webhook, active=True)
+
+
+async def _switch(services: Services, caller: KnownCaller, webhook: UUID, *, active: bool) -> Response:
+    async with services.database.transaction() as connection:
+        channels = known_channels(services.settings)
+        await subscribers.edit_subscriber(connection, caller, channels, webhook, active=active)
+    return back_to(f"/settings/webhooks/{webhook}?said={'resumed' if active else 'paused'}")
+
+
+@webhooks_router.post("/{webhook}/test")
+async def send_test(services: ServicesOf, caller: KnownCaller, webhook: UUID) -> Response:
+    async with services.database.transaction() as connection:
+        await subscribers.send_test(connection, caller, webhook)
+    return back_to(f"/settings/webhooks/{webhook}?said=tested")
+
+
+@webhooks_router.get("/{webhook}/delete")
+async def ask_to_delete(request: Request, services: ServicesOf, frame: SettingsFrame, webhook: UUID) -> Response:
+    async with services.database.connection() as connection:
+        hook = await subscribers.show_subscriber(connection, frame.caller.owner_id, webhook)
+    question = Question(
+        title=f"Delete {hook.address}?",
+        text="No more events will be sent, and the delivery log will be deleted.",
+        action=f"/settings/webhooks/{webhook}/delete",
+        verb="Delete",
+        keep=f"/settings/webhooks/{webhook}",
+    )
+    return ask(request, question, frame)
+
+
+@webhooks_router.post("/{webhook}/delete")
+async def delete(services: ServicesOf, caller: KnownCaller, webhook: UUID) -> Response:
+    async with services.database.transaction() as connection:
+        await subscribers.delete_subscriber(connection, caller, webhook)
+    return back_to("/settings/webhooks?said=deleted")

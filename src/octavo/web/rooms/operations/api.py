@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from octavo.ai.circuits import Circuit, list_circuits, try_now
 from octavo.core.pagination import Page
 from octavo.core.types import JobStatus
-from octavo.jobs.actions import cancel_jobs, requeue_dead_letters, retry_jobs
+from octavo.jobs.queue import cancel_jobs, requeue_dead_letters, retry_jobs
 from octavo.jobs.views import DEFAULT_LIMIT, WorkerView, count_jobs, dead_letters, list_jobs, list_workers, show_job
 from octavo.ops import dead_letters as dead_letter_jobs
 from octavo.ops.dead_letters import AfterDiscard

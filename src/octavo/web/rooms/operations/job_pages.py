@@ -11,7 +11,7 @@ from fastapi import APIRouter, Form, Query, Request, Response
 from octavo.core.pagination import Page, make_cursor, read_cursor
 from octavo.core.types import JobStatus
 from octavo.database import Connection, fetch_rows, load_queries
-from octavo.jobs.actions import CANCELLABLE, RETRYABLE, cancel_jobs, discard_dead_letters, retry_jobs
+from octavo.jobs.queue import CANCELLABLE, RETRYABLE, cancel_jobs, discard_dead_letters, retry_jobs
 from octavo.jobs.views import find_jobs, list_events_of_job, show_job
 from octavo.records.jobs import JobView
 from octavo.web.context.services import ServicesOf

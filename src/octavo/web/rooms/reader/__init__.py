@@ -1,9 +1,8 @@
 """The reader: the text of a document with its pages, outline, connections and activity."""
 
-from octavo.web.rooms.reader import api, connections_panel, pages
+from octavo.web.rooms.reader import api, pages
 
 ROUTERS = (
     pages.router,
-    connections_panel.router,
     api.router,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Annotated, Any, Literal, TypeAlias
 from urllib.parse import urlencode
@@ -11,20 +11,27 @@ from uuid import UUID
 from fastapi import APIRouter, Form, Query, Request, Response
 
 from octavo.ai.estimates import estimate_document
-from octavo.connect.connections import count_by_chunk
+from octavo.connect.comparisons import show_comparison
+from octavo.connect.connections import (
+    ConnectionFilter,
+    count_by_chunk,
+    count_connections,
+    list_connections,
+    read_weights,
+)
 from octavo.database import Connection
 from octavo.jobs.views import find_jobs, list_jobs
 from octavo.library.documents import find_documents, list_parts, show_document
 from octavo.library.pictures import is_pictured
 from octavo.library.versions import list_versions
 from octavo.records.documents import Document
-from octavo.records.search import Engine
+from octavo.records.search import ComparisonStatus, Engine, Status
+from octavo.records.search import Connection as ConnectionView
 from octavo.web.context.callers import ReadCaller
 from octavo.web.context.intake import may_rewrite
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.markdown.safety import is_address
 from octavo.web.rooms.reader.activity import JOB_NAMES, list_activity, stage_done
-from octavo.web.rooms.reader.connections_panel import show_connections
 from octavo.web.rooms.reader.insights import find_insight, find_neighbours, find_skipped_analysis
 from octavo.web.rooms.reader.text import (
     MOST_BYTES,
@@ -55,6 +62,8 @@ MOST_EVENTS = 100
 MOST_PARTS = 200
 MOST_JOBS = 50
 Margins: TypeAlias = dict[UUID, dict[Engine, int]]
+# The connections panel shows at most this many.
+MOST_SHOWN, MOST_DISMISSED = 40, 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,3 +308,47 @@ async def state(request: Request, services: ServicesOf, frame: LibraryFrame, doc
     async with services.database.connection() as connection:
         row = await find_row(connection, frame, read_id(document))
     return render(request, "reader_state.html", frame, row=row, d=row.document)
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionsPanel:
+    """The content of the panel. Until the comparison is done, connections may be missing."""
+
+    document_id: UUID
+    chunk: UUID | None
+    items: list[ConnectionView]
+    dismissed: list[ConnectionView]
+    total: int
+    weights: dict[str, int]
+    comparison: ComparisonStatus
+
+
+async def show_connections(
+    connection: Connection, owner: UUID, document: Document, *, chunk: UUID | None = None
+) -> ConnectionsPanel:
+    """Connections of a document or of one chunk; `total` always counts the whole document.
+
+    The state of the comparison is read first, so that a comparison is never reported as done too early.
+    """
+    comparison, ident = await show_comparison(connection, owner, document), document.id
+    counts = await count_connections(connection, owner, ident)
+    items = await list_connections(connection, owner, ident, ConnectionFilter(chunk=chunk), limit=MOST_SHOWN)
+    gone = ConnectionFilter(status=Status.DISMISSED, chunk=chunk)
+    dismissed = await list_connections(connection, owner, ident, gone, limit=MOST_DISMISSED)
+    weights = asdict(await read_weights(connection, owner))
+    return ConnectionsPanel(ident, chunk, items.items, dismissed.items, sum(counts.values()), weights, comparison)
+
+
+@router.get("/connections")
+async def connections_fragment(
+    request: Request, services: ServicesOf, caller: ReadCaller, document: UUID, of: UUID | None = None
+) -> Response:
+    """The panel as a fragment.
+
+    `of` is the chunk whose connections are shown; without it, the connections of the whole document are shown.
+    """
+    async with services.database.connection() as connection:
+        found = await show_document(connection, caller.owner_id, document)
+        shown = await show_connections(connection, caller.owner_id, found, chunk=of)
+    back = f"/documents/{document}?panel=connections" + (f"&of={of}" if of else "")
+    return render(request, "reader_connections.html", None, connections=shown, back=back, may_write=caller.may_write)

@@ -1,21 +1,22 @@
-"""Fetches the transcript of a YouTube video through the guarded client."""
+"""Fetches the target of a link: a web page, or the transcript of a YouTube video. Failures become errors."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
-from octavo.core.errors import NetworkFailed, OctavoError, TimedOut, TooLarge
+from octavo.core.errors import NetworkFailed, OctavoError, Paywalled, TimedOut, TooLarge
+from octavo.core.http import requested_wait
 from octavo.core.languages import primary_language
 from octavo.extract.transcript import RawSnippet, RawTranscript
-from octavo.fetch import FetchLimits, FetchResponse, GuardedClient
-from octavo.intake.links import errors
-from octavo.intake.links.pages import read_wait
+from octavo.fetch import AddressRefused, BadUrl, FetchLimits, FetchResponse, GuardedClient
+from octavo.intake import errors
 
 if TYPE_CHECKING:
     from requests import PreparedRequest, Response, Session
@@ -27,6 +28,22 @@ _THREADS = ThreadPoolExecutor(max_workers=4, thread_name_prefix="octavo-youtube"
 _TOO_MANY = 429
 _SERVER_ERRORS = range(500, 600)
 _SENT = ("accept-language", "content-type", "cookie")
+ACCEPT = "text/html,application/xhtml+xml,application/pdf;q=0.9,text/*;q=0.8,*/*;q=0.5"
+MOST_WAIT_SECONDS = 3600.0
+_OK = range(200, 300)
+_STATUSES: dict[int, type[OctavoError]] = {
+    401: Paywalled,
+    402: Paywalled,
+    403: errors.PageForbidden,
+    404: errors.PageMissing,
+    407: errors.PageForbidden,
+    410: errors.PageMissing,
+    451: errors.PageForbidden,
+}
+_MEDIA_TYPE = re.compile(r"[a-z0-9.+-]+/[a-z0-9.+-]+", re.IGNORECASE)
+_CHARSET = re.compile(r"charset\s*=\s*\"?([\w.:-]{1,40})", re.IGNORECASE)
+# These types never contain text.
+_NO_TEXT = re.compile(r"(?:audio|video|font)/", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -211,3 +228,56 @@ def _explain_unplayable(reasons: list[str]) -> OctavoError:
     if "age" in said.split() or "inappropriate" in said:
         return errors.VideoAgeRestricted()
     return errors.VideoUnavailable()
+
+
+@dataclass(frozen=True, slots=True)
+class RawPage:
+    """A fetched page, unchanged. `url` is the URL after all redirects."""
+
+    url: str
+    content_type: str
+    body: bytes
+
+
+async def fetch_page(client: GuardedClient, url: str, limits: FetchLimits) -> RawPage:
+    try:
+        answer = await client.get(url, limits, {"Accept": ACCEPT})
+    except TooLarge as error:
+        raise errors.PageTooLarge(error.detail) from None
+    except TimedOut:
+        raise errors.PageTooSlow from None
+    except (AddressRefused, BadUrl):
+        raise
+    except NetworkFailed as error:
+        raise (errors.SiteUnreachable(error.detail) if type(error) is NetworkFailed else error) from None
+    check_status(answer)
+    content_type = clean_type(answer.content_type)
+    if _NO_TEXT.match(content_type):
+        raise errors.PageNotText
+    if not answer.body.strip():
+        raise errors.PageEmpty
+    return RawPage(answer.url, content_type, answer.body)
+
+
+def check_status(answer: FetchResponse) -> None:
+    if answer.status in _OK:
+        return
+    if answer.status == _TOO_MANY:
+        raise errors.SiteBusy(retry_after_seconds=read_wait(answer.headers))
+    if answer.status in _SERVER_ERRORS:
+        raise errors.SiteFailed(retry_after_seconds=read_wait(answer.headers))
+    raise _STATUSES.get(answer.status, errors.PageRefused)
+
+
+def read_wait(headers: Mapping[str, str]) -> float | None:
+    """The number of seconds that a site asks clients to wait, up to a limit."""
+    return requested_wait(headers, longest=MOST_WAIT_SECONDS)
+
+
+def clean_type(header: str) -> str:
+    """Clean the content type sent by the server, which is not trusted."""
+    media_type = _MEDIA_TYPE.match(header.strip())
+    if not media_type:
+        return "application/octet-stream"
+    charset = _CHARSET.search(header[:300])
+    return media_type[0].lower() + (f"; charset={charset[1].lower()}" if charset else "")

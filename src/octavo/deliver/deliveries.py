@@ -1,4 +1,9 @@
-"""Sends one delivery through its channel and records the attempt."""
+"""Deliveries: the relay creates them from events, and the sender sends each through its channel.
+
+The relay turns events into deliveries to recipients and notifications for owners, each exactly once. Every worker runs
+it; a row lock lets only one of them work at a time. After a step that had work, the next step follows sooner, because a
+finished delivery makes the next delivery in its queue due.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +16,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from octavo.choreography import Cause, job_after
 from octavo.core.errors import BadInput, OctavoError
 from octavo.core.ids import new_id
 from octavo.core.settings import Settings
@@ -20,11 +26,17 @@ from octavo.deliver.channels import Channels, Delivery, EventRecord
 from octavo.deliver.errors import ReceiverGone
 from octavo.deliver.http_channels import SlackChannel, WebhookChannel
 from octavo.deliver.mail import MailChannel, MailServer
-from octavo.deliver.messages import TEST, Subject, describe
+from octavo.deliver.messages import ERRORS, FAILING, NEWS, TEST, Subject, describe
 from octavo.fetch import GuardedClient
 from octavo.jobs.job_run import ClaimedJob
+from octavo.jobs.queue import NewJob, enqueue
 
 QUERIES = load_queries("deliveries")
+BATCH = 1000
+# How many deliveries to one recipient run in parallel; those of one process run one after the other.
+DELIVERIES_PER_SUBSCRIBER = 2
+IDLE_SECONDS = 0.5
+BUSY_SECONDS = 0.1
 
 
 def known_channels(settings: Settings, client: GuardedClient | None = None) -> Channels:
@@ -156,3 +168,42 @@ def _text_of(detail: Mapping[str, JSON], name: str) -> str | None:
     error = detail.get("error")
     found = error.get(name) if isinstance(error, dict) else detail.get("reason") if name == "message" else None
     return found if isinstance(found, str) else None
+
+
+async def relay(database: Database) -> float:
+    """Run one step of the relay. Returns the number of seconds until the next step."""
+    done = await relay_once(database)
+    if done >= BATCH:
+        return 0.0
+    return BUSY_SECONDS if done else IDLE_SECONDS
+
+
+async def relay_once(database: Database, batch: int = BATCH) -> int:
+    """Process one batch of events. Returns the number of events read plus the number of deliveries started."""
+    async with database.connection() as connection:
+        row = await (await connection.execute(QUERIES.relay_has_work)).fetchone()
+        if not row or not row[0]:
+            return 0
+        async with connection.transaction():
+            return await _relay_batch(connection, batch)
+
+
+async def _relay_batch(connection: Connection, batch: int) -> int:
+    values = {"most": batch, "news": list(NEWS), "errors": [*ERRORS, FAILING]}
+    (step,) = await fetch_rows(connection, QUERIES.relay, values)
+    if step["due"]:
+        await enqueue(connection, [_delivery_job(due) for due in step["due"]])
+    return step["events_read"] + len(step["due"])
+
+
+def _delivery_job(due: Row) -> NewJob:
+    subscriber = due["subscriber"]
+    return job_after(
+        Cause.DELIVERY_DUE,
+        UUID(due["owner"]),
+        {name: due[name] for name in ("subscriber", "event", "process", "type")},
+        key=f"{due['event']}:{subscriber}",
+        cap_key=f"deliver:{subscriber}",
+        cap=DELIVERIES_PER_SUBSCRIBER,
+        job=UUID(due["job"]),
+    )
