@@ -8,12 +8,14 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx._config
 import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler.loadfile import LoadFileScheduling
 
 from tests.support.built_once import build_once
 from tests.support.postgres import Server, open_folder, run_server
+from tests.support.processes import PATIENCE_SECONDS
 from tests.support.s3 import S3Server, running_s3_server
 
 settings.register_profile("long", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -25,7 +27,14 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     build_once()
+    wait_patiently()
     settings.load_profile("long" if config.getoption("markexpr") == "long" else "ci")
+
+
+def wait_patiently() -> None:
+    """A client of httpx gives up after five seconds unless it is told otherwise, which a busy machine reaches."""
+    limits = httpx._config.DEFAULT_TIMEOUT_CONFIG  # pyright: ignore[reportPrivateImportUsage]
+    limits.connect = limits.read = limits.write = limits.pool = PATIENCE_SECONDS
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -17,8 +17,6 @@ from octavo.extract.ocr.page_recognition import (
     recognise_page,
 )
 
-# Reading a page with all models takes up to 20 s of CPU time, and tests run beside others.
-
 
 def poster() -> Image.Image:
     sheet = Image.new("RGB", (900, 600), "white")
@@ -34,6 +32,7 @@ def text_of(picture: Image.Image) -> str:
     return " ".join(block.text for block in recognise_page(picture, 1, "1").blocks)
 
 
+@pytest.mark.usefixtures("models_stay_open")
 @pytest.mark.parametrize("quarters", [0, 1, 3])
 def test_light_letters_on_dark_blue_are_read_in_any_orientation(quarters: int) -> None:
     text = text_of(poster().rotate(90 * quarters, expand=True))

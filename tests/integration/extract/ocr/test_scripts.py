@@ -13,14 +13,13 @@ from PIL import Image, ImageDraw, ImageFilter
 
 from octavo.core.languages import FEW_CHARACTERS, ONE_CHARACTER, SCRIPTS
 from octavo.extract.extracted import Box
+from octavo.extract.ocr import scripts
 from octavo.extract.ocr.grey_sheets import grain_of
 from octavo.extract.ocr.order import Line
 from octavo.extract.ocr.page_recognition import MAY_BE_WRONG, NO_TEXT, doubt_about, readable_lines, recognise_page
 from octavo.extract.ocr.scripts import certainty
-from octavo.extract.ocr.tesseract import DATA, ORIENTATION
+from octavo.extract.ocr.tesseract import DATA, ORIENTATION, Reader
 from octavo.extract.pdf.page_batches import PageText
-
-# Reading a page with all models takes up to 20 s of CPU time, and tests run beside others.
 
 # Made from articles of the Universal Declaration of Human Rights with Noto fonts.
 PAGES = Path(__file__).with_name("pages")
@@ -45,6 +44,7 @@ def picture(script: str) -> Image.Image:
     return Image.open(PAGES / f"{script}.png").convert("L")
 
 
+@pytest.mark.usefixtures("models_stay_open")
 @pytest.mark.parametrize("script", sorted(path.stem for path in PAGES.glob("*.png")))
 def test_the_script_of_a_page_is_found_and_its_words_are_read(script: str) -> None:
     page = read(picture(script))
@@ -61,9 +61,26 @@ def test_a_turned_page_is_read_as_if_it_were_upright(turns: int, script: str) ->
     assert recall(text_of(page), (PAGES / f"{script}.txt").read_text()) >= 0.9
 
 
+def test_a_model_that_only_tries_a_few_lines_is_freed(monkeypatch: pytest.MonkeyPatch) -> None:
+    freed: list[str] = []
+    free = Reader.close
+
+    def close(reader: Reader) -> None:
+        freed.append(reader.script)
+        free(reader)
+
+    monkeypatch.setattr(Reader, "close", close)
+    monkeypatch.setattr(scripts, "SCRIPTS", ("Greek", "Latin"))
+    reading = scripts.read_script(picture("latin"), ("Greek",))
+    assert reading.script == "Latin"
+    assert freed == ["Greek", "Latin"]
+
+
+@pytest.mark.usefixtures("models_stay_open")
 def test_the_language_of_the_settings_decides_the_script() -> None:
-    assert not re.search("[a-z]", text_of(read(picture("latin"), "ru")))
-    assert not re.search("[\u0430-\u044f]", text_of(read(picture("cyrillic"), "de")))
+    beginning = (0, 0, 1300, 140)
+    assert not re.search("[a-z]", text_of(read(picture("latin").crop(beginning), "ru")))
+    assert not re.search("[\u0430-\u044f]", text_of(read(picture("cyrillic").crop(beginning), "de")))
 
 
 def test_the_recorded_hashes_are_those_of_the_models() -> None:
@@ -73,8 +90,11 @@ def test_the_recorded_hashes_are_those_of_the_models() -> None:
     assert sorted(path.name for path in DATA.glob("*.xz")) == names
 
 
-def test_noise_is_not_text() -> None:
-    noise = Image.frombytes("L", (500, 400), random.Random(5).randbytes(500 * 400))
+@pytest.mark.usefixtures("models_stay_open")
+@pytest.mark.parametrize("size", [(160, 120), pytest.param((500, 400), marks=pytest.mark.long)], ids=str)
+def test_noise_is_not_text(size: tuple[int, int]) -> None:
+    """The long form is a larger picture, in which more of the noise could look like letters."""
+    noise = Image.frombytes("L", size, random.Random(5).randbytes(size[0] * size[1]))
     page = read(noise)
     assert (page.blocks, page.pictures, page.unsure) == ((), True, NO_TEXT)
 
