@@ -207,7 +207,7 @@ class _PageMaker:
             )
 
     def _may_have_labels(self) -> bool:
-        return not self._backwards and sum(one.text.endswith(":") for one in self._segments) > 1
+        return not self._backwards and sum(one.text.endswith((":", "\uff1a")) for one in self._segments) > 1
 
     def _holds_text(self, area: FigureArea) -> bool:
         """Whether the text in an area is part of the picture, and not printed on it."""
