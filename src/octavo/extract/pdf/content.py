@@ -97,8 +97,16 @@ def read_contents(file: bytes) -> Iterator[PageContent]:
         graphics = page.vector_graphics
         shapes = tuple(_shapes(graphics.shapes)) if graphics else ()
         lines = tuple(_lines(graphics.lines)) if graphics and len(shapes) <= MOST_LINES else ()
-        runs = tuple(run for item in page.text_items if (run := text_run(item)))
+        runs = tuple(run for item in page.text_items if (run := text_run(item)) and _fits(run.box, page))
         yield PageContent(page.page_num, page.width, page.height, runs, shapes, lines)
+
+
+def _fits(box: Box, page: Any) -> bool:  # noqa: ANN401
+    """Whether a box is on the page and not larger than it. Broken fonts have boxes of any size and at any place."""
+    left, top, right, bottom = box
+    if right < 0 or bottom < 0 or left > page.width or top > page.height:
+        return False
+    return right - left <= 2 * page.width and bottom - top <= 2 * page.height
 
 
 def _parse(file: bytes) -> Any:  # noqa: ANN401

@@ -354,3 +354,28 @@ def test_chinese_lines_are_joined_without_spaces() -> None:
     assert join_lines(["为消灭附着在稻种上的病", "原菌。任选下表", "Tebuconazole 一种"]) == (
         "为消灭附着在稻种上的病原菌。任选下表 Tebuconazole 一种"
     )
+
+
+def test_picture_that_reaches_into_a_table_is_kept_below_it() -> None:
+    cells = [run(f"{row}{column}", 70 + 100 * column, 202 + 20 * row) for row in range(3) for column in range(3)]
+    grid = [Box(60, 200 + 20 * row, 360, 200 + 20 * row) for row in range(4)]
+    grid += [Box(60 + 100 * column, 200, 60 + 100 * column, 260) for column in range(4)]
+    page = PageContent(1, 595.0, 842.0, (*cells, *lines(WIDE, 60, 700)), (), tuple(grid))
+    found = lay_out(page, [Box(60, 240, 400, 600)]).blocks
+    table, picture = (
+        next(one for one in found if one.region is kind) for kind in (RegionKind.TABLE, RegionKind.FIGURE)
+    )
+    assert picture.box
+    assert table.box
+    assert picture.box.top >= table.box.bottom
+
+
+def test_page_number_next_to_the_text_is_a_footer() -> None:
+    found = blocks([*lines(WIDE, 60, 770), run("(xx)", 280, 812)])
+    assert [block.text for block in found if block.region is RegionKind.FOOTER] == ["(xx)"]
+
+
+def test_title_below_two_columns_comes_after_both() -> None:
+    title, below = run("All tides of the year:", 60, 200), lines(WIDE, 60, 216)
+    found = texts([*lines(LEFT, 60, 100), *lines(RIGHT, 320, 100), title, *below])
+    assert found[:3] == [" ".join(LEFT), " ".join(RIGHT), "All tides of the year:"]
