@@ -18,6 +18,7 @@ from octavo.extract.extracted import Box
 
 _native: Any = liteparse  # has no types
 _BOLD_NAMES = ("bold", "black", "heavy", "demi", "cmbx", "sfbx", "ecbx", "lmbx", "cmssbx")
+_BOLD_ENDINGS = (".b", ".bi", "-b", "-bd")
 _ITALIC_NAMES = ("italic", "oblique")
 _BOLD_WEIGHT = 600
 _LEAST_SIZE = 4.0
@@ -175,7 +176,8 @@ def _is_too_high(item: Any, text: str, size: float) -> bool:  # noqa: ANN401
 def _style(font: str) -> tuple[bool, bool]:
     """Whether a font is bold, and whether it is italic, judging by its name."""
     lowered = font.lower()
-    return any(word in lowered for word in _BOLD_NAMES), any(word in lowered for word in _ITALIC_NAMES)
+    bold = lowered.endswith(_BOLD_ENDINGS) or any(word in lowered for word in _BOLD_NAMES)
+    return bold, any(word in lowered for word in _ITALIC_NAMES)
 
 
 def _size(item: Any) -> float:  # noqa: ANN401

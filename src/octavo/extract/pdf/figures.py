@@ -310,7 +310,8 @@ def _are_rows(group: Sequence[Box], curved: set[Box]) -> bool:
     for box in group:
         if box not in curved:
             sides[round(box.left / 2), round(box.right / 2)].append(box)
-    rows = sorted(max(sides.values(), key=len, default=[]), key=lambda box: box.top)
+    most = max(map(len, sides.values()), default=0)
+    rows = sorted(next((boxes for boxes in sides.values() if len(boxes) == most), ()), key=lambda box: box.top)
     if len(rows) < max(_FEWEST_ROWS, 0.6 * len(group)):
         return False
     return all(abs(low.top - high.bottom) <= _TOUCH for high, low in pairwise(rows))

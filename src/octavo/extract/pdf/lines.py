@@ -33,6 +33,7 @@ _MOST_WORDS = 8000
 _NEXT_LABEL = 3.0  # heights of a line
 _SAME_PLACE = 4.0  # points
 _LEAST_BOX = 40.0, 18.0
+_LEAST_NUMBERS = 8
 _MOST_CELL_WORDS = 2
 _MOST_CELL_LINES = 4
 _MOST_SHAPES = 3000
@@ -356,6 +357,23 @@ def _label_rows(group: Sequence[Sequence[LineCell]]) -> Iterator[LabelRows]:
     if len(group) > 1:
         texts = tuple(" ".join(part.text for part in row) for row in group)
         yield LabelRows(box_of([part for row in group for part in row]), texts, group[0][0].height)
+
+
+def line_numbers(runs: Sequence[TextRun]) -> list[TextRun]:
+    """The numbers of the lines of a text at its left, from top to bottom; none if they number rows or list items."""
+    found = sorted((run for run in runs if run.text.strip().isdecimal()), key=lambda run: run.box.top)
+    if len(found) < _LEAST_NUMBERS:
+        return []
+    edge = min(run.box.right for run in found) + _SAME_PLACE
+    found = [run for run in found if run.box.left < edge]
+    values = [int(run.text) for run in found if len(run.text.strip()) < _LEAST_NUMBERS]
+    if len(found) < _LEAST_NUMBERS or [one - values[0] for one in values] != list(range(len(found))):
+        return []
+    tops = {round(run.box.bottom / 4) for run in found}
+    beside = [run for run in runs if run.box.left > edge and round(run.box.bottom / 4) in tops]
+    firsts = {round(run.box.bottom / 4): run for run in sorted(beside, key=lambda run: -run.box.left)}.values()
+    lower = sum(run.text[:1].islower() for run in firsts)
+    return found if 3 * lower > len(firsts) and len(firsts) > 2 else []  # noqa: PLR2004
 
 
 def frames_of(page: PageContent, segments: Sequence[Segment]) -> list[Box]:

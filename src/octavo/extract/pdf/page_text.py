@@ -37,6 +37,9 @@ _LEFT = 0.7  # of PDFium's letters; with fewer, PDFium's text is used
 _NEARLY_ALL = 0.96
 _LEAST_MISSING = 20
 _LEAST_OF_FONT = 0.1  # of the letters of a page
+# PDFium writes glyphs without a character as control characters; 2 is a hyphen at the end of a line.
+_CONTROLS = re.compile(r"[\x01\x03-\x08\x0e-\x1b]")
+_FEW_UNKNOWN = 3
 _WORD_SPACE = 0.5  # of the height of a word
 _SCAN = 0.85  # of the page
 _LEAST_OF_LAYER = 0.85  # letters and digits among the characters of a page; less is noise
@@ -128,6 +131,8 @@ def _read_page(document: Document, page: OpenPage, number: int, label: str, cont
     found = "".join(run.text for run in content.runs)
     letters = count_letters(found)
     if _LEFT * count_letters(own) > letters and _LEFT * count_letters(without_doubles(own)) > letters:
+        if is_garbled(own):
+            return PageText(number, label, *page.size, pictures=True)
         content, reasons = _from_own_letters(page, content), ()
     images = page.images()
     laid = _laid_out(document, page, number, content, images) if content.runs else None
@@ -193,7 +198,8 @@ def _with_right_letters(page: OpenPage, content: PageContent, own: str) -> tuple
         reasons.append(_GARBLED)
     if not own.isascii() and _BEYOND_FIRST_PLANE.search(own):
         content = with_lost_letters(page, content)
-    misses_letters = missing > max(_LEAST_MISSING, (1 - _NEARLY_ALL) * len(own))
+    unknown = len(_CONTROLS.findall(own))
+    misses_letters = unknown > _FEW_UNKNOWN or missing > max(_LEAST_MISSING, (1 - _NEARLY_ALL) * len(own))
     if (misses_digits or misses_letters) and not bad and not is_garbled(own):
         reasons.append(_MISSING)
     return content, tuple(reasons), False

@@ -31,7 +31,7 @@ _BULLET = re.compile(
 _DASH = re.compile(r"([-\u2013\u2014*])\s+(?=\S)")
 _NUMBERED = re.compile(r"(\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{2,4})[.)])\s+(?=\S)|(\d{1,3}[.)])(?=[^\W\d_]{3})")
 _REFERENCE = re.compile(r"\[\w{1,8}\]\s")
-_SENTENCE_END = re.compile("[.!?:…][\"'\u201d\u2019»)\\]]*\\Z")
+_SENTENCE_END = re.compile("[.!?:…\u3002\uff01\uff1f\uff1a][\"'\u201d\u2019»)\\]]*\\Z")
 _NEW_START = re.compile("[\"'\u201c\u2018«(\\[]*[^\\W_a-z]")
 _OPENING = "\"'\u201c\u2018«(["
 _BROKEN_WORD = re.compile("[^\\W\\d_]-\\Z")
@@ -175,8 +175,10 @@ def _has_other_style(column: _Column, group: Sequence[int], index: int) -> bool:
     bold = before.bold if len(group) == 1 else 2 * sum(column.lines[one].bold for one in group) > len(group)
     if bold == line.bold or _runs_on(column, index):
         return False
-    # The first words of a paragraph can be bold; their style is that of the whole line.
+    # The first words of a paragraph or a line can be bold; their style is that of the whole line.
     is_full = not _ends_early(column, index - 1) and not _SENTENCE_END.search(before.text)
+    if is_full and line.bold and line.text.endswith("."):
+        return False
     return line.bold or len(group) > 1 or not is_full
 
 
@@ -190,6 +192,9 @@ def _runs_on(column: _Column, index: int) -> bool:
     before, line = column.lines[index - 1], column.lines[index]
     if before.block is not None or _SENTENCE_END.search(before.text) or _is_far_from_edge(column, index - 1):
         return False
+    if _IDEOGRAPH.match(line.text) and _IDEOGRAPH.match(before.text, max(len(before.text) - 1, 0)):
+        is_alike = abs(before.size - line.size) < 2 * _OTHER_SIZE * max(before.size, line.size)
+        return is_alike and not _ends_early(column, index - 1)
     return line.text.lstrip(_OPENING)[:1].islower()
 
 

@@ -16,12 +16,14 @@ from octavo.extract.pdf.letters import clean_letters, has_right_to_left, is_righ
 from octavo.extract.pdf.lines import (
     LabelRows,
     Segment,
+    box_around,
     find_label_rows,
     frames_of,
     in_logical_order,
     in_right_order,
     is_inside,
     is_inside_any,
+    line_numbers,
     lines_of,
     segments_of,
     size_of,
@@ -89,6 +91,9 @@ def lay_out(page: PageContent, images: Sequence[Box] = (), right_text: RightText
     if turned:
         upright = tuple(run for run in page.runs if _is_upright(run))
         page = replace(page, runs=upright)
+    numbers = line_numbers(page.runs)
+    if numbers:
+        page = replace(page, runs=tuple(run for run in page.runs if run not in numbers))
     angled = [run.box for run in turned]
     areas = find_figures(page, images, angled) if may_show_figures(page, images) else ()
     maker = _PageMaker(page, right_text)
@@ -105,10 +110,17 @@ def lay_out(page: PageContent, images: Sequence[Box] = (), right_text: RightText
         part for run in turned if not is_inside_any(run.box, [area.box for area in areas]) for part in _aside(run, page)
     ]
     blocks = tuple(part.block for part in parts if part.block.text or part.block.figure)
+    if numbers:
+        blocks = (*blocks, _number_block(numbers))
     doubts = tuple(_doubts(tables, blocks))
     if maker.misses_letters(blocks, areas):
         doubts = (*doubts, _INCOMPLETE)
     return PageLayout(page.number, page.width, page.height, blocks, doubts)
+
+
+def _number_block(numbers: Sequence[TextRun]) -> PageBlock:
+    text, box = " ".join(run.text.strip() for run in numbers), box_around([run.box for run in numbers])
+    return PageBlock(BlockKind.PARAGRAPH, text, box, numbers[0].size, region=RegionKind.HEADER, confidence=0.8)
 
 
 def _beside_tables(area: FigureArea, tables: Sequence[Box]) -> FigureArea | None:

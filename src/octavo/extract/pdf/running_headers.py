@@ -14,7 +14,7 @@ from octavo.extract.pdf.lines import Segment
 from octavo.extract.pdf.page_batches import PageBlock, PageText
 from octavo.extract.pdf.paragraphs import Part
 
-_VERY_EDGE = 0.06
+_VERY_EDGE = 0.09
 _EDGE = 0.12  # of the page's height
 _WIDE_EDGE = 0.135
 _MARGIN = 0.2  # of the page's height, at most
@@ -55,7 +55,18 @@ def running_blocks(pages: Sequence[PageText], body_size: float) -> set[Place]:
                 continue
             shown[edge, _pattern(found.text)].append(Place(index, block))
     running = {place for places in shown.values() if _is_running(places) for place in places}
+    running |= {Place(index, block) for index, page in enumerate(pages) for block in _repeating(page)}
     return running | {place for index, page in enumerate(pages) for place in _marked(index, page)}
+
+
+def _repeating(page: PageText) -> Iterator[int]:
+    """The first line at the upper edge, if a larger line of the page has the same words: the title of its section."""
+    heads = [index for index, block in enumerate(page.blocks) if _is_above(block, (page.height or 0.0) * _EDGE)]
+    for head in heads[:1]:
+        block = page.blocks[head]
+        larger = (one for one in page.blocks if one.size > block.size and one.kind in _TEXTS)
+        if block.lines == 1 and any(one.text == block.text for one in larger):
+            yield head
 
 
 def _marked(index: int, page: PageText) -> Iterator[Place]:
@@ -149,7 +160,7 @@ def split_edges(segments: list[Segment], height: float) -> tuple[list[Segment], 
 def _is_page_number(band: Band, height: float) -> bool:
     """Whether a line at the very edge is only a page number, however close it is to the text."""
     far_out = band.bottom < _VERY_EDGE * height or band.top > (1 - _VERY_EDGE) * height
-    return far_out and len(band.segments) == 1 and PAGE_NUMBER.fullmatch(band.segments[0].text) is not None
+    return far_out and PAGE_NUMBER.fullmatch(" ".join(one.text for one in band.segments)) is not None
 
 
 def _is_apart(height: float, gap: float) -> bool:

@@ -12,7 +12,7 @@ from octavo.extract.extracted import Box, Quality, RegionKind
 from octavo.extract.pdf.columns import find_columns, segments_in
 from octavo.extract.pdf.content import PageContent, Shape, TextRun, Word, text_run
 from octavo.extract.pdf.letters import Vocabulary, is_garbled, with_right_ligatures
-from octavo.extract.pdf.lines import Segment, segments_of
+from octavo.extract.pdf.lines import Segment, line_numbers, segments_of
 from octavo.extract.pdf.page_batches import PageBlock
 from octavo.extract.pdf.page_text import read_batch
 from octavo.extract.pdf.paragraphs import join_lines
@@ -379,3 +379,22 @@ def test_title_below_two_columns_comes_after_both() -> None:
     title, below = run("All tides of the year:", 60, 200), lines(WIDE, 60, 216)
     found = texts([*lines(LEFT, 60, 100), *lines(RIGHT, 320, 100), title, *below])
     assert found[:3] == [" ".join(LEFT), " ".join(RIGHT), "All tides of the year:"]
+
+
+def test_numbers_of_lines_are_not_part_of_the_text() -> None:
+    texts_ = [*WIDE, *WIDE, *WIDE]
+    numbers = [run(str(row + 1), 40, 300 + 20 * row) for row in range(len(texts_))]
+    found = blocks([*numbers, *(run(text, 70, 300 + 20 * row) for row, text in enumerate(texts_))])
+    assert [block.text for block in found if block.region is RegionKind.HEADER] == ["1 2 3 4 5 6 7 8 9"]
+    assert "2 fresh" not in " ".join(block.text for block in found)
+
+
+def test_numbers_of_rows_stay() -> None:
+    numbers = [run(str(row + 1), 40, 300 + 20 * row) for row in range(9)]
+    names = [run("Amber Barge", 70, 300 + 20 * row) for row in range(9)]
+    assert line_numbers([*numbers, *names]) == []
+
+
+def test_line_that_begins_in_bold_type_continues_its_sentence() -> None:
+    first = run(WIDE[0], 60, 300)
+    assert len(texts([first, run("1-877-256 can be called on every day of the week.", 60, 313, bold=True)])) == 1
