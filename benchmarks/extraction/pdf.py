@@ -98,10 +98,10 @@ async def measure_forms(sandbox: Counting, folder: Path) -> list[Row]:
         except OctavoError:
             continue
         text = squeezed(extracted.markdown + "".join(one.text for one in extracted.regions))
-        for kind, raw in wanted.items():
-            values = [value for value in map(squeezed, raw) if value]
+        for kind, before in counts.items():
+            values = [value for value in map(squeezed, wanted[kind]) if value]
             hits = sum(value in text for value in values)
-            counts[kind] = [a + b for a, b in zip(counts[kind], (hits, len(values), bool(values)), strict=True)]
+            counts[kind] = [a + b for a, b in zip(before, (hits, len(values), bool(values)), strict=True)]
             if hits < len(values):
                 report(f"{path.name:45} {kind} {hits}/{len(values)}")
     return [

@@ -127,7 +127,7 @@ def _parts(bands: Sequence[Band], least: float, *, backwards: bool, depth: int) 
     """Cut the bands at the longest gutter between columns: the part above it, its columns, and the part below it."""
     ranked = sorted(_gutters(bands, least), key=lambda one: (one.rows, one.end - one.start), reverse=True)
     for one in ranked[:_MOST_TRIED]:
-        start, end = _trimmed(bands, one), one.end
+        start, end = _trimmed(bands, one), _trimmed_end(bands, one)
         inner_cuts = {*_headings(bands[start:end], one.gap, start), *_blank_strips(bands[start:end], one.gap, start)}
         cuts = [start, *sorted(inner_cuts), end]
         columns = [_columns(bands[a:b], one.gap, backwards=backwards, depth=depth) for a, b in pairwise(cuts)]
@@ -156,6 +156,16 @@ def _trimmed(bands: Sequence[Band], gutter: _Gutter) -> int:
         return gutter.start
     above = bands[first - 2] if first > gutter.start + 1 else None
     return gutter.start if _is_closer(bands[first - 1], bands[first], above) else first
+
+
+def _trimmed_end(bands: Sequence[Band], gutter: _Gutter) -> int:
+    """The band where the columns of a gutter end. A line only on the left may belong to what follows the columns."""
+    last = gutter.end - 1
+    if gutter.end == len(bands) or last <= gutter.start or _sides([bands[last]], gutter.gap)[1]:
+        return gutter.end
+    above, below = bands[last].top - bands[last - 1].bottom, bands[gutter.end].top - bands[last].bottom
+    is_left_alone = not any(_sides(bands[at : at + 1], gutter.gap)[1] for at in range(last, gutter.end))
+    return last if is_left_alone and below < 0.5 * above else gutter.end
 
 
 def _height(band: Band) -> float:

@@ -18,9 +18,14 @@ from octavo.extract.extracted import Box
 
 _native: Any = liteparse  # has no types
 _BOLD_NAMES = ("bold", "black", "heavy", "demi", "cmbx", "sfbx", "ecbx", "lmbx", "cmssbx")
+_BOLD_ENDINGS = (".b", ".bi", "-b", "-bd")
 _ITALIC_NAMES = ("italic", "oblique")
 _BOLD_WEIGHT = 600
 _LEAST_SIZE = 4.0
+_TOO_HIGH = 4.0  # times the size of the letters
+_USUAL_HEIGHT = 1.1
+_MOST_SLANT = 30.0  # degrees
+_SLANTED_HEIGHT = 1.5
 MOST_LINES = 6000  # a page with more shapes is a drawing; its lines are not read
 THIN = 3.0  # points; a filled shape that is thinner is a ruling
 # A page can have thousands of words and shapes, and the constructors of named tuples take twice as long as this.
@@ -93,8 +98,16 @@ def read_contents(file: bytes) -> Iterator[PageContent]:
         graphics = page.vector_graphics
         shapes = tuple(_shapes(graphics.shapes)) if graphics else ()
         lines = tuple(_lines(graphics.lines)) if graphics and len(shapes) <= MOST_LINES else ()
-        runs = tuple(run for item in page.text_items if (run := _run(item)))
+        runs = tuple(run for item in page.text_items if (run := text_run(item)) and _fits(run.box, page))
         yield PageContent(page.page_num, page.width, page.height, runs, shapes, lines)
+
+
+def _fits(box: Box, page: Any) -> bool:  # noqa: ANN401
+    """Whether a box is on the page and not larger than it. Broken fonts have boxes of any size and at any place."""
+    left, top, right, bottom = box
+    if right < 0 or bottom < 0 or left > page.width or top > page.height:
+        return False
+    return right - left <= 2 * page.width and bottom - top <= 2 * page.height
 
 
 def _parse(file: bytes) -> Any:  # noqa: ANN401
@@ -121,32 +134,50 @@ def _parse(file: bytes) -> Any:  # noqa: ANN401
         raise
 
 
-def _run(item: Any) -> TextRun | None:  # noqa: ANN401
+def text_run(item: Any) -> TextRun | None:  # noqa: ANN401
     text, left, top = item.text, item.x, item.y
     right, bottom = left + item.width, top + item.height
     if not isfinite(right + bottom) or not text.strip():
         return None
     name = item.font_name or ""
     bold, italic = _style(name)
+    size = _size(item)
     words = tuple([_new(Word, (x := one.x, y := one.y, x + one.width, y + one.height, one.text)) for one in item.words])
+    if bottom - top > _TOO_HIGH * size and _is_too_high(item, text, size):
+        bottom = top + _USUAL_HEIGHT * size
+        words = tuple(word._replace(top=top, bottom=bottom) for word in words)
     return TextRun(
         Box(left, top, right, bottom),
         text,
-        _size(item),
+        size,
         name,
         bold or (item.font_weight or 0) >= _BOLD_WEIGHT,
         italic,
-        item.rotation or 0.0,
+        _rotation(item, size),
         item.mcid,
         words or (Word(left, top, right, bottom, text),),
     )
+
+
+def _rotation(item: Any, size: float) -> float:  # noqa: ANN401
+    """The rotation of a run. Letters that are slanted to look italic are reported as turned, but make no high box."""
+    rotation = item.rotation or 0.0
+    is_slanted = rotation and abs((rotation + 180) % 360 - 180) < _MOST_SLANT and item.height < _SLANTED_HEIGHT * size
+    return 0.0 if is_slanted else rotation
+
+
+def _is_too_high(item: Any, text: str, size: float) -> bool:  # noqa: ANN401
+    """Whether a box is many times higher than its letters are wide. Fonts with a wrong ascent have such boxes."""
+    wide = max(item.width / len(text), size)
+    return not item.rotation and len(text) > 1 and item.height > _TOO_HIGH * wide
 
 
 @lru_cache(maxsize=1000)
 def _style(font: str) -> tuple[bool, bool]:
     """Whether a font is bold, and whether it is italic, judging by its name."""
     lowered = font.lower()
-    return any(word in lowered for word in _BOLD_NAMES), any(word in lowered for word in _ITALIC_NAMES)
+    bold = lowered.endswith(_BOLD_ENDINGS) or any(word in lowered for word in _BOLD_NAMES)
+    return bold, any(word in lowered for word in _ITALIC_NAMES)
 
 
 def _size(item: Any) -> float:  # noqa: ANN401

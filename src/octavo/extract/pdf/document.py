@@ -30,6 +30,9 @@ _MOST_IMAGES = 500
 _MOST_OBJECTS = 20_000
 _SLACK = 1.5
 _MOST_OF_IT = 0.6
+_WHOLE_PAGE = 0.85
+_MOST_COMPARED = 3000
+_BELOW_BASE, _ABOVE_BASE = 0.2, 0.8  # of the size of a font
 _MOST_LANGUAGE_BYTES = 1000
 
 _pdfium: Any = pypdfium2
@@ -238,8 +241,11 @@ class OpenPage:
 
         return text_in
 
-    def letters(self) -> Iterator[tuple[str, Box] | None]:
-        """Each character with its box on the displayed page, in the order of the file; None where a word ends."""
+    def letters(self, *, by_size: bool = False) -> Iterator[tuple[str, Box] | None]:
+        """Each character with its box on the displayed page, in the order of the file; None where a word ends.
+
+        `by_size`: boxes are as high as the letters. Otherwise they are as high as the font says, which can be wrong.
+        """
         box, place = _raw.FS_RECTF(), self.placed()
         with self._text_page() as text_page:
             high = 0
@@ -252,7 +258,9 @@ class OpenPage:
                 if letter.isspace() or not _raw.FPDFText_GetLooseCharBox(text_page, index, box):
                     yield None
                     continue
-                yield letter, place(box.left, box.bottom, box.right, box.top)
+                sides = _by_size(text_page, index) if by_size else None
+                bottom, top = sides or (box.bottom, box.top)
+                yield letter, place(box.left, bottom, box.right, top)
 
     def placed(self) -> Callable[[float, float, float, float], Box]:
         """A function that converts file coordinates (left, bottom, right, top) to a box on the displayed page."""
@@ -290,6 +298,24 @@ class OpenPage:
                 return True
         return False
 
+    def has_hidden_text(self) -> bool:
+        """Whether an image covers the page and most of its text is invisible or behind it, as OCR programs write it."""
+        width, height = self.size
+        hidden = visible = 0
+        objects = self._page.get_objects(
+            filter=[_raw.FPDF_PAGEOBJ_IMAGE, _raw.FPDF_PAGEOBJ_TEXT], max_depth=_DEEPEST_OBJECT
+        )
+        covered = False
+        for shown in islice(objects, _MOST_COMPARED):
+            if shown.type == _raw.FPDF_PAGEOBJ_TEXT:
+                invisible = _raw.FPDFTextObj_GetTextRenderMode(shown) == _raw.FPDF_TEXTRENDERMODE_INVISIBLE
+                hidden, visible = hidden + invisible, visible + (not invisible)
+                continue
+            left, bottom, right, top = shown.get_bounds()
+            if abs((right - left) * (top - bottom)) >= _WHOLE_PAGE * width * height:
+                covered, hidden, visible = True, hidden + visible, 0
+        return covered and hidden > visible
+
     def drawn(self, scale: float, area: Box | None = None) -> Image:
         """Draw the page, or an area of the displayed page, as an image with `scale` pixels per point."""
         width, height = self.size
@@ -306,6 +332,16 @@ class OpenPage:
         if self._read_text is None:
             self._read_text = self._page.get_textpage()
         yield self._read_text
+
+
+def _by_size(text_page: Any, index: int) -> tuple[float, float] | None:  # noqa: ANN401
+    """Bottom and top of an upright letter, from its base line and the size of its font."""
+    across, base, matrix = ctypes.c_double(), ctypes.c_double(), _raw.FS_MATRIX()
+    found = _raw.FPDFText_GetCharOrigin(text_page, index, across, base)
+    if not found or not _raw.FPDFText_GetMatrix(text_page, index, matrix) or matrix.b or matrix.c:
+        return None
+    size = abs(matrix.d) * _raw.FPDFText_GetFontSize(text_page, index)
+    return base.value - _BELOW_BASE * size, base.value + _ABOVE_BASE * size
 
 
 Sides = tuple[float, float, float, float]

@@ -57,6 +57,15 @@ _MATH_FONT = re.compile(
 )
 _SYMBOLS = frozenset("=≈≠≤≥∑∏∫√∂∇∞±×÷→←⇒⇔∈∉⊂⊆∪∩∀∃∥⟨⟩≡∼≜")  # noqa: RUF001
 _SIGN = re.compile("[=<>≈≠≤≥∑∏∫√∂∇∞±→⇒∈|\u0370-\u03ff\U0001d400-\U0001d7ff]")
+_FIGURE_CAPTION = re.compile(
+    r"(?:(?i:figures?|fig\.?|charts?|plate|abb(?:ildung|\.)|figura|figuur|schéma|rys\.|рис(?:унок|\.)|obr\.)\s*"
+    r"[A-Z]{0,3}[.-]?\d[\w-]*(?:\.\d+)*(?:[.:|\u2013\u2014]|\s*\Z|\s+[^\Wa-z\d_]))|[図图圖]\s*\d"
+)
+_FEWEST_PARTS = 3
+_ACROSS = 0.7  # of the width of the page
+_MOST_OF_LINE = 0.6
+_FEWEST_ROWS = 4
+_LABEL_WORDS = 4
 _EQUATION_NUMBER = re.compile(r"\(?\d{1,3}(?:\.\d{1,3})*[a-z]?\)")
 _NUMBER = re.compile(r"[-−+]?\d[\d.,]*\s*[%kKM€$°]?")  # noqa: RUF001
 
@@ -106,6 +115,59 @@ def find_figures(page: PageContent, images: Sequence[Box], turned: Sequence[Box]
     captions = [one.box for one in segments if is_caption(one.text)]
     found = [*(replace(area, box=_without_captions(area.box, captions)) for area in captioned), *formulas]
     return tuple(sorted(found, key=lambda area: (area.box.top, area.box.left))[:_MOST_FIGURES])
+
+
+def find_captioned(page: PageContent, images: Sequence[Box], taken: Sequence[Box]) -> Iterator[FigureArea]:
+    """Figures that only their caption shows: what is drawn between it and the text above it, outside of `taken`."""
+    segments = _segments(page.runs)
+    captions = [one for one in segments if _FIGURE_CAPTION.match(one.text.strip())]
+    if not captions or len(page.shapes) > _MOST_SHAPES:
+        return
+    drawn = [box for box in (*images, *(shape.box for shape in page.shapes)) if _share(box, page) < _BACKGROUND]
+    drawn = [
+        box
+        for box in drawn
+        if not any(_overlap(_grown(box, 1), one) for one in taken)
+        and not (_height(box) < THIN and _width(box) > _ACROSS * page.width)
+    ]
+    for caption in captions:
+        if not any(box.top < caption.box.top and _gap(box, caption.box) <= _CAPTION_GAP for box in taken):
+            yield from _drawn_above(caption, drawn, segments, page)
+
+
+def _drawn_above(
+    caption: Segment, drawn: Sequence[Box], segments: Sequence[Segment], page: PageContent
+) -> Iterator[FigureArea]:
+    above = [one for one in segments if one.box.bottom <= caption.box.top and _overlap_sideways(one.box, caption.box)]
+    wide = _MOST_OF_LINE * _width(_union([one.box for one in _caption_lines(caption, segments, caption.box)]))
+    prose = [
+        one
+        for one in above
+        if one.letters > _LONGEST_LABEL or (_count_words(one) > _LABEL_WORDS and _width(one.box) > wide)
+    ]
+    top = max([one.box.bottom for one in prose], default=0.0) - 1
+    near = [box for box in drawn if top <= box.top and box.bottom <= caption.box.top + 1]
+    parts = [box for box in near if _reaches_sideways(box, caption.box)]
+    if not parts:
+        return
+    whole = _union(parts)
+    parts = [box for box in near if _overlap(_grown(box, 1), whole)]
+    whole = _union(parts)
+    between = [one for one in segments if top <= one.box.top and one.box.bottom <= caption.box.top + 1]
+    labels = [one.box for one in between if _is_label(one) and _centre_in(one.box, _grown(whole, _LABEL_GAP))]
+    whole = _union([whole, *labels])
+    large = min(_width(whole), _height(whole)) >= _SHORT_SIDE and _SMALL < _share(whole, page) < _BACKGROUND
+    if large and len(parts) >= _FEWEST_PARTS and caption.box.top - whole.bottom <= _CAPTION_GAP:
+        lines = _caption_lines(caption, segments, whole)
+        text = " ".join(" ".join(one.text.split()) for one in lines)
+        yield FigureArea(
+            "figure", _clipped(page, [whole])[0], text, 0.8, _union([one.box for one in lines]), framed=True
+        )
+
+
+def _reaches_sideways(box: Box, other: Box) -> bool:
+    """Like `_overlap_sideways`, also for upright lines, which have no width."""
+    return box.left <= other.right and other.left <= box.right
 
 
 def may_show_figures(page: PageContent, images: Sequence[Box]) -> bool:
@@ -227,8 +289,9 @@ def _drawings(page: PageContent, strokes: _Strokes, segments: Sequence[Segment])
     if len(ink) < _FEWEST_SHAPES:
         return
     curved = {shape.box for shape in ink if shape.curved or not shape.filled}
+    round_ones = {shape.box for shape in ink if shape.curved}
     for group in _groups([shape.box for shape in ink], page):
-        if len(group) < _FEWEST_SHAPES or _are_cells(group, curved, segments):
+        if len(group) < _FEWEST_SHAPES or _are_cells(group, curved, segments) or _are_rows(group, round_ones):
             continue
         if area := _drawing(group, rulings, segments, page):
             yield area
@@ -239,6 +302,19 @@ def _are_cells(group: Sequence[Box], curved: set[Box], segments: Sequence[Segmen
     part = group[:_MOST_CELLS]
     cells = sum(box not in curved and any(_centre_in(one.box, box) for one in segments) for box in part)
     return 2 * cells > len(part)
+
+
+def _are_rows(group: Sequence[Box], curved: set[Box]) -> bool:
+    """Whether most boxes have the same sides and follow each other, as the strokes of the rows of a table do."""
+    sides: defaultdict[tuple[int, int], list[Box]] = defaultdict(list)
+    for box in group:
+        if box not in curved:
+            sides[round(box.left / 2), round(box.right / 2)].append(box)
+    most = max(map(len, sides.values()), default=0)
+    rows = sorted(next((boxes for boxes in sides.values() if len(boxes) == most), ()), key=lambda box: box.top)
+    if len(rows) < max(_FEWEST_ROWS, 0.6 * len(group)):
+        return False
+    return all(abs(low.top - high.bottom) <= _TOUCH for high, low in pairwise(rows))
 
 
 def _is_white(colour: str | None) -> bool:

@@ -334,7 +334,9 @@ def _depth(text: str) -> int:
 
 def _without_contents(likely: Headings) -> dict[Place, PageBlock]:
     """Drop the lines of a printed table of contents. They look like headings, but end with page numbers."""
-    entries = Counter(place.page for place, block in likely.items() if _CONTENTS_LINE.search(block.text))
+    lines = {place for place, block in likely.items() if _CONTENTS_LINE.search(block.text)}
+    near = (Place(place.page, place.block + step) in lines for place in lines for step in (-1, 1))
+    entries = Counter(place.page for place in lines) if any(near) else Counter[int]()
     return {
         place: block
         for place, block in likely.items()

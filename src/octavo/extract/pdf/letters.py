@@ -87,9 +87,29 @@ def clean_letters(text: str) -> str:
         return text
     text = clean(_BROKEN_WORD.sub("", text))
     if not text.isascii():
+        text = _LOOSE_ACCENT.sub(_with_accent, text)
         text = _NOT_CHARACTERS.sub("", _STRANGE.sub(lambda found: _LIGATURES[found.group()], text))
         text = text if unicodedata.is_normalized("NFC", text) else unicodedata.normalize("NFC", text)
     return text
+
+
+# Old TeX fonts draw an accent and then its letter. The dotless letters are only used under accents.
+_ACCENTS = {
+    "\u00a8": "\u0308",
+    "\u00b4": "\u0301",
+    "\u02c6": "\u0302",
+    "\u02dc": "\u0303",
+    "\u02c7": "\u030c",
+    "\u02da": "\u030a",
+}
+_DOTLESS = {"\u0131": "i", "\u0237": "j"}
+_LOOSE_ACCENT = re.compile(f"([{''.join(_ACCENTS)}])([A-Za-z\u0131\u0237])")
+
+
+def _with_accent(found: re.Match[str]) -> str:
+    letter = _DOTLESS.get(found[2], found[2])
+    joined = unicodedata.normalize("NFC", letter + _ACCENTS[found[1]])
+    return joined if len(joined) == 1 else found[0]
 
 
 def one_line(text: str) -> str:
@@ -106,6 +126,8 @@ _LONGER_WORDS = re.compile("[a-z]{4,}")
 _COMMON = frozenset("eainorstlud")
 _ENOUGH_LETTERS = 120
 _FEW_COMMON = 0.48
+_FILLERS = re.compile(r"[\s._=|+\u2026*\u2022\u00b7-]+")
+_LEAST_ALPHANUMERIC = 0.5
 
 
 def is_garbled(text: str) -> bool:
@@ -115,7 +137,7 @@ def is_garbled(text: str) -> bool:
     every language in Latin script, eleven letters make up more than half of the text. Korean, Chinese and Japanese
     texts hardly ever contain syllables and ideographs that are missing from the national character sets.
     """
-    if is_meaningless(text):
+    if is_meaningless(text) or _is_mostly_marks(text):
         return True
     if text.isascii():
         return _has_uncommon_letters(text.lower())
@@ -126,6 +148,12 @@ def is_garbled(text: str) -> bool:
     if len(latin) > _LEAST_FONT and marked > len(latin) / 2:
         return True
     return _mixes_alphabets(text) or _has_uncommon_letters(unicodedata.normalize("NFD", latin))
+
+
+def _is_mostly_marks(text: str) -> bool:
+    """Whether a long text has more marks than letters, apart from those that rules, leaders and sums are made of."""
+    dense = _FILLERS.sub("", text)
+    return len(dense) > _ENOUGH_LETTERS and sum(map(str.isalnum, dense)) < _LEAST_ALPHANUMERIC * len(dense)
 
 
 def _has_uncommon_letters(text: str) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from octavo.extract.extracted import Box
@@ -17,10 +18,13 @@ from octavo.extract.pdf.table_geometry import Segment as LineCell
 from octavo.extract.pdf.table_geometry import box_of, text_lines
 
 _WIDE_GAP = 0.75  # of the letter size; a wider gap between words may be a gutter between columns
+_EQUAL = 1.15
 _SPACE = 0.12  # of the letter size; parts closer than this are one word
 _INNER = 0.2  # of the height; boxes of lines are higher than their letters and overlap
 _LARGER = 1.15
 _SMALL = 0.8  # of the size of the line; smaller letters that are raised are marks of notes
+_LONE_BULLET = re.compile("[•◦▪▫‣●○■□▶►➢➤✓✔∙·❑❖\u2043\uf0a7\uf0b7\uf0d8\uf0fc\uf06e]\\Z")
+_MOST_TO_BULLET = 4.0  # of the letter size
 _MARK = re.compile(r"[\d*†‡§¶a-z]{1,3}\Z")
 _MONOSPACED = re.compile(
     r"mono|cour|consol|typewriter|cmtt|sftt|menlo|fixed|inconsolata|lucidacons|sourcecode|firacode"
@@ -29,6 +33,7 @@ _MOST_WORDS = 8000
 _NEXT_LABEL = 3.0  # heights of a line
 _SAME_PLACE = 4.0  # points
 _LEAST_BOX = 40.0, 18.0
+_LEAST_NUMBERS = 8
 _MOST_CELL_WORDS = 2
 _MOST_CELL_LINES = 4
 _MOST_SHAPES = 3000
@@ -82,14 +87,37 @@ def segments_of(runs: Iterable[TextRun]) -> list[Segment]:
     found: list[Segment] = []
     for run in runs:
         words, limit = run.words, max(_WIDE_GAP * run.size, 5.0)
-        mono = is_monospaced(run.font)
+        mono = is_monospaced(run.font) and _has_equal_letters(words)
         start = 0
         for index in range(1, len(words)):
             if words[index][0] - words[index - 1][2] > limit:
                 found.append(_segment(run, start, index, mono=mono))
                 start = index
         found.append(_segment(run, start, len(words), mono=mono))
-    return found
+    return _with_bullets(found) if any(_LONE_BULLET.match(one.text) for one in found) else found
+
+
+def _with_bullets(segments: Sequence[Segment]) -> list[Segment]:
+    """Join each bullet that is apart from its text with the segment at its right, so that no column is only bullets."""
+    bullets = [one for one in segments if _LONE_BULLET.match(one.text)]
+    texts = sorted((one for one in segments if not _LONE_BULLET.match(one.text)), key=attrgetter("left"))
+    joined: dict[Segment, Segment] = {}
+    alone: list[Segment] = []
+    for bullet in bullets:
+        middle = (bullet.top + bullet.bottom) / 2
+        near = (one for one in texts if one.top < middle < one.bottom and one.left >= bullet.right - 1)
+        text = next(near, None)
+        if text is None or text in joined or text.left - bullet.right > _MOST_TO_BULLET * text.size:
+            alone.append(bullet)
+        else:
+            joined[text] = text._replace(left=bullet.left, text=f"{bullet.text} {text.text}")
+    return [*(joined.get(one, one) for one in segments if not _LONE_BULLET.match(one.text)), *alone]
+
+
+def _has_equal_letters(words: Sequence[Word]) -> bool:
+    """Whether the letters of all words have the same width. A run has the font of its first letter, as of a number."""
+    widths = [(word.right - word.left) / len(word.text) for word in words if len(word.text) > 2]  # noqa: PLR2004
+    return not widths or max(widths) < _EQUAL * min(widths)
 
 
 def _segment(run: TextRun, start: int, end: int, *, mono: bool) -> Segment:
@@ -317,7 +345,7 @@ def find_label_rows(page: PageContent, taken: Sequence[Box]) -> Iterator[LabelRo
 
 
 def _is_label(text: str) -> bool:
-    return text.endswith(":") and sum(map(str.isalpha, text)) > 1
+    return text.endswith((":", "\uff1a")) and sum(map(str.isalpha, text)) > 1
 
 
 def _is_below(first: Sequence[LineCell], line: Sequence[LineCell], *, pair: bool) -> bool:
@@ -329,6 +357,23 @@ def _label_rows(group: Sequence[Sequence[LineCell]]) -> Iterator[LabelRows]:
     if len(group) > 1:
         texts = tuple(" ".join(part.text for part in row) for row in group)
         yield LabelRows(box_of([part for row in group for part in row]), texts, group[0][0].height)
+
+
+def line_numbers(runs: Sequence[TextRun]) -> list[TextRun]:
+    """The numbers of the lines of a text at its left, from top to bottom; none if they number rows or list items."""
+    found = sorted((run for run in runs if run.text.strip().isdecimal()), key=lambda run: run.box.top)
+    if len(found) < _LEAST_NUMBERS:
+        return []
+    edge = min(run.box.right for run in found) + _SAME_PLACE
+    found = [run for run in found if run.box.left < edge]
+    values = [int(run.text) for run in found if len(run.text.strip()) < _LEAST_NUMBERS]
+    if len(found) < _LEAST_NUMBERS or [one - values[0] for one in values] != list(range(len(found))):
+        return []
+    tops = {round(run.box.bottom / 4) for run in found}
+    beside = [run for run in runs if run.box.left > edge and round(run.box.bottom / 4) in tops]
+    firsts = {round(run.box.bottom / 4): run for run in sorted(beside, key=lambda run: -run.box.left)}.values()
+    lower = sum(run.text[:1].islower() for run in firsts)
+    return found if 3 * lower > len(firsts) and len(firsts) > 2 else []  # noqa: PLR2004
 
 
 def frames_of(page: PageContent, segments: Sequence[Segment]) -> list[Box]:

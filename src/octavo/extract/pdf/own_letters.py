@@ -32,6 +32,9 @@ _ANY_SIGNS = re.compile(f"[-'\"{_DASHES}{_APOSTROPHES}{_QUOTES}{_LINE_END_HYPHEN
 _ALL_DOUBLED = re.compile(r"([^\W\d_])\1([^\W\d_])\2([^\W\d_])\3")
 _DOUBLED = re.compile(r"([^\W_])(?=\1)")
 _SECOND_PLANE = "\U00010000"  # these letters are added elsewhere
+_MARKS = frozenset(".,;:?!•")
+_FEW_MARKS, _MANY_MARKS = 5, 0.2
+_LEADERS = re.compile(r"\.{3,}|(?:\. ){3,}")
 _ROW = 16.0  # points
 _SLACK = 0.5
 _MOST_ROWS = 100
@@ -118,8 +121,16 @@ def _with_signs(run: TextRun, table: dict[int, int | str], plain: Iterable[str])
 def _missing(page: PageContent, own: str) -> Counter[str]:
     """The letters and digits that no run contains. A letter that a run contains in another form is not missing."""
     wanted, have = Counter(own), Counter("".join(run.text for run in page.runs))
-    lost = Counter({one: count for one, count in (wanted - have).items() if one.isalnum() and one < _SECOND_PLANE})
+    wanted["."] -= sum(map(len, _LEADERS.findall(own)))
+    lost = Counter({one: count for one, count in (wanted - have).items() if _is_lost(one, count, wanted[one])})
     return Counter({one: count for one, count in lost.items() if not _is_written(one, wanted, have)}) if lost else lost
+
+
+def _is_lost(letter: str, count: int, wanted: int) -> bool:
+    """Whether a letter is missing, or a punctuation mark so often that liteparse leaves it out in a whole font."""
+    if letter in _MARKS:
+        return count > max(_FEW_MARKS, _MANY_MARKS * wanted)
+    return letter.isalnum() and letter < _SECOND_PLANE
 
 
 def _is_written(letter: str, wanted: Counter[str], have: Counter[str]) -> bool:

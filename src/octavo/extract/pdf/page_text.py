@@ -37,6 +37,13 @@ _LEFT = 0.7  # of PDFium's letters; with fewer, PDFium's text is used
 _NEARLY_ALL = 0.96
 _LEAST_MISSING = 20
 _LEAST_OF_FONT = 0.1  # of the letters of a page
+# PDFium writes glyphs without a character as control characters; 2 is a hyphen at the end of a line.
+_CONTROLS = re.compile(r"[\x01\x03-\x08\x0e-\x1b]")
+_FEW_UNKNOWN = 3
+_WORD_SPACE = 0.5  # of the height of a word
+_SCAN = 0.85  # of the page
+_LEAST_OF_LAYER = 0.85  # letters and digits among the characters of a page; less is noise
+_LEAST_OF_LINE = 0.5
 _COPY_BYTES = 64 * 1024 * 1024
 _LAST_OF_FIRST_PLANE = "\uffff"
 _BEYOND_FIRST_PLANE = re.compile("[\U00010000-\U0010ffff]")
@@ -124,14 +131,50 @@ def _read_page(document: Document, page: OpenPage, number: int, label: str, cont
     found = "".join(run.text for run in content.runs)
     letters = count_letters(found)
     if _LEFT * count_letters(own) > letters and _LEFT * count_letters(without_doubles(own)) > letters:
-        return _read_plain(page, number, label)
-    laid = _laid_out(document, page, number, content)
+        if is_garbled(own):
+            return PageText(number, label, *page.size, pictures=True)
+        content, reasons = _from_own_letters(page, content), ()
+    images = page.images()
+    laid = _laid_out(document, page, number, content, images) if content.runs else None
     if laid is None:
         return _read_plain(page, number, label)
-    reasons = (*reasons, *laid.unsure)
-    backwards = is_right_to_left(found)
-    unsure = " ".join(reasons) or None
-    return PageText(number, label, laid.width, laid.height, laid.blocks, right_to_left=backwards, unsure=unsure)
+    read = PageText(number, label, laid.width, laid.height, laid.blocks, right_to_left=is_right_to_left(found))
+    if any(_is_page(image, content) for image in images) and page.has_hidden_text():
+        return _read_scan(read, own)
+    return replace(read, unsure=" ".join((*reasons, *laid.unsure)) or None)
+
+
+def _from_own_letters(page: OpenPage, content: PageContent) -> PageContent:
+    """The page with PDFium's words instead of liteparse's, which are incomplete. Fonts are not known."""
+    runs: list[TextRun] = []
+    for word in join_letters(page.letters(by_size=True)):
+        box, before = word.box, runs[-1] if runs else None
+        placed, size = Word(*box, word.text), round(box.bottom - box.top, 1)
+        if before and _is_level(before.box, box) and 0 <= box.left - before.box.right < _WORD_SPACE * size:
+            whole = Box(before.box.left, min(before.box.top, box.top), box.right, max(before.box.bottom, box.bottom))
+            words = (*before.words, placed)
+            runs[-1] = before._replace(box=whole, text=f"{before.text} {word.text}", words=words)
+        elif word.text.strip():
+            runs.append(TextRun(box, word.text, size, "", False, False, 0.0, None, (placed,)))  # noqa: FBT003
+    return replace(content, runs=tuple(runs))
+
+
+def _is_page(image: Box, content: PageContent) -> bool:
+    return (image.right - image.left) * (image.bottom - image.top) > _SCAN * content.width * content.height
+
+
+def _read_scan(read: PageText, own: str) -> PageText:
+    """A scan whose text was recognised by another program. If it is mostly noise, the page goes to OCR instead."""
+    if _share_of_letters(own) < _LEAST_OF_LAYER:
+        return replace(read, blocks=(), pictures=True)
+    kept = tuple(block for block in read.blocks if block.figure or _share_of_letters(block.text) > _LEAST_OF_LINE)
+    return replace(read, blocks=kept, recognised=True)
+
+
+def _share_of_letters(text: str) -> float:
+    """The share of letters and digits among the characters that are not spaces."""
+    dense = "".join(text.split())
+    return sum(map(str.isalnum, dense)) / max(len(dense), 1)
 
 
 def _with_right_letters(page: OpenPage, content: PageContent, own: str) -> tuple[PageContent, tuple[str, ...], bool]:
@@ -155,7 +198,8 @@ def _with_right_letters(page: OpenPage, content: PageContent, own: str) -> tuple
         reasons.append(_GARBLED)
     if not own.isascii() and _BEYOND_FIRST_PLANE.search(own):
         content = with_lost_letters(page, content)
-    misses_letters = missing > max(_LEAST_MISSING, (1 - _NEARLY_ALL) * len(own))
+    unknown = len(_CONTROLS.findall(own))
+    misses_letters = unknown > _FEW_UNKNOWN or missing > max(_LEAST_MISSING, (1 - _NEARLY_ALL) * len(own))
     if (misses_digits or misses_letters) and not bad and not is_garbled(own):
         reasons.append(_MISSING)
     return content, tuple(reasons), False
@@ -191,11 +235,13 @@ def _is_level(one: Box, other: Box) -> bool:
     return one.top <= (other.top + other.bottom) / 2 <= one.bottom
 
 
-def _laid_out(document: Document, page: OpenPage, number: int, content: PageContent) -> PageLayout | None:
+def _laid_out(
+    document: Document, page: OpenPage, number: int, content: PageContent, images: Sequence[Box]
+) -> PageLayout | None:
     """Lay out a page. If most of its text is printed sideways, a turned copy is laid out and turned back."""
     turn = turn_of(content)
     if not turn:
-        return lay_out(content, page.images(), page.right_text())
+        return lay_out(content, images, page.right_text())
     try:
         copy = document.copy(number, number, turn=-turn)
         turned = next(read_contents(copy), None)

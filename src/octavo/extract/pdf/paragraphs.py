@@ -25,11 +25,13 @@ _CENTRED = 4.0  # points; twice the largest distance between the middles of cent
 _SAME_START = 40.0  # points
 _LINES_BESIDE = 60  # above and below a line
 _FAR_FROM_EDGE = 0.3  # of the width of the column
-_BULLET = re.compile(r"([•◦▪▫‣●○■□▶►➢➤✓✔∙·❑❖\u2043])\s*(?=\S)")
+_BULLET = re.compile(
+    r"([•◦▪▫‣●○■□▶►➢➤✓✔∙·❑❖\u2043])\s*(?=\S)|([\uf000-\uf0ff\u25a1-\u25ff\u2605\u2606\u2756-\u2794])\s+(?=\S)"
+)
 _DASH = re.compile(r"([-\u2013\u2014*])\s+(?=\S)")
-_NUMBERED = re.compile(r"(\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{2,4})[.)])\s+(?=\S)")
+_NUMBERED = re.compile(r"(\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{2,4})[.)])\s+(?=\S)|(\d{1,3}[.)])(?=[^\W\d_]{3})")
 _REFERENCE = re.compile(r"\[\w{1,8}\]\s")
-_SENTENCE_END = re.compile("[.!?:…][\"'\u201d\u2019»)\\]]*\\Z")
+_SENTENCE_END = re.compile("[.!?:…\u3002\uff01\uff1f\uff1a][\"'\u201d\u2019»)\\]]*\\Z")
 _NEW_START = re.compile("[\"'\u201c\u2018«(\\[]*[^\\W_a-z]")
 _OPENING = "\"'\u201c\u2018«(["
 _BROKEN_WORD = re.compile("[^\\W\\d_]-\\Z")
@@ -38,6 +40,8 @@ _AFTER_LABEL = re.compile(r"\S+\s*[\w.-]*\d[\w-]{0,6}(?:[.:|\u2013\u2014]|\s*\Z|
 _CONTENTS_LINE = re.compile(r"[^\W\d_].*[\s.](?:[0-9]{1,4}|[ivxlc]{1,6})\Z")
 _SHORT = 40  # letters
 _CONTACT = re.compile(r"[\d+]|www\.|https?:|\S+@\S|(?:tel|fon|fax|phone|mobile?|e-?mail|web)\b", re.IGNORECASE)
+# Chinese and Japanese have no spaces between words.
+_IDEOGRAPH = re.compile("[\u3001-\u303f\u3041-\u30ff\u3400-\u9fff\uff01-\uff65]")
 _PAGE_ENDS = frozenset("0123456789ivxlc")
 _PYTHON = re.compile(r"^\s*(?:def \w+\(|class \w+[(:]|import \w|from [\w.]+ import )", re.MULTILINE)
 _MOST_CODE_INDENT = 40
@@ -102,9 +106,9 @@ def _items(column: _Column) -> dict[int, tuple[str, str]]:
         if line.mono:
             continue
         if match := _BULLET.match(line.text):
-            found[index] = match[1], line.text[match.end() :]
+            found[index] = match[1] or match[2], line.text[match.end() :]
         elif (match := _DASH.match(line.text) or _NUMBERED.match(line.text)) and not _is_title(column, index):
-            unsure[index] = match[1], line.text[match.end() :]
+            unsure[index] = match[1] or match[2], line.text[match.end() :]
     numbers = list(unsure)
     for index, after in pairwise(numbers):
         one, other = unsure[index][0], unsure[after][0]
@@ -140,8 +144,10 @@ def _begins(column: _Column, group: Sequence[int], index: int) -> bool:
         return line.bottom - before.bottom > 3 * _leading(column, line)
     if _has_other_style(column, group, index) or _begins_by_text(before, line):
         return True
-    if line.bottom - before.bottom > _LARGER_GAP * _leading(column, line) + 0.5:
-        return True
+    step = line.bottom - before.bottom
+    if step > _LARGER_GAP * _leading(column, line) + 0.5:
+        # A sentence can go on in a text with wide spaces between its lines.
+        return step > _MOST_LEADING * line.size or _ends_early(column, index - 1) or not _runs_on(column, index)
     return _begins_by_indent(column, group, index) or _begins_after_short_line(column, group, index)
 
 
@@ -169,8 +175,10 @@ def _has_other_style(column: _Column, group: Sequence[int], index: int) -> bool:
     bold = before.bold if len(group) == 1 else 2 * sum(column.lines[one].bold for one in group) > len(group)
     if bold == line.bold or _runs_on(column, index):
         return False
-    # The first words of a paragraph can be bold; their style is that of the whole line.
+    # The first words of a paragraph or a line can be bold; their style is that of the whole line.
     is_full = not _ends_early(column, index - 1) and not _SENTENCE_END.search(before.text)
+    if is_full and line.bold and line.text.endswith("."):
+        return False
     return line.bold or len(group) > 1 or not is_full
 
 
@@ -184,6 +192,9 @@ def _runs_on(column: _Column, index: int) -> bool:
     before, line = column.lines[index - 1], column.lines[index]
     if before.block is not None or _SENTENCE_END.search(before.text) or _is_far_from_edge(column, index - 1):
         return False
+    if _IDEOGRAPH.match(line.text) and _IDEOGRAPH.match(before.text, max(len(before.text) - 1, 0)):
+        is_alike = abs(before.size - line.size) < 2 * _OTHER_SIZE * max(before.size, line.size)
+        return is_alike and not _ends_early(column, index - 1)
     return line.text.lstrip(_OPENING)[:1].islower()
 
 
@@ -337,6 +348,8 @@ def join_lines(texts: Sequence[str]) -> str:
     for text in texts[1:]:
         if _ends_in_hyphen(joined) and text[:1].isalpha():
             joined = joined[:-1] + HYPHEN + text if text[0].islower() else joined + text
+        elif _IDEOGRAPH.match(joined, max(len(joined) - 1, 0)) and _IDEOGRAPH.match(text):
+            joined += text
         else:
             joined += " " + text
     return " ".join(joined.split())

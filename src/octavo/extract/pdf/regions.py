@@ -11,29 +11,36 @@ from octavo.extract.extracted import BlockKind, Box, RegionKind
 from octavo.extract.pdf import markup
 from octavo.extract.pdf.columns import Columns, Flow, Layout, find_columns, text_columns
 from octavo.extract.pdf.content import PageContent, TextRun
-from octavo.extract.pdf.figures import FigureArea, find_figures, may_show_figures
+from octavo.extract.pdf.figures import FigureArea, find_captioned, find_figures, may_show_figures
 from octavo.extract.pdf.letters import clean_letters, has_right_to_left, is_right_to_left
 from octavo.extract.pdf.lines import (
     LabelRows,
     Segment,
+    box_around,
     find_label_rows,
     frames_of,
     in_logical_order,
     in_right_order,
     is_inside,
     is_inside_any,
+    line_numbers,
     lines_of,
     segments_of,
     size_of,
 )
 from octavo.extract.pdf.page_batches import PageBlock
 from octavo.extract.pdf.paragraphs import Part, parts_of, usual_leading
-from octavo.extract.pdf.running_headers import NOTE, split_edges, with_notes
+from octavo.extract.pdf.running_headers import NOTE, PAGE_NUMBER, split_edges, with_notes
 from octavo.extract.pdf.table_rows import Cell, Table
 from octavo.extract.pdf.tables import overlaps, page_tables, to_markdown
 
 _UPRIGHT = 5.0  # degrees
 _SURE_FIGURE = 0.75
+_LEAST_LEFT = 0.6  # of the height of a picture that overlaps a table
+_INSET = 3.0  # points
+_LEAST_FRAMED = 60.0
+_TITLE_WORDS = 3
+_TITLE = 1.15  # as a multiple of the size of the other text
 _PLOTTED = frozenset({"chart", "formula"})
 _FEW_RULINGS = 2
 _FEW_ROWS = 2
@@ -42,10 +49,6 @@ _LARGE = 1.3  # as a multiple of the size of the body text; larger lines are tit
 _MOST_CHARACTERS = 150
 _FAR_OUT = 0.08  # of the height of the page
 _MOST_OF_SMALL = 80
-_PAGE_NUMBER = re.compile(
-    r"\W*(?:(?:page|seite|p\.|pagina|página|стр\.)\s*)?(?:[A-Z]?\d{1,4}(?:-\d{1,4})?|[ivxlc]{1,7})(?:\s*(?:/|of|von|de)\s*\d{1,4})?\W*",
-    re.IGNORECASE,
-)
 _NUMBER_AT_END = re.compile(r"^\s*\d{1,4}\s|\s\d{1,4}\s*$")
 _TEXT = frozenset({RegionKind.BODY, RegionKind.BOX})
 _MOST_LONE = 3
@@ -88,21 +91,49 @@ def lay_out(page: PageContent, images: Sequence[Box] = (), right_text: RightText
     if turned:
         upright = tuple(run for run in page.runs if _is_upright(run))
         page = replace(page, runs=upright)
+    numbers = line_numbers(page.runs)
+    if numbers:
+        page = replace(page, runs=tuple(run for run in page.runs if run not in numbers))
     angled = [run.box for run in turned]
     areas = find_figures(page, images, angled) if may_show_figures(page, images) else ()
     maker = _PageMaker(page, right_text)
     if tables := maker.tables(areas):
         maker.read_typed_text()
-    areas = tuple(area for area in areas if not any(overlaps(area.box, table.box) for table in tables))
+    boxes = [table.box for table in tables]
+    areas = tuple(part for area in areas if (part := _beside_tables(area, boxes)))
+    if may_show_figures(page, images):
+        pictures = [area.box for area in areas if area.kind != "formula"]
+        captioned = tuple(find_captioned(page, images, [*boxes, *pictures]))
+        areas = (*(area for area in areas if not is_inside_any(area.box, [one.box for one in captioned])), *captioned)
     parts = maker.parts(tables, areas)
     parts += [
         part for run in turned if not is_inside_any(run.box, [area.box for area in areas]) for part in _aside(run, page)
     ]
     blocks = tuple(part.block for part in parts if part.block.text or part.block.figure)
+    if numbers:
+        blocks = (*blocks, _number_block(numbers))
     doubts = tuple(_doubts(tables, blocks))
     if maker.misses_letters(blocks, areas):
         doubts = (*doubts, _INCOMPLETE)
     return PageLayout(page.number, page.width, page.height, blocks, doubts)
+
+
+def _number_block(numbers: Sequence[TextRun]) -> PageBlock:
+    text, box = " ".join(run.text.strip() for run in numbers), box_around([run.box for run in numbers])
+    return PageBlock(BlockKind.PARAGRAPH, text, box, numbers[0].size, region=RegionKind.HEADER, confidence=0.8)
+
+
+def _beside_tables(area: FigureArea, tables: Sequence[Box]) -> FigureArea | None:
+    """The part of a picture above or below the tables that it overlaps; None if that is not most of it."""
+    left, top, right, bottom = area.box
+    for table in (one for one in tables if overlaps(area.box, one)):
+        if table.top + table.bottom < top + bottom:
+            top = max(top, table.bottom + 1)
+        else:
+            bottom = min(bottom, table.top - 1)
+    if (bottom - top) < _LEAST_LEFT * (area.box.bottom - area.box.top):
+        return None
+    return replace(area, box=Box(left, top, right, bottom))
 
 
 def _doubts(tables: Sequence[Table], blocks: Sequence[PageBlock]) -> Iterator[str]:
@@ -163,6 +194,7 @@ class _PageMaker:
         labels = list(find_label_rows(self._page, taken)) if self._may_have_labels() else []
         inside = [[one for one in self._segments if is_inside(one, box)] for box in taken]
         free = [one for one in self._segments if not is_inside_any(one, [*taken, *(one.box for one in labels)])]
+        free += self._titles([one for part in inside[len(tables) :] for one in part], free)
         free += self._left_out(tables, labels)
         made = [
             _table_part(table, self._right_text, size_of(text)) for table, text in zip(tables, inside, strict=False)
@@ -170,7 +202,7 @@ class _PageMaker:
         made += [_label_part(one) for one in labels]
         texts = dict(zip(taken, inside, strict=True))
         made += [_figure_part(area, texts.get(area.box, [])) for area in areas]
-        free += [Segment(*part.block.box, block=(part,)) for part in made if part.block.box]
+        free += [_placed(part, part.block.box) for part in made if part.block.box]
         frames = frames_of(self._page, free)
         layouts = [
             (box, find_columns([one for one in free if is_inside(one, box)], backwards=self._backwards))
@@ -185,6 +217,12 @@ class _PageMaker:
             *(self._as_edge(part, RegionKind.HEADER, head) for part in top),
             *with_notes([*parts, *(self._as_edge(part, RegionKind.FOOTER, foot) for part in bottom)], self._body),
         ]
+
+    def _titles(self, inside: Sequence[Segment], outside: Sequence[Segment]) -> list[Segment]:
+        """The titles in pictures: several words that are larger than the other text of the page. They stay text."""
+        least = _TITLE * size_of(outside or self._segments)
+        large = [one for one in inside if one.size >= least and len(one.text.split()) >= _TITLE_WORDS]
+        return list(dict.fromkeys(large))
 
     def misses_letters(self, blocks: Sequence[PageBlock], areas: Sequence[FigureArea]) -> bool:
         """Whether text of the page is neither in a block nor in a picture."""
@@ -207,7 +245,7 @@ class _PageMaker:
             )
 
     def _may_have_labels(self) -> bool:
-        return not self._backwards and sum(one.text.endswith(":") for one in self._segments) > 1
+        return not self._backwards and sum(one.text.endswith((":", "\uff1a")) for one in self._segments) > 1
 
     def _holds_text(self, area: FigureArea) -> bool:
         """Whether the text in an area is part of the picture, and not printed on it."""
@@ -243,7 +281,7 @@ class _PageMaker:
         level = [one for one in segments if block.box and block.box.top - 2 <= one.top <= block.box.bottom]
         numbered = len(level) > 1 and _NUMBER_AT_END.search(text) is not None
         small = block.size < 0.9 * self._body and self._is_far_out(block) and not NOTE.match(text)
-        if _PAGE_NUMBER.fullmatch(text) or numbered or small:
+        if PAGE_NUMBER.fullmatch(text) or numbered or small:
             return part._replace(block=replace(block, region=kind, confidence=0.8))
         return part
 
@@ -253,6 +291,12 @@ class _PageMaker:
             return False
         height = self._page.height
         return block.box.bottom < _FAR_OUT * height or block.box.top > (1 - _FAR_OUT) * height
+
+
+def _placed(part: Part, box: Box) -> Segment:
+    """A finished part as a segment, slightly narrower than it is: frames can reach into the gutter of columns."""
+    inset = _INSET if box.right - box.left > _LEAST_FRAMED else 0.0
+    return Segment(box.left + inset, box.top, box.right - inset, box.bottom, block=(part,))
 
 
 def letters_in(text: str) -> Counter[str]:

@@ -9,11 +9,12 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from octavo.extract.extracted import BlockKind, RegionKind
-from octavo.extract.pdf.columns import bands_of
+from octavo.extract.pdf.columns import Band, bands_of
 from octavo.extract.pdf.lines import Segment
 from octavo.extract.pdf.page_batches import PageBlock, PageText
 from octavo.extract.pdf.paragraphs import Part
 
+_VERY_EDGE = 0.09
 _EDGE = 0.12  # of the page's height
 _WIDE_EDGE = 0.135
 _MARGIN = 0.2  # of the page's height, at most
@@ -29,6 +30,10 @@ _TEXTS = frozenset({BlockKind.HEADING, BlockKind.PARAGRAPH, BlockKind.LIST})
 _EDGES = frozenset({RegionKind.HEADER, RegionKind.FOOTER})
 _NUMBERS = re.compile(r"\d+|\b[ivxlc]+\b")
 NOTE = re.compile(r"(\d{1,2}|[*†‡§¶]{1,2})[.)]?\s?(?=[^\W\d_]|[\"\u201c\u2018(])")
+PAGE_NUMBER = re.compile(
+    r"\W*(?:(?:page|seite|p\.|pagina|página|стр\.)\s*)?(?:[A-Z]?\d{1,4}(?:-\d{1,4})?|[ivxlc]{1,7})(?:\s*(?:/|of|von|de)\s*\d{1,4})?\W*",
+    re.IGNORECASE,
+)
 _SMALL_LETTERS = 0.93  # of the size of the body text
 _NO_WORDS = re.compile(r"[^\w#]+")
 
@@ -50,7 +55,18 @@ def running_blocks(pages: Sequence[PageText], body_size: float) -> set[Place]:
                 continue
             shown[edge, _pattern(found.text)].append(Place(index, block))
     running = {place for places in shown.values() if _is_running(places) for place in places}
+    running |= {Place(index, block) for index, page in enumerate(pages) for block in _repeating(page)}
     return running | {place for index, page in enumerate(pages) for place in _marked(index, page)}
+
+
+def _repeating(page: PageText) -> Iterator[int]:
+    """The first line at the upper edge, if a larger line of the page has the same words: the title of its section."""
+    heads = [index for index, block in enumerate(page.blocks) if _is_above(block, (page.height or 0.0) * _EDGE)]
+    for head in heads[:1]:
+        block = page.blocks[head]
+        larger = (one for one in page.blocks if one.size > block.size and one.kind in _TEXTS)
+        if block.lines == 1 and any(one.text == block.text for one in larger):
+            yield head
 
 
 def _marked(index: int, page: PageText) -> Iterator[Place]:
@@ -121,19 +137,30 @@ def split_edges(segments: list[Segment], height: float) -> tuple[list[Segment], 
     """Separate the lines at the upper and lower edge that have white space between them and the rest of the page."""
     bands = list(bands_of(segments))
     first, last = 0, len(bands)
-    while first < min(_MOST_EDGE_BANDS, last - 1) and bands[first].bottom < _WIDE_EDGE * height:
-        if not _is_apart(bands[first].bottom - bands[first].top, bands[first + 1].top - bands[first].bottom):
+    for at in range(min(_MOST_EDGE_BANDS, last - 1)):
+        if bands[at].bottom >= _WIDE_EDGE * height:
             break
-        first += 1
-    while last > max(len(bands) - _MOST_EDGE_BANDS, first + 1) and bands[last - 1].top > (1 - _WIDE_EDGE) * height:
-        if not _is_apart(bands[last - 1].bottom - bands[last - 1].top, bands[last - 1].top - bands[last - 2].bottom):
+        gap = bands[at + 1].top - bands[at].bottom
+        if _is_apart(bands[at].bottom - bands[at].top, gap) or (at == 0 and _is_page_number(bands[at], height)):
+            first = at + 1
+    for at in range(len(bands) - 1, max(len(bands) - _MOST_EDGE_BANDS, first + 1) - 1, -1):
+        if bands[at].top <= (1 - _WIDE_EDGE) * height:
             break
-        last -= 1
+        gap = bands[at].top - bands[at - 1].bottom
+        is_last = at == len(bands) - 1
+        if _is_apart(bands[at].bottom - bands[at].top, gap) or (is_last and _is_page_number(bands[at], height)):
+            last = at
     return (
         [one for band in bands[:first] for one in band.segments],
         [one for band in bands[first:last] for one in band.segments],
         [one for band in bands[last:] for one in band.segments],
     )
+
+
+def _is_page_number(band: Band, height: float) -> bool:
+    """Whether a line at the very edge is only a page number, however close it is to the text."""
+    far_out = band.bottom < _VERY_EDGE * height or band.top > (1 - _VERY_EDGE) * height
+    return far_out and PAGE_NUMBER.fullmatch(" ".join(one.text for one in band.segments)) is not None
 
 
 def _is_apart(height: float, gap: float) -> bool:

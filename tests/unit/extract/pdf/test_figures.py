@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from octavo.extract.extracted import Block, BlockKind, Box, Extracted, Figure, SourceType, add_captions, is_caption
 from octavo.extract.pdf.content import PageContent, Shape, TextRun, Word
-from octavo.extract.pdf.figures import find_figures
+from octavo.extract.pdf.figures import find_captioned, find_figures
 
 WIDTH, HEIGHT = 595.0, 842.0
 SENTENCE = "Amber barges leave the quay at dawn and carry gravel to the island"
@@ -191,3 +191,25 @@ def test_a_line_of_signs_with_an_equation_number_is_a_formula_in_any_font() -> N
 def test_a_name_with_a_number_in_brackets_is_no_formula() -> None:
     lines = [run(SENTENCE, 60, 100), run("Total", 90, 130), run("(9)", 400, 130), run(SENTENCE, 60, 160)]
     assert kinds(page(*lines, shapes=tuple(curve(500 + step, 700, 4) for step in range(6)))) == []
+
+
+def test_what_is_drawn_above_a_caption_is_its_figure() -> None:
+    frame = Shape(Box(60, 220, 300, 340), filled=False, stroked=True, curved=False, colour=None)
+    inner = [Shape(Box(80 + 70 * at, 240, 130 + 70 * at, 300), False, True, False, None) for at in range(3)]
+    labels = run("low water", 80, 310), run("the gates are open at noon", 160, 310)
+    text, caption = run(SENTENCE, 60, 190), run("Figure 2: The lock", 60, 350)
+    found = page(text, *labels, caption, run(SENTENCE, 330, 250), shapes=(frame, *inner))
+    (area,) = find_captioned(found, (), ())
+    assert (area.box, area.caption) == (frame.box, "Figure 2: The lock")
+    assert not list(find_captioned(found, (), [frame.box]))
+
+
+def test_a_reference_to_a_figure_is_no_caption() -> None:
+    inner = tuple(Shape(Box(80 + 70 * at, 240, 130 + 70 * at, 300), False, True, False, None) for at in range(3))
+    assert not list(find_captioned(page(run("Figure 2 shows the lock", 60, 350), shapes=inner), (), ()))
+
+
+def test_the_strokes_of_the_rows_of_a_table_are_no_figure() -> None:
+    rows = tuple(Shape(Box(60, 200 + 18 * at, 500, 220 + 18 * at), False, True, False, None) for at in range(8))
+    cells = [run(f"{column}{row}", 80 + 60 * column, 205 + 18 * row) for row in range(8) for column in range(7)]
+    assert kinds(page(*cells, shapes=rows)) == []

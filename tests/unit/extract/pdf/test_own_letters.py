@@ -11,7 +11,7 @@ import pytest
 
 from octavo.extract.extracted import Box
 from octavo.extract.pdf.content import PageContent, TextRun, Word
-from octavo.extract.pdf.letters import Characters, is_garbled
+from octavo.extract.pdf.letters import Characters, clean_letters, is_garbled
 from octavo.extract.pdf.own_letters import OwnLetters, with_own_letters
 from tests.support.pdf import Pdf, Words, paragraph, read_pdf
 
@@ -177,3 +177,27 @@ def test_a_pdf_keeps_its_dashes_and_quotes(tmp_path: Path) -> None:
         Pdf([[*paragraph(lines, 200), Words("A line of its own, far below the others.", top=500)]]).write()
     )
     assert " ".join(lines) in read_pdf(path).markdown
+
+
+def test_full_stops_that_a_font_loses_are_put_back() -> None:
+    wanted = [f"Barge {number} leaves the quay. It is heavy." for number in range(8)]
+    own = [Drawn(text, top=100.0 + 14 * row) for row, text in enumerate(wanted)]
+    runs = [run(text, top=100.0 + 14 * row) for row, text in enumerate(wanted)]
+    without = [one._replace(text=one.text.replace(".", ""), words=tuple(map(_without_stop, one.words))) for one in runs]
+    assert texts(restored(without, *own)) == wanted
+
+
+def _without_stop(word: Word) -> Word:
+    return word._replace(text=word.text.replace(".", ""))
+
+
+@pytest.mark.parametrize(
+    ("drawn", "read"), [("na\u00a8\u0131ve", "naïve"), ("M\u00a8uller", "Müller"), ("caf\u00b4e", "café")]
+)
+def test_accents_that_are_drawn_before_their_letters_join_them(drawn: str, read: str) -> None:
+    assert clean_letters(drawn) == read
+
+
+def test_a_font_with_more_marks_than_letters_is_garbled() -> None:
+    assert is_garbled('!"#$!"%&\'!()$ (($<=)!"#$! 8(9%!:8; ' * 5)
+    assert not is_garbled("Total ........................ 12.50\n" * 10)

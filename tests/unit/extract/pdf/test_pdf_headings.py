@@ -141,3 +141,14 @@ def test_a_running_header_may_be_below_a_wide_margin() -> None:
         return PageText(number, str(number), 595.0, 842.0, (header, prose(200), prose(300)))
 
     assert running_blocks([numbered(number) for number in range(1, 5)], 10.0) == {Place(index, 0) for index in range(4)}
+
+
+def test_headings_that_end_in_numbers_are_no_contents() -> None:
+    titles = [line(f"Heading {number}", 100 + 150 * number, 14.0) for number in range(1, 5)]
+    blocks = [one for title in titles for one in (title, prose(title.box.bottom + 20 if title.box else 0))]
+    assert found(*blocks) == [title.text for title in titles]
+
+
+def test_line_at_the_upper_edge_that_repeats_the_title_is_a_header() -> None:
+    pages = [page(line("Tides and locks", 20, 9.0), line("Tides and locks", 70, 18.0), prose(120))]
+    assert running_blocks(pages, 10.0) == {Place(0, 0)}

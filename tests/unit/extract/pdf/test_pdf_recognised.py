@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from octavo.extract.extracted import BlockKind, Quality, SourceType
+from octavo.extract.pdf.document import open_document
 from octavo.extract.pdf.page_batches import Batch, PageBlock, PageText, PdfFacts
-from tests.support.pdf import assemble
+from octavo.extract.pdf.page_text import read_batch
+from tests.support.pdf import Pdf, Picture, Words, assemble, paragraph, read_pdf
 
 TEXT = "Water stays in the moss for many weeks after the rain."
 
@@ -51,3 +55,33 @@ def test_letters_of_the_file_stay_unless_the_picture_says_much_more() -> None:
 
 def test_a_picture_is_put_together_in_the_same_way() -> None:
     assert assemble(PdfFacts(1), [Batch((SCAN,)), Batch((SEEN,))], SourceType.IMAGE).source_type is SourceType.IMAGE
+
+
+def test_text_behind_a_scan_is_called_recognised(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(Pdf([[*paragraph(["Amber barges leave the quay at dawn."] * 12, 200), Picture()]]).write())
+    assert read_pdf(path).quality is Quality.OCR
+
+
+def test_noise_behind_a_scan_is_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(
+        Pdf([[*paragraph([";.,'~ B- ._ '12 .-~ '\u00a2 .,;", "-'. ,,_ ~. I!'; ."], 200), Picture()]]).write()
+    )
+    page = read_batch(path, 1, 1).pages[0]
+    assert page.is_unread
+    assert not page.blocks
+
+
+def test_text_on_a_picture_is_exact(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(Pdf([[Picture(), *paragraph(["Amber barges leave the quay at dawn."] * 12, 200)]]).write())
+    assert read_pdf(path).quality is Quality.FULL
+
+
+def test_words_from_the_letters_of_a_page_are_as_high_as_their_letters(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(Pdf([[Words("Barges leave", top=100, size=10)]]).write())
+    with open_document(path) as document, document.page(1) as page:
+        _, box = next(one for one in page.letters(by_size=True) if one)
+    assert (round(box.top), round(box.bottom)) == (92, 102)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from octavo.extract.extracted import Box, Quality, RegionKind
 from octavo.extract.pdf.columns import find_columns, segments_in
-from octavo.extract.pdf.content import PageContent, Shape, TextRun, Word
+from octavo.extract.pdf.content import PageContent, Shape, TextRun, Word, text_run
 from octavo.extract.pdf.letters import Vocabulary, is_garbled, with_right_ligatures
-from octavo.extract.pdf.lines import Segment
+from octavo.extract.pdf.lines import Segment, line_numbers, segments_of
 from octavo.extract.pdf.page_batches import PageBlock
 from octavo.extract.pdf.page_text import read_batch
+from octavo.extract.pdf.paragraphs import join_lines
 from octavo.extract.pdf.regions import lay_out, turn_of
 from tests.support.pdf import Part, Pdf, Words, paragraph, read_pdf
 
@@ -294,3 +296,105 @@ def test_a_large_title_beside_an_address_is_not_part_of_its_lines() -> None:
 def test_the_lines_of_an_address_stay_lines() -> None:
     short = ["Weena 664", "3012 CN Rotterdam", "Nederland", "www.example.org"]
     assert texts([*lines(WIDE, 60, 100), *lines(short, 60, 300)])[-1] == "\n".join(short)
+
+
+def item(text: str, height: float, rotation: float = 0.0) -> SimpleNamespace:
+    """A run as liteparse reports it, with letters of 10 points."""
+    word = SimpleNamespace(x=50.0, y=100.0, width=6.0 * len(text), height=height, text=text)
+    return SimpleNamespace(
+        **{**vars(word), "words": [word]},
+        font_name="Times",
+        font_weight=400,
+        font_size=10.0,
+        font_height=10.0,
+        rotation=rotation,
+        mcid=None,
+    )
+
+
+def test_box_of_a_font_with_a_wrong_ascent_is_as_high_as_its_letters() -> None:
+    found = text_run(item("Heading", height=127.0))
+    assert found
+    assert found.box.top == found.words[0].top == 100.0
+    assert found.box.bottom == found.words[0].bottom < 115.0
+
+
+@pytest.mark.parametrize(
+    ("height", "rotation", "expected"), [(12.0, 15.0, 0.0), (60.0, 15.0, 15.0), (12.0, 90.0, 90.0)]
+)
+def test_slanted_letters_are_not_turned(height: float, rotation: float, expected: float) -> None:
+    found = text_run(item("slanted", height, rotation))
+    assert found
+    assert found.rotation == expected
+
+
+def test_line_that_only_begins_in_a_monospaced_font_is_not_code() -> None:
+    first = run("1. Every wall needs a footing of stones", 60, 100, font="Courier")
+    wide = first.words[1]._replace(text="WWW")
+    mixed = first._replace(words=(first.words[0], wide, *first.words[2:]))
+    assert [one.mono for one in segments_of([first, mixed])] == [True, False]
+
+
+def test_bullets_that_are_apart_from_their_text_make_a_list() -> None:
+    runs = [one for top in (300, 330, 360) for one in (run("\uf0b7", 60, top), run("Lime is slaked in a pit", 78, top))]
+    assert texts(runs) == ["\n".join(["- Lime is slaked in a pit"] * 3)]
+
+
+def test_bullets_of_unknown_symbol_fonts_make_a_list() -> None:
+    runs = [run(f"\uf075 {text}", 60, 300 + 30 * row) for row, text in enumerate(LEFT[:3])]
+    assert texts(runs) == ["\n".join(f"- {text}" for text in LEFT[:3])]
+
+
+def test_sentence_goes_on_in_lines_with_wide_spaces() -> None:
+    wide = [run(text, 60, 300 + 22 * row) for row, text in enumerate(LEFT)]
+    assert texts([*lines(RIGHT, 60, 100), *wide])[-1] == " ".join(LEFT)
+
+
+def test_chinese_lines_are_joined_without_spaces() -> None:
+    assert join_lines(["为消灭附着在稻种上的病", "原菌。任选下表", "Tebuconazole 一种"]) == (
+        "为消灭附着在稻种上的病原菌。任选下表 Tebuconazole 一种"
+    )
+
+
+def test_picture_that_reaches_into_a_table_is_kept_below_it() -> None:
+    cells = [run(f"{row}{column}", 70 + 100 * column, 202 + 20 * row) for row in range(3) for column in range(3)]
+    grid = [Box(60, 200 + 20 * row, 360, 200 + 20 * row) for row in range(4)]
+    grid += [Box(60 + 100 * column, 200, 60 + 100 * column, 260) for column in range(4)]
+    page = PageContent(1, 595.0, 842.0, (*cells, *lines(WIDE, 60, 700)), (), tuple(grid))
+    found = lay_out(page, [Box(60, 240, 400, 600)]).blocks
+    table, picture = (
+        next(one for one in found if one.region is kind) for kind in (RegionKind.TABLE, RegionKind.FIGURE)
+    )
+    assert picture.box
+    assert table.box
+    assert picture.box.top >= table.box.bottom
+
+
+def test_page_number_next_to_the_text_is_a_footer() -> None:
+    found = blocks([*lines(WIDE, 60, 770), run("(xx)", 280, 812)])
+    assert [block.text for block in found if block.region is RegionKind.FOOTER] == ["(xx)"]
+
+
+def test_title_below_two_columns_comes_after_both() -> None:
+    title, below = run("All tides of the year:", 60, 200), lines(WIDE, 60, 216)
+    found = texts([*lines(LEFT, 60, 100), *lines(RIGHT, 320, 100), title, *below])
+    assert found[:3] == [" ".join(LEFT), " ".join(RIGHT), "All tides of the year:"]
+
+
+def test_numbers_of_lines_are_not_part_of_the_text() -> None:
+    texts_ = [*WIDE, *WIDE, *WIDE]
+    numbers = [run(str(row + 1), 40, 300 + 20 * row) for row in range(len(texts_))]
+    found = blocks([*numbers, *(run(text, 70, 300 + 20 * row) for row, text in enumerate(texts_))])
+    assert [block.text for block in found if block.region is RegionKind.HEADER] == ["1 2 3 4 5 6 7 8 9"]
+    assert "2 fresh" not in " ".join(block.text for block in found)
+
+
+def test_numbers_of_rows_stay() -> None:
+    numbers = [run(str(row + 1), 40, 300 + 20 * row) for row in range(9)]
+    names = [run("Amber Barge", 70, 300 + 20 * row) for row in range(9)]
+    assert line_numbers([*numbers, *names]) == []
+
+
+def test_line_that_begins_in_bold_type_continues_its_sentence() -> None:
+    first = run(WIDE[0], 60, 300)
+    assert len(texts([first, run("1-877-256 can be called on every day of the week.", 60, 313, bold=True)])) == 1
