@@ -98,7 +98,7 @@ def _unclear_signs(own: str) -> frozenset[str]:
 
 
 def _translated(page: PageContent, own: str, unclear: frozenset[str]) -> PageContent:
-    """Replace each plain form that stands for only one sign of the page."""
+    """Replace each plain form that only one sign of the page has."""
     if own.isascii():
         return page
     plain = {sign.translate(_FOLDED): sign for sign in set(_SIGNS.findall(own)) - unclear}
