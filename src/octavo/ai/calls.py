@@ -175,7 +175,7 @@ NEVER = OfflineUse(if_configured=False)
 
 @dataclass(frozen=True, slots=True)
 class FailedModel:
-    """A model that failed before another model answered, and how it failed."""
+    """A model that failed before another model answered, and its fault."""
 
     model: str
     fault: str

@@ -43,7 +43,10 @@ def read_part(typed: str, listed_by: str = "octavo ls") -> UUID | str:
 
 
 async def list_ids(client: Client, part: str, trashed: Iterable[bool]) -> list[UUID]:
-    """List the first page of matches. That is enough: two matches already show that the part of the id is ambiguous."""
+    """List the first page of matches.
+
+    One page is enough: two matches already show that the part of the id is ambiguous.
+    """
     from octavo.client import Filters
 
     pages = [await client.list_documents(Filters(id=part, trashed=where)) for where in trashed]

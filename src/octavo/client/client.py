@@ -351,7 +351,8 @@ class Client(UploadCalls):
         return read_record(EventCursor, await self._transport.get("/events", {"format": "json"})).cursor
 
     async def events(self, *, after: str | None = None) -> AsyncGenerator[Event]:
-        """Yield all events from now on, or after a cursor: in order, each once, until the generator is closed.
+        """Yield all events from now on, or after a cursor, until the generator is closed. Each event is yielded once,
+        in order.
 
         After a broken connection, the stream resumes after the last event. Raises TOO_FAR_BEHIND if too many events
         were missed.

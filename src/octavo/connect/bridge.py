@@ -1,4 +1,4 @@
-"""The bridge engine: important chunks of documents in different domains that share some of their concepts.
+"""The bridge engine: finds important chunks of documents in different domains that share some concepts.
 
 The domain of a document is its generated topics and its mean vector.
 """

@@ -1,4 +1,4 @@
-"""The contradiction engine: clauses of two chunks about the same thing that cannot both be true.
+"""The contradiction engine: finds clauses of two chunks about the same thing that cannot both be true.
 
 They differ in a negation, an antonym, a number, a date or their tone. Rules only find possible contradictions; a model
 or a person confirms them. Precision matters more than recall. Questions, uncertain or planned statements, statements

@@ -156,7 +156,7 @@ class Line:
 class Dot:
     """A document. `at` is the position of the label `name`, `anchor` its alignment.
 
-    `crowded`: whether the label overlaps something.
+    `crowded`: whether the label overlaps other labels or dots.
     """
 
     node: Node

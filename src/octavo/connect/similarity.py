@@ -1,4 +1,4 @@
-"""The similarity engine: chunks that say the same thing, by the cosine similarity of their vectors."""
+"""The similarity engine: finds chunks that say the same thing, by the cosine similarity of their vectors."""
 
 from __future__ import annotations
 

@@ -172,7 +172,7 @@ async def training_samples(connection: Connection, owner: UUID) -> list[dict[str
 
 
 async def model_checks(connection: Connection, owner: UUID) -> list[dict[str, Any]]:
-    """Every model call made for a conversion: its answers, and the values that were accepted after verification."""
+    """All model calls for conversions: their answers, and the values that were accepted after verification."""
     rows = await (await connection.execute(QUERIES.model_checks, {"owner": owner})).fetchall()
     return [_model_check(*row) for row in rows]
 

@@ -140,7 +140,7 @@ def _refuse_others(file: BinaryIO) -> None:
         file.seek(0)
         if _OLE_PASSWORD in file.read(64 * MEBIBYTE):
             raise Encrypted("Passwords are not supported for this type of file yet. Save the file without a password.")
-        raise NotSupported("This is an office format from before 2007. Save it in a newer format.")
+        raise NotSupported("This is an office format from before 2007. Save the file in a newer format.")
     size = file.seek(0, 2)
     file.seek(max(0, size - _END_SEARCHED))
     tail = file.read()

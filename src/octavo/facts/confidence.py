@@ -1,7 +1,7 @@
-"""How sure a value is, measured: the share of right values with the same evidence in labelled documents.
+"""The confidence of a value is measured: the share of right values with the same evidence in labelled documents.
 
 `python -m benchmarks.conversions.invoices --calibrate` writes `data/calibration.json`: the counts of right and of all
-values for each field and tier of evidence. Nothing in it is chosen by hand.
+values for each field and tier of evidence. None of these counts is chosen by hand.
 """
 
 from __future__ import annotations

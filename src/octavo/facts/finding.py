@@ -59,9 +59,8 @@ class Reading:
 
     @property
     def is_invoice(self) -> bool:
-        """Whether the document has what an invoice has. One value is not evidence.
-
-        One that does not call itself an invoice needs more signs. Papers, books and forms have at most two.
+        """Whether the document has enough signs of an invoice. One value is not enough evidence. A document that is not
+        called an invoice needs more signs. Papers, books and forms have at most two signs.
         """
         counts = "total" in self.signs or {"number", "date"} <= self.signs
         return counts and len(self.signs) >= (_LEAST_SIGNS if "word" in self.signs else _LEAST_WITHOUT_WORD)
@@ -72,7 +71,7 @@ _LEAST_SIGNS, _LEAST_WITHOUT_WORD = 4, 5
 
 
 def read_document(sheets: Sequence[Sheet], labels: Labels = ()) -> Reading:
-    """Read the pages of a document. `labels` are further labels by the name of a fact."""
+    """Read the pages of a document. `labels` are additional labels by the name of a fact."""
     page = PageRuns(sheets[:_MOST_PAGES], load_vocabulary(labels))
     items = find_items(page)
     money = choose_money(page, items.sum if items.is_sum_printed else None, set(items.lines))
@@ -120,14 +119,15 @@ _OF_CUSTOMER = re.compile(
 
 
 def _before(page: PageRuns, mention: Mention) -> str:
-    """The text before a value in its line, from the run to the left on."""
+    """The text before a value in its line, starting with the text run to the left."""
     runs = page.lines[mention.run.line].runs
     left = runs[mention.index - 1].folded if mention.index else ""
     return f"{left} {mention.run.folded[: mention.start]}"[-60:]
 
 
 def _own(page: PageRuns, found: Sequence[Choice], values: dict[str, Choice]) -> Choice | None:
-    """The sender's identifier: near the sender's name, with a right checksum, and not printed with the recipient."""
+    """The sender's identifier: it is near the sender's name, has a valid checksum, and is not printed with the
+    recipient."""
     buyer, seller = values.get("recipient"), values.get("sender")
     own = [one for one in found if "customer" not in one.evidence]
     others = [one for one in own if not (buyer and _is_of(one.mention, buyer.mention))]
@@ -158,7 +158,7 @@ def _places_of(page: PageRuns, name: str) -> list[Place]:
 
 
 def _distance(place: Place, names: Sequence[Place]) -> float:
-    """How far a place is from the nearest of several names: down or up, and sideways if they do not overlap."""
+    """The distance of a place from the nearest of several names: vertical, and horizontal if they do not overlap."""
 
     def away(name: Place) -> float:
         sideways = max(place.box.left - name.box.right, name.box.left - place.box.right, 0.0)
@@ -175,7 +175,7 @@ def _is_of(mention: Mention, party: Mention) -> bool:
 
 
 def _signs(page: PageRuns, values: dict[str, Choice], items: Items, money: Money) -> Iterator[str]:
-    """What speaks for an invoice, each at most once."""
+    """The signs of an invoice in the document, each at most once."""
     if _names_itself(page):
         yield "word"
     total = money.total
@@ -217,7 +217,10 @@ def _names_itself(page: PageRuns) -> bool:
 
 
 def find_facts(sheets: Sequence[Sheet], labels: Labels = ()) -> list[Fact]:
-    """All facts of a document. If it is not an invoice, only its date and identifiers, which need no such context."""
+    """All facts of a document.
+
+    For other documents than invoices, only the date and identifiers, which need no context.
+    """
     return facts_of(read_document(sheets, labels), sheets)
 
 
@@ -255,7 +258,7 @@ def _fact(name: str, choice: Choice, *, has_places: bool) -> Fact:
 
 
 def _months(sheets: Sequence[Sheet], *, has_places: bool) -> Iterator[Fact]:
-    """A month without a day near the top of the first page, such as "May 2017", kept as what it is."""
+    """A month without a day near the top of the first page, such as "May 2017". No day is added."""
     if not sheets:
         return
     page = PageRuns(sheets[:1], load_vocabulary())

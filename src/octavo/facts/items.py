@@ -1,7 +1,7 @@
 """Finds the items of an invoice: rows of a table with an amount, whose sum is printed below the table.
 
-The head names the columns. Every amount in the column of amounts is a row; the numbers beside it are its quantity and
-unit price, and the text in the column of descriptions is its description.
+The header names the columns. Every amount in the column of amounts makes a row. The numbers beside it are its quantity
+and unit price, and the text in the column of descriptions is its description.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """All rows. `lines` are the numbers of the lines they take; `is_sum_printed`: their sum is on a page."""
+    """All rows. `lines` are the numbers of their lines; `is_sum_printed`: whether a page shows their sum."""
 
     rows: tuple[Item, ...] = ()
     lines: frozenset[int] = frozenset()
@@ -64,7 +64,7 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The head of a table: the box of every column, and the lines it takes."""
+    """The header of a table: the box of every column, and the lines of the header."""
 
     columns: dict[str, Box]
     others: tuple[Box, ...]
@@ -73,7 +73,7 @@ class Head:
 
 
 def find_items(page: PageRuns) -> Items:
-    """The items of the table whose sum is printed, or else of the table with the clearest head."""
+    """The items of the table whose sum is printed, or else of the table with the clearest header."""
     best = Items()
     best_score = -1.0
     for head in _heads(page):
@@ -125,7 +125,7 @@ def _labels(page: PageRuns, line: Line) -> list[tuple[str, Box]]:
 
 
 def _adjacent(page: PageRuns, line: Line, step: int) -> Iterator[Line]:
-    """Lines above or below that belong to the same head: close, short and without amounts."""
+    """Lines above or below that belong to the same header: they are close and short, and have no amounts."""
     before = line
     for number in range(line.number + step, line.number + step * _BAND, step):
         if not 0 <= number < len(page.lines):
@@ -142,7 +142,10 @@ def _adjacent(page: PageRuns, line: Line, step: int) -> Iterator[Line]:
 
 
 def _columns(labels: Sequence[tuple[str, Box]]) -> dict[str, Box]:
-    """One box per column. Of several amounts the rightmost counts; one left of the descriptions is a quantity."""
+    """One box per column.
+
+    If there are several amounts, the rightmost is used; one left of the descriptions is a quantity.
+    """
     columns: dict[str, Box] = {}
     by_role: dict[str, list[Box]] = {}
     for role, box in labels:
@@ -204,7 +207,7 @@ def _read(page: PageRuns, head: Head) -> Items:
 
 
 def _region(page: PageRuns, head: Head) -> Iterator[Line]:
-    """The lines below the head, up to the sums. The head is repeated on further pages."""
+    """The lines below the header, up to the sums. The header may be repeated on later pages."""
     skip = head.last
     for line in page.lines[head.last + 1 :]:
         if line.number <= skip:
@@ -228,7 +231,7 @@ def _same_columns(first: Head, second: Head) -> bool:
 
 
 def _is_sum(page: PageRuns, line: Line) -> bool:
-    """Whether a line is a sum: it begins with the label of a sum, which an amount follows, and it has no product."""
+    """Whether a line is a sum: it begins with the label of a sum and an amount, and contains no product."""
     money = [
         one for index, run in enumerate(line.runs) for one in page.of_run("amount", run, index) if is_money(page, one)
     ]
@@ -273,7 +276,8 @@ def _distance(box: Box, head: Box) -> float:
 
 
 def _printed(page: PageRuns, region: set[int]) -> dict[Decimal, str]:
-    """Amounts outside the table, and the role that a label gives each; empty if it is not the label of a sum."""
+    """Amounts outside the table, each with the role that its label gives it; empty if the label is not that of a
+    sum."""
     found: dict[Decimal, str] = {}
     for one in page.every("amount"):
         if one.run.line in region or not is_money(page, one):
@@ -287,7 +291,7 @@ def _printed(page: PageRuns, region: set[int]) -> dict[Decimal, str]:
 
 
 def _leading(page: PageRuns, anchors: Sequence[Mention], head: Head) -> tuple[int, int]:
-    """How many rows from the first on have a quantity times a price, and how many have a quantity or a price.
+    """The number of leading rows that have a quantity times a price, and of those that have a quantity or a price.
 
     Charges and taxes that follow the items have none.
     """
@@ -303,7 +307,7 @@ def _first_false(flags: Sequence[bool]) -> int:
 
 
 def _cut(anchors: list[Mention], printed: dict[Decimal, str], leading: tuple[int, int]) -> tuple[list[Mention], bool]:
-    """The rows up to the one at which their sum is printed. Amounts of other tables may follow them."""
+    """The rows whose sum is printed. Amounts of other tables may follow them."""
     sums = list(accumulate(Decimal(one.value) for one in anchors))
     roles = [next((role for one, role in printed.items() if abs(one - total) <= _CENTS), None) for total in sums]
     named = [count for count, role in enumerate(roles, 1) if role == "line_sum"]
@@ -407,7 +411,7 @@ def _is_product(quantity: Mention, price: Mention, amount: Mention) -> bool:
 def _products(
     numbers: Sequence[Mention], amount: Mention, quantity: Mention | None, price: Mention | None
 ) -> Iterator[tuple[Mention, Mention]]:
-    """Pairs of numbers whose product is the amount. A number that a column names is not exchanged for another."""
+    """Pairs of numbers whose product is the amount. A number in a named column is not replaced by another number."""
     for first in [quantity] if quantity else numbers:
         for second in [price] if price else numbers:
             same = first is second or Decimal(first.value) == 0
@@ -438,7 +442,7 @@ def _rate(lines: Sequence[Line], head: Head) -> Cell | None:
 
 
 def _add_description(page: PageRuns, item: Item, anchor: Mention, lines: Sequence[Line], head: Head) -> None:
-    """The text in the column of descriptions, from the first line of the row on, up to a gap or a detail."""
+    """The text in the column of descriptions, from the first line of the row up to a gap or a detail line."""
     left, right = _description_span(head, item)
     parts: list[list[Word]] = []
     before: Box | None = None

@@ -117,7 +117,7 @@ class PageRuns:
         )
 
     def left_of(self, mention: Mention, kind: str, most: int = 3) -> NearText | None:
-        """The nearest run to the left that contains words and is more than another value of the same type."""
+        """The nearest run to the left that contains words, not just another value of the same type."""
         runs = self.lines[mention.run.line].runs
         for index in range(mention.index - 1, max(mention.index - 1 - most, -1), -1):
             run = runs[index]
@@ -128,7 +128,10 @@ class PageRuns:
         return None
 
     def above(self, mention: Mention, kind: str, most: int = _MOST_LINES_UP) -> NearText | None:
-        """The first text above that overlaps with the value, with the line above it if both are one head."""
+        """The first text above that overlaps with the value.
+
+        If the line above it belongs to the same header, it is included.
+        """
         box = mention.box
         found: list[TextRun] = []
         for line in reversed(self.lines[max(mention.run.line - most, 0) : mention.run.line]):

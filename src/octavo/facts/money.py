@@ -35,7 +35,10 @@ _ROLES = ("net", "tax", "total", "due", "line_sum", "other")
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A chosen value. `evidence` names what supports it; the confidence is measured for each combination."""
+    """A chosen value.
+
+    `evidence` names the evidence for it; the confidence is measured for each combination of evidence.
+    """
 
     value: str
     mention: Mention
@@ -64,12 +67,12 @@ class Amount:
 
     @property
     def is_item(self) -> bool:
-        """Whether it is printed only in the table of items."""
+        """Whether the amount is printed only in the table of items."""
         return self.roles.keys() == {"item"}
 
     @property
     def can_be_extra(self) -> bool:
-        """Whether it can be shipping or the like: no clear label says that it is a sum."""
+        """Whether the amount can be an extra charge such as shipping: no clear label marks it as a sum."""
         return not self.is_item and all(
             self.roles.get(role, 0.0) < _WHOLE_LABEL for role in ("net", "total", "line_sum")
         )
@@ -344,7 +347,7 @@ def _total(best: Amount, evidence: frozenset[str], amounts: Mapping[Decimal, Amo
 
 
 def _due(total: Choice, amounts: Mapping[Decimal, Amount]) -> Choice | None:
-    """The amount to pay, if it differs from the total: something was paid before."""
+    """The amount to pay, if it differs from the total because a part was already paid."""
     found = [one for one in amounts.values() if one.fit("due") >= _WHOLE_LABEL and str(one.value) != total.value]
     best = max(found, key=lambda one: one.fit("due"), default=None)
     if best is None:

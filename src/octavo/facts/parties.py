@@ -1,4 +1,4 @@
-"""Finds who a document is from and to, by labels, the line of the sender, letterhead, footer and address window."""
+"""Finds the sender and the recipient of a document, by labels, return line, letterhead, footer and address window."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _BLOCK_LINES = 12
 
 @dataclass(slots=True)
 class Candidate:
-    """A name with what speaks for it as the sender and as the recipient."""
+    """A name, with the evidence for it as the sender and as the recipient."""
 
     name: str
     mention: Mention
@@ -96,7 +96,7 @@ class Parties:
 
 
 class PartyFinder:
-    """Collects names and what speaks for each."""
+    """Collects names and the evidence for each of them."""
 
     def __init__(self, page: PageRuns) -> None:
         self._page = page
@@ -239,7 +239,7 @@ class PartyFinder:
     def _find_return_line(self) -> Box | None:
         """The sender in one line above the address window, such as "A GmbH, Street 1, 12345 Town".
 
-        What follows below this line is the address of the recipient.
+        The address of the recipient follows below this line.
         """
         sheet = self._page.sheets[0] if self._page.sheets else None
         for line in self._page.lines:
@@ -394,7 +394,8 @@ def _is_aligned(first: TextRun, second: TextRun) -> bool:
 
 
 def _is_window(block: Block, height: float, width: float, window: Box | None) -> bool:
-    """Whether a block is the address of the recipient: below the line of the sender, or where letters have it."""
+    """Whether a block is the address of the recipient: it is below the return line, or at the usual place of
+    letters."""
     first = block.runs[0]
     if first.page != 1:
         return False

@@ -33,7 +33,10 @@ _TOP_SHARE = 0.35
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """A value with the role that its label gives it. `form` is how: label, composed, heading, number word, top."""
+    """A value with the role that its label gives it.
+
+    `form` is the kind of label: label, composed, heading, number word, top.
+    """
 
     mention: Mention
     role: str
@@ -204,7 +207,7 @@ def label_dates(page: PageRuns, number: Choice | None, in_items: set[int]) -> li
 
 
 def _date_texts(page: PageRuns, mention: Mention) -> Iterator[NearText]:
-    """Text before a date; if the date begins its line, also the end of the line above, where "vom" may stand."""
+    """Text before a date; if the date begins its line, also the end of the line above, which may contain "vom"."""
     before = page.before(mention, "date")
     if before:
         yield before
@@ -242,7 +245,7 @@ def _date_role(page: PageRuns, near: NearText, number: Choice | None) -> tuple[s
 
 
 def _weak_date_role(page: PageRuns, folded: str, hits: Sequence[RoleHit]) -> tuple[str, float, str]:
-    """The role of a date after a word such as "vom": the noun before it decides."""
+    """The role of a date after a word such as "vom". The noun before that word determines the role."""
     last = hits[-1]
     earlier = [hit for hit in hits[:-1] if hit.role in {"other", "due_date"} and last.start - hit.end < _NEAR_NOUN]
     if earlier:
@@ -295,5 +298,5 @@ def _best_date(page: PageRuns, found: Sequence[Labelled]) -> Choice | None:
 
 
 def _is_settled(page: PageRuns) -> bool:
-    """Whether another date of the document shows if the day or the month comes first."""
+    """Whether another date of the document shows that the day comes first, or that the month does."""
     return writes_month_first(page.texts) is not None

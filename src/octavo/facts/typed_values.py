@@ -169,7 +169,7 @@ FINDERS: dict[str, Find] = {
 
 
 class IdentifierMatch(NamedTuple):
-    """`is_checked`: the checksum is right; false if it is wrong or if there is none."""
+    """An identifier. `is_checked`: whether it has a valid checksum."""
 
     name: str
     value: str

@@ -1,4 +1,4 @@
-"""The words that say what a value is, in all languages, from `data/labels.yaml`."""
+"""Labels that identify values, in all languages, from `data/labels.yaml`."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Section:
         return self._compiled[letter]
 
     def find(self, folded: str) -> list[RoleHit]:
-        """All labels in a text that was folded, in text order; they do not overlap."""
+        """All labels in a folded text, in text order and without overlaps."""
         found: list[RoleHit] = []
         end = 0
         for start in _STARTS.finditer(folded):
@@ -101,7 +101,7 @@ Labels = tuple[tuple[str, tuple[str, ...]], ...]
 
 @lru_cache(maxsize=16)
 def load_vocabulary(added: Labels = ()) -> Vocabulary:
-    """The shipped vocabulary. `added` are further labels by the name of a fact, such as ("number", ("our ref",))."""
+    """The shipped vocabulary. `added` are additional labels by the name of a fact, such as ("number", ("our ref",))."""
     if not added:
         return _shipped()
     shipped = _shipped()

@@ -1,8 +1,8 @@
-"""`octavo backup` and `octavo restore`: a copy of the database as of one moment, and of all files that it names.
+"""`octavo backup` and `octavo restore` copy the database as of one moment, and all files that it refers to.
 
-A backup is a folder. `backup.json` names the folder with the copies of the tables; it is replaced last, so that a
-backup which was interrupted leaves the earlier one intact. Files are never changed, so the next backup to the same
-folder copies only new ones.
+A backup is a folder. `backup.json` names the folder with the copies of the tables. It is replaced last, so that an
+interrupted backup leaves the earlier one intact. Files are never changed, so the next backup to the same folder copies
+only new files.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sessions of browsers: of anonymous visitors, of people, and of the local owner, who signs in with one-time links."""
+"""Browser sessions of anonymous visitors, of people, and of the local owner, who signs in with one-time links."""
 
 from __future__ import annotations
 

@@ -82,7 +82,8 @@ async def answer_segment(run: Run[Tools]) -> JSON:
 
 
 def gives_up(error: OctavoError, attempt: int) -> bool:
-    """Whether `local` can answer instead: if a retry is useless or would be much later, or after several attempts."""
+    """Whether `local` can answer instead: a retry is useless or would be much later, or several attempts have
+    failed."""
     far = isinstance(error, QuotaExhausted) or (error.retry_after_seconds or 0) > LONGEST_WAIT_SECONDS
     return RETRY_RULES[error.error_class] is None or far or attempt >= ATTEMPTS_BEFORE_LOCAL
 

@@ -35,7 +35,7 @@ class Threads:
 async def complete_or_undo(work: Coroutine[Any, Any, None], undo: Callable[[], Awaitable[None]]) -> None:
     """Run `work`. If cancelled, let it finish and then undo it.
 
-    If it were stopped, it would be unknown whether it had taken effect.
+    If `work` were stopped, nobody would know whether it had taken effect.
     """
     task = asyncio.ensure_future(work)
     try:

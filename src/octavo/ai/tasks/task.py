@@ -113,7 +113,7 @@ def _parse(text: str, schema: Schema) -> JSON:
 
 
 def _explain(error: ValidationError) -> str:
-    """List where and why validation failed. Values are left out, because they contain text of the document."""
+    """List where and why validation failed. Values are omitted, because they contain text of the document."""
     wrong = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors(include_input=False)]
     return "; ".join(wrong[:_MAX_MISTAKES])
 

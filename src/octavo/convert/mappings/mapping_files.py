@@ -140,7 +140,7 @@ def read_mapping(text: str, file: str, base: Callable[[str], str] | None = None)
 
 
 def _merge(below: Any, above: Any) -> Any:  # noqa: ANN401
-    """Merge two dictionaries recursively. Values that are not dictionaries are taken from `above`."""
+    """Merge two dictionaries recursively. All other values are taken from `above`."""
     if not isinstance(below, dict) or not isinstance(above, dict):
         return above
     merged: Settings = dict(below)  # pyright: ignore[reportUnknownArgumentType]

@@ -79,7 +79,7 @@ def extract(path: Path, _hints: Hints) -> Extracted:
         blocks = _blocks(_body(text), kept, metadata)
     quality = Quality.PARTIAL if _MISSING.search(text) else Quality.FULL
     if quality is Quality.PARTIAL:
-        reason = "Other files that it includes are not part of it."
+        reason = "The text of other files that it includes is missing."
         metadata = replace(metadata, extra={"reason": reason})
     return to_extracted(SourceType.LATEX, write_blocks(blocks), metadata, quality=quality)
 

@@ -1,6 +1,6 @@
 """PowerPoint files from before 2007: each slide is a page, with title, text by level, tables, pictures and notes.
 
-The file is a list of records, many of them repeated with every save; a directory says which ones are valid.
+The file is a list of records. Many of them are repeated with every save; a directory lists the valid ones.
 """
 
 from __future__ import annotations

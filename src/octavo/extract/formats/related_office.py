@@ -64,7 +64,9 @@ def _check_records(stream: bytes) -> None:
     while at + 4 <= len(stream):
         kind, size = struct.unpack_from("<HH", stream, at)
         if kind == _PASSWORD:
-            raise Encrypted("Octavo cannot open encrypted Excel files from before 2007. Save it without a password.")
+            raise Encrypted(
+                "Octavo cannot open encrypted Excel files from before 2007. Save the file without a password."
+            )
         if kind == _BEGIN:
             rows = columns = 0
         elif kind in _CELLS and at + 8 <= len(stream):

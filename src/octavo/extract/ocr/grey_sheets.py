@@ -39,7 +39,10 @@ class GreySheet(NamedTuple):
 
 
 def grey_sheet(picture: Image.Image) -> GreySheet:
-    """Prepare a picture. Otherwise Tesseract reads grain as thousands of dots, and misses the text or takes minutes."""
+    """Prepare a picture.
+
+    Without this, Tesseract reads grain as thousands of dots, and misses the text or takes minutes.
+    """
     sharp = _on_white(picture)
     scale = reading_scale(*sharp.size)
     if scale != 1.0:
@@ -107,10 +110,9 @@ _LEAST_SIDE = 100  # smaller pictures have too few rows of points
 
 
 def tilt_of(picture: Image.Image) -> float:
-    """By how many degrees to the left a picture must be turned so that its rows are level; 0 if they are, or unclear.
-
-    Rows of text are level if the sums of ink of neighbouring rows of points differ most. A page on its side has
-    columns instead of rows.
+    """The number of degrees to rotate a picture to the left so that its rows of text are level. 0 if they are level or
+    if the tilt is unclear. Rows of text are level if the ink of neighbouring rows of pixels differs most. A page on its
+    side has columns instead of rows.
     """
     if min(picture.size) < _LEAST_SIDE:
         return 0.0
@@ -140,7 +142,7 @@ def _differences(sums: Image.Image) -> float:
 
 
 def straightened(picture: Image.Image, tilt: float) -> Image.Image:
-    """Turn a picture to the left. The corners that appear are white."""
+    """Rotate a picture to the left. The new corners are white."""
     plain = picture if picture.mode in {"L", "RGB"} else picture.convert("RGB")
     white = 255 if plain.mode == "L" else (255, 255, 255)
     return plain.rotate(tilt, Image.Resampling.BICUBIC, expand=True, fillcolor=white)
@@ -186,7 +188,7 @@ class InkSheet(NamedTuple):
 
 
 class Blob(NamedTuple):
-    """A group of connected points: its box, and the number of its points."""
+    """A group of connected pixels: its box, and the number of its pixels."""
 
     left: int
     top: int
@@ -242,7 +244,7 @@ def _is_letter(blob: Blob, most: float) -> bool:
 
 
 def find_blobs(mask: Image.Image) -> list[Blob]:
-    """The connected white points of a mask, from top to bottom."""
+    """The groups of connected white pixels of a mask, from top to bottom."""
     data, width = mask.tobytes(), mask.width
     blobs: dict[int, Blob] = {}
     above: list[tuple[int, int, int]] = []

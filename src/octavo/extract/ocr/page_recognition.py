@@ -60,7 +60,7 @@ _IMPOSSIBLE = re.compile(
     r"[\u093e-\u094c\u09be-\u09cc\u0a3e-\u0a4c\u0abe-\u0acc\u0b3e-\u0b4c\u0bbe-\u0bcc\u0c3e-\u0c4c\u0cbe-\u0ccc\u0d3e-\u0d4c]"
     r"|[\u093e-\u094c]{2}"
 )
-MISSED = "The page shows letters that could not be read, for example on a coloured ground or in a drawing."
+MISSED = "The page shows letters that could not be read, for example on a coloured background or in a drawing."
 NO_TEXT = "The page shows something that could not be read as text."
 MAY_BE_WRONG = "The text was recognised with low confidence, for example because it is handwritten or a bad scan."
 

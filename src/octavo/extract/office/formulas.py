@@ -61,7 +61,7 @@ def _join(parts: Iterable[str]) -> str:
 
 
 def _touch(line: str, part: str) -> bool:
-    """Whether two parts would run together, such as two names. A bracket without a space before it is an index."""
+    """Whether two parts would be read as one, such as two names. A bracket without a space before it is an index."""
     is_name = part[0].isalnum() or part[0] in '"√∑∏∫['
     return is_name and (line[-1].isalnum() or line[-1] in ')]"∑∏∫' or _is_mark(line[-1]))
 

@@ -79,10 +79,12 @@ def open_presentation(container: Container) -> PresentationFile:
     user = container.read(*storage, "Current User")
     stream = container.read(*storage, "PowerPoint Document")
     if not stream or (not storage and container.read("PersistentStorage Directory")):
-        raise NotSupported("PowerPoint files from before 1997 cannot be read. Save it as PPTX or PDF.")
+        raise NotSupported("PowerPoint files from before 1997 cannot be read. Save the file as PPTX or PDF.")
     _, size, token, at = struct.unpack_from("<8sIII", user)
     if token == _ENCRYPTED:
-        raise Encrypted("Octavo cannot open encrypted PowerPoint files from before 2007. Save it without a password.")
+        raise Encrypted(
+            "Octavo cannot open encrypted PowerPoint files from before 2007. Save the file without a password."
+        )
     file = PresentationFile(stream, container.read(*storage, "Pictures"))
     document, seen = None, set[int]()
     while size and at not in seen and len(seen) < _MOST_EDITS:
@@ -114,7 +116,7 @@ def _directory(data: bytes) -> Iterator[tuple[int, int]]:
 
 
 def read_pictures(file: PresentationFile) -> list[bytes]:
-    """All pictures of the file in the order of their numbers; empty ones cannot be shown."""
+    """All pictures of the file in the order of their numbers. A picture that cannot be shown is empty."""
     entries = all_of(inside(file.document, _DRAWING_GROUP, 0xF000, _PICTURES), _PICTURE)
     return [_picture(file, entry.data) for entry in entries]
 
@@ -177,7 +179,7 @@ class LineStyle(NamedTuple):
 
 
 def read_styles(text: SlideText) -> tuple[list[LineStyle], list[int]]:
-    """The style of the paragraph at each character, and the number of its further style."""
+    """The style of the paragraph at each character, and the number of its additional style."""
     length, data, at = len(text.text) + 1, text.style, 0
     styles: list[LineStyle] = []
     while len(styles) < length and at + 10 <= len(data):
@@ -205,7 +207,7 @@ def _size(mask: int, fields: tuple[tuple[int, int], ...]) -> int:
 
 
 def read_numbered(about: bytes) -> list[int]:
-    """The first number of each further style that numbers its paragraphs; 0 for the others."""
+    """The first number of each additional style that numbers its paragraphs; 0 for all other styles."""
     data = inside(about, TAGS, TAG, TAG_DATA, _NUMBERED)
     found: list[int] = []
     at = 0

@@ -139,9 +139,9 @@ def open_word(main: bytes, tables: tuple[bytes, bytes]) -> WordFile:
     magic, version = struct.unpack_from("<HH", main)
     (flags,) = struct.unpack_from("<H", main, _FLAGS_AT)
     if magic != _MAGIC or version < _FIRST_FIB:
-        raise NotSupported("Word files from before 1997 cannot be read. Save it as DOCX or PDF.")
+        raise NotSupported("Word files from before 1997 cannot be read. Save the file as DOCX or PDF.")
     if flags & _ENCRYPTED:
-        raise Encrypted("Octavo cannot open encrypted Word files from before 2007. Save it without a password.")
+        raise Encrypted("Octavo cannot open encrypted Word files from before 2007. Save the file without a password.")
     counts = Counts(*(max(one, 0) for one in struct.unpack_from("<8i", main, _COUNTS_AT)))
     file = WordFile(main, tables[bool(flags & _SECOND_TABLE)], counts)
     pieces = list(_pieces(file))

@@ -1,4 +1,4 @@
-"""Form values, typed text, comments and highlights of a PDF page, which are stored beside its text.
+"""Form values, typed text, comments and highlights of a PDF page. The file stores them separately from the text.
 
 Values and typed text become words at their place on the page, so that a value is read on the line of its label.
 Comments and highlights become quotes after the paragraph that they belong to.
@@ -60,7 +60,7 @@ _TICKS = frozenset({_raw.FPDF_FORMFIELD_CHECKBOX, _raw.FPDF_FORMFIELD_RADIOBUTTO
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """Something that was added to a page.
+    """An annotation of a page.
 
     `kind` is `field` (a value in a form), `tick` (a check box or radio button), `free_text`, `note`, `highlight` or
     `strikeout`. `value` is the value or the comment, `text` the marked text of the page.

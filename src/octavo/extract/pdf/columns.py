@@ -31,7 +31,7 @@ Gap = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """Text that is read in one go: all of it lies in one column."""
+    """Continuous text: all of it is in one column."""
 
     segments: tuple[Segment, ...]
 
@@ -102,7 +102,7 @@ def segments_in(layout: Layout) -> Iterator[Segment]:
 
 
 def _has_paragraph(side: Sequence[Segment]) -> bool:
-    """Whether a side has long lines of words directly below each other, twice."""
+    """Whether a side has, at least twice, long lines of words directly below each other."""
     least = _LONG_LINE * _width(side)
     long = [one for one in side if one.right - one.left > least and _is_wordy(one.text)]
     long.sort(key=lambda one: (round(one.left / 8), one.bottom))
@@ -252,7 +252,7 @@ def _seeds(bands: Sequence[Band], least: float) -> Iterator[tuple[int, Gap]]:
 
 
 def _is_closer(band: Band, below: Band, above: Band | None) -> bool:
-    """Whether a line belongs to the columns below it rather than to the text above it."""
+    """Whether a line is part of the columns below it and not of the text above it."""
     return above is not None and below.top - band.bottom < 0.7 * (band.top - above.bottom)
 
 
@@ -396,7 +396,7 @@ def _are_aligned(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
 
 
 def _heads_lines(beside: Sequence[Segment], main: Sequence[Segment]) -> bool:
-    """Whether every part of a narrow left column is at the height of a line of the main column, as in glossaries."""
+    """Whether every part of a narrow left column is level with a line of the main column, as in glossaries."""
     heights = {round(one.bottom) for one in main}
     return all(any(round(one.bottom) + shift in heights for shift in (-1, 0, 1)) for one in beside)
 

@@ -74,8 +74,8 @@ _NUMBER = re.compile(r"[-−+]?\d[\d.,]*\s*[%kKM€$°]?")  # noqa: RUF001
 class FigureArea:
     """A picture on a page. `kind` is `figure`, `chart`, `formula`, `photo` or `cover`.
 
-    Text inside the area belongs to the picture if `confidence` is at least 0.75. `framed`: a frame around it is part
-    of the area, and all text in the frame are labels.
+    Text inside the area belongs to the picture if `confidence` is at least 0.75. `framed`: whether a frame around it is
+    part of the area; then all text in the frame consists of labels.
     """
 
     kind: str
@@ -200,7 +200,7 @@ def _clipped(page: PageContent, boxes: Iterable[Box]) -> list[Box]:
 
 
 def _joined(boxes: Sequence[Box]) -> list[Box]:
-    """Join the strips of images that were stored in pieces: boxes of the same width that touch, top to bottom."""
+    """Join images that were stored in strips: boxes of the same width that touch, from top to bottom."""
     found: dict[tuple[int, int], Box] = {}
     done: list[Box] = []
     for box in sorted(boxes, key=lambda box: box.top):
@@ -273,7 +273,7 @@ def _bars(boxes: Sequence[Box]) -> Iterator[list[Box]]:
 
 
 def _is_backing(shape: Shape, page: PageContent, edges: set[tuple[int, int, int]]) -> bool:
-    """Whether a rectangle is a cell or the background of a text: its upper edge is a line, or it is wide or white."""
+    """Whether a rectangle is a table cell or a background: its upper edge is a line, or it is wide or white."""
     box = shape.box
     if (round(box.left), round(box.top), round(box.right)) in edges:
         return True
@@ -565,7 +565,7 @@ def _segments(runs: Sequence[TextRun]) -> list[Segment]:
 
 
 def _lines(runs: Sequence[TextRun]) -> Iterator[list[TextRun]]:
-    """Runs whose middles are at nearly the same height, in the order of their height."""
+    """Groups of runs whose middles are at nearly the same height, from top to bottom."""
     line: list[TextRun] = []
     for run in sorted((run for run in runs if not run.rotation), key=lambda run: run.box.top + run.box.bottom):
         middle = (run.box.top + run.box.bottom) / 2
@@ -647,7 +647,7 @@ def _inside_any(box: Box, areas: Iterable[FigureArea]) -> bool:
 
 
 def _without_parts(areas: Iterable[FigureArea]) -> list[FigureArea]:
-    """Leave out areas that are part of a larger one."""
+    """Drop areas that are part of a larger area."""
     kept: list[FigureArea] = []
     for area in sorted(areas, key=lambda area: -_area(area.box))[: 4 * _MOST_FIGURES]:
         if not _inside_any(area.box, kept):

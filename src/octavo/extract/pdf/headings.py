@@ -184,9 +184,7 @@ def _is_italic_heading(body: float, blocks: Sequence[PageBlock], index: int) -> 
 
 
 def _is_title_of_form(body: float, blocks: Sequence[PageBlock], index: int) -> bool:
-    """Whether a line is a heading although the document is full of short lines: it is a known title or clearly set
-    apart.
-    """
+    """Whether a line is a heading in a document of short lines: it is a known title or clearly separate."""
     block = blocks[index]
     text, ratio = block.text, block.size / body if body else 0.0
     if not is_likely(block, body):
@@ -398,7 +396,7 @@ def _score(title: str, words: str, block: PageBlock) -> float:
 
 
 def _shared_letters(one: str, other: str) -> int:
-    """The letters of both texts that are in the other one too."""
+    """The letters that both texts have in common."""
     return 2 * (Counter(one) & Counter(other)).total()
 
 

@@ -78,7 +78,7 @@ def find_item_tables(page: PageContent) -> tuple[Table, ...]:
 
 
 def is_figure(text: str) -> bool:
-    """Whether a text is an amount, a quantity, a percentage, a date or a number."""
+    """Whether a text is an amount, quantity, percentage, date or number."""
     return len(text) <= _MOST_OF_FIGURE and _FIGURE.fullmatch(text) is not None
 
 
@@ -210,7 +210,7 @@ class _Reader:
         yield hit[-1], list(part.words[start:])
 
     def _end(self, words: Sequence[Word], start: int, column: int) -> int:
-        """Where to divide a cell: nearest to the end of this column or to the start of the next one."""
+        """The position at which to divide a cell: near the end of this column or the start of the next one."""
         ends, starts = self._columns[column][1], self._columns[column + 1][0]
         places = range(start + 1, len(words)) or [len(words) - 1]
         return min(places, key=lambda at: min(abs(words[at - 1].right - ends), abs(words[at].left - starts)))

@@ -192,7 +192,7 @@ def _is_level(row: tuple[float, float, list[Segment]], one: Segment) -> bool:
 
 
 def _beside_several(segments: Sequence[Segment]) -> set[Segment]:
-    """Large segments that are level with several lines of small letters, as a title beside an address is."""
+    """Large segments that are level with several lines of small letters, such as a title beside an address."""
     usual = size_of([one for one in segments if one.block is None])
     found: set[Segment] = set()
     for large in segments:
@@ -211,7 +211,7 @@ def _beside_several(segments: Sequence[Segment]) -> set[Segment]:
 
 
 def inner(one: Segment) -> tuple[float, float]:
-    """The vertical part of a segment that letters fill."""
+    """The vertical range of a segment that its letters fill."""
     if one.block is not None:
         return one.top, one.bottom
     height = one.bottom - one.top
@@ -325,7 +325,7 @@ class LabelRows(NamedTuple):
 
 
 def find_label_rows(page: PageContent, taken: Sequence[Box]) -> Iterator[LabelRows]:
-    """Groups of labels that end with a colon and start at one place, with values that start at another."""
+    """Groups of labels that end with a colon. All labels have the same left edge, and so do all values."""
     words = [word for run in page.runs for word in run.words if word.text.strip() and not is_inside_any(word, taken)]
     if len(words) > _MOST_WORDS:
         return

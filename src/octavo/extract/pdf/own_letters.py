@@ -92,7 +92,7 @@ def with_own_letters(page: PageContent, own: str, read: Callable[[], Characters]
 
 
 def _unclear_signs(own: str) -> frozenset[str]:
-    """The signs that share their plain form with another sign of the page."""
+    """The signs whose plain form is also that of another sign of the page."""
     if own.isascii() or not _SIGNS.search(own):
         return frozenset()
     found = frozenset(_ANY_SIGNS.findall(own))
@@ -101,7 +101,7 @@ def _unclear_signs(own: str) -> frozenset[str]:
 
 
 def _translated(page: PageContent, own: str, unclear: frozenset[str]) -> PageContent:
-    """Replace the plain forms that can only be one sign of the page."""
+    """Replace each plain form that only one sign of the page has."""
     if own.isascii():
         return page
     plain = {sign.translate(_FOLDED): sign for sign in set(_SIGNS.findall(own)) - unclear}
@@ -140,7 +140,7 @@ def _is_written(letter: str, wanted: Counter[str], have: Counter[str]) -> bool:
 
 
 def _indexes(text: str, letters: Iterable[str]) -> Iterator[int]:
-    """Where the letters are in a text; at most `_MOST_EDITS` of them."""
+    """The positions of the letters in a text; at most `_MOST_EDITS` of them."""
     wanted = "".join(map(re.escape, letters))
     found = re.finditer(f"[{wanted}]", text) if wanted else iter(())
     return (one.start() for one in islice(found, _MOST_EDITS))
@@ -210,7 +210,8 @@ class _WordsByPlace:
 def _lost(
     page: PageContent, characters: Characters, missing: Counter[str], words: _WordsByPlace
 ) -> tuple[frozenset[int], bool]:
-    """The characters that no word at their place contains, and whether their number matches that of the missing ones.
+    """The characters that no word at their position contains, and whether their number matches that of the missing
+    ones.
 
     A second copy at the same place is not lost: liteparse leaves it out on purpose.
     """

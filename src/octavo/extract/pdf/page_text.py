@@ -238,7 +238,10 @@ def _is_level(one: Box, other: Box) -> bool:
 def _laid_out(
     document: Document, page: OpenPage, number: int, content: PageContent, images: Sequence[Box]
 ) -> PageLayout | None:
-    """Lay out a page. If most of its text is printed sideways, a turned copy is laid out and turned back."""
+    """Lay out a page.
+
+    If most of its text is printed sideways, a rotated copy is laid out, and its boxes are rotated back.
+    """
     turn = turn_of(content)
     if not turn:
         return lay_out(content, images, page.right_text())
@@ -255,7 +258,7 @@ def _laid_out(
 
 
 def _turned_back(box: Box | None, laid: PageLayout, turn: int) -> Box | None:
-    """Convert a box on a turned copy of a page to the page as it is displayed."""
+    """Convert a box on a rotated copy of a page to the page as it is displayed."""
     if box is None:
         return None
     left, top, right, bottom = box

@@ -48,7 +48,7 @@ _MOST_CODE_INDENT = 40
 
 
 class Part(NamedTuple):
-    """A block of a page. `marks` point from its text to notes; `note` is the mark it begins with itself.
+    """A block of a page. `marks` point from its text to notes; `note` is the mark at its own beginning.
 
     `anchor` is the top of the box that contains it.
     """
@@ -245,7 +245,7 @@ def _begins_after_short_line(column: _Column, group: Sequence[int], index: int) 
 
 
 def _edge(column: _Column, index: int) -> float:
-    """Where the lines beside this one end."""
+    """The position at which the neighbouring lines end."""
     start, first = column.starts[index], max(0, index - _LINES_BESIDE)
     # In a short column, the result is the same for all lines with the same start.
     key = start, index if len(column.lines) > _LINES_BESIDE else 0

@@ -144,7 +144,7 @@ def _doubts(tables: Sequence[Table], blocks: Sequence[PageBlock]) -> Iterator[st
 
 
 def has_lone_cells(blocks: Sequence[PageBlock]) -> bool:
-    """Whether many paragraphs are single words at the height of others: rows of a table that were read as columns."""
+    """Whether many paragraphs are single words at the same height as others: a table that was read by columns."""
     heights = Counter(round(block.box.bottom / 3) for block in blocks if block.box)
     single = [block for block in blocks if block.region in _TEXT and block.box and len(block.text.split()) == 1]
     level = sum(heights[round(block.box.bottom / 3)] > 1 for block in single if block.box)
@@ -232,7 +232,7 @@ class _PageMaker:
         return lost.total() > max(_FEW_LOST, _LOST_SHARE * wanted.total())
 
     def _left_out(self, tables: Sequence[Table], labels: Sequence[LabelRows]) -> Iterator[Segment]:
-        """The segments inside a table or between labels whose words are not in its text."""
+        """The segments inside a table or between labels that are missing from its text."""
         texts = [(one.box, " ".join(cell.text for row in one.rows for cell in row)) for one in tables]
         for box, text in [*texts, *((one.box, " ".join(one.texts)) for one in labels)]:
             inside = [one for one in self._segments if is_inside(one, box)]

@@ -1,4 +1,4 @@
-"""Finds grids of rulings that touch, and makes tables of them and the words inside."""
+"""Finds grids of rulings that touch, and makes tables from these grids and the words inside."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _positions(values: Iterable[float]) -> tuple[float, ...]:
 
 
 def _with_ends(positions: tuple[float, ...], crossing: Sequence[Ruling]) -> tuple[float, ...]:
-    """Add the open sides of a table, where two of its rulings continue beyond the last one that crosses them."""
+    """Add the open sides of a table: two of its rulings continue beyond the last ruling that crosses them."""
     starts = sorted(one.start for one in crossing)
     ends = sorted((one.end for one in crossing), reverse=True)
     if not positions or not starts[1:]:

@@ -181,7 +181,7 @@ def _under_rule(
 
 
 def _over(row: Row, first: int, below: Sequence[Row], columns: Sequence[Column]) -> tuple[int, int] | None:
-    """The columns above which a heading is centred, if each of them has its own heading below."""
+    """The columns over which a heading is centred, if each of them has a separate heading below."""
     last, part = row.parts[first]
     left, right = columns[first]
     edges = (part.left - left, part.right - right, part.middle - (left + right) / 2)
@@ -376,7 +376,7 @@ def _grown(
     starts: dict[tuple[int, int], list[Word]],
     taken: dict[tuple[int, int], Span],
 ) -> Span:
-    """The largest span from `start`, up to `end`, that no other cell needs."""
+    """The largest span between `start` and `end` that no other cell occupies."""
     (top, left), bottom, right = start, start[0], start[1]
     while right < end[1] and (top, right + 1) not in starts and (top, right + 1) not in taken:
         right += 1

@@ -52,7 +52,7 @@ Columns = tuple[Box, ...]  # side by side
 def page_tables(page: PageContent, pictures: Sequence[Box], columns: Callable[[], Sequence[Columns]]) -> list[Table]:
     """The tables of a page outside of its pictures. `columns` returns the columns of running text.
 
-    Tables of items that the general finder took apart or joined with others come first.
+    Tables of items that the general finder split or merged with others come first.
     """
     found = _within_columns(page, _outside(page, pictures), pictures, columns)
     items = [
@@ -108,7 +108,7 @@ def _crosses(box: Box, sides: Columns) -> bool:
 
 
 def _is_whole(item: Table, tables: Sequence[Table]) -> bool:
-    """Whether the general finder found all of a table of items: its header, at least its rows, and little else."""
+    """Whether the general finder found a complete table of items: its header, all of its rows, and little else."""
     lowest = item.box.bottom - _MOST_MISSED * (item.box.bottom - item.box.top)
     return any(
         overlaps(table.box, item.box)
@@ -130,7 +130,7 @@ def _is_code(table: Table, runs: Sequence[TextRun]) -> bool:
 
 
 def _has_rows(table: Table) -> bool:
-    """Whether two rows have text and few cells are empty; one row is a framed word, empty cells are decoration."""
+    """Whether two rows have text and few cells are empty. A single row is a framed word; empty cells are decoration."""
     cells = [cell for row in table.rows for cell in row]
     texts = sum(bool(cell.text) for cell in cells)
     return sum(any(cell.text for cell in row) for row in table.rows) > 1 and texts > _LEAST_FILLED * len(cells)
@@ -265,7 +265,7 @@ def _is_turned(page: PageContent) -> bool:
 
 
 def _upright(page: PageContent) -> PageContent:
-    """Turn a page with vertical text, so that its text runs from left to right."""
+    """Rotate a page with vertical text, so that its text runs from left to right."""
     runs = tuple(
         run._replace(
             box=_turn(run.box, page),
@@ -280,7 +280,7 @@ def _upright(page: PageContent) -> PageContent:
 
 
 def _reads_up(page: PageContent) -> bool:
-    """Whether turned text runs from bottom to top, by the order of the words in its longest run."""
+    """Whether rotated text runs from bottom to top, judging by the order of the words in its longest run."""
     words = max((run.words for run in page.runs), key=len)
     return words[0].top >= words[-1].top
 

@@ -72,7 +72,7 @@ def _open(container: Container) -> tuple[word.WordFile, bytes]:
 
 
 def read_figure(path: Path, member: str) -> bytes:
-    """The bytes of a picture; `data:1234` is the one at that place."""
+    """The bytes of a picture; `data:1234` is the picture at offset 1234."""
     number = member.removeprefix("data:")
     with open_container(path) as container:
         data = container.read("Data")
@@ -244,7 +244,7 @@ class _Reader:
             yield TextRun(text.replace("\x0b", "\n"), form.bold, form.italic, form.struck, link=link)
 
     def _control(self, sign: str, position: int, form: CharacterFormat) -> Iterator[TextRun]:
-        """What a control character means: fields, notes, comments, pictures, boxes and other characters."""
+        """Handle a control character: fields, notes, comments, pictures, boxes and other characters."""
         match sign:
             case "\x13" | "\x14" | "\x15":
                 self._field(sign)
