@@ -15,6 +15,7 @@ import fcntl
 import gc
 import importlib
 import json
+import logging
 import os
 import runpy
 import select
@@ -29,6 +30,7 @@ import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import IO, Any, NoReturn, cast
 
@@ -45,8 +47,13 @@ MOST_FILES = 16
 MODULES = (
     "octavo.cli",
     "octavo.client",
+    "anyio._backends._asyncio",
     "octavo.ops.doctor",
+    "octavo.ops.logs",
+    "octavo.ops.processes",
     "octavo.ops.work",
+    "octavo.pipeline.document_comparison",
+    "octavo.web.app",
     "nupunkt",
     "numpy",
     "py3langid",
@@ -346,6 +353,22 @@ def end(code: int) -> NoReturn:
     os._exit(code)
 
 
+def load_data() -> None:
+    """What a process loads with its first document takes it almost a second of processor time.
+
+    Nothing of it starts a thread, which a fork would lose.
+    """
+    from octavo.database import load_queries
+    from octavo.language import offline_embedder, prepare
+
+    prepare()
+    offline_embedder()
+    logging.disable()  # of what the library for queries says about some
+    for file in files("octavo.database").joinpath("queries").iterdir():
+        _ = load_queries(file.name.removesuffix(".sql"))._statements  # pyright: ignore[reportPrivateUsage]
+    logging.disable(logging.NOTSET)
+
+
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     control = socket.socket(fileno=int(sys.argv[1]))
@@ -353,6 +376,7 @@ def main() -> None:
         importlib.import_module(name)
     build_once()
     typer.main.get_command(importlib.import_module("octavo.cli.app").app)
+    load_data()
     gc.collect()
     gc.freeze()
     if order := Forks(control).serve():
