@@ -29,6 +29,7 @@ _CAPTION_GAP = 36.0
 _COVER_LETTERS = 400
 _LABEL_LETTERS = 25
 _SENTENCE_LETTERS = 25
+_MANY_SENTENCES = 5  # lines on an image that is a background
 _TEXT_LETTERS = 400
 _LONGEST_LABEL = 50
 _FRAME = 0.6  # of the page, at most
@@ -198,7 +199,9 @@ def _rasters(page: PageContent, images: Sequence[Box], segments: Sequence[Segmen
             if page.number == 1 and 0 < letters < _COVER_LETTERS:
                 yield FigureArea("cover", box, confidence=0.7)
         elif share >= _SMALL and min(_width(box), _height(box)) >= _SHORT_SIDE and not _is_backdrop(box, segments):
-            yield FigureArea("photo", box, confidence=0.9)
+            lines = sum(one.letters >= _SENTENCE_LETTERS and _centre_in(one.box, box) for one in segments)
+            if lines < _MANY_SENTENCES:
+                yield FigureArea("photo", box, confidence=0.9)
 
 
 def _clipped(page: PageContent, boxes: Iterable[Box]) -> list[Box]:
