@@ -322,7 +322,10 @@ def _is_prose(rows: Sequence[Row], columns: int, rules: int) -> bool:
     if sum(len(part.words) > _LONG for part in parts) > 0.2 * len(parts):
         return not (rules > _FEW and _has_labels(rows))
     prose = [place for place in range(columns) if _mean_words(_column(rows, place)) > 4]  # noqa: PLR2004
-    return not rules and any(share(_starts_lower, _column(rows, place)) > 0.4 for place in prose)  # noqa: PLR2004
+    lower = [share(_starts_lower, _column(rows, place)) for place in prose]
+    if 0 < rules <= _FEW:
+        return sum(one > 0.3 for one in lower) > 1  # noqa: PLR2004
+    return not rules and any(one > 0.4 for one in lower)  # noqa: PLR2004
 
 
 def _has_labels(rows: Sequence[Row]) -> bool:

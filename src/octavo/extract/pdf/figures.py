@@ -29,6 +29,7 @@ _CAPTION_GAP = 36.0
 _COVER_LETTERS = 400
 _LABEL_LETTERS = 25
 _SENTENCE_LETTERS = 25
+_MANY_SENTENCES = 5  # lines on an image that is a background
 _TEXT_LETTERS = 400
 _LONGEST_LABEL = 50
 _FRAME = 0.6  # of the page, at most
@@ -66,6 +67,7 @@ _ACROSS = 0.7  # of the width of the page
 _MOST_OF_LINE = 0.6
 _FEWEST_ROWS = 4
 _LABEL_WORDS = 4
+_SHORT_LABEL = 15  # letters beside what is drawn
 _EQUATION_NUMBER = re.compile(r"\(?\d{1,3}(?:\.\d{1,3})*[a-z]?\)")
 _NUMBER = re.compile(r"[-−+]?\d[\d.,]*\s*[%kKM€$°]?")  # noqa: RUF001
 
@@ -145,7 +147,8 @@ def _drawn_above(
         for one in above
         if one.letters > _LONGEST_LABEL or (_count_words(one) > _LABEL_WORDS and _width(one.box) > wide)
     ]
-    top = max([one.box.bottom for one in prose], default=0.0) - 1
+    others = [one for first in above if is_caption(first.text) for one in _caption_lines(first, segments, caption.box)]
+    top = max([one.box.bottom for one in (*prose, *others)], default=0.0) - 1
     near = [box for box in drawn if top <= box.top and box.bottom <= caption.box.top + 1]
     parts = [box for box in near if _reaches_sideways(box, caption.box)]
     if not parts:
@@ -154,8 +157,12 @@ def _drawn_above(
     parts = [box for box in near if _overlap(_grown(box, 1), whole)]
     whole = _union(parts)
     between = [one for one in segments if top <= one.box.top and one.box.bottom <= caption.box.top + 1]
-    labels = [one.box for one in between if _is_label(one) and _centre_in(one.box, _grown(whole, _LABEL_GAP))]
+    short = [one for one in between if one.letters <= _SHORT_LABEL and not is_caption(one.text)]
+    labels = [one.box for one in short if _centre_in(one.box, _grown(whole, _LABEL_GAP))]
     whole = _union([whole, *labels])
+    inside = [one for one in segments if _centre_in(one.box, whole)]
+    if any(is_caption(one.text) for one in inside) or sum(map(_is_line_of_text, inside)) > 1:
+        return
     large = min(_width(whole), _height(whole)) >= _SHORT_SIDE and _SMALL < _share(whole, page) < _BACKGROUND
     if large and len(parts) >= _FEWEST_PARTS and caption.box.top - whole.bottom <= _CAPTION_GAP:
         lines = _caption_lines(caption, segments, whole)
@@ -163,6 +170,10 @@ def _drawn_above(
         yield FigureArea(
             "figure", _clipped(page, [whole])[0], text, 0.8, _union([one.box for one in lines]), framed=True
         )
+
+
+def _is_line_of_text(segment: Segment) -> bool:
+    return segment.text.count(" ") >= _LABEL_WORDS - 1 and not _is_formula(segment)
 
 
 def _reaches_sideways(box: Box, other: Box) -> bool:
@@ -188,7 +199,9 @@ def _rasters(page: PageContent, images: Sequence[Box], segments: Sequence[Segmen
             if page.number == 1 and 0 < letters < _COVER_LETTERS:
                 yield FigureArea("cover", box, confidence=0.7)
         elif share >= _SMALL and min(_width(box), _height(box)) >= _SHORT_SIDE and not _is_backdrop(box, segments):
-            yield FigureArea("photo", box, confidence=0.9)
+            lines = sum(one.letters >= _SENTENCE_LETTERS and _centre_in(one.box, box) for one in segments)
+            if lines < _MANY_SENTENCES:
+                yield FigureArea("photo", box, confidence=0.9)
 
 
 def _clipped(page: PageContent, boxes: Iterable[Box]) -> list[Box]:

@@ -324,7 +324,7 @@ class _Reader:
         hit = overlapped(self._columns, line[0])
         if len(line) == 1 and len(hit) > 1:
             return hit[0] > 0 and self._starts_column(line[0], hit[0]) and gap < _DETAIL
-        return gap < (_UNDER if len(cells) == 1 and 0 in cells else _DETAIL)
+        return gap < (_UNDER if len(cells) == 1 and 0 in cells and self._items else _DETAIL)
 
     def _is_filled(self, column: int, part: Segment) -> bool:
         """Whether the cell above has a figure that ends where this one ends, as in a column of amounts."""

@@ -93,22 +93,23 @@ def clean_letters(text: str) -> str:
     return text
 
 
-# Old TeX fonts draw an accent and then its letter. The dotless letters are only used under accents.
+# Old TeX fonts draw an accent and then its letter. The dotless letters are only used under accents; over other letters,
+# a circumflex or tilde may be the hat of a variable, which is drawn after it.
 _ACCENTS = {
     "\u00a8": "\u0308",
     "\u00b4": "\u0301",
-    "\u02c6": "\u0302",
-    "\u02dc": "\u0303",
     "\u02c7": "\u030c",
     "\u02da": "\u030a",
+    "\u02c6": "\u0302",
+    "\u02dc": "\u0303",
 }
 _DOTLESS = {"\u0131": "i", "\u0237": "j"}
-_LOOSE_ACCENT = re.compile(f"([{''.join(_ACCENTS)}])([A-Za-z\u0131\u0237])")
+_LOOSE_ACCENT = re.compile("([\u00a8\u00b4\u02c7\u02da])([A-Za-z\u0131\u0237])|([\u02c6\u02dc])([\u0131\u0237])")
 
 
 def _with_accent(found: re.Match[str]) -> str:
-    letter = _DOTLESS.get(found[2], found[2])
-    joined = unicodedata.normalize("NFC", letter + _ACCENTS[found[1]])
+    accent, letter = found[1] or found[3], found[2] or found[4]
+    joined = unicodedata.normalize("NFC", _DOTLESS.get(letter, letter) + _ACCENTS[accent])
     return joined if len(joined) == 1 else found[0]
 
 

@@ -35,6 +35,7 @@ from octavo.extract.pdf.table_rows import Cell, Table
 from octavo.extract.pdf.tables import overlaps, page_tables, to_markdown
 
 _UPRIGHT = 5.0  # degrees
+_TINY = 1.5  # points; lower text cannot be seen
 _SURE_FIGURE = 0.75
 _LEAST_LEFT = 0.6  # of the height of a picture that overlaps a table
 _INSET = 3.0  # points
@@ -86,6 +87,7 @@ def turn_of(page: PageContent) -> int:
 
 def lay_out(page: PageContent, images: Sequence[Box] = (), right_text: RightText | None = None) -> PageLayout:
     """The layout of a page. `right_text` returns the text in a box in logical order."""
+    page = replace(page, runs=tuple(run for run in page.runs if run.box.bottom - run.box.top >= _TINY or run.rotation))
     upright = page.runs
     turned = [run for run in page.runs if run.rotation and not _is_upright(run)]
     if turned:

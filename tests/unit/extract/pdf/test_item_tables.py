@@ -175,3 +175,10 @@ def test_the_measurement_finds_items_in_rows(tmp_path: Path) -> None:
     path = tmp_path / "plain.pdf"
     path.write_bytes(Pdf([[Words("No embedded file", 60, 100)]]).write())
     assert list(printed_items(path)) == []
+
+
+def test_first_item_can_begin_above_its_figures() -> None:
+    header = row({70: "Kind", 220: "Goods", 300: "Base", 400: "Rate", 490: "Tax"}, 100)
+    item = [*row({70: "Sales tax (E)"}, 123), *row({70: "Free of tax", 300: "380.00", 400: "0", 490: "0.00"}, 136)]
+    (table,) = find_item_tables(page([*header, *item, *row({70: "by law"}, 149)]))
+    assert table.grid[1] == ("Sales tax (E) Free of tax by law", "", "380.00", "0", "0.00")

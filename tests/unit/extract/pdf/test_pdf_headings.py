@@ -152,3 +152,7 @@ def test_headings_that_end_in_numbers_are_no_contents() -> None:
 def test_line_at_the_upper_edge_that_repeats_the_title_is_a_header() -> None:
     pages = [page(line("Tides and locks", 20, 9.0), line("Tides and locks", 70, 18.0), prose(120))]
     assert running_blocks(pages, 10.0) == {Place(0, 0)}
+
+
+def test_titles_of_algorithms_are_captions() -> None:
+    assert found(line("Algorithm 3 Slaking of lime", 100, 11.0, bold=True), prose(130), prose(200)) == []
