@@ -60,6 +60,7 @@ class FactSource:
 
     `sheets` are the words of its first pages with their boxes; they are empty if the document has no pages. `markdown`
     is the text, or the beginning of a long one, and `tail` the end of a long one. `word_count` is that of all the text.
+    `language` is the detected language; it is empty if it could not be detected, and None if nobody tried.
     """
 
     sheets: tuple[Sheet, ...] = ()
@@ -83,7 +84,9 @@ def find_facts(source: FactSource) -> tuple[Fact, ...]:
 
 
 def _described(source: FactSource, printed: Mapping[str, Fact]) -> Iterator[Fact]:
-    language = detect_document_language([source.markdown[:_HEAD]], source.language or source.metadata.language)
+    language = source.language
+    if language is None:
+        language = detect_document_language([source.markdown[:_HEAD]], source.metadata.language)
     if language:
         yield Fact("language", language, "", _sure("language"), RULE, FOUND)
     title = _title(source)
@@ -150,10 +153,11 @@ def _author(source: FactSource) -> Fact | None:
 
 
 def _date(source: FactSource, language: str | None) -> Iterator[Fact]:
+    """The printed date, or else that of the metadata, which is labelled as such wherever it is shown."""
     text = find_date(source.markdown[:_HEAD], None, language)
     if text:
         yield Fact("date", text, "", _sure("date"), RULE, FOUND)
-    elif source.metadata.date and source.source_type in _BY_PEOPLE:
+    elif source.metadata.date:
         yield Fact("date", source.metadata.date, "", _sure("date"), METADATA, FOUND)
 
 

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Header, Query, Response
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, ConfigDict, Field, RootModel, SecretStr
 
 from octavo.core.errors import BadInput
 from octavo.core.pagination import Page
-from octavo.core.types import Extraction
+from octavo.core.types import Extraction, first_day
 from octavo.database import read_clock
 from octavo.jobs.views import DEFAULT_LIMIT, EventView
 from octavo.library import changes
 from octavo.library.changes import Edit
-from octavo.library.documents import Filters, list_chunks, list_documents, list_events, show_document
+from octavo.library.documents import Filters, Sort, State, list_chunks, list_documents, list_events, show_document
+from octavo.library.facts import list_facts
 from octavo.library.files import count_download, find_file
-from octavo.records.documents import Chunk, Document, Retried
+from octavo.records.documents import Chunk, Document, FactView, Retried
 from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.intake import check_extraction
 from octavo.web.context.services import Services, ServicesOf
@@ -34,7 +37,14 @@ JPEG_KIND = "image_jpeg"
 NOT_POST = ["GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]
 Plain = r"^[^\x00-\x1f\x7f]*$"
 Wanted = Annotated[str | None, Query(max_length=500, pattern=Plain), IF_GIVEN]
+PartialDate = Annotated[str | None, Query(pattern=r"^\d{4}(-\d\d){0,2}$"), IF_GIVEN]
+Amount = Annotated[Decimal | None, Query(max_digits=21, decimal_places=6), IF_GIVEN]
 Label = Annotated[str, Field(min_length=1, max_length=200, pattern=Plain)]
+FactName = Literal[
+    "kind", "title", "sender", "author", "recipient", "number", "date", "due_date", "period", "amount", "currency",
+    "language", "iban", "vat_id", "doi", "isbn", "order_id", "account_id", "register_id", "party",
+]  # fmt: skip
+FactValue = Annotated[str | None, Field(max_length=500, pattern=Plain)]
 UNCHANGED: dict[int | str, dict[str, Any]] = {304: {"description": "The file still has this ETag"}}
 
 
@@ -77,6 +87,14 @@ class BulkRequest(BaseModel):
     edit: EditRequest | None = None
 
 
+class FactList(BaseModel):
+    items: list[FactView]
+
+
+class CorrectedFacts(RootModel[dict[FactName, FactValue]]):
+    """What a person says of a document: the value of each fact, or null if the document has no such fact."""
+
+
 class BulkAnswer(BaseModel):
     changed: int
 
@@ -113,13 +131,44 @@ async def documents(  # noqa: PLR0917 - query parameters
     collection: Wanted = None,
     trashed: bool = False,  # noqa: FBT001, FBT002 - a query parameter
     versions: bool = False,  # noqa: FBT001, FBT002 - a query parameter
+    kind: Wanted = None,
+    sender: Wanted = None,
+    before: PartialDate = None,
+    after: PartialDate = None,
+    amount_min: Amount = None,
+    amount_max: Amount = None,
+    language: Annotated[str | None, Query(pattern=r"^[a-z]{2,3}$")] = None,
+    state: State | None = None,
+    sort: Sort = "newest",
     cursor: Cursor = None,
     limit: Limit = DEFAULT_LIMIT,
 ) -> Page[Document]:
-    """Your documents, newest first. `trashed`: list the trash instead. `versions`: include older versions."""
-    filters = Filters(id, q, status, tag, collection, trashed, versions=versions)
+    """Your documents, newest first. `trashed`: list the trash instead. `versions`: include older versions.
+
+    `sender` is a part of the name. `after` and `before` are days, months or years; `before` is exclusive. `sort` is an
+    order or a fact; with a minus sign, the order of the fact is reversed, and documents without it come last.
+    """
+    filters = Filters(
+        *(id, q, status, tag, collection, trashed),
+        versions=versions,
+        kind=kind,
+        sender=sender,
+        before=read_bound("before", before),
+        after=read_bound("after", after),
+        amount_min=amount_min,
+        amount_max=amount_max,
+        language=language,
+        state=state,
+    )
     async with services.database.connection() as connection:
-        return await list_documents(connection, caller.owner_id, filters, cursor=cursor, limit=limit)
+        return await list_documents(connection, caller.owner_id, filters, sort=sort, cursor=cursor, limit=limit)
+
+
+def read_bound(name: str, text: str | None) -> date | None:
+    day = first_day(text)
+    if text and day is None:
+        raise BadInput(f"{name}: must be a day, month or year such as 2026-11-15, 2026-11 or 2026.")
+    return day
 
 
 @router.post("/bulk", responses=problems(400, 401, 403, 404, 409, 422))
@@ -218,6 +267,21 @@ async def chunks(
     """The chunks of a document, in order."""
     async with services.database.connection() as connection:
         return await list_chunks(connection, caller.owner_id, document, cursor=cursor, limit=limit)
+
+
+@router.get("/{document}/facts", responses=problems(401, 404, 422))
+async def facts(services: ServicesOf, caller: ReadCaller, document: UUID) -> FactList:
+    """The facts of a document: kind, title, sender, number, date, amount and others, each with its place and source."""
+    async with services.database.connection() as connection:
+        return FactList(items=await list_facts(connection, caller.owner_id, document))
+
+
+@router.patch("/{document}/facts", responses=problems(400, 401, 403, 404, 422))
+async def correct_facts(services: ServicesOf, caller: WriteCaller, document: UUID, wanted: CorrectedFacts) -> FactList:
+    """Correct facts. Null says that the document has no such fact. Corrections are never overwritten."""
+    async with services.database.transaction() as connection:
+        await changes.edit_documents(connection, caller.owner_id, [document], Edit(facts={**wanted.root}))
+        return FactList(items=await list_facts(connection, caller.owner_id, document))
 
 
 @router.get("/{document}/events", responses=problems(401, 404, 422))
