@@ -108,6 +108,8 @@ RULES: dict[str, Rule] = {
     "POST /api/v1/documents/{document}/restore": Rule("write", "trashed document"),
     "POST /api/v1/documents/{document}/retry": Rule("write", "document"),
     "GET /api/v1/documents/{document}/chunks": Rule("read", "document"),
+    "GET /api/v1/documents/{document}/facts": Rule("read", "document"),
+    "PATCH /api/v1/documents/{document}/facts": Rule("write", "document", body=given(sender="Coolblue")),
     "GET /api/v1/documents/{document}/events": Rule("read", "document"),
     "GET /api/v1/documents/{document}/versions": Rule("read", "document"),
     "GET /api/v1/documents/{document}/children": Rule("read", "document"),

@@ -87,10 +87,6 @@ class BulkRequest(BaseModel):
     edit: EditRequest | None = None
 
 
-class FactList(BaseModel):
-    items: list[FactView]
-
-
 class CorrectedFacts(RootModel[dict[FactName, FactValue]]):
     """What a person says of a document: the value of each fact, or null if the document has no such fact."""
 
@@ -270,18 +266,20 @@ async def chunks(
 
 
 @router.get("/{document}/facts", responses=problems(401, 404, 422))
-async def facts(services: ServicesOf, caller: ReadCaller, document: UUID) -> FactList:
+async def facts(services: ServicesOf, caller: ReadCaller, document: UUID) -> Page[FactView]:
     """The facts of a document: kind, title, sender, number, date, amount and others, each with its place and source."""
     async with services.database.connection() as connection:
-        return FactList(items=await list_facts(connection, caller.owner_id, document))
+        return Page(await list_facts(connection, caller.owner_id, document), None)
 
 
 @router.patch("/{document}/facts", responses=problems(400, 401, 403, 404, 422))
-async def correct_facts(services: ServicesOf, caller: WriteCaller, document: UUID, wanted: CorrectedFacts) -> FactList:
+async def correct_facts(
+    services: ServicesOf, caller: WriteCaller, document: UUID, wanted: CorrectedFacts
+) -> Page[FactView]:
     """Correct facts. Null says that the document has no such fact. Corrections are never overwritten."""
     async with services.database.transaction() as connection:
         await changes.edit_documents(connection, caller.owner_id, [document], Edit(facts={**wanted.root}))
-        return FactList(items=await list_facts(connection, caller.owner_id, document))
+        return Page(await list_facts(connection, caller.owner_id, document), None)
 
 
 @router.get("/{document}/events", responses=problems(401, 404, 422))
