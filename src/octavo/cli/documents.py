@@ -172,7 +172,7 @@ def facts(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show or correct the facts of a document: kind, sender, number, date, amount. Corrections are never overwritten."""
+    """Show or correct the facts of a document: kind, sender, number, date, amount. Corrections are always kept."""
     corrected = dict(map(read_fact, values or ()))
 
     async def run(client: Client) -> list[FactView]:

@@ -55,7 +55,8 @@ async def chosen_facts(
     found: dict[UUID, dict[str, FactView]] = {one: {} for one in documents}
     values = {"documents": list(documents), "names": list(names)}
     for row in await fetch_rows(connection, QUERIES.chosen, values):
-        found[row.pop("document_id")][row["name"]] = _as_view(row)
+        document = row.pop("document_id")
+        found[document][row["name"]] = _as_view(row)
     return found
 
 
