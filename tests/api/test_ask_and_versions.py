@@ -172,6 +172,16 @@ def test_facts_of_a_document_are_found_corrected_searched_and_quoted(place: Plac
             assert {one["document_id"] for one in hits} == {document}, words
         assert customer.get("/api/v1/search", params={"q": "from:nobody tides"}).json()["items"] == []
 
+        saved = customer.post("/api/v1/views", json={"name": "Bills", "filter": {"kind": "invoice"}, "sort": "-date"})
+        assert (saved.status_code, saved.json()["filter"]) == (201, {"kind": "invoice"})
+        assert [one["name"] for one in customer.get("/api/v1/views").json()["items"]] == ["Bills"]
+        exported = customer.get(f"/api/v1/documents/{document}/export").json()
+        assert "993548900" in {one["value"] for one in exported["facts"]}
+        bulk = {"filter": saved.json()["filter"], "action": "edit", "edit": {"tags": ["bill"]}}
+        assert customer.post("/api/v1/documents/bulk", json=bulk).json() == {"changed": 1, "ids": [document]}
+        both = bulk | {"ids": [document]}
+        assert customer.post("/api/v1/documents/bulk", json=both).status_code == 422
+
         events = place.ask("What is Coolblue's invoice number?", customer)
         (text, citations) = (next(data for name, data in events if name == kind) for kind in ("text", "citations"))
         assert "993548900" in text["text"]

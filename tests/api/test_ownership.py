@@ -126,6 +126,9 @@ RULES: dict[str, Rule] = {
     "GET /api/v1/documents/{document}/export": Rule("read", "document"),
     # A download like the one above, only later: it needs no more than that.
     "POST /api/v1/documents/{document}/link": Rule("read", "document"),
+    "GET /api/v1/views": Rule("read", None),
+    "POST /api/v1/views": Rule("write", None, 201, given(name="Invoices", filter={"kind": "invoice"}, sort="-date")),
+    "DELETE /api/v1/views/{view}": Rule("write", "view", 204),
     "GET /api/v1/collections": Rule("read", None),
     "POST /api/v1/collections": Rule("write", None, 201, given(name="New")),
     "PATCH /api/v1/collections/{collection}": Rule("write", "collection", 204, given(name="Renamed")),
@@ -275,6 +278,7 @@ class World:
             "connection": self.connection,
             "mapping": self.mapping,
             "collection": lambda: self.post("/api/v1/collections", "items.0.id", name=f"Collection {self.number()}"),
+            "view": lambda: self.post("/api/v1/views", "id", name=f"View {self.number()}"),
             "key": lambda: self.post("/api/v1/keys", "id", name="k", scope="read"),
             "member": self.member,
             "owner": self.other_owner,

@@ -71,8 +71,22 @@ async def list_documents(
     cursor: str | None = None,
     limit: int = DEFAULT_LIMIT,
 ) -> Page[Document]:
-    wanted = filters or Filters()
-    values = {
+    rows = await _read(connection, owner, _values(filters or Filters(), sort, cursor), limit + 1)
+    page = rows[:limit]
+    more = _behind(sort, page[-1]) if len(rows) > limit else None
+    return Page(await _as_documents(connection, page), more)
+
+
+async def select_documents(connection: Connection, owner: UUID, filters: Filters, most: int) -> list[UUID]:
+    """The ids of all documents that match the filters. Raises `BadInput` if there are more than `most`."""
+    rows = await _read(connection, owner, _values(filters, "newest", None), most + 1)
+    if len(rows) > most:
+        raise BadInput(f"More than {most:,} documents match the filter. Narrow it.")
+    return [row["id"] for row in rows]
+
+
+def _values(wanted: Filters, sort: Sort, cursor: str | None) -> Row:
+    return {
         **{name: getattr(wanted, name) for name in _SAME_NAME},
         **_state(wanted),
         "id_part": wanted.id,
@@ -83,10 +97,6 @@ async def list_documents(
         "descending": sort.startswith("-"),
         **_after(sort, cursor),
     }
-    rows = await _read(connection, owner, values, limit + 1)
-    page = rows[:limit]
-    more = _behind(sort, page[-1]) if len(rows) > limit else None
-    return Page(await _as_documents(connection, page), more)
 
 
 # Filters that the query takes as they are.

@@ -8,21 +8,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from octavo.core.errors import BadInput
-from octavo.core.types import first_day
+from octavo.core.errors import BadInput, NotFound
+from octavo.core.ids import new_id
+from octavo.core.types import JSON, first_day
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.facts.dates import read_date
 from octavo.facts.finding import Fact
 from octavo.facts.sheet import NAMES
 from octavo.facts.typed_values import FINDERS
 from octavo.facts.words import Notation, fold
+from octavo.library.collections import clean_label
 from octavo.library.documents import show_document
-from octavo.records.documents import FactView
+from octavo.records.documents import FactView, SavedView
 
 QUERIES = load_queries("facts")
 PROCESSING, DESCRIPTION = "processing", "description"
@@ -66,6 +69,21 @@ def _as_view(row: dict[str, Any]) -> FactView:
         rest["box"] = tuple(rest["box"])
     rest["confidence"] = round(rest["confidence"], 3)
     return FactView(**rest)
+
+
+@dataclass(frozen=True, slots=True)
+class Facets:
+    """The kinds and languages of an owner's documents with their numbers, the most frequent first."""
+
+    kinds: dict[str, int]
+    languages: dict[str, int]
+
+
+async def list_facets(connection: Connection, owner: UUID) -> Facets:
+    found: dict[str, dict[str, int]] = {"kind": {}, "language": {}}
+    for row in await fetch_rows(connection, QUERIES.facets, {"owner": owner}):
+        found[row["name"]][row["value"]] = row["documents"]
+    return Facets(found["kind"], found["language"])
 
 
 # Writing ------------------------------------------------------------------------------------------------------------
@@ -138,6 +156,29 @@ _REQUIRED = {
     "currency": "must be a code of three letters such as EUR.",
     "language": "must be a code of two or three letters such as en.",
 }
+
+
+# Saved views --------------------------------------------------------------------------------------------------------
+
+
+async def list_views(connection: Connection, owner: UUID) -> list[SavedView]:
+    """The saved views of an owner, by name."""
+    return [SavedView(**row) for row in await fetch_rows(connection, QUERIES.views, {"owner": owner})]
+
+
+async def save_view(
+    connection: Connection, owner: UUID, name: str, filters: Mapping[str, JSON], sort: str
+) -> SavedView:
+    """Save filters and an order under a name. A view with the same name is replaced."""
+    label = clean_label(name, "view")
+    values = {"id": new_id(), "owner": owner, "name": label, "filter": Jsonb({**filters}), "sort": sort}
+    (row,) = await fetch_rows(connection, QUERIES.save_view, values)
+    return SavedView(**row)
+
+
+async def delete_view(connection: Connection, owner: UUID, view: UUID) -> None:
+    if not await fetch_rows(connection, QUERIES.delete_view, {"owner": owner, "id": view}):
+        raise NotFound
 
 
 # Normal forms -------------------------------------------------------------------------------------------------------

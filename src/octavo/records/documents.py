@@ -110,6 +110,17 @@ class FactView:
 
 
 @dataclass(frozen=True, slots=True)
+class SavedView:
+    """Filters and an order of the library, saved under a name. `filter` has the names of the query parameters."""
+
+    id: UUID
+    name: str
+    filter: dict[str, Any]
+    sort: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Concept:
     text: str
     importance: float

@@ -38,3 +38,24 @@ WHERE p.document_id = :document AND p.name = :name AND p.made_by = 'person';
 
 -- name: follow(document, names)!
 SELECT follow_facts(:document, :names::text[]);
+
+-- name: views(owner)
+SELECT id, name, filter, sort, created_at FROM views WHERE owner_id = :owner ORDER BY lower(name);
+
+-- name: save_view(id, owner, name, filter, sort)
+-- A view with the same name is replaced.
+INSERT INTO views (id, owner_id, name, filter, sort) VALUES (:id, :owner, :name, :filter, :sort)
+ON CONFLICT (owner_id, lower(name)) DO UPDATE SET name = excluded.name, filter = excluded.filter, sort = excluded.sort
+RETURNING id, name, filter, sort, created_at;
+
+-- name: delete_view(owner, id)
+DELETE FROM views WHERE id = :id AND owner_id = :owner RETURNING id;
+
+-- name: facets(owner)
+-- The kinds and languages of an owner's documents, the most frequent first.
+SELECT 'kind' AS name, kind AS value, count(*)::integer AS documents FROM documents
+WHERE owner_id = :owner AND deleted_at IS NULL AND NOT superseded AND kind IS NOT NULL GROUP BY kind
+UNION ALL
+SELECT 'language', language, count(*)::integer FROM documents
+WHERE owner_id = :owner AND deleted_at IS NULL AND NOT superseded AND language IS NOT NULL GROUP BY language
+ORDER BY 1, 3 DESC, 2;

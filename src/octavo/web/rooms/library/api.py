@@ -18,7 +18,16 @@ from octavo.database import read_clock
 from octavo.jobs.views import DEFAULT_LIMIT, EventView
 from octavo.library import changes
 from octavo.library.changes import Edit
-from octavo.library.documents import Filters, Sort, State, list_chunks, list_documents, list_events, show_document
+from octavo.library.documents import (
+    Filters,
+    Sort,
+    State,
+    list_chunks,
+    list_documents,
+    list_events,
+    select_documents,
+    show_document,
+)
 from octavo.library.facts import list_facts
 from octavo.library.files import count_download, find_file
 from octavo.records.documents import Chunk, Document, FactView, Retried
@@ -33,12 +42,16 @@ from octavo.web.rooms.library.adding import FileUnlocker
 router = APIRouter(prefix="/api/v1/documents", tags=["documents"])
 LINK_SECONDS = 300
 MOST_IDS = 500
+MOST_SELECTED = 10_000
 JPEG_KIND = "image_jpeg"
 NOT_POST = ["GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]
 Plain = r"^[^\x00-\x1f\x7f]*$"
 Wanted = Annotated[str | None, Query(max_length=500, pattern=Plain), IF_GIVEN]
 PartialDate = Annotated[str | None, Query(pattern=r"^\d{4}(-\d\d){0,2}$"), IF_GIVEN]
 Amount = Annotated[Decimal | None, Query(max_digits=21, decimal_places=6), IF_GIVEN]
+FilterText = Annotated[str | None, Field(max_length=500, pattern=Plain)]
+FilterDate = Annotated[str | None, Field(pattern=r"^\d{4}(-\d\d){0,2}$")]
+FilterAmount = Annotated[Decimal | None, Field(max_digits=21, decimal_places=6)]
 Label = Annotated[str, Field(min_length=1, max_length=200, pattern=Plain)]
 FactName = Literal[
     "kind", "title", "sender", "author", "recipient", "number", "date", "due_date", "period", "amount", "currency",
@@ -77,12 +90,41 @@ class RetryDocumentRequest(RetryRequest):
     extraction: ExtractionField = Extraction.PLAIN
 
 
-class BulkRequest(BaseModel):
-    """One action for many documents, applied to all of them or to none."""
+class FilterRequest(BaseModel):
+    """Selects documents, with the names of the query parameters of `GET /documents`."""
 
     model_config = ConfigDict(extra="forbid")
 
-    ids: list[UUID] = Field(min_length=1, max_length=MOST_IDS)
+    q: FilterText = None
+    status: Literal["pending", "completed", "failed"] | None = None
+    tag: FilterText = None
+    collection: FilterText = None
+    trashed: bool = False
+    versions: bool = False
+    kind: FilterText = None
+    sender: FilterText = None
+    before: FilterDate = None
+    after: FilterDate = None
+    amount_min: FilterAmount = None
+    amount_max: FilterAmount = None
+    language: Annotated[str | None, Field(pattern=r"^[a-z]{2,3}$")] = None
+    state: State | None = None
+
+    def as_filters(self) -> Filters:
+        given: dict[str, Any] = self.model_dump(exclude={"before", "after"})
+        return Filters(**given, before=read_bound("before", self.before), after=read_bound("after", self.after))
+
+    def as_json(self) -> dict[str, Any]:
+        return self.model_dump(mode="json", exclude_defaults=True)
+
+
+class BulkRequest(BaseModel):
+    """One action for many documents, applied to all of them or to none. Name them, or select them with a filter."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    ids: list[UUID] | None = Field(default=None, min_length=1, max_length=MOST_IDS)
+    filter: FilterRequest | None = None
     action: Literal["delete", "restore", "purge", "retry", "edit"]
     edit: EditRequest | None = None
 
@@ -92,7 +134,10 @@ class CorrectedFacts(RootModel[dict[FactName, FactValue]]):
 
 
 class BulkAnswer(BaseModel):
+    """`ids` are the documents that a filter selected, so that the change can be undone."""
+
     changed: int
+    ids: list[UUID] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,9 +217,14 @@ async def bulk(services: ServicesOf, caller: WriteCaller, wanted: BulkRequest) -
     """Apply one action to many documents, to all of them or to none."""
     if (wanted.action == "edit") != (wanted.edit is not None):
         raise BadInput("`edit` is required for the action edit, and only allowed there.")
-    owner, ids = caller.owner_id, set(wanted.ids)
+    if (wanted.ids is None) == (wanted.filter is None):
+        raise BadInput("Either `ids` or `filter` is required.")
+    owner = caller.owner_id
     keys: list[str] = []
     async with services.database.transaction() as connection:
+        ids = set(wanted.ids or ())
+        if wanted.filter:
+            ids = set(await select_documents(connection, owner, wanted.filter.as_filters(), MOST_SELECTED))
         if wanted.action == "delete":
             await changes.trash_documents(connection, owner, ids)
         elif wanted.action == "restore":
@@ -187,7 +237,7 @@ async def bulk(services: ServicesOf, caller: WriteCaller, wanted: BulkRequest) -
             for document in sorted(ids):
                 await changes.retry_document(connection, owner, document, None)
     await services.bucket.delete(keys)
-    return BulkAnswer(changed=len(ids))
+    return BulkAnswer(changed=len(ids), ids=sorted(ids) if wanted.filter else None)
 
 
 @router.api_route("/bulk", methods=NOT_POST, include_in_schema=False)
