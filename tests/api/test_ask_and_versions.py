@@ -34,6 +34,21 @@ INJECTION = (
 )
 STRANGERS = "# Secret\n\nThe stranger's monthly fee for the flat is 999 zlotys.\n"
 CALLS = "SELECT state, fault, is_estimated FROM ai_calls WHERE purpose = 'answer_question' ORDER BY created_at DESC"
+INVOICE = """Coolblue B.V.
+Weena 664, 3012 CN Rotterdam, VAT NL810433941B01
+
+Invoice
+
+Invoice number: 993548900
+Invoice date: 19 April 2014
+
+Description      Quantity    Price     Amount
+Refrigerator     1           593.36    593.36
+
+Net amount       593.36
+VAT 21%          124.61
+Total EUR        717.97
+"""
 TIDES = "# Tides\n\nThe moon causes the tides of the sea.\n\nBread is baked in the morning.\n"
 
 
@@ -127,6 +142,51 @@ def test_a_visitor_is_answered_offline_with_sentences_of_their_documents(place: 
     assert "moon causes the tides" in passage["snippet"]
     assert cited["quote"] in TIDES
     assert not place.openai.asked
+
+
+def test_facts_of_a_document_are_found_corrected_searched_and_quoted(place: Place) -> None:
+    with httpx.Client(base_url=place.web.address, timeout=PATIENCE_SECONDS) as customer:
+        document = add(customer, "scan 17.txt", INVOICE)
+        add(customer, "tides.md", TIDES)
+        place.web.process_documents()
+        path = f"/api/v1/documents/{document}/facts"
+        facts = {one["name"]: one for one in reversed(customer.get(path).json()["items"])}
+        assert (facts["number"]["value"], facts["amount"]["normalized"]) == ("993548900", "717.97")
+        assert facts["number"]["quote"]
+        corrected = customer.patch(path, json={"sender": "Coolblue"}).json()["items"]
+        assert ("sender", "Coolblue", "person", "confirmed") in [
+            (one["name"], one["value"], one["source"], one["status"]) for one in corrected
+        ]
+        assert customer.patch(path, json={"shoe size": "9"}).status_code == 422
+
+        shown = customer.get(f"/api/v1/documents/{document}").json()
+        assert (shown["kind"], shown["sender"], shown["amount"], shown["currency"]) == (
+            *("invoice", "Coolblue", 717.97, "EUR"),
+        )
+        assert shown["document_date"] == "2014-04-19"
+        assert "993548900" in shown["title"]
+        for query in ("kind=invoice", "sender=cool", "after=2014&before=2015", "amount_min=700&sort=-amount"):
+            assert [one["id"] for one in customer.get(f"/api/v1/documents?{query}").json()["items"]] == [document]
+        for words in ("from:coolblue", "type:invoice after:2014-04", "refrigerator amount:>700"):
+            hits = customer.get("/api/v1/search", params={"q": words}).json()["items"]
+            assert {one["document_id"] for one in hits} == {document}, words
+        assert customer.get("/api/v1/search", params={"q": "from:nobody tides"}).json()["items"] == []
+
+        saved = customer.post("/api/v1/views", json={"name": "Bills", "filter": {"kind": "invoice"}, "sort": "-date"})
+        assert (saved.status_code, saved.json()["filter"]) == (201, {"kind": "invoice"})
+        assert [one["name"] for one in customer.get("/api/v1/views").json()["items"]] == ["Bills"]
+        exported = customer.get(f"/api/v1/documents/{document}/export").json()
+        assert "993548900" in {one["value"] for one in exported["facts"]}
+        bulk = {"filter": saved.json()["filter"], "action": "edit", "edit": {"tags": ["bill"]}}
+        assert customer.post("/api/v1/documents/bulk", json=bulk).json() == {"changed": 1, "ids": [document]}
+        both = bulk | {"ids": [document]}
+        assert customer.post("/api/v1/documents/bulk", json=both).status_code == 422
+
+        events = place.ask("What is Coolblue's invoice number?", customer)
+        (text, citations) = (next(data for name, data in events if name == kind) for kind in ("text", "citations"))
+        assert "993548900" in text["text"]
+        assert citations["citations"][0]["quote"].startswith("Invoice number: 993548900")
+        assert citations["citations"][0]["verified"] is True
 
 
 def test_a_question_without_an_answer_is_reported_as_such(place: Place) -> None:

@@ -1,7 +1,9 @@
-"""`octavo ls`, `show`, `rm`, `restore`, `retry`, `cancel`, `reembed`: commands for documents."""
+"""`octavo ls`, `show`, `facts`, `rm`, `restore`, `retry`, `cancel`, `reembed`: commands for documents."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -33,10 +35,13 @@ if TYPE_CHECKING:
     from octavo.client import Client, Document, Filters, Job, Retried
     from octavo.client.client import BulkAction
     from octavo.core.pagination import Page
+    from octavo.records.documents import FactView
 
 MOST_LISTED = 500
 # Types of documents that can contain other files.
 WITH_PARTS = frozenset({"archive", "eml", "msg"})
+
+FACT_LABELS = {"iban": "IBAN", "vat_id": "VAT id", "doi": "DOI", "isbn": "ISBN"}
 
 app = typer.Typer()
 
@@ -58,6 +63,24 @@ def ls(  # noqa: PLR0917 - each is an option of the command
     q: Annotated[
         str | None, typer.Option("--q", "-q", help="Only documents with this text in the title, file name or author.")
     ] = None,
+    kind: Annotated[str | None, typer.Option(help="Only documents of this kind, such as invoice.")] = None,
+    sender: Annotated[str | None, typer.Option(help="Only documents from this sender, or a part of the name.")] = None,
+    after: Annotated[
+        str | None, typer.Option(metavar="DATE", help="Only with a date from this day, month or year on.")
+    ] = None,
+    before: Annotated[
+        str | None, typer.Option(metavar="DATE", help="Only with a date before this day, month or year.")
+    ] = None,
+    amount_min: Annotated[float | None, typer.Option(help="Only with an amount of at least this.")] = None,
+    amount_max: Annotated[float | None, typer.Option(help="Only with an amount of at most this.")] = None,
+    language: Annotated[str | None, typer.Option(help="Only documents in this language, such as en.")] = None,
+    sort: Annotated[
+        str | None,
+        typer.Option(
+            help="Order: newest, oldest, title, kind, sender, date, amount, language, collection or state. "
+            "A minus sign reverses a fact: -date."
+        ),
+    ] = None,
     trashed: Annotated[bool, typer.Option("--trashed", help="List the trash.")] = False,
     versions: Annotated[bool, typer.Option("--versions", help="Include older versions.")] = False,
     limit: Annotated[int, typer.Option(min=1, max=MOST_LISTED, help="Maximum number of documents.")] = 50,
@@ -66,11 +89,26 @@ def ls(  # noqa: PLR0917 - each is an option of the command
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """List documents, newest first."""
+    """List documents, newest first or in the order of --sort."""
     from octavo.client import Filters
 
     chosen = status.value if status else None
-    filters = Filters(q=q, status=chosen, tag=tag, collection=collection, trashed=trashed, versions=versions)
+    filters = Filters(
+        q=q,
+        status=chosen,
+        tag=tag,
+        collection=collection,
+        trashed=trashed,
+        versions=versions,
+        kind=kind,
+        sender=sender,
+        before=before,
+        after=after,
+        amount_min=amount_min,
+        amount_max=amount_max,
+        language=language,
+        sort=sort,
+    )
 
     async def run(client: Client) -> Page[Document]:
         return await client.list_documents(filters, cursor=cursor, limit=limit)
@@ -90,18 +128,68 @@ def show(
 ) -> None:
     """Show one document: its fields, the files it contains, and the progress of its processing."""
 
-    async def run(client: Client) -> tuple[Document, Job | None, list[Document]]:
+    async def run(client: Client) -> tuple[Document, Job | None, list[Document], list[FactView]]:
         (wanted,) = await find_ids(client, [document])
         found = await client.show_document(wanted)
         job = await client.show_job(found.process_id) if found.status == "pending" else None
         parts = await client.list_children(wanted) if found.source_type in WITH_PARTS else None
-        return found, job, parts.items if parts else []
+        return found, job, parts.items if parts else [], await client.list_facts(wanted)
 
-    found, job, parts = call(Target(server, key), run)
+    found, job, parts, facts = call(Target(server, key), run)
     if as_json:
-        return print_json(found)
+        return print_json({**asdict(found), "facts": facts})
     listed = "\n".join(f"{part.id} {part.part_name or part.filename}" for part in parts)
-    return print_on(open_console(), make_facts(facts_of(found, job) | {"Parts": listed}))
+    shown = facts_of(found, job)
+    more = {name: lines for name, lines in fact_lines(facts).items() if name not in shown}
+    return print_on(open_console(), make_facts(shown | more | {"Parts": listed}))
+
+
+def fact_lines(facts: Sequence[FactView]) -> dict[str, str | None]:
+    """The facts by label. Of some, such as identifiers, a document has several."""
+    found: dict[str, str | None] = {}
+    for one in facts:
+        label = FACT_LABELS.get(one.name) or one.name.replace("_", " ").capitalize()
+        found[label] = f"{found[label]}\n{fact_line(one)}" if label in found else fact_line(one)
+    return found
+
+
+def fact_line(fact: FactView) -> str:
+    """A fact with its place and source: 717.97 (page 1, checked)."""
+    place = f"page {fact.page}, " if fact.page else ""
+    return f"{fact.value} ({place}{'from the file' if fact.source == 'metadata' else fact.status})"
+
+
+@app.command()
+def facts(
+    document: Annotated[str, typer.Argument(metavar="ID", help="Document id, or part of it.")],
+    values: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="Correct this fact. Without a value, there is none. Can be repeated."
+        ),
+    ] = None,
+    server: Server = None,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show or correct the facts of a document: kind, sender, number, date, amount. Corrections are always kept."""
+    corrected = dict(map(read_fact, values or ()))
+
+    async def run(client: Client) -> list[FactView]:
+        (wanted,) = await find_ids(client, [document])
+        return await (client.correct_facts(wanted, corrected) if corrected else client.list_facts(wanted))
+
+    found = call(Target(server, key), run)
+    if as_json:
+        return print_items(found)
+    return print_on(open_console(), make_facts(fact_lines(found)))
+
+
+def read_fact(text: str) -> tuple[str, str | None]:
+    name, mark, value = text.partition("=")
+    if not mark or not name.strip():
+        raise BadInput(f"--set {text}: use NAME=VALUE, for example --set sender=Coolblue.")
+    return name.strip(), value.strip() or None
 
 
 # Changing ----------------------------------------------------------------------------------------------------------

@@ -39,6 +39,7 @@ from octavo.records.documents import (
     Chunk,
     Comparison,
     Document,
+    FactView,
     FigureView,
     PageView,
     RegionView,
@@ -71,7 +72,8 @@ CONNECTIONS = 10
 class Filters:
     """Selects the documents to list. `q` searches title, file name and author; `id` is the start or the end of an id.
 
-    `versions` includes superseded versions.
+    `sender` is a part of the name; `before` (exclusive) and `after` are days, months or years. `versions` includes
+    superseded versions.
     """
 
     id: str | None = None
@@ -81,6 +83,15 @@ class Filters:
     collection: str | None = None
     trashed: bool = False
     versions: bool = False
+    kind: str | None = None
+    sender: str | None = None
+    before: str | None = None
+    after: str | None = None
+    amount_min: float | None = None
+    amount_max: float | None = None
+    language: str | None = None
+    state: str | None = None
+    sort: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +188,15 @@ class Client(UploadCalls):
     async def edit_document(self, document: UUID, changes: Mapping[str, object]) -> Document:
         """Change only the given fields."""
         return await self._call(Document, Request("PATCH", f"/documents/{document}", repeatable=True, json=changes))
+
+    async def list_facts(self, document: UUID) -> list[FactView]:
+        """List the facts of a document: kind, title, sender, number, date, amount and others."""
+        return (await self._list(FactView, f"/documents/{document}/facts", {})).items
+
+    async def correct_facts(self, document: UUID, facts: Mapping[str, str | None]) -> list[FactView]:
+        """Correct facts. None says that the document has no such fact."""
+        request = Request("PATCH", f"/documents/{document}/facts", repeatable=True, json={**facts})
+        return read_page(FactView, await self._transport.call(request)).items
 
     async def change_documents(self, action: BulkAction, documents: Sequence[UUID]) -> int:
         """Apply an action to documents, in calls of up to 500.

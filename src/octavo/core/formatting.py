@@ -57,6 +57,20 @@ def format_date(day: date, today: date) -> str:
     return f"{day.day} {day:%b}" if day.year == today.year else f"{day.day} {day:%b %Y}"
 
 
+def format_full_date(day: date) -> str:
+    """A date that does not depend on today: 19 April 2014."""
+    return f"{day.day} {day:%B %Y}"
+
+
+def format_money(amount: float, currency: str | None) -> str:
+    """An amount with its currency: € 717.97, CHF 12.50, or 12.50 if the currency is not known."""
+    text = f"{amount:,.2f}"
+    return f"{_SIGNS.get(currency, currency)} {text}" if currency else text
+
+
+_SIGNS = {"EUR": "€", "USD": "$", "GBP": "£", "JPY": "¥", "INR": "₹"}
+
+
 def format_eta(eta: SecondsRange | None) -> str | None:
     """A remaining time as a range, such as 20 to 35 s or 6 to 9 min, or as "about 1 min"."""
     if eta is None:

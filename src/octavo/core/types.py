@@ -6,6 +6,8 @@ agree.
 
 from __future__ import annotations
 
+import re
+from datetime import date
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -56,3 +58,13 @@ JOB_TRANSITIONS: dict[JobStatus, frozenset[JobStatus]] = {
 RESTING = frozenset(
     {JobStatus.COMPLETE, JobStatus.FAILED, JobStatus.DEAD_LETTER, JobStatus.PAUSED, JobStatus.CANCELLED}
 )
+
+
+def first_day(text: str | None) -> date | None:
+    """The first day of a day, month or year in ISO 8601; None if the text is not a date."""
+    if not text or not re.fullmatch(r"\d{4}(-\d\d){0,2}", text):
+        return None
+    try:
+        return date.fromisoformat(f"{text}-01-01"[:10])
+    except ValueError:
+        return None

@@ -1,10 +1,7 @@
-"""Saves the description of a document. Values that a person has set, or that the file contains, are kept."""
+"""Saves the description of a document. Tags that a person has set are kept."""
 
 from __future__ import annotations
 
-import re
-from contextlib import suppress
-from datetime import date
 from typing import Any
 from uuid import UUID
 
@@ -12,28 +9,48 @@ from psycopg.types.json import Jsonb
 
 from octavo.core.ids import new_id
 from octavo.database import Connection, load_queries
-from octavo.language.insights import DocumentInsight
+from octavo.facts.confidence import confidence
+from octavo.facts.finding import FOUND, Fact
+from octavo.language.description import MADE_BY as OFFLINE
+from octavo.language.insights import DocumentInsight, DocumentType
 from octavo.library.collections import clean_label
+from octavo.library.facts import DESCRIPTION, save_facts
 
 QUERIES = load_queries("documents")
 
 
 async def save_description(connection: Connection, document: UUID, insight: DocumentInsight, made_by: str) -> bool:
-    """Save a description in the caller's transaction. Returns whether the document got tags."""
+    """Save a description in the caller's transaction. Returns whether the document got tags.
+
+    What a model read is saved as facts. An offline description adds none: the same rules have found the facts already.
+    """
     values: dict[str, Any] = {
         "document": document,
-        "title": insight.title,
-        "author": insight.author,
-        "date": whole_date(insight.date),
-        "language": insight.language,
         "summary": insight.summary,
         "details": Jsonb({"document_type": insight.type}),
         "made_by": made_by,
     }
     row = await (await connection.execute(QUERIES.describe, values)).fetchone()
-    if row is None or not row[1]:
+    if row is None:
         return False
-    return await _add_tags(connection, row[0], document, insight.tags, made_by)
+    owner, has_free_tags, revision = row
+    facts = [] if made_by == OFFLINE else model_facts(insight)
+    await save_facts(connection, document, revision, facts, DESCRIPTION)
+    return has_free_tags and await _add_tags(connection, owner, document, insight.tags, made_by)
+
+
+def model_facts(insight: DocumentInsight) -> list[Fact]:
+    """What a model read, as facts. Nobody has measured how often a model is right, so their confidence is unknown."""
+    kind = None if insight.type is DocumentType.OTHER else str(insight.type)
+    said = {
+        "kind": kind,
+        "title": insight.title,
+        "author": insight.author,
+        "date": insight.date,
+        "language": insight.language,
+    }
+    sure = frozenset({"model"})
+    return [Fact(name, value, "", confidence(name, sure), "model", FOUND) for name, value in said.items() if value]
 
 
 async def _add_tags(connection: Connection, owner: UUID, document: UUID, names: list[str], made_by: str) -> bool:
@@ -49,12 +66,3 @@ async def _add_tags(connection: Connection, owner: UUID, document: UUID, names: 
     tags = [row[0] for row in await (await connection.execute(QUERIES.ensure_tags, values)).fetchall()]
     await connection.execute(QUERIES.add_described_tags, {"document": document, "tags": tags, "made_by": made_by})
     return True
-
-
-def whole_date(text: str | None) -> date | None:
-    """Parse a full ISO date. Returns None for a year or a month alone, and for impossible dates such as 30 February."""
-    if not text or not re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
-        return None
-    with suppress(ValueError):
-        return date.fromisoformat(text)
-    return None

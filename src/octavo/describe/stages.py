@@ -191,14 +191,13 @@ class DocumentDescriber:
     async def _source(self) -> DocumentSource:
         async with self._tools.database.connection() as connection:
             (known,) = await fetch_rows(connection, QUERIES.known, {"document": self._document})
-        date = known["document_date"]
         return DocumentSource(
             [chunk.as_text() for chunk in sample(self._chunks)],
             kind=known["source_type"],
             filename=known["filename"],
             title=known["title"],
             author=known["author"],
-            date=date.isoformat() if date else None,
+            date=known["document_date"],
             language=known["language"],
         )
 

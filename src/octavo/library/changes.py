@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 from uuid import UUID
@@ -20,6 +20,7 @@ from octavo.jobs import queue
 from octavo.jobs.queue import RETRYABLE, NewJob, enqueue
 from octavo.library.collections import clean_label, ensure_collection
 from octavo.library.errors import SourceGone, StillProcessed
+from octavo.library.facts import FOLLOWED, say_facts
 from octavo.records.documents import Retried
 
 QUERIES = load_queries("documents")
@@ -29,8 +30,7 @@ FETCHED = "fetched"
 CHUNKED = "chunked"
 # Stages that only describe a text that already exists.
 DESCRIBING = frozenset({"classified", "enriched", "embedded"})
-# Fields that are filled in automatically until a person edits them.
-FILLED_IN = frozenset({"title", "author", "document_date", "tags"})
+FIELDS = ("title", "author", "document_date", "tags", "collection")
 
 
 class Unset:
@@ -42,11 +42,14 @@ UNSET = Unset()
 
 @dataclass(frozen=True, slots=True)
 class Edit:
+    """Changes to documents by a person. `facts` are further facts by name; None says that there is no such fact."""
+
     title: str | Unset | None = UNSET
     author: str | Unset | None = UNSET
     document_date: date | Unset | None = UNSET
     tags: Sequence[str] | Unset = UNSET
     collection: str | Unset | None = UNSET
+    facts: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,23 +111,29 @@ async def edit_documents(connection: Connection, owner: UUID, documents: Iterabl
     held = await lock_documents(connection, owner, documents)
     collection = await _collection(connection, owner, edit.collection)
     tags = await _tags(connection, owner, edit.tags)
-    changed = [name for name in Edit.__dataclass_fields__ if not isinstance(getattr(edit, name), Unset)]
+    changed = [name for name in FIELDS if not isinstance(getattr(edit, name), Unset)]
+    said = {FOLLOWED[name]: _as_text(getattr(edit, name)) for name in changed if name in FOLLOWED} | dict(edit.facts)
     for one in held:
         values = {
             "document": one.id,
-            "fields": [name for name in changed if name in FILLED_IN],
-            **_field_parameters("title", edit.title),
-            **_field_parameters("author", edit.author),
-            **_field_parameters("date", edit.document_date),
+            "fields": [name for name in changed if name == "tags"],
             **_field_parameters("collection", collection),
         }
         await connection.execute(QUERIES.edit, values)
+        await say_facts(connection, one.id, said)
         if tags is not None:
             await connection.execute(QUERIES.set_tags, {"document": one.id, "tags": tags})
     if tags and held:
         await _embed_tags(connection, owner, held[0].id, tags)
-    await _record(connection, "edited", held, {"fields": [*changed]})
+    detail: dict[str, JSON] = {"fields": [*changed, *edit.facts]}
+    if said:
+        detail["facts"] = {**said}
+    await _record(connection, "edited", held, detail)
     return len(held)
+
+
+def _as_text(value: str | date | None) -> str | None:
+    return value.isoformat() if isinstance(value, date) else value
 
 
 def _field_parameters(name: str, value: object) -> dict[str, object]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
 from typing import Literal
 from uuid import UUID
 
@@ -25,14 +27,21 @@ RESUMED = frozenset({"process_document", COMPARISON, "embed_document", "embed_ta
 # The form in which links to videos are stored.
 VIDEO = "https://www.youtube.com/watch?v="
 Tab = Literal["working", "needs_you", "failed", "stored_only"]
-Sort = Literal["newest", "oldest", "title"]
+State = Literal["pending", "completed", "failed", "working", "needs_you", "stored_only"]
+# A minus sign reverses the order of a fact: `-date` begins with the latest date.
+Sort = Literal[
+    "newest", "oldest", "title",
+    "kind", "-kind", "sender", "-sender", "date", "-date", "amount", "-amount", "language", "-language",
+    "collection", "-collection", "state", "-state",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Filters:
     """Selects documents. `q` searches title, file name and author; `id` is the beginning or the end of an id.
 
-    Only the newest version of a document is listed, unless `versions`, `trashed` or `id` is set.
+    `sender` is a part of the name. `before` is exclusive and `after` inclusive, so that both can be a year. Only the
+    newest version of a document is listed, unless `versions`, `trashed` or `id` is set.
     """
 
     id: str | None = None
@@ -43,6 +52,14 @@ class Filters:
     trashed: bool = False
     tab: Tab | None = None
     versions: bool = False
+    kind: str | None = None
+    sender: str | None = None
+    before: date | None = None
+    after: date | None = None
+    amount_min: Decimal | None = None
+    amount_max: Decimal | None = None
+    language: str | None = None
+    state: State | None = None
 
 
 async def list_documents(
@@ -54,23 +71,43 @@ async def list_documents(
     cursor: str | None = None,
     limit: int = DEFAULT_LIMIT,
 ) -> Page[Document]:
-    wanted = filters or Filters()
-    values = {
-        "id_part": wanted.id,
-        "status": wanted.status,
-        "tab": wanted.tab,
-        "tag": wanted.tag,
-        "collection": wanted.collection,
-        "like": _like(wanted.q),
-        "trashed": wanted.trashed,
-        "versions": wanted.versions or wanted.trashed or wanted.id is not None,
-        "sort": sort,
-        **_after(sort, cursor),
-    }
-    rows = await _read(connection, owner, values, limit + 1)
+    rows = await _read(connection, owner, _values(filters or Filters(), sort, cursor), limit + 1)
     page = rows[:limit]
     more = _behind(sort, page[-1]) if len(rows) > limit else None
     return Page(await _as_documents(connection, page), more)
+
+
+async def select_documents(connection: Connection, owner: UUID, filters: Filters, most: int) -> list[UUID]:
+    """The ids of all documents that match the filters. Raises `BadInput` if there are more than `most`."""
+    rows = await _read(connection, owner, _values(filters, "newest", None), most + 1)
+    if len(rows) > most:
+        raise BadInput(f"More than {most:,} documents match the filter. Narrow it.")
+    return [row["id"] for row in rows]
+
+
+def _values(wanted: Filters, sort: Sort, cursor: str | None) -> Row:
+    return {
+        **{name: getattr(wanted, name) for name in _SAME_NAME},
+        **_state(wanted),
+        "id_part": wanted.id,
+        "like": _like(wanted.q),
+        "sender": _like(wanted.sender),
+        "versions": wanted.versions or wanted.trashed or wanted.id is not None,
+        "sort": sort.removeprefix("-"),
+        "descending": sort.startswith("-"),
+        **_after(sort, cursor),
+    }
+
+
+# Filters that the query takes as they are.
+_SAME_NAME = (*("tag", "collection", "trashed", "kind", "before", "after", "amount_min", "amount_max", "language"),)
+
+
+def _state(wanted: Filters) -> Row:
+    """The status and the tab. A state is one of both."""
+    if wanted.state in {"pending", "completed", "failed"}:
+        return {"status": wanted.state, "tab": wanted.tab}
+    return {"status": wanted.status, "tab": wanted.state or wanted.tab}
 
 
 async def find_documents(connection: Connection, owner: UUID, documents: Sequence[UUID]) -> list[Document]:
@@ -128,10 +165,11 @@ async def list_events(
 
 async def _read(connection: Connection, owner: UUID, given: Row, most: int) -> list[Row]:
     names = (
-        *("document", "documents", "id_part", "status", "tab", "tag", "collection", "like"),
-        *("sort", "after_at", "after_text", "after_id"),
+        *("document", "documents", "id_part", "status", "tab", "tag", "collection", "like", "kind", "sender", "before"),
+        *("after", "amount_min", "amount_max", "language", "after_at", "after_text", "after_id"),
     )
     values = {name: given.get(name) for name in names}
+    values |= {"sort": given.get("sort", "newest"), "descending": given.get("descending", False)}
     return await fetch_rows(
         connection,
         QUERIES.documents,
@@ -142,17 +180,17 @@ async def _read(connection: Connection, owner: UUID, given: Row, most: int) -> l
 def _after(sort: Sort, cursor: str | None) -> Row:
     if cursor is None:
         return {}
-    if sort == "title":
-        text, document = read_text_cursor(cursor)
-        return {"after_text": text, "after_id": document}
-    at, document = read_cursor(cursor)
-    return {"after_at": at, "after_id": document}
+    if sort in {"newest", "oldest"}:
+        at, document = read_cursor(cursor)
+        return {"after_at": at, "after_id": document}
+    text, document = read_text_cursor(cursor)
+    return {"after_text": text or None, "after_id": document}
 
 
 def _behind(sort: Sort, row: Row) -> str:
-    if sort == "title":
-        return make_text_cursor(row["order_text"], row["id"])
-    return make_cursor(row["created_at"], row["id"])
+    if sort in {"newest", "oldest"}:
+        return make_cursor(row["created_at"], row["id"])
+    return make_text_cursor(row["order_text"] or "", row["id"])
 
 
 async def _as_documents(connection: Connection, rows: Sequence[Row]) -> list[Document]:

@@ -19,6 +19,7 @@ from octavo.core.settings import Settings
 from octavo.database import Connection, Database, MigrationState, connect, fetch_rows, load_queries, migrate
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
 from octavo.extract.chunks.from_document import PRELOAD as CHUNKS_PRELOAD
+from octavo.extract.document_facts import PRELOAD as FACTS_PRELOAD
 from octavo.extract.file_reader import PRELOAD as EXTRACT_PRELOAD
 from octavo.extract.ocr.recognition import PRELOAD as OCR_PRELOAD
 from octavo.extract.ocr.recognition import Recognition
@@ -40,7 +41,7 @@ MOST_WEB_PROCESSES = 4
 FEW_CONNECTIONS, UNPOOLED_CONNECTIONS, SPARE_CONNECTIONS, LEAST_CONNECTIONS = 50, 3, 10, 2
 FIT_SECONDS = 5.0
 # Modules that a worker's sandbox imports once for all its children. PRELOAD: every document needs them; LATER: some do.
-PRELOAD = (*EXTRACT_PRELOAD, *CHUNKS_PRELOAD)
+PRELOAD = (*EXTRACT_PRELOAD, *CHUNKS_PRELOAD, *FACTS_PRELOAD)
 LATER = (
     *PDF_PRELOAD,
     *PICTURE_PRELOAD,

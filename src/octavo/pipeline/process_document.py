@@ -6,6 +6,7 @@
 - `markdown_saved`: the text as Markdown; from here on a new document can be read
 - `rewritten`: the text rewritten by a model, on request; if that fails, the extracted text is used
 - `chunked`: the chunks; a new revision replaces the previous one in one transaction
+- `facts_found`: kind, title, sender, date, amount and the other facts of the document
 - `parts_added`: the files of an archive and the attachments of an email as documents; only for these
 - `analysis_asked`: an analysis is started if the document is long and the settings request it
 - `classified`, `enriched`, `embedded`: descriptions and vectors, see octavo.describe; if they fail, the document can
@@ -32,13 +33,12 @@ from octavo.core.errors import BadInput, Cancelled, OctavoError
 from octavo.core.ids import new_id
 from octavo.core.types import JSON, Extraction
 from octavo.database import Connection, load_queries
-from octavo.describe.saving import whole_date
 from octavo.describe.stages import IMPROVEMENT_PLANNED, STAGES, DocumentDescriber, DocumentText, FollowUps
 from octavo.extract.chunks.chunking import Chunk
 from octavo.extract.chunks.from_document import chunk_in_sandbox
+from octavo.extract.document_facts import find_in_sandbox
 from octavo.extract.extracted import (
     Extracted,
-    Metadata,
     Quality,
     SourceType,
     from_json,
@@ -47,13 +47,16 @@ from octavo.extract.extracted import (
 from octavo.extract.file_reader import extract_in_sandbox
 from octavo.extract.paged_file import bookmarks_by_page
 from octavo.extract.registry import READABLE, STORED_ONLY
+from octavo.facts.finding import Fact
 from octavo.intake.errors import NotCanonical
 from octavo.intake.links import LINK_TYPE
 from octavo.jobs.job_run import LeaseLost, Run, Save
 from octavo.jobs.kinds import JobKind
+from octavo.language.languages import detect_document_language
 from octavo.library.changes import CHUNKED, FETCHED
 from octavo.library.changes import KIND as NAME
 from octavo.library.errors import SourceGone
+from octavo.library.facts import save_facts
 from octavo.library.pictures import PICTURED
 from octavo.pipeline.analyse_document import analyse_long_document
 from octavo.pipeline.document_parts import PartsOf, add_parts
@@ -71,6 +74,7 @@ from octavo.pipeline.revision_files import RevisionFiles
 from octavo.pipeline.rewriting import Rewriting
 from octavo.pipeline.tools import Tools
 from octavo.pipeline.vector_jobs import enqueue_embed_tags
+from octavo.sandbox import ENDED
 
 QUERIES = load_queries("processing")
 EXTRACTED_BYTES = 1 << 30
@@ -78,7 +82,9 @@ EXTRACTED_BYTES = 1 << 30
 STAGE_SECONDS = 600
 STARTS_PER_SECOND = 20.0
 MOST_DETAILS = 20
+LANGUAGE_SAMPLE = 20_000
 MOST_FIGURES = 100_000
+FACTS_FOUND = "facts_found"
 REWRITTEN, PLAIN_KIND = "rewritten", {"kind": "plain_markdown"}
 # Metadata of a rewritten text. These names are never taken from a file.
 WRITTEN_BY = ("text_by", "kept_plain")
@@ -147,6 +153,7 @@ async def process_document(run: Run[Tools]) -> JSON:
         except OctavoError as error:  # the extracted text can be read and found in the meantime
             failure = error
     chunks = await stage(CHUNKED, work.chunk, work.save_chunks)
+    await stage(FACTS_FOUND, work.find_facts, work.save_facts)
     await add_parts(run, work.files, PartsOf(source.id, work.file, work.source_type))
     await analyse_long_document(run, source.id)
     text = DocumentText(source.id, wanted.revision, wanted.generation, work.picture)
@@ -193,6 +200,7 @@ class Processing:
         self.source_type = source.source_type
         self._extracted: Extracted | None = None
         self._chunks: list[Chunk] = []
+        self._facts: list[Fact] = []
         self.picture: str | None = None
         self.files = RevisionFiles(run, source.id, revision)
 
@@ -301,13 +309,8 @@ class Processing:
         await connection.execute(QUERIES.set_found, self._found(await self._read_extracted()))
 
     def _found(self, extracted: Extracted) -> dict[str, Any]:
-        about: Metadata = extracted.metadata
         return {
             "document": self._source.id,
-            "title": about.title,
-            "author": about.author,
-            "language": about.language,
-            "date": whole_date(about.date),
             "word_count": extracted.word_count,
             "page_count": len(extracted.pages) or None,
             "quality": extracted.quality,
@@ -344,7 +347,7 @@ class Processing:
         await self.files.forget(connection, await connection.execute(QUERIES.delete_batches, place))
         await self._save_pages(connection)
         await connection.execute(QUERIES.set_found, self._found(await self._read_extracted()))
-        await self._run.forget_stages(connection, [CHUNKED, *STAGES, IMPROVEMENT_PLANNED])
+        await self._run.forget_stages(connection, [CHUNKED, FACTS_FOUND, *STAGES, IMPROVEMENT_PLANNED])
 
     # chunked
 
@@ -365,6 +368,29 @@ class Processing:
         about = {name: written.metadata.extra[name] for name in WRITTEN_BY if name in written.metadata.extra}
         values = place | {"written": Jsonb(about)}
         await self.files.forget(connection, await connection.execute(QUERIES.switch_revision, values))
+
+    # facts_found
+
+    async def find_facts(self) -> JSON:
+        """Find the facts. If that fails, the document has none, and is processed further."""
+        extracted = await self._read_extracted()
+        texts = [one.content for one in self._chunks] or [extracted.markdown[:LANGUAGE_SAMPLE]]
+        language = await asyncio.to_thread(detect_document_language, texts, extracted.metadata.language)
+        find = partial(find_in_sandbox, self._tools.sandbox, extracted)
+        name = self.file.filename
+        try:
+            if self.source_type == SourceType.PDF:
+                async with self.files.local_copy(self.file.key) as path:
+                    self._facts = await find(path, name, language)
+            else:
+                self._facts = await find(None, name, language)
+        except ENDED as error:
+            return {"facts": 0, "error": error.code}
+        return len(self._facts)
+
+    async def save_facts(self, connection: Connection, made: JSON) -> None:
+        del made
+        await save_facts(connection, self._source.id, self._revision, self._facts)
 
     async def _save_pages(self, connection: Connection) -> None:
         extracted = await self._read_extracted()

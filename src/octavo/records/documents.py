@@ -33,7 +33,8 @@ class Document:
     a provider is available again. `quality_reason` is a sentence that says why the text may be incomplete or wrong.
     `version` counts uploads of new bytes, `revision` counts how often these bytes were processed. `superseded`: a newer
     version exists. `also_named` are other file names under which the same bytes were added. `parent_id` is the archive
-    or email that contains the file, and `part_name` its name there, including folders.
+    or email that contains the file, and `part_name` its name there, including folders. `title`, `author`,
+    `document_date`, `language`, `kind`, `sender`, `amount` and `currency` are the best facts of the document.
     """
 
     id: UUID
@@ -79,6 +80,44 @@ class Document:
     quality_reason: str | None = None
     parent_id: UUID | None = None
     part_name: str | None = None
+    kind: str | None = None
+    sender: str | None = None
+    amount: float | None = None
+    currency: str | None = None
+
+
+FactSourceName = Literal["metadata", "layout", "rule", "mapping", "model", "person"]
+FactStatus = Literal["found", "checked", "confirmed"]
+
+
+@dataclass(frozen=True, slots=True)
+class FactView:
+    """A fact of a document. `value` is as a person reads it; `normalized` is compared and sorted: 2018-03-05, 529.87.
+
+    `page` and `box` are where it is printed, and `quote` is what is printed there. `source` is what found it, and
+    `status` is `checked` if a cross-check supports it, and `confirmed` if a person entered it.
+    """
+
+    name: str
+    value: str
+    normalized: str | None
+    page: int | None
+    box: tuple[float, float, float, float] | None
+    quote: str
+    confidence: float
+    source: FactSourceName
+    status: FactStatus
+
+
+@dataclass(frozen=True, slots=True)
+class SavedView:
+    """Filters and an order of the library, saved under a name. `filter` has the names of the query parameters."""
+
+    id: UUID
+    name: str
+    filter: dict[str, Any]
+    sort: str
+    created_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

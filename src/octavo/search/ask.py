@@ -16,6 +16,7 @@ from octavo.library.documents import find_documents
 from octavo.records.search import SourceSnippet, Statement
 from octavo.search.chunk_search import SearchOptions, find_drafts
 from octavo.search.citations import Answer, SourceChunk, cite
+from octavo.search.fact_answers import answer_from_facts
 from octavo.search.hits import HitDraft, finish_hit
 from octavo.search.query import Filters
 
@@ -29,12 +30,16 @@ NOTHING = "Nothing in these documents answers this."
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question and the chunks to answer it from. Models see nothing else. `snippets` are parts of the same chunks."""
+    """A question and the chunks to answer it from. Models see nothing else. `snippets` are parts of the same chunks.
+
+    `fact` is the answer if the question asks for a fact that is known.
+    """
 
     owner: UUID
     text: str
     sources: Sequence[SourceChunk]
     snippets: Sequence[SourceSnippet] = ()
+    fact: Answer | None = None
 
 
 async def find_sources(
@@ -61,8 +66,9 @@ async def find_sources(
     hits = {draft.row["chunk_id"]: draft for draft in drafts if draft.row["chunk_id"]}
     async with database.connection() as connection:
         rows = await fetch_rows(connection, QUERIES.source_chunks, {"owner": owner, "chunks": list(hits)})
+        fact = await answer_from_facts(connection, owner, question, documents)
     sources = _fitting([SourceChunk(**row) for row in rows])
-    return Question(owner, question, sources, [_snippet(hits[one.chunk_id]) for one in sources])
+    return Question(owner, question, sources, [_snippet(hits[one.chunk_id]) for one in sources], fact)
 
 
 def _snippet(draft: HitDraft) -> SourceSnippet:
@@ -71,7 +77,9 @@ def _snippet(draft: HitDraft) -> SourceSnippet:
 
 
 async def answer(gateway: Gateway, question: Question) -> Answer:
-    """Answer with a model, within the owner's budget, or offline with sentences from the documents."""
+    """Answer from the facts, or else with a model, within the owner's budget, or offline with sentences."""
+    if question.fact:
+        return question.fact
     if not question.sources:
         return _nothing(LOCAL, 0.0)
     passages = [ChunkText(one.content, (one.title, *one.heading_path)) for one in question.sources]

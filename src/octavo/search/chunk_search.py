@@ -173,7 +173,7 @@ async def _suggest(
     """Suggest a spelling. The words of a search by meaning alone are counted only now, and only if it found nothing."""
     terms = result.terms
     if not any(term.found_in for term in terms):
-        if result.drafts:
+        if result.drafts or not query.words:
             return None
         terms = await count_terms(connection, owner, query.words)
     return await suggest(connection, owner, typed, terms)
@@ -196,7 +196,7 @@ def read_shown(cursor: str) -> int:
 async def _embed_if_wanted(
     database: Database, embedder: QueryEmbedder, owner: UUID, query: SearchQuery, mode: Mode
 ) -> tuple[list[Vectors], Degraded | None]:
-    if mode == "text":
+    if mode == "text" or not query.words:
         return [], None
     try:
         return await embed_query(database, embedder, owner, query), None
@@ -256,6 +256,8 @@ async def _search(
 ) -> SearchResult:
     await connection.execute(QUERIES.settle)
     chunk_filter = await _read_filter(connection, owner, query, options.filters)
+    if not query.words:
+        return SearchResult(await _by_facts(connection, chunk_filter, options), [])
     look_up = read_terms if options.mode == "semantic" else count_terms
     terms = await look_up(connection, owner, query.words)
     plan = plan_ranking(terms, browses=not chunk_filter.required and not chunk_filter.excluded)
@@ -266,6 +268,13 @@ async def _search(
         found = await _by_vectors(connection, chunk_filter, vectors, options)
         rankings = replace(rankings, vectors=found)
     return SearchResult(await _draft_hits(connection, owner, rankings, plan, options), terms)
+
+
+async def _by_facts(connection: Connection, chunk_filter: ChunkFilter, options: SearchOptions) -> list[HitDraft]:
+    """The documents that a query without words selects, by date."""
+    values = {"owner": chunk_filter.owner, "chosen": chunk_filter.chosen, "most": POOL}
+    rankings = Rankings(fields=await _fetch(connection, QUERIES.by_facts, values))
+    return await _draft_hits(connection, chunk_filter.owner, rankings, RankingPlan((), (), few=True), options)
 
 
 async def _draft_hits(
@@ -279,7 +288,9 @@ async def _draft_hits(
     documents = {key: row["document_id"] for found in (words, vectors, fields) for key, row in found.items()}
     chosen = spread(fused, documents, options.most_of_one, options.limit)
     details = (
-        await read_details(connection, owner, chosen, _any_of(term.query for term in plan.terms)) if chosen else {}
+        await read_details(connection, owner, chosen, _any_of(term.query for term in plan.terms) or "")
+        if chosen
+        else {}
     )
     return [
         HitDraft(details[key], fused[key], _reason(key, words, vectors, fields)) for key in chosen if key in details
@@ -315,7 +326,7 @@ async def _read_filter(connection: Connection, owner: UUID, query: SearchQuery, 
     read = partial(_phrases, connection, owner)
     required = _all_of([_any_of(one) for one in await read(query.phrases)])
     excluded = _any_of([_any_of(one) for one in await read(query.excluded)])
-    return ChunkFilter(owner, Jsonb(filters.as_json()), required, excluded)
+    return ChunkFilter(owner, Jsonb({**filters.as_json(), **query.facts}), required, excluded)
 
 
 async def _phrases(connection: Connection, owner: UUID, phrases: Sequence[str]) -> list[list[str]]:

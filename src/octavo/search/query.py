@@ -1,22 +1,30 @@
-"""Search queries: the text of a search box as words, "phrases" and -exclusions, and filters by document."""
+"""Search queries: the text of a search box as words, "phrases" and -exclusions, and filters by document.
+
+Operators select documents by their facts: `from:coolblue`, `type:invoice`, `after:2014`, `before:2015-03`, and
+`amount:717.97`, `amount:>100` or `amount:100..200`.
+"""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date
 from uuid import UUID
 
 from octavo.core.errors import BadInput
-from octavo.core.types import JSON
+from octavo.core.types import JSON, first_day
 
 DEFAULT_LIMIT = 20
 MOST_LIMIT = 100
 MOST_CHARACTERS = 1000
 MOST_WORDS = 60
 # A minus counts only before a word: 5 - 3 and well-known are plain text. An unclosed quotation mark reaches to the end.
+_OPERATOR = re.compile(
+    r'(?<!\S)(?P<name>from|type|before|after|amount):(?:"(?P<quoted>[^"]+)"|(?P<value>[^\s"]+))', re.IGNORECASE
+)
+_AMOUNT = re.compile(r"(?P<sign>[<>]=?)?(?P<least>\d{1,15}(?:\.\d{1,6})?)(?P<to>\.\.(?P<most>\d{1,15}(?:\.\d{1,6})?))?")
 _PART = re.compile(r'(?P<minus>(?<!\S)-(?=["\w]))?(?:"(?P<phrase>[^"]*)(?:"|\Z)|(?P<word>[^\s"]+))')
 _WORDLIKE = re.compile(r"\w")
 _QUOTES = str.maketrans(dict.fromkeys("“”„«»", '"'))
@@ -38,12 +46,14 @@ class QueryTooLong(BadInput):
 class SearchQuery:
     """A parsed query. `words` rank the hits and include the words of phrases.
 
-    A hit must contain all `phrases` and none of `excluded`.
+    A hit must contain all `phrases` and none of `excluded`. `facts` select documents, in the form that the database
+    expects. A query can consist of them alone; it then finds these documents.
     """
 
     words: tuple[str, ...]
     phrases: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
+    facts: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
 
     @property
     def text(self) -> str:
@@ -90,10 +100,11 @@ def parse_query(text: str) -> SearchQuery:
     """Parse the text of a search box. Raises `EmptyQuery` if it has no words to search for."""
     if len(text) > MOST_CHARACTERS:
         raise QueryTooLong(f"It has {len(text)} characters; the limit is {MOST_CHARACTERS}.")
+    facts, text = _read_operators(_printable(text).translate(_QUOTES))
     words: list[str] = []
     phrases: list[str] = []
     excluded: list[str] = []
-    for part in _PART.finditer(_printable(text).translate(_QUOTES)):
+    for part in _PART.finditer(text):
         content = " ".join((part["phrase"] if part["word"] is None else part["word"]).split())
         if not _WORDLIKE.search(content):
             continue
@@ -103,9 +114,43 @@ def parse_query(text: str) -> SearchQuery:
         words += content.split()
         if part["word"] is None:
             phrases.append(content)
-    if not words:
+    if not words and not facts:
         raise EmptyQuery
-    return SearchQuery(tuple(words[:MOST_WORDS]), tuple(phrases), tuple(excluded))
+    return SearchQuery(tuple(words[:MOST_WORDS]), tuple(phrases), tuple(excluded), facts)
+
+
+def _read_operators(text: str) -> tuple[dict[str, JSON], str]:
+    """The operators of a query, and the rest of its text. An operator with an invalid value is plain text."""
+    facts: dict[str, JSON] = {}
+
+    def read(match: re.Match[str]) -> str:
+        found = _read_operator(match["name"].lower(), match["quoted"] or match["value"])
+        facts.update(found)
+        return " " if found else match[0]
+
+    rest = _OPERATOR.sub(read, text)
+    return facts, rest
+
+
+def _read_operator(name: str, value: str) -> dict[str, JSON]:
+    if name == "from":
+        return {"sender": value}
+    if name == "type":
+        return {"kind": value.lower().replace(" ", "_")}
+    if name == "amount":
+        return _read_amount(value)
+    day = first_day(value)
+    return {name: day.isoformat()} if day else {}
+
+
+def _read_amount(value: str) -> dict[str, JSON]:
+    match = _AMOUNT.fullmatch(value)
+    if not match or (match["sign"] and match["to"]):
+        return {}
+    sign, least = match["sign"] or "", match["least"]
+    most = match["most"] or least
+    found: dict[str, JSON] = {} if sign.startswith("<") else {"amount_min": least}
+    return found if sign.startswith(">") else found | {"amount_max": most}
 
 
 def _printable(text: str) -> str:

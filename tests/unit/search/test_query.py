@@ -52,3 +52,21 @@ def test_whatever_is_typed_can_be_given_to_a_database(typed: str) -> None:
         assert said.strip()
         assert "\0" not in said
         said.encode()
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "facts"),
+    [
+        ('from:coolblue type:Invoice "fridge"', ("fridge",), {"sender": "coolblue", "kind": "invoice"}),
+        ('from:"Coolblue B.V." after:2014 before:2014-05', (), {
+            "sender": "Coolblue B.V.", "after": "2014-01-01", "before": "2014-05-01",
+        }),
+        ("amount:>500 fridge", ("fridge",), {"amount_min": "500"}),
+        ("amount:100..200", (), {"amount_min": "100", "amount_max": "200"}),
+        ("amount:717.97", (), {"amount_min": "717.97", "amount_max": "717.97"}),
+        ("before:lunch amount:much http://type:a", ("before:lunch", "amount:much", "http://type:a"), {}),
+    ],
+)  # fmt: skip
+def test_operators_select_documents_by_their_facts(text: str, words: tuple[str, ...], facts: dict[str, str]) -> None:
+    query = parse_query(text)
+    assert (query.words, query.facts) == (words, facts)

@@ -11,12 +11,17 @@ SELECT failures + waits + 1 AS tries FROM jobs WHERE id = :job;
 SELECT revision FROM documents WHERE id = :document AND deleted_at IS NULL;
 
 -- name: known(document)
--- Metadata of a document without the values that an earlier description set.
-SELECT source_type, filename, CASE WHEN NOT 'title' = ANY (described) THEN title END AS title,
-       CASE WHEN NOT 'author' = ANY (described) THEN author END AS author,
-       CASE WHEN NOT 'document_date' = ANY (described) THEN document_date END AS document_date,
-       CASE WHEN NOT 'language' = ANY (described) THEN language END AS language
-FROM documents WHERE id = :document;
+-- The facts of a document that help to describe it, without those of an earlier description.
+SELECT d.source_type, d.filename, max(f.value) FILTER (WHERE f.name = 'title') AS title,
+       max(f.value) FILTER (WHERE f.name = 'author') AS author,
+       max(f.normalized) FILTER (WHERE f.name = 'date') AS document_date,
+       max(f.normalized) FILTER (WHERE f.name = 'language') AS language
+FROM documents d
+LEFT JOIN LATERAL (
+    SELECT DISTINCT ON (name) name, value, normalized FROM facts
+    WHERE document_id = d.id AND made_by <> 'description'
+    ORDER BY name, fact_rank(source, status), confidence DESC, number) AS f ON true
+WHERE d.id = :document GROUP BY d.id;
 
 -- name: forget_concepts(chunks)!
 DELETE FROM chunk_concepts WHERE chunk_id = ANY (:chunks);

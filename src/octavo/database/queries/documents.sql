@@ -1,11 +1,11 @@
--- name: documents(owner, document, documents, id_part, status, tab, tag, collection, like, trashed, versions, sort, after_at, after_text, after_id, most)
--- The only query that lists documents of an owner: newest first, oldest first or by title. The planner removes unused
--- conditions, so that each order can use its index.
+-- name: documents(owner, document, documents, id_part, status, tab, tag, collection, like, kind, sender, before, after, amount_min, amount_max, language, trashed, versions, sort, descending, after_at, after_text, after_id, most)
+-- The only query that lists documents of an owner: newest first, oldest first, by title or by a fact. The planner removes unused
+-- conditions, so that each order can use its index. Sorted by a fact, documents without it come last.
 SELECT d.id, coalesce(nullif(d.title, ''), d.filename) AS title, d.filename, d.status, d.quality, d.text_ready,
        d.embeddings_ready, d.needs_classification, d.source_type, d.source_url, d.content_type, d.page_count, d.word_count,
        d.author, d.language, d.document_date, d.summary, d.described_by, c.name AS collection, encode(d.sha256, 'hex') AS sha256, d.bytes,
        d.duplicate_of, d.version, d.superseded, d.revision, d.metadata, d.download_count, d.first_downloaded_at, d.created_at, d.updated_at,
-       d.deleted_at, d.process_id, j.error_code, j.error_message,
+       d.deleted_at, d.process_id, d.kind, d.sender, d.amount::float8 AS amount, d.currency, j.error_code, j.error_message,
        coalesce((SELECT spent_usd FROM ai_spending WHERE key = 'document:' || d.id), 0) AS cost_usd,
        CASE WHEN d.needs_classification THEN array_remove(ARRAY[
            CASE WHEN j.input ->> 'extraction' <> 'plain'
@@ -16,10 +16,18 @@ SELECT d.id, coalesce(nullif(d.title, ''), d.filename) AS title, d.filename, d.s
                THEN 'chunk_descriptions' END,
            CASE WHEN NOT d.embeddings_ready AND EXISTS (SELECT FROM chunks WHERE document_id = d.id AND revision = d.revision)
                THEN 'vectors' END], NULL) ELSE '{}' END AS missing,
-       lower(coalesce(nullif(d.title, ''), d.filename)) AS order_text
+       CASE WHEN :sort = 'title' THEN lower(coalesce(nullif(d.title, ''), d.filename)) ELSE o.key END AS order_text
 FROM documents d
 LEFT JOIN jobs j ON j.id = d.process_id
 LEFT JOIN collections c ON c.id = d.collection_id
+CROSS JOIN LATERAL (SELECT CASE :sort
+    WHEN 'kind' THEN d.kind
+    WHEN 'sender' THEN lower(d.sender)
+    WHEN 'date' THEN to_char(d.document_date, 'YYYY-MM-DD')
+    WHEN 'amount' THEN to_char(d.amount + 10::numeric ^ 15, 'FM0000000000000000.000000')
+    WHEN 'language' THEN d.language
+    WHEN 'collection' THEN lower(c.name)
+    WHEN 'state' THEN d.status END COLLATE "C" AS key) AS o
 WHERE d.owner_id = :owner
   AND (d.deleted_at IS NOT NULL) = :trashed
   AND (:versions OR NOT d.superseded)
@@ -29,6 +37,13 @@ WHERE d.owner_id = :owner
   AND (:status::text IS NULL OR d.status = :status)
   AND (:collection::text IS NULL OR lower(c.name) = lower(:collection))
   AND (:like::text IS NULL OR d.title ILIKE :like OR d.filename ILIKE :like OR d.author ILIKE :like)
+  AND (:kind::text IS NULL OR d.kind = :kind)
+  AND (:sender::text IS NULL OR d.sender ILIKE :sender)
+  AND (:before::date IS NULL OR d.document_date < :before)
+  AND (:after::date IS NULL OR d.document_date >= :after)
+  AND (:amount_min::numeric IS NULL OR d.amount >= :amount_min)
+  AND (:amount_max::numeric IS NULL OR d.amount <= :amount_max)
+  AND (:language::text IS NULL OR d.language = :language)
   AND (:tag::text IS NULL OR EXISTS (
       SELECT FROM document_tags dt JOIN tags t ON t.id = dt.tag_id
       WHERE dt.document_id = d.id AND t.owner_id = :owner AND lower(t.name) = lower(:tag)))
@@ -44,9 +59,15 @@ WHERE d.owner_id = :owner
   AND (:after_id::uuid IS NULL OR CASE :sort
       WHEN 'title' THEN (lower(coalesce(nullif(d.title, ''), d.filename)), d.id) > (:after_text::text, :after_id::uuid)
       WHEN 'oldest' THEN (d.created_at, d.id) > (:after_at::timestamptz, :after_id::uuid)
-      ELSE (d.created_at, d.id) < (:after_at::timestamptz, :after_id::uuid) END)
+      WHEN 'newest' THEN (d.created_at, d.id) < (:after_at::timestamptz, :after_id::uuid)
+      ELSE CASE WHEN :after_text::text IS NULL THEN o.key IS NULL AND d.id < :after_id::uuid
+                ELSE o.key IS NULL OR (o.key = :after_text::text COLLATE "C" AND d.id < :after_id::uuid)
+                     OR CASE WHEN :descending THEN o.key < :after_text::text COLLATE "C"
+                             ELSE o.key > :after_text::text COLLATE "C" END END END)
 ORDER BY CASE WHEN :sort = 'title' THEN lower(coalesce(nullif(d.title, ''), d.filename)) END,
-         CASE WHEN :sort IN ('oldest', 'title') THEN NULL ELSE d.created_at END DESC,
+         CASE WHEN :sort IN ('newest', 'oldest', 'title') OR :descending THEN NULL ELSE o.key END NULLS LAST,
+         CASE WHEN :sort IN ('newest', 'oldest', 'title') OR NOT :descending THEN NULL ELSE o.key END DESC NULLS LAST,
+         CASE WHEN :sort = 'newest' THEN d.created_at END DESC,
          CASE WHEN :sort = 'oldest' THEN d.created_at END,
          CASE WHEN :sort IN ('oldest', 'title') THEN d.id END,
          d.id DESC
@@ -150,12 +171,9 @@ SELECT id, owner_id, process_id, status, quality, revision, last_revision, needs
 FROM documents WHERE id = ANY (:documents) AND owner_id = :owner
 ORDER BY id FOR NO KEY UPDATE;
 
--- name: edit(document, fields, set_title, title, set_author, author, set_date, date, set_collection, collection)!
+-- name: edit(document, fields, set_collection, collection)!
 UPDATE documents SET
     edited = ARRAY(SELECT DISTINCT unnest(edited || :fields::text[]) ORDER BY 1),
-    title = CASE WHEN :set_title THEN :title ELSE title END,
-    author = CASE WHEN :set_author THEN :author ELSE author END,
-    document_date = CASE WHEN :set_date THEN :date::date ELSE document_date END,
     collection_id = CASE WHEN :set_collection THEN :collection::uuid ELSE collection_id END,
     updated_at = clock_timestamp()
 WHERE id = :document;
@@ -178,23 +196,11 @@ INSERT INTO document_tags (document_id, tag_id) SELECT :document, unnest(:tags::
 -- name: tags_without_vectors(tags)
 SELECT t.id FROM tags t WHERE t.id = ANY (:tags) AND NOT EXISTS (SELECT FROM tag_embeddings e WHERE e.tag_id = t.id);
 
--- name: describe(document, title, author, date, language, summary, details, made_by)
--- Saves a description. Fills in only fields that neither a person nor the file has set; returns whether the tags can be
--- set too.
-UPDATE documents SET
-    title = CASE WHEN 'title' = ANY (edited) OR title IS NOT NULL AND NOT 'title' = ANY (described) THEN title ELSE :title END,
-    author = CASE WHEN 'author' = ANY (edited) OR author IS NOT NULL AND NOT 'author' = ANY (described) THEN author
-                  ELSE :author END,
-    document_date = CASE WHEN 'document_date' = ANY (edited)
-                              OR document_date IS NOT NULL AND NOT 'document_date' = ANY (described) THEN document_date
-                         ELSE :date::date END,
-    language = CASE WHEN language IS NOT NULL AND NOT 'language' = ANY (described) THEN language ELSE :language END,
-    described = ARRAY(
-        SELECT name FROM (VALUES ('title', title), ('author', author), ('document_date', document_date::text),
-                                 ('language', language)) AS field (name, value)
-        WHERE NOT name = ANY (edited) AND (value IS NULL OR name = ANY (described))),
-    summary = nullif(:summary, ''), metadata = metadata || :details, described_by = :made_by, updated_at = clock_timestamp()
-WHERE id = :document RETURNING owner_id, NOT 'tags' = ANY (edited);
+-- name: describe(document, summary, details, made_by)
+-- Saves a description, and returns whether the tags can be set too.
+UPDATE documents SET summary = nullif(:summary, ''), metadata = metadata || :details, described_by = :made_by,
+                     updated_at = clock_timestamp()
+WHERE id = :document RETURNING owner_id, NOT 'tags' = ANY (edited), revision;
 
 -- name: forget_described_tags(document)!
 DELETE FROM document_tags WHERE document_id = :document AND made_by IS NOT NULL;

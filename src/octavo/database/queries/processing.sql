@@ -49,25 +49,10 @@ WHERE id = :document;
 UPDATE documents SET revision = :revision, text_ready = true, updated_at = clock_timestamp()
 WHERE id = :document AND revision = 0;
 
--- name: set_found(document, title, author, language, date, word_count, page_count, quality, metadata)!
--- The metadata of the file. It replaces described fields, but not fields that a person set.
-UPDATE documents SET
-    title = CASE WHEN 'title' = ANY (edited) OR title IS NOT NULL AND NOT 'title' = ANY (described) THEN title
-                 ELSE coalesce(:title, title) END,
-    author = CASE WHEN 'author' = ANY (edited) OR author IS NOT NULL AND NOT 'author' = ANY (described) THEN author
-                  ELSE coalesce(:author, author) END,
-    document_date = CASE WHEN 'document_date' = ANY (edited)
-                              OR document_date IS NOT NULL AND NOT 'document_date' = ANY (described) THEN document_date
-                         ELSE coalesce(:date::date, document_date) END,
-    language = coalesce(:language, language),
-    described = ARRAY(
-        SELECT name FROM unnest(described) AS name
-        JOIN (VALUES ('title', :title), ('author', :author), ('document_date', :date::date::text), ('language', :language))
-            AS said (name, value) USING (name)
-        WHERE value IS NULL),
-    word_count = :word_count, page_count = :page_count, quality = :quality,
-    metadata = :metadata || (metadata - '{pages_with_text,quality_reason}'::text[]),
-    updated_at = clock_timestamp()
+-- name: set_found(document, word_count, page_count, quality, metadata)!
+UPDATE documents SET word_count = :word_count, page_count = :page_count, quality = :quality,
+                     metadata = :metadata || (metadata - '{pages_with_text,quality_reason}'::text[]),
+                     updated_at = clock_timestamp()
 WHERE id = :document;
 
 -- name: delete_pages(document, revision)!

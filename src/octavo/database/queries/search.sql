@@ -177,6 +177,13 @@ SELECT c.id AS chunk_id, n.id AS document_id, n.score, n.field
 FROM named n LEFT JOIN chunks c ON c.document_id = n.id AND c.revision = n.revision AND c.index = 0
 ORDER BY n.score DESC, n.field = 'words', n.id;
 
+-- name: by_facts(owner, chosen, most)
+-- The documents that match the filters, latest first, with their first chunk if they have text.
+SELECT c.id AS chunk_id, d.id AS document_id, 1.0::double precision AS score, 'title' AS field
+FROM searched_documents(:owner, :chosen) s JOIN documents d USING (id)
+LEFT JOIN chunks c ON c.document_id = d.id AND c.revision = d.revision AND c.index = 0
+ORDER BY d.document_date DESC NULLS LAST, d.created_at DESC, d.id LIMIT :most;
+
 -- name: document_details(owner, documents, marked, begin, end)
 -- Hits by title, tag or file name: the fields, and the summary with its matched words between two marks.
 SELECT d.id AS document_id, coalesce(nullif(d.title, ''), d.filename) AS title, d.source_type, d.filename,
@@ -282,3 +289,19 @@ SELECT c.id AS chunk_id, d.id AS document_id, coalesce(nullif(d.title, ''), d.fi
 FROM documents d JOIN chunks c ON c.document_id = d.id AND c.revision = d.revision
 WHERE c.id = ANY (:chunks) AND d.owner_id = :owner AND d.deleted_at IS NULL
 ORDER BY array_position(:chunks, c.id);
+
+-- name: named_documents(owner, documents, words, most)
+-- The documents whose sender, title, file name, author or kind contain most of these words.
+SELECT d.id, coalesce(nullif(d.title, ''), d.filename) AS title, s.score, s.of_sender
+FROM documents d
+CROSS JOIN LATERAL (SELECT lower(concat_ws(' ', d.sender, d.title, d.author, d.filename, d.kind)) AS named) AS n
+CROSS JOIN LATERAL (SELECT count(*)::integer AS score, coalesce(bool_or(position(w.word IN lower(d.sender)) > 0), false) AS of_sender
+                    FROM unnest(:words::text[]) AS w (word) WHERE position(w.word IN n.named) > 0) AS s
+WHERE d.owner_id = :owner AND d.deleted_at IS NULL AND d.text_ready AND (NOT d.superseded OR :documents::uuid[] IS NOT NULL)
+  AND (:documents::uuid[] IS NULL OR d.id = ANY (:documents)) AND (s.score > 0 OR :documents::uuid[] IS NOT NULL)
+ORDER BY s.score DESC, d.document_date DESC NULLS LAST, d.id LIMIT :most;
+
+-- name: chunks_of_page(document, page)
+-- The chunks of a page, or of the whole document if the page is not known.
+SELECT c.id, c.content, c.page_from FROM documents d JOIN chunks c ON c.document_id = d.id AND c.revision = d.revision
+WHERE d.id = :document AND (:page::integer IS NULL OR :page BETWEEN c.page_from AND c.page_to) ORDER BY c.index LIMIT 200;

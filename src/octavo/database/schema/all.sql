@@ -10,6 +10,7 @@
 \ir documents.sql
 \ir uploads.sql
 \ir embeddings.sql
+\ir facts.sql
 \ir search.sql
 \ir connections.sql
 \ir ai.sql

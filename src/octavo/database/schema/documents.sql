@@ -74,7 +74,6 @@ CREATE TABLE documents (
     updated_at           timestamptz NOT NULL DEFAULT clock_timestamp(),
     deleted_at           timestamptz,
     edited               text[] NOT NULL DEFAULT '{}',
-    described            text[] NOT NULL DEFAULT '{}',
     described_by         text,
     family_id            uuid NOT NULL,
     version              integer NOT NULL DEFAULT 1 CHECK (version > 0),
@@ -85,8 +84,7 @@ COMMENT ON COLUMN documents.process_id IS 'The job that processes it. The status
 COMMENT ON COLUMN documents.revision IS 'The current revision; 0 while there is none.';
 COMMENT ON COLUMN documents.last_revision IS 'The last revision that was started.';
 COMMENT ON COLUMN documents.deleted_at IS 'Set while it is in the trash.';
-COMMENT ON COLUMN documents.edited IS 'Fields that a person set or cleared. They are never overwritten.';
-COMMENT ON COLUMN documents.described IS 'Fields that a description set. The next description may replace them.';
+COMMENT ON COLUMN documents.edited IS '`tags`, if a person set or cleared them. They are then never overwritten.';
 COMMENT ON COLUMN documents.described_by IS 'What described it: `local`, or `provider:model`.';
 COMMENT ON COLUMN documents.family_id IS 'Shared by all versions: the id of the first one, which may be deleted.';
 COMMENT ON COLUMN documents.superseded IS 'A newer version exists and is not in the trash.';

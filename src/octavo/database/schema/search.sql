@@ -279,6 +279,12 @@ RETURNS TABLE (id uuid, revision integer, config regconfig, model integer) LANGU
       AND (chosen -> 'language' IS NULL OR primary_language(d.language) = primary_language(chosen ->> 'language'))
       AND (chosen -> 'since' IS NULL OR coalesce(d.document_date, d.created_at::date) >= (chosen ->> 'since')::date)
       AND (chosen -> 'until' IS NULL OR coalesce(d.document_date, d.created_at::date) <= (chosen ->> 'until')::date)
+      AND (chosen -> 'kind' IS NULL OR chosen ->> 'kind' IN (d.kind, d.source_type))
+      AND (chosen -> 'sender' IS NULL OR position(lower(chosen ->> 'sender') IN lower(d.sender)) > 0)
+      AND (chosen -> 'before' IS NULL OR d.document_date < (chosen ->> 'before')::date)
+      AND (chosen -> 'after' IS NULL OR d.document_date >= (chosen ->> 'after')::date)
+      AND (chosen -> 'amount_min' IS NULL OR d.amount >= (chosen ->> 'amount_min')::numeric)
+      AND (chosen -> 'amount_max' IS NULL OR d.amount <= (chosen ->> 'amount_max')::numeric)
 $$;
 
 -- The chunks nearest to a vector. The index is used only if there are many vectors: comparing all is exact, and fast enough for

@@ -53,11 +53,16 @@ BEGIN
         needs_classification = t.needs_classification, page_count = t.page_count, word_count = t.word_count,
         author = coalesce(d.author, t.author), language = t.language, document_date = t.document_date,
         summary = t.summary, metadata = t.metadata || d.metadata, title = coalesce(d.title, t.title),
-        described = ARRAY(SELECT name FROM unnest(t.described) AS name
-                          WHERE NOT (name = 'title' AND d.title IS NOT NULL OR name = 'author' AND d.author IS NOT NULL)),
         described_by = t.described_by, source_type = t.source_type, status = 'completed'
     FROM documents t WHERE d.id = copy AND t.id = twin;
     SELECT revision INTO from_revision FROM documents WHERE id = twin;
+    -- Not what a person said of the other document. One that was processed before there were facts has none.
+    INSERT INTO facts (document_id, made_by, name, number, value, normalized, page, box, quote, confidence, source, status, revision)
+    SELECT copy, made_by, name, number, value, normalized, page, box, quote, confidence, source, status, 1
+    FROM facts WHERE document_id = twin AND made_by <> 'person';
+    IF EXISTS (SELECT FROM facts WHERE document_id = copy AND made_by <> 'person') THEN
+        PERFORM follow_facts(copy, '{kind,title,sender,author,date,amount,currency,language}');
+    END IF;
     INSERT INTO document_tags (document_id, tag_id, made_by)
     SELECT copy, tag_id, made_by FROM document_tags WHERE document_id = twin AND made_by IS NOT NULL;
     INSERT INTO artifacts (id, document_id, job_id, kind, name, revision, key, content_type)
@@ -91,16 +96,17 @@ BEGIN
     FROM documents d, job_kinds k WHERE d.id = copy AND k.name = 'process_document';
 END $$;
 
--- Copies the values that a person set on the previous version to a new version, except the date.
-CREATE FUNCTION inherit_corrections(before documents, next uuid) RETURNS void LANGUAGE sql AS $$
-    UPDATE documents SET
-        collection_id = before.collection_id,
-        title = CASE WHEN title IS NULL AND 'title' = ANY (before.edited) THEN before.title ELSE title END,
-        author = CASE WHEN author IS NULL AND 'author' = ANY (before.edited) THEN before.author ELSE author END,
-        edited = ARRAY(SELECT name FROM unnest(before.edited) AS name
-                       WHERE name = 'tags' OR name = 'title' AND title IS NULL OR name = 'author' AND author IS NULL)
-    WHERE id = next;
-$$;
+-- Copies what a person set on the previous version to a new version, except dates, numbers and amounts, which differ.
+CREATE FUNCTION inherit_corrections(before documents, next uuid) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE documents SET collection_id = before.collection_id, edited = before.edited WHERE id = next;
+    INSERT INTO facts (document_id, made_by, name, value, normalized, confidence, source, status)
+    SELECT next, made_by, name, value, normalized, confidence, source, status FROM facts
+    WHERE document_id = before.id AND made_by = 'person'
+      AND name IN ('kind', 'title', 'sender', 'author', 'recipient', 'language', 'party')
+    ON CONFLICT DO NOTHING;
+    PERFORM follow_facts(next, ARRAY(SELECT name FROM facts WHERE document_id = next));
+END $$;
 
 -- Finalizes an upload in one call: the document, its job and their events, or the existing document with the same content.
 -- Returns nothing if the upload changed since the caller read it: `expected_key` is where its bytes were. `process` and

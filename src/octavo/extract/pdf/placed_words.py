@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from octavo.core.errors import Defect
 from octavo.core.types import JSON
-from octavo.extract.extracted import Box
+from octavo.extract.extracted import Block, Box
 from octavo.extract.pdf.letters import clean_letters
 from octavo.extract.pdf.page_batches import PageBlock, batch_from_json
 from octavo.sandbox import Task, sandboxed
@@ -83,7 +83,7 @@ def _word(letters: list[Letter]) -> PlacedWord:
     return PlacedWord(text, Box(min(lefts), min(tops), max(rights), max(bottoms)))
 
 
-def words_of_blocks(blocks: Sequence[PageBlock]) -> Iterator[PlacedWord]:
+def words_of_blocks(blocks: Sequence[PageBlock] | Sequence[Block]) -> Iterator[PlacedWord]:
     """Estimate the positions of words in blocks, assuming lines of equal height and letters of equal width."""
     for block in blocks:
         if block.box is None:

@@ -33,6 +33,7 @@ STAGES = {
     "rewriting": "Writing text",
     "rewritten": "Splitting",
     "chunked": "Describing",
+    "facts_found": "Describing",
     "parts_added": "Adding files",
     "classified": "Describing",
     "describing": "Describing",

@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Header, Query, Response
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, ConfigDict, Field, RootModel, SecretStr
 
 from octavo.core.errors import BadInput
 from octavo.core.pagination import Page
-from octavo.core.types import Extraction
+from octavo.core.types import Extraction, first_day
 from octavo.database import read_clock
 from octavo.jobs.views import DEFAULT_LIMIT, EventView
 from octavo.library import changes
 from octavo.library.changes import Edit
-from octavo.library.documents import Filters, list_chunks, list_documents, list_events, show_document
+from octavo.library.documents import (
+    Filters,
+    Sort,
+    State,
+    list_chunks,
+    list_documents,
+    list_events,
+    select_documents,
+    show_document,
+)
+from octavo.library.facts import list_facts
 from octavo.library.files import count_download, find_file
-from octavo.records.documents import Chunk, Document, Retried
+from octavo.records.documents import Chunk, Document, FactView, Retried
 from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.intake import check_extraction
 from octavo.web.context.services import Services, ServicesOf
@@ -30,11 +42,22 @@ from octavo.web.rooms.library.adding import FileUnlocker
 router = APIRouter(prefix="/api/v1/documents", tags=["documents"])
 LINK_SECONDS = 300
 MOST_IDS = 500
+MOST_SELECTED = 10_000
 JPEG_KIND = "image_jpeg"
 NOT_POST = ["GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]
 Plain = r"^[^\x00-\x1f\x7f]*$"
 Wanted = Annotated[str | None, Query(max_length=500, pattern=Plain), IF_GIVEN]
+PartialDate = Annotated[str | None, Query(pattern=r"^\d{4}(-\d\d){0,2}$"), IF_GIVEN]
+Amount = Annotated[Decimal | None, Query(max_digits=21, decimal_places=6), IF_GIVEN]
+FilterText = Annotated[str | None, Field(max_length=500, pattern=Plain)]
+FilterDate = Annotated[str | None, Field(pattern=r"^\d{4}(-\d\d){0,2}$")]
+FilterAmount = Annotated[Decimal | None, Field(max_digits=21, decimal_places=6)]
 Label = Annotated[str, Field(min_length=1, max_length=200, pattern=Plain)]
+FactName = Literal[
+    "kind", "title", "sender", "author", "recipient", "number", "date", "due_date", "period", "amount", "currency",
+    "language", "iban", "vat_id", "doi", "isbn", "order_id", "account_id", "register_id", "party",
+]  # fmt: skip
+FactValue = Annotated[str | None, Field(max_length=500, pattern=Plain)]
 UNCHANGED: dict[int | str, dict[str, Any]] = {304: {"description": "The file still has this ETag"}}
 
 
@@ -67,18 +90,54 @@ class RetryDocumentRequest(RetryRequest):
     extraction: ExtractionField = Extraction.PLAIN
 
 
-class BulkRequest(BaseModel):
-    """One action for many documents, applied to all of them or to none."""
+class FilterRequest(BaseModel):
+    """Selects documents, with the names of the query parameters of `GET /documents`."""
 
     model_config = ConfigDict(extra="forbid")
 
-    ids: list[UUID] = Field(min_length=1, max_length=MOST_IDS)
+    q: FilterText = None
+    status: Literal["pending", "completed", "failed"] | None = None
+    tag: FilterText = None
+    collection: FilterText = None
+    trashed: bool = False
+    versions: bool = False
+    kind: FilterText = None
+    sender: FilterText = None
+    before: FilterDate = None
+    after: FilterDate = None
+    amount_min: FilterAmount = None
+    amount_max: FilterAmount = None
+    language: Annotated[str | None, Field(pattern=r"^[a-z]{2,3}$")] = None
+    state: State | None = None
+
+    def as_filters(self) -> Filters:
+        given: dict[str, Any] = self.model_dump(exclude={"before", "after"})
+        return Filters(**given, before=read_bound("before", self.before), after=read_bound("after", self.after))
+
+    def as_json(self) -> dict[str, Any]:
+        return self.model_dump(mode="json", exclude_defaults=True)
+
+
+class BulkRequest(BaseModel):
+    """One action for many documents, applied to all of them or to none. Name them, or select them with a filter."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    ids: list[UUID] | None = Field(default=None, min_length=1, max_length=MOST_IDS)
+    filter: FilterRequest | None = None
     action: Literal["delete", "restore", "purge", "retry", "edit"]
     edit: EditRequest | None = None
 
 
+class CorrectedFacts(RootModel[dict[FactName, FactValue]]):
+    """What a person says of a document: the value of each fact, or null if the document has no such fact."""
+
+
 class BulkAnswer(BaseModel):
+    """`ids` are the documents that a filter selected, so that the change can be undone."""
+
     changed: int
+    ids: list[UUID] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +172,44 @@ async def documents(  # noqa: PLR0917 - query parameters
     collection: Wanted = None,
     trashed: bool = False,  # noqa: FBT001, FBT002 - a query parameter
     versions: bool = False,  # noqa: FBT001, FBT002 - a query parameter
+    kind: Wanted = None,
+    sender: Wanted = None,
+    before: PartialDate = None,
+    after: PartialDate = None,
+    amount_min: Amount = None,
+    amount_max: Amount = None,
+    language: Annotated[str | None, Query(pattern=r"^[a-z]{2,3}$")] = None,
+    state: State | None = None,
+    sort: Sort = "newest",
     cursor: Cursor = None,
     limit: Limit = DEFAULT_LIMIT,
 ) -> Page[Document]:
-    """Your documents, newest first. `trashed`: list the trash instead. `versions`: include older versions."""
-    filters = Filters(id, q, status, tag, collection, trashed, versions=versions)
+    """Your documents, newest first. `trashed`: list the trash instead. `versions`: include older versions.
+
+    `sender` is a part of the name. `after` and `before` are days, months or years; `before` is exclusive. `sort` is an
+    order or a fact; with a minus sign, the order of the fact is reversed, and documents without it come last.
+    """
+    filters = Filters(
+        *(id, q, status, tag, collection, trashed),
+        versions=versions,
+        kind=kind,
+        sender=sender,
+        before=read_bound("before", before),
+        after=read_bound("after", after),
+        amount_min=amount_min,
+        amount_max=amount_max,
+        language=language,
+        state=state,
+    )
     async with services.database.connection() as connection:
-        return await list_documents(connection, caller.owner_id, filters, cursor=cursor, limit=limit)
+        return await list_documents(connection, caller.owner_id, filters, sort=sort, cursor=cursor, limit=limit)
+
+
+def read_bound(name: str, text: str | None) -> date | None:
+    day = first_day(text)
+    if text and day is None:
+        raise BadInput(f"{name}: must be a day, month or year such as 2026-11-15, 2026-11 or 2026.")
+    return day
 
 
 @router.post("/bulk", responses=problems(400, 401, 403, 404, 409, 422))
@@ -127,9 +217,14 @@ async def bulk(services: ServicesOf, caller: WriteCaller, wanted: BulkRequest) -
     """Apply one action to many documents, to all of them or to none."""
     if (wanted.action == "edit") != (wanted.edit is not None):
         raise BadInput("`edit` is required for the action edit, and only allowed there.")
-    owner, ids = caller.owner_id, set(wanted.ids)
+    if (wanted.ids is None) == (wanted.filter is None):
+        raise BadInput("Either `ids` or `filter` is required.")
+    owner = caller.owner_id
     keys: list[str] = []
     async with services.database.transaction() as connection:
+        ids = set(wanted.ids or ())
+        if wanted.filter:
+            ids = set(await select_documents(connection, owner, wanted.filter.as_filters(), MOST_SELECTED))
         if wanted.action == "delete":
             await changes.trash_documents(connection, owner, ids)
         elif wanted.action == "restore":
@@ -142,7 +237,7 @@ async def bulk(services: ServicesOf, caller: WriteCaller, wanted: BulkRequest) -
             for document in sorted(ids):
                 await changes.retry_document(connection, owner, document, None)
     await services.bucket.delete(keys)
-    return BulkAnswer(changed=len(ids))
+    return BulkAnswer(changed=len(ids), ids=sorted(ids) if wanted.filter else None)
 
 
 @router.api_route("/bulk", methods=NOT_POST, include_in_schema=False)
@@ -218,6 +313,23 @@ async def chunks(
     """The chunks of a document, in order."""
     async with services.database.connection() as connection:
         return await list_chunks(connection, caller.owner_id, document, cursor=cursor, limit=limit)
+
+
+@router.get("/{document}/facts", responses=problems(401, 404, 422))
+async def facts(services: ServicesOf, caller: ReadCaller, document: UUID) -> Page[FactView]:
+    """The facts of a document: kind, title, sender, number, date, amount and others, each with its place and source."""
+    async with services.database.connection() as connection:
+        return Page(await list_facts(connection, caller.owner_id, document), None)
+
+
+@router.patch("/{document}/facts", responses=problems(400, 401, 403, 404, 422))
+async def correct_facts(
+    services: ServicesOf, caller: WriteCaller, document: UUID, wanted: CorrectedFacts
+) -> Page[FactView]:
+    """Correct facts. Null says that the document has no such fact. Corrections are never overwritten."""
+    async with services.database.transaction() as connection:
+        await changes.edit_documents(connection, caller.owner_id, [document], Edit(facts={**wanted.root}))
+        return Page(await list_facts(connection, caller.owner_id, document), None)
 
 
 @router.get("/{document}/events", responses=problems(401, 404, 422))

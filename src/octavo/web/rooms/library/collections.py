@@ -1,4 +1,4 @@
-"""The API for collections and tags, and the settings page for how long collections keep their documents."""
+"""The API for collections, tags and saved views, and the settings page for how long collections are kept."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from fastapi import APIRouter, Form, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from octavo.core.pagination import Page
-from octavo.library import collections
+from octavo.library import collections, facts
 from octavo.library.collections import Collection, Tag
+from octavo.library.documents import Sort
+from octavo.records.documents import SavedView
 from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.parameters import WHOLE, problems
+from octavo.web.rooms.library.api import FilterRequest
 from octavo.web.shell.forms import read_form
 from octavo.web.shell.frame import Frame
 from octavo.web.shell.settings import SettingsFrame, show
@@ -79,6 +82,38 @@ async def list_tags(services: ServicesOf, caller: ReadCaller) -> Page[Tag]:
     """Your tags, the most used first."""
     async with services.database.connection() as connection:
         return Page(await collections.list_tags(connection, caller.owner_id), None)
+
+
+class ViewRequest(BaseModel):
+    """A view to save: filters and an order of the library."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
+    filter: FilterRequest = FilterRequest()
+    sort: Sort = "newest"
+
+
+@router.get("/views", responses=problems(401))
+async def views(services: ServicesOf, caller: ReadCaller) -> Page[SavedView]:
+    """Your saved views, by name."""
+    async with services.database.connection() as connection:
+        return Page(await facts.list_views(connection, caller.owner_id), None)
+
+
+@router.post("/views", status_code=201, responses=problems(400, 401, 403, 422))
+async def save_view(services: ServicesOf, caller: WriteCaller, wanted: ViewRequest) -> SavedView:
+    """Save filters and an order of the library. A view with the same name is replaced."""
+    wanted.filter.as_filters()
+    async with services.database.transaction() as connection:
+        return await facts.save_view(connection, caller.owner_id, wanted.name, wanted.filter.as_json(), wanted.sort)
+
+
+@router.delete("/views/{view}", status_code=204, responses=problems(401, 403, 404, 422))
+async def delete_view(services: ServicesOf, caller: WriteCaller, view: UUID) -> None:
+    """Delete a saved view."""
+    async with services.database.transaction() as connection:
+        await facts.delete_view(connection, caller.owner_id, view)
 
 
 pages = APIRouter(include_in_schema=False, prefix="/settings/retention")

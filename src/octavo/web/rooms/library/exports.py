@@ -22,6 +22,7 @@ from octavo.core.pagination import Page
 from octavo.jobs.views import MOST_LIMIT
 from octavo.library.documents import list_chunks, show_document
 from octavo.library.errors import NotReady, StillProcessed
+from octavo.library.facts import list_facts
 from octavo.library.figures import list_figures
 from octavo.library.files import find_file
 from octavo.records.documents import Document
@@ -40,7 +41,7 @@ MOST_TEXT = 256 << 20
 BLOCK_BYTES = 1 << 18
 EXPORTED: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "`document`, `markdown`, `chunks`, `connections` and `figures`; `markdown` may be null.",
+        "description": "`document`, `facts`, `markdown` (or null), `chunks`, `connections` and `figures`.",
         "content": {MEDIA_TYPE: {"schema": {"type": "object"}}, "application/zip": {"schema": {"type": "string"}}},
     }
 }
@@ -54,7 +55,7 @@ async def export(
     document: UUID,
     format: Annotated[Literal["json", "zip"], Query()] = "json",  # noqa: A002 - the name of the query parameter
 ) -> StreamingResponse:
-    """Export a document: its record, text, chunks, connections and figures as JSON.
+    """Export a document: its record, facts, text, chunks, connections and figures as JSON.
 
     `zip`: the text as Markdown, with the pictures of the figures that it refers to.
     """
@@ -134,7 +135,9 @@ class Export:
         self._document = document
 
     async def parts(self) -> AsyncGenerator[bytes]:
-        yield b'{"document":' + to_json(self._document) + b',"markdown":'
+        async with self._parts.database.connection() as connection:
+            facts = await list_facts(connection, self._owner, self._document.id)
+        yield b'{"document":' + to_json(self._document) + b',"facts":' + to_json(facts) + b',"markdown":'
         async for part in self._text():
             yield part
         for name, list_page in (("chunks", list_chunks), ("connections", list_connections), ("figures", list_figures)):

@@ -74,6 +74,7 @@ STAGES = {
     "rewritten": "A model wrote the text",
     "chunked": "Split into passages",
     "parts_added": "Added a file it contains",
+    "facts_found": "Found its facts",
     "classified": "Classified",
     "describing": "Described some passages",
     "enriched": "Described its passages",

@@ -13,9 +13,9 @@ from pydantic import AfterValidator, BaseModel, Field
 
 from octavo.core.errors import OctavoError
 from octavo.core.languages import primary_language
+from octavo.core.types import first_day
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.describe.embedding import embedding_progress
-from octavo.describe.saving import whole_date
 from octavo.library.collections import list_collections, list_tags
 from octavo.records.search import Why
 from octavo.search import Filters, Mode, SearchHit, SearchPage, find_page
@@ -70,8 +70,8 @@ class SearchQuery(BaseModel):
             collection=self.collection or None,
             kinds=[self.kind] if self.kind else (),
             language=self.language or None,
-            since=whole_date(self.since),
-            until=whole_date(self.until),
+            since=first_day(self.since),
+            until=first_day(self.until),
             versions=bool(self.versions),
         )
 

@@ -1,0 +1,242 @@
+"""The facts of documents as rows: read, replaced by what made them, and corrected by people.
+
+Each fact belongs to what made it. A stage, a conversion or a description replaces only its own facts; what a person
+said is never replaced. The fields of a document (title, author, date, kind, …) follow the best facts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+from octavo.core.errors import BadInput, NotFound
+from octavo.core.ids import new_id
+from octavo.core.types import JSON, first_day
+from octavo.database import Connection, fetch_rows, load_queries
+from octavo.facts.dates import read_date
+from octavo.facts.finding import Fact
+from octavo.facts.sheet import NAMES
+from octavo.facts.typed_values import FINDERS
+from octavo.facts.words import Notation, fold
+from octavo.library.collections import clean_label
+from octavo.library.documents import show_document
+from octavo.records.documents import FactView, SavedView
+
+QUERIES = load_queries("facts")
+PROCESSING, DESCRIPTION = "processing", "description"
+# Names of which a document can have several facts.
+SEVERAL = frozenset({"iban", "vat_id", "doi", "isbn", "order_id", "account_id", "register_id", "party"})
+# The fields of a document, and the facts that they follow.
+FOLLOWED = {"title": "title", "author": "author", "document_date": "date"}
+MOST_FACTS = 60
+MOST_VALUE, MOST_QUOTE = 500, 1000
+_SPACES = re.compile(r"\s+")
+
+
+# Reading ------------------------------------------------------------------------------------------------------------
+
+
+async def list_facts(connection: Connection, owner: UUID, document: UUID) -> list[FactView]:
+    """The facts of a document, in the order of their names. Of a name that a document has only once, the best one."""
+    await show_document(connection, owner, document)
+    found: dict[tuple[str, str | None], FactView] = {}
+    for row in await fetch_rows(connection, QUERIES.facts, {"document": document}):
+        one = _as_view(row)
+        found.setdefault((one.name, one.normalized if one.name in SEVERAL else None), one)
+    return sorted(found.values(), key=lambda one: NAMES.index(one.name))
+
+
+async def chosen_facts(
+    connection: Connection, documents: Sequence[UUID], names: Sequence[str] = NAMES
+) -> dict[UUID, dict[str, FactView]]:
+    """The best facts of several documents by name, in one query."""
+    found: dict[UUID, dict[str, FactView]] = {one: {} for one in documents}
+    values = {"documents": list(documents), "names": list(names)}
+    for row in await fetch_rows(connection, QUERIES.chosen, values):
+        document = row.pop("document_id")
+        found[document][row["name"]] = _as_view(row)
+    return found
+
+
+def _as_view(row: dict[str, Any]) -> FactView:
+    rest: dict[str, Any] = dict(row)
+    if rest["box"]:
+        rest["box"] = tuple(rest["box"])
+    rest["confidence"] = round(rest["confidence"], 3)
+    return FactView(**rest)
+
+
+@dataclass(frozen=True, slots=True)
+class Facets:
+    """The kinds and languages of an owner's documents with their numbers, the most frequent first."""
+
+    kinds: dict[str, int]
+    languages: dict[str, int]
+
+
+async def list_facets(connection: Connection, owner: UUID) -> Facets:
+    found: dict[str, dict[str, int]] = {"kind": {}, "language": {}}
+    for row in await fetch_rows(connection, QUERIES.facets, {"owner": owner}):
+        found[row["name"]][row["value"]] = row["documents"]
+    return Facets(found["kind"], found["language"])
+
+
+# Writing ------------------------------------------------------------------------------------------------------------
+
+
+async def save_facts(
+    connection: Connection, document: UUID, revision: int, facts: Sequence[Fact], made_by: str = PROCESSING
+) -> int:
+    """Replace all facts that `made_by` made before, in the caller's transaction. Returns the number of facts.
+
+    `made_by` is `processing`, `description` or `mapping:<name>`. The source of each fact is its own: a conversion
+    passes facts with the source `mapping`. Facts without a valid value are omitted.
+    """
+    deleted = await connection.execute(QUERIES.delete_facts, {"document": document, "made_by": made_by})
+    names = {row[0] for row in await deleted.fetchall()}
+    rows = _as_rows(facts)
+    values = {"document": document, "made_by": made_by, "revision": revision, "facts": Jsonb(rows)}
+    await connection.execute(QUERIES.insert_facts, values)
+    names.update(row["name"] for row in rows)
+    # A document that was processed before there were facts has fields without facts; processing replaces these.
+    touched = NAMES if made_by == PROCESSING else sorted(names)
+    await connection.execute(QUERIES.follow, {"document": document, "names": list(touched)})
+    return len(rows)
+
+
+def _as_rows(facts: Sequence[Fact]) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    seen: dict[str, int] = {}
+    for fact in facts[:MOST_FACTS]:
+        value = _clean(fact.value)
+        normalized = normalise(fact.name, value)
+        if not value or normalized is None or fact.name not in NAMES:
+            continue
+        number = seen[fact.name] = seen.get(fact.name, -1) + 1
+        place = fact.place if fact.place and fact.place.page > 0 else None
+        rows.append({
+            "name": fact.name,
+            "number": number,
+            "value": value,
+            "normalized": normalized,
+            "page": place.page if place else None,
+            "box": [round(side, 2) for side in place.box] if place else None,
+            "quote": _clean(fact.quote, MOST_QUOTE),
+            "confidence": fact.confidence,
+            "source": fact.source,
+            "status": fact.status,
+        })  # fmt: skip
+    return rows
+
+
+async def say_facts(connection: Connection, document: UUID, said: Mapping[str, str | None]) -> None:
+    """Save what a person says of a document, which the caller has locked. None: the document has no such fact."""
+    for name, value in said.items():
+        text = _clean(value or "") or None
+        normalized = normalise(name, text) if text else None
+        if text and normalized is None:
+            raise BadInput(f"{name}: {_REQUIRED[name]}")
+        values = {"document": document, "name": name, "value": text, "normalized": normalized}
+        await connection.execute(QUERIES.say, values)
+        if text:
+            await connection.execute(QUERIES.keep_place, {"document": document, "name": name})
+    await connection.execute(QUERIES.follow, {"document": document, "names": list(said)})
+
+
+_DATE = "must be a date such as 2026-11-15."
+_REQUIRED = {
+    "date": _DATE,
+    "due_date": _DATE,
+    "amount": "must be a number such as 717.97.",
+    "currency": "must be a code of three letters such as EUR.",
+    "language": "must be a code of two or three letters such as en.",
+}
+
+
+# Saved views --------------------------------------------------------------------------------------------------------
+
+
+async def list_views(connection: Connection, owner: UUID) -> list[SavedView]:
+    """The saved views of an owner, by name."""
+    return [SavedView(**row) for row in await fetch_rows(connection, QUERIES.views, {"owner": owner})]
+
+
+async def save_view(
+    connection: Connection, owner: UUID, name: str, filters: Mapping[str, JSON], sort: str
+) -> SavedView:
+    """Save filters and an order under a name. A view with the same name is replaced."""
+    label = clean_label(name, "view")
+    values = {"id": new_id(), "owner": owner, "name": label, "filter": Jsonb({**filters}), "sort": sort}
+    (row,) = await fetch_rows(connection, QUERIES.save_view, values)
+    return SavedView(**row)
+
+
+async def delete_view(connection: Connection, owner: UUID, view: UUID) -> None:
+    if not await fetch_rows(connection, QUERIES.delete_view, {"owner": owner, "id": view}):
+        raise NotFound
+
+
+# Normal forms -------------------------------------------------------------------------------------------------------
+
+
+def normalise(name: str, value: str) -> str | None:
+    """The form in which values are compared and sorted: 2018-03-05, 529.87, EUR, a name in lower case.
+
+    None if the name requires a date, an amount, a currency or a language, and the value is not one.
+    """
+    return _FORMS.get(name, fold)(_clean(value))
+
+
+def _clean(text: str, most: int = MOST_VALUE) -> str:
+    return _SPACES.sub(" ", text.replace("\0", " ")).strip()[:most].rstrip()
+
+
+def _code(text: str, pattern: str) -> str | None:
+    return text if re.fullmatch(pattern, text) else None
+
+
+def _decimal(text: str) -> str | None:
+    if re.fullmatch(r"-?\d{1,15}(\.\d{1,6})?", text):
+        return text
+    found = FINDERS["amount"](text, Notation())
+    value = found[0].value if found else ""
+    return _code(value, r"-?\d{1,15}(\.\d{1,6})?")
+
+
+def _day(text: str) -> str | None:
+    return text if first_day(text) else read_date(text, Notation())
+
+
+def _currency(text: str) -> str | None:
+    found = FINDERS["currency"](text, Notation())
+    return found[0].value if found else _code(text.upper(), r"[A-Z]{3}")
+
+
+def _language(text: str) -> str | None:
+    return _code(text.lower(), r"[a-z]{2,3}")
+
+
+def _identifier(text: str) -> str:
+    return re.sub(r"[\s.-]", "", text).upper()
+
+
+def _kind(text: str) -> str:
+    return re.sub(r"\W+", "_", fold(text)).strip("_")
+
+
+_FORMS: dict[str, Callable[[str], str | None]] = {
+    "date": _day,
+    "due_date": _day,
+    "amount": _decimal,
+    "currency": _currency,
+    "language": _language,
+    "iban": _identifier,
+    "vat_id": _identifier,
+    "isbn": _identifier,
+    "kind": _kind,
+}
