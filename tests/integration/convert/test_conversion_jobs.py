@@ -10,6 +10,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
+from octavo.deliver.relay import relay_once
 
 from octavo.convert.conversions import (
     Batch,
@@ -32,7 +33,6 @@ from octavo.convert.submissions import ConversionIntake, begin_batch
 from octavo.core.errors import BadInput, NotFound, OctavoError
 from octavo.database import Connection, load_queries
 from octavo.deliver.notifications import list_notifications
-from octavo.deliver.relay import relay_once
 from octavo.intake.errors import QuotaExceeded
 from octavo.jobs.queue import cancel
 from octavo.library.documents import Filters
