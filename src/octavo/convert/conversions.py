@@ -16,7 +16,7 @@ from octavo.core.errors import NotFound
 from octavo.core.pagination import Page, make_cursor, read_cursor
 from octavo.core.types import RESTING, JobStatus
 from octavo.database import Connection, Database, fetch_rows, load_queries
-from octavo.jobs.actions import cancel_jobs
+from octavo.jobs.queue import cancel_jobs
 from octavo.library.errors import NeverReady, NotReady
 from octavo.records.conversions import NEEDS_REVIEW
 from octavo.storage import Bucket

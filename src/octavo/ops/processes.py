@@ -15,6 +15,8 @@ import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+import psutil
+
 from octavo.core.errors import AlreadyRunning, NotPossibleHere
 from octavo.database.embedded import DataFolder
 from octavo.database.embedded.data_folder import FileLock, explain, is_locked
@@ -100,6 +102,10 @@ class UpRecord:
     address: str
     processes: list[ProcessRecord] = field(default_factory=list[ProcessRecord])
     oom_kills: int | None = None
+
+    def is_ending(self) -> bool:
+        """Whether a process of this `up` still exists."""
+        return any(one.pid and psutil.pid_exists(one.pid) for one in self.processes)
 
 
 class RecordFile:

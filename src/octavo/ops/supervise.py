@@ -55,7 +55,8 @@ READY_SECONDS = 60
 RELEASE_SECONDS = 60
 POLL_SECONDS = 0.05
 # Opening the port is retried: after a kill, the previous web process releases it only a moment later.
-PORT_TRIES, PORT_PAUSE_SECONDS = 20, 0.05
+# The processes of a killed `up` end with it, but on a busy machine they hold the port for some seconds longer.
+PORT_SECONDS, PORT_OF_ENDING_SECONDS, PORT_PAUSE_SECONDS = 1.0, 30.0, 0.05
 BACKLOG = 2048
 STOP_SECONDS = 60
 
@@ -103,7 +104,7 @@ class Supervisor:
         self._left_behind = self._record.left_behind()
         try:
             self._catch_signals()
-            with listen(self._settings.host, self._settings.port) as listener:
+            with listen(self._settings.host, self._settings.port, self._left_behind) as listener:
                 self._address = address_of(listener)
                 await self._run_parts(listener)
         finally:
@@ -227,10 +228,15 @@ async def describe_sandbox(settings: Settings) -> str:
         return (await sandbox.layers()).summary
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """Open the port before anything else starts. It stays open while a web process restarts."""
+def listen(host: str, port: int, before: UpRecord | None = None) -> socket.socket:
+    """Open the port before anything else starts. It stays open while a web process restarts.
+
+    `before` is the record of a killed `up`. While its processes are ending, the port is tried for longer.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    for attempt in range(PORT_TRIES):
+    began = time.monotonic()
+    while True:
+        limit = PORT_OF_ENDING_SECONDS if before and before.is_ending() else PORT_SECONDS
         # The explicit protocol enables TCP_NODELAY: small responses are sent without delay.
         listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -239,12 +245,11 @@ def listen(host: str, port: int) -> socket.socket:
             listener.listen(BACKLOG)
         except OSError as error:
             listener.close()
-            if error.errno == errno.EADDRINUSE and attempt + 1 < PORT_TRIES:
-                time.sleep(PORT_PAUSE_SECONDS)
-                continue
-            raise NotPossibleHere(explain_address(error, host, port)) from None
-        return listener
-    raise AssertionError("the last attempt returns or raises")
+            if error.errno != errno.EADDRINUSE or time.monotonic() - began > limit:
+                raise NotPossibleHere(explain_address(error, host, port)) from None
+            time.sleep(PORT_PAUSE_SECONDS)
+        else:
+            return listener
 
 
 def explain_address(error: OSError, host: str, port: int) -> str:

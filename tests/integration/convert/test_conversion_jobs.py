@@ -10,7 +10,6 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from octavo.deliver.relay import relay_once
 
 from octavo.convert.conversions import (
     Batch,
@@ -32,6 +31,7 @@ from octavo.convert.mappings.stored_mappings import add_mapping, delete_mapping,
 from octavo.convert.submissions import ConversionIntake, begin_batch
 from octavo.core.errors import BadInput, NotFound, OctavoError
 from octavo.database import Connection, load_queries
+from octavo.deliver.deliveries import relay_once
 from octavo.deliver.notifications import list_notifications
 from octavo.intake.errors import QuotaExceeded
 from octavo.jobs.queue import cancel

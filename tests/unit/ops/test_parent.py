@@ -1,12 +1,18 @@
-"""A supervised process ends with its supervisor, also when that one is killed."""
+"""A supervised process ends with its supervisor, also when that one is killed; the next one then gets its port."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
 
 import psutil
+import pytest
 
+from octavo.core.errors import NotPossibleHere
+from octavo.ops import supervise
+from octavo.ops.processes import ProcessRecord, UpRecord
 from tests.support.processes import running, wait_until
 
 CHILD = """
@@ -54,3 +60,35 @@ def test_a_thread_ends_it_elsewhere() -> None:
 def test_it_does_not_start_when_the_parent_is_gone_already() -> None:
     result = subprocess.run([sys.executable, "-c", CHILD.format(setup=""), "1"], capture_output=True, check=False)
     assert (result.returncode, result.stdout) == (1, b"")
+
+
+HOLD_PORT = """
+import socket, sys
+listener = socket.create_server(("127.0.0.1", 0))
+print(listener.getsockname()[1], flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def holder() -> Iterator[subprocess.Popen[str]]:
+    """A process that holds a port until its standard input is closed."""
+    command = [sys.executable, "-c", HOLD_PORT]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield process
+        process.kill()
+
+
+def test_the_port_is_awaited_while_processes_of_a_killed_up_end(
+    holder: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervise, "PORT_SECONDS", 0.0)
+    assert holder.stdout
+    assert holder.stdin
+    port = int(holder.stdout.readline())
+    with pytest.raises(NotPossibleHere, match="in use"):
+        supervise.listen("127.0.0.1", port)
+    threading.Timer(0.2, holder.stdin.close).start()
+    before = UpRecord(0, "", [ProcessRecord("web", holder.pid, 0)])
+    with supervise.listen("127.0.0.1", port, before) as listener:
+        assert listener.getsockname()[1] == port
