@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import ChainMap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from email.message import EmailMessage
 from html import escape
 
@@ -154,6 +154,11 @@ LABELS = {
     "option": f'"></option><script>{RUN}</script>',
     "comment": f"--><img src=x onerror={RUN}><!--",
 }
+# Each gets out of another place: an element, an attribute in either kind of quotes, a comment.
+DISTINCT = [list(LABELS).index(name) for name in ("closing title", "attribute", "single quote", "comment")]
+some_or_all = pytest.mark.parametrize(
+    "shown", [DISTINCT, pytest.param(range(len(LABELS)), marks=pytest.mark.long)], ids=["some", "all"]
+)
 ASKED = """() => {
   const allowed = new Set("A ABBR B BR CITE CODE DEL DFN EM I INS KBD MARK Q S SAMP SMALL STRONG SUB SUP U VAR WBR BLOCKQUOTE CAPTION DD DL DT H2 H3 H4 H5 H6 HR LI OL P PRE TABLE TBODY TD TFOOT TH THEAD TR UL DIV SPAN SECTION DETAILS SUMMARY NAV math mrow mi mn mo mtext mfrac msqrt mroot msub msup msubsup munder mover munderover mtable mtr mtd".split(" "));
   const wrong = [];
@@ -276,12 +281,14 @@ def read_to_the_end(visitor: Visitor, document: str) -> None:
     visitor.watch.check()
 
 
-def test_a_hostile_name_does_nothing(member: Visitor, open_browser: OpenBrowser) -> None:
+@some_or_all
+def test_a_hostile_name_does_nothing(member: Visitor, open_browser: OpenBrowser, shown: Sequence[int]) -> None:
+    """All of them in the library, some with their own pages; the long form opens the page of each."""
     documents = [member.upload(f"{name}.md", f"Text {number}") for number, name in enumerate(LABELS.values())]
     documents += [member.upload(f"{name}.bin", bytes([0, 1, number])) for number, name in enumerate(LABELS.values())]
     member.wait_for_all(documents)
-    pages = [f"/documents/{one}" for one in documents[: len(LABELS) + 3]]
-    forms = [f"/documents/{one}/{page}" for one in documents[:3] for page in ("edit", "history")]
+    pages = [f"/documents/{documents[one]}" for one in [*shown, len(LABELS), len(LABELS) + 3]]
+    forms = [f"/documents/{documents[one]}/{page}" for one in shown[1:4] for page in ("edit", "history")]
     look(member, iter([*pages, *forms, "/library", "/library?view=cards"]))
     look(without_policy(member, open_browser), iter([pages[0], *forms[:2], "/library", "/library?view=cards"]))
 
@@ -353,15 +360,18 @@ FIELDS: dict[str, Spoil] = {
 }
 
 
-def test_what_people_write_about_a_document_does_nothing(member: Visitor, open_browser: OpenBrowser) -> None:
-    """The same words in every field at once."""
+@some_or_all
+def test_what_people_write_about_a_document_does_nothing(
+    member: Visitor, open_browser: OpenBrowser, shown: Sequence[int]
+) -> None:
+    """The same words in every field at once: all in the library, some on their own pages, in the long form each."""
     documents = [member.upload(f"{number}.md", f"Text {number}") for number in range(len(LABELS))]
     member.wait_for_all(documents)
     for document, text in zip(documents, LABELS.values(), strict=True):
         fields = dict(ChainMap(*(spoil(text) for spoil in FIELDS.values())))
         member.ask("PATCH", f"/documents/{document}", json=fields)
-    pages = [f"/documents/{one}" for one in documents]
-    forms = [f"/documents/{one}/edit" for one in documents[:6]]
+    pages = [f"/documents/{documents[one]}" for one in shown]
+    forms = [f"{page}/edit" for page in pages]
     look(member, iter([*pages, *forms, "/library", "/library?view=cards"]))
     look(without_policy(member, open_browser), iter([pages[0], forms[0], "/library", "/library?view=cards"]))
 
@@ -372,8 +382,14 @@ def hostile_mapping(number: int, text: str) -> str:
     return json.dumps({"name": f"hostile{number}_v1", "title": text, "xml": "H", "fields": {"number": field}})
 
 
-def test_prompts_and_mappings_with_hostile_names_do_nothing(member: Visitor, open_browser: OpenBrowser) -> None:
-    """On the pages that list them, show one, let choose among them, and say what is wrong with them."""
+@some_or_all
+def test_prompts_and_mappings_with_hostile_names_do_nothing(
+    member: Visitor, open_browser: OpenBrowser, shown: Sequence[int]
+) -> None:
+    """On the pages that list them, show one, let choose among them, and say what is wrong with them.
+
+    The lists have all of them; some are shown, in the long form each.
+    """
     document = member.upload("a.md", "# A")
     prompts = [
         member.ask("POST", "/prompts", json={"title": text, "content": text, "system": text})["id"]
@@ -383,8 +399,8 @@ def test_prompts_and_mappings_with_hostile_names_do_nothing(member: Visitor, ope
         member.ask("POST", "/mappings", json={"text": hostile_mapping(number, text)})
     member.wait_for(document, "completed")
     lists = ["/settings/prompts", "/settings/mappings", f"/analyses/new?document={document}", "/conversions"]
-    prompt_pages = [f"/settings/prompts/{prompts[0]}/delete", *(f"/settings/prompts/{one}" for one in prompts)]
-    mapping_pages = [f"/settings/mappings/hostile{number}_v1" for number in range(len(LABELS))]
+    prompt_pages = [f"/settings/prompts/{prompts[0]}/delete", *(f"/settings/prompts/{prompts[one]}" for one in shown)]
+    mapping_pages = [f"/settings/mappings/hostile{number}_v1" for number in shown]
     look(member, iter([*lists, *prompt_pages, *mapping_pages]))
     bare = without_policy(member, open_browser)
     look(bare, iter([*lists, *prompt_pages[:2], mapping_pages[0]]))

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import OpenBrowser
 from tests.browser.rooms.work import fill_map, fill_rooms, make_dead_letters
-from tests.support.browser import DESKTOP, PHONE, Place, check_axe, no_sideways_scroll
+from tests.support.browser import DESKTOP, PHONE, Place, Visitor, check_axe, no_sideways_scroll
 
 SMALL, TOUCH = (320, 700), 44
 NOBODYS = [
@@ -37,23 +37,24 @@ EMPTY = [
 
 
 def look_at(page: Page) -> None:
-    """In light and dark, and at the width it was loaded for; on a phone also where that is a small one."""
-    check_axe(page, dark_too=True)
+    """In light and dark on a phone and on a desktop, and the width of a small phone.
+
+    No script of a room looks at the width when it is loaded, so each page is loaded once.
+    """
+    resize(page, SMALL)
     no_sideways_scroll(page)
-    size = page.viewport_size
-    assert size
-    if size["width"] == PHONE[0]:
-        page.set_viewport_size({"width": SMALL[0], "height": SMALL[1]})
+    for size in (PHONE, DESKTOP):
+        resize(page, size)
+        check_axe(page, dark_too=True)
         no_sideways_scroll(page)
-        page.set_viewport_size(size)
 
 
-sizes = pytest.mark.parametrize("size", [PHONE, DESKTOP], ids=["phone", "desktop"])
+def resize(page: Page, size: tuple[int, int]) -> None:
+    page.set_viewport_size({"width": size[0], "height": size[1]})
 
 
-@sizes
-def test_pages_for_somebody_new(open_browser: OpenBrowser, size: tuple[int, int]) -> None:
-    visitor = open_browser(size=size)
+def test_pages_for_somebody_new(open_browser: OpenBrowser) -> None:
+    visitor = open_browser(size=PHONE)
     visitor.watch.expect("404", "403")
     visitor.open("/library")
     for path in NOBODYS:
@@ -61,16 +62,12 @@ def test_pages_for_somebody_new(open_browser: OpenBrowser, size: tuple[int, int]
         look_at(visitor.page)
 
 
-@sizes
-def test_empty_rooms(place: Place, open_browser: OpenBrowser, size: tuple[int, int]) -> None:
-    member = open_browser(place.sign_up(), size=size)
+def test_empty_rooms(member: Visitor) -> None:
     for path in EMPTY:
         look_at(member.open(path))
 
 
-@sizes
-def test_full_rooms(place: Place, open_browser: OpenBrowser, size: tuple[int, int]) -> None:
-    member = open_browser(place.sign_up(), size=size)
+def test_full_rooms(member: Visitor) -> None:
     member.open("/settings/account")
     hook = fill_rooms(member)
     fill_map(member, 12)
@@ -80,9 +77,7 @@ def test_full_rooms(place: Place, open_browser: OpenBrowser, size: tuple[int, in
         look_at(member.open(path))
 
 
-@sizes
-def test_operations(place: Place, open_browser: OpenBrowser, size: tuple[int, int]) -> None:
-    admin = open_browser(place.admin(), size=size)
+def test_operations(place: Place, admin: Visitor) -> None:
     (letter,) = make_dead_letters(place, 1)
     for path in ["/operations", "/operations/jobs", "/operations/jobs?status=complete", f"/operations/jobs/{letter}"]:
         look_at(admin.open(path))
