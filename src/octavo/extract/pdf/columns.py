@@ -24,6 +24,8 @@ _MOST_TRIED = 6
 _SHORT = 40  # letters
 _LONG_LINE = 0.6  # of the width of a column
 _MARKER = re.compile(r"[(\[]?(?:\d{1,3}(?:\.\d{1,3})*|[a-zA-Z]|[ivxIVX]{1,5})[.)\]:]?|[^\w\s]{1,2}")
+_FEW_LINES = 3
+_SAME_EDGE = 4.0  # points
 _FAR = 2.5  # lines; a heading with this much space beside it separates columns
 
 Gap = tuple[float, float]
@@ -127,6 +129,8 @@ def _parts(bands: Sequence[Band], least: float, *, backwards: bool, depth: int) 
     """Cut the bands at the longest gutter between columns: the part above it, its columns, and the part below it."""
     ranked = sorted(_gutters(bands, least), key=lambda one: (one.rows, one.end - one.start), reverse=True)
     for one in ranked[:_MOST_TRIED]:
+        if _is_justified(bands, one):
+            continue
         start, end = _trimmed(bands, one), _trimmed_end(bands, one)
         inner_cuts = {*_headings(bands[start:end], one.gap, start), *_blank_strips(bands[start:end], one.gap, start)}
         cuts = [start, *sorted(inner_cuts), end]
@@ -156,6 +160,18 @@ def _trimmed(bands: Sequence[Band], gutter: _Gutter) -> int:
         return gutter.start
     above = bands[first - 2] if first > gutter.start + 1 else None
     return gutter.start if _is_closer(bands[first - 1], bands[first], above) else first
+
+
+def _is_justified(bands: Sequence[Band], gutter: _Gutter) -> bool:
+    """Whether a short gutter is only wide spaces above each other: the lines above and below are as long and close."""
+    start, end = gutter.start, gutter.end
+    if end - start > _FEW_LINES or start == 0 or end == len(bands):
+        return False
+    lines = bands[start - 1 : end + 1]
+    close = all(low.top - high.bottom < 1.2 * _height(high) for high, low in pairwise(lines))
+    lefts = [min(one.left for one in line.segments) for line in lines]
+    rights = [max(one.right for one in line.segments) for line in lines]
+    return close and max(lefts) - min(lefts) < _SAME_EDGE and max(rights) - min(rights) < _SAME_EDGE
 
 
 def _trimmed_end(bands: Sequence[Band], gutter: _Gutter) -> int:

@@ -62,6 +62,7 @@ _FIGURE_CAPTION = re.compile(
     r"(?:(?i:figures?|fig\.?|charts?|plate|abb(?:ildung|\.)|figura|figuur|schéma|rys\.|рис(?:унок|\.)|obr\.)\s*"
     r"[A-Z]{0,3}[.-]?\d[\w-]*(?:\.\d+)*(?:[.:|\u2013\u2014]|\s*\Z|\s+[^\Wa-z\d_]))|[図图圖]\s*\d"
 )
+_FIGURE_WORD = re.compile(r"\s*(?:fig|chart|plate|abb|schéma|rys|рис|obr|[図图圖])", re.IGNORECASE)
 _FEWEST_PARTS = 3
 _ACROSS = 0.7  # of the width of the page
 _MOST_OF_LINE = 0.6
@@ -121,10 +122,10 @@ def find_figures(page: PageContent, images: Sequence[Box], turned: Sequence[Box]
 
 def find_captioned(page: PageContent, images: Sequence[Box], taken: Sequence[Box]) -> Iterator[FigureArea]:
     """Figures that only their caption shows: what is drawn between it and the text above it, outside of `taken`."""
+    if len(page.shapes) > _MOST_SHAPES or not any(_FIGURE_WORD.match(run.text) for run in page.runs):
+        return
     segments = _segments(page.runs)
     captions = [one for one in segments if _FIGURE_CAPTION.match(one.text.strip())]
-    if not captions or len(page.shapes) > _MOST_SHAPES:
-        return
     drawn = [box for box in (*images, *(shape.box for shape in page.shapes)) if _share(box, page) < _BACKGROUND]
     drawn = [
         box

@@ -27,6 +27,7 @@ _SHORT = 100
 _FEW_WORDS = 60
 _MOST_LINES_OF_BODY_SIZE = 2
 _LEAST_LETTERS = 3
+_LEAST_CAPITALS = 5  # shorter ones are abbreviations
 _MUCH_LARGER = 1.25
 _LONG = 3  # lines
 _LEAST_PROSE = 0.4  # of the letters of a document; forms, invoices and slides have less
@@ -154,7 +155,9 @@ def _is_styled(block: PageBlock, body: float) -> bool:
     if ratio < least or block.lines > _MOST_LINES_OF_BODY_SIZE or len(text) > _SHORT:
         return False
     return (
-        block.bold or _DEEP_NUMBER.match(text) is not None or (text.isupper() and _CAPITALS.fullmatch(text) is not None)
+        block.bold
+        or _DEEP_NUMBER.match(text) is not None
+        or (text.isupper() and count_letters(text) >= _LEAST_CAPITALS and _CAPITALS.fullmatch(text) is not None)
     )
 
 

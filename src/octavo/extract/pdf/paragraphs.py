@@ -148,7 +148,7 @@ def _begins(column: _Column, group: Sequence[int], index: int) -> bool:
     if step > _LARGER_GAP * _leading(column, line) + 0.5:
         # A sentence can go on in a text with wide spaces between its lines.
         alike = before.size == line.size and before.bold == line.bold and step <= _MOST_LEADING * line.size
-        return not alike or _ends_early(column, index - 1) or not _runs_on(column, index)
+        return not alike or not _runs_on(column, index)
     return _begins_by_indent(column, group, index) or _begins_after_short_line(column, group, index)
 
 

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 
 from octavo.extract.extracted import BlockKind, Box, RegionKind
 from octavo.extract.pdf import markup
@@ -35,6 +36,7 @@ from octavo.extract.pdf.table_rows import Cell, Table
 from octavo.extract.pdf.tables import overlaps, page_tables, to_markdown
 
 _UPRIGHT = 5.0  # degrees
+_MANY_LINES = 5
 _TINY = 1.5  # points; lower text cannot be seen
 _SURE_FIGURE = 0.75
 _LEAST_LEFT = 0.6  # of the height of a picture that overlaps a table
@@ -54,6 +56,8 @@ _NUMBER_AT_END = re.compile(r"^\s*\d{1,4}\s|\s\d{1,4}\s*$")
 _TEXT = frozenset({RegionKind.BODY, RegionKind.BOX})
 _MOST_LONE = 3
 _MANY_LONE = 7
+_NEXT_SENTENCE = re.compile(r"[^\W\d_][.!?]\s+[^\W\d_]")
+_LONGEST_SENTENCE = 300  # letters
 _TYPED = 0.9  # of the letters of a page
 _PROGRAM = re.compile(r"[{};]\s*\Z|\w\(\)|\A\s*(?:def|class|import|return|if|for|while)\b.*[:;{]\Z|[=!<>]=|::|->|//")
 _FEW_LOST = 6  # letters
@@ -93,14 +97,14 @@ def lay_out(page: PageContent, images: Sequence[Box] = (), right_text: RightText
     if turned:
         upright = tuple(run for run in page.runs if _is_upright(run))
         page = replace(page, runs=upright)
-    numbers = line_numbers(page.runs)
-    if numbers:
-        page = replace(page, runs=tuple(run for run in page.runs if run not in numbers))
+    aside = [*line_numbers(page.runs), *_watermarks(page.runs)]
+    if aside:
+        page = replace(page, runs=tuple(run for run in page.runs if run not in aside))
     angled = [run.box for run in turned]
     areas = find_figures(page, images, angled) if may_show_figures(page, images) else ()
     maker = _PageMaker(page, right_text)
-    if tables := maker.tables(areas):
-        maker.read_typed_text()
+    tables = maker.tables(areas)
+    maker.read_typed_text(has_tables=bool(tables))
     boxes = [table.box for table in tables]
     areas = tuple(part for area in areas if (part := _beside_tables(area, boxes)))
     if may_show_figures(page, images):
@@ -112,17 +116,25 @@ def lay_out(page: PageContent, images: Sequence[Box] = (), right_text: RightText
         part for run in turned if not is_inside_any(run.box, [area.box for area in areas]) for part in _aside(run, page)
     ]
     blocks = tuple(part.block for part in parts if part.block.text or part.block.figure)
-    if numbers:
-        blocks = (*blocks, _number_block(numbers))
+    if aside:
+        blocks = (*blocks, _beside_text(aside))
     doubts = tuple(_doubts(tables, blocks))
     if maker.misses_letters(blocks, areas):
         doubts = (*doubts, _INCOMPLETE)
     return PageLayout(page.number, page.width, page.height, blocks, doubts)
 
 
-def _number_block(numbers: Sequence[TextRun]) -> PageBlock:
-    text, box = " ".join(run.text.strip() for run in numbers), box_around([run.box for run in numbers])
-    return PageBlock(BlockKind.PARAGRAPH, text, box, numbers[0].size, region=RegionKind.HEADER, confidence=0.8)
+def _watermarks(runs: Sequence[TextRun]) -> list[TextRun]:
+    """Very large words that are printed across several lines of the text."""
+    height = median(run.box.bottom - run.box.top for run in runs) if runs else 0.0
+    large = [run for run in runs if run.box.bottom - run.box.top > _MANY_LINES * height]
+    return [run for run in large if sum(is_inside(one.box, run.box) for one in runs if one is not run) > _MANY_LINES]
+
+
+def _beside_text(aside: Sequence[TextRun]) -> PageBlock:
+    """Line numbers and watermarks as one region that is not in the Markdown."""
+    text, box = " ".join(run.text.strip() for run in aside), box_around([run.box for run in aside])
+    return PageBlock(BlockKind.PARAGRAPH, text, box, aside[0].size, region=RegionKind.HEADER, confidence=0.8)
 
 
 def _beside_tables(area: FigureArea, tables: Sequence[Box]) -> FigureArea | None:
@@ -184,11 +196,14 @@ class _PageMaker:
         rows = Counter(round(one.bottom / 3) for one in self._segments)
         return sum(count > 1 for count in rows.values()) > _FEW_ROWS
 
-    def read_typed_text(self) -> None:
-        """Treat a page with only monospaced letters as text, not as code. Old programs print invoices like this."""
+    def read_typed_text(self, *, has_tables: bool) -> None:
+        """Treat a page with only monospaced letters as text, not as code, if it has sentences or tables."""
         typed = sum(len(one.text) for one in self._segments if one.mono)
+        if not typed or typed <= _TYPED * sum(len(one.text) for one in self._segments):
+            return
+        sentences = len(_NEXT_SENTENCE.findall(" ".join(one.text for one in self._segments)))
         is_program = any(_PROGRAM.search(one.text) for one in self._segments)
-        if typed > _TYPED * sum(len(one.text) for one in self._segments) and not is_program:
+        if not is_program and (has_tables or typed < _LONGEST_SENTENCE * sentences):
             self._segments = [one._replace(mono=False) for one in self._segments]
 
     def parts(self, tables: Sequence[Table], areas: Sequence[FigureArea]) -> list[Part]:

@@ -15,6 +15,8 @@ from octavo.extract.pdf.page_batches import PageBlock, PageText
 from octavo.extract.pdf.paragraphs import Part
 
 _VERY_EDGE = 0.09
+_PRINTED = 0.05
+_TWO = 2  # pages
 _EDGE = 0.12  # of the page's height
 _WIDE_EDGE = 0.135
 _MARGIN = 0.2  # of the page's height, at most
@@ -55,8 +57,18 @@ def running_blocks(pages: Sequence[PageText], body_size: float) -> set[Place]:
                 continue
             shown[edge, _pattern(found.text)].append(Place(index, block))
     running = {place for places in shown.values() if _is_running(places) for place in places}
+    if len(pages) == _TWO:
+        running |= {place for places in shown.values() if _is_printed(pages, places) for place in places}
     running |= {Place(index, block) for index, page in enumerate(pages) for block in _repeating(page)}
     return running | {place for index, page in enumerate(pages) for place in _marked(index, page)}
+
+
+def _is_printed(pages: Sequence[PageText], places: Sequence[Place]) -> bool:
+    """Whether a line is at the very edge of both pages of a document, as browsers print addresses and dates there."""
+    blocks = [(pages[place.page], pages[place.page].blocks[place.block]) for place in places]
+    edges = [(page.height or 0.0, block) for page, block in blocks if block.lines == 1]
+    far_out = [_is_above(block, _PRINTED * high) or _is_below(block, (1 - _PRINTED) * high) for high, block in edges]
+    return len({place.page for place in places}) == _TWO and len(far_out) == len(places) and all(far_out)
 
 
 def _repeating(page: PageText) -> Iterator[int]:
@@ -138,13 +150,13 @@ def split_edges(segments: list[Segment], height: float) -> tuple[list[Segment], 
     bands = list(bands_of(segments))
     first, last = 0, len(bands)
     for at in range(min(_MOST_EDGE_BANDS, last - 1)):
-        if bands[at].bottom >= _WIDE_EDGE * height:
+        if bands[at].bottom >= _edge(bands[at]) * height:
             break
         gap = bands[at + 1].top - bands[at].bottom
         if _is_apart(bands[at].bottom - bands[at].top, gap) or (at == 0 and _is_page_number(bands[at], height)):
             first = at + 1
     for at in range(len(bands) - 1, max(len(bands) - _MOST_EDGE_BANDS, first + 1) - 1, -1):
-        if bands[at].top <= (1 - _WIDE_EDGE) * height:
+        if bands[at].top <= (1 - _edge(bands[at])) * height:
             break
         gap = bands[at].top - bands[at - 1].bottom
         is_last = at == len(bands) - 1
@@ -157,10 +169,19 @@ def split_edges(segments: list[Segment], height: float) -> tuple[list[Segment], 
     )
 
 
+def _edge(band: Band) -> float:
+    """How far from the edge of the page a line may be. Page numbers of small pages are further away."""
+    return _MARGIN if _reads_as_number(band) else _WIDE_EDGE
+
+
+def _reads_as_number(band: Band) -> bool:
+    return PAGE_NUMBER.fullmatch(" ".join(one.text for one in band.segments)) is not None
+
+
 def _is_page_number(band: Band, height: float) -> bool:
     """Whether a line at the very edge is only a page number, however close it is to the text."""
     far_out = band.bottom < _VERY_EDGE * height or band.top > (1 - _VERY_EDGE) * height
-    return far_out and PAGE_NUMBER.fullmatch(" ".join(one.text for one in band.segments)) is not None
+    return far_out and _reads_as_number(band)
 
 
 def _is_apart(height: float, gap: float) -> bool:

@@ -156,3 +156,15 @@ def test_line_at_the_upper_edge_that_repeats_the_title_is_a_header() -> None:
 
 def test_titles_of_algorithms_are_captions() -> None:
     assert found(line("Algorithm 3 Slaking of lime", 100, 11.0, bold=True), prose(130), prose(200)) == []
+
+
+def test_abbreviation_below_a_heading_is_text() -> None:
+    assert found(line("License", 100, 16.0), line("BSD", 130), prose(160), prose(230)) == ["License"]
+
+
+def test_lines_at_the_edges_of_both_pages_of_a_print_are_headers() -> None:
+    printed = line("26/03/2024 example.org/terms", 15, 8.0)
+    pages = [page(printed, prose(120)), page(printed, prose(120))]
+    assert running_blocks(pages, 10.0) == {Place(0, 0), Place(1, 0)}
+    lower = [page(line("Brushes Limited", 60, 8.0), prose(120))] * 2
+    assert running_blocks(lower, 10.0) == set()

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from octavo.extract.extracted import Box, Quality, RegionKind
+from octavo.extract.extracted import BlockKind, Box, Quality, RegionKind
 from octavo.extract.pdf.columns import find_columns, segments_in
 from octavo.extract.pdf.content import PageContent, Shape, TextRun, Word, text_run
 from octavo.extract.pdf.letters import Vocabulary, is_garbled, with_right_ligatures
@@ -398,3 +398,41 @@ def test_numbers_of_rows_stay() -> None:
 def test_line_that_begins_in_bold_type_continues_its_sentence() -> None:
     first = run(WIDE[0], 60, 300)
     assert len(texts([first, run("1-877-256 can be called on every day of the week.", 60, 313, bold=True)])) == 1
+
+
+def test_watermark_does_not_break_the_lines_under_it() -> None:
+    found = blocks([*lines([*WIDE] * 3, 60, 300), run("A", 200, 290, size=130)])
+    assert [block.text for block in found if block.region is RegionKind.HEADER] == ["A"]
+    assert len([block for block in found if block.region is RegionKind.BODY]) <= 3
+
+
+def test_letter_from_a_typewriter_is_text() -> None:
+    sentences = ["Amber barges leave the quay. They carry", "gravel to the island. Masons wait there."] * 6
+    typed = [run(text, 60, 300 + PITCH * row, font="Courier") for row, text in enumerate(sentences)]
+    assert {block.kind for block in blocks(typed)} == {BlockKind.PARAGRAPH}
+
+
+def test_page_number_of_a_small_page_is_a_footer() -> None:
+    found = blocks([*lines(WIDE, 60, 560), run("1", 280, 700)])
+    assert [block.text for block in found if block.region is RegionKind.FOOTER] == ["1"]
+
+
+def test_wide_spaces_above_each_other_in_justified_text_are_no_gutter() -> None:
+    wide = [
+        run("Amber barges leave the quay at dawn and carry gravel to the island", 60, 300 + PITCH * row)
+        for row in range(4)
+    ]
+    right = max(one.box.right for one in wide)
+    apart = [
+        one
+        for row in (4, 5)
+        for one in (
+            run("Masons wait for it there", 60, 300 + PITCH * row),
+            run("and stack every load", right - 100, 300 + PITCH * row),
+        )
+    ]
+    below = [
+        run("Amber barges leave the quay at dawn and carry gravel to the island", 60, 300 + PITCH * row)
+        for row in (6, 7)
+    ]
+    assert len(texts([*wide, *apart, *below])) == 1
