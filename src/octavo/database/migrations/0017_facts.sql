@@ -109,6 +109,7 @@ WHERE f.field = ANY (d.edited) OR f.value <> '' AND EXISTS (
     SELECT FROM uploads u WHERE u.document_id = d.id AND u.state <> 'deduplicated' AND u.given ->> f.field = f.value);
 UPDATE documents SET kind = metadata ->> 'document_type' WHERE metadata ->> 'document_type' <> 'other';
 UPDATE documents SET edited = ARRAY(SELECT unnest(edited) INTERSECT SELECT 'tags') WHERE edited <> '{}';
+-- squawk-ignore ban-drop-column
 ALTER TABLE documents DROP COLUMN described;
 
 CREATE OR REPLACE FUNCTION copy_results(twin uuid, copy uuid, process uuid) RETURNS void LANGUAGE plpgsql AS $$
@@ -164,9 +165,7 @@ BEGIN
     FROM documents d, job_kinds k WHERE d.id = copy AND k.name = 'process_document';
 END $$;
 
--- It is written in another language now.
-DROP FUNCTION inherit_corrections(documents, uuid);
-CREATE FUNCTION inherit_corrections(before documents, next uuid) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION inherit_corrections(before documents, next uuid) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE documents SET collection_id = before.collection_id, edited = before.edited WHERE id = next;
     INSERT INTO facts (document_id, made_by, name, value, normalized, confidence, source, status)

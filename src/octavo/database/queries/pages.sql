@@ -10,6 +10,7 @@ SELECT coalesce((SELECT documents FROM owner_usage WHERE owner_id = :owner), 0)
            AND status IN ('queued', 'processing', 'paused')) AS comparing,
        (SELECT email FROM users WHERE id = :person) AS email,
        (SELECT count(*) FROM notifications WHERE owner_id = :owner AND read_at IS NULL AND level = 'error') AS unread,
+       ARRAY(SELECT ARRAY[id::text, name] FROM views WHERE owner_id = :owner ORDER BY lower(name) LIMIT 8) AS views,
        clock_timestamp() AS now;
 
 -- name: dead_letters()

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from octavo.core.formatting import count_of, format_bytes, format_day, format_span
+from octavo.core.formatting import count_of, format_bytes, format_day, format_full_date, format_money, format_span
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs.views import find_jobs
+from octavo.library.facts import chosen_facts
 from octavo.library.figures import first_figures
 from octavo.library.pictures import is_pictured
-from octavo.records.documents import Document
+from octavo.records.documents import Document, FactView
 from octavo.web.shell.document_status import StatusText, describe, needs_person
 
 QUERIES = load_queries("pages")
@@ -64,6 +65,8 @@ KINDS = {
     "transcript": "Transcript",
     "image": "Image",
 }
+# Kinds that say no more than the type of the file.
+UNTOLD = frozenset({None, "other", "image", "email", "spreadsheet", "presentation", "transcript", "notes"})
 BADGE_LETTERS = 4
 # Markdown syntax that is removed: marks at the start of a line, emphasis, code, link targets and escaping backslashes.
 _MARKS = re.compile(r"^[#>\-*+\s]+|[*`~]{1,3}|!?\[(?=[^\]]*\]\()|\]\([^)]*\)|<[^>]*>|\\(?=[!-/:-@\[-`{-~])")
@@ -89,6 +92,7 @@ class Row:
     named: bool
     opening: str = ""
     figure: str | None = None
+    facts: str = ""
 
     @property
     def picture(self) -> str | None:
@@ -131,7 +135,32 @@ async def make_rows(connection: Connection, owner: UUID, documents: Sequence[Doc
     rows = (
         make_row(one, describe(one, jobs.get(one.process_id), now), now, openings.get(one.id, "")) for one in documents
     )
-    return [replace(row, figure=figures.get(row.document.id)) for row in rows]
+    facts = await chosen_facts(connection, [one.id for one in documents], ["number", "date"])
+    return [
+        replace(row, figure=figures.get(row.document.id), facts=facts_line(row.document, facts[row.document.id]))
+        for row in rows
+    ]
+
+
+def facts_line(document: Document, facts: Mapping[str, FactView]) -> str:
+    """The facts of a document in one line: Invoice 993548900 · Coolblue · 19 April 2014 · € 717.97.
+
+    What the title says already is left out, and so is a date that only the metadata of the file has.
+    """
+    title, number = document.title.casefold(), facts.get("number")
+    day = document.document_date if "date" in facts and facts["date"].source != "metadata" else None
+    parts = [
+        kind_label(document.kind) if document.kind not in UNTOLD else "",
+        number.value if number else "",
+        document.sender or "",
+        format_full_date(day) if day else "",
+        format_money(document.amount, document.currency) if document.amount is not None else "",
+    ]
+    return " · ".join(part for part in parts if part and part.casefold() not in title)
+
+
+def kind_label(kind: str | None) -> str:
+    return (kind or "").replace("_", " ").capitalize()
 
 
 async def _openings(connection: Connection, documents: list[UUID]) -> dict[UUID, str]:

@@ -59,7 +59,7 @@ class Frame:
 
     `cursor`: live events start after it. `ring`: overall progress in percent. `working`: number of jobs in progress.
     `comparing`: how many of them compare documents. `may_rewrite`: whether a model can rewrite text. `hundred_pages`:
-    the estimated price of 100 pages.
+    the estimated price of 100 pages. `views`: ids and names of saved views.
     """
 
     caller: Caller
@@ -76,6 +76,7 @@ class Frame:
     may_rewrite: bool
     hundred_pages: DocumentEstimate
     now: datetime
+    views: list[tuple[str, str]]
 
     @property
     def ring(self) -> int:
@@ -103,6 +104,7 @@ async def load_frame(connection: Connection, caller: Caller, place: str, setting
         may_rewrite=may_rewrite(settings, caller),
         hundred_pages=estimate_size(settings, caller, DocumentSize.of(None, 100)),
         now=counted["now"],
+        views=[(ident, name) for ident, name in counted["views"]],
     )
 
 

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import re
+from decimal import Decimal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 from uuid import UUID
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Form, Query, Request, Response
 from fastapi.responses import RedirectResponse
 from pydantic import BaseModel, Field
 
+from octavo.core.errors import NotFound
+from octavo.core.types import first_day
 from octavo.database import fetch_rows, load_queries
 from octavo.describe.embedding import embedding_model
 from octavo.intake.upload_rows import list_uploads
 from octavo.intake.uploads import MOST_REFUSED
 from octavo.library.collections import list_collections, list_tags
 from octavo.library.documents import Filters, Sort, Tab, find_documents, list_documents
+from octavo.library.facts import delete_view, list_facets, list_views, save_view
 from octavo.search.related import close_tags
-from octavo.web.context.callers import ReadCaller
+from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.services import ServicesOf
+from octavo.web.rooms.library.api import FilterRequest
 from octavo.web.shell.document_rows import make_rows
 from octavo.web.shell.frame import LibraryFrame, load_frame
-from octavo.web.shell.templates import render
+from octavo.web.shell.templates import back_to, render
 
 router = APIRouter(include_in_schema=False)
 QUERIES = load_queries("pages")
@@ -29,7 +35,21 @@ ROWS = 50
 MOST_FRAGMENTS = 100
 MOST_SIMILAR = 6
 TABS = {"": "All", "working": "Working", "needs_you": "Needs you", "failed": "Failed", "stored_only": "Stored only"}
-SORTS: dict[Sort, str] = {"newest": "Newest first", "oldest": "Oldest first", "title": "By title"}
+SORTS: dict[Sort, str] = {
+    "newest": "Newest first",
+    "oldest": "Oldest first",
+    "title": "By title",
+    "-date": "Latest date first",
+    "date": "Earliest date first",
+    "sender": "By sender",
+    "kind": "By kind",
+    "-amount": "Largest amount first",
+    "amount": "Smallest amount first",
+    "language": "By language",
+    "collection": "By collection",
+    "state": "By state",
+}
+FACTS = ("kind", "sender", "after", "before", "amount_min", "amount_max", "language")
 Text = Annotated[str, Field(max_length=500, pattern=r"^[^\x00-\x1f\x7f]*$")]
 
 
@@ -40,15 +60,36 @@ class LibraryQuery(BaseModel):
     tag: Text = ""
     collection: Text = ""
     q: Text = ""
+    kind: Text = ""
+    sender: Text = ""
+    after: Text = ""
+    before: Text = ""
+    amount_min: Text = ""
+    amount_max: Text = ""
+    language: Text = ""
     sort: Sort = "newest"
     view: Literal["", "cards"] = ""
     cursor: str | None = Field(default=None, max_length=3000)
 
     @property
     def filters(self) -> Filters:
+        """The filters. A date or an amount that is not one is ignored."""
+        texts: dict[str, Any] = {
+            name: getattr(self, name) or None for name in ("q", "tag", "collection", "kind", "sender", "language")
+        }
         return Filters(
-            q=self.q or None, tag=self.tag or None, collection=self.collection or None, tab=self.status or None
+            **texts,
+            tab=self.status or None,
+            after=first_day(self.after),
+            before=first_day(self.before),
+            amount_min=read_amount(self.amount_min),
+            amount_max=read_amount(self.amount_max),
         )
+
+    @property
+    def by_facts(self) -> list[str]:
+        """The filters by facts that are set, as people read them."""
+        return [value.replace("_", " ") for name in FACTS if (value := str(getattr(self, name)))]
 
     @property
     def narrowed(self) -> bool:
@@ -62,6 +103,49 @@ class LibraryQuery(BaseModel):
         wanted = self.model_dump(exclude={"cursor"}, exclude_defaults=True) | changed
         given = {name: value for name, value in wanted.items() if value and (name, value) != ("sort", "newest")}
         return f"/library?{urlencode(given)}" if given else "/library"
+
+
+class ViewForm(LibraryQuery):
+    """The form that saves a view: its name, and the query parameters of the page."""
+
+    name: Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
+
+
+def read_amount(text: str) -> Decimal | None:
+    return Decimal(text) if re.fullmatch(r"-?\d{1,15}(\.\d{1,6})?", text) else None
+
+
+@router.get("/views/{view}")
+async def open_view(services: ServicesOf, caller: ReadCaller, view: UUID) -> Response:
+    """Show the documents of a saved view."""
+    async with services.database.connection() as connection:
+        saved = next((one for one in await list_views(connection, caller.owner_id) if one.id == view), None)
+    if saved is None:
+        raise NotFound
+    given = {name: str(value) for name, value in saved.filter.items()}
+    given["status"] = given.pop("state", given.get("status", ""))
+    return back_to(
+        f"/library?{urlencode({name: value for name, value in given.items() if value} | {'sort': saved.sort})}"
+    )
+
+
+@router.post("/views")
+async def save_current_view(services: ServicesOf, caller: WriteCaller, asked: Annotated[ViewForm, Form()]) -> Response:
+    """Save the filters and the order of the page under a name."""
+    given = asked.model_dump(exclude={"name", "view", "cursor", "status", "sort"}, exclude_defaults=True)
+    if asked.status:
+        given["state"] = asked.status
+    filters = FilterRequest.model_validate(given).as_json()
+    async with services.database.transaction() as connection:
+        saved = await save_view(connection, caller.owner_id, asked.name, filters, asked.sort)
+    return back_to(f"/views/{saved.id}")
+
+
+@router.post("/views/{view}/delete")
+async def remove_view(services: ServicesOf, caller: WriteCaller, view: UUID) -> Response:
+    async with services.database.transaction() as connection:
+        await delete_view(connection, caller.owner_id, view)
+    return back_to("/library")
 
 
 @router.get("/")
@@ -85,6 +169,8 @@ async def library(
         counts = (await fetch_rows(connection, QUERIES.tabs, {"owner": owner}))[0]
         collections = await list_collections(connection, owner)
         tags = await list_tags(connection, owner)
+        facets = await list_facets(connection, owner)
+        views = await list_views(connection, owner)
         model = embedding_model(services.settings)
         similar = await close_tags(connection, owner, [asked.tag], model, MOST_SIMILAR) if asked.tag else []
     return render(
@@ -99,6 +185,8 @@ async def library(
         tabs=TABS,
         sorts=SORTS,
         asked=asked,
+        facets=facets,
+        views=views,
         cards=bool(asked.view),
         next_address=asked.address(cursor=page.next_cursor) if page.next_cursor else None,
     )

@@ -1,14 +1,18 @@
-"""Details of a document and its chunks, shown next to the text: themes, tone, related documents and similar tags."""
+"""Details of a document and its chunks, shown next to the text: themes, tone, facts, related documents, tags."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 from uuid import UUID
 
+from octavo.core.formatting import format_full_date, format_money
 from octavo.core.settings import Settings
 from octavo.database import Connection, Database, fetch_rows, load_queries
 from octavo.describe.embedding import embedding_model
-from octavo.records.documents import Document
+from octavo.facts.confidence import REVIEW
+from octavo.library.pictures import is_pictured
+from octavo.records.documents import Document, FactView
 from octavo.search.related import RelatedDocument, SimilarTag, close_tags, related_documents
 
 QUERIES = load_queries("reader")
@@ -89,3 +93,80 @@ async def find_neighbours(database: Database, settings: Settings, owner: UUID, d
         tags = await close_tags(connection, owner, document.tags[:MOST_TAGS], model, MOST_SIMILAR)
     own = {name.lower() for name in document.tags}
     return Neighbours(documents, [tag for tag in tags if tag.name.lower() not in own])
+
+
+# Facts --------------------------------------------------------------------------------------------------------------
+
+_LABELS = {
+    "kind": "Kind",
+    "number": "Number",
+    "due_date": "Due",
+    "iban": "IBAN",
+    "vat_id": "VAT id",
+    "doi": "DOI",
+    "isbn": "ISBN",
+    "order_id": "Order number",
+    "account_id": "Customer number",
+    "register_id": "Register number",
+}
+_SOURCES = {
+    "metadata": "from the metadata of the file, not printed",
+    "layout": "printed",
+    "rule": "printed",
+    "mapping": "found by a conversion",
+    "model": "read by a model",
+    "person": "entered by a person",
+}
+_SURE, _PROBABLE = 0.95, REVIEW
+
+
+@dataclass(frozen=True, slots=True)
+class ShownFact:
+    """A fact for the panel. `entered` is the value for the form; `picture` is the page with the fact marked."""
+
+    name: str
+    label: str
+    shown: str
+    entered: str
+    source: str
+    certainty: str
+    page: int | None
+    quote: str
+    picture: str | None
+
+
+def show_fact(fact: FactView, document: Document) -> ShownFact:
+    picture = None
+    if fact.page and fact.box and is_pictured(document):
+        box = ",".join(f"{side:g}" for side in fact.box)
+        picture = f"/api/v1/documents/{document.id}/pages/{fact.page}.png?width=1600&box={box}"
+    return ShownFact(
+        name=fact.name,
+        label=fact_label(fact.name),
+        shown=_shown_value(fact, document),
+        entered=fact.value,
+        source=_SOURCES[fact.source] if fact.quote or fact.source in {"metadata", "person", "model"} else "by rules",
+        certainty=_certainty(fact),
+        page=fact.page,
+        quote=fact.quote,
+        picture=picture,
+    )
+
+
+def fact_label(name: str) -> str:
+    return _LABELS.get(name) or name.replace("_", " ").capitalize()
+
+
+def _shown_value(fact: FactView, document: Document) -> str:
+    """The value as people write it: 19 April 2014, € 717.97, Invoice."""
+    if fact.name in {"date", "due_date"} and len(fact.normalized or "") == len("2014-04-19"):
+        return format_full_date(date.fromisoformat(fact.normalized or ""))
+    if fact.name == "amount" and fact.normalized:
+        return format_money(float(fact.normalized), document.currency)
+    return fact.value.replace("_", " ").capitalize() if fact.name == "kind" else fact.value
+
+
+def _certainty(fact: FactView) -> str:
+    if fact.status != "found":
+        return fact.status
+    return "sure" if fact.confidence >= _SURE else "probable" if fact.confidence >= _PROBABLE else "unsure"

@@ -19,20 +19,30 @@ from octavo.connect.connections import (
     list_connections,
     read_weights,
 )
+from octavo.core.errors import BadInput
 from octavo.database import Connection
+from octavo.facts.sheet import NAMES
 from octavo.jobs.views import find_jobs, list_jobs
+from octavo.library.changes import Edit, edit_documents
 from octavo.library.documents import find_documents, list_parts, show_document
+from octavo.library.facts import list_facts
 from octavo.library.pictures import is_pictured
 from octavo.library.versions import list_versions
 from octavo.records.documents import Document
 from octavo.records.search import ComparisonStatus, Engine, Status
 from octavo.records.search import Connection as ConnectionView
-from octavo.web.context.callers import ReadCaller
+from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.intake import may_rewrite
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.markdown.safety import is_address
 from octavo.web.rooms.reader.activity import JOB_NAMES, list_activity, stage_done
-from octavo.web.rooms.reader.insights import find_insight, find_neighbours, find_skipped_analysis
+from octavo.web.rooms.reader.insights import (
+    fact_label,
+    find_insight,
+    find_neighbours,
+    find_skipped_analysis,
+    show_fact,
+)
 from octavo.web.rooms.reader.text import (
     MOST_BYTES,
     OpenText,
@@ -124,6 +134,7 @@ async def reader(  # noqa: PLR0917 - query parameters
         parts = None if row.document.deleted_at else await list_parts(connection, owner, ident, limit=MOST_PARTS)
         insight = await find_insight(connection, owner, ident, cited.id) if cited else None
         skipped = await find_skipped_analysis(connection, owner, ident)
+        facts = [] if row.document.deleted_at else await list_facts(connection, owner, ident)
     neighbours = await find_neighbours(services.database, services.settings, owner, row.document)
     too_long = stored is not None and stored.bytes > MOST_BYTES
     wanted = Position(read_number(p), cited.start if cited else read_number(at))
@@ -153,6 +164,8 @@ async def reader(  # noqa: PLR0917 - query parameters
         versions=versions,
         parent=parent,
         parts=parts,
+        facts=[show_fact(one, row.document) for one in facts],
+        fact_names={name: fact_label(name) for name in NAMES},
         **_view(request, panel, row.document),
     )
 
@@ -269,6 +282,23 @@ async def keep_size(
     secure = request.url.scheme == "https"
     answer.set_cookie(SIZE_COOKIE, size, max_age=YEAR_SECONDS, samesite="lax", secure=secure)
     return answer
+
+
+@router.post("/facts")
+async def correct_fact(
+    services: ServicesOf,
+    caller: WriteCaller,
+    document: str,
+    name: Annotated[str, Form(max_length=40)],
+    value: Annotated[str, Form(max_length=500)] = "",
+) -> Response:
+    """Correct a fact. An empty value says that the document has no such fact."""
+    ident = read_id(document)
+    if name not in NAMES:
+        raise BadInput("Unknown fact.")
+    async with services.database.transaction() as connection:
+        await edit_documents(connection, caller.owner_id, [ident], Edit(facts={name: value.strip() or None}))
+    return back_to(f"/documents/{ident}?panel=about#facts")
 
 
 # Fragments for scripts ---------------------------------------------------------------------------------------------
