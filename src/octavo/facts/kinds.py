@@ -1,7 +1,7 @@
 """Says what kind of document this is, by its format, the name it gives itself, typical words and its form.
 
 Every cue has a weight; the kind with the highest sum wins if the sum is high enough and no other is close to it. A word
-alone proves little: a paper about cash is no receipt. So the name of a kind counts only in the title or in a short line
+alone proves little: a paper about cash is not a receipt. So the name of a kind counts only in the title or in a short line
 at the top, and the other cues are lines, formulas and blanks that documents of this kind have.
 """
 
@@ -56,7 +56,9 @@ _STAMP = re.compile(
     r"[\[(]?(?:\d{1,4}[./-]\d{1,2}[./-]\d{1,4},?\s+)?\d{1,2}:\d{2}(?::\d{2})?(?:\s?[ap]m)?[\])]?(?:\s?[-\u2013]\s?|"
     r"\s+)[^\W\d][^:\n]{0,30}:"
 )
-_BLANK = re.compile(r"(?:\\?_){4,}|\.{9,}|\u2026{3,}|[\u2610\u2611\u2612\u25a1\u25a2]|\[ \]|_{4,}")
+_BLANK = re.compile(
+    r"(?:\\?_){4,}|\.{9,}(?![. ]*\d)|\u2026{3,}(?![\u2026. ]*\d)|[\u2610\u2611\u2612\u25a1\u25a2]|\[ \]|_{4,}"
+)
 _LEAST, _SURE, _MARGIN = 2.9, 5.0, 0.8
 _BOOK_WORDS, _LETTER_WORDS = 40_000, 1500
 _PICTURE_WORDS = 25

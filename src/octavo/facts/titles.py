@@ -1,4 +1,4 @@
-"""Chooses the title of a document: what is printed as one, else what the file calls itself, else the file's name."""
+"""Chooses the title of a document: a printed title, else the one in the metadata, else the name of the file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SAME_SIZE = 0.09
 _OVERLAP, _GAP = 0.5, 0.75  # of lines of one title, relative to their height
 _MOST_LINES = 5
 _LONG_LINE = 75
-_MOST_WORDS = 24
+_MOST_CLAIMED = 200
 _LEAST_AGREEMENT = 0.5
 
 # Names of parts, which name no document.
@@ -24,7 +24,8 @@ _PART = re.compile(
     r"(?:the )?(?:table of )?contents?|inhalt(?:sverzeichnis|sangabe)?|inhoud(?:sopgave)?|sommaire|table des matieres|"
     r"indice(?: general)?|index|toc|front cover|(?:back )?cover(?: image| page)?|abstract|zusammenfassung|resume|"
     r"summary|"
-    r"introduction|einleitung|introduccion|introduzione|inleiding|preface|vorwort|foreword|prologue|acknowledge?ments?|"
+    r"(?:author|executive|editor's) summary|introduction|einleitung|introduccion|introduzione|inleiding|preface|"
+    r"vorwort|foreword|prologue|acknowledge?ments?|"
     r"danksagung|references|bibliography|literatur(?:verzeichnis)?|keywords?|schlagworter|notes?|notices?|trademarks|"
     r"appendix(?: \w{1,2})?|anhang|annexe?(?: \w{1,2})?|imprint|impressum|copyright|colophon|dedication|attributes|"
     r"methods?|header|footer|title|untitled|subtitle|supplement|menu|home|navigation|attachments?|links?|start|"
@@ -36,12 +37,14 @@ _SECTION = re.compile(
     r"tableau|figure|fig|abbildung|exhibit|slide|page|seite|sheet|tabelle|feuil|hoja|blatt|foglio|step|issue|test)"
     r"[\s.:]*(?:\d[\d.\-]*|[ivxlc]+|[a-z])\b.{0,3}|\d+(?:\.\d+)+\.?\s.*|[ivxlc\d]+[.)]\s.*|\d{1,2}\s(?=[^\W\d]).*"
 )
+_CAPTION = re.compile(r"(?:table|tab|figure|fig|exhibit|chart|tabelle|abbildung|abb|tableau|schaubild)\.?\s[a-z]?\d")
 _TEMPLATE = re.compile(
     r"(?:microsoft )?(?:word|power\s?point|excel)(?: presentation| document)?|(?:powerpoint|office) .*|"
     r"(?:untitled|unbenannt|sans titre|sin titulo|senza titolo|document|dokument|presentation|prasentation|"
     r"praesentation|"
     r"slide|page|scan|image|img|dsc|new|neu|title|titel|no title|template|vorlage|default|book|mappe|classeur|libro|"
-    r"\u6587\u6863|\u6587\u66f8|cartel|sheet|tabelle|feuil|hoja|draft|entwurf|print|printout|fax|file|final|temp|tmp|blank)"
+    r"\u6587\u6863|\u6587\u66f8|cartel|sheet|tabelle|feuil|hoja|draft|entwurf|print|printout|fax|file|final|temp|"
+    r"tmp|blank)"
     r"(?: document| dokument| with image| slide| page)?[\s_().#-]*\d*|\W*\d[\d\W_]*"
 )
 _FILE = re.compile(
@@ -118,7 +121,7 @@ class Title:
 
 def find_title(source: FactSource) -> Title | None:
     """The best title that is printed or claimed; None if there is none but the file's name."""
-    claimed = clean_title(source.metadata.title)
+    claimed = clean_title(source.metadata.title, _MOST_CLAIMED)
     if claimed and source.source_type in BY_PEOPLE:
         return _claimed_by_people(source, claimed)
     printed = _largest(source, claimed) if source.front and source.front[0].page else _first_of_text(source, claimed)
@@ -126,26 +129,31 @@ def find_title(source: FactSource) -> Title | None:
         return printed
     if claimed and fold(claimed) not in source.heading_texts:
         return Title(claimed, frozenset({"metadata"}))
-    return _running_head(source)
+    return _running_head(source) or _first_on_page(source)
 
 
-def clean_title(text: str | None) -> str | None:
+def clean_title(text: str | None, most: int = MOST_LETTERS) -> str | None:
     """A title without what programs add to it; None if it is not a title."""
     text = _PREFIX.sub("", plain(text or "")).strip(" -\u2013|\u00b7*#")
-    return text if can_be_title(text) else None
+    return text if can_be_title(text, most) else None
 
 
-def can_be_title(text: str) -> bool:
-    """Whether a text can name a document: it is no address, date, label, sentence, part, template or program."""
+def can_be_title(text: str, most: int = MOST_LETTERS) -> bool:
+    """Whether a text can name a document: it is not an address, date, label, sentence, part, template or program."""
     folded = fold(text).strip(" .:-")
-    if sum(map(str.isalpha, text)) < 2 or len(text) > MOST_LETTERS or len(text.split()) > _MOST_WORDS:  # noqa: PLR2004
+    if sum(map(str.isalpha, text)) < 2 or len(text) > most or len(text.split()) > most / 6:  # noqa: PLR2004
         return False
     words = text.split()
     is_torn = len(words) > 2 and 2 * sum(len(word) == 1 for word in words) > len(words) and text.isascii()  # noqa: PLR2004
     if is_torn or any(letter in "<>{}\u0000" for letter in text) or (len(words) == 1 and text[0].islower()):
         return False
     whole = (_PART, _TEMPLATE, _PAGE_NUMBER, _SALUTATION, DATE_LINE)
-    if any(pattern.fullmatch(folded) for pattern in whole) or _FILE.fullmatch(text) or _SOFTWARE.search(text):
+    if (
+        _CAPTION.match(folded)
+        or any(pattern.fullmatch(folded) for pattern in whole)
+        or _FILE.fullmatch(text)
+        or _SOFTWARE.search(text)
+    ):
         return False
     if _ADDRESS.search(text) or _CONTACT.search(text) or _SENTENCE.fullmatch(text) or "|" in text or ".." in text:
         return False
@@ -240,12 +248,18 @@ def _groups(lines: Sequence[PrintedLine]) -> Iterator[Group]:
             yield group
 
 
+def _is_label(line: PrintedLine) -> bool:
+    """Whether a line is the number of a page or the name of a part, which is never a line of a title."""
+    folded = fold(line.text).strip(" .:-")
+    return bool(_PAGE_NUMBER.fullmatch(folded) or _PART.fullmatch(folded))
+
+
 def _is_paragraph(group: Group) -> bool:
     return len(group) > 1 and sum(len(line.text) for _, line in group) / len(group) > _LONG_LINE
 
 
 def _continues(last: PrintedLine, line: PrintedLine) -> bool:
-    if line.run is None or last.run is None or line.page != last.page:
+    if line.run is None or last.run is None or line.page != last.page or _is_label(line) or _is_label(last):
         return False
     gap = line.run.box.top - last.run.box.bottom
     if abs(line.size - last.size) > _SAME_SIZE * last.size or not -_OVERLAP < gap / last.run.box.height < _GAP:
@@ -274,6 +288,8 @@ def _score(source: FactSource, group: Group, claimed: str | None) -> float:
         return 0.0
     if (first.size < _LEAST_SIZE or text[0].islower() or not text[0].isalnum()) and not is_heading and not agrees:
         return 0.0
+    if not is_heading and not agrees and _is_continued(source, group):
+        return 0.0
     folded = fold(text)
     is_first = is_heading and group[0][0] == 0
     score = 0.6 * is_first + min(first.size, 4.0) + 0.4 * is_heading + 0.5 * is_own + 0.4 * (1 - first.top)
@@ -284,6 +300,17 @@ def _score(source: FactSource, group: Group, claimed: str | None) -> float:
     if len(text.split()) == 1:
         score -= 0.35
     return max(score, 0.0)
+
+
+def _is_continued(source: FactSource, group: Group) -> bool:
+    """Whether the next line is the rest of a sentence, so that the group is the beginning of a paragraph."""
+    index, last = group[-1]
+    below = [line for line in source.front[index + 1 : index + 4] if line.run and last.run and line.page == last.page]
+    return any(
+        line.text[0].islower() and line.run.box.top - last.run.box.bottom < last.run.box.height
+        for line in below
+        if line.run and last.run and abs(line.run.box.left - last.run.box.left) < 2 * last.run.box.height
+    )
 
 
 def _is_numbered(source: FactSource, folded: str) -> bool:
@@ -336,6 +363,23 @@ def _first_line(source: FactSource, claimed: str | None) -> Title | None:
     return None
 
 
+def _first_on_page(source: FactSource) -> Title | None:
+    """The first line of a page in one size, if it is alone in its row, short, and not continued by the next line."""
+    lines = [line for line in source.front if line.page == source.front[0].page and line.run]
+    if len(lines) < 3 or lines[0].cells > 1 or lines[0].top > 0.35 or lines[0].page > 1:  # noqa: PLR2004
+        return None
+    first, second = (line.run for line in lines[:2])
+    widest = max(line.run.box.right for line in lines if line.run)
+    text = clean_title(lines[0].text)
+    if not text or not first or not second or len(text.split()) < 3 or text[0].islower():  # noqa: PLR2004
+        return None
+    is_short = first.box.right - first.box.left < _SHORT_LINE * (widest - first.box.left)
+    if not is_short or second.text[0].islower() or text.endswith((",", ".", ":", "-", "?", "!")):
+        return None
+    return Title(text, frozenset({"first line"}), lines[0].place, lines[0].text, (0,))
+
+
+_SHORT_LINE = 0.85
 _HEAD_WITH_NUMBER = re.compile(r"(?:\d{1,4}\s+(?P<after>\D.{14,110})|(?P<before>.{14,110}\D)\s+\d{1,4})")
 
 
