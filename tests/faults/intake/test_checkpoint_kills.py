@@ -25,7 +25,7 @@ from tests.support.processes import PATIENCE_SECONDS
 from tests.support.site import Site, site_in
 
 STAGES = ("extracted", "markdown_saved", "chunked", "classified", "enriched", "embedded")
-TEXT = "# Alpha\n\nThe quick brown fox.\n\n## Beta\n\n" + "Some words for the body of it. " * 400
+TEXT = "# Alpha\n\nThe quick brown fox.\n\n## Beta\n\n" + "Some words for the body of it. " * 150
 # One life with a death at every point: a worker for each, and how many stages are finished when it dies. Before the
 # work of a stage everything is as after the commit of the one before.
 DEATHS = [

@@ -157,7 +157,9 @@ async def all_processed(desk: Desk) -> None:
             await asyncio.sleep(0.02)
 
 
-@pytest.mark.parametrize(("browsers", "steps"), [(6, 40), pytest.param(10, 400, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    ("browsers", "steps"), [(6, 20), *(pytest.param(*size, marks=pytest.mark.long) for size in ((6, 40), (10, 400)))]
+)
 async def test_whoever_meets_on_a_content_is_answered_fairly(
     desk: Desk, settings: Settings, database_info: str, browsers: int, steps: int
 ) -> None:

@@ -241,10 +241,7 @@ def check_document(caller: Caller, engine: Engine, plan: Plan, row: dict[str, An
     assert "".join("".join(chunk["content"].split()) for chunk in chunks) == "".join(text.decode().split())
 
 
-SIZES = [
-    20,
-    *(pytest.param(many, marks=pytest.mark.long) for many in (50, 200)),
-]
+SIZES = [13, *(pytest.param(many, marks=pytest.mark.long) for many in (20, 50, 200))]
 
 
 @pytest.mark.parametrize("files", SIZES)

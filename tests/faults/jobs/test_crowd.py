@@ -7,6 +7,7 @@ import random
 from typing import Any
 from uuid import UUID, uuid4
 
+import pytest
 from psycopg.errors import DeadlockDetected
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
@@ -71,5 +72,7 @@ async def crowd(engine: Engine, owner: UUID, jobs: int) -> None:
     assert engine.one("SELECT count(*) FROM jobs WHERE attempt > 1") > jobs // 100
 
 
-async def test_caps_hold_over_forty_claimers(engine: Engine, owner: UUID) -> None:
-    await crowd(engine, owner, 5000)
+@pytest.mark.parametrize("jobs", [2000, pytest.param(5000, marks=pytest.mark.long)])
+async def test_caps_hold_over_forty_claimers(engine: Engine, owner: UUID, jobs: int) -> None:
+    """Fifty jobs for each claimer; the long form has more."""
+    await crowd(engine, owner, jobs)

@@ -97,7 +97,7 @@ def billed(gemini: FakeGemini) -> Decimal:
 
 @pytest.mark.parametrize(
     ("gateway", "count"),
-    [("gemini,local", 30), pytest.param("gemini,local", 100, marks=pytest.mark.long), ("gemini", 10)],
+    [("gemini,local", 12), pytest.param("gemini,local", 100, marks=pytest.mark.long), ("gemini", 5)],
     indirect=["gateway"],
 )
 async def test_documents_of_an_outage_are_usable_immediately_and_improved_when_the_provider_is_back(

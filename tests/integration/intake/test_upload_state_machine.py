@@ -522,7 +522,7 @@ def run(server: Server, examples: int, steps: int, *, same: int | None = None) -
     assert Machine.seen <= ANSWERS
 
 
-@pytest.mark.parametrize("same", [1, 5])
+@pytest.mark.parametrize("same", [5, pytest.param(1, marks=pytest.mark.long)])
 def test_random_actions_of_owners_match_the_model(newest_server: Server, same: int) -> None:
     run(newest_server, 8, 50, same=same)
     assert len(Machine.seen) > len(ANSWERS) * 2 / 3

@@ -16,7 +16,7 @@ MEBIBYTE = 1 << 20
 CHILD = Path(__file__).parent / "children" / "transfer.py"
 
 SIZES = [
-    pytest.param(256 * MEBIBYTE, id="256MiB"),
+    pytest.param(160 * MEBIBYTE, id="160MiB"),
     pytest.param(1024 * MEBIBYTE, id="1GiB", marks=pytest.mark.long),
 ]
 

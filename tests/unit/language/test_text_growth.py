@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 import pytest
 
 from octavo.language import answer, describe
 from octavo.language.insights import ChunkText, DocumentSource
+from tests.support.growth import grows_at_most
 
 SIZE = 4_000
 # Linear is 4, quadratic 16; the machine may be busy, so the best of several runs counts.
 MOST = 9
-RUNS = 2
 
 ODD = {
     "prose": "The old bridge over the river was closed by the council. ",
@@ -44,14 +43,13 @@ ODD = {
 }
 
 
-def spent(passages: Sequence[ChunkText]) -> float:
-    def once() -> float:
-        start = time.process_time()
-        describe(DocumentSource(passages, kind="pdf"))
-        answer("When was the old bridge of 東京 closed?", passages)
-        return time.process_time() - start
+def is_linear(small: Sequence[ChunkText], large: Sequence[ChunkText]) -> bool:
+    return grows_at_most(MOST, lambda: work(small), lambda: work(large), least=0.004)
 
-    return min(once() for _ in range(RUNS))
+
+def work(passages: Sequence[ChunkText]) -> None:
+    describe(DocumentSource(passages, kind="pdf"))
+    answer("When was the old bridge of 東京 closed?", passages)
 
 
 def text_of(part: str, size: int) -> str:
@@ -60,13 +58,12 @@ def text_of(part: str, size: int) -> str:
 
 @pytest.mark.parametrize("part", ODD.values(), ids=ODD.keys())
 def test_one_passage(part: str) -> None:
-    small, large = (spent([ChunkText(text_of(part, size))]) for size in (SIZE, 4 * SIZE))
-    # What takes next to no time says nothing about growth.
-    assert large < MOST * max(small, 0.004)
+    small, large = ([ChunkText(text_of(part, size))] for size in (SIZE, 4 * SIZE))
+    assert is_linear(small, large)
 
 
 @pytest.mark.parametrize("part", [ODD["prose"], ODD["other words"]], ids=["prose", "other words"])
 def test_many_passages(part: str) -> None:
     text = text_of(part, 32 * SIZE)
     passages = [ChunkText(text[start : start + 1000], ("A", "B")) for start in range(0, len(text), 1000)]
-    assert spent(passages) < MOST * max(spent(passages[: len(passages) // 4]), 0.004)
+    assert is_linear(passages[: len(passages) // 4], passages)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
-from time import process_time
 
 import pytest
 
@@ -12,11 +11,11 @@ from octavo.extract.extracted import Box
 from octavo.extract.pdf.content import PageContent, TextRun, Word
 from octavo.extract.pdf.regions import lay_out
 from octavo.extract.pdf.tables import find_tables
+from tests.support.growth import grows_at_most
 
 SMALL, LARGE = 55, 440  # rows; a page with more than 8000 words has no tables
 # Linear is 8, quadratic 64; the machine may be busy, so the best of several runs counts.
-MOST = 24
-RUNS = 4
+MOST, TRIES = 24, 4
 COLUMNS = 12
 
 Boxes = tuple[Box, ...]
@@ -60,25 +59,12 @@ PAGES: dict[str, Callable[[int], PageContent]] = {
 }
 
 
-def growth(work: Callable[[PageContent], object], make: Callable[[int], PageContent]) -> float:
-    small, large = make(SMALL), make(LARGE)
-
-    def best(content: PageContent) -> float:
-        def once() -> float:
-            start = process_time()
-            work(content)
-            return process_time() - start
-
-        return min(once() for _ in range(RUNS))
-
-    return best(large) / max(best(small), 0.0005)
-
-
 @pytest.mark.parametrize("work", [find_tables, lay_out])
 @pytest.mark.parametrize("name", PAGES)
 def test_many_rulings_and_words_take_time_in_proportion(name: str, work: Callable[[PageContent], object]) -> None:
+    small, large = PAGES[name](SMALL), PAGES[name](LARGE)
     gc.disable()  # its time depends on everything else that the process holds
     try:
-        assert growth(work, PAGES[name]) < MOST
+        assert grows_at_most(MOST, lambda: work(small), lambda: work(large), least=0.0005, tries=TRIES)
     finally:
         gc.enable()
