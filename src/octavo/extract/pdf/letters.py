@@ -127,7 +127,8 @@ _LONGER_WORDS = re.compile("[a-z]{4,}")
 _COMMON = frozenset("eainorstlud")
 _ENOUGH_LETTERS = 120
 _FEW_COMMON = 0.48
-_FILLERS = re.compile(r"[\s._=|+\u2026*\u2022\u00b7-]+")
+_FILLERS = b" \t\r\n._=|+*-"
+_NOT_MARKS = bytes(code for code in range(256) if code > 127 or chr(code).isalnum())  # noqa: PLR2004
 _LEAST_ALPHANUMERIC = 0.5
 
 
@@ -152,9 +153,13 @@ def is_garbled(text: str) -> bool:
 
 
 def _is_mostly_marks(text: str) -> bool:
-    """Whether a long text has more marks than letters, apart from those that rules, leaders and sums are made of."""
-    dense = _FILLERS.sub("", text)
-    return len(dense) > _ENOUGH_LETTERS and sum(map(str.isalnum, dense)) < _LEAST_ALPHANUMERIC * len(dense)
+    """Whether a long text has more marks than letters, apart from those that rules, leaders and sums are made of.
+
+    All characters beyond ASCII count as letters, so that bytes can be counted, which is much faster.
+    """
+    dense = text.encode(errors="replace").translate(None, _FILLERS)
+    marks = len(dense.translate(None, _NOT_MARKS))
+    return len(dense) > _ENOUGH_LETTERS and len(dense) - marks < _LEAST_ALPHANUMERIC * len(dense)
 
 
 def _has_uncommon_letters(text: str) -> bool:

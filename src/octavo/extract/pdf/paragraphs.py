@@ -263,7 +263,9 @@ def _ends_early(column: _Column, index: int) -> bool:
     if index + 1 >= len(column.lines):
         return False
     after = column.lines[index + 1]
-    need = (len(after.first_word) + 2) * (after.letter or 0.5 * after.size)
+    # A line of Chinese can end after any letter.
+    first = 1 if _IDEOGRAPH.match(after.first_word) else len(after.first_word)
+    need = (first + 2) * (after.letter or 0.5 * after.size)
     edge = _edge(column, index)
     slack = 0.02 * (edge - column.starts[index])
     return column.ends[index] + need + slack < edge

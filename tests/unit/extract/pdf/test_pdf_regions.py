@@ -436,3 +436,9 @@ def test_wide_spaces_above_each_other_in_justified_text_are_no_gutter() -> None:
         for row in (6, 7)
     ]
     assert len(texts([*wide, *apart, *below])) == 1
+
+
+def test_short_chinese_line_does_not_run_into_the_next_paragraph() -> None:
+    body = "发行人各类授信额度总额达其中已使用额度尚未使用的授信额度" * 2
+    found = blocks([run("二授信情况", 60, 300), *(run(body, 60, 322 + PITCH * row) for row in range(4))])
+    assert all(not block.text.startswith("二授信情况发") for block in found)
