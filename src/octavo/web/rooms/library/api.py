@@ -130,7 +130,7 @@ class BulkRequest(BaseModel):
 
 
 class CorrectedFacts(RootModel[dict[FactName, FactValue]]):
-    """What a person says of a document: the value of each fact, or null if the document has no such fact."""
+    """Corrections by a person: the value of each fact, or null if the document has no such fact."""
 
 
 class BulkAnswer(BaseModel):
