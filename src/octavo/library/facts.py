@@ -1,7 +1,7 @@
 """The facts of documents as rows: read, replaced by what made them, and corrected by people.
 
-Each fact belongs to what made it. A stage, a conversion or a description replaces only its own facts; what a person
-said is never replaced. The fields of a document (title, author, date, kind, …) follow the best facts.
+Each fact belongs to what made it. A stage, a conversion or a description replaces only its own facts; corrections by
+people are never replaced. The fields of a document (title, author, date, kind, …) follow the best facts.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def _as_rows(facts: Sequence[Fact]) -> list[dict[str, Any]]:
 
 
 async def say_facts(connection: Connection, document: UUID, said: Mapping[str, str | None]) -> None:
-    """Save what a person says of a document, which the caller has locked. None: the document has no such fact."""
+    """Save corrections by a person to a document that the caller has locked. None: the document has no such fact."""
     for name, value in said.items():
         text = _clean(value or "") or None
         normalized = normalise(name, text) if text else None

@@ -68,7 +68,7 @@ _WORD = re.compile(r"[^\W_]+")
 class FactQuestion:
     """The fact that a question asks for, and the words that name the document.
 
-    `needs_sender`: the question must name the sender, because it does not say of what kind of document the fact is.
+    `needs_sender`: the question must name the sender, because it does not name a kind of document.
     """
 
     name: str

@@ -22,7 +22,7 @@ FROM jsonb_to_recordset(:facts) AS f (name text, number integer, value text, nor
                                       quote text, confidence real, source text, status text);
 
 -- name: say(document, name, value, normalized)!
--- What a person says of a document; a value of NULL says that it has no such fact.
+-- A correction by a person; a value of NULL means that the document has no such fact.
 INSERT INTO facts (document_id, made_by, name, value, normalized, confidence, source, status)
 VALUES (:document, 'person', :name, :value, :normalized, 1, 'person', 'confirmed')
 ON CONFLICT (document_id, made_by, name, number) DO UPDATE

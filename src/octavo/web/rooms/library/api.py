@@ -149,7 +149,7 @@ EDITED = frozenset(EditRequest.model_fields)
 
 
 class CorrectedFacts(RootModel[dict[FactName, FactValue]]):
-    """What a person says of a document: the value of each fact, or null if the document has no such fact."""
+    """Corrections by a person: the value of each fact, or null if the document has no such fact."""
 
 
 class BulkAnswer(BaseModel):
