@@ -1,0 +1,1 @@
+"""Measures the fact sheets of documents that a person labelled."""
