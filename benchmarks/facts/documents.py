@@ -10,8 +10,9 @@ from pathlib import Path
 from octavo.core.errors import OctavoError
 from octavo.extract.extracted import BlockKind, Extracted, SourceType, from_json, to_json
 from octavo.extract.file_reader import FileReader, open_reader
+from octavo.extract.pdf.page_batches import PageBlock
 from octavo.extract.pdf.pdf_file import PdfInSandbox
-from octavo.extract.pdf.placed_words import read_words_in_sandbox
+from octavo.extract.pdf.placed_words import read_words_in_sandbox, words_of_blocks
 from octavo.facts.sheet import FactSource, FileMetadata, Heading
 from octavo.facts.words import Box, Place, Sheet, Word, sheets_from_json
 
@@ -78,10 +79,10 @@ def _sheets_of_blocks(extracted: Extracted) -> Iterator[Sheet]:
     for page in extracted.pages[:FIRST_PAGES]:
         if not page.width or not page.height:
             continue
+        blocks = [block for block in extracted.blocks if block.page == page.number and block.box]
         words = [
-            Word(text, Box(*block.box))
-            for block in extracted.blocks
-            if block.page == page.number and block.box
-            for text in block.text.split()
+            Word(word.text, Box(*word.box))
+            for block in blocks
+            for word in words_of_blocks([PageBlock(block.kind, block.text, block.box)])
         ]
         yield Sheet(page.number, page.width, page.height, tuple(words))

@@ -8,36 +8,28 @@ from datetime import date, datetime
 from functools import lru_cache
 
 from octavo.facts.words import Notation, TypedMatch, fold
+from octavo.language.dates import MONTH_NUMBERS, MONTHS
 
-_MONTHS = """
-january jan januar janner januari janvier janv gennaio gen enero ene janeiro styczen stycznia ledna januara
-february feb februar februari fevrier fev febr fevr febbraio febrero fevereiro lutego unora
-march mar marz maerz maart mars marzo marco mrz mrt marca brezna
-april apr avril avr aprile abril abr kwietnia dubna
-may mai mei maj maggio mag mayo maio maja kvetna
-june jun juni juin giugno giu junio junho czerwca cervna
-july jul juli juillet juil luglio lug julio julho lipca cervence
-august aug augustus aout agosto ago augusti sierpnia srpna
-september sep sept septembre settembre set septiembre setembro wrzesnia zari
-october oct oktober okt octobre ottobre ott octubre outubro out pazdziernika rijna
-november nov novembre noviembre novembro listopada listopadu
-december dec dezember dez decembre dicembre dic diciembre dezembro grudnia prosince
-"""
-_NUMBERS = {name: number for number, line in enumerate(_MONTHS.strip().splitlines(), 1) for name in line.split()}
+_NUMBERS = {fold(name): number for name, number in MONTH_NUMBERS.items()}
 _NAMES = "|".join(sorted(_NUMBERS, key=len, reverse=True))
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
 _ANY_YEAR = r"(?P<year>(?:19|20)\d\d|\d\d)"
 _BETWEEN = r"(?:\s*[.,/-]\s*|\s+)(?:de\s+|del\s+)?"
+_ORDINAL = r"(?:st|nd|rd|th|er|o)?(?:\s+day)?(?:\s+of)?"
 _SHAPES = [
     re.compile(pattern)
     for pattern in (
         rf"(?<![\d-]){_YEAR}\s?[-./]\s?(?P<month>\d\d?)\s?[-./]\s?(?P<day>\d\d?)(?!\d)",
-        rf"(?<![\d.])(?P<day>\d\d?)(?:st|nd|rd|th|er|o)?(?:\s+of)?{_BETWEEN}(?P<name>{_NAMES})\b{_BETWEEN}{_YEAR}(?!\d)",
+        rf"(?<![\d.])(?P<day>\d\d?){_ORDINAL}{_BETWEEN}(?P<name>{_NAMES})\b{_BETWEEN}{_YEAR}(?!\d)",
         rf"\b(?P<name>{_NAMES})\b\.?\s+(?P<day>\d\d?)(?:st|nd|rd|th)?\s?,?\s*{_YEAR}(?!\d)",
         rf"(?<![\d.])(?P<day>\d\d?)\s?\.\s?(?P<month>\d\d?)\s?\.\s?{_ANY_YEAR}(?!\.?\d)",
         rf"(?<![\d/-])(?P<either>\d\d?)\s?(?P<mark>[/-])\s?(?P<other>\d\d?)\s?(?P=mark)\s?{_ANY_YEAR}(?![\d/-])",
     )
 ]
+# 2020\ub144 4\uc6d4 2\uc77c and 2020\u5e744\u67082\u65e5; these letters must not be folded.
+_EASTERN = re.compile(
+    rf"(?<!\d){_YEAR}\s?[\u5e74\ub144]\s?(?P<month>\d\d?)\s?[\u6708\uc6d4]\s?(?P<day>\d\d?)\s?[\u65e5\uc77c]"
+)
 _SLASHED = re.compile(r"(?<![\d/.-])(\d\d?)([/-])(\d\d?)\2(?:19|20)?\d\d(?![\d/-])")
 _MOST_MONTH = 12
 _CENTURY = 2000
@@ -48,7 +40,8 @@ def find_dates(text: str, notation: Notation) -> list[TypedMatch]:
     """Find dates, in text order. If several patterns match at the same place, the first pattern wins."""
     found: list[TypedMatch] = []
     folded = fold(text)
-    for match in (match for shape in _SHAPES for match in shape.finditer(folded)):
+    shapes = [(_EASTERN, text), *((shape, folded) for shape in _SHAPES)]
+    for match in (match for shape, within in shapes for match in shape.finditer(within)):
         if any(one.start < match.end() and match.start() < one.end for one in found):
             continue
         if day := _day(match.groupdict(), notation):
@@ -70,7 +63,7 @@ def read_date(text: str, notation: Notation) -> str | None:
 @lru_cache(maxsize=256)
 def _in_english(text: str) -> str:
     """Replace month names with English ones, which date formats expect."""
-    english = [line.split()[0] for line in _MONTHS.strip().splitlines()]
+    english = [line.split()[0] for line in MONTHS.strip().splitlines()]
     return re.sub(rf"\b({_NAMES})\b", lambda found: english[_NUMBERS[found[1]] - 1], fold(" ".join(text.split())))
 
 
@@ -127,3 +120,12 @@ def is_ambiguous(text: str) -> bool:
     """Whether day and month of a date can be exchanged, as in 3/4/2024."""
     found = _SLASHED.search(fold(text))
     return bool(found) and int(found[1]) <= _MOST_MONTH and int(found[3]) <= _MOST_MONTH and found[1] != found[3]
+
+
+_DAY_LINE = rf"(?:\d\d?{_ORDINAL}\.?\s*)?(?:{_NAMES})\b\.?(?:\s+\d\d?(?:st|nd|rd|th)?)?,?\s*(?:de\s+)?(?:19|20)\d\d"
+# A whole line that says only when, and perhaps where: "Lindbeck, 14 October 2024", "Revision 1.1 May 2017". Folded.
+DATE_LINE = re.compile(
+    rf"(?:[^\d.]{{0,45}}[\s,(]+|(?:rev\w*|version|v)\.?\s*[\d.]+\W*)?"
+    rf"(?:{_DAY_LINE}|\d\d?\s?[./-]\s?\d\d?\s?[./-]\s?(?:\d\d|(?:19|20)\d\d)|(?:19|20)\d\d[-./]\d\d?[-./]\d\d?)"
+    r"(?:\W+(?:\d\d?[:.]\d\d(?::\d\d)?\s*(?:am|pm|uhr|h)?)?[^\w\d]*)?"
+)

@@ -51,7 +51,7 @@ class PageRuns:
     """The lines of a document and the typed values in them."""
 
     def __init__(self, sheets: Sequence[Sheet], vocabulary: Vocabulary) -> None:
-        self.sheets = [_without_vertical(sheet) for sheet in sheets]
+        self.sheets = [without_vertical(sheet) for sheet in sheets]
         self.vocabulary = vocabulary
         self.lines: list[Line] = lines_of(self.sheets)
         self._found: dict[str, list[Mention]] = {}
@@ -159,7 +159,7 @@ class PageRuns:
                 yield found
 
 
-def _without_vertical(sheet: Sheet) -> Sheet:
+def without_vertical(sheet: Sheet) -> Sheet:
     """The page without text that runs up or down its margin: many single letters above each other."""
     columns: dict[int, list[Word]] = {}
     for word in sheet.words:

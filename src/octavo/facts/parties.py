@@ -57,6 +57,7 @@ _LEAST_NAME = 2
 _LABEL, _RETURN, _WINDOW = 3.0, 2.5, 2.0
 _TOP, _FOOT = 0.22, 0.82
 _BLOCK_LINES = 12
+_SHORT_HEAD = 3  # lines of a name with its mail address or phone number
 
 
 @dataclass(slots=True)
@@ -286,7 +287,8 @@ class PartyFinder:
                 if found:
                     self._count(found, "buyer", _WINDOW, "address window")
                 continue
-            name = self._first_name(block.runs) if has_place or owner else None
+            is_head = contact and len(block.runs) <= _SHORT_HEAD and first.box.top < sheet.height * _TOP
+            name = self._first_name(block.runs) if has_place or owner or is_head else None
             if name is None:
                 continue
             page_height = next(one.height for one in self._page.sheets if one.number == first.page)
@@ -418,8 +420,8 @@ def _is_name(page: PageRuns, text: str) -> bool:
     letters = sum(map(str.isalpha, name))
     if not _LEAST_NAME <= len(name) <= _MOST_NAME or len(words) > _MOST_WORDS:
         return False
-    if letters < max(_LEAST_NAME, 0.6 * len(name.replace(" ", ""))):
-        return False
+    if letters < max(_LEAST_NAME, 0.6 * len(name.replace(" ", ""))) or _is_blacked_out(words[0]):
+        return False  # too few letters, or a name that was blacked out: XXXX
     folded = fold(name)
     if _CODE.search(folded) or _CODE.search(name) or _NO_NAME.search(name):
         return False
@@ -430,6 +432,11 @@ def _is_name(page: PageRuns, text: str) -> bool:
     labels = [hit for section in ("numbers", "dates", "kinds") for hit in page.hits(section, folded)]
     covered = sum(hit.end - hit.start for hit in labels)
     return covered < 0.5 * len(folded) or bool(_LEGAL.search(name))
+
+
+def _is_blacked_out(word: str) -> bool:
+    letters = word.strip(".,;")
+    return len({*letters.lower()}) == 1 < len(letters)
 
 
 def _key(name: str) -> str:

@@ -6,169 +6,181 @@ name and the time at which the file was made.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
+from octavo.facts.authors import claimed_author, find_author, find_signature
 from octavo.facts.confidence import confidence
-from octavo.facts.finding import CHECKED, FOUND, Fact, facts_of, read_document, sheets_of_text
+from octavo.facts.fact_source import FactSource, FileMetadata, Heading
+from octavo.facts.finding import CHECKED, FOUND, Fact, Reading, facts_of, read_document, sheets_of_text
+from octavo.facts.kinds import KindChoice, find_kind
 from octavo.facts.layout import lines_of, locate_text
-from octavo.facts.words import Place, Sheet, fold
-from octavo.language.dates import find_date
-from octavo.language.description import find_author, find_title
-from octavo.language.document_types import find_type
-from octavo.language.insights import ChunkText, DocumentSource, DocumentType
+from octavo.facts.own_dates import OwnDate, find_own_date
+from octavo.facts.titles import Title, find_title, title_from_filename
+from octavo.facts.words import Place
+from octavo.language.insights import DocumentFacts, DocumentSource
+from octavo.language.insights import DocumentType as Kind
 from octavo.language.languages import detect_document_language
+
+__all__ = ["NAMES", "FactSource", "FileMetadata", "Heading", "describe_chunks", "find_facts"]
 
 # All names of facts, in the order in which they are shown.
 NAMES = (
     *("kind", "title", "sender", "author", "recipient", "number", "date", "due_date", "period", "amount", "currency"),
     *("language", "iban", "vat_id", "doi", "isbn", "order_id", "account_id", "register_id", "party"),
 )
-# How a fact was found. `metadata`: written in the file by a program; `layout`: by its place on the page.
-METADATA, LAYOUT, RULE = "metadata", "layout", "rule"
+# How a fact was found. `metadata`: written in the file by a program; `layout`: by its place on the page; `filename`:
+# the name of the file, cleaned.
+METADATA, LAYOUT, RULE, FILENAME = "metadata", "layout", "rule", "filename"
 # Only the beginning and the end of a long text are read.
-_HEAD, _TAIL, _READ = 6000, 2000, 60_000
-_MOST_HEADINGS = 5
+_HEAD, _READ = 6000, 60_000
 _MOST_VALUE = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Heading:
-    """A heading of the text. `start` is its offset in the Markdown; `place` is where it is printed, if it is known."""
-
-    text: str
-    level: int
-    start: int = 0
-    place: Place | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class FileMetadata:
-    """What the file says about itself. `date` is an ISO 8601 date; `extra` has the other entries, e.g. `producer`."""
-
-    title: str | None = None
-    author: str | None = None
-    date: str | None = None
-    language: str | None = None
-    extra: Mapping[str, str] = field(default_factory=dict[str, str])
-
-
-@dataclass(frozen=True, slots=True)
-class FactSource:
-    """All that is known of a document.
-
-    `sheets` are the words of its first pages with their boxes; they are empty if the document has no pages. `markdown`
-    is the text, or the beginning of a long one, and `tail` the end of a long one. `word_count` is that of all the text.
-    `language` is the detected language; it is empty if it could not be detected, and None if nobody tried.
-    """
-
-    sheets: tuple[Sheet, ...] = ()
-    markdown: str = ""
-    tail: str = ""
-    headings: tuple[Heading, ...] = ()
-    filename: str = ""
-    metadata: FileMetadata = field(default_factory=FileMetadata)
-    source_type: str = "other"
-    language: str | None = None
-    word_count: int = 0
+# Documents that are from somebody, rather than written by an author.
+_SENT = frozenset(
+    {Kind.INVOICE, Kind.RECEIPT, Kind.LETTER, Kind.BANK_STATEMENT, Kind.PAYSLIP, Kind.FORM, Kind.CERTIFICATE, Kind.MAIL}
+)
+_SIGNED = frozenset({Kind.LETTER})
+_NUMBERED = frozenset({Kind.INVOICE, Kind.RECEIPT})
+_WITHOUT_DATE = frozenset({Kind.PHOTO, Kind.CODE})
+_PLACES_OF_SENDER = {"label", "owner", "footer", "letterhead", "return line"}
+_SIGNS = {"EUR": "\u20ac", "USD": "$", "GBP": "\u00a3", "INR": "\u20b9", "JPY": "\u00a5"}
 
 
 def find_facts(source: FactSource) -> tuple[Fact, ...]:
     """All facts of a document, in the order of `NAMES`; the best one first if there are several with one name."""
     sheets = source.sheets or tuple(sheets_of_text(source.markdown[:_READ]))
-    found = [one for one in facts_of(read_document(sheets), sheets) if one.name in NAMES]
-    found += _described(source, {one.name: one for one in reversed(found)})
+    reading = read_document(sheets)
+    title = find_title(source)
+    kind = find_kind(source, title.text if title else None, reading)
+    if not (source.markdown.strip() or source.sheets or source.filename):
+        return ()
+    found = [one for one in facts_of(reading, sheets) if one.name in NAMES and _belongs(one, kind)]
+    found += _described(source, reading, kind, title, {one.name: one for one in reversed(found)})
     found.sort(key=lambda one: (NAMES.index(one.name), one.source == METADATA, -one.confidence))
     return tuple(one for one in found if one.value.strip())
 
 
-def _described(source: FactSource, printed: Mapping[str, Fact]) -> Iterator[Fact]:
-    language = source.language
-    if language is None:
-        language = detect_document_language([source.markdown[:_HEAD]], source.metadata.language)
+def _belongs(fact: Fact, kind: KindChoice) -> bool:
+    """Whether a fact of the invoice reader is kept. The kind, and the date of other documents, have their own rules."""
+    return fact.name != "kind" and (fact.name != "date" or kind.kind is Kind.INVOICE)
+
+
+def _described(
+    source: FactSource, reading: Reading, kind: KindChoice, title: Title | None, printed: Mapping[str, Fact]
+) -> Iterator[Fact]:
+    language = detect_document_language([source.markdown[:_HEAD]], source.language or source.metadata.language)
     if language:
-        yield Fact("language", language, "", _sure("language"), RULE, FOUND)
-    title = _title(source)
-    kind = printed.get("kind") or _kind(source, title)
-    if "kind" not in printed and kind:
-        yield kind
-    composed = _composed_title(kind, printed)
-    if composed or title:
-        yield composed or title or Fact("title", "", "", 0, RULE, FOUND)
-    author = _author(source)
-    if author:
-        yield author
-    if "date" not in printed:
-        yield from _date(source, language)
+        yield Fact("language", language, "", confidence("language", frozenset()), RULE, FOUND)
+    yield Fact("kind", str(kind.kind), "", confidence("kind", kind.evidence), RULE, FOUND)
+    known = dict(printed)
+    lines = title.lines if title else ()
+    for fact in (*_parties(source, reading, kind, printed, lines), *_date(source, kind, printed, lines)):
+        known.setdefault(fact.name, fact)
+        yield fact
+    yield from _title(source, kind, title, known)
 
 
-def _kind(source: FactSource, title: Fact | None) -> Fact | None:
-    name = find_type(
-        kind=source.source_type,
-        title=title.value if title else None,
-        head=f"{source.markdown[:_HEAD]}\n{(source.tail or source.markdown)[-_TAIL:]}",
-        words=source.word_count,
+# Titles
+
+
+def _title(source: FactSource, kind: KindChoice, title: Title | None, known: Mapping[str, Fact]) -> Iterator[Fact]:
+    composed = _composed_title(kind.kind, known)
+    if composed:
+        yield composed
+    elif title and kind.kind is not Kind.CODE and not (kind.kind is Kind.PHOTO and "claimed" not in title.evidence):
+        place = title.place or (_printed(source, title.text) if "metadata" not in title.evidence else None)
+        origin = METADATA if title.evidence <= {"metadata", "claimed"} else LAYOUT
+        status = CHECKED if {"printed", "claimed"} <= title.evidence else FOUND
+        yield Fact("title", title.text, title.quote, confidence("title", title.evidence), origin, status, place)
+    else:
+        name = title_from_filename(source.filename) or _title_of_letter(kind.kind, known)
+        if name:
+            sure = confidence("title", frozenset({"filename"}))
+            yield Fact("title", name, "", sure, FILENAME, FOUND)
+
+
+def _composed_title(kind: Kind, known: Mapping[str, Fact]) -> Fact | None:
+    """The title of a document that is named by its facts: "Invoice 993548900 · Coolblue · 2014-04-19 · € 717.97"."""
+    if kind not in _NUMBERED:
+        return None
+    number, sender, date, amount = (known.get(name) for name in ("number", "sender", "date", "amount"))
+    if not (number or sender) or not (number or date or amount):
+        return None
+    name = kind.value.replace("_", " ").capitalize()
+    parts = [f"{name} {number.value}" if number else name]
+    parts += [one.value for one in (sender, date) if one]
+    if amount:
+        currency = known["currency"].value if "currency" in known else ""
+        parts.append(f"{_SIGNS.get(currency, currency)} {amount.value}".strip())
+    base = number or sender or amount
+    if base is None:
+        return None
+    sure = min(one.confidence for one in (number, sender, date, amount) if one)
+    return replace(
+        base, name="title", value=" · ".join(parts)[:_MOST_VALUE], confidence=sure, source=RULE, status=FOUND
     )
-    return None if name is DocumentType.OTHER else Fact("kind", str(name), "", _sure("kind"), RULE, FOUND)
 
 
-def _composed_title(kind: Fact | None, printed: Mapping[str, Fact]) -> Fact | None:
-    """The title of a document with a number, such as an invoice, which is named by it and by its sender."""
-    number, sender = printed.get("number"), printed.get("sender")
-    if not kind or not number:
+def _title_of_letter(kind: Kind, known: Mapping[str, Fact]) -> str | None:
+    sender, date = known.get("sender"), known.get("date")
+    if kind is not Kind.LETTER or not sender:
         return None
-    named = f"{kind.value.replace('_', ' ').capitalize()} {number.value}"
-    text = f"{named} · {sender.value}" if sender else named
-    return replace(number, name="title", value=text[:_MOST_VALUE], source=RULE, status=FOUND)
+    return f"Letter from {sender.value}, {date.value}" if date else f"Letter from {sender.value}"
 
 
-# Metadata is written by people in these formats, and by programs in the others.
-_BY_PEOPLE = frozenset({"epub", "fb2", "html", "mhtml", "web", "eml", "msg", "jats", "docbook", "markdown", "youtube"})
+# People and organisations
 
 
-def _title(source: FactSource) -> Fact | None:
-    claimed = source.metadata.title if not _is_software(source.metadata.title) else None
-    if claimed and source.source_type in _BY_PEOPLE:
-        return _metadata_fact("title", find_title(_as_document(source, title=claimed)), source)
-    for heading in source.headings[:_MOST_HEADINGS]:
-        text = find_title(_as_document(source, chunks=[ChunkText("", (heading.text,))]))
-        if text:
-            place = heading.place or _printed(source, heading.text)
-            return Fact("title", text, heading.text, _sure("title"), LAYOUT, FOUND, place)
-    if claimed:
-        return _metadata_fact("title", find_title(_as_document(source, title=claimed)), source)
-    text = find_title(_as_document(source, chunks=[ChunkText(source.markdown[:_HEAD])]))
-    return Fact("title", text, text, _sure("title"), RULE, FOUND, _printed(source, text)) if text else None
+def _parties(
+    source: FactSource, reading: Reading, kind: KindChoice, printed: Mapping[str, Fact], lines: tuple[int, ...]
+) -> Iterator[Fact]:
+    if kind.kind is Kind.MAIL:
+        sender = claimed_author(source.metadata.author) or source.metadata.author
+        if sender:
+            yield Fact("sender", sender, sender, confidence("sender", frozenset({"mail"})), RULE, FOUND)
+        return
+    if kind.kind in _SIGNED:
+        signature = find_signature(source)
+        if signature:
+            sure = confidence("sender", signature.evidence)
+            place = _printed(source, signature.quote)
+            yield Fact("sender", signature.names, signature.quote, sure, RULE, FOUND, place)
+    if kind.kind in {*_SENT, Kind.OTHER} and "sender" not in printed:
+        yield from _letterhead(source, reading)
+    if kind.kind not in _SENT or kind.kind is Kind.FORM:
+        yield from _author(source, lines)
 
 
-def _author(source: FactSource) -> Fact | None:
-    text = find_author(_as_document(source, chunks=[ChunkText(source.markdown[:_HEAD])]))
-    if text:
-        return Fact("author", text, text, _sure("author"), RULE, FOUND, _printed(source, text))
-    claimed = source.metadata.author
-    if not claimed or _is_software(claimed):
-        return None
-    return _metadata_fact("author", find_author(_as_document(source, author=claimed)), source)
+def _letterhead(source: FactSource, reading: Reading) -> Iterator[Fact]:
+    """The organisation that a form, letter or statement is from, by its letterhead and footer."""
+    sender = reading.values.get("sender")
+    if sender and sender.evidence & _PLACES_OF_SENDER:
+        place = sender.mention.place
+        sure = confidence("sender", sender.evidence)
+        yield Fact("sender", sender.value, place.quote, sure, LAYOUT, FOUND, place if source.sheets else None)
 
 
-def _date(source: FactSource, language: str | None) -> Iterator[Fact]:
-    """The printed date, or else that of the metadata, which is labelled as such wherever it is shown."""
-    text = find_date(source.markdown[:_HEAD], None, language)
-    if text:
-        yield Fact("date", text, "", _sure("date"), RULE, FOUND)
+def _author(source: FactSource, lines: tuple[int, ...]) -> Iterator[Fact]:
+    author = find_author(source, lines)
+    if author:
+        origin = METADATA if author.evidence & {"metadata", "publisher"} else LAYOUT
+        place = author.place or _printed(source, author.names.split(",")[0])
+        sure = confidence("author", author.evidence | ({"printed"} if place else set[str]()))
+        yield Fact("author", author.names[:_MOST_VALUE], author.quote, sure, origin, FOUND, place)
+
+
+# Dates
+
+
+def _date(source: FactSource, kind: KindChoice, printed: Mapping[str, Fact], lines: tuple[int, ...]) -> Iterator[Fact]:
+    if "date" in printed:
+        return
+    own: OwnDate | None = find_own_date(source, lines) if kind.kind not in _WITHOUT_DATE else None
+    if own:
+        origin = METADATA if "publisher" in own.evidence else RULE
+        yield Fact("date", own.value, own.quote, confidence("date", own.evidence | {"own"}), origin, FOUND, own.place)
     elif source.metadata.date:
-        yield Fact("date", source.metadata.date, "", _sure("date"), METADATA, FOUND)
-
-
-def _metadata_fact(name: str, value: str | None, source: FactSource) -> Fact | None:
-    """A fact from the metadata. If the same text is printed, it is a checked fact of the page."""
-    if not value:
-        return None
-    place = _printed(source, value)
-    if place or fold(value) in fold(source.markdown[:_HEAD]):
-        return Fact(name, value, place.quote if place else value, _sure(name), LAYOUT, CHECKED, place)
-    return Fact(name, value, "", _sure(name), METADATA, FOUND)
+        yield Fact("date", source.metadata.date, "", confidence("date", frozenset({"file", "own"})), METADATA, FOUND)
 
 
 def _printed(source: FactSource, text: str) -> Place | None:
@@ -176,24 +188,21 @@ def _printed(source: FactSource, text: str) -> Place | None:
     return locate_text(lines_of(source.sheets[:2]), text)
 
 
-def _as_document(
-    source: FactSource, *, title: str | None = None, author: str | None = None, chunks: Sequence[ChunkText] = ()
-) -> DocumentSource:
-    return DocumentSource(chunks, source.source_type, source.filename, title, author)
+# Descriptions
 
 
-# Programs that write their own name as the title or the author.
-_SOFTWARE = re.compile(
-    r"python-docx|openpyxl|xlsxwriter|pandoc|latex|(pdf|xe|lua)?tex\b|libreoffice|openoffice|microsoft|acrobat|distiller"
-    r"|pdfcreator|wkhtmltopdf|tcpdf|fpdf|itext|reportlab|ghostscript|quartz|chrom(e|ium)|skia|prince|word\b|excel"
-    r"|powerpoint|canon|scanner|administrator|unknown|anonymous|^(admin|user|root|owner|pc|author|default)$",
-    re.IGNORECASE,
-)
-
-
-def _is_software(text: str | None) -> bool:
-    return bool(text and _SOFTWARE.search(text))
-
-
-def _sure(name: str) -> float:
-    return confidence(name, frozenset({"heading"}))
+def describe_chunks(source: DocumentSource) -> DocumentFacts:
+    """Title, author, date and type of a document of which only the text and the metadata are known."""
+    headings = tuple(dict.fromkeys(text for chunk in source.chunks[:20] for text in chunk.headings))
+    given = FactSource(
+        markdown="\n\n".join(chunk.content for chunk in source.chunks)[:_READ],
+        headings=tuple(Heading(text, 1) for text in headings),
+        metadata=FileMetadata(source.title, source.author, source.date),
+        source_type=source.kind,
+        filename=source.filename or "",
+        language=source.language,
+        word_count=sum(len(chunk.content.split()) for chunk in source.chunks),
+    )
+    best = {one.name: one.value for one in reversed(find_facts(given)) if one.source != FILENAME}
+    author = best.get("author") or best.get("sender")
+    return DocumentFacts(best.get("title"), author, best.get("date"), Kind(best.get("kind", "other")))

@@ -117,15 +117,18 @@ def load_vocabulary(added: Labels = ()) -> Vocabulary:
 
 @lru_cache(maxsize=1)
 def _shipped() -> Vocabulary:
-    sections = {name: {role: tuple(_phrases(one)) for role, one in roles.items()} for name, roles in _read().items()}
+    sections = {
+        name: {role: tuple(_phrases(one)) for role, one in roles.items()} for name, roles in read_data("labels").items()
+    }
     modifiers = sections.pop("modifiers")
     words = {name: re.compile(_any_of(phrases)) for name, phrases in modifiers.items()}
     read = {name: Section(roles) for name, roles in sections.items()}
     return Vocabulary(read, words["without_tax"], words["with_tax"])
 
 
-def _read() -> dict[str, dict[str, Any]]:
-    text = files("octavo.facts").joinpath("data/labels.yaml").read_text(encoding="utf-8")
+def read_data(name: str) -> dict[str, dict[str, Any]]:
+    """The content of a YAML file in `data/`."""
+    text = files("octavo.facts").joinpath(f"data/{name}.yaml").read_text(encoding="utf-8")
     return _yaml.load(text, Loader=getattr(_yaml, "CSafeLoader", _yaml.SafeLoader))
 
 

@@ -50,26 +50,26 @@ class Emotion(StrEnum):
 class DocumentType(StrEnum):
     """The purpose of a document, independent of its format."""
 
+    INVOICE = "invoice"
+    RECEIPT = "receipt"
+    CONTRACT = "contract"
+    LETTER = "letter"
+    BANK_STATEMENT = "bank_statement"
+    PAYSLIP = "payslip"
+    FORM = "form"
+    CERTIFICATE = "certificate"
+    REPORT = "report"
+    PAPER = "paper"
     ARTICLE = "article"
     BOOK = "book"
-    CONTRACT = "contract"
-    EMAIL = "email"
-    FORM = "form"
-    IMAGE = "image"
-    INVOICE = "invoice"
-    LETTER = "letter"
     MANUAL = "manual"
-    MINUTES = "minutes"
-    NOTES = "notes"
-    PAPER = "paper"
-    POLICY = "policy"
-    PRESENTATION = "presentation"
-    RECEIPT = "receipt"
-    REPORT = "report"
-    RESUME = "resume"
+    SLIDES = "slides"
     SPREADSHEET = "spreadsheet"
-    STATEMENT = "statement"
-    TRANSCRIPT = "transcript"
+    MAIL = "mail"
+    CHAT = "chat"
+    NOTES = "notes"
+    CODE = "code"
+    PHOTO = "photo"
     OTHER = "other"
 
 
@@ -151,6 +151,16 @@ class DocumentSource:
     author: str | None = None
     date: str | None = None
     language: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentFacts:
+    """What rules found about a document. `date` is a year, month or day in ISO 8601."""
+
+    title: str | None = None
+    author: str | None = None
+    date: str | None = None
+    type: DocumentType = DocumentType.OTHER
 
 
 @dataclass(frozen=True, slots=True)

@@ -165,10 +165,15 @@ def _organisation(statement: Statement, match: re.Match[str]) -> Finding | None:
 
 def _person(statement: Statement, match: re.Match[str]) -> Finding | None:
     words = match["name"].split()
-    while words and (_is_word(words[-1]) or words[-1].casefold() in {"der", "von", "van", "de", "the"}):
+    while words and (is_ordinary_word(words[-1]) or words[-1].casefold() in {"der", "von", "van", "de", "the"}):
         words = words[:-1]
     alone = match.re is _HONOURED
-    if not words or _is_word(words[0]) or (len(words) == 1 and not alone) or (words[0].isupper() and len(words) == 1):
+    if (
+        not words
+        or is_ordinary_word(words[0])
+        or (len(words) == 1 and not alone)
+        or (words[0].isupper() and len(words) == 1)
+    ):
         return None
     name = " ".join(words)
     return Finding(PEOPLE, name, statement, match.start("name"), match.start("name") + len(name))
@@ -178,7 +183,7 @@ def _by_first_name(statement: Statement) -> Iterator[Finding | None]:
     """Names that begin with a known first name. A long run of capitalised words can be a list of names."""
     for match in _ANY_NAME.finditer(statement.text):
         for start, words in _split_run(match["name"]):
-            if len(words) > 1 and not words[0].isupper() and not any(map(_is_word, words[1:])):
+            if len(words) > 1 and not words[0].isupper() and not any(map(is_ordinary_word, words[1:])):
                 name = " ".join(words)
                 place = match.start("name") + start
                 yield Finding(PEOPLE, name, statement, place, place + len(name))
@@ -210,7 +215,7 @@ def _is_first_name(word: str) -> bool:
     return word.casefold().partition("-")[0] in first_names()
 
 
-def _is_word(word: str) -> bool:
+def is_ordinary_word(word: str) -> bool:
     """Whether a capitalised word is an ordinary word and not part of a name."""
     low = word.casefold().strip(".,'\u2019").removesuffix("'s").removesuffix("\u2019s")
     return low in _NOT_NAMES or (low in _STOPWORDS and low not in {"will", "von"}) or bool(_STREET.search(word))

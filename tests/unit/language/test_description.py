@@ -7,7 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from octavo.language import describe
-from octavo.language.insights import ChunkInsight, ChunkText, DocumentInsight, DocumentSource, DocumentType, Emotion
+from octavo.language.insights import (
+    ChunkInsight,
+    ChunkText,
+    DocumentFacts,
+    DocumentInsight,
+    DocumentSource,
+    DocumentType,
+    Emotion,
+)
 
 PLANTS = """Photosynthesis is the process by which green plants turn sunlight into chemical energy. Chlorophyll in the
 leaves absorbs light, and the plant takes in carbon dioxide through its leaves. Photosynthesis releases oxygen as a
@@ -32,10 +40,11 @@ def words(text: str) -> str:
 
 
 def test_a_document_is_described() -> None:
-    document = describe(SOURCE).document
-    assert document.title == "Energy from the sun"
+    facts = DocumentFacts("Energy from the sun", "Ada Lovelace", "2024-03", DocumentType.ARTICLE)
+    document = describe(SOURCE, facts).document
+    assert (document.title, document.author, document.date) == ("Energy from the sun", "Ada Lovelace", "2024-03")
     assert document.language == "en"
-    assert document.type is DocumentType.OTHER
+    assert document.type is DocumentType.ARTICLE
     assert {"photosynthesis", "solar cell"} <= set(document.tags)
     assert "sunlight" in document.summary
 
@@ -107,7 +116,7 @@ def test_a_document_without_text_is_described_as_such() -> None:
     description = describe(DocumentSource([], kind="image", filename="IMG_1.jpg"))
     assert description.chunks == []
     assert description.document == DocumentInsight(
-        title=None, author=None, summary="", date=None, language=None, type=DocumentType.IMAGE, tags=[]
+        title=None, author=None, summary="", date=None, language=None, type=DocumentType.OTHER, tags=[]
     )
 
 

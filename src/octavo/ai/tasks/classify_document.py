@@ -27,9 +27,10 @@ def build_parts(source: DocumentSource) -> list[Part]:
 
 
 def classify_offline(source: DocumentSource) -> DocumentInsight:
+    from octavo.facts.sheet import describe_chunks
     from octavo.language import describe
 
-    return describe(source).document
+    return describe(source, describe_chunks(source)).document
 
 
 CLASSIFY_DOCUMENT: Task[DocumentSource, DocumentInsight] = Task(
