@@ -35,7 +35,7 @@ _STOP = re.compile(
 )
 _WORK = re.compile(
     r"universit|institut|department|dept|faculty|laborator|corporation|college|school|inc\b|gmbh|ltd|center|centre|@|"
-    r"research|academy|hospital"
+    r"research|academy|hospital|committee|council|commission"
 )
 _TITLES = re.compile(r"^(?:(?:prof|dr|mr|mrs|ms|dipl|ing|herr|frau|sir|rev)\b\.?(?:-ing\.?)?\s*)+", re.IGNORECASE)
 _CLOSING = re.compile(
@@ -65,7 +65,7 @@ _LEGAL = re.compile(
 )
 _MOST_BELOW = 16
 _MOST_WORDS, _LEAST_WORDS = 5, 2
-_RARE = 0.86
+_RARE, _COMMON = 0.86, 0.8
 _FEW = 2
 
 
@@ -111,12 +111,14 @@ def is_name(text: str) -> bool:
     words = [word for word in text.split() if fold(word) not in _PARTICLES and fold(word.strip(".")) not in _SUFFIXES]
     if not _LEAST_WORDS <= len(words) <= _MOST_WORDS or not all(map(_is_name_word, words)):
         return False
+    if _WORK.search(fold(text)):
+        return False
     return not all(len(word.strip(".")) == 1 for word in words) and not is_ordinary_word(words[-1])
 
 
 def _is_name_word(word: str) -> bool:
     word = word.strip(",")
-    return bool(_WORD.fullmatch(word)) and (word[0].isupper() or not word.isascii()) and not is_ordinary_word(word)
+    return bool(_WORD.fullmatch(word)) and word[0].isupper() and not is_ordinary_word(word)
 
 
 def is_likely(text: str) -> bool:
@@ -202,6 +204,8 @@ def _is_supported(names: Sequence[str], after: Sequence[str]) -> bool:
     likely = sum(map(is_likely, names))
     if 2 * likely >= len(names):
         return True
+    if any(all(rarity(fold(word)) < _COMMON for word in name.split()) for name in names if name.isascii()):
+        return False
     follows = any(_WORK.search(text) or DATE_LINE.fullmatch(text.strip(" .")) for text in after[:3])
     return follows or (len(names) > _FEW and likely > 0)
 

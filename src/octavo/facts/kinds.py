@@ -61,6 +61,9 @@ _LEAST, _SURE, _MARGIN = 2.9, 5.0, 0.8
 _BOOK_WORDS, _LETTER_WORDS = 40_000, 1500
 _PICTURE_WORDS = 25
 _SHORT_LINE = 9
+# Documents that consist of figures; a text about them does not.
+_WITH_FIGURES = frozenset({Kind.RECEIPT, Kind.BANK_STATEMENT, Kind.PAYSLIP})
+_FEW_DIGITS = 0.03
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +112,11 @@ class _Text:
         return fold("\n".join(plain(row.strip("#| ")) for row in text.splitlines()))
 
     @cached_property
+    def digits(self) -> float:
+        """The share of digits."""
+        return sum(map(str.isdigit, self.body)) / max(len(self.body), 1)
+
+    @cached_property
     def top(self) -> list[str]:
         """Short lines at the top, in which a document may name its kind."""
         lines = [fold(line.text).strip(" .:*#|-") for line in self.source.front[:25]]
@@ -153,6 +161,8 @@ def _scores(text: _Text) -> Iterator[tuple[Kind, float]]:
     for kind in Kind:
         score = sum(weight for weight, cue in _cues(kind) if cue.search(text.body))
         score += _name_score(text, kind) + _form_score(text, kind)
+        if kind in _WITH_FIGURES and _is_prose(text.source) and text.digits < _FEW_DIGITS:
+            score -= 4
         if kind is Kind.LETTER and text.source.word_count > _LETTER_WORDS:
             score -= 3
         if kind is Kind.INVOICE:

@@ -15,6 +15,7 @@ _LEAST_SIZE = 1.12  # of a title relative to most text, if it is no heading
 _SAME_SIZE = 0.09
 _OVERLAP, _GAP = 0.5, 0.75  # of lines of one title, relative to their height
 _MOST_LINES = 5
+_LONG_LINE = 75
 _MOST_WORDS = 24
 _LEAST_AGREEMENT = 0.5
 
@@ -40,7 +41,7 @@ _TEMPLATE = re.compile(
     r"(?:untitled|unbenannt|sans titre|sin titulo|senza titolo|document|dokument|presentation|prasentation|"
     r"praesentation|"
     r"slide|page|scan|image|img|dsc|new|neu|title|titel|no title|template|vorlage|default|book|mappe|classeur|libro|"
-    r"cartel|sheet|tabelle|feuil|hoja|draft|entwurf|print|printout|fax|file|final|temp|tmp|test|blank)"
+    r"cartel|sheet|tabelle|feuil|hoja|draft|entwurf|print|printout|fax|file|final|temp|tmp|blank)"
     r"(?: document| dokument| with image| slide| page)?[\s_().#-]*\d*|\W*\d[\d\W_]*"
 )
 _FILE = re.compile(
@@ -225,12 +226,17 @@ def _groups(lines: Sequence[PrintedLine]) -> Iterator[Group]:
         if start in taken or first.size < _LEAST_SIZE - 0.15 or first.run is None:
             continue
         group = [(start, first)]
-        for index in range(start + 1, min(start + 12, len(lines))):
+        for index in range(start + 1, min(start + 24, len(lines))):
             line, last = lines[index], group[-1][1]
-            if index not in taken and len(group) < _MOST_LINES and _continues(last, line):
+            if index not in taken and _continues(last, line):
                 group.append((index, line))
         taken.update(index for index, _ in group)
-        yield group
+        if len(group) <= _MOST_LINES and not _is_paragraph(group):
+            yield group
+
+
+def _is_paragraph(group: Group) -> bool:
+    return len(group) > 1 and sum(len(line.text) for _, line in group) / len(group) > _LONG_LINE
 
 
 def _continues(last: PrintedLine, line: PrintedLine) -> bool:
@@ -261,7 +267,7 @@ def _score(source: FactSource, group: Group, claimed: str | None) -> float:
     is_own = agrees and fold(plain(source.metadata.title or "")) not in source.heading_texts
     if not (clean_title(text) or (agrees and len(text) <= MOST_LETTERS)) or first.page != source.front[0].page:
         return 0.0
-    if first.size < _LEAST_SIZE and not is_heading and not agrees:
+    if (first.size < _LEAST_SIZE or text[0].islower() or not text[0].isalnum()) and not is_heading and not agrees:
         return 0.0
     folded = fold(text)
     is_first = is_heading and group[0][0] == 0
@@ -300,8 +306,10 @@ def _first_of_text(source: FactSource, claimed: str | None) -> Title | None:
     for is_weak in (False, True):
         for index, line in headings:
             text = clean_title(line.text)
-            weak = bool(text) and bool(_SECTION.fullmatch(fold(text)) or _ORGANISATION.search(fold(text)))
-            if text and weak is is_weak and line.top < 0.8:  # noqa: PLR2004
+            if not text or line.top > 0.8 or (line.level not in range(1, 7) and text[0].islower()):  # noqa: PLR2004
+                continue
+            is_section = bool(_SECTION.fullmatch(fold(text)))
+            if (is_section or bool(_ORGANISATION.search(fold(text)))) is is_weak and not (is_weak and len(text) < 20):  # noqa: PLR2004
                 evidence = {"heading"} | ({"claimed"} if _agrees(claimed, text) else set[str]())
                 return Title(text, frozenset(evidence), quote=line.text, lines=(index,))
     return _first_line(source, claimed)
