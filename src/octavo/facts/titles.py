@@ -65,7 +65,8 @@ _SALUTATION = re.compile(
     r"(?:dear|hi|hello|sehr geehrte\w*|liebe[rs]?|guten tag|hallo|cher|chere|madame|monsieur|bonjour|estimad[oa]s?|"
     r"hola|"
     r"gentile|egregio|geachte|beste|to whom it may concern|ladies and gentlemen|yours \w+|sincerely|kind regards|"
-    r"best regards|mit freundlichen gru\w+|freundliche gru\w+|cordialement)\b[ ,:].{0,60}|(?:from|to|cc|sent|von|an|de|a)\s*:.*"
+    r"best regards|mit freundlichen gru\w+|freundliche gru\w+|cordialement)\b[ ,:].{0,60}|"
+    r"(?:from|to|cc|sent|von|an|de|a)\s*:.*"
 )
 _ADDRESS = re.compile(
     r"\b\d{4,6}\s+[A-Z\u00c0-\u00de][a-z\u00df-\u00ff]+|\b[A-Z]{1,2}\d[A-Z\d]?\s\d[A-Z]{2}\b|,\s*[A-Z]{2}\s+\d{5}\b|"

@@ -1,4 +1,4 @@
-"""Concepts of a chunk, and the topics, themes and tags of a document, found by counting phrases.
+"""Concepts of a chunk, and the topics and themes of a document, found by counting phrases.
 
 No language model is used: it would take ten times as long as embedding the chunk. The weight of a phrase is based on
 its words: how frequent they are in the chunk, how rare in English, and in how few chunks of the document they occur.
@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import log, log1p, sqrt
 
-from octavo.language.insights import MAX_CONCEPTS, MAX_TAGS, MAX_THEMES, Concept
+from octavo.language.insights import MAX_CONCEPTS, MAX_THEMES, Concept
 from octavo.language.parsed_chunks import ParsedChunk, heading_stems
 from octavo.language.phrases import Phrases, Stems, better_form, parts_of
 from octavo.language.vocabulary import rarity
@@ -24,10 +24,7 @@ _MAX_CHARACTERS = 80
 NamedConcepts = Sequence[tuple[Stems, Concept]]
 
 _UNDER_HEADING = 1.5
-_LONGEST_TAG = 40
 _LONGEST_THEME = 80
-# From this many chunks on, a tag must occur in at least two of them.
-_MANY_CHUNKS = 20
 
 
 class WordWeights:
@@ -91,7 +88,6 @@ class Topics:
     """The concepts of a whole document, with their weights summed over all chunks."""
 
     def __init__(self, chunks: Sequence[NamedConcepts]) -> None:
-        self._count = len(chunks)
         self._weights: Counter[Stems] = Counter()
         self._chunks_with: Counter[Stems] = Counter()
         self._forms: dict[Stems, str] = {}
@@ -129,14 +125,13 @@ class Topics:
         }
         return [self._forms[phrase] for phrase in choose_distinct(scores, MAX_THEMES, apart=True)]
 
-    def tags(self) -> list[str]:
-        least = 2 if self._count >= _MANY_CHUNKS else 1
-        scores = {
-            phrase: weight
-            for phrase, weight in self._weights.items()
-            if self._chunks_with[phrase] >= least and len(self._forms[phrase]) <= _LONGEST_TAG
-        }
-        return [self._forms[phrase].lower() for phrase in choose_distinct(scores, MAX_TAGS, apart=True)]
+    @property
+    def weights(self) -> Mapping[Stems, float]:
+        return self._weights
+
+    @property
+    def forms(self) -> Mapping[Stems, str]:
+        return self._forms
 
 
 def _short(texts: Sequence[str], most: int) -> list[str]:

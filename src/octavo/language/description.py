@@ -14,6 +14,7 @@ from octavo.language.insights import ChunkInsight, ChunkText, DocumentFacts, Doc
 from octavo.language.languages import detect_document_language
 from octavo.language.parsed_chunks import ParsedChunk, parse_chunk
 from octavo.language.summaries import summarise, summarise_document
+from octavo.language.tags import TagSource, choose_tags
 from octavo.language.tone import find_tone
 
 MADE_BY = "local"
@@ -48,7 +49,7 @@ def describe(source: DocumentSource, facts: DocumentFacts | None = None) -> Desc
         )
         for parsed, concepts, summary, importance in zip(parsed_chunks, named, summaries, importances, strict=True)
     ]
-    document = _describe_document(facts or DocumentFacts(), language, parsed_chunks, topics, insights)
+    document = _describe_document(source, facts or DocumentFacts(), language, parsed_chunks, topics, insights)
     return Description(document, insights)
 
 
@@ -62,12 +63,15 @@ def _word_weights(parsed: ParsedChunk, weights: WordWeights) -> dict[str, float]
 
 
 def _describe_document(
+    source: DocumentSource,
     facts: DocumentFacts,
     language: str | None,
     parsed_chunks: Sequence[ParsedChunk],
     topics: Topics,
     insights: Sequence[ChunkInsight],
 ) -> DocumentInsight:
+    title = facts.title or source.title or ""
+    tags = TagSource(topics.weights, topics.forms, parsed_chunks, language, facts.type, title, source.known_tags)
     return DocumentInsight(
         title=facts.title,
         author=facts.author,
@@ -75,5 +79,5 @@ def _describe_document(
         date=facts.date,
         language=language,
         type=facts.type,
-        tags=topics.tags(),
+        tags=choose_tags(tags),
     )

@@ -142,7 +142,10 @@ class ChunkText:
 
 @dataclass(frozen=True, slots=True)
 class DocumentSource:
-    """The chunks of a document in order, and the metadata of its file. `kind` is the source type: pdf, eml, web, …"""
+    """The chunks of a document in order, and the metadata of its file. `kind` is the source type: pdf, eml, web, …
+
+    `known_tags` are tags that the owner already uses.
+    """
 
     chunks: Sequence[ChunkText]
     kind: str = "other"
@@ -151,6 +154,7 @@ class DocumentSource:
     author: str | None = None
     date: str | None = None
     language: str | None = None
+    known_tags: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

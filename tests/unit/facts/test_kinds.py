@@ -131,7 +131,8 @@ def main():
     print(total)
 
 main()""",
-    "article": "# How a bog keeps its rain\n\n" + "A raised bog is fed by nothing but the sky, and it has to make that rain last. " * 20,
+    "article": "# How a bog keeps its rain\n\n"
+    + "A raised bog is fed by nothing but the sky, and it has to make that rain last. " * 20,
     "other": "4711",
 }
 
@@ -146,13 +147,21 @@ def test_kinds(kind: str) -> None:
 
 @pytest.mark.parametrize(
     ("source_type", "words", "kind"),
-    [("eml", 20, "mail"), ("pptx", 20, "slides"), ("xls", 20, "spreadsheet"), ("epub", 900, "book"), ("image", 3, "photo")],
+    [
+        ("eml", 20, "mail"),
+        ("pptx", 20, "slides"),
+        ("xls", 20, "spreadsheet"),
+        ("epub", 900, "book"),
+        ("image", 3, "photo"),
+    ],
 )
 def test_some_formats_are_of_one_kind(source_type: str, words: int, kind: str) -> None:
     assert find_kind(FactSource(source_type=source_type, word_count=words), None).kind == kind
 
 
 def test_a_text_about_bank_statements_is_not_one() -> None:
-    text = "# Bank Statement\n\n" + "The closing balance of a statement shows what is left after all transactions. " * 20
+    text = (
+        "# Bank Statement\n\n" + "The closing balance of a statement shows what is left after all transactions. " * 20
+    )
     source = FactSource(markdown=text, source_type="markdown", word_count=300)
     assert find_kind(source, "Bank Statement").kind == "article"

@@ -1,0 +1,184 @@
+"""Chooses the tags of a document: few phrases that a person would keep.
+
+A tag names a subject. So a phrase must be repeated or stand in a heading, and words that every document has (months,
+parts of a page, labels of an invoice, verbs of instructions) are no tags. Words that the owner already uses as tags
+come first, because a tag is of use only if several documents have it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from octavo.language.dates import MONTH_NUMBERS
+from octavo.language.insights import MAX_TAGS, DocumentType
+from octavo.language.parsed_chunks import ParsedChunk, heading_stems
+from octavo.language.phrases import Stems, find_phrases
+from octavo.language.vocabulary import rarity
+
+_LONGEST = 40
+_MOST = 5
+_REPEATED, _OFTEN, _VERY_OFTEN = 2, 3, 4
+_MANY_CHUNKS = 8
+_LEAST_SHARE = 0.25  # of the best phrase's weight
+_TOO_COMMON = 0.5
+_BROKEN = 0.06  # share of single letters in a text whose words were torn apart
+_LETTER = re.compile(r"(?<![\w'\u2019])[b-hj-z](?![\w'\u2019.])")
+_ANY_WORD = re.compile(r"[^\W\d_]+")
+# Documents that consist of labels and figures. What they are about is in their facts.
+_WITHOUT_TOPICS = frozenset(
+    {
+        DocumentType.INVOICE,
+        DocumentType.RECEIPT,
+        DocumentType.BANK_STATEMENT,
+        DocumentType.PAYSLIP,
+        DocumentType.CODE,
+    }
+)
+_NOT_TAGS = """
+figure figures fig table tables page pages section sections chapter chapters appendix note notes footnote footnotes
+paragraph title subtitle heading header footer column columns row rows list item items element elements example
+examples sample samples test tests type types kind kinds form forms file files document documents attachment
+attachments byte bytes image images picture pictures photo link links text texts word words line lines part parts
+number numbers value values option options attribute attributes default string float integer void str self import
+class function method methods return returns parameter parameters object objects name names address street phone
+telephone fax mail email e-mail website web url http https www com org net html pdf txt doc docx xml json csv png jpg
+date dates day days week weeks month months year years time times hour hours minute minutes second seconds today
+monday tuesday wednesday thursday friday saturday sunday mon tue wed thu fri sat sun pm am min max incl excl etc
+montag dienstag mittwoch donnerstag freitag samstag sonntag lundi mardi mercredi jeudi vendredi samedi dimanche amount
+amounts total totals subtotal price prices quantity qty tax vat sum invoice invoices customer customers order iban bic
+kto blz ust mwst btw tva iva inc ltd llc gmbh corp kvk hrb tel telefon kontakt impressum seite seiten datum nummer
+betrag menge rechnung beträge leistungen kunde kunden vorsitz vorstand factuur facture prijs artikel aantal add remove
+update delete save open close click select press enter choose fill check use user users run start stop make made take
+give get set put see show shown find found look keep help need want work works worked working correct yeah yes okay
+thanks thank please hello dear regards sincerely deliver delivered shipment description details detail information
+data result results case cases way ways thing things people person group groups member members sets question questions
+answer answers issue issues point points problem problems area areas level levels orders place places state states
+fact facts reason reasons change changes end beginning side sides view views moment moments travers series story
+stories author authors editor publisher publication edition editions copyright rights reserved license licence ebook
+ebooks gutenberg contents introduction abstract summary conclusion references bibliography index glossary
+acknowledgements preface version versions revision draft unknown untitled sheet hidden col bar chart charts graph
+legend source sources overview background purpose scope general other others various several speaker participant
+participants respondent respondents percent percentage average mean median annual quarter rss login register search
+menu home cookie cookies privacy policy terms contact newsletter subscribe share comments replies reply wrote sent
+received forwarded subject attached enclosed field fields tool tools response responses scale cost costs surface
+report reports patch merge employee employees euro euros dollar dollars varchar downstream relax format formats access
+veranstaltungen übersicht beiträge termine archiv startseite aktuelles éditions mot mots dit fois jour jours chose
+choses hombre vez casa años cosa parte tipo jahr jahre mal teil zeit leben welt mann frau haus tag weg hand auge gibt
+process processes system systems model models approach approaches study studies paper papers article articles book
+books equation equations term step steps size sizes length width height color colour font code codes man men woman
+women boy girl hands eye eyes face head door room house voice heart mind life world night morning
+"""
+_STOP = frozenset(_NOT_TAGS.split()) | frozenset(MONTH_NUMBERS)
+# Words that begin or end a clause and not the name of a subject.
+_VERBAL = re.compile(
+    r"(?:allow|provid|includ|follow|requir|mak|tak|giv|us|ensur|improv|maintain|eliminat|perform|protect)(?:e|es|s|ed|ing)?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TagSource:
+    """What tags are chosen from: the weights and spellings of the document's phrases, and its parsed chunks."""
+
+    weights: Mapping[Stems, float]
+    forms: Mapping[Stems, str]
+    chunks: Sequence[ParsedChunk]
+    language: str | None
+    kind: DocumentType = DocumentType.OTHER
+    title: str = ""
+    known: Sequence[str] = ()
+
+
+def choose_tags(source: TagSource) -> list[str]:
+    """The tags of a document, most important first; none if nothing is repeated or the text is broken."""
+    if source.kind in _WITHOUT_TOPICS or _is_broken(source.chunks):
+        return [source.kind.value.replace("_", " ")] if source.kind in _WITHOUT_TOPICS - {DocumentType.CODE} else []
+    counts, chunks_with = _count(source.chunks)
+    known = list(_known(source, counts))
+    best = max(source.weights.values(), default=0.0)
+    headings = _headings(source)
+    good = [
+        phrase
+        for phrase in sorted(source.weights, key=lambda phrase: (-source.weights[phrase], phrase))
+        if source.weights[phrase] >= _LEAST_SHARE * best
+        and _is_subject(source.forms[phrase], phrase, source.language)
+        and _is_salient(phrase, counts, chunks_with, headings, source)
+    ]
+    chosen: list[Stems] = []
+    for phrase in good:
+        if not any(_repeats(phrase, other) for other in chosen):
+            chosen.append(phrase)
+    names = [*known, *(source.forms[phrase].lower() for phrase in chosen)]
+    return list(dict.fromkeys(names))[: min(_MOST, MAX_TAGS)]
+
+
+def _is_broken(chunks: Sequence[ParsedChunk]) -> bool:
+    text = " ".join(chunk.text for chunk in chunks[:20])
+    words = len(_ANY_WORD.findall(text))
+    return words > 0 and len(_LETTER.findall(text)) > _BROKEN * words
+
+
+def _count(chunks: Sequence[ParsedChunk]) -> tuple[Counter[Stems], Counter[Stems]]:
+    counts: Counter[Stems] = Counter()
+    chunks_with: Counter[Stems] = Counter()
+    for chunk in chunks:
+        for phrase, seen in chunk.phrases.seen.items():
+            counts[phrase] += seen.count
+            chunks_with[phrase] += 1
+    return counts, chunks_with
+
+
+def _headings(source: TagSource) -> set[str]:
+    """The stems of the title and of the headings."""
+    texts = dict.fromkeys((source.title, *(text for chunk in source.chunks for text in chunk.chunk.headings)))
+    return set(heading_stems(". ".join(texts), source.language))
+
+
+def _known(source: TagSource, counts: Mapping[Stems, int]) -> Iterator[str]:
+    """Tags of the owner that the text repeats, the most frequent first."""
+    found: list[tuple[int, str]] = []
+    for tag in source.known:
+        phrases = find_phrases([tag], source.language) if source.language else None
+        longest = max(phrases.seen, key=len, default=()) if phrases else ()
+        if longest and counts.get(longest, 0) >= _OFTEN:
+            found.append((counts[longest], tag))
+    yield from (tag for _, tag in sorted(found, key=lambda one: (-one[0], one[1])))
+
+
+def _is_subject(form: str, phrase: Stems, language: str | None) -> bool:
+    """Whether the words of a phrase can name a subject."""
+    words = form.lower().split()
+    if len(form) > _LONGEST or any(len(word) < 3 or _VERBAL.fullmatch(word) for word in words):  # noqa: PLR2004
+        return False
+    if words[-1] in _STOP or phrase[-1] in _STOP or all(word in _STOP for word in words):
+        return False
+    if language != "en" and any(word in _STOP for word in words):
+        return False
+    if language == "en" and (words[-1].endswith("ed") or words[0].endswith("ed")):
+        return False
+    return not (language == "en" and len(words) == 1 and (rarity(phrase[0]) < _TOO_COMMON or words[0].endswith("ing")))
+
+
+def _is_salient(
+    phrase: Stems, counts: Mapping[Stems, int], chunks_with: Mapping[Stems, int], headings: set[str], source: TagSource
+) -> bool:
+    """Whether a phrase is repeated enough: four times, or twice if it has several words or is in a heading.
+
+    In other languages than English, common words are not known, so a single word must be in a heading.
+    """
+    chunks, is_english = len(source.chunks), source.language == "en"
+    count = counts.get(phrase, 0)
+    in_heading = all(stem in headings for stem in phrase)
+    if chunks >= _MANY_CHUNKS and chunks_with.get(phrase, 0) < _REPEATED:
+        return False
+    if in_heading and (len(phrase) > 1 or count >= _REPEATED):
+        return True
+    return count >= (_REPEATED if len(phrase) > 1 else _VERY_OFTEN) and (len(phrase) > 1 or is_english)
+
+
+def _repeats(phrase: Stems, other: Stems) -> bool:
+    """Whether a phrase says much the same as one that was chosen."""
+    own, known = {*phrase}, {*other}
+    return 2 * len(own & known) > min(len(own), len(known))
