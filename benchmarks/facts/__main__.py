@@ -3,7 +3,7 @@
 FOLDERs hold the labelled files (`labels.yaml`) anywhere below them; files that are not there are named and left out.
 `--half` chooses "tuning" (the default), "held out" or "both"; the halves are split by the hash of the file name, and
 rules were written with the results of the first half only. `--wrong` names the wrong values; `--cache FOLDER` keeps
-what was read from the files for the next run.
+what was read from the files for the next run; `--calibrate` writes the measured confidences from the chosen half.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from benchmarks.facts.judging import FIELDS, HELD_OUT, TUNING, Judged, judge, lo
 from octavo.facts.confidence import REVIEW
 from octavo.facts.sheet import find_facts
 
+CALIBRATION = Path(__file__).parents[2] / "src/octavo/facts/data/described.json"
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
@@ -26,12 +28,15 @@ def main() -> None:
     parser.add_argument("--half", default=TUNING, choices=[TUNING, HELD_OUT, "both"])
     parser.add_argument("--wrong", action="store_true")
     parser.add_argument("--cache", type=Path)
+    parser.add_argument("--calibrate", action="store_true")
     given = parser.parse_args()
     judged = asyncio.run(_judge_all(given.folders, given.half, given.cache))
     _print_totals(judged)
     _print_kinds(judged)
     if given.wrong:
         _print_wrong(judged)
+    if given.calibrate:
+        _calibrate(judged)
 
 
 async def _judge_all(folders: Sequence[Path], half: str, cache: Path | None) -> list[Judged]:
@@ -68,6 +73,21 @@ def _print_kinds(judged: Sequence[Judged]) -> None:
         own = counts[kind]
         parts = [f"{field} {own[f'{field} True']}/{own[f'{field} True'] + own[f'{field} False']}" for field in FIELDS]
         print(f"  {kind:15}{'  '.join(parts)}")
+
+
+def _calibrate(judged: Sequence[Judged]) -> None:
+    """Count right and all values for each tier of evidence. The date of a file is right only if it is printed too."""
+    counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for one in judged:
+        if one.found is not None and one.evidence and not (one.labels.kind == "invoice" and one.field != "kind"):
+            wanted = one.labels.values[one.field]
+            is_right = one.verdict == "right" and (one.source != "metadata" or bool(wanted))
+            row = counts[f"{one.field}: {one.evidence}"]
+            row[0] += is_right
+            row[1] += 1
+    rows = (f' "{name}": [{right}, {count}]' for name, (right, count) in sorted(counts.items()))
+    CALIBRATION.write_text("{\n" + ",\n".join(rows) + "\n}\n")
+    print(f"{len(counts)} tiers written to {CALIBRATION.name}")
 
 
 def _print_wrong(judged: Sequence[Judged]) -> None:

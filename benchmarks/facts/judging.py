@@ -45,6 +45,7 @@ class Judged:
     confidence: float
     has_value: bool
     source: str
+    evidence: str = ""
 
 
 def load_labels() -> list[Labels]:
@@ -70,8 +71,11 @@ def judge(labels: Labels, facts: Sequence[Fact]) -> Iterator[Judged]:
         if field == "title" and labels.number:
             has_value = True
         verdict = _verdict(labels, field, fact)
-        sure, source = (fact.confidence, fact.source) if fact else (0.0, "")
-        yield Judged(labels, field, verdict, fact.value if fact else None, sure, has_value, source)
+        if fact is None:
+            yield Judged(labels, field, verdict, None, 0.0, has_value, "")
+        else:
+            found = (fact.value, fact.confidence, has_value, fact.source, fact.evidence)
+            yield Judged(labels, field, verdict, *found)
 
 
 def _verdict(labels: Labels, field: str, fact: Fact | None) -> str:
@@ -83,7 +87,8 @@ def _verdict(labels: Labels, field: str, fact: Fact | None) -> str:
         return "right"
     if fact is None or (field == "kind" and fact.value == "other"):
         return "right" if is_optional or (field == "kind" and "other" in wanted) else "missing"
-    is_weak = (field, fact.source) in {("title", "filename"), ("date", "metadata")}
+    is_name = field == "title" and letters(fact.value) in letters(labels.name)
+    is_weak = fact.source == "metadata" and (is_name or field == "date")
     if is_weak and is_optional:
         return "right"
     return "useless" if is_weak and field == "title" else "wrong"

@@ -44,6 +44,8 @@ CHUNKS_PER_DESCRIPTION = 50
 CHUNKS_PER_EMBEDDING = 100
 # A long document is classified by its first chunks and by samples of the rest.
 FIRST_CHUNKS, SAMPLED_CHUNKS = 50, 100
+# The most used tags of the owner, from which tags are chosen first.
+KNOWN_TAGS = 300
 PICTURE_TYPE, PICTURE_BYTES = "image/jpeg", 64 << 20
 # The attempts with the configured models before a document is described offline, if `local` is not one of them.
 TRIES_BEFORE_OFFLINE = 3
@@ -191,6 +193,7 @@ class DocumentDescriber:
     async def _source(self) -> DocumentSource:
         async with self._tools.database.connection() as connection:
             (known,) = await fetch_rows(connection, QUERIES.known, {"document": self._document})
+            tags = await fetch_rows(connection, QUERIES.known_tags, {"document": self._document, "limit": KNOWN_TAGS})
         return DocumentSource(
             [chunk.as_text() for chunk in sample(self._chunks)],
             kind=known["source_type"],
@@ -199,6 +202,7 @@ class DocumentDescriber:
             author=known["author"],
             date=known["document_date"],
             language=known["language"],
+            known_tags=[row["name"] for row in tags],
         )
 
     # enriched

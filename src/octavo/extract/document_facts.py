@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from octavo.sandbox import Sandbox
 
 # Imported by the preloaded parent of a sandbox, so that its children do not import these for every document.
-PRELOAD = ("octavo.extract.document_facts", "octavo.facts.sheet", "octavo.extract.pdf.document")
+PRELOAD = ("octavo.extract.document_facts", "octavo.facts.preload", "octavo.extract.pdf.document")
 _HEAD, _TAIL = 30_000, 3000
 _MOST_HEADINGS, _MOST_HEADING, _MOST_ENTRY = 30, 300, 500
 _MOST_SCANNED = 20  # pages whose recognised blocks are read

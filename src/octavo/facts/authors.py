@@ -21,9 +21,16 @@ _WORD = re.compile(r"(?:[^\W\d_]\.-?){1,3}|[^\W\d_][^\W\d_'\u2019.-]*(?:['\u2019
 _PARTICLE_WORDS = "von van de der den del della di da dos du la le ter ten zu bin al el y af st"
 _PARTICLES = frozenset(_PARTICLE_WORDS.split())
 _SUFFIXES = frozenset({"jr", "sr", "ii", "iii", "iv", "phd", "md"})
-_EASTERN = re.compile(
-    r"[\u4e00-\u9fff]{2,4}|[\u4e00-\u9fff]{1,3} [\u4e00-\u9fff]{1,3}|[\uac00-\ud7a3](?: ?[\uac00-\ud7a3]){1,3}"
+# Chinese and Korean names begin with one of few family names. Korean ones may be printed with spaces.
+_KOREAN = (
+    "\uae40\uc774\ubc15\ucd5c\uc815\uac15\uc870\uc724\uc7a5\uc784\ud55c\uc624\uc11c\uc2e0\uad8c\ud669\uc548"
+    "\uc1a1\ub958\uc804\ud64d\uace0\ubb38\uc591\uc190\ubc30\ubc31\ud5c8\uc720\ub0a8\uc2ec\ub178"
 )
+_CHINESE = (
+    "\u738b\u674e\u5f20\u5218\u9648\u6768\u9ec4\u8d75\u5434\u5433\u5468\u5f90\u5b59\u9a6c\u6731\u80e1\u90ed"
+    "\u4f55\u9ad8\u6797\u7f57\u90d1\u6881\u8c22\u5b8b\u5510\u8bb8\u97e9\u51af\u9093\u66f9\u5f6d\u66fe"
+)
+_EASTERN = re.compile(rf"[{_CHINESE}][\u4e00-\u9fff]{{1,2}}|[{_KOREAN}] ?[\uac00-\ud7a3] ?[\uac00-\ud7a3]")
 _BYLINE = re.compile(
     r"(?:(?:written |edited |prepared |presented |submitted )?by|authors?:?|von|par|por|di|door|autor(?:in|en|es)?:|"
     r"auteurs?:)"

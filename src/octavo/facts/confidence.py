@@ -1,7 +1,8 @@
 """How sure a value is, measured: the share of right values with the same evidence in labelled documents.
 
-`python -m benchmarks.conversions.invoices --calibrate` writes `data/calibration.json`: the counts of right and of all
-values for each field and tier of evidence. Nothing in it is chosen by hand.
+`python -m benchmarks.conversions.invoices --calibrate` writes `data/calibration.json`, and `python -m benchmarks.facts
+--calibrate` writes `data/described.json`: the counts of right and of all values for each field and tier of evidence.
+Nothing in them is chosen by hand.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from importlib.resources import files
 
 # Below this confidence a person should look at a value.
 REVIEW = 0.85
+_MEASURED = ("calibration", "described")
 _UNKNOWN = 0.5  # the confidence of a tier that was never seen
 _CHECKS = {"sum", "lines", "repeated", "before due", "after date", "rate", "product", "checksum", "with number"}
 
@@ -35,8 +37,8 @@ def tier(field: str, evidence: frozenset[str]) -> str:
 
 @lru_cache(maxsize=1)
 def _table() -> dict[str, tuple[int, int]]:
-    text = files("octavo.facts").joinpath("data/calibration.json").read_text(encoding="utf-8")
-    return {name: (right, seen) for name, (right, seen) in json.loads(text).items()}
+    texts = (files("octavo.facts").joinpath(f"data/{name}.json").read_text(encoding="utf-8") for name in _MEASURED)
+    return {name: (right, seen) for text in texts for name, (right, seen) in json.loads(text).items()}
 
 
 def _reference(evidence: frozenset[str]) -> str:
@@ -53,18 +55,25 @@ def _reference(evidence: frozenset[str]) -> str:
     return "weak, repeated" if "repeated" in evidence else "weak"
 
 
+def _first_of(*names: str) -> Callable[[frozenset[str]], str]:
+    """The tier is the strongest evidence; the names are in the order of their strength."""
+    return lambda evidence: next((name for name in names if name in evidence), "none")
+
+
+_own_date = _first_of(
+    *("ambiguous", "rival", "label", "near title", "alone", "margin", "alone late", "publisher", "copyright", "file")
+)
+
+
 def _date(evidence: frozenset[str]) -> str:
-    if "ambiguous" in evidence:
-        return "ambiguous"
-    if "rival" in evidence:
+    if "own" in evidence:
+        return f"own, {_own_date(evidence)}"
+    if "rival" in evidence and "ambiguous" not in evidence:
         return "rival, repeated" if "repeated" in evidence else "rival"
-    if evidence & {"label", "composed", "with number"}:
-        return "label"
-    if "word" in evidence:
-        return "word"
-    if "heading" in evidence:
-        return "heading"
-    return "weak, checked" if evidence & {"repeated", "before due"} else "weak"
+    known = _first_of("ambiguous", "label", "composed", "with number", "word", "heading")(evidence)
+    if known == "none":
+        return "weak, checked" if evidence & {"repeated", "before due"} else "weak"
+    return "label" if known in {"composed", "with number"} else known
 
 
 def _total(evidence: frozenset[str]) -> str:
@@ -97,6 +106,11 @@ _PLACES = {"return line", "owner", "footer", "letterhead", "domain", "address wi
 
 def _party(evidence: frozenset[str]) -> str:
     rival = ", rival" if "rival" in evidence else ""
+    known = evidence & {"mail", "signature", "model"}
+    if known:
+        return min(known)
+    if "not invoice" in evidence:
+        return f"letterhead{rival}"
     if "label" in evidence:
         return f"label{rival}"
     places = len(evidence & _PLACES)
@@ -115,7 +129,17 @@ def _identifier(evidence: frozenset[str]) -> str:
     return form
 
 
+def _title(evidence: frozenset[str]) -> str:
+    if "printed" in evidence:
+        return "printed, claimed" if "claimed" in evidence else "large" if "large" in evidence else "printed"
+    return _first_of("claimed", "heading", "first line", "running head", "metadata", "filename")(evidence)
+
+
 _TIERS: dict[str, Callable[[frozenset[str]], str]] = {
+    "kind": _first_of("label", "format", "signs", "strong", "words", "leaning", "web", "prose", "pasted"),
+    "title": _title,
+    "author": _first_of("publisher", "byline", "below title", "metadata"),
+    "language": _first_of("detected"),
     "date": _date,
     "amount": _total,
     "net": _part,

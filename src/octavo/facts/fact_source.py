@@ -71,6 +71,7 @@ class FactSource:
 
     `sheets` are the words of its first pages with their boxes; they are empty if the document has no pages. `markdown`
     is the text, or the beginning of a long one, and `tail` the end of a long one. `word_count` is that of all the text.
+    `language` is the detected language; it is empty if it could not be detected, and None if nobody tried.
     """
 
     sheets: tuple[Sheet, ...] = ()

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from octavo.facts.confidence import confidence, is_checked
+from octavo.facts.confidence import confidence, is_checked, tier
 from octavo.facts.dates import find_months
 from octavo.facts.items import Items, find_items
 from octavo.facts.mentions import Mention, PageRuns
@@ -36,7 +36,7 @@ class Fact:
     """A statement about a document. `value` is canonical: 2018-03-05, 529.87, EUR. `quote` is as printed.
 
     `status` is `checked` if a cross-check supports the value, and `found` otherwise. `place` is None in a text
-    without pages.
+    without pages. `evidence` is the class of evidence by which the confidence was measured.
     """
 
     name: str
@@ -46,6 +46,7 @@ class Fact:
     source: str
     status: str
     place: Place | None = None
+    evidence: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +252,8 @@ def _fact(name: str, choice: Choice, *, has_places: bool) -> Fact:
     source = "layout" if name in {"sender", "recipient"} else "rule"
     status = CHECKED if is_checked(choice.evidence) else FOUND
     sure = confidence(name, choice.evidence)
-    return Fact(name, choice.value, place.quote, sure, source, status, place if has_places else None)
+    shown = place if has_places else None
+    return Fact(name, choice.value, place.quote, sure, source, status, shown, tier(name, choice.evidence))
 
 
 def _months(sheets: Sequence[Sheet], *, has_places: bool) -> Iterator[Fact]:

@@ -37,6 +37,7 @@ _COPYRIGHT = re.compile(
 )
 _AMERICAN = re.compile(r"\b(?:AM|PM|EST|EDT|PST|PDT|CST|CDT|USA|U\.S\.|LLC|Inc\.|USD)\b|\$\d")
 _EDGE_TOP, _EDGE_BOTTOM = 0.09, 0.9
+_LONG_LINE = 300  # prose, whose dates are those of other things
 _NEAR_TITLE = 12
 _MOST_WORDS = 9
 _PAGES = 5
@@ -81,7 +82,7 @@ def _printed(source: FactSource, title_lines: Sequence[int]) -> Iterator[OwnDate
     notation = notation_of([line.text for line in lines])
     last_title = max(title_lines, default=-1)
     for index, line in enumerate(lines):
-        if line.page == 0 and line.cells > 1 and source.source_type in _TABLES:
+        if len(line.text) > _LONG_LINE or (line.page == 0 and line.cells > 1 and source.source_type in _TABLES):
             continue
         matches = [*find_dates(line.text, notation), *find_months(line.text, notation)]
         for match in matches:

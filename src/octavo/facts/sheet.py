@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from octavo.facts.authors import claimed_author, find_author, find_signature
-from octavo.facts.confidence import confidence
+from octavo.facts.confidence import confidence, tier
 from octavo.facts.fact_source import FactSource, FileMetadata, Heading
 from octavo.facts.finding import CHECKED, FOUND, Fact, Reading, facts_of, read_document, sheets_of_text
 from octavo.facts.kinds import KindChoice, find_kind
@@ -29,9 +29,8 @@ NAMES = (
     *("kind", "title", "sender", "author", "recipient", "number", "date", "due_date", "period", "amount", "currency"),
     *("language", "iban", "vat_id", "doi", "isbn", "order_id", "account_id", "register_id", "party"),
 )
-# How a fact was found. `metadata`: written in the file by a program; `layout`: by its place on the page; `filename`:
-# the name of the file, cleaned.
-METADATA, LAYOUT, RULE, FILENAME = "metadata", "layout", "rule", "filename"
+# How a fact was found. `metadata`: the file says so, in an entry or by its name; `layout`: by its place on the page.
+METADATA, LAYOUT, RULE = "metadata", "layout", "rule"
 # Only the beginning and the end of a long text are read.
 _HEAD, _READ = 6000, 60_000
 _MOST_VALUE = 200
@@ -43,6 +42,7 @@ _SIGNED = frozenset({Kind.LETTER})
 _NUMBERED = frozenset({Kind.INVOICE, Kind.RECEIPT})
 _WITHOUT_DATE = frozenset({Kind.PHOTO, Kind.CODE})
 _PLACES_OF_SENDER = {"label", "owner", "footer", "letterhead", "return line"}
+_OWNER = {"owner", "return line"}
 _SIGNS = {"EUR": "\u20ac", "USD": "$", "GBP": "\u00a3", "INR": "\u20b9", "JPY": "\u00a5"}
 
 
@@ -68,16 +68,24 @@ def _belongs(fact: Fact, kind: KindChoice) -> bool:
 def _described(
     source: FactSource, reading: Reading, kind: KindChoice, title: Title | None, printed: Mapping[str, Fact]
 ) -> Iterator[Fact]:
-    language = detect_document_language([source.markdown[:_HEAD]], source.language or source.metadata.language)
+    language = source.language
+    if language is None:
+        language = detect_document_language([source.markdown[:_HEAD]], source.metadata.language)
     if language:
-        yield Fact("language", language, "", confidence("language", frozenset()), RULE, FOUND)
-    yield Fact("kind", str(kind.kind), "", confidence("kind", kind.evidence), RULE, FOUND)
+        yield _fact("language", language, frozenset({"detected"}), RULE)
+    yield _fact("kind", str(kind.kind), kind.evidence, RULE)
     known = dict(printed)
     lines = title.lines if title else ()
     for fact in (*_parties(source, reading, kind, printed, lines), *_date(source, kind, printed, lines)):
         known.setdefault(fact.name, fact)
         yield fact
     yield from _title(source, kind, title, known)
+
+
+def _fact(
+    name: str, value: str, evidence: frozenset[str], source: str, place: Place | None = None, quote: str = ""
+) -> Fact:
+    return Fact(name, value, quote, confidence(name, evidence), source, FOUND, place, tier(name, evidence))
 
 
 # Titles
@@ -91,12 +99,12 @@ def _title(source: FactSource, kind: KindChoice, title: Title | None, known: Map
         place = title.place or (_printed(source, title.text) if "metadata" not in title.evidence else None)
         origin = METADATA if title.evidence <= {"metadata", "claimed"} else LAYOUT
         status = CHECKED if {"printed", "claimed"} <= title.evidence else FOUND
-        yield Fact("title", title.text, title.quote, confidence("title", title.evidence), origin, status, place)
+        fact = _fact("title", title.text, title.evidence, origin, place, title.quote)
+        yield replace(fact, status=status)
     else:
         name = title_from_filename(source.filename) or _title_of_letter(kind.kind, known)
         if name:
-            sure = confidence("title", frozenset({"filename"}))
-            yield Fact("title", name, "", sure, FILENAME, FOUND)
+            yield _fact("title", name, frozenset({"filename"}), METADATA)
 
 
 def _composed_title(kind: Kind, known: Mapping[str, Fact]) -> Fact | None:
@@ -137,27 +145,26 @@ def _parties(
     if kind.kind is Kind.MAIL:
         sender = claimed_author(source.metadata.author) or source.metadata.author
         if sender:
-            yield Fact("sender", sender, sender, confidence("sender", frozenset({"mail"})), RULE, FOUND)
+            yield _fact("sender", sender, frozenset({"mail"}), RULE, quote=sender)
         return
     if kind.kind in _SIGNED:
         signature = find_signature(source)
         if signature:
-            sure = confidence("sender", signature.evidence)
             place = _printed(source, signature.quote)
-            yield Fact("sender", signature.names, signature.quote, sure, RULE, FOUND, place)
+            yield _fact("sender", signature.names, signature.evidence, RULE, place, signature.quote)
     if kind.kind in {*_SENT, Kind.OTHER} and "sender" not in printed:
-        yield from _letterhead(source, reading)
+        yield from _letterhead(source, reading, _PLACES_OF_SENDER if kind.kind in _SENT else _OWNER)
     if kind.kind not in _SENT or kind.kind is Kind.FORM:
         yield from _author(source, lines)
 
 
-def _letterhead(source: FactSource, reading: Reading) -> Iterator[Fact]:
+def _letterhead(source: FactSource, reading: Reading, places: set[str]) -> Iterator[Fact]:
     """The organisation that a form, letter or statement is from, by its letterhead and footer."""
     sender = reading.values.get("sender")
-    if sender and sender.evidence & _PLACES_OF_SENDER:
+    if sender and sender.evidence & places:
         place = sender.mention.place
-        sure = confidence("sender", sender.evidence)
-        yield Fact("sender", sender.value, place.quote, sure, LAYOUT, FOUND, place if source.sheets else None)
+        evidence = sender.evidence | {"not invoice"}
+        yield _fact("sender", sender.value, evidence, LAYOUT, place if source.sheets else None, place.quote)
 
 
 def _author(source: FactSource, lines: tuple[int, ...]) -> Iterator[Fact]:
@@ -165,8 +172,7 @@ def _author(source: FactSource, lines: tuple[int, ...]) -> Iterator[Fact]:
     if author:
         origin = METADATA if author.evidence & {"metadata", "publisher"} else LAYOUT
         place = author.place or _printed(source, author.names.split(",")[0])
-        sure = confidence("author", author.evidence | ({"printed"} if place else set[str]()))
-        yield Fact("author", author.names[:_MOST_VALUE], author.quote, sure, origin, FOUND, place)
+        yield _fact("author", author.names[:_MOST_VALUE], author.evidence, origin, place, author.quote)
 
 
 # Dates
@@ -178,9 +184,9 @@ def _date(source: FactSource, kind: KindChoice, printed: Mapping[str, Fact], lin
     own: OwnDate | None = find_own_date(source, lines) if kind.kind not in _WITHOUT_DATE else None
     if own:
         origin = METADATA if "publisher" in own.evidence else RULE
-        yield Fact("date", own.value, own.quote, confidence("date", own.evidence | {"own"}), origin, FOUND, own.place)
+        yield _fact("date", own.value, own.evidence | {"own"}, origin, own.place, own.quote)
     elif source.metadata.date:
-        yield Fact("date", source.metadata.date, "", confidence("date", frozenset({"file", "own"})), METADATA, FOUND)
+        yield _fact("date", source.metadata.date, frozenset({"file", "own"}), METADATA)
 
 
 def _printed(source: FactSource, text: str) -> Place | None:
@@ -199,10 +205,9 @@ def describe_chunks(source: DocumentSource) -> DocumentFacts:
         headings=tuple(Heading(text, 1) for text in headings),
         metadata=FileMetadata(source.title, source.author, source.date),
         source_type=source.kind,
-        filename=source.filename or "",
         language=source.language,
         word_count=sum(len(chunk.content.split()) for chunk in source.chunks),
     )
-    best = {one.name: one.value for one in reversed(find_facts(given)) if one.source != FILENAME}
+    best = {one.name: one.value for one in reversed(find_facts(given))}
     author = best.get("author") or best.get("sender")
     return DocumentFacts(best.get("title"), author, best.get("date"), Kind(best.get("kind", "other")))

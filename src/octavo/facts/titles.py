@@ -41,7 +41,7 @@ _TEMPLATE = re.compile(
     r"(?:untitled|unbenannt|sans titre|sin titulo|senza titolo|document|dokument|presentation|prasentation|"
     r"praesentation|"
     r"slide|page|scan|image|img|dsc|new|neu|title|titel|no title|template|vorlage|default|book|mappe|classeur|libro|"
-    r"cartel|sheet|tabelle|feuil|hoja|draft|entwurf|print|printout|fax|file|final|temp|tmp|blank)"
+    r"\u6587\u6863|\u6587\u66f8|cartel|sheet|tabelle|feuil|hoja|draft|entwurf|print|printout|fax|file|final|temp|tmp|blank)"
     r"(?: document| dokument| with image| slide| page)?[\s_().#-]*\d*|\W*\d[\d\W_]*"
 )
 _FILE = re.compile(
@@ -139,6 +139,10 @@ def can_be_title(text: str) -> bool:
     """Whether a text can name a document: it is no address, date, label, sentence, part, template or program."""
     folded = fold(text).strip(" .:-")
     if sum(map(str.isalpha, text)) < 2 or len(text) > MOST_LETTERS or len(text.split()) > _MOST_WORDS:  # noqa: PLR2004
+        return False
+    words = text.split()
+    is_torn = len(words) > 2 and 2 * sum(len(word) == 1 for word in words) > len(words) and text.isascii()  # noqa: PLR2004
+    if is_torn or any(letter in "<>{}\u0000" for letter in text) or (len(words) == 1 and text[0].islower()):
         return False
     whole = (_PART, _TEMPLATE, _PAGE_NUMBER, _SALUTATION, DATE_LINE)
     if any(pattern.fullmatch(folded) for pattern in whole) or _FILE.fullmatch(text) or _SOFTWARE.search(text):

@@ -23,6 +23,13 @@ LEFT JOIN LATERAL (
     ORDER BY name, fact_rank(source, status), confidence DESC, number) AS f ON true
 WHERE d.id = :document GROUP BY d.id;
 
+-- name: known_tags(document, limit)
+-- Tags of the document's owner that at least two documents have, the oldest first.
+SELECT t.name FROM tags t JOIN documents d ON d.owner_id = t.owner_id
+WHERE d.id = :document
+  AND (SELECT count(*) FROM (SELECT FROM document_tags dt WHERE dt.tag_id = t.id LIMIT 2) AS used) = 2
+ORDER BY t.created_at LIMIT :limit;
+
 -- name: forget_concepts(chunks)!
 DELETE FROM chunk_concepts WHERE chunk_id = ANY (:chunks);
 
