@@ -18,6 +18,7 @@ _MARKS = re.compile(
 )
 _BETWEEN = re.compile(r"\s*[;\u00b7\u2022|]\s*|,?\s+(?:and|und|et|y|en|e)\s+|,?\s*&\s*|,\s*")
 _WORD = re.compile(r"(?:[^\W\d_]\.-?){1,3}|[^\W\d_][^\W\d_'\u2019.-]*(?:['\u2019-][^\W\d_]+)*\.?")
+_INITIAL = re.compile(r"(?:[A-Z\u00c0-\u00de]\.-?)+")
 _PARTICLE_WORDS = "von van de der den del della di da dos du la le ter ten zu bin al el y af st"
 _PARTICLES = frozenset(_PARTICLE_WORDS.split())
 _SUFFIXES = frozenset({"jr", "sr", "ii", "iii", "iv", "phd", "md"})
@@ -125,14 +126,15 @@ def is_name(text: str) -> bool:
 
 def _is_name_word(word: str) -> bool:
     word = word.strip(",")
-    return bool(_WORD.fullmatch(word)) and word[0].isupper() and not is_ordinary_word(word)
+    is_initial = bool(_INITIAL.fullmatch(word))
+    return is_initial or (bool(_WORD.fullmatch(word)) and word[0].isupper() and not is_ordinary_word(word))
 
 
 def is_likely(text: str) -> bool:
     """Whether a name has evidence of its own: a known first name, an initial, or words that are rare."""
     words = _TITLES.sub("", text.strip(" .,:")).split()
     known = fold(words[0]).partition("-")[0] in first_names() if words else False
-    initial = any(re.fullmatch(r"(?:[^\W\d_]\.-?)+", word) for word in words)
+    initial = any(_INITIAL.fullmatch(word) for word in words)
     rare = all(rarity(fold(word)) >= _RARE for word in words if word.isascii() and len(word) > 2)  # noqa: PLR2004
     return known or initial or rare or bool(_EASTERN.fullmatch(text))
 

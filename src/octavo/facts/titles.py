@@ -36,6 +36,7 @@ _SECTION = re.compile(
     r"tableau|figure|fig|abbildung|exhibit|slide|page|seite|sheet|tabelle|feuil|hoja|blatt|foglio|step|issue|test)"
     r"[\s.:]*(?:\d[\d.\-]*|[ivxlc]+|[a-z])\b.{0,3}|\d+(?:\.\d+)+\.?\s.*|[ivxlc\d]+[.)]\s.*|\d{1,2}\s(?=[^\W\d]).*"
 )
+_CAPTION = re.compile(r"(?:table|tab|figure|fig|exhibit|chart|tabelle|abbildung|abb|tableau|schaubild)\.?\s[a-z]?\d")
 _TEMPLATE = re.compile(
     r"(?:microsoft )?(?:word|power\s?point|excel)(?: presentation| document)?|(?:powerpoint|office) .*|"
     r"(?:untitled|unbenannt|sans titre|sin titulo|senza titolo|document|dokument|presentation|prasentation|"
@@ -126,7 +127,7 @@ def find_title(source: FactSource) -> Title | None:
         return printed
     if claimed and fold(claimed) not in source.heading_texts:
         return Title(claimed, frozenset({"metadata"}))
-    return _running_head(source)
+    return _running_head(source) or _first_on_page(source)
 
 
 def clean_title(text: str | None) -> str | None:
@@ -145,7 +146,12 @@ def can_be_title(text: str) -> bool:
     if is_torn or any(letter in "<>{}\u0000" for letter in text) or (len(words) == 1 and text[0].islower()):
         return False
     whole = (_PART, _TEMPLATE, _PAGE_NUMBER, _SALUTATION, DATE_LINE)
-    if any(pattern.fullmatch(folded) for pattern in whole) or _FILE.fullmatch(text) or _SOFTWARE.search(text):
+    if (
+        _CAPTION.match(folded)
+        or any(pattern.fullmatch(folded) for pattern in whole)
+        or _FILE.fullmatch(text)
+        or _SOFTWARE.search(text)
+    ):
         return False
     if _ADDRESS.search(text) or _CONTACT.search(text) or _SENTENCE.fullmatch(text) or "|" in text or ".." in text:
         return False
@@ -274,6 +280,8 @@ def _score(source: FactSource, group: Group, claimed: str | None) -> float:
         return 0.0
     if (first.size < _LEAST_SIZE or text[0].islower() or not text[0].isalnum()) and not is_heading and not agrees:
         return 0.0
+    if not is_heading and not agrees and _is_continued(source, group):
+        return 0.0
     folded = fold(text)
     is_first = is_heading and group[0][0] == 0
     score = 0.6 * is_first + min(first.size, 4.0) + 0.4 * is_heading + 0.5 * is_own + 0.4 * (1 - first.top)
@@ -284,6 +292,17 @@ def _score(source: FactSource, group: Group, claimed: str | None) -> float:
     if len(text.split()) == 1:
         score -= 0.35
     return max(score, 0.0)
+
+
+def _is_continued(source: FactSource, group: Group) -> bool:
+    """Whether the next line is the rest of a sentence, so that the group is the beginning of a paragraph."""
+    index, last = group[-1]
+    below = [line for line in source.front[index + 1 : index + 4] if line.run and last.run and line.page == last.page]
+    return any(
+        line.text[0].islower() and line.run.box.top - last.run.box.bottom < last.run.box.height
+        for line in below
+        if line.run and last.run and abs(line.run.box.left - last.run.box.left) < 2 * last.run.box.height
+    )
 
 
 def _is_numbered(source: FactSource, folded: str) -> bool:
@@ -336,6 +355,23 @@ def _first_line(source: FactSource, claimed: str | None) -> Title | None:
     return None
 
 
+def _first_on_page(source: FactSource) -> Title | None:
+    """The first line of a page in one size, if it is alone in its row, short, and not continued by the next line."""
+    lines = [line for line in source.front if line.page == source.front[0].page and line.run]
+    if len(lines) < 3 or lines[0].cells > 1 or lines[0].top > 0.35 or lines[0].page > 1:  # noqa: PLR2004
+        return None
+    first, second = (line.run for line in lines[:2])
+    widest = max(line.run.box.right for line in lines if line.run)
+    text = clean_title(lines[0].text)
+    if not text or not first or not second or len(text.split()) < 3 or text[0].islower():  # noqa: PLR2004
+        return None
+    is_short = first.box.right - first.box.left < _SHORT_LINE * (widest - first.box.left)
+    if not is_short or second.text[0].islower() or text.endswith((",", ".", ":", "-", "?", "!")):
+        return None
+    return Title(text, frozenset({"first line"}), lines[0].place, lines[0].text, (0,))
+
+
+_SHORT_LINE = 0.85
 _HEAD_WITH_NUMBER = re.compile(r"(?:\d{1,4}\s+(?P<after>\D.{14,110})|(?P<before>.{14,110}\D)\s+\d{1,4})")
 
 
