@@ -68,7 +68,7 @@ def judge(labels: Labels, facts: Sequence[Fact]) -> Iterator[Judged]:
         fact = first.get(field)
         wanted = labels.values[field]
         has_value = bool(wanted) and None not in wanted
-        if field == "title" and labels.number:
+        if field == "title" and labels.number is not None:
             has_value = True
         verdict = _verdict(labels, field, fact)
         if fact is None:
@@ -81,7 +81,7 @@ def judge(labels: Labels, facts: Sequence[Fact]) -> Iterator[Judged]:
 def _verdict(labels: Labels, field: str, fact: Fact | None) -> str:
     wanted = labels.values[field]
     is_optional = None in wanted or not wanted
-    if field == "title" and labels.number:
+    if field == "title" and labels.number is not None:
         return _title_of_invoice(labels, fact)
     if fact and any(_is_right(field, fact.value, one) for one in wanted if one):
         return "right"

@@ -35,6 +35,12 @@ _CONTACT = re.compile(r"\btel\b|telefon|phone|\bfon\b|\bfax\b|e-?mail|@|www\.|ht
 _DOMAIN = re.compile(r"(?:@|www\.|https?://(?:www\.)?)([a-z0-9][a-z0-9-]*)\.[a-z]{2,}")
 _PARTS = re.compile(r"\s*[\u25cf\u2022\u00b7|\u2219\u25aa]\s*|\s+[-\u2013\u2014*/]\s+|,\s+")
 _BULLET = re.compile(r"[\u25cf\u2022\u00b7|\u2219\u25aa*\u2013-]")
+_HOUSE = re.compile(r"(?:strasse|stra\u00dfe|str\.|weg|platz|gasse|allee|street|road|avenue)\s+\d+\s?[a-z]?$")
+_COUNTRY = re.compile(
+    r"osterreich|deutschland|schweiz|germany|austria|switzerland|suisse|france|frankreich|nederland|netherlands|belgie|"
+    r"belgium|belgique|italia|italy|espana|spain|portugal|polska|poland|united kingdom|great britain|england|ireland|usa|"
+    r"united states(?: of america)?|canada|india|hong kong|china|japan|sverige|sweden|danmark|denmark|norge|norway|luxembourg"
+)
 _COPYRIGHT = re.compile(r"\u00a9|copyright|^(?:19|20)\d\d\b")
 _CODE = re.compile(r"^(?:bic|iban|swift|blz|kto)\b|\b[A-Z]{6}[A-Z0-9]{2}(?:[A-Z0-9]{3})?$")
 _NO_NAME = re.compile(r"\d{4,6}\s+[A-Z]|\d{5}|\d[\d ]{7}")
@@ -424,7 +430,13 @@ def _is_name(page: PageRuns, text: str) -> bool:
     if letters < max(_LEAST_NAME, 0.6 * len(name.replace(" ", ""))) or _is_blacked_out(words[0]):
         return False  # too few letters, or a name that was blacked out: XXXX
     folded = fold(name)
-    if _COPYRIGHT.search(folded) or _CODE.search(folded) or _CODE.search(name) or _NO_NAME.search(name):
+    if (
+        _COPYRIGHT.search(folded)
+        or _HOUSE.search(folded)
+        or _CODE.search(folded)
+        or _CODE.search(name)
+        or _NO_NAME.search(name)
+    ):
         return False
     if _CONTACT.search(folded) or _POSTCODE.match(name) or _KEYED.match(folded) or ":" in name:
         return False

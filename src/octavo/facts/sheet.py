@@ -93,6 +93,8 @@ def _fact(
 
 def _title(source: FactSource, kind: KindChoice, title: Title | None, known: Mapping[str, Fact]) -> Iterator[Fact]:
     composed = _composed_title(kind.kind, known)
+    if kind.kind is Kind.LETTER and title and title.evidence <= {"first line", "printed"}:
+        title = None  # the address of the sender
     if composed:
         yield composed
     elif title and kind.kind is not Kind.CODE and not (kind.kind is Kind.PHOTO and "claimed" not in title.evidence):

@@ -16,7 +16,7 @@ _SAME_SIZE = 0.09
 _OVERLAP, _GAP = 0.5, 0.75  # of lines of one title, relative to their height
 _MOST_LINES = 5
 _LONG_LINE = 75
-_MOST_WORDS = 24
+_MOST_CLAIMED = 200
 _LEAST_AGREEMENT = 0.5
 
 # Names of parts, which name no document.
@@ -24,7 +24,8 @@ _PART = re.compile(
     r"(?:the )?(?:table of )?contents?|inhalt(?:sverzeichnis|sangabe)?|inhoud(?:sopgave)?|sommaire|table des matieres|"
     r"indice(?: general)?|index|toc|front cover|(?:back )?cover(?: image| page)?|abstract|zusammenfassung|resume|"
     r"summary|"
-    r"introduction|einleitung|introduccion|introduzione|inleiding|preface|vorwort|foreword|prologue|acknowledge?ments?|"
+    r"(?:author|executive|editor's) summary|introduction|einleitung|introduccion|introduzione|inleiding|preface|"
+    r"vorwort|foreword|prologue|acknowledge?ments?|"
     r"danksagung|references|bibliography|literatur(?:verzeichnis)?|keywords?|schlagworter|notes?|notices?|trademarks|"
     r"appendix(?: \w{1,2})?|anhang|annexe?(?: \w{1,2})?|imprint|impressum|copyright|colophon|dedication|attributes|"
     r"methods?|header|footer|title|untitled|subtitle|supplement|menu|home|navigation|attachments?|links?|start|"
@@ -42,7 +43,8 @@ _TEMPLATE = re.compile(
     r"(?:untitled|unbenannt|sans titre|sin titulo|senza titolo|document|dokument|presentation|prasentation|"
     r"praesentation|"
     r"slide|page|scan|image|img|dsc|new|neu|title|titel|no title|template|vorlage|default|book|mappe|classeur|libro|"
-    r"\u6587\u6863|\u6587\u66f8|cartel|sheet|tabelle|feuil|hoja|draft|entwurf|print|printout|fax|file|final|temp|tmp|blank)"
+    r"\u6587\u6863|\u6587\u66f8|cartel|sheet|tabelle|feuil|hoja|draft|entwurf|print|printout|fax|file|final|temp|"
+    r"tmp|blank)"
     r"(?: document| dokument| with image| slide| page)?[\s_().#-]*\d*|\W*\d[\d\W_]*"
 )
 _FILE = re.compile(
@@ -119,7 +121,7 @@ class Title:
 
 def find_title(source: FactSource) -> Title | None:
     """The best title that is printed or claimed; None if there is none but the file's name."""
-    claimed = clean_title(source.metadata.title)
+    claimed = clean_title(source.metadata.title, _MOST_CLAIMED)
     if claimed and source.source_type in BY_PEOPLE:
         return _claimed_by_people(source, claimed)
     printed = _largest(source, claimed) if source.front and source.front[0].page else _first_of_text(source, claimed)
@@ -130,16 +132,16 @@ def find_title(source: FactSource) -> Title | None:
     return _running_head(source) or _first_on_page(source)
 
 
-def clean_title(text: str | None) -> str | None:
+def clean_title(text: str | None, most: int = MOST_LETTERS) -> str | None:
     """A title without what programs add to it; None if it is not a title."""
     text = _PREFIX.sub("", plain(text or "")).strip(" -\u2013|\u00b7*#")
-    return text if can_be_title(text) else None
+    return text if can_be_title(text, most) else None
 
 
-def can_be_title(text: str) -> bool:
+def can_be_title(text: str, most: int = MOST_LETTERS) -> bool:
     """Whether a text can name a document: it is no address, date, label, sentence, part, template or program."""
     folded = fold(text).strip(" .:-")
-    if sum(map(str.isalpha, text)) < 2 or len(text) > MOST_LETTERS or len(text.split()) > _MOST_WORDS:  # noqa: PLR2004
+    if sum(map(str.isalpha, text)) < 2 or len(text) > most or len(text.split()) > most / 6:  # noqa: PLR2004
         return False
     words = text.split()
     is_torn = len(words) > 2 and 2 * sum(len(word) == 1 for word in words) > len(words) and text.isascii()  # noqa: PLR2004
@@ -246,12 +248,18 @@ def _groups(lines: Sequence[PrintedLine]) -> Iterator[Group]:
             yield group
 
 
+def _is_label(line: PrintedLine) -> bool:
+    """Whether a line is the number of a page or the name of a part, which is never a line of a title."""
+    folded = fold(line.text).strip(" .:-")
+    return bool(_PAGE_NUMBER.fullmatch(folded) or _PART.fullmatch(folded))
+
+
 def _is_paragraph(group: Group) -> bool:
     return len(group) > 1 and sum(len(line.text) for _, line in group) / len(group) > _LONG_LINE
 
 
 def _continues(last: PrintedLine, line: PrintedLine) -> bool:
-    if line.run is None or last.run is None or line.page != last.page:
+    if line.run is None or last.run is None or line.page != last.page or _is_label(line) or _is_label(last):
         return False
     gap = line.run.box.top - last.run.box.bottom
     if abs(line.size - last.size) > _SAME_SIZE * last.size or not -_OVERLAP < gap / last.run.box.height < _GAP:
