@@ -13,10 +13,12 @@ from octavo.facts.words import Box, Word, fold
 
 _FORMS = (
     r"GmbH(?:\s?&\s?Co\.?\s?(?:KGaA|KG|OHG))?|mbH|GesmbH|Ges\.m\.b\.H\.|AG(?:\s?&\s?Co\.?\s?KG)?|KGaA|KG|OHG|GbR|SE|eG|"
-    r"UG(?:\s?\(haftungsbeschr\w*\))?|e\.\s?K\.?|e\.\s?V\.|a\.\s?G\.|Ltd\.?|Limited|LLC|L\.L\.C\.|LLP|Inc\.?|Incorporated|"
+    r"UG(?:\s?\(haftungsbeschr\w*\))?|e\.\s?K\.?|e\.\s?V\.|a\.\s?G\.|Ltd\.?|Limited|LLC|L\.L\.C\.|LLP|Inc\.?|"
+    r"Incorporated|"
     r"Corp\.?|Corporation|PLC|plc|Pvt\.?\s?Ltd\.?|Pty\.?(?:\s?Ltd\.?)?|Private\s+Limited|SARL|S\.?\u00e0\.?\s?r\.?l\.?|"
     r"S\.A\.R\.L\.|SASU|S\.A\.S\.?|SAS|EURL|SNC|S\.A\.|SA|SCI|SCOP|B\.V\.|BV|BVBA|N\.V\.|NV|SPRL|S\.?r\.?l\.?s?|"
-    r"S\.?p\.?A\.?|S\.?n\.?c\.|S\.L\.U?\.?|S\.?L\.?U\.|SL|S\.C\.|Lda\.?|Ltda\.?|Sp\.\s?z\s?o\.\s?o\.|S\.K\.A\.|AB|A/S|ApS|"
+    r"S\.?p\.?A\.?|S\.?n\.?c\.|S\.L\.U?\.?|S\.?L\.?U\.|SL|S\.C\.|Lda\.?|Ltda\.?|Sp\.\s?z\s?o\.\s?o\.|S\.K\.A\.|AB|"
+    r"A/S|ApS|"
     r"ASA|AS|Oyj?|s\.r\.o\.|a\.s\.|Kft\.?|Zrt\.?|d\.o\.o\.|Tbk|Verein|Stiftung|Vereniging|Universit\w+"
 )
 _LEGAL = re.compile(rf"(?<!\w)(?:{_FORMS})(?!\w)")
@@ -38,8 +40,10 @@ _BULLET = re.compile(r"[\u25cf\u2022\u00b7|\u2219\u25aa*\u2013-]")
 _HOUSE = re.compile(r"(?:strasse|stra\u00dfe|str\.|weg|platz|gasse|allee|street|road|avenue)\s+\d+\s?[a-z]?$")
 _COUNTRY = re.compile(
     r"osterreich|deutschland|schweiz|germany|austria|switzerland|suisse|france|frankreich|nederland|netherlands|belgie|"
-    r"belgium|belgique|italia|italy|espana|spain|portugal|polska|poland|united kingdom|great britain|england|ireland|usa|"
-    r"united states(?: of america)?|canada|india|hong kong|china|japan|sverige|sweden|danmark|denmark|norge|norway|luxembourg"
+    r"belgium|belgique|italia|italy|espana|spain|portugal|polska|poland|united kingdom|great britain|england|"
+    r"ireland|usa|"
+    r"united states(?: of america)?|canada|india|hong kong|china|japan|sverige|sweden|danmark|denmark|norge|norway|"
+    r"luxembourg"
 )
 _COPYRIGHT = re.compile(r"\u00a9|copyright|^(?:19|20)\d\d\b")
 _CODE = re.compile(r"^(?:bic|iban|swift|blz|kto)\b|\b[A-Z]{6}[A-Z0-9]{2}(?:[A-Z0-9]{3})?$")
@@ -433,6 +437,7 @@ def _is_name(page: PageRuns, text: str) -> bool:
     if (
         _COPYRIGHT.search(folded)
         or _HOUSE.search(folded)
+        or _COUNTRY.fullmatch(folded)
         or _CODE.search(folded)
         or _CODE.search(name)
         or _NO_NAME.search(name)

@@ -19,10 +19,10 @@ from octavo.language.phrases import Stems, find_phrases
 from octavo.language.vocabulary import rarity
 
 _LONGEST = 40
-_MOST = 5
+_MOST = 4
 _REPEATED, _OFTEN, _VERY_OFTEN = 2, 3, 4
 _MANY_CHUNKS = 8
-_LEAST_SHARE = 0.25  # of the best phrase's weight
+_LEAST_SHARE, _MAIN_SHARE = 0.25, 0.6  # of the best phrase's weight
 _TOO_COMMON = 0.5
 _BROKEN = 0.06  # share of single letters in a text whose words were torn apart
 _LETTER = re.compile(r"(?<![\w'\u2019])[b-hj-z](?![\w'\u2019.])")
@@ -69,7 +69,12 @@ veranstaltungen übersicht beiträge termine archiv startseite aktuelles éditio
 choses hombre vez casa años cosa parte tipo jahr jahre mal teil zeit leben welt mann frau haus tag weg hand auge gibt
 process processes system systems model models approach approaches study studies paper papers article articles book
 books equation equations term step steps size sizes length width height color colour font code codes man men woman
-women boy girl hands eye eyes face head door room house voice heart mind life world night morning
+women boy girl hands eye eyes face head door room house voice heart mind life world night morning thee thou thy thine
+o'er ere doth hath true false slide slides phase phases clause clauses content label labels category categories
+application applications topic topics thema themen service services efficient copy variable variables involvement
+cycle bit bits rename destination hurry eat interviewer frac phys mathrm left right additional simplified proposal
+correo electrónico pro monat medien fokus public domain alice bob farewell enquiry enquiries organize feature features
+loop instruction instructions threshold thresholds compound compounds facility facilities
 """
 _STOP = frozenset(_NOT_TAGS.split()) | frozenset(MONTH_NUMBERS)
 # Words that begin or end a clause and not the name of a subject.
@@ -91,6 +96,17 @@ class TagSource:
     known: Sequence[str] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """How often phrases occur and in how many chunks, the words of the title and headings, and the highest weight."""
+
+    counts: Mapping[Stems, int]
+    chunks_with: Mapping[Stems, int]
+    title: set[str]
+    headings: set[str]
+    best: float
+
+
 def choose_tags(source: TagSource) -> list[str]:
     """The tags of a document, most important first; none if nothing is repeated or the text is broken."""
     if source.kind in _WITHOUT_TOPICS or _is_broken(source.chunks):
@@ -98,13 +114,14 @@ def choose_tags(source: TagSource) -> list[str]:
     counts, chunks_with = _count(source.chunks)
     known = list(_known(source, counts))
     best = max(source.weights.values(), default=0.0)
-    headings = _headings(source)
+    title = set(heading_stems(source.title, source.language))
+    found = _Found(counts, chunks_with, title, _headings(source), best)
     good = [
         phrase
         for phrase in sorted(source.weights, key=lambda phrase: (-source.weights[phrase], phrase))
         if source.weights[phrase] >= _LEAST_SHARE * best
         and _is_subject(source.forms[phrase], phrase, source.language)
-        and _is_salient(phrase, counts, chunks_with, headings, source)
+        and _is_salient(phrase, found, source)
     ]
     chosen: list[Stems] = []
     for phrase in good:
@@ -161,21 +178,21 @@ def _is_subject(form: str, phrase: Stems, language: str | None) -> bool:
     return not (language == "en" and len(words) == 1 and (rarity(phrase[0]) < _TOO_COMMON or words[0].endswith("ing")))
 
 
-def _is_salient(
-    phrase: Stems, counts: Mapping[Stems, int], chunks_with: Mapping[Stems, int], headings: set[str], source: TagSource
-) -> bool:
-    """Whether a phrase is repeated enough: four times, or twice if it has several words or is in a heading.
+def _is_salient(phrase: Stems, found: _Found, source: TagSource) -> bool:
+    """Whether a phrase is repeated enough to be what the document is about.
 
-    In other languages than English, common words are not known, so a single word must be in a heading.
+    Several words: in the title, twice and in a heading, or three times. One word: in the title, or among the very most
+    frequent. In other languages than English, common words are not known, so a single word must be in the title.
     """
-    chunks, is_english = len(source.chunks), source.language == "en"
-    count = counts.get(phrase, 0)
-    in_heading = all(stem in headings for stem in phrase)
-    if chunks >= _MANY_CHUNKS and chunks_with.get(phrase, 0) < _REPEATED:
+    count = found.counts.get(phrase, 0)
+    if len(source.chunks) >= _MANY_CHUNKS and found.chunks_with.get(phrase, 0) < _REPEATED:
         return False
-    if in_heading and (len(phrase) > 1 or count >= _REPEATED):
-        return True
-    return count >= (_REPEATED if len(phrase) > 1 else _VERY_OFTEN) and (len(phrase) > 1 or is_english)
+    in_title = all(stem in found.title for stem in phrase)
+    if len(phrase) > 1:
+        in_heading = all(stem in found.headings for stem in phrase)
+        return in_title or count >= (_REPEATED if in_heading else _OFTEN)
+    is_main = source.language == "en" and count >= _VERY_OFTEN and source.weights[phrase] >= _MAIN_SHARE * found.best
+    return (in_title and count >= _REPEATED) or is_main
 
 
 def _repeats(phrase: Stems, other: Stems) -> bool:

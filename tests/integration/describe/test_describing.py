@@ -305,7 +305,7 @@ async def test_a_photo_is_described_by_a_model_and_needs_no_person(
     desk: Desk, owner: UUID, sandbox: OpenSandbox, folder: Path, paid: Gateway, gemini: FakeGemini
 ) -> None:
     seen = {"title": "Gannets on a cliff", "author": None, "summary": "Seabirds rest.", "date": None, "language": "en"}
-    gemini.answer = lambda _asked: json.dumps({**seen, "type": "image", "tags": ["seabird"]})
+    gemini.answer = lambda _asked: json.dumps({**seen, "type": "photo", "tags": ["seabird"]})
     picture = saved(Image.new("RGB", (800, 600), "skyblue"), "PNG")
     async with working(desk, sandbox, folder, gateway=paid):
         document = await add(desk, owner, "IMG_0001.png", picture)
