@@ -131,7 +131,7 @@ def _is_name_word(word: str) -> bool:
 
 
 def is_likely(text: str) -> bool:
-    """Whether a name has evidence of its own: a known first name, an initial, or words that are rare."""
+    """Whether a name is likely without other evidence: a known first name, an initial, or words that are rare."""
     words = _TITLES.sub("", text.strip(" .,:")).split()
     known = fold(words[0]).partition("-")[0] in first_names() if words else False
     initial = any(_INITIAL.fullmatch(word) for word in words)

@@ -1,4 +1,4 @@
-"""What is known of a document before its facts are found, and the printed lines of its beginning."""
+"""The input from which the facts of a document are found, and the printed lines of its beginning."""
 
 from __future__ import annotations
 

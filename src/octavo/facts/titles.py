@@ -1,4 +1,4 @@
-"""Chooses the title of a document: what is printed as one, else what the file calls itself, else the file's name."""
+"""Chooses the title of a document: a printed title, else the one in the metadata, else the name of the file."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def clean_title(text: str | None, most: int = MOST_LETTERS) -> str | None:
 
 
 def can_be_title(text: str, most: int = MOST_LETTERS) -> bool:
-    """Whether a text can name a document: it is no address, date, label, sentence, part, template or program."""
+    """Whether a text can name a document: it is not an address, date, label, sentence, part, template or program."""
     folded = fold(text).strip(" .:-")
     if sum(map(str.isalpha, text)) < 2 or len(text) > most or len(text.split()) > most / 6:  # noqa: PLR2004
         return False

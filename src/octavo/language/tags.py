@@ -1,7 +1,7 @@
 """Chooses the tags of a document: few phrases that a person would keep.
 
-A tag names a subject. So a phrase must be repeated or stand in a heading, and words that every document has (months,
-parts of a page, labels of an invoice, verbs of instructions) are no tags. Words that the owner already uses as tags
+A tag names a subject. So a phrase must be repeated or be in a heading, and words that every document has (months,
+parts of a page, labels of an invoice, verbs of instructions) are not tags. Words that the owner already uses as tags
 come first, because a tag is of use only if several documents have it.
 """
 
