@@ -1,8 +1,8 @@
 """Says what kind of document this is, by its format, the name it gives itself, typical words and its form.
 
 Every cue has a weight; the kind with the highest sum wins if the sum is high enough and no other is close to it. A word
-alone proves little: a paper about cash is not a receipt. So the name of a kind counts only in the title or in a short line
-at the top, and the other cues are lines, formulas and blanks that documents of this kind have.
+alone proves little: a paper about cash is not a receipt. So the name of a kind counts only in the title or in a short
+line at the top, and the other cues are lines, formulas and blanks that documents of this kind have.
 """
 
 from __future__ import annotations
