@@ -49,6 +49,8 @@ class Cause(StrEnum):
     ITEM_DUE = "segment ready for a prompt"
     PROMPT_ANSWERED = "all segments of a prompt answered"
     CONVERSION_REQUESTED = "conversion requested"
+    BATCH_REQUESTED = "conversion of many documents requested"
+    BATCH_PART_LISTED = "documents of a batch listed"
     DELIVERY_DUE = "delivery due"
     TEST_DELIVERY_REQUESTED = "test delivery requested"
 
@@ -166,6 +168,17 @@ CHOREOGRAPHY: Mapping[Cause, Consequence] = {
     ),
     Cause.CONVERSION_REQUESTED: Consequence(
         "convert", (PERSON,), "A conversion was requested, and the owner does not have an identical one yet."
+    ),
+    Cause.BATCH_REQUESTED: Consequence(
+        "convert_batch",
+        (PERSON,),
+        "The conversion of selected documents, or of all of a filter, was requested.",
+    ),
+    Cause.BATCH_PART_LISTED: Consequence(
+        "convert",
+        ("convert_batch",),
+        "A document of a batch is a PDF, and the owner does not have an identical conversion yet.",
+        priority=7,
     ),
     Cause.DELIVERY_DUE: Consequence(
         "deliver",

@@ -83,8 +83,9 @@ async def test_raw_bytes_and_corrections(house: House, folder: Path) -> None:
     assert [one["made_by"] for one in revisions] == ["engine", "person"]
     (sample,) = (await client.get("/api/v1/training-samples")).text.splitlines()
     assert json.loads(sample)["conversion"] == found["id"]
-    listed = (await client.get(CONVERSIONS, params={"status": "complete"})).json()["items"]
-    assert [(one["id"], one["values"]) for one in listed] == [(found["id"], [])]
+    for status, expected in (("complete", []), ("needs_review", [(found["id"], [], "needs_review")])):
+        listed = (await client.get(CONVERSIONS, params={"status": status})).json()["items"]
+        assert [(one["id"], one["values"], one["status"]) for one in listed] == expected
 
 
 async def test_what_cannot_be_converted_is_refused_with_its_code_and_listed(house: House) -> None:
@@ -92,12 +93,12 @@ async def test_what_cannot_be_converted_is_refused_with_its_code_and_listed(hous
     for body, mapping, status, code in (
         (b"plain text", "invoice_v1", 415, "NOT_PDF"),
         (b"", "invoice_v1", 422, "EMPTY"),
-        (PDF, "no_such_v9", 422, "UNKNOWN_MAPPING"),
+        (PDF, "no_such_v9", 422, "UNKNOWN_MAPPING"),  # and no job
     ):
         answer = await send(client, body, mapping)
         assert (answer.status_code, answer.json()["code"]) == (status, code)
     listed = (await client.get(CONVERSIONS)).json()["items"]
-    assert [one["error"]["code"] for one in listed] == ["UNKNOWN_MAPPING", "EMPTY", "NOT_PDF"]
+    assert [one["error"]["code"] for one in listed] == ["EMPTY", "NOT_PDF"]
 
 
 async def test_mappings_are_listed_checked_added_and_have_a_schema(house: House) -> None:
@@ -237,3 +238,26 @@ async def test_what_models_answered_can_be_exported(house: House) -> None:
     assert (line["conversion"], line["made_by"], line["mapping"]) == (begun, "gemini:x", "invoice_v1")
     assert [one["accepted"] for one in line["said"]] == ["12.50", None]
     assert (await (await house.browser()).get("/api/v1/model-checks")).text == ""
+
+
+async def test_two_owners_with_a_mapping_of_one_name_keep_both_when_they_merge(house: House, folder: Path) -> None:
+    """A conversion is read with the mapping it was made with, whatever has its name now."""
+    visitor, person = await house.browser(), await house.person("a@example.org")
+    for client, extra in ((visitor, "theirs"), (person, "mine")):
+        field = f"{{type: text, xml: Extra, labels: {{en: [{extra}]}}, value: {extra}}}"
+        text = f"name: both_v1\nextends: invoice_v1\nfields: {{{extra}: {field}}}"
+        assert (await client.post("/api/v1/mappings", json={"text": text})).status_code == 201
+    made = await finish(house, visitor, folder, (await send(visitor, mapping="both_v1")).json()["id"])
+    await house.rows("SELECT merge_owner(%s, %s)", (await me(visitor))["owner_id"], (await me(person))["owner_id"])
+    path = f"{CONVERSIONS}/{made['id']}"
+    found = await person.get(path)
+    assert found.status_code == 200, found.text
+    assert "theirs" in {one["name"] for one in found.json()["values"]}
+    assert (await person.get("/conversions/" + made["id"], headers={"accept": "text/html"})).status_code == 200
+    corrected = await person.patch(path, json={"values": [{"name": "theirs", "value": "kept"}]})
+    assert corrected.json()["revision"] == 2
+    texts = {one["name"]: one for one in (await person.get("/api/v1/mappings")).json()["items"] if one["created_at"]}
+    assert set(texts) == {"both_v1", "both_2_v1"}
+    assert "theirs" in texts["both_2_v1"]["fields"]
+    kept = (await person.get("/api/v1/mappings/both_2_v1")).json()
+    assert (kept["name"], kept["text"].splitlines()[0]) == ("both_2_v1", "name: both_2_v1")

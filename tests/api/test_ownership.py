@@ -176,6 +176,10 @@ RULES: dict[str, Rule] = {
     "PATCH /api/v1/conversions/{conversion}": Rule(
         "write", "conversion", 409, given(values=[{"name": "total", "value": "1.00"}])
     ),
+    "DELETE /api/v1/conversions/{conversion}": Rule("write", "conversion", 204),
+    "POST /api/v1/documents/{document}/convert": Rule("write", "pictured document", 202),
+    "GET /api/v1/conversion-batches/{batch}": Rule("read", "batch"),
+    "GET /api/v1/conversions/{conversion}/words": Rule("read", "conversion"),
     "GET /api/v1/conversions/{conversion}/revisions": Rule("read", "conversion"),
     "GET /api/v1/conversions/{conversion}/download": Rule("read", "conversion", 409),
     "GET /api/v1/conversions/{conversion}/source": Rule("read", "conversion"),
@@ -184,6 +188,7 @@ RULES: dict[str, Rule] = {
     "POST /api/v1/mappings": Rule("write", None, 201, given(text="name: mine_v1\nextends: invoice_v1")),
     "POST /api/v1/mappings/check": Rule("write", None, 200, given(text="name: mine_v1\nextends: invoice_v1")),
     "GET /api/v1/mappings/{name}": Rule("read", "mapping"),
+    "DELETE /api/v1/mappings/{name}": Rule("write", "mapping", 204),
     "GET /api/v1/mappings/{name}/schema": Rule("read", "mapping"),
     "GET /api/v1/jobs": Rule("read", None),
     "GET /api/v1/jobs/{job}": Rule("read", "job"),
@@ -275,6 +280,7 @@ class World:
             "prompt": self.prompt,
             "analysis": self.analysis,
             "conversion": self.conversion,
+            "batch": self.batch,
             "connection": self.connection,
             "mapping": self.mapping,
             "collection": lambda: self.post("/api/v1/collections", "items.0.id", name=f"Collection {self.number()}"),
@@ -361,6 +367,10 @@ class World:
 
     async def conversion(self) -> str:
         return await self.post("/api/v1/conversions", "id", document_id=await self.pictured_document())
+
+    async def batch(self) -> str:
+        ids = [await self.pictured_document()]
+        return await self.post("/api/v1/documents/bulk", "batch_id", ids=ids, action="convert")
 
     async def mapping(self) -> str:
         return await self.post("/api/v1/mappings", "name", text=f"name: own{self.number()}_v1\nextends: invoice_v1")

@@ -17,6 +17,7 @@ from octavo.cli import (
     analyses,
     ask,
     connections,
+    conversions,
     convert,
     costs,
     diff,
@@ -62,6 +63,7 @@ app.add_typer(costs.budgets_app, name="budgets")
 app.add_typer(keys.app, name="keys")
 app.add_typer(jobs.app, name="jobs")
 app.add_typer(mappings.app, name="mappings")
+app.add_typer(conversions.app, name="conversions")
 app.add_typer(analyses.app, name="analyses")
 app.add_typer(prompts.app, name="prompts")
 app.add_typer(schedules.app, name="schedules")

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+from uuid import UUID
 
 import typer
 
-from octavo.cli.local_files import LocalFile, find_files
+from octavo.cli.local_files import FileSelection, LocalFile, find_files
+from octavo.cli.names import find_ids
 from octavo.cli.options import AsJson, Key, Server
 from octavo.cli.output import clean, open_console, print_json
 from octavo.cli.remote import Target, call
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from octavo.records.conversions import ConversionView
 
 AT_ONCE = 8
+ID = re.compile(r"[0-9a-fA-F-]{4,36}")
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0
 
 app = typer.Typer()
@@ -37,7 +41,10 @@ class Form(StrEnum):
 
 @app.command()
 def convert(
-    files: Annotated[list[str], typer.Argument(metavar="PDF", help="Files, folders or glob patterns.")],
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="PDF | ID", help="Files, folders or glob patterns; or ids of documents in the library."),
+    ],
     mapping: Annotated[
         str | None,
         typer.Option(help="Name of the mapping; see `octavo mappings ls`. Default: the default of the server."),
@@ -52,16 +59,22 @@ def convert(
 ) -> None:
     """Convert PDFs to XML with a mapping. A file that has already been converted is not converted again.
 
-    Exits with code 1 if a file could not be converted.
+    An id converts the stored file of a document, without sending it. Exits with code 1 if a file could not be
+    converted.
     """
-    found = find_files(files)
-    converting = ConversionBatch(mapping, form.value, _folder(out), names=_names(found.files, form))
+    named = [one for one in files if _is_id(one)]
+    found = find_files([one for one in files if one not in named]) if len(named) < len(files) else FileSelection()
+    converting = ConversionBatch(mapping, form.value, _folder(out))
     for refused in found.refused:
         converting.refused.append((refused.shown, refused.error))
 
     async def run(client: Client) -> None:
-        with _progress(len(found.files), silent=as_json) as advance:
-            await converting.run(client, found.files, advance)
+        if mapping:
+            await client.conversions.show_mapping(mapping)  # before any file is sent
+        sources: list[Source] = [*found.files, *await _documents(client, named)]
+        converting.names.update(_names(sources, form))
+        with _progress(len(sources), silent=as_json) as advance:
+            await converting.run(client, sources, advance)
 
     call(Target(server, key), run, connections=AT_ONCE)
     if as_json:
@@ -83,6 +96,28 @@ class NotConverted(BadInput):
         self.args = (message,)
 
 
+@dataclass(frozen=True, slots=True)
+class StoredDocument:
+    """A document of the library. `shown` and `name` are its file name."""
+
+    id: UUID
+    shown: str
+    name: str
+
+
+Source: TypeAlias = LocalFile | StoredDocument
+
+
+def _is_id(typed: str) -> bool:
+    """Whether an argument is the id of a document, or a part of one, and not the name of a file."""
+    return ID.fullmatch(typed) is not None and not Path(typed).exists()
+
+
+async def _documents(client: Client, typed: Sequence[str]) -> list[StoredDocument]:
+    found = [await client.show_document(one) for one in await find_ids(client, typed)] if typed else []
+    return [StoredDocument(one.id, one.filename, one.filename) for one in found]
+
+
 @dataclass(slots=True)
 class ConversionBatch:
     """One run of the command: sends files in parallel, waits for each result and writes it."""
@@ -90,17 +125,17 @@ class ConversionBatch:
     mapping: str | None
     form: str
     folder: Path
-    names: dict[LocalFile, str]
+    names: dict[Source, str] = field(default_factory=dict["Source", str])
     done: list[tuple[str, Path, ConversionView]] = field(default_factory=list["tuple[str, Path, ConversionView]"])
     refused: list[tuple[str, OctavoError]] = field(default_factory=list[tuple[str, OctavoError]])
 
-    async def run(self, client: Client, files: Sequence[LocalFile], advance: Callable[[], None]) -> None:
+    async def run(self, client: Client, files: Sequence[Source], advance: Callable[[], None]) -> None:
         waiting = iter(files)
         async with asyncio.TaskGroup() as group:
             for _ in range(min(AT_ONCE, len(files))):
                 group.create_task(self._work(client, waiting, advance))
 
-    async def _work(self, client: Client, waiting: Iterator[LocalFile], advance: Callable[[], None]) -> None:
+    async def _work(self, client: Client, waiting: Iterator[Source], advance: Callable[[], None]) -> None:
         for file in waiting:  # shared by all workers; each takes the next file
             try:
                 self.done.append((file.shown, *await self._convert(client, file)))
@@ -110,9 +145,12 @@ class ConversionBatch:
                 self.refused.append((file.shown, StorageFailed(error.strerror)))
             advance()
 
-    async def _convert(self, client: Client, file: LocalFile) -> tuple[Path, ConversionView]:
+    async def _convert(self, client: Client, file: Source) -> tuple[Path, ConversionView]:
         calls = client.conversions
-        conversion = await calls.convert(file.path, file.name, self.mapping)
+        if isinstance(file, LocalFile):
+            conversion = await calls.convert(file.path, file.name, self.mapping)
+        else:
+            conversion = await calls.convert_document(file.id, self.mapping)
         pause = FIRST_PAUSE
         while not conversion.is_over:
             await asyncio.sleep(pause)
@@ -135,13 +173,13 @@ def _folder(out: Path) -> Path:
     return out
 
 
-def _names(files: Sequence[LocalFile], form: Form) -> dict[LocalFile, str]:
+def _names(files: Sequence[Source], form: Form) -> dict[Source, str]:
     """Choose a different name for each result. Files with the same name from different folders get a number."""
     ending = "json" if form is Form.JSON else "xml"
     stems = {file: Path(file.name).stem or "result" for file in files}
     own = {stem.casefold() for stem in stems.values()}
     taken: set[str] = set()
-    names: dict[LocalFile, str] = {}
+    names: dict[Source, str] = {}
     for file, stem in stems.items():
         numbered = (f"{stem}-{number}" for number in count(2))
         free = (one for one in numbered if one.casefold() not in own and one.casefold() not in taken)
@@ -152,10 +190,10 @@ def _names(files: Sequence[LocalFile], form: Form) -> dict[LocalFile, str]:
 
 
 def _summary(converting: ConversionBatch) -> str:
-    unsure = sum(bool(one.missing) for *_, one in converting.done)
+    unsure = sum(one.status == "needs_review" for *_, one in converting.done)
     parts = [f"{count_of(len(converting.done), 'file')} converted to {clean(str(converting.folder))}"]
     if unsure:
-        parts.append(f"{unsure:,} of them lack a required value")
+        parts.append(f"{unsure:,} of them need review")
     if converting.refused:
         parts.append(f"{count_of(len(converting.refused), 'file')} refused")
     return ", ".join(parts) + "."

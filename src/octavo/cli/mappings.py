@@ -1,4 +1,4 @@
-"""`octavo mappings`: lists, prints, tests and adds mappings."""
+"""`octavo mappings`: lists, prints, tests, adds and deletes mappings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from octavo.core.settings import load_settings
 
 if TYPE_CHECKING:
     from octavo.client import Client
-    from octavo.convert.values import Conversion
+    from octavo.convert.values import Conversion, Value
     from octavo.records.conversions import MappingSummary, MappingView
 
 app = typer.Typer(help="Mappings define the fields of a conversion and their names in XML.", no_args_is_help=True)
@@ -70,6 +70,24 @@ def add(file: MappingFile, server: Server = None, key: Key = None, as_json: AsJs
     if as_json:
         return print_json(found)
     return typer.echo(f"Added {found.name}. Use it with `octavo convert --mapping {found.name}`.")
+
+
+@app.command()
+def rm(
+    name: Annotated[str, typer.Argument(help="Name with version, such as mine_v1.")],
+    server: Server = None,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """Delete one of your mappings. Conversions that were made with it keep its text."""
+
+    async def run(client: Client) -> None:
+        await client.conversions.delete_mapping(name)
+
+    call(Target(server, key), run)
+    if as_json:
+        return print_json({"deleted": name})
+    return typer.echo(f"Deleted {clean(name)}.")
 
 
 @app.command("test")
@@ -126,7 +144,7 @@ def _print(shown: str, one: Conversion) -> None:
     console = open_console()
     typer.echo(f"\n{clean(shown)}")
     rows = [
-        [value.path, clean(value.value), f"{value.place.page}" if value.place else "", f"{value.confidence:.0%}"]
+        [value.path, clean(value.value), f"{value.place.page}" if value.place else "", _certainty(value)]
         for value in one.values
     ]
     print_on(console, make_table(console, ["FIELD", "VALUE", "PAGE", "CONFIDENCE"], rows))
@@ -135,6 +153,13 @@ def _print(shown: str, one: Conversion) -> None:
             typer.echo(f"{'passed' if check.holds else 'FAILED'}: {check.check}")
     if one.missing:
         typer.echo(f"missing: {', '.join(one.missing)}")
+
+
+def _certainty(value: Value) -> str:
+    """The confidence as a share if it was measured, and otherwise a word."""
+    if value.calibrated:
+        return f"{value.confidence:.0%}"
+    return "check this" if value.needs_review else "sure"
 
 
 def _read(file: Path) -> str:

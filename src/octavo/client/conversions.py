@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import builtins
+from collections.abc import Mapping, Sequence
 from os import fsencode
 from pathlib import Path
 from typing import Literal
@@ -10,7 +12,8 @@ from uuid import UUID
 
 from octavo.client.transport import Request, Transport, read_page, read_record
 from octavo.client.uploads import FileBody
-from octavo.records.conversions import ConversionView, MappingSummary, MappingView
+from octavo.core.pagination import Page
+from octavo.records.conversions import BatchView, ConversionView, MappingSummary, MappingView
 
 Form = Literal["xml", "plain", "json"]
 
@@ -42,6 +45,49 @@ class ConversionCalls:
         )
         return read_record(ConversionView, await self._transport.call(request))
 
+    async def convert_document(self, document: UUID, mapping: str | None = None) -> ConversionView:
+        """Convert a PDF of the library without sending it again."""
+        given = {"mapping": mapping} if mapping else {}
+        request = Request("POST", f"/documents/{document}/convert", repeatable=True, json=given)
+        return read_record(ConversionView, await self._transport.call(request))
+
+    async def convert_many(
+        self,
+        documents: Sequence[UUID] | None = None,
+        filters: Mapping[str, str] | None = None,
+        mapping: str | None = None,
+    ) -> BatchView:
+        """Queue the conversion of many documents: those with these ids, or all that match the filters."""
+        which = {"ids": [str(one) for one in documents]} if documents is not None else {"filter": dict(filters or {})}
+        body = {**which, "action": "convert", "edit": {"mapping": mapping} if mapping else {}}
+        made = await self._transport.call(Request("POST", "/documents/bulk", json=body))
+        return await self.show_batch(UUID(made["batch_id"]))
+
+    async def show_batch(self, batch: UUID) -> BatchView:
+        return read_record(BatchView, await self._transport.get(f"/conversion-batches/{batch}"))
+
+    async def list(
+        self, *, status: str | None = None, batch: UUID | None = None, cursor: str | None = None, limit: int = 50
+    ) -> Page[ConversionView]:
+        """Your conversions, newest first, without their values."""
+        given = {"status": status, "batch": str(batch) if batch else None, "cursor": cursor, "limit": str(limit)}
+        query = {name: value for name, value in given.items() if value is not None}
+        return read_page(ConversionView, await self._transport.get("/conversions", query))
+
+    async def correct(self, conversion: UUID, values: Mapping[str, str | None]) -> ConversionView:
+        """Correct values by name; None clears a value."""
+        body = {"values": [{"name": name, "value": value} for name, value in values.items()]}
+        request = Request("PATCH", f"/conversions/{conversion}", json=body)
+        return read_record(ConversionView, await self._transport.call(request))
+
+    async def delete(self, conversion: UUID) -> None:
+        await self._transport.send(Request("DELETE", f"/conversions/{conversion}"))
+
+    async def samples(self) -> bytes:
+        """All corrections, with the values before and after them, as JSON Lines."""
+        response = await self._transport.send(Request("GET", "/training-samples", repeatable=True))
+        return response.content if response else b""
+
     async def show(self, conversion: UUID) -> ConversionView:
         return read_record(ConversionView, await self._transport.get(f"/conversions/{conversion}"))
 
@@ -50,11 +96,14 @@ class ConversionCalls:
         response = await self._transport.send(request)
         return response.content if response else b""
 
-    async def list_mappings(self) -> list[MappingSummary]:
+    async def list_mappings(self) -> builtins.list[MappingSummary]:
         return read_page(MappingSummary, await self._transport.get("/mappings")).items
 
     async def show_mapping(self, name: str) -> MappingView:
         return read_record(MappingView, await self._transport.get(f"/mappings/{quote(name, safe='')}"))
+
+    async def delete_mapping(self, name: str) -> None:
+        await self._transport.send(Request("DELETE", f"/mappings/{quote(name, safe='')}"))
 
     async def add_mapping(self, file: str, text: str) -> MappingView:
         request = Request("POST", "/mappings", repeatable=True, json={"file": file, "text": text})

@@ -29,7 +29,7 @@ def conversion_to_record(conversion: Conversion) -> dict[str, JSON]:
         "mapping": conversion.mapping,
         "source": conversion.source,
         "values": [_value_to_json(one) for one in conversion.values],
-        "checks": [[one.check, one.holds] for one in conversion.checks],
+        "checks": [[one.check, one.holds, *([True] if one.accepted else [])] for one in conversion.checks],
         "missing": list(conversion.missing),
     }
     if conversion.model_lookup:
@@ -41,7 +41,9 @@ def conversion_to_record(conversion: Conversion) -> dict[str, JSON]:
 
 def _value_to_json(one: Value) -> JSON:
     place: JSON = [one.place.page, *(round(side, 2) for side in one.place.box), one.place.quote] if one.place else None
-    return [one.name, one.value, one.confidence, place, not one.needs_review, one.table, one.row, one.status]
+    row: list[JSON] = [one.name, one.value, one.confidence, place, not one.needs_review, one.table, one.row, one.status]
+    by_person: list[JSON] = [one.page, one.by, one.at]
+    return [*row, one.calibrated, *(by_person if any(by_person) else [])]
 
 
 def conversion_from_json(document: bytes, mapping: Mapping) -> Conversion:
@@ -55,15 +57,17 @@ def conversion_from_json(document: bytes, mapping: Mapping) -> Conversion:
 def conversion_from_record(read: Any, mapping: Mapping) -> Conversion:  # noqa: ANN401
     """Like `conversion_from_json`, but from parsed JSON."""
     try:
-        values = tuple(_value(row, mapping) for row in read["values"][:_MOST_VALUES])
-        checks = tuple(
-            CheckResult(_is(str, check), None if holds is None else _is(bool, holds)) for check, holds in read["checks"]
-        )
+        values = tuple(value_from_row(row, mapping) for row in read["values"][:_MOST_VALUES])
+        checks = tuple(_check(*row) for row in read["checks"])
         missing = tuple(_is(str, name) for name in read["missing"])
         lookup, source = _lookup_from_json(read.get("model")), _is(str, read["source"])
         return Conversion(mapping.name, values, checks, missing, source, lookup, fits=read.get("fits") is not False)
     except (ValueError, TypeError, KeyError, AttributeError):
         raise _unusable() from None
+
+
+def _check(check: Any, holds: Any, *more: Any) -> CheckResult:  # noqa: ANN401
+    return CheckResult(_is(str, check), None if holds is None else _is(bool, holds), accepted=more == (True,))
 
 
 def _lookup_from_json(read: Any) -> ModelLookup | None:  # noqa: ANN401
@@ -84,16 +88,23 @@ def _unusable() -> Defect:
     return Defect("The output of the conversion is invalid.")
 
 
-def _value(row: Any, mapping: Mapping) -> Value:  # noqa: ANN401
+def value_from_row(row: Any, mapping: Mapping) -> Value:  # noqa: ANN401
+    """Parse one value. Raises `ValueError` or `TypeError` if the mapping has no such field or the value is invalid."""
     name, value, confidence, place, settled, table, number, *more = row
-    # Records of earlier versions have no status.
+    # Records of earlier versions have no status, and do not say whether the confidence is calibrated.
     status = Status(more[0]) if more else Status.FOUND if _is(bool, settled) else Status.NEEDS_REVIEW
+    calibrated = _is(bool, more[1]) if len(more) > 1 else False
+    page, by, at = more[2:5] if len(more) > 2 else (None, None, None)  # noqa: PLR2004
     kind = type_of(mapping, name, table)
     if kind is None or not FIELD_TYPES[kind].accepts(_is(str, value)[:_MOST_TEXT]):
         raise ValueError("unknown field or invalid value")
     if not 0 <= confidence <= 1 or (table is not None and _is(int, number) < 1):
         raise ValueError("a number is out of range")
-    return Value(name, value[:_MOST_TEXT], float(confidence), _place(place), status, table, number)
+    where = None if page is None else _is(int, page)
+    value = value[:_MOST_TEXT]
+    return Value(
+        name, value, float(confidence), _place(place), status, table, number, calibrated, where, _text(by), _text(at)
+    )
 
 
 def type_of(mapping: Mapping, name: object, table: object) -> str | None:

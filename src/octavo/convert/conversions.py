@@ -1,4 +1,4 @@
-"""Reads conversions: status, values, files, revisions and costs. Deletes them when they expire."""
+"""Reads conversions: status, values, files, revisions and costs. Deletes them on request and when they expire."""
 
 from __future__ import annotations
 
@@ -14,12 +14,17 @@ from psycopg.rows import class_row
 from octavo.convert.errors import Expired
 from octavo.core.errors import NotFound
 from octavo.core.pagination import Page, make_cursor, read_cursor
-from octavo.database import Connection, Database, load_queries
+from octavo.core.types import RESTING, JobStatus
+from octavo.database import Connection, Database, fetch_rows, load_queries
+from octavo.jobs.actions import cancel_jobs
 from octavo.library.errors import NeverReady, NotReady
+from octavo.records.conversions import NEEDS_REVIEW
 from octavo.storage import Bucket
 
 QUERIES = load_queries("conversions")
+OWNER_LOCK = load_queries("documents")
 EXPIRY_BATCH = 500
+RECENT_HOURS = 24
 KIND = "convert"
 
 
@@ -41,7 +46,16 @@ class StoredConversion:
     first_downloaded_at: datetime | None
     archived_at: datetime | None
     created_at: datetime
+    needs_review: bool
+    batch_id: UUID | None
+    source_expires_at: datetime | None
+    result_expires_at: datetime | None
     record: str | None
+
+    @property
+    def state(self) -> str:
+        """The status that callers see: that of the job, or `needs_review` for a complete one with doubts."""
+        return NEEDS_REVIEW if self.status == JobStatus.COMPLETE and self.needs_review else self.status
 
     @property
     def complete_record(self) -> bytes:
@@ -55,9 +69,9 @@ class StoredConversion:
 
 @dataclass(frozen=True, slots=True)
 class ConfidenceSummary:
-    """Counts of values, unverified values, missing required fields and failed checks, and the lowest confidence.
+    """Counts of values, values that need review, missing required fields and failed checks.
 
-    A value that a person entered or accepted counts as verified, even if the document does not contain it.
+    `least` is the lowest confidence of the values whose confidence was measured; None if there are none.
     """
 
     id: UUID
@@ -89,7 +103,8 @@ class ResultFile(NamedTuple):
 class Revision:
     """A revision of a conversion. `record` is the JSON of its values.
 
-    `user_id` and `person` are the id and the email address of the person who made the correction.
+    `user_id` and `person` are the id and the name of the person who made the correction. `changes` is the JSON of what
+    this person changed; None if the engine made the revision.
     """
 
     number: int
@@ -98,6 +113,28 @@ class Revision:
     person: str | None
     created_at: datetime
     record: str
+    changes: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Conversions that were requested together.
+
+    `total` conversions were queued so far, and `ended` of them have ended. `existing` documents had been converted
+    before; `skipped` ones are not PDFs. `listed`: all documents of the batch have been looked at.
+    """
+
+    id: UUID
+    mapping: str
+    total: int
+    ended: int
+    existing: int
+    skipped: int
+    listed: bool
+    created_at: datetime
+    completed_at: datetime | None
+    needs_review: int
+    failed: int
 
 
 async def show_conversion(connection: Connection, owner: UUID, conversion: UUID) -> StoredConversion:
@@ -111,16 +148,37 @@ async def show_conversion(connection: Connection, owner: UUID, conversion: UUID)
 
 
 async def list_conversions(
-    connection: Connection, owner: UUID, *, status: str | None, cursor: str | None, limit: int
+    connection: Connection,
+    owner: UUID,
+    *,
+    status: str | None,
+    cursor: str | None,
+    limit: int,
+    batch: UUID | None = None,
+    document: UUID | None = None,
 ) -> Page[StoredConversion]:
     """List conversions, newest first, without values."""
     before = read_cursor(cursor)[1] if cursor else None
+    values = {"owner": owner, "status": status, "batch": batch, "document": document, "before": before}
     async with connection.cursor(row_factory=class_row(StoredConversion)) as rows:
-        await rows.execute(QUERIES.page, {"owner": owner, "status": status, "before": before, "limit": limit + 1})
+        await rows.execute(QUERIES.page, values | {"limit": limit + 1})
         found = await rows.fetchall()
     more = len(found) > limit
     items = found[:limit]
     return Page(items, make_cursor(items[-1].created_at, items[-1].id) if more else None)
+
+
+async def count_states(connection: Connection, owner: UUID) -> dict[str, int]:
+    """The number of conversions in each state that the page lists."""
+    return (await fetch_rows(connection, QUERIES.count_states, {"owner": owner}))[0]
+
+
+async def list_batches(connection: Connection, owner: UUID, batch: UUID | None = None) -> list[Batch]:
+    """The batches that are running or ended within the last day, newest first; or one batch, however old it is."""
+    values = {"owner": owner, "id": batch, "recent": RECENT_HOURS}
+    async with connection.cursor(row_factory=class_row(Batch)) as rows:
+        await rows.execute(QUERIES.batches, values)
+        return await rows.fetchall()
 
 
 async def summarise_confidence(
@@ -156,19 +214,53 @@ async def list_revisions(connection: Connection, owner: UUID, conversion: UUID) 
         return await cursor.fetchall()
 
 
+async def export_conversions(
+    connection: Connection, owner: UUID, document: UUID, *, cursor: str | None, limit: int
+) -> Page[dict[str, Any]]:
+    """The conversions of a document with all of their revisions: values, and who changed what and when."""
+    page = await list_conversions(connection, owner, status=None, cursor=cursor, limit=limit, document=document)
+    items: list[dict[str, Any]] = []
+    for one in page.items:
+        revisions = [
+            {
+                "number": made.number,
+                "made_by": made.made_by,
+                "person": made.person,
+                "at": made.created_at,
+                "changes": json.loads(made.changes) if made.changes else None,
+                "record": json.loads(made.record),
+            }
+            for made in await list_revisions(connection, owner, one.id)
+        ]
+        named = {"id": one.id, "mapping": one.mapping, "status": one.state, "created_at": one.created_at}
+        items.append({**named, "revisions": revisions, "history": await kept_history(connection, owner, one.id)})
+    return Page(items, page.next_cursor)
+
+
 async def training_samples(connection: Connection, owner: UUID) -> list[dict[str, Any]]:
-    """The values before and after correction, for every conversion that a person corrected."""
-    rows = await (await connection.execute(QUERIES.corrected, {"owner": owner})).fetchall()
+    """The values before and after correction, and who corrected what and when, for every corrected conversion.
+
+    Samples are kept longer than their conversions.
+    """
     return [
         {
-            "conversion": str(conversion),
-            "mapping": mapping,
-            "sha256": sha256,
-            "found": json.loads(found)["values"],
-            "corrected": json.loads(corrected)["values"],
+            "conversion": str(row["conversion_id"]),
+            "document": str(row["document_id"]) if row["document_id"] else None,
+            "mapping": row["mapping"],
+            "sha256": row["sha256"],
+            "found": json.loads(row["found"])["values"],
+            "corrected": json.loads(row["corrected"])["values"],
+            "history": json.loads(row["history"]),
+            "kept_until": row["expires_at"].isoformat(),
         }
-        for conversion, mapping, sha256, found, corrected in rows
+        for row in await fetch_rows(connection, QUERIES.corrected, {"owner": owner})
     ]
+
+
+async def kept_history(connection: Connection, owner: UUID, conversion: UUID) -> list[dict[str, Any]]:
+    """Who corrected what and when, oldest first, including corrections of an earlier conversion of the same content."""
+    row = await (await connection.execute(QUERIES.kept_history, {"owner": owner, "id": conversion})).fetchone()
+    return json.loads(row[0]) if row else []
 
 
 async def model_checks(connection: Connection, owner: UUID) -> list[dict[str, Any]]:
@@ -186,15 +278,28 @@ def _model_check(conversion: UUID, mapping: str, sha256: str, at: datetime, reco
     return {**named, **read["model"], "said": answers}
 
 
+async def delete_conversion(connection: Connection, owner: UUID, conversion: UUID) -> list[str]:
+    """Delete a conversion, its values and its corrections. Returns the keys of unused objects, to delete afterwards."""
+    await connection.execute(OWNER_LOCK.hold_owner, {"owner": owner})
+    found = await show_conversion(connection, owner, conversion)
+    if found.status not in RESTING:
+        await cancel_jobs(connection, owner, [conversion])
+    row = await (await connection.execute(QUERIES.delete, {"owner": owner, "id": conversion})).fetchone()
+    if row is None:
+        raise NotFound
+    await connection.execute(QUERIES.delete_unused_texts, {"owner": owner})
+    unused = await (await connection.execute(QUERIES.delete_unused_objects, {"keys": row[0]})).fetchall()
+    return [key for (key,) in unused]
+
+
 async def expire_conversions(database: Database, bucket: Bucket) -> int:
-    """Delete expired results and sources in batches. The conversion itself is kept as archived.
+    """Delete expired results, sources and corrections in batches. The conversion itself is kept as archived.
 
     Each batch changes its rows and records the events in one transaction, then deletes the objects that are no longer
     used.
     """
-    return await _expire(database, bucket, QUERIES.expire_results) + await _expire(
-        database, bucket, QUERIES.expire_sources
-    )
+    queries = (QUERIES.expire_results, QUERIES.expire_sources, QUERIES.expire_corrections)
+    return sum([await _expire(database, bucket, query) for query in queries])
 
 
 async def _expire(database: Database, bucket: Bucket, query: bytes) -> int:

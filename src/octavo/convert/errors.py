@@ -37,6 +37,13 @@ class MappingTaken(BadInput):
     status = 409
 
 
+class ShippedMapping(BadInput):
+    """This mapping ships with Octavo and cannot be deleted."""
+
+    code = "MAPPING_BUILT_IN"
+    status = 409
+
+
 class NotThisKind(BadInput):
     """This mapping is for other documents: the file does not contain what it looks for. Try another mapping."""
 

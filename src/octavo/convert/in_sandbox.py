@@ -21,7 +21,7 @@ from octavo.convert.conversion_json import (
 )
 from octavo.convert.errors import BadMapping, NotThisKind, SlowPattern
 from octavo.convert.mappings.shipped_mappings import mapping_from_text, parse_mapping, summarise
-from octavo.convert.values import Conversion, Suggestion
+from octavo.convert.values import Conversion, Status, Suggestion, Value
 from octavo.core.errors import BadInput, Defect
 from octavo.core.types import JSON
 from octavo.extract.pdf.placed_words import (
@@ -133,13 +133,19 @@ def _refuse_slow(value: JSON) -> None:
 
 
 def _checked(conversion: Conversion) -> Conversion:
-    """Refuse a document that the mapping is not meant for, and remove the model lookup.
+    """Refuse a document that the mapping is not meant for, and remove what a sandboxed process cannot know.
 
-    A sandboxed process cannot call a model, so a lookup in its output is forged.
+    It cannot call a model or a person, so a lookup, a confirmation or an accepted check in its output is forged.
     """
     if not conversion.fits:
         raise NotThisKind
-    return replace(conversion, model_lookup=None)
+    checks = tuple(replace(one, accepted=False) for one in conversion.checks)
+    return replace(conversion, model_lookup=None, checks=checks, values=tuple(map(_unconfirmed, conversion.values)))
+
+
+def _unconfirmed(value: Value) -> Value:
+    status = Status.NEEDS_REVIEW if value.is_confirmed else value.status
+    return replace(value, status=status, page=None, by=None, at=None)
 
 
 @sandboxed

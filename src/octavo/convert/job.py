@@ -10,7 +10,7 @@ import json
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import structlog
@@ -19,12 +19,14 @@ from psycopg.rows import class_row
 from octavo.ai.calls import Caller
 from octavo.ai.gateway import Gateway
 from octavo.ai.tasks import EXTRACT_FIELDS, FieldsToFind, FieldToFind
+from octavo.convert.conversion_json import conversion_to_record
+from octavo.convert.corrections import Change, Corrected, carry_over, confirm_facts, keep_correction, share_facts
 from octavo.convert.errors import NothingFound
 from octavo.convert.in_sandbox import convert_in_sandbox, convert_pdf_in_sandbox
 from octavo.convert.mappings.mapping import Mapping
-from octavo.convert.mappings.stored_mappings import StoredMapping, find_mapping
+from octavo.convert.mappings.stored_mappings import StoredMapping, mapping_of_conversion
 from octavo.convert.remote_service import RemoteService
-from octavo.convert.results import StoredResult, save_revision, store_result
+from octavo.convert.results import Author, StoredResult, add_revision, save_revision, store_result
 from octavo.convert.rules.suggestions import missing_fields
 from octavo.convert.values import Conversion, ModelAnswer, ModelLookup, Suggestion
 from octavo.core.errors import (
@@ -34,6 +36,7 @@ from octavo.core.errors import (
     ContentBlocked,
     ModelRefused,
     NoModel,
+    NotFound,
     OverBudget,
     TokenLimit,
 )
@@ -46,6 +49,8 @@ from octavo.facts.layout import text_in_columns
 from octavo.facts.words import sheets_from_json
 from octavo.jobs.job_run import Run
 from octavo.library.errors import SourceGone
+from octavo.library.facts import list_facts
+from octavo.records.documents import FactView
 from octavo.sandbox import Sandbox
 from octavo.storage import Bucket, copy_to_file
 
@@ -70,10 +75,19 @@ class ConversionInput:
     """The input of a conversion job. `key` is None if the source has been deleted; `sha256` is its checksum."""
 
     owner_id: UUID
+    document_id: UUID | None
     mapping: str
     mapping_sha256: str
     key: str | None
     sha256: str | None
+
+
+class EarlierCorrections(NamedTuple):
+    """The corrections of an earlier conversion, applied to this one, with their history and the last person's name."""
+
+    corrected: Corrected
+    history: list[Change]
+    person: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,21 +102,67 @@ class ConversionJob:
     gateway: Gateway
 
     async def convert(self) -> JSON:
-        results: list[StoredResult] = []
+        results: list[tuple[Conversion, EarlierCorrections | None, StoredResult, Mapping]] = []
 
         async def work() -> JSON:
             """Convert the file. The result is stored in the bucket before any row refers to it."""
             source, mapping = await self._load()
             conversion = await self._convert(source, mapping)
+            earlier = await self._earlier_corrections(source, conversion, mapping)
             folder = f"conversions/{self.run.job.id}/{self.run.job.lease_token}"
-            results.append(await store_result(self.bucket, folder, conversion, mapping))
-            return {"values": len(conversion.values), "missing": list(conversion.missing)}
+            final = earlier.corrected.conversion if earlier else conversion
+            stored = await store_result(self.bucket, folder, final, mapping)
+            results.append((conversion, earlier, stored, await mapping.read_in_thread()))
+            return {"values": len(final.values), "missing": list(final.missing)}
 
         async def save(connection: Connection, output: JSON) -> None:
             del output
-            await save_revision(connection, self.run.job.id, results[-1], self.settings.conversion_result_days)
+            await self._save(connection, *results[-1])
 
         return await self.run.stage(STAGE, work, save=save)
+
+    async def _save(
+        self,
+        connection: Connection,
+        found: Conversion,
+        earlier: EarlierCorrections | None,
+        result: StoredResult,
+        mapping: Mapping,
+    ) -> None:
+        """Save the values that were found and, as a second revision, what people said about this content before."""
+        conversion, days = self.run.job.id, self.settings.conversion_result_days
+        await share_facts(connection, conversion, earlier.corrected.conversion if earlier else found, mapping)
+        if earlier is None:
+            await save_revision(connection, conversion, result, days)
+            return
+        await add_revision(connection, conversion, conversion_to_record(found), days)
+        author = Author("person", person=earlier.person)
+        await save_revision(connection, conversion, result, days, author, earlier.corrected.changes)
+        await keep_correction(connection, conversion, self.settings.correction_days, earlier.history)
+
+    async def _earlier_corrections(
+        self, source: ConversionInput, conversion: Conversion, mapping: StoredMapping
+    ) -> EarlierCorrections | None:
+        """What people said about this content before.
+
+        That is what they corrected when it was converted with a version of the same mapping, and the facts of its
+        document that a person confirmed.
+        """
+        values = {"owner": source.owner_id, "sha256": source.sha256, "mapping": mapping.name, "id": self.run.job.id}
+        async with self.run.database.connection() as connection:
+            row = await (await connection.execute(QUERIES.earlier_corrections, values)).fetchone()
+            facts = await _facts(connection, source)
+        read = await mapping.read_in_thread()
+        found, corrected, kept = (json.loads(one) for one in row) if row else (None, None, None)
+        history: list[Change] = kept or []
+        carried = carry_over(conversion, read, found, corrected) if row else None
+        confirmed = confirm_facts(carried.conversion if carried else conversion, read, facts)
+        names = [str(one["person"]) for one in history if one.get("person")]
+        person = names[-1] if names else None
+        if confirmed is None:
+            return EarlierCorrections(carried, history, person) if carried else None
+        changes = [*(carried.changes if carried else []), *confirmed.changes]
+        return EarlierCorrections(Corrected(confirmed.conversion, changes), history, person)
 
     async def _load(self) -> tuple[ConversionInput, StoredMapping]:
         async with (
@@ -113,7 +173,7 @@ class ConversionJob:
             source = await cursor.fetchone()
             if source is None:
                 raise Cancelled
-            return source, await find_mapping(connection, source.owner_id, source.mapping)
+            return source, await mapping_of_conversion(connection, source.owner_id, self.run.job.id, source.mapping)
 
     async def _convert(self, source: ConversionInput, mapping: StoredMapping) -> Conversion:
         if source.key is None:
@@ -159,6 +219,15 @@ class ConversionJob:
             return None if isinstance(error, NoModel) else ModelLookup(EXTRACT_FIELDS.name, names, error=error.code)
         answers = tuple(ModelAnswer(one.name, one.value, one.quote) for one in answer.output.fields)
         return ModelLookup(EXTRACT_FIELDS.name, names, answer.made_by, answers)
+
+
+async def _facts(connection: Connection, source: ConversionInput) -> list[FactView]:
+    if source.document_id is None:
+        return []
+    try:
+        return await list_facts(connection, source.owner_id, source.document_id)
+    except NotFound:  # in the trash
+        return []
 
 
 def _page_text(words: bytes) -> str:

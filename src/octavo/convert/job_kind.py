@@ -1,4 +1,4 @@
-"""The job kind that converts a file with a mapping."""
+"""The job kinds that convert a file with a mapping, and that queue the conversions of many documents."""
 
 from __future__ import annotations
 
@@ -37,4 +37,11 @@ async def convert_document(run: Run[Any]) -> JSON:
     return await job.convert()
 
 
+async def convert_batch(run: Run[Any]) -> JSON:
+    from octavo.convert.submissions import BatchJob
+
+    return await BatchJob(run).list_documents()
+
+
+BATCH_KIND: JobKind[Any] = JobKind("convert_batch", convert_batch, time_limit_seconds=600, limit_renewed_by_stage=True)
 KIND: JobKind[Any] = JobKind("convert", convert_document, time_limit_seconds=600, limit_renewed_by_stage=True)

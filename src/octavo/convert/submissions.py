@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterable, Callable
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import structlog
 from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
+from pydantic import TypeAdapter
 
 from octavo.choreography import Cause, job_after
+from octavo.convert.errors import BadMapping, UnknownMapping
 from octavo.convert.mappings.stored_mappings import StoredMapping, find_mapping
 from octavo.core.errors import Empty, NotFound, NotPdf, OctavoError, TooLarge
 from octavo.core.ids import new_id
-from octavo.database import Database, load_queries
+from octavo.core.types import JSON
+from octavo.database import Connection, Database, load_queries
 from octavo.extract.detect import HEAD_BYTES, detect
 from octavo.extract.extracted import SourceType
 from octavo.intake.upload_rows import check_quota, clean_filename, lock_usage
+from octavo.jobs.job_run import Run
+from octavo.jobs.queue import enqueue
+from octavo.library.documents import Filters, list_documents
 from octavo.library.errors import SourceGone
 from octavo.storage import Bucket, Stored
 
 log = structlog.get_logger()
 QUERIES = load_queries("conversions")
+BATCH_DOCUMENTS = 200
+FILTERS = TypeAdapter(Filters)
 _LONGEST_NAME = 80
 
 
@@ -35,6 +44,14 @@ class Submission:
 
     id: UUID
     created: bool
+
+
+class _Begun(NamedTuple):
+    """A conversion that was queued or exists. `key` is the file that it uses; None if it existed."""
+
+    id: UUID
+    created: bool
+    key: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +75,17 @@ class ConversionIntake:
         stored: Stored | None = None
         try:
             stored = await self._store(job, label, body)
-            submission = await self._begin(job, owner, label, await self._mapping(owner, mapping()), stored)
+            begun = await self._begin(job, owner, label, await self.find_mapping(owner, mapping()), stored)
+        except (UnknownMapping, BadMapping):
+            await self._remove(stored)
+            raise
         except OctavoError as error:
             await self._remove(stored)
             await self._reject(job, owner, label, mapping(), error)
             raise
-        if not submission.created:
+        if begun.key != stored.key:  # the same conversion exists, or a document has this file
             await self._remove(stored)
-        return submission
+        return Submission(begun.id, begun.created)
 
     async def submit_document(self, owner: UUID, document: UUID, mapping: str) -> Submission:
         """Submit the source of a document. The conversion uses the same stored object, not a copy."""
@@ -78,19 +98,21 @@ class ConversionIntake:
         if source is None:
             raise NotFound
         job = new_id()
+        stored_mapping = await self.find_mapping(owner, mapping)
         try:
-            stored_mapping = await self._mapping(owner, mapping)
             if source["source_type"] != SourceType.PDF:
                 raise NotPdf
             if source["key"] is None:
                 raise SourceGone
             stored = Stored(source["key"], source["bytes"], source["sha256"])
-            return await self._begin(job, owner, source["filename"], stored_mapping, stored, document)
+            begun = await self._begin(job, owner, source["filename"], stored_mapping, stored, document)
+            return Submission(begun.id, begun.created)
         except OctavoError as error:
             await self._reject(job, owner, source["filename"], mapping, error)
             raise
 
-    async def _mapping(self, owner: UUID, name: str) -> StoredMapping:
+    async def find_mapping(self, owner: UUID, name: str) -> StoredMapping:
+        """Find a mapping that can be used. Raises `UnknownMapping`, and no job exists yet."""
         async with self.database.connection() as connection:
             return await find_mapping(connection, owner, name)
 
@@ -116,7 +138,7 @@ class ConversionIntake:
         mapping: StoredMapping,
         stored: Stored,
         document: UUID | None = None,
-    ) -> Submission:
+    ) -> _Begun:
         new = job_after(Cause.CONVERSION_REQUESTED, owner, {"mapping": mapping.name}, document=document, job=job)
         values = {
             "job": Jsonb(new.as_json()),
@@ -125,10 +147,11 @@ class ConversionIntake:
             "filename": filename,
             "mapping": mapping.name,
             "mapping_sha256": mapping.sha256,
+            "file": mapping.file,
+            "text": mapping.text,
             "sha256": stored.sha256,
             "bytes": stored.bytes,
             "key": stored.key,
-            "shared": document is not None,
             "source_days": self.source_days,
         }
         counts = document is None and self.stored_bytes is not None  # a document's file counts already
@@ -138,10 +161,10 @@ class ConversionIntake:
             row = await (await connection.execute(QUERIES.begin, values)).fetchone()
             if row is None:
                 raise AssertionError("begin_conversion returns one row")
-            submission = Submission(*row)
-            if counts and submission.created:
+            begun = _Begun(*row)
+            if counts and begun.key == stored.key:
                 await check_quota(connection, owner, self.stored_bytes)
-        return submission
+        return begun
 
     async def _reject(self, job: UUID, owner: UUID, filename: str, mapping: str, error: OctavoError) -> None:
         values = {
@@ -162,6 +185,88 @@ class ConversionIntake:
                 await self.bucket.delete([stored.key])
         except OctavoError as error:
             log.warning("unused objects stay until the sweep", keys=[stored and stored.key], reason=error.line)
+
+
+async def begin_batch(
+    connection: Connection,
+    owner: UUID,
+    mapping: StoredMapping,
+    *,
+    documents: Sequence[UUID] = (),
+    filters: Filters | None = None,
+) -> UUID:
+    """Queue the conversion of many documents: those with these ids, or all that the filters select.
+
+    A job looks at the documents in batches and queues their conversions, so this takes the same time for any number.
+    """
+    job = new_id()
+    wanted: dict[str, JSON] = {"mapping": mapping.name}
+    if filters is None:
+        wanted["documents"] = [str(one) for one in sorted(set(documents))]
+    else:
+        wanted["filters"] = FILTERS.dump_python(filters, mode="json")
+    await enqueue(connection, [job_after(Cause.BATCH_REQUESTED, owner, wanted, job=job)])
+    await connection.execute(QUERIES.insert_batch, {"id": job, "owner": owner, "mapping": mapping.name})
+    return job
+
+
+@dataclass(frozen=True, slots=True)
+class BatchJob:
+    """Queues the conversions of a batch, a part of its documents at a time. Each part is one stage of the job."""
+
+    run: Run[Any]
+
+    async def list_documents(self) -> JSON:
+        part, cursor = 0, ""
+        while cursor is not None:
+            cursor = (await self._part(part, cursor))["cursor"]
+            part += 1
+
+        async def work() -> JSON:
+            return {"parts": part}
+
+        async def save(connection: Connection, output: JSON) -> None:
+            del output
+            await connection.execute(QUERIES.end_listing, {"batch": self.run.job.id})
+            await connection.execute(QUERIES.complete_batch, {"batch": self.run.job.id})
+
+        return await self.run.stage("listed", work, save=save)
+
+    async def _part(self, number: int, cursor: str) -> dict[str, Any]:
+        async def work() -> JSON:
+            documents, following = await self._documents(cursor)
+            return {"documents": [str(one) for one in documents], "cursor": following}
+
+        async def save(connection: Connection, output: Any) -> None:  # noqa: ANN401
+            owner = await self.run.current_owner(connection)
+            mapping = await find_mapping(connection, owner, str(self.run.input["mapping"]))
+            jobs = _batch_jobs(owner, output["documents"], mapping)
+            text = {"mapping_sha256": mapping.sha256, "file": mapping.file, "text": mapping.text}
+            values = {"batch": self.run.job.id, "owner": owner, "jobs": Jsonb(jobs), **text}
+            await connection.execute(QUERIES.begin_part, values)
+
+        made: Any = await self.run.stage("queued", work, part=f"{number:06}", save=save)
+        return made
+
+    async def _documents(self, cursor: str) -> tuple[list[UUID], str | None]:
+        """The next documents of the batch, and where to continue; None after the last ones."""
+        if isinstance(given := self.run.input.get("documents"), list):
+            start = int(cursor or 0)
+            end = start + BATCH_DOCUMENTS
+            return [UUID(str(one)) for one in given[start:end]], str(end) if len(given) > end else None
+        filters = FILTERS.validate_python(self.run.input["filters"])
+        async with self.run.database.connection() as connection:
+            owner = await self.run.current_owner(connection)
+            page = await list_documents(
+                connection, owner, filters, sort="oldest", cursor=cursor or None, limit=BATCH_DOCUMENTS
+            )
+        return [one.id for one in page.items], page.next_cursor
+
+
+def _batch_jobs(owner: UUID, documents: Sequence[str], mapping: StoredMapping) -> list[JSON]:
+    wanted: dict[str, JSON] = {"mapping": mapping.name}
+    jobs = [job_after(Cause.BATCH_PART_LISTED, owner, wanted, document=UUID(one)) for one in documents]
+    return [job.as_json() for job in jobs]
 
 
 async def _only_pdf(body: AsyncIterable[bytes], label: str) -> AsyncGenerator[bytes]:

@@ -28,7 +28,9 @@ class Value:
     """A value of a field. `row` counts from 1 within a table.
 
     `value` is in the canonical form of its type: 2024-08-15, 350.55, EUR. `place` is where the document contains it; a
-    constant from the mapping has none. `status` says how far it can be trusted.
+    constant from the mapping has none. `status` says how far it can be trusted. `calibrated`: its confidence was
+    measured on labelled documents; otherwise the rules or a mapping chose it. `by` and `at` are the name of the person
+    who confirmed it and the time; `page` is the page that this person named without a place.
     """
 
     name: str
@@ -38,6 +40,10 @@ class Value:
     status: str = Status.FOUND
     table: str | None = None
     row: int | None = None
+    calibrated: bool = False
+    page: int | None = None
+    by: str | None = None
+    at: str | None = None
 
     @property
     def path(self) -> str:
@@ -52,26 +58,46 @@ class Value:
     def needs_review(self) -> bool:
         return self.status == Status.NEEDS_REVIEW
 
+    @property
+    def is_confirmed(self) -> bool:
+        return self.status == Status.CONFIRMED
+
+    @property
+    def on_page(self) -> int | None:
+        """The page of its place, or the page that a person named."""
+        return self.place.page if self.place else self.page
+
     def as_json(self) -> dict[str, JSON]:
         place = self.place
         return {
             "name": self.path,
             "value": self.value,
-            "page": place.page if place else None,
+            "page": self.on_page,
             "box": [round(side, 1) for side in place.box] if place else None,
-            "quote": place.quote if place else None,
+            "quote": (place.quote or None) if place else None,
             "confidence": round(self.confidence, 2),
             "verified": self.verified,
             "status": self.status,
+            "calibrated": self.calibrated,
+            "confirmed_by": self.by,
+            "confirmed_at": self.at,
         }
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """A cross-check and whether it passed; `holds` is None if a value is missing."""
+    """A cross-check and whether it passed; `holds` is None if a value is missing.
+
+    `accepted`: it failed, but a person confirmed all of its values.
+    """
 
     check: str
     holds: bool | None
+    accepted: bool = False
+
+    @property
+    def needs_review(self) -> bool:
+        return self.holds is False and not self.accepted
 
 
 class ModelAnswer(NamedTuple):
@@ -121,7 +147,7 @@ class Conversion:
     @property
     def needs_review(self) -> bool:
         """Whether a person should look at it: a value needs review, a required one is missing, or a check failed."""
-        failed = any(one.holds is False for one in self.checks)
+        failed = any(one.needs_review for one in self.checks)
         return bool(self.missing) or failed or any(one.needs_review for one in self.values)
 
     def single(self, name: str) -> Value | None:
@@ -140,7 +166,7 @@ class Conversion:
             "mapping": self.mapping,
             "source": self.source,
             "values": [one.as_json() for one in self.values],
-            "checks": [{"check": one.check, "holds": one.holds} for one in self.checks],
+            "checks": [{"check": one.check, "holds": one.holds, "accepted": one.accepted} for one in self.checks],
             "missing": list(self.missing),
             "model": self.model_lookup.as_json() if self.model_lookup else None,
         }

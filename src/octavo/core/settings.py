@@ -268,6 +268,14 @@ class Settings(BaseSettings):
     conversion_result_days: Annotated[
         int, Field(ge=0, description="Number of days to keep the result of a conversion.")
     ] = 30
+    correction_days: Annotated[
+        int,
+        Field(
+            ge=0,
+            description="Number of days to keep corrections of conversions as training samples. They outlive the "
+            "results and are applied when the same file is converted again.",
+        ),
+    ] = 365
     conversion_gateway_url: Annotated[
         str | None,
         Field(

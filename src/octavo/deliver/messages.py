@@ -57,6 +57,8 @@ EventType = Literal[
     "conversion.failed",
     "conversion.downloaded",
     "conversion.expired",
+    "conversion.batch",
+    "conversion.deleted",
     "analysis.stopped",
 ]
 # Shown in the application only: a failed delivery never causes another one.
@@ -68,6 +70,7 @@ NEWS: tuple[EventType, ...] = (
     "analysis.completed",
     "conversion.completed",
     "conversion.needs_review",
+    "conversion.batch",
 )
 ERRORS: tuple[EventType, ...] = (
     "document.failed",
@@ -102,6 +105,8 @@ _SENTENCES: Mapping[str, str] = {
     "conversion.completed": "{thing} was converted.",
     "conversion.needs_review": "{thing} was converted and needs review{reason}.",
     "conversion.failed": "{thing} could not be converted{reason}{code}.",
+    "conversion.batch": "A batch of conversions is done{reason}.",
+    "conversion.deleted": "A conversion was deleted.",
     "conversion.downloaded": "The result of {thing} was downloaded.",
     "conversion.expired": "{thing}: files of its conversion expired and were deleted.",
     "document.expired": "{thing} expired and was deleted.",
@@ -125,7 +130,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What an event is about. `title` is the title of the document, or the file name of the conversion."""
+    """What an event is about. `title` is the title of the document, or the file name of a conversion without one."""
 
     type: str
     process_id: UUID | None = None
@@ -172,6 +177,8 @@ def path_of(about: Subject) -> str | None:
     """The path of the page that an event links to; None if there is no such page."""
     if about.process_id and about.type.startswith("analysis."):
         return f"/analyses/{about.process_id}"
+    if about.process_id and about.type == "conversion.batch":
+        return f"/conversions?batch={about.process_id}"
     if about.process_id and about.is_conversion:
         return f"/conversions/{about.process_id}"
     if about.process_id and about.type == FAILING:

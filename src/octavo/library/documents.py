@@ -99,6 +99,12 @@ def _values(wanted: Filters, sort: Sort, cursor: str | None) -> Row:
     }
 
 
+async def count_documents(connection: Connection, owner: UUID, filters: Filters) -> int:
+    """The number of documents that the filters select."""
+    query = b"SELECT count(*) AS number FROM (" + QUERIES.documents.rstrip().removesuffix(b";") + b") AS found"
+    return (await _read(connection, owner, _values(filters, "newest", None), None, query))[0]["number"]
+
+
 # Filters that the query takes as they are.
 _SAME_NAME = (*("tag", "collection", "trashed", "kind", "before", "after", "amount_min", "amount_max", "language"),)
 
@@ -163,7 +169,9 @@ async def list_events(
     return Page(events, str(events[-1].id) if len(rows) > limit else None)
 
 
-async def _read(connection: Connection, owner: UUID, given: Row, most: int) -> list[Row]:
+async def _read(
+    connection: Connection, owner: UUID, given: Row, most: int | None, query: bytes | None = None
+) -> list[Row]:
     names = (
         *("document", "documents", "id_part", "status", "tab", "tag", "collection", "like", "kind", "sender", "before"),
         *("after", "amount_min", "amount_max", "language", "after_at", "after_text", "after_id"),
@@ -172,7 +180,7 @@ async def _read(connection: Connection, owner: UUID, given: Row, most: int) -> l
     values |= {"sort": given.get("sort", "newest"), "descending": given.get("descending", False)}
     return await fetch_rows(
         connection,
-        QUERIES.documents,
+        query or QUERIES.documents,
         values | {"owner": owner, "trashed": given["trashed"], "versions": given["versions"], "most": most},
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from octavo.ai.gateway import Gateway
+from octavo.convert.job_kind import BATCH_KIND as CONVERT_BATCH
 from octavo.convert.job_kind import KIND as CONVERT
 from octavo.deliver.relay import relay
 from octavo.jobs.kinds import Kinds
@@ -30,6 +31,7 @@ def known_kinds() -> Kinds[Tools]:
         answer_segment.KIND,
         consolidate_answers.KIND,
         CONVERT,
+        CONVERT_BATCH,
         deliver_event.KIND,
         demo.KIND,
         detect_connections.KIND,

@@ -15,7 +15,9 @@ class FoundValue(BaseModel):
     """A value. `box` is left, top, right and bottom in points from the upper left corner of the page.
 
     `status`: `found` in the document, `checked` by a cross-check, `confirmed` by a person, or `needs_review`.
-    `verified` is true for `checked` and `confirmed`.
+    `verified` is true for `checked` and `confirmed`. `calibrated`: the confidence is the share of right values with the
+    same evidence in labelled documents; otherwise it is only a rough order. `confirmed_by` and `confirmed_at` name the
+    person who entered or accepted the value.
     """
 
     name: str
@@ -26,11 +28,17 @@ class FoundValue(BaseModel):
     confidence: float
     verified: bool
     status: str = "found"
+    calibrated: bool = False
+    confirmed_by: str | None = None
+    confirmed_at: datetime | None = None
 
 
 class FoundCheck(BaseModel):
+    """A cross-check. `accepted`: it failed, but a person accepted its values."""
+
     check: str
     holds: bool | None
+    accepted: bool = False
 
 
 class ModelSuggestion(BaseModel):
@@ -53,7 +61,12 @@ class ModelCall(BaseModel):
 
 
 class ConversionView(BaseModel):
-    """A conversion. After a repeated submission, `duplicate_of` is the id of this conversion, which already existed."""
+    """A conversion.
+
+    `status`: queued, processing, complete, needs_review, failed, dead_letter, or the state of a stopped job. After a
+    repeated submission, `duplicate_of` is the id of this conversion, which already existed. `source_expires_at` is null
+    if the file belongs to a document of the library.
+    """
 
     id: UUID
     document_id: UUID | None
@@ -69,6 +82,9 @@ class ConversionView(BaseModel):
     first_downloaded_at: datetime | None
     archived_at: datetime | None
     created_at: datetime
+    batch_id: UUID | None = None
+    source_expires_at: datetime | None = None
+    result_expires_at: datetime | None = None
     values: list[FoundValue] = []
     checks: list[FoundCheck] = []
     missing: list[str] = []
@@ -77,6 +93,25 @@ class ConversionView(BaseModel):
     @property
     def is_over(self) -> bool:
         return self.status in ENDED
+
+
+class BatchView(BaseModel):
+    """Conversions of many documents, requested together.
+
+    `total` conversions were queued so far, and `ended` of them have ended. `existing` documents had been converted with
+    this mapping before; `skipped` ones are not PDFs. `completed_at` is null until all conversions have ended.
+    """
+
+    id: UUID
+    mapping: str
+    total: int
+    ended: int
+    existing: int
+    skipped: int
+    needs_review: int
+    failed: int
+    created_at: datetime
+    completed_at: datetime | None
 
 
 class MappingSummary(BaseModel):

@@ -11,6 +11,7 @@ from playwright.sync_api import FilePayload, Page, expect
 from tests.browser.conftest import OpenBrowser
 from tests.support.browser import PHONE, Place, Visitor, check_axe, no_sideways_scroll, until
 from tests.support.pdf import Pdf, Words
+from tests.support.processes import wait_until
 
 HOSTILE = "<img src=x onerror=alert(1)>.pdf"
 NUMBER_LEFT, NUMBER_TOP = 72, 100
@@ -153,3 +154,82 @@ def test_a_mapping_is_tried_on_an_earlier_file_and_then_added(place: Place, open
     look(page, "mapping")
     member.open("/conversions")
     expect(page.get_by_label("Mapping").locator("option", has_text="Mine")).to_have_count(1)
+
+
+def test_documents_of_the_library_are_converted_and_put_right_without_a_script(
+    place: Place, open_browser: OpenBrowser
+) -> None:
+    member = open_browser(place.sign_up(), scripts=False)
+    ids = [member.upload(f"bill-{number}.pdf", doubtful(number)) for number in range(3)]
+    for document in ids:
+        member.wait_for(document)
+    page = member.open(f"/documents/{ids[0]}")
+    page.locator("header").get_by_role("link", name="Convert").first.click()
+    page.get_by_label("Mapping").select_option("invoice_v1")
+    look(page, "choice")
+    page.get_by_role("button", name="Convert").click()
+    wait_until(lambda: bool(member.ask("GET", "/conversions?status=needs_review")["items"]), "it is converted")
+    page.reload()
+    failed = page.locator(".cv-checks li", has_text="net + tax")
+    expect(failed.first).to_contain_text("Failed")
+    failed.first.get_by_role("button", name="The values are right").click()
+    expect(page.locator(".cv-checks li", has_text="net + tax").first).to_contain_text("Failed, accepted by a person")
+    page.get_by_text("Add a row").click()
+    page.locator("#lines-description").fill("Tea")
+    page.locator("#lines-amount").fill("140.00")
+    page.get_by_role("button", name="Add", exact=True).click()
+    expect(page.locator(".cv-table tbody tr")).to_contain_text(["Tea"])
+    page.get_by_role("button", name="Remove row 1").click()
+    expect(page.locator(".cv-table")).to_have_count(0)
+    page.goto(f"{page.url.split('#')[0]}?field=invoice_number")
+    page.get_by_label("Invoice number").fill("77-A")
+    page.get_by_label("Page", exact=True).fill("1")
+    page.locator(".correct .primary").click()
+    expect(page.locator("#field")).to_contain_text("Confirmed by ")
+    look(page, "confirmed")
+    member.open("/library")
+    page.get_by_role("link", name="Convert all of this list").click()
+    expect(page.locator(".page-head")).to_contain_text("3 documents")
+    page.get_by_label("Mapping").select_option("invoice_v1")
+    page.get_by_role("button", name="Convert").click()
+    batch = page.url.rpartition("=")[2]
+    done = f"/conversion-batches/{batch}"
+    wait_until(lambda: member.ask("GET", done)["completed_at"] is not None, "the batch is done")
+    page.reload()
+    expect(page.locator(".cv-batch")).to_contain_text("2 of 2 converted · 2 need review · 1 already converted")
+    look(page, "batch")
+    member.open("/conversions")
+    expect(page.get_by_role("heading", name="Needs review")).to_be_visible()
+    page.get_by_role("button", name="Delete bill-1.pdf").click()
+    page.get_by_role("button", name="Delete").click()
+    expect(page.locator(".conversion", has_text="bill-1.pdf")).to_have_count(0)
+    assert {one["id"] for one in member.documents()} == set(ids)
+
+
+def doubtful(number: int) -> bytes:
+    """The amounts do not add up."""
+    lines = (f"Invoice 7{number}", "Date 03/04/2021", "Net 100.00", "VAT 20.00", "Total 140.00", "Amount 190.00")
+    return Pdf([[Words(line, 72, 100 + 20 * row) for row, line in enumerate(lines)]]).write()
+
+
+def test_a_person_points_at_the_right_value(place: Place, open_browser: OpenBrowser) -> None:
+    member = open_browser(place.sign_up())
+    document = member.upload("bill.pdf", doubtful(8))
+    member.wait_for(document)
+    made = member.ask("POST", f"/documents/{document}/convert", json={"mapping": "invoice_v1"})["id"]
+    path = f"/conversions/{made}"
+    wait_until(lambda: member.ask("GET", path)["status"] == "needs_review", "it is converted")
+    page = member.open(f"{path}?field=total")
+    page.get_by_role("button", name="Point at it").click()
+    sheet = page.locator(".cv-leaf img").bounding_box()
+    assert sheet
+    scale = sheet["width"] / 612
+    page.mouse.click(sheet["x"] + 120 * scale, sheet["y"] + (100 + 20 * 5 - 4) * scale)
+    expect(page.locator("#value")).to_have_value("190.00")
+    expect(page.locator(".boxes .pointed")).to_be_visible()
+    look(page, "pointed")
+    page.get_by_role("button", name="Accept").click()
+    expect(page.locator("#field")).to_contain_text("On page 1: 190.00")
+    total = next(one for one in member.ask("GET", path)["values"] if one["name"] == "total")
+    assert (total["value"], total["quote"], total["status"], total["page"]) == ("190.00", "190.00", "confirmed", 1)
+    check_axe(page)

@@ -12,28 +12,37 @@ from uuid import UUID
 import pytest
 
 from octavo.convert.conversions import (
+    Batch,
     count_download,
+    delete_conversion,
     expire_conversions,
     find_result,
+    kept_history,
+    list_batches,
     list_conversions,
     list_revisions,
     show_conversion,
     training_samples,
 )
-from octavo.convert.errors import Expired, MappingTaken, Outdated
+from octavo.convert.corrections import Correction, Corrections, RowChange
+from octavo.convert.errors import Expired, MappingTaken, Outdated, ShippedMapping, UnknownMapping
 from octavo.convert.mappings.shipped_mappings import mapping_from_text, summarise
-from octavo.convert.mappings.stored_mappings import add_mapping
-from octavo.convert.results import Correction, Corrections
-from octavo.convert.submissions import ConversionIntake
+from octavo.convert.mappings.stored_mappings import add_mapping, delete_mapping, find_mapping
+from octavo.convert.submissions import ConversionIntake, begin_batch
 from octavo.core.errors import BadInput, NotFound, OctavoError
 from octavo.database import Connection, load_queries
+from octavo.deliver.notifications import list_notifications
+from octavo.deliver.relay import relay_once
 from octavo.intake.errors import QuotaExceeded
 from octavo.jobs.queue import cancel
+from octavo.library.documents import Filters
 from octavo.library.errors import NotReady
+from octavo.library.facts import list_facts, say_facts
 from octavo.sandbox import Sandbox
 from tests.support.conversions import MOST_BYTES, SOURCE_DAYS, convert, converted, in_pieces, invoice
 from tests.support.library import LIMITS, Desk
 from tests.support.pdf import Pdf, Words
+from tests.support.processes import PATIENCE_SECONDS
 from tests.support.processing import OpenSandbox
 from tests.support.working import add, working
 
@@ -64,7 +73,6 @@ REFUSED = [
     (b"plain text, not a pdf", "invoice_v1", "NOT_PDF"),
     (b"", "invoice_v1", "EMPTY"),
     (PDF + b" " * MOST_BYTES, "invoice_v1", "TOO_LARGE"),
-    (PDF, "no_such_v9", "UNKNOWN_MAPPING"),
 ]
 
 
@@ -79,6 +87,16 @@ async def test_criterion_creating_a_job_never_fails_silently(
     assert (job["status"], job["error_code"]) == ("failed", code)
     await desk.check_books()
     assert await desk.one("SELECT count(*) FROM objects") == 0
+
+
+async def test_a_mistyped_mapping_is_refused_before_a_job_exists(desk: Desk, owner: UUID) -> None:
+    document = await add(desk, owner, "in.pdf", PDF)
+    intake = ConversionIntake(desk.database, desk.bucket, MOST_BYTES, SOURCE_DAYS)
+    for refuse in (convert(desk, owner, PDF, "no_such_v9"), intake.submit_document(owner, document, "no_such_v9")):
+        with pytest.raises(UnknownMapping, match="invoice_v1"):
+            await refuse
+    assert await desk.rows(JOBS) == []
+    await desk.check_books()
 
 
 async def test_criterion_one_pdf_is_exactly_one_job_with_its_hash_and_its_file(desk: Desk, owner: UUID) -> None:
@@ -171,7 +189,7 @@ async def test_criterion_the_queue_lists_only_mine_by_an_index(desk: Desk, owner
         with pytest.raises(NotFound):
             await show_conversion(connection, stranger, mine[0])
         await connection.execute(b"SET enable_seqscan = off")
-        values = {"owner": owner, "status": None, "before": None, "limit": 50}
+        values = {"owner": owner, "status": None, "batch": None, "document": None, "before": None, "limit": 50}
         plan = await (await connection.execute(b"EXPLAIN " + load_queries("conversions").page, values)).fetchall()
     assert "conversions_owner_created" in str(plan)
 
@@ -361,3 +379,132 @@ async def test_a_visitors_conversions_and_mappings_become_the_persons(desk: Desk
     assert {row["owner_id"] for row in rows} == {owner}
     assert {row["id"]: row["live"] for row in rows} == {theirs.id: True, twin.id: False, own.id: True}
     assert await desk.one("SELECT owner_id FROM mappings") == owner
+
+
+async def test_a_batch_is_queued_in_parts_and_reported_once(
+    desk: Desk, owner: UUID, sandbox: OpenSandbox, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One document was converted before, one is not a PDF, one is not an invoice, and one is a stranger's."""
+    monkeypatch.setattr("octavo.convert.submissions.BATCH_DOCUMENTS", 2)
+    bodies = [invoice(f"A-{number}").write() for number in range(3)]
+    documents = [await add(desk, owner, f"{number}.pdf", body) for number, body in enumerate(bodies)]
+    documents.append(await add(desk, owner, "letter.pdf", Pdf([[Words("Dear Sir, thank you for the tea.")]]).write()))
+    documents.append(await add(desk, owner, "note.txt", b"Invoice no: 1"))
+    documents.append(await add(desk, await desk.new_owner(), "b.pdf", PDF))
+    await convert(desk, owner, bodies[0])
+    async with desk.database.transaction() as connection:
+        mapping = await find_mapping(connection, owner, "invoice_v1")
+        batch = await begin_batch(connection, owner, mapping, documents=documents)
+        every = await begin_batch(
+            connection, owner, await find_mapping(connection, owner, "receipt_v1"), filters=Filters()
+        )
+    async with working(desk, sandbox, folder):
+        found = await until_batch_ends(desk, owner, batch)
+        assert (await until_batch_ends(desk, owner, every)).total == 4
+    assert (found.total, found.ended, found.existing, found.skipped) == (3, 3, 1, 2)
+    (told,) = await desk.rows("SELECT detail FROM events WHERE kind = 'conversion.batch' AND process_id = %s", batch)
+    assert told["detail"]["reason"] == "2 converted · 1 failed · 1 already converted · 2 not PDF"
+    while await relay_once(desk.database):
+        pass
+    async with desk.database.connection() as connection:
+        notices = (await list_notifications(connection, owner, unread=False, cursor=None, limit=100)).items
+    ours = [one for one in notices if one.type.startswith("conversion.")]
+    assert sorted(one.type for one in ours) == ["conversion.batch", "conversion.batch", "conversion.completed"]
+    sentences = {one.process_id: (one.sentence, one.link) for one in ours}
+    reason = "A batch of conversions is done: 2 converted · 1 failed · 1 already converted · 2 not PDF."
+    assert sentences[batch] == (reason, f"/conversions?batch={batch}")
+    await desk.check_books()
+
+
+async def until_batch_ends(desk: Desk, owner: UUID, batch: UUID) -> Batch:
+    async with asyncio.timeout(PATIENCE_SECONDS), desk.database.connection() as connection:
+        while not (found := (await list_batches(connection, owner, batch))[0]).completed_at:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+        return found
+
+
+async def test_corrections_outlive_the_conversion_and_are_used_when_the_file_is_converted_again(
+    desk: Desk, owner: UUID, sandbox: OpenSandbox, folder: Path
+) -> None:
+    first = await finished(desk, owner, sandbox, folder)
+    corrections = Corrections(desk.database, desk.bucket, result_days=30)
+    tea = RowChange("lines", "add", values={"description": "Tea", "amount": "12.50"})
+    wanted = [Correction("invoice_number", "A-18"), Correction("due_date", "2024-09-15")]
+    await corrections.correct(owner, first, None, wanted, rows=[tea], person="Visitor")
+    await shift(desk, 40)
+    assert await expire_conversions(desk.database, desk.bucket) == 1
+    second = await finished(desk, owner, sandbox, folder)
+    assert second != first
+    async with desk.database.connection() as connection:
+        made = await list_revisions(connection, owner, second)
+        samples = await training_samples(connection, owner)
+        history = await kept_history(connection, owner, second)
+    assert [(one.made_by, one.person) for one in made] == [("engine", None), ("person", "Visitor")]
+    values = {row[0]: row for row in json.loads(made[1].record)["values"]}
+    assert [values[name][1] for name in ("invoice_number", "due_date", "description")] == ["A-18", "2024-09-15", "Tea"]
+    assert (values["invoice_number"][7], values["invoice_number"][-2]) == ("confirmed", "Visitor")
+    assert [one["conversion"] for one in samples] == [str(first), str(second)]
+    assert [one["changes"][0] for one in history] == [
+        {"name": "invoice_number", "before": "A-17", "after": "A-18"},
+        {"carried": True},
+    ]
+    await shift(desk, 500)
+    await expire_conversions(desk.database, desk.bucket)
+    async with desk.database.connection() as connection:
+        assert await training_samples(connection, owner) == []
+    await desk.check_books()
+
+
+async def test_a_deleted_conversion_leaves_its_document_and_a_deleted_mapping_its_conversions(
+    desk: Desk, owner: UUID, sandbox: OpenSandbox, folder: Path
+) -> None:
+    document = await add(desk, owner, "in.pdf", PDF)
+    async with desk.database.transaction() as connection:
+        await add_own(connection, owner, "mine.yaml", MINE)
+    mine = await convert(desk, owner, PDF, "mine_v1")  # shares the file of the document
+    async with desk.database.transaction() as connection:
+        await delete_mapping(connection, owner, "mine_v1")
+        for name, error in (("mine_v1", NotFound), ("invoice_v1", ShippedMapping)):
+            with pytest.raises(error):
+                await delete_mapping(connection, owner, name)
+    async with working(desk, sandbox, folder):
+        found = await converted(desk, owner, mine.id)
+    assert (found.status, found.document_id, found.source_expires_at) == ("complete", document, None)
+    waiting = await convert(desk, owner, PDF, "receipt_v1")
+    for one in (mine.id, waiting.id):
+        async with desk.database.transaction() as connection:
+            with pytest.raises(NotFound):
+                await delete_conversion(connection, await desk.new_owner(), one)
+            keys = await delete_conversion(connection, owner, one)
+        await desk.bucket.delete(keys)
+    assert await desk.one("SELECT count(*) FROM conversions") == 0
+    assert await desk.one("SELECT count(*) FROM mapping_texts") == 0
+    assert await desk.one("SELECT count(*) FROM documents") == 1
+    await desk.check_books()
+
+
+async def test_fields_are_facts_of_the_document_and_facts_of_a_person_are_used(
+    desk: Desk, owner: UUID, sandbox: OpenSandbox, folder: Path
+) -> None:
+    document = await add(desk, owner, "in.pdf", PDF)
+    intake = ConversionIntake(desk.database, desk.bucket, MOST_BYTES, SOURCE_DAYS)
+    begun = await intake.submit_document(owner, document, "invoice_v1")
+    async with working(desk, sandbox, folder):
+        await converted(desk, owner, begun.id)
+    corrections = Corrections(desk.database, desk.bucket, result_days=30)
+    await corrections.correct(owner, begun.id, None, [Correction("invoice_number", "A-99")])
+    async with desk.database.transaction() as connection:
+        facts = {one.name: one for one in await list_facts(connection, owner, document)}
+        assert (facts["amount"].value, facts["number"].value) == ("12.50", "A-99")
+        assert (facts["number"].source, facts["number"].status) == ("person", "confirmed")
+        assert await desk.one("SELECT count(*) FROM facts WHERE made_by = 'mapping:invoice_v1' AND source = 'mapping'")
+        await say_facts(connection, document, {"sender": "Tea Ltd"})
+        await add_own(connection, owner, "mine.yaml", MINE)
+    later = await intake.submit_document(owner, document, "mine_v1")
+    async with working(desk, sandbox, folder):
+        found = await converted(desk, owner, later.id)
+    values = {row[0]: row for row in json.loads(found.record or "")["values"]}
+    assert [(values[name][1], values[name][7]) for name in ("seller", "invoice_number")] == [
+        ("Tea Ltd", "confirmed"),
+        ("A-99", "confirmed"),
+    ]

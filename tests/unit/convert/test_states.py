@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
 from octavo.convert.conversion_json import conversion_from_json, conversion_from_record, conversion_to_json
+from octavo.convert.corrections import Correction, Editor, RowChange, correct
 from octavo.convert.mappings.shipped_mappings import load_shipped, mapping_from_text
-from octavo.convert.results import Correction, correct
 from octavo.convert.rules.engine import convert
+from octavo.convert.rules.result_xml import render
 from octavo.convert.values import Conversion, Status
+from octavo.core.errors import BadInput
+from octavo.facts.words import Box, Place
 from tests.support.sheets import INVOICE, sheet
 
 MAPPING = load_shipped("invoice_v1")
@@ -43,7 +48,7 @@ def test_amounts_that_do_not_add_up_need_review_and_so_does_the_conversion() -> 
 
 
 def test_what_a_person_says_is_confirmed_and_has_no_place_of_the_wrong_value() -> None:
-    found = correct(read(WRONG), MAPPING, [Correction("total", "350.55"), Correction("net", "285.00")])
+    found = correct(read(WRONG), MAPPING, [Correction("total", "350.55"), Correction("net", "285.00")]).conversion
     total, net = found.single("total"), found.single("net")
     assert total
     assert net
@@ -52,7 +57,7 @@ def test_what_a_person_says_is_confirmed_and_has_no_place_of_the_wrong_value() -
 
 
 def test_a_person_is_right_even_if_a_check_fails() -> None:
-    found = correct(read(INVOICE), MAPPING, [Correction("total", "999.00")])
+    found = correct(read(INVOICE), MAPPING, [Correction("total", "999.00")]).conversion
     assert status(found, "total") == Status.CONFIRMED
     assert found.checks[0].holds is False
     assert found.needs_review
@@ -90,3 +95,54 @@ def test_labels_of_a_mapping_count_beside_those_of_the_engine() -> None:
         "total": "12.50",
         "currency": "EUR",
     }
+
+
+ADA = Editor("ada@example.org", "2026-11-17T10:00:00+00:00")
+
+
+def test_a_correction_says_who_when_and_where() -> None:
+    place = Place(1, Box(10, 20, 60, 30), "350,55")
+    wanted = [Correction("total", "350.55", 1, place.box), Correction("net", "285.00", 2)]
+    made = correct(read(WRONG), MAPPING, wanted, places={"total": place}, editor=ADA)
+    total, net = (made.conversion.single(name) for name in ("total", "net"))
+    assert total
+    assert net
+    assert (total.by, total.at, total.place) == (*ADA, place)
+    assert (net.place, net.on_page) == (None, 2)
+    again = conversion_from_json(conversion_to_json(made.conversion), MAPPING)
+    assert again.values == made.conversion.values
+    xml = render(made.conversion, MAPPING).decode()
+    assert 'p:by="ada@example.org"' in xml
+    assert 'p:status="confirmed"' in xml
+
+
+def test_a_failed_check_is_accepted_when_a_person_confirms_all_of_its_values() -> None:
+    check = MAPPING.checks[0].text
+    accepted = correct(read(WRONG), MAPPING, [], accept=[check], editor=ADA).conversion
+    assert (accepted.checks[0].holds, accepted.checks[0].accepted) == (False, True)
+    assert Status.NEEDS_REVIEW not in {status(accepted, name) for name in ("net", "tax", "total")}
+    every = [Correction(name, value.value) for name in ("net", "tax", "total") if (value := accepted.single(name))]
+    assert correct(read(WRONG), MAPPING, every).conversion.checks[0].accepted
+    assert correct(read(WRONG), MAPPING, every[:2]).conversion.checks[0].needs_review
+    with pytest.raises(BadInput, match="has no check"):
+        correct(accepted, MAPPING, [], accept=["1 = 2"])
+
+
+def test_rows_are_added_moved_and_removed() -> None:
+    def table(found: Conversion) -> list[list[str]]:
+        return [[cell.value for cell in row.values()] for row in found.table("lines")]
+
+    tea, pen = {"description": "Tea", "amount": "2.00"}, {"description": "Pen", "amount": "1.00"}
+    rows = [RowChange("lines", "add", values=tea), RowChange("lines", "add", 1, values=pen)]
+    added = correct(read(WRONG), MAPPING, [], rows=rows, editor=ADA).conversion
+    assert table(added)[0] == ["Pen", "1.00"]
+    assert table(added)[-1] == ["Tea", "2.00"]
+    moved = correct(added, MAPPING, [], rows=[RowChange("lines", "move", 1, 2)])
+    assert table(moved.conversion)[1] == ["Pen", "1.00"]
+    assert moved.changes == [{"table": "lines", "action": "move", "row": 1, "to": 2}]
+    removed = correct(moved.conversion, MAPPING, [], rows=[RowChange("lines", "remove", 2)])
+    assert ["Pen", "1.00"] not in table(removed.conversion)
+    assert removed.changes[0]["before"] == pen
+    for wrong in (RowChange("lines", "remove", 99), RowChange("nothing", "add"), RowChange("lines", "add", values={})):
+        with pytest.raises(BadInput):
+            correct(added, MAPPING, [], rows=[wrong])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import sha256
 from pathlib import PurePath
@@ -13,7 +13,7 @@ from uuid import UUID
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
-from octavo.convert.errors import BadMapping, MappingTaken, TooManyMappings, UnknownMapping
+from octavo.convert.errors import BadMapping, MappingTaken, ShippedMapping, TooManyMappings, UnknownMapping
 from octavo.convert.mappings.mapping import Mapping
 from octavo.convert.mappings.shipped_mappings import (
     load_shipped,
@@ -22,6 +22,7 @@ from octavo.convert.mappings.shipped_mappings import (
     shipped_text,
     summarise,
 )
+from octavo.core.errors import NotFound
 from octavo.core.ids import new_id
 from octavo.database import Connection, load_queries
 from octavo.records.conversions import MappingSummary
@@ -48,9 +49,10 @@ class StoredMapping:
     def read(self) -> Mapping:
         """Parse the mapping, without compiling its patterns.
 
-        Raises `BadMapping` if an older version accepted a mapping that is invalid now.
+        Raises `BadMapping` if an older version accepted a mapping that is invalid now. A mapping that was renamed when
+        two owners were merged has the name it is stored under.
         """
-        return parse_mapping(self.text, self.file)
+        return replace(parse_mapping(self.text, self.file), name=self.name)
 
     async def read_in_thread(self) -> Mapping:
         return await asyncio.to_thread(self.read)
@@ -94,6 +96,26 @@ async def find_mapping(connection: Connection, owner: UUID, name: str) -> Stored
     if found is None:
         raise UnknownMapping(f"{name[:80]!r} is not one of your mappings or of {', '.join(shipped_names())}.")
     return found
+
+
+async def mapping_of_conversion(connection: Connection, owner: UUID, conversion: UUID, name: str) -> StoredMapping:
+    """The mapping that a conversion was made with, from the text that is kept with the conversion.
+
+    A conversion by an older version has no text if its mapping ships with Octavo; it is then found by its name.
+    """
+    async with connection.cursor(row_factory=class_row(StoredMapping)) as cursor:
+        await cursor.execute(QUERIES.kept_mapping, {"id": conversion})
+        found = await cursor.fetchone()
+    return found or await find_mapping(connection, owner, name)
+
+
+async def delete_mapping(connection: Connection, owner: UUID, name: str) -> None:
+    """Delete an owner's mapping. Conversions keep its text. Raises `ShippedMapping` or `NotFound`."""
+    if name in shipped_names():
+        raise ShippedMapping(f"Name: {name}.")
+    row = await (await connection.execute(QUERIES.delete_mapping, {"owner": owner, "name": name})).fetchone()
+    if row is None:
+        raise NotFound
 
 
 async def add_mapping(

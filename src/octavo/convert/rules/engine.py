@@ -43,8 +43,14 @@ def convert(sheets: Sequence[Sheet], mapping: Mapping, attachments: Sequence[tup
 
 
 def finish(mapping: Mapping, values: Sequence[Value], source: str) -> Conversion:
-    """Make the conversion: run the checks, and set the status of each value by its confidence and the results."""
-    checks = _run_checks(mapping, values)
+    """Make the conversion: run the checks, and set the status of each value by its confidence and the results.
+
+    The failure of a check is accepted if a person confirmed all of its values.
+    """
+    checks = tuple(
+        replace(one, accepted=one.holds is False and _is_confirmed(check, values))
+        for check, one in zip(mapping.checks, _run_checks(mapping, values), strict=True)
+    )
     settled = tuple(_settle(one, mapping.checks, checks) for one in values)
     names = {one.name for one in values if not one.table} | {one.table for one in values if one.table}
     missing = tuple(field.name for field in mapping.fields if field.required and field.name not in names)
@@ -54,6 +60,16 @@ def finish(mapping: Mapping, values: Sequence[Value], source: str) -> Conversion
 def _run_checks(mapping: Mapping, values: Sequence[Value]) -> tuple[CheckResult, ...]:
     lookup = _values_by_name(values)
     return tuple(CheckResult(check.text, check.holds(lookup.get)) for check in mapping.checks)
+
+
+def _is_confirmed(check: Check, values: Sequence[Value]) -> bool:
+    """Whether a person confirmed all values of a check."""
+    names = set(check.names)
+    return all(one.is_confirmed for one in values if _check_name(one) in names)
+
+
+def _check_name(value: Value) -> str:
+    return f"{value.table}.{value.name}" if value.table else value.name
 
 
 def _values_by_name(values: Sequence[Value]) -> dict[str, str]:
@@ -71,8 +87,9 @@ def _values_by_name(values: Sequence[Value]) -> dict[str, str]:
 
 
 def _outcomes(value: Value, checks: Sequence[Check], checked: Sequence[CheckResult]) -> list[bool | None]:
-    name = f"{value.table}.{value.name}" if value.table else value.name
-    return [result.holds for check, result in zip(checks, checked, strict=True) if name in check.names]
+    name = _check_name(value)
+    both = zip(checks, checked, strict=True)
+    return [result.holds for check, result in both if name in check.names and not result.accepted]
 
 
 def _settle(value: Value, checks: Sequence[Check], checked: Sequence[CheckResult]) -> Value:
@@ -340,4 +357,4 @@ def _rows(name: str, table: Table) -> Iterator[Value]:
 
 def _measured(name: str, value: str, place: Place, fact: str, evidence: frozenset[str]) -> Value:
     status = Status.CHECKED if is_checked(evidence) else Status.FOUND
-    return Value(name, value, confidence_of(fact, evidence), place, status)
+    return Value(name, value, confidence_of(fact, evidence), place, status, calibrated=True)

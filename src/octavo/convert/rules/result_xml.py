@@ -70,6 +70,10 @@ def _add_value(parent: Element, mapping: Mapping, name: str, value: Value, *, pl
     if place := value.place:
         box = " ".join(f"{side:.1f}" for side in place.box)
         attributes = {"page": str(place.page), "box": box, "quote": _FORBIDDEN.sub("", place.quote), **attributes}
+    elif value.page:
+        attributes = {"page": str(value.page), **attributes}
+    if value.by:
+        attributes |= {"by": _FORBIDDEN.sub("", value.by), "at": value.at or ""}
     for key, text in attributes.items():
         element.set(f"{{{PROVENANCE}}}{key}", text)
 

@@ -69,12 +69,12 @@ WHERE subscribers.address <> excluded.address OR subscribers.events <> excluded.
 -- Everything needed to deliver an event. The title is only returned to its owner.
 SELECT s.id, s.channel, s.address, s.secret, s.active,
        e.id AS event_id, e.at, e.kind, e.state_after, e.process_id, e.document_id, e.detail,
-       CASE WHEN NOT s.everybodys THEN coalesce(c.filename, d.title, d.filename) END AS title,
+       CASE WHEN NOT s.everybodys THEN coalesce(nullif(d.title, ''), d.filename, c.filename) END AS title,
        s.everybodys, c.id IS NOT NULL AS converts, clock_timestamp() AS now
 FROM subscribers s
 LEFT JOIN events e ON e.process_id = :process::uuid AND e.id = :event::bigint
-LEFT JOIN documents d ON d.id = e.document_id AND (d.owner_id = s.owner_id OR s.everybodys)
 LEFT JOIN conversions c ON c.id = e.process_id AND (c.owner_id = s.owner_id OR s.everybodys)
+LEFT JOIN documents d ON d.id = coalesce(c.document_id, e.document_id) AND (d.owner_id = s.owner_id OR s.everybodys)
 WHERE s.id = :subscriber;
 
 -- name: insert_try(id, subscriber, job, attempt, event, process, type, status, answer, seconds, error_code)!

@@ -13,6 +13,37 @@ CREATE TABLE mappings (
     UNIQUE (owner_id, name)
 );
 
+-- The texts of the mappings that conversions were made with. A conversion is always read with its own text, even if its mapping
+-- was deleted, or if another mapping has its name after two owners were merged.
+CREATE TABLE mapping_texts (
+    owner_id uuid NOT NULL REFERENCES owners ON DELETE CASCADE,
+    sha256   bytea NOT NULL CHECK (length(sha256) = 32),
+    file     text NOT NULL,
+    text     text NOT NULL,
+    PRIMARY KEY (owner_id, sha256)
+);
+
+-- Conversions of many documents, requested together. A batch has the same id as the job that enqueues its conversions.
+CREATE TABLE conversion_batches (
+    id           uuid PRIMARY KEY REFERENCES jobs ON DELETE CASCADE,
+    owner_id     uuid NOT NULL REFERENCES owners ON DELETE CASCADE,
+    mapping      text NOT NULL,
+    total        integer NOT NULL DEFAULT 0,
+    ended        integer NOT NULL DEFAULT 0,
+    existing     integer NOT NULL DEFAULT 0,
+    skipped      integer NOT NULL DEFAULT 0,
+    listed       boolean NOT NULL DEFAULT false,
+    created_at   timestamptz NOT NULL DEFAULT engine_now(),
+    completed_at timestamptz
+);
+
+COMMENT ON COLUMN conversion_batches.total IS 'Conversions that the batch has enqueued so far.';
+COMMENT ON COLUMN conversion_batches.existing IS 'Documents that had already been converted with this mapping.';
+COMMENT ON COLUMN conversion_batches.skipped IS 'Documents that are not PDFs, or whose file is no longer stored.';
+COMMENT ON COLUMN conversion_batches.listed IS 'All documents of the batch have been looked at.';
+
+CREATE INDEX conversion_batches_owner ON conversion_batches (owner_id, created_at);
+
 CREATE TABLE conversions (
     id                  uuid PRIMARY KEY REFERENCES jobs ON DELETE CASCADE,
     owner_id            uuid NOT NULL REFERENCES owners ON DELETE CASCADE,
@@ -30,16 +61,21 @@ CREATE TABLE conversions (
     result_expires_at   timestamptz,
     archived_at         timestamptz,
     created_at          timestamptz NOT NULL DEFAULT engine_now(),
+    needs_review        boolean NOT NULL DEFAULT false,
+    batch_id            uuid REFERENCES conversion_batches ON DELETE SET NULL,
     CONSTRAINT live_is_whole CHECK (NOT live OR num_nonnulls(mapping_sha256, sha256, bytes) = 3)
 );
 
 COMMENT ON COLUMN conversions.live IS 'It is the conversion of its content and mapping: submitting the same again returns this one.';
 COMMENT ON COLUMN conversions.revision IS 'The current revision; 0 while there is none.';
+COMMENT ON COLUMN conversions.needs_review IS 'A person should look at the current revision.';
 COMMENT ON COLUMN conversions.archived_at IS 'When its result expired and was deleted.';
 
 CREATE UNIQUE INDEX conversions_same ON conversions (owner_id, sha256, mapping, mapping_sha256, bytes) WHERE live;
 CREATE INDEX conversions_owner_created ON conversions (owner_id, created_at, id);
 CREATE INDEX conversions_document ON conversions (document_id) WHERE document_id IS NOT NULL;
+CREATE INDEX conversions_review ON conversions (owner_id, created_at, id) WHERE needs_review;
+CREATE INDEX conversions_batch ON conversions (batch_id) WHERE batch_id IS NOT NULL;
 CREATE INDEX conversions_source_due ON conversions (source_expires_at) WHERE source_expires_at IS NOT NULL;
 CREATE INDEX conversions_result_due ON conversions (result_expires_at) WHERE result_expires_at IS NOT NULL;
 
@@ -51,8 +87,35 @@ CREATE TABLE revisions (
     made_by       text NOT NULL CHECK (made_by IN ('engine', 'person')),
     user_id       uuid REFERENCES users ON DELETE SET NULL,
     created_at    timestamptz NOT NULL DEFAULT engine_now(),
+    person        text,
+    changes       jsonb,
     PRIMARY KEY (conversion_id, number)
 );
+
+COMMENT ON COLUMN revisions.person IS 'The name of the person who made it, as it was then.';
+COMMENT ON COLUMN revisions.changes IS 'What the person changed; NULL for the engine, and for corrections of older versions.';
+
+-- What people corrected: samples for training and evaluation, and the source for later conversions of the same content. A row
+-- outlives its conversion, which expires earlier. Deleting the document or the conversion deletes it.
+CREATE TABLE corrections (
+    conversion_id uuid PRIMARY KEY,
+    owner_id      uuid NOT NULL REFERENCES owners ON DELETE CASCADE,
+    document_id   uuid REFERENCES documents ON DELETE CASCADE,
+    mapping       text NOT NULL,
+    sha256        bytea NOT NULL CHECK (length(sha256) = 32),
+    found         jsonb NOT NULL,
+    corrected     jsonb NOT NULL,
+    history       jsonb NOT NULL DEFAULT '[]',
+    updated_at    timestamptz NOT NULL DEFAULT engine_now(),
+    expires_at    timestamptz NOT NULL
+);
+
+COMMENT ON COLUMN corrections.history IS 'Who corrected what and when, oldest first.';
+
+CREATE INDEX corrections_owner ON corrections (owner_id, updated_at, conversion_id);
+CREATE INDEX corrections_content ON corrections (owner_id, sha256);
+CREATE INDEX corrections_document ON corrections (document_id) WHERE document_id IS NOT NULL;
+CREATE INDEX corrections_due ON corrections (expires_at);
 
 CREATE TABLE conversion_files (
     conversion_id uuid NOT NULL REFERENCES conversions ON DELETE CASCADE,
@@ -82,13 +145,17 @@ CREATE TRIGGER conversion_follows AFTER UPDATE OF status ON jobs FOR EACH ROW
           AND (NEW.status IN ('failed', 'dead_letter', 'cancelled') OR OLD.status IN ('failed', 'dead_letter', 'cancelled')))
     EXECUTE FUNCTION conversion_follows();
 
--- Counts the values of a revision, those that are not verified, the missing required ones, and the checks that failed. A value
--- is a list of name, value, confidence, place, verified, table and row.
+-- Counts the values of a revision, those that need review, the missing required ones, and the failed checks that nobody
+-- accepted. A value is a list of name, value, confidence, place, settled, table, row, status and calibrated; a check is a list of
+-- its text, whether it passed, and whether a person accepted that it failed. `lowest` is the lowest calibrated confidence.
 CREATE FUNCTION summarise_record(record jsonb, OUT found bigint, OUT unverified bigint, OUT lowest double precision,
                                  OUT missing bigint, OUT broken bigint) LANGUAGE sql IMMUTABLE AS $$
-    SELECT count(*), count(*) FILTER (WHERE NOT (v ->> 4)::boolean AND (v ->> 2)::double precision < 1),
-           min((v ->> 2)::double precision), jsonb_array_length(record -> 'missing'),
-           (SELECT count(*) FROM jsonb_array_elements(record -> 'checks') k WHERE k -> 1 = 'false')
+    SELECT count(*),
+           count(*) FILTER (WHERE CASE WHEN v ->> 7 IS NULL THEN NOT (v ->> 4)::boolean AND (v ->> 2)::double precision < 1
+                                       ELSE v ->> 7 = 'needs_review' END),
+           min((v ->> 2)::double precision) FILTER (WHERE (v ->> 8)::boolean), jsonb_array_length(record -> 'missing'),
+           (SELECT count(*) FROM jsonb_array_elements(record -> 'checks') k
+            WHERE k -> 1 = 'false' AND k -> 2 IS DISTINCT FROM 'true')
     FROM jsonb_array_elements(record -> 'values') v
 $$;
 
@@ -122,33 +189,147 @@ CREATE TRIGGER conversion_ends AFTER UPDATE OF status ON jobs FOR EACH ROW
     WHEN (NEW.kind = 'convert' AND OLD.status <> NEW.status AND NEW.status IN ('complete', 'failed', 'dead_letter'))
     EXECUTE FUNCTION conversion_ends();
 
+-- Completes a batch when all of its documents were looked at and all of its conversions have ended. Writes one event with the
+-- counts, instead of one notification for each conversion.
+CREATE FUNCTION complete_batch(batch uuid) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    b conversion_batches;
+    good bigint;
+    doubtful bigint;
+    bad bigint;
+    reason text;
+BEGIN
+    SELECT * INTO b FROM conversion_batches WHERE id = batch FOR UPDATE;
+    IF NOT FOUND OR NOT b.listed OR b.ended < b.total OR b.completed_at IS NOT NULL THEN
+        RETURN;
+    END IF;
+    UPDATE conversion_batches SET completed_at = engine_now() WHERE id = batch;
+    SELECT count(*) FILTER (WHERE j.status = 'complete'), count(*) FILTER (WHERE j.status = 'complete' AND c.needs_review),
+           count(*) FILTER (WHERE j.status <> 'complete')
+    INTO good, doubtful, bad
+    FROM conversions c JOIN jobs j ON j.id = c.id WHERE c.batch_id = batch;
+    reason := concat_ws(' · ', format('%s converted', good),
+                        CASE WHEN doubtful > 0 THEN format('%s need%s review', doubtful, CASE doubtful WHEN 1 THEN 's' ELSE '' END) END,
+                        CASE WHEN bad > 0 THEN format('%s failed', bad) END,
+                        CASE WHEN b.existing > 0 THEN format('%s already converted', b.existing) END,
+                        CASE WHEN b.skipped > 0 THEN format('%s not PDF', b.skipped) END);
+    INSERT INTO events (process_id, kind, owner_id, detail)
+    SELECT batch, 'conversion.batch', j.owner_id,
+           jsonb_build_object('reason', reason, 'converted', good, 'needs_review', doubtful, 'failed', bad,
+                              'existing', b.existing, 'skipped', b.skipped)
+    FROM jobs j WHERE j.id = batch;
+END $$;
+
+-- Counts the conversions of a batch that have ended; one that is retried has not.
+CREATE FUNCTION batch_follows() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    over text[] := ARRAY['complete', 'failed', 'dead_letter', 'cancelled'];
+    batch uuid := (SELECT batch_id FROM conversions WHERE id = NEW.id);
+BEGIN
+    IF batch IS NOT NULL AND (NEW.status = ANY (over)) <> (OLD.status = ANY (over)) THEN
+        UPDATE conversion_batches b SET ended = b.ended + CASE WHEN NEW.status = ANY (over) THEN 1 ELSE -1 END
+        WHERE b.id = batch;
+        PERFORM complete_batch(batch);
+    END IF;
+    RETURN NULL;
+END $$;
+-- The name puts it after the triggers that write the events of the conversion.
+CREATE TRIGGER follow_batch AFTER UPDATE OF status ON jobs FOR EACH ROW
+    WHEN (NEW.kind = 'convert' AND OLD.status <> NEW.status) EXECUTE FUNCTION batch_follows();
+
+-- The file that a document is converted from.
+CREATE FUNCTION conversion_source(document uuid, OUT key text, OUT sha256 bytea, OUT bytes bigint) LANGUAGE sql STABLE AS $$
+    SELECT o.key, o.sha256, o.bytes
+    FROM artifacts a JOIN objects o ON o.key = a.key
+    WHERE a.document_id = document AND a.kind IN ('source', 'unlocked') AND a.revision = 0
+    ORDER BY a.kind = 'unlocked' DESC LIMIT 1
+$$;
+
 -- One conversion for each content and mapping of an owner: returns the existing one (made = false; the stored object is then
--- not needed), or enqueues `job`, which octavo.choreography built.
+-- not needed), or enqueues `job`, which octavo.choreography built. A file that the library already has is shared with its
+-- document: the stored object is then not needed either, and `used` is the key of the document's file.
 CREATE FUNCTION begin_conversion(job jsonb, owner uuid, document uuid, name text, mapping_name text, mapping_hash bytea,
-                                 content bytea, size bigint, object_key text, shared boolean, source_days integer)
-RETURNS TABLE (id uuid, made boolean) LANGUAGE plpgsql AS $$
+                                 mapping_file text, mapping_text text, content bytea, size bigint, object_key text,
+                                 source_days integer)
+RETURNS TABLE (id uuid, made boolean, used text) LANGUAGE plpgsql AS $$
 DECLARE
     new_id uuid := (job ->> 'id')::uuid;
     same uuid;
+    shared text := CASE WHEN document IS NOT NULL THEN object_key END;
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended(format('convert:%s:%s:%s', owner, encode(content, 'hex'), mapping_name), 0));
+    IF document IS NULL THEN
+        SELECT d.id, s.key INTO document, shared
+        FROM documents d CROSS JOIN conversion_source(d.id) s
+        WHERE d.owner_id = owner AND d.sha256 = content AND d.deleted_at IS NULL AND s.sha256 = content
+        ORDER BY d.duplicate_of IS NOT NULL, d.created_at, d.id LIMIT 1;
+    END IF;
     SELECT c.id INTO same FROM conversions c
     WHERE c.owner_id = owner AND c.sha256 = content AND c.mapping = mapping_name AND c.mapping_sha256 = mapping_hash
       AND c.bytes = size AND c.live;
     IF FOUND THEN
-        RETURN QUERY SELECT same, false;
+        -- The document was added, or deleted and added again, after its file was converted.
+        UPDATE conversions c SET document_id = document
+        WHERE c.id = same AND document IS NOT NULL
+          AND NOT EXISTS (SELECT FROM documents d WHERE d.id = c.document_id AND d.deleted_at IS NULL);
+        RETURN QUERY SELECT same, false, NULL::text;
         RETURN;
     END IF;
-    PERFORM enqueue_jobs(jsonb_build_array(job));
+    INSERT INTO mapping_texts (owner_id, sha256, file, text) VALUES (owner, mapping_hash, mapping_file, mapping_text)
+    ON CONFLICT DO NOTHING;
+    PERFORM enqueue_jobs(jsonb_build_array(job || jsonb_build_object('document_id', document)));
     INSERT INTO conversions (id, owner_id, document_id, filename, mapping, mapping_sha256, sha256, bytes, live,
                              source_expires_at)
     VALUES (new_id, owner, document, name, mapping_name, mapping_hash, content, size, true,
-            engine_now() + make_interval(days => source_days));
-    IF NOT shared THEN
+            CASE WHEN shared IS NULL THEN engine_now() + make_interval(days => source_days) END);
+    IF shared IS NULL THEN
         INSERT INTO objects (key, bytes, sha256) VALUES (object_key, size, content);
     END IF;
-    INSERT INTO conversion_files (conversion_id, kind, key) VALUES (new_id, 'source', object_key);
-    RETURN QUERY SELECT new_id, true;
+    INSERT INTO conversion_files (conversion_id, kind, key) VALUES (new_id, 'source', coalesce(shared, object_key));
+    RETURN QUERY SELECT new_id, true, coalesce(shared, object_key);
+END $$;
+
+-- Begins the conversions of some documents of a batch, in a fixed number of statements: `jobs` has a job for each document.
+-- Documents that already have such a conversion, have no PDF, or have the same content as another one are only counted.
+CREATE FUNCTION begin_batch_part(batch uuid, owner uuid, jobs jsonb, mapping_hash bytea, mapping_file text, mapping_text text)
+RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    mapping_name text := (SELECT mapping FROM conversion_batches WHERE id = batch);
+    usable jsonb;
+    wanted jsonb;
+BEGIN
+    INSERT INTO mapping_texts (owner_id, sha256, file, text) VALUES (owner, mapping_hash, mapping_file, mapping_text)
+    ON CONFLICT DO NOTHING;
+    SELECT coalesce(jsonb_agg(jsonb_build_object('job', j, 'document', d.id, 'filename', d.filename, 'key', s.key,
+                                                 'sha256', s.sha256, 'bytes', s.bytes)), '[]')
+    INTO usable
+    FROM jsonb_array_elements(jobs) j
+    JOIN documents d ON d.id = (j ->> 'document_id')::uuid AND d.owner_id = owner AND d.deleted_at IS NULL
+    CROSS JOIN LATERAL conversion_source(d.id) s
+    WHERE d.source_type = 'pdf' AND s.key IS NOT NULL;
+    -- The locks of begin_conversion, always in the same order.
+    PERFORM pg_advisory_xact_lock(l.key) FROM (
+        SELECT DISTINCT hashtextextended(format('convert:%s:%s:%s', owner, ltrim(u.sha256, '\x'), mapping_name), 0) AS key
+        FROM jsonb_to_recordset(usable) AS u (sha256 text) ORDER BY 1) AS l;
+    SELECT coalesce(jsonb_agg(u.part), '[]') INTO wanted
+    FROM (SELECT DISTINCT ON (part ->> 'sha256') part FROM jsonb_array_elements(usable) part ORDER BY part ->> 'sha256') AS u
+    WHERE NOT EXISTS (
+        SELECT FROM conversions c
+        WHERE c.owner_id = owner AND c.sha256 = (u.part ->> 'sha256')::bytea AND c.mapping = mapping_name
+          AND c.mapping_sha256 = mapping_hash AND c.bytes = (u.part ->> 'bytes')::bigint AND c.live);
+    IF wanted <> '[]' THEN
+        PERFORM enqueue_jobs((SELECT jsonb_agg(w.part -> 'job') FROM jsonb_array_elements(wanted) AS w (part)));
+        INSERT INTO conversions (id, owner_id, document_id, filename, mapping, mapping_sha256, sha256, bytes, live, batch_id)
+        SELECT (w.job ->> 'id')::uuid, owner, w.document, w.filename, mapping_name, mapping_hash, w.sha256, w.bytes, true, batch
+        FROM jsonb_to_recordset(wanted) AS w (job jsonb, document uuid, filename text, sha256 bytea, bytes bigint);
+        INSERT INTO conversion_files (conversion_id, kind, key)
+        SELECT (w.job ->> 'id')::uuid, 'source', w.key FROM jsonb_to_recordset(wanted) AS w (job jsonb, key text);
+    END IF;
+    UPDATE conversion_batches b
+    SET total = b.total + jsonb_array_length(wanted),
+        existing = b.existing + jsonb_array_length(usable) - jsonb_array_length(wanted),
+        skipped = b.skipped + jsonb_array_length(jobs) - jsonb_array_length(usable)
+    WHERE b.id = batch;
 END $$;
 
 -- Records a submission that was rejected as a failed job with the reason, without any bytes.

@@ -241,11 +241,13 @@ BEGIN
                                    created_at)
         SELECT gen_random_uuid(), o.id, n.id, n.process_id, d.id, n.type,
                CASE WHEN n.type = ANY (errors) THEN 'error' ELSE 'news' END,
-               coalesce(c.filename, d.title, d.filename, CASE s.channel WHEN 'slack' THEN 'Slack' ELSE s.address END),
+               coalesce(nullif(d.title, ''), d.filename, c.filename, CASE s.channel WHEN 'slack' THEN 'Slack' ELSE s.address END),
                n.detail #>> '{error,code}', coalesce(n.detail #>> '{error,message}', n.detail ->> 'reason'), n.at
-        FROM named n JOIN owners o ON o.id = n.whose LEFT JOIN documents d ON d.id = n.document_id
+        FROM named n JOIN owners o ON o.id = n.whose
         LEFT JOIN conversions c ON c.id = n.process_id LEFT JOIN subscribers s ON s.id = n.process_id
-        WHERE n.type = ANY (news || errors) AND NOT n.twice
+        LEFT JOIN documents d ON d.id = coalesce(c.document_id, n.document_id)
+        -- A batch of conversions has one notification, when all of them have ended.
+        WHERE n.type = ANY (news || errors) AND NOT n.twice AND c.batch_id IS NULL
     ), put AS (
         INSERT INTO outgoing (subscriber_id, event_id, process_id, type)
         SELECT subscriber, id, process_id, type FROM (

@@ -32,7 +32,8 @@ INSERT INTO job_kinds (name, max_attempts, time_limit, limit_renewed_by_stage) V
     ('convert',             3,  interval '10 minutes', true),
     ('analyse_document',    3,  interval '10 minutes', true),
     ('answer_segment',      3,  interval '15 minutes', false),
-    ('consolidate_answers', 3,  interval '15 minutes', true);
+    ('consolidate_answers', 3,  interval '15 minutes', true),
+    ('convert_batch',       3,  interval '10 minutes', true);
 
 CREATE TABLE caps (
     key   text PRIMARY KEY,

@@ -86,6 +86,36 @@ CREATE UNIQUE INDEX api_keys_hash ON api_keys (key_hash);
 CREATE INDEX api_keys_owner ON api_keys (owner_id, created_at);
 CREATE INDEX api_keys_user ON api_keys (user_id) WHERE user_id IS NOT NULL;
 
+-- Moves the mappings of a visitor to a person. If the person has another mapping with the same name, both are kept: that of the
+-- visitor gets a new name, such as invoice_2_v1. Conversions keep the text of their own mapping.
+CREATE FUNCTION merge_mappings(visitor uuid, person uuid) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    m record;
+    stem text;
+    version text;
+    new_name text;
+    number integer;
+BEGIN
+    INSERT INTO mapping_texts (owner_id, sha256, file, text)
+    SELECT person, t.sha256, t.file, t.text FROM mapping_texts t WHERE t.owner_id = visitor
+    ON CONFLICT DO NOTHING;
+    FOR m IN SELECT * FROM mappings WHERE owner_id = visitor ORDER BY name LOOP
+        CONTINUE WHEN EXISTS (SELECT FROM mappings o WHERE o.owner_id = person AND o.name = m.name AND o.text = m.text);
+        new_name := m.name;
+        number := 2;
+        stem := regexp_replace(m.name, '_v\d+$', '');
+        version := substr(m.name, length(stem) + 1);
+        WHILE EXISTS (SELECT FROM mappings o WHERE o.owner_id = person AND o.name = new_name) LOOP
+            new_name := format('%s_%s%s', stem, number, version);
+            number := number + 1;
+        END LOOP;
+        UPDATE mappings SET owner_id = person, name = new_name,
+            text = CASE WHEN new_name = m.name THEN m.text ELSE regexp_replace(m.text, '(^|\n)name:[^\n]*', '\1name: ' || new_name) END,
+            summary = CASE WHEN m.summary IS NULL THEN NULL ELSE m.summary || jsonb_build_object('name', new_name) END
+        WHERE id = m.id;
+    END LOOP;
+END $$;
+
 -- Moves everything of a visitor to the person who signed in, and deletes the visitor. If the person already has the content of a
 -- document, the document becomes a duplicate. Returns the moved documents, so that the caller can compare them with the
 -- others. Visitors have no recipients.
@@ -100,12 +130,13 @@ BEGIN
     -- Jobs before documents: the order in which a job that ends locks them.
     PERFORM FROM jobs WHERE owner_id = visitor ORDER BY id FOR UPDATE;
     UPDATE prompts SET owner_id = person WHERE owner_id = visitor;
-    UPDATE mappings m SET owner_id = person WHERE owner_id = visitor
-        AND NOT EXISTS (SELECT FROM mappings o WHERE o.owner_id = person AND o.name = m.name);
+    PERFORM merge_mappings(visitor, person);
     UPDATE conversions c SET live = false WHERE owner_id = visitor AND live AND EXISTS (
         SELECT FROM conversions o WHERE o.live AND o.owner_id = person AND o.sha256 = c.sha256 AND o.mapping = c.mapping
         AND o.mapping_sha256 = c.mapping_sha256 AND o.bytes = c.bytes);
+    UPDATE conversion_batches SET owner_id = person WHERE owner_id = visitor;
     UPDATE conversions SET owner_id = person WHERE owner_id = visitor;
+    UPDATE corrections SET owner_id = person WHERE owner_id = visitor;
     UPDATE documents d SET duplicate_of = twin.document_id
     FROM uploads u JOIN uploads twin ON twin.owner_id = person AND twin.sha256 = u.sha256 AND twin.is_canonical
     WHERE u.owner_id = visitor AND u.is_canonical AND d.id = u.document_id;

@@ -40,6 +40,36 @@ async def quote_in_sandbox(sandbox: Sandbox, path: Path, number: int, quote: str
     return _checked(answer)
 
 
+async def words_in_sandbox(sandbox: Sandbox, path: Path, number: int) -> list[PlacedWord]:
+    """The words of a page with their boxes; none if the page is a scan. Raises `PageNotDrawn` and other errors."""
+    try:
+        with tempfile.TemporaryFile() as output:
+            call = read_words_of_page.call(number=number)
+            await sandbox.run(call, input_file=path, output_file=output, limits=_limits(sandbox))
+            rows = json.loads(output.read())
+        words = [PlacedWord(str(text), Box(*map(float, box))) for text, *box in rows]
+    except ENDED as error:
+        raise PageNotDrawn(error.title) from error
+    except (ValueError, TypeError):
+        raise PageNotDrawn from None
+    if not all(isfinite(side) for word in words for side in word.box):
+        raise PageNotDrawn
+    return words
+
+
+@sandboxed
+def read_words_of_page(task: Task, *, number: int) -> None:
+    from octavo.extract.pdf.document import PageError, open_document
+
+    with open_document(Path(task.input_path)) as document:
+        try:
+            with document.page(number) as page:
+                rows = [[word.text, *(round(side, 1) for side in word.box)] for word in join_letters(page.letters())]
+        except PageError:
+            raise PageNotDrawn from None
+    task.output.write(json.dumps(rows, ensure_ascii=False, allow_nan=False).encode())
+
+
 def _checked(answer: bytes) -> QuoteOnPage:
     try:
         given = json.loads(answer)

@@ -19,6 +19,7 @@ from octavo.core.errors import AlreadyStored, BadInput, NotFound, PageNotDrawn
 from octavo.core.ids import new_id
 from octavo.database import Database
 from octavo.extract.extracted import Box, QuoteOnPage, SourceType
+from octavo.extract.pdf.placed_words import PlacedWord
 from octavo.extract.pictures.page_images import (
     FigurePlace,
     draw_in_sandbox,
@@ -26,7 +27,7 @@ from octavo.extract.pictures.page_images import (
     mark_in_sandbox,
     sizes_in_sandbox,
 )
-from octavo.extract.pictures.quotes import quote_in_sandbox
+from octavo.extract.pictures.quotes import quote_in_sandbox, words_in_sandbox
 from octavo.library.errors import NotReady
 from octavo.library.figures import FigureSource, find_figure, keep_figure
 from octavo.library.pictures import PageSource, Picture, find_page, keep_picture, picture_name
@@ -41,6 +42,7 @@ DEFAULT_WIDTH = 800
 # How long a page that failed is not drawn again, although lists request it.
 FAILED_SECONDS = 600.0
 MOST_FAILED = MOST_SIZES = 1000
+MOST_QUOTE = 2000  # characters
 MOST_MEASURED = 50  # pages, the same limit as for conversions
 MEDIA_TYPE = "image/png"
 DAY_SECONDS = 24 * 3600
@@ -230,6 +232,22 @@ class PagePictures:
             if len(self._sizes) > MOST_SIZES:
                 del self._sizes[next(iter(self._sizes))]
         return self._sizes[key]
+
+    async def read_words(self, key: str, number: int) -> list[PlacedWord]:
+        """The words of a page of a file with their boxes; none if the page is a scan."""
+        async with self._limit.take(), self._copies.open(key) as path:
+            return await words_in_sandbox(self._sandbox, path, number)
+
+    async def read_quote(self, key: str, number: int, box: Sequence[float]) -> str:
+        """The words whose centre is inside a box on a page of a file, in reading order."""
+        left, top, right, bottom = box
+        words = [
+            word
+            for word in await self.read_words(key, number)
+            if left <= (word.box.left + word.box.right) / 2 <= right
+            and top <= (word.box.top + word.box.bottom) / 2 <= bottom
+        ]
+        return " ".join(word.text for word in words)[:MOST_QUOTE]
 
     async def _look_up(self, wanted: PageRequest) -> PageSource:
         async with self._database.connection() as connection:

@@ -17,18 +17,21 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from octavo.convert import conversions as library
 from octavo.convert.conversion_json import conversion_from_json
 from octavo.convert.conversions import StoredConversion, find_result, show_conversion
+from octavo.convert.corrections import Correction, Corrections, RowChange
 from octavo.convert.mappings.mapping import Mapping as MappingRules
-from octavo.convert.mappings.stored_mappings import DEFAULT_MAPPING, StoredMapping, find_mapping
-from octavo.convert.results import Correction, Corrections, render_xml
-from octavo.convert.submissions import ConversionIntake
+from octavo.convert.mappings.stored_mappings import DEFAULT_MAPPING, StoredMapping, mapping_of_conversion
+from octavo.convert.results import render_xml
+from octavo.convert.submissions import ConversionIntake, Submission
 from octavo.convert.values import Conversion
-from octavo.core.errors import BadInput
+from octavo.core.errors import BadInput, NotFound
 from octavo.core.pagination import Page
 from octavo.core.types import JSON, JobStatus
 from octavo.database import Connection
+from octavo.facts.words import Box
 from octavo.intake import IntakeLimits
 from octavo.jobs.views import DEFAULT_LIMIT
-from octavo.records.conversions import NEEDS_REVIEW, ConversionView, FoundValue
+from octavo.owners import Caller
+from octavo.records.conversions import BatchView, ConversionView, FoundValue
 from octavo.storage import attachment_header
 from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.intake import LimitsOf, early_limited
@@ -43,6 +46,9 @@ router = APIRouter(prefix="/api/v1", tags=["conversions"])
 XML_TYPE, JSON_TYPE = "application/xml", "application/json"
 _JSON_BYTES = 64 << 10
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
+Text = Annotated[str, Field(max_length=2000, pattern=r"^[^\x00]*$")]
+Side = Annotated[float, Field(ge=0, le=100_000, allow_inf_nan=False)]
+State = JobStatus | Literal["needs_review"]
 
 
 class DocumentToConvert(BaseModel):
@@ -52,27 +58,74 @@ class DocumentToConvert(BaseModel):
     mapping: Name = DEFAULT_MAPPING
 
 
+class ConvertRequest(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    mapping: Name = DEFAULT_MAPPING
+
+
 class OneCorrection(BaseModel):
+    """The right value of a field, and its place if it is known.
+
+    `page` alone names the page; `box` is left, top, right and bottom in points from the upper left corner of that page.
+    """
+
     model_config = ConfigDict(extra="forbid")
 
     name: Name
-    value: Annotated[str, Field(max_length=2000, pattern=r"^[^\x00]*$")] | None
+    value: Text | None
+    page: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    box: tuple[Side, Side, Side, Side] | None = None
+
+    def as_correction(self) -> Correction:
+        if self.box and (not self.page or self.box[0] >= self.box[2] or self.box[1] >= self.box[3]):
+            raise BadInput(f"{self.name}: a box needs a page, and left and top before right and bottom.")
+        return Correction(self.name, self.value, self.page, Box(*self.box) if self.box else None)
 
 
-class CorrectionRequest(BaseModel):
-    """Corrections of values. Only the values that are sent are changed; null clears a value."""
+class OneRow(BaseModel):
+    """A row of a table to add, remove or move. Rows are counted from 1; a row without `row` is added at the end."""
 
     model_config = ConfigDict(extra="forbid")
 
-    values: list[OneCorrection] = Field(min_length=1, max_length=500)
+    table: Name
+    action: Literal["add", "remove", "move"]
+    row: Annotated[int, Field(ge=1, le=99_999)] | None = None
+    to: Annotated[int, Field(ge=1, le=99_999)] | None = None
+    values: dict[Name, Text] | None = None
+
+    def as_change(self) -> RowChange:
+        return RowChange(self.table, self.action, self.row, self.to, self.values)
+
+
+class CorrectionRequest(BaseModel):
+    """Corrections. Only the values that are sent are changed; null clears a value.
+
+    `rows` changes tables, after the values. `accept` names failed checks whose values are right nevertheless.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    values: list[OneCorrection] = Field(default=[], max_length=500)
+    rows: list[OneRow] = Field(default=[], max_length=500)
+    accept: list[Text] = Field(default=[], max_length=100)
 
 
 class RevisionView(BaseModel):
+    """A revision. `person` is the name of the person who made it, and `changes` what this person changed."""
+
     number: int
     made_by: str
     user_id: UUID | None
+    person: str | None
     created_at: datetime
+    changes: list[dict[str, Any]] | None
     values: list[FoundValue]
+
+
+class PageWord(BaseModel):
+    text: str
+    box: tuple[float, float, float, float]
 
 
 @router.post(
@@ -112,6 +165,8 @@ async def convert(
     The same content with the same mapping returns the existing conversion.
     """
     intake, owner = conversion_intake(services, limits), caller.owner_id
+    if mapping:
+        await intake.find_mapping(owner, mapping)
     media_type = content_type.partition(";")[0].strip().lower()
     async with services.limits.transfers.one(owner, limits.concurrent):
         if x_upload_filename is not None:
@@ -131,8 +186,29 @@ async def convert(
             raise BadInput(
                 "Send a form with `file`, raw bytes with the header X-Upload-Filename, or JSON with `document_id`."
             )
+    return await _begun(services, owner, begun)
+
+
+@router.post("/documents/{document}/convert", status_code=202, responses=problems(401, 403, 404, 409, 410, 415, 422))
+async def convert_document(
+    services: ServicesOf,
+    limits: LimitsOf,
+    caller: WriteCaller,
+    document: UUID,
+    wanted: ConvertRequest | None = None,
+) -> ConversionView:
+    """Convert a PDF of the library. Its stored file is used; nothing is uploaded, and no other document is made.
+
+    The same content with the same mapping returns the existing conversion.
+    """
+    name = (wanted or ConvertRequest()).mapping
+    begun = await conversion_intake(services, limits).submit_document(caller.owner_id, document, name)
+    return await _begun(services, caller.owner_id, begun)
+
+
+async def _begun(services: Services, owner: UUID, begun: Submission) -> ConversionView:
     async with services.database.connection() as connection:
-        found = await _show(connection, caller.owner_id, begun.id)
+        found = await _show(connection, owner, begun.id)
     return found if begun.created else found.model_copy(update={"duplicate_of": begun.id})
 
 
@@ -163,19 +239,42 @@ async def _read_json(request: Request) -> DocumentToConvert:
 async def conversions(
     services: ServicesOf,
     caller: ReadCaller,
-    status: JobStatus | None = None,
+    status: State | None = None,
+    batch: UUID | None = None,
+    document_id: UUID | None = None,
     cursor: Cursor = None,
     limit: Limit = DEFAULT_LIMIT,
 ) -> Page[ConversionView]:
-    """Your conversions, newest first, without their values."""
+    """Your conversions, newest first, without their values. `batch` and `document_id` select those of one."""
     async with services.database.connection() as connection:
-        found = await library.list_conversions(connection, caller.owner_id, status=status, cursor=cursor, limit=limit)
+        found = await library.list_conversions(
+            connection,
+            caller.owner_id,
+            status=status,
+            batch=batch,
+            document=document_id,
+            cursor=cursor,
+            limit=limit,
+        )
     return Page([_view(one) for one in found.items], found.next_cursor)
+
+
+@router.get("/conversion-batches/{batch}", responses=problems(401, 404, 422))
+async def show_batch(services: ServicesOf, caller: ReadCaller, batch: UUID) -> BatchView:
+    """The progress of conversions that were requested together."""
+    async with services.database.connection() as connection:
+        found = await library.list_batches(connection, caller.owner_id, batch)
+    if not found:
+        raise NotFound
+    return BatchView.model_validate(found[0], from_attributes=True)
 
 
 @router.get("/training-samples", responses=problems(401, 422), response_class=Response)
 async def samples(services: ServicesOf, caller: ReadCaller) -> Response:
-    """The values before and after correction, for training and evaluation, as JSON Lines."""
+    """The values before and after correction, with the history of corrections, as JSON Lines.
+
+    They are kept for OCTAVO_CORRECTION_DAYS, longer than the conversions.
+    """
     async with services.database.connection() as connection:
         return _json_lines(await library.training_samples(connection, caller.owner_id))
 
@@ -203,12 +302,63 @@ async def conversion(services: ServicesOf, caller: ReadCaller, conversion: UUID)
 async def correct(
     services: ServicesOf, caller: WriteCaller, conversion: UUID, wanted: CorrectionRequest
 ) -> ConversionView:
-    """Correct values, all of them or none. This creates the next revision with its XML."""
-    corrections = Corrections(services.database, services.bucket, services.settings.conversion_result_days)
-    given = [Correction(one.name, one.value) for one in wanted.values]
-    await corrections.correct(caller.owner_id, conversion, caller.user_id, given)
+    """Correct values and rows, or accept failed checks: all of it or nothing. This creates the next revision."""
+    if not (wanted.values or wanted.rows or wanted.accept):
+        raise BadInput("Send `values`, `rows` or `accept`.")
+    await corrections_of(services).correct(
+        caller.owner_id,
+        conversion,
+        caller.user_id,
+        [one.as_correction() for one in wanted.values],
+        rows=[one.as_change() for one in wanted.rows],
+        accept=wanted.accept,
+        person=person_without_account(caller),
+    )
     async with services.database.connection() as connection:
         return await _show(connection, caller.owner_id, conversion)
+
+
+def corrections_of(services: Services) -> Corrections:
+    settings = services.settings
+    days, kept = settings.conversion_result_days, settings.correction_days
+    return Corrections(services.database, services.bucket, days, kept, services.pictures.read_quote)
+
+
+def person_without_account(caller: Caller) -> str:
+    """The name for a caller who has no account; a person with one is named by the email address."""
+    if caller.via == "key":
+        return "API key"
+    return "Visitor" if caller.is_anonymous else "Local user"
+
+
+@router.delete("/conversions/{conversion}", status_code=204, responses=problems(401, 403, 404, 422))
+async def delete(services: ServicesOf, caller: WriteCaller, conversion: UUID) -> None:
+    """Delete a conversion with its values, corrections and files. A document of the library is kept."""
+    async with services.database.transaction() as connection:
+        keys = await library.delete_conversion(connection, caller.owner_id, conversion)
+    await services.bucket.delete(keys)
+
+
+@router.get("/conversions/{conversion}/words", responses=problems(401, 404, 410, 413, 422))
+async def words(
+    services: ServicesOf,
+    caller: ReadCaller,
+    conversion: UUID,
+    page: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
+) -> Page[PageWord]:
+    """The words of a page with their boxes, in points; none if the page is a scan. People point at values with them."""
+    async with services.database.connection() as connection:
+        await show_conversion(connection, caller.owner_id, conversion)
+        file = await find_result(connection, caller.owner_id, conversion, "source")
+    found = await services.pictures.read_words(file.key, page)
+    return Page(
+        [
+            PageWord(text=word.text, box=(box.left, box.top, box.right, box.bottom))
+            for word in found
+            if (box := word.box)
+        ],
+        None,
+    )
 
 
 @router.get("/conversions/{conversion}/revisions", responses=problems(401, 404, 422))
@@ -224,7 +374,9 @@ async def revisions(services: ServicesOf, caller: ReadCaller, conversion: UUID) 
             number=one.number,
             made_by=one.made_by,
             user_id=one.user_id,
+            person=one.person,
             created_at=one.created_at,
+            changes=json.loads(one.changes) if one.changes else None,
             values=_values(conversion_from_json(one.record.encode(), read)),
         )
         for one in made
@@ -293,13 +445,14 @@ async def _show(connection: Connection, owner: UUID, conversion: UUID) -> Conver
 
 
 async def _mapping(connection: Connection, owner: UUID, found: StoredConversion) -> StoredMapping:
-    return await find_mapping(connection, owner, found.mapping)
+    return await mapping_of_conversion(connection, owner, found.id, found.mapping)
 
 
 def _view(found: StoredConversion, conversion: Conversion | None = None) -> ConversionView:
     fields: dict[str, Any] = {
         name: getattr(found, name) for name in ConversionView.model_fields if hasattr(found, name)
     }
+    fields["status"] = found.state
     if found.error_code:
         fields["error"] = {"code": found.error_code, "message": found.error_message or ""}
     else:
@@ -307,7 +460,6 @@ def _view(found: StoredConversion, conversion: Conversion | None = None) -> Conv
     if conversion:
         made = conversion.as_json()
         fields |= {name: made[name] for name in ("values", "checks", "missing", "model")}
-        fields["status"] = NEEDS_REVIEW if conversion.needs_review else fields["status"]
     return ConversionView(**fields)
 
 

@@ -10,7 +10,7 @@ const LEAST_MS = 500;
 const LATER_MS = 1000;
 const PARALLEL = 3;
 const PARTS = [".what", ".how", ".sure", ".verbs"];
-const ENDS = { complete: "was converted", failed: "could not be converted", dead_letter: "could not be converted" };
+const ENDS = { complete: "was converted", needs_review: "was converted and needs review", failed: "could not be converted", dead_letter: "could not be converted" };
 
 const form = one("#convert");
 const queue = one("#queue");
@@ -67,8 +67,10 @@ if (form) {
 
 async function refresh() {
   const asked = sent;
-  const fresh = all("[data-conversion]", parse(await fetchPiece(queue.dataset.rows)));
-  show(fresh, asked > seen);
+  const body = parse(await fetchPiece(queue.dataset.rows));
+  const [state, fresh] = [one("#cv-state"), one("#cv-state", body)];
+  if (state.innerHTML !== fresh.innerHTML && !state.contains(document.activeElement)) state.replaceChildren(...fresh.childNodes);
+  show(all("[data-conversion]", body), asked > seen);
   seen = asked;
 }
 

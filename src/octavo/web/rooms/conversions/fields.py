@@ -5,13 +5,20 @@ Pure functions.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping as Mapping_
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
 
+from octavo.convert.conversion_json import type_of
 from octavo.convert.conversions import ModelCost
+from octavo.convert.mappings.field_types import FIELD_TYPES
 from octavo.convert.mappings.mapping import Column, Field, Mapping
 from octavo.convert.values import Conversion, ModelAnswer, ModelLookup, Value
 from octavo.core.formatting import count_of, format_dollars
-from octavo.facts.words import Box
+from octavo.facts.words import Box, Notation
 
 CERTAIN = 1.0
 
@@ -39,13 +46,25 @@ class Cell:
 
     @property
     def page(self) -> int | None:
-        return self.value.place.page if self.value and self.value.place else None
+        return self.value.on_page if self.value else None
+
+    @property
+    def certainty(self) -> str:
+        """The confidence as a share if it was measured, and otherwise a word; nothing for what a person confirmed."""
+        if self.value is None or self.value.is_confirmed:
+            return ""
+        if self.value.calibrated:
+            return f"{self.value.confidence:.0%}".replace("%", " %")
+        return "check this" if self.value.needs_review else "sure"
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
+    """A table of values. `columns` are the names and labels of its columns."""
+
+    name: str
     label: str
-    columns: list[str]
+    columns: list[tuple[str, str]]
     rows: list[list[Cell]]
 
 
@@ -81,41 +100,38 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Change:
+    """A change of one value; or, if `before` and `after` are both None, a label that says everything."""
+
     label: str
-    before: str | None
-    after: str | None
+    before: str | None = None
+    after: str | None = None
 
 
-def arrange_fields(conversion: Conversion, mapping: Mapping, first: Conversion | None = None) -> ReviewFields:
-    """All fields in the order of the mapping. Values that differ from the first revision were corrected by a person."""
-    found = {one.path: one for one in (first or conversion).values}
-    cells = [
-        _cell(one.name, one.name, one, conversion.single(one.name), found.get(one.name)) for one in mapping.singles
-    ]
-    return ReviewFields(cells, [made for one in mapping.tables if (made := _table(conversion, one, found))])
+def arrange_fields(conversion: Conversion, mapping: Mapping) -> ReviewFields:
+    """All fields and tables in the order of the mapping."""
+    cells = [_cell(one.name, one.name, one, conversion.single(one.name)) for one in mapping.singles]
+    return ReviewFields(cells, [_table(conversion, one) for one in mapping.tables])
 
 
-def _table(conversion: Conversion, field: Field, found: dict[str, Value]) -> Table | None:
+def _table(conversion: Conversion, field: Field) -> Table:
     rows = conversion.table(field.name)
-    if not rows:
-        return None
     numbers = sorted({one.row for one in conversion.values if one.table == field.name and one.row})
     cells: list[list[Cell]] = []
     for number, row in zip(numbers, rows, strict=True):
         paths = [f"{field.name}[{number}].{column.name}" for column in field.columns]
         cells.append(
             [
-                _cell(path, f"{column.name}, row {number}", column, row.get(column.name), found.get(path))
+                _cell(path, f"{column.name}, row {number}", column, row.get(column.name))
                 for path, column in zip(paths, field.columns, strict=True)
             ]
         )
-    return Table(_words(field.name), [_words(column.name) for column in field.columns], cells)
+    columns = [(column.name, _words(column.name)) for column in field.columns]
+    return Table(field.name, _words(field.name), columns, cells)
 
 
-def _cell(path: str, label: str, kind: Field | Column, value: Value | None, first: Value | None) -> Cell:
+def _cell(path: str, label: str, kind: Field | Column, value: Value | None) -> Cell:
     required = isinstance(kind, Field) and kind.required
-    changed = value is not None and (_text(first) != value.value or _became_certain(first, value))
-    return Cell(path, _words(label), kind.type, required, value, changed)
+    return Cell(path, _words(label), kind.type, required, value, value is not None and value.is_confirmed)
 
 
 def marks_on(laid: ReviewFields, page: int, current: str | None) -> list[Mark]:
@@ -128,12 +144,70 @@ def marks_on(laid: ReviewFields, page: int, current: str | None) -> list[Mark]:
     return sorted(marks, key=lambda one: one.current)
 
 
-def changes_between(before: Conversion | None, after: Conversion) -> list[Change]:
+def describe_changes(changes: Sequence[Mapping_[str, Any]]) -> list[Change]:
+    """What a person changed in one revision, in words."""
+    return [_describe(one) for one in changes]
+
+
+_OTHER_CHANGES = {
+    "undo": "Undid revision {}",
+    "facts": "Confirmed facts of the document",
+    "carried": "Corrections of an earlier conversion of this file",
+}
+
+
+def _describe(one: Mapping_[str, Any]) -> Change:
+    if "name" in one:
+        return Change(_words(str(one["name"])), one.get("before"), one.get("after"))
+    if "check" in one:
+        return Change(f"Accepted although the check failed: {one['check']}")
+    for key, words in _OTHER_CHANGES.items():
+        if key in one:
+            return Change(words.format(one[key]))
+    table, row = _words(str(one.get("table", ""))), one.get("row")
+    if one.get("action") == "move":
+        return Change(f"{table}: row {row} moved to {one.get('to')}")
+    given: Mapping_[str, Any] = one.get("before") or one.get("after") or {}
+    cells = ", ".join(map(str, given.values()))
+    return Change(f"{table}: row {row} {'removed' if one.get('action') == 'remove' else 'added'}: {cells}")
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierCorrection:
+    """A correction of an earlier conversion of the same file, which is no longer stored."""
+
+    person: str
+    at: datetime
+    changes: list[Change]
+
+
+def describe_earlier(entry: Mapping_[str, Any]) -> EarlierCorrection | None:
+    try:
+        at = datetime.fromisoformat(str(entry["at"])).astimezone(UTC)
+        return EarlierCorrection(
+            str(entry.get("person") or "A person"), at, describe_changes(entry.get("changes") or [])
+        )
+    except (KeyError, ValueError):
+        return None
+
+
+def normal_form(mapping: Mapping, path: str, text: str) -> str:
+    """A text of the page in the form of its field, such as 1234.50 for 1.234,50; or the text itself."""
+    cell = re.fullmatch(r"(\w+)\[\d+\]\.(\w+)", path)
+    kind = type_of(mapping, cell[2], cell[1]) if cell else type_of(mapping, path, None)
+    if kind is None or FIELD_TYPES[kind].accepts(text):
+        return text
+    notations = (Notation(), Notation(month_first=True), Notation(","), Notation("."))
+    found = {match.value for notation in notations for match in FIELD_TYPES[kind].find(text, notation)}
+    return found.pop() if len(found) == 1 else text
+
+
+def changes_between(before: Conversion | None, after: Conversion | None) -> list[Change]:
     """The changes of a revision; none for the first.
 
     A value that a person only confirmed has the same text before and after.
     """
-    if before is None:
+    if before is None or after is None:
         return []
     old, new = ({one.path: one for one in made.values} for made in (before, after))
     return [

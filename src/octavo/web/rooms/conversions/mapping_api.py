@@ -1,4 +1,4 @@
-"""The API for mappings: list, read, validate and add mappings."""
+"""The API for mappings: list, read, validate, add and delete mappings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from octavo.convert.errors import UnknownMapping
 from octavo.convert.in_sandbox import check_mapping_in_sandbox, convert_pdf_in_sandbox
 from octavo.convert.mappings.shipped_mappings import summarise
-from octavo.convert.mappings.stored_mappings import StoredMapping, add_mapping, find_mapping, list_mappings
+from octavo.convert.mappings.stored_mappings import (
+    StoredMapping,
+    add_mapping,
+    delete_mapping,
+    find_mapping,
+    list_mappings,
+)
 from octavo.convert.values import Conversion
 from octavo.core.errors import NotFound
 from octavo.core.pagination import Page
@@ -77,6 +83,13 @@ async def mapping(services: ServicesOf, caller: ReadCaller, name: Name) -> Mappi
     """One mapping with its text."""
     stored = await _find(services, caller, name)
     return _view(summarise(await stored.read_in_thread()), stored)
+
+
+@router.delete("/{name}", status_code=204, responses=problems(401, 403, 404, 409, 422))
+async def delete(services: ServicesOf, caller: WriteCaller, name: Name) -> None:
+    """Delete one of your mappings. Conversions keep the text of their mapping. Built-in mappings cannot be deleted."""
+    async with services.database.transaction() as connection:
+        await delete_mapping(connection, caller.owner_id, name)
 
 
 @router.get("/{name}/schema", responses=problems(401, 404, 422), response_class=Response)

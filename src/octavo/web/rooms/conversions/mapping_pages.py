@@ -16,7 +16,13 @@ from fastapi import Path as InPath
 from octavo.convert.conversions import find_result, list_conversions
 from octavo.convert.errors import UnknownMapping
 from octavo.convert.mappings.mapping import Mapping
-from octavo.convert.mappings.stored_mappings import StoredMapping, add_mapping, find_mapping, list_mappings
+from octavo.convert.mappings.stored_mappings import (
+    StoredMapping,
+    add_mapping,
+    delete_mapping,
+    find_mapping,
+    list_mappings,
+)
 from octavo.convert.values import Conversion
 from octavo.core.errors import BadInput, NotFound, NotPdf, OctavoError, RateLimited, TooLarge
 from octavo.extract.detect import HEAD_BYTES, detect
@@ -27,7 +33,7 @@ from octavo.web.context.intake import LimitsOf, early_limited
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.multipart import FormReader
 from octavo.web.rooms.conversions.mapping_api import MappingTrials
-from octavo.web.shell.forms import NoFileSelected
+from octavo.web.shell.forms import NoFileSelected, Question, ask
 from octavo.web.shell.frame import Frame
 from octavo.web.shell.settings import SettingsFrame, show
 from octavo.web.shell.templates import back_to
@@ -128,6 +134,26 @@ async def show_page(
     request: Request, services: ServicesOf, frame: SettingsFrame, name: Name, said: str = ""
 ) -> Response:
     return await _show_one(request, services, frame, name, said=said)
+
+
+@router.post("/{name}/delete")
+async def delete(
+    request: Request,
+    services: ServicesOf,
+    caller: WriteCaller,
+    frame: SettingsFrame,
+    name: Name,
+    sure: Annotated[bool, Form()] = False,  # noqa: FBT002 - a form field
+) -> Response:
+    """Delete a mapping. Needs a confirmation."""
+    if not sure:
+        text = "It can no longer be chosen. Conversions that were made with it keep its text."
+        back = f"/settings/mappings/{name}"
+        question = Question(f"Delete the mapping {name}?", text, request.url.path, "Delete", back, (("sure", "true"),))
+        return ask(request, question, frame)
+    async with services.database.transaction() as connection:
+        await delete_mapping(connection, caller.owner_id, name)
+    return back_to("/settings/mappings")
 
 
 async def _show_list(

@@ -1,17 +1,33 @@
-"""The list of conversions with their status, and the form to add PDFs."""
+"""The list of conversions with their status, and the forms that convert PDFs and documents of the library."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, Any
+from dataclasses import fields as dataclass_fields
+from typing import Annotated, Any, Literal
+from urllib.parse import urlencode
+from uuid import UUID
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from pydantic import ValidationError
 
-from octavo.convert.conversions import ConfidenceSummary, StoredConversion, list_conversions, summarise_confidence
+from octavo.convert.conversions import (
+    ConfidenceSummary,
+    StoredConversion,
+    count_states,
+    list_batches,
+    list_conversions,
+    summarise_confidence,
+)
 from octavo.convert.mappings.stored_mappings import DEFAULT_MAPPING, list_mappings
-from octavo.core.errors import OctavoError
+from octavo.convert.submissions import FILTERS, begin_batch
+from octavo.core.errors import BadInput, NotFound, OctavoError
+from octavo.core.types import first_day
 from octavo.database import Connection
+from octavo.intake import IntakeLimits
 from octavo.jobs.views import find_jobs
+from octavo.library.documents import Filters, count_documents, find_documents
 from octavo.web.context.callers import WriteCaller
 from octavo.web.context.intake import LimitsOf, early_limited
 from octavo.web.context.services import Services, ServicesOf
@@ -19,7 +35,7 @@ from octavo.web.http.multipart import FormReader
 from octavo.web.rooms.conversions.api import conversion_intake
 from octavo.web.rooms.conversions.texts import describe_conversion
 from octavo.web.shell.document_status import StatusText
-from octavo.web.shell.forms import NoFileSelected
+from octavo.web.shell.forms import NoFileSelected, read_id
 from octavo.web.shell.frame import Frame, FrameFor
 from octavo.web.shell.templates import back_to, render
 
@@ -27,6 +43,17 @@ router = APIRouter(include_in_schema=False, prefix="/conversions")
 ConversionsFrame = Annotated[Frame, Depends(FrameFor("conversions"))]
 Cursor = Annotated[str | None, Query(max_length=500)]
 ROWS = 50
+REVIEW_ROWS = 20
+MOST_EARLIER = 10
+MOST_IDS = 500
+TABS = {
+    "": ("everything", "All"),
+    "needs_review": ("needs_review", "Needs review"),
+    "running": ("running", "In progress"),
+    "complete": ("complete", "Complete"),
+    "unsuccessful": ("failed", "Failed"),
+}
+FILTER_NAMES = frozenset(one.name for one in dataclass_fields(Filters)) - {"trashed", "versions", "id"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +63,142 @@ class Row:
     sure: ConfidenceSummary | None
 
 
+@dataclass(frozen=True, slots=True)
+class ListQuery:
+    """Query parameters of the list: only one state or one batch, and the page of results."""
+
+    status: str | None = None
+    batch: UUID | None = None
+    cursor: str | None = None
+
+    @property
+    def is_first(self) -> bool:
+        """Whether it is the first page of all conversions, which begins with those that need review."""
+        return not (self.status or self.batch or self.cursor)
+
+    def address(self, path: str = "/conversions", **changed: object) -> str:
+        given = {"status": self.status, "batch": self.batch} | changed
+        query = urlencode({name: value for name, value in given.items() if value})
+        return f"{path}?{query}" if query else path
+
+
+def list_query(
+    status: Literal["", "needs_review", "running", "complete", "unsuccessful"] = "",
+    batch: UUID | None = None,
+    cursor: Cursor = None,
+) -> ListQuery:
+    return ListQuery(status or None, batch, cursor)
+
+
+ListParameters = Annotated[ListQuery, Depends(list_query)]
+
+
 @router.get("")
-async def list_page(request: Request, services: ServicesOf, frame: ConversionsFrame, cursor: Cursor = None) -> Response:
-    return await _show(request, services, frame, cursor=cursor)
+async def list_page(request: Request, services: ServicesOf, frame: ConversionsFrame, asked: ListParameters) -> Response:
+    return await _show(request, services, frame, asked=asked)
 
 
 @router.get("/rows")
-async def show_rows(request: Request, services: ServicesOf, frame: ConversionsFrame, cursor: Cursor = None) -> Response:
-    """The rows of the list, for live updates."""
+async def show_rows(request: Request, services: ServicesOf, frame: ConversionsFrame, asked: ListParameters) -> Response:
+    """The rows of the list and the progress of batches, for live updates."""
     async with services.database.connection() as connection:
-        rows, _ = await load_rows(connection, frame, cursor)
-    return render(request, "conversion_rows.html", frame, rows=rows)
+        listed = await load_rows(connection, frame, asked)
+        state = await _state(connection, frame, asked)
+    return render(request, "conversion_live.html", frame, rows=[*listed.review, *listed.rows], **state)
+
+
+@router.get("/new")
+async def choose_mapping(request: Request, services: ServicesOf, frame: ConversionsFrame) -> Response:
+    """Choose a mapping for a `document` of the library, or for all documents of a filter of the library."""
+    return await _show_choice(request, services, frame, read_selection(request.query_params.multi_items()))
+
+
+@router.post("/new")
+async def convert_selection(
+    request: Request, services: ServicesOf, caller: WriteCaller, frame: ConversionsFrame, limits: LimitsOf
+) -> Response:
+    """Convert documents of the library: a `document`, several `ids`, or all of a filter. First choose a mapping."""
+    fields = [(name, value) for name, value in (await request.form()).multi_items() if isinstance(value, str)]
+    wanted, mapping = read_selection(fields), dict(fields).get("mapping", "")
+    if not mapping:
+        return await _show_choice(request, services, frame, wanted)
+    try:
+        address = await _begin(services, limits, caller.owner_id, wanted, mapping)
+    except NotFound:
+        raise
+    except OctavoError as error:
+        return await _show_choice(request, services, frame, wanted, error, mapping)
+    return back_to(address)
+
+
+async def _begin(services: Services, limits: IntakeLimits, owner: UUID, wanted: Selection, mapping: str) -> str:
+    """Queue the conversions. Returns the address of the page that shows them."""
+    intake = conversion_intake(services, limits)
+    if len(wanted.documents) == 1:
+        begun = await intake.submit_document(owner, wanted.documents[0], mapping)
+        return f"/conversions/{begun.id}"
+    stored = await intake.find_mapping(owner, mapping)
+    async with services.database.transaction() as connection:
+        batch = await begin_batch(connection, owner, stored, documents=wanted.documents, filters=wanted.filters)
+    return f"/conversions?batch={batch}"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The documents to convert: these, or all that the filters select. `fields` are the form fields that say so."""
+
+    documents: list[UUID]
+    filters: Filters | None
+    fields: list[tuple[str, str]]
+
+
+def read_selection(given: Iterable[tuple[str, str]]) -> Selection:
+    """Read the fields of a form or address. The names of filters are those of the library page."""
+    fields = [(name, value) for name, value in given if value]
+    ids = [read_id(value) for name, value in fields if name in {"document", "ids"}][:MOST_IDS]
+    if ids:
+        return Selection(ids, None, [("ids", str(one)) for one in ids])
+    renamed = {"tab" if name == "status" else name: value for name, value in fields}
+    known: dict[str, Any] = {name: value for name, value in renamed.items() if name in FILTER_NAMES}
+    known |= {name: first_day(known[name]) or known[name] for name in ("before", "after") if name in known}
+    try:
+        filters = FILTERS.validate_python(known)
+    except ValidationError:
+        raise BadInput("This filter is not valid.") from None
+    return Selection([], filters, [(name, value) for name, value in fields if name in FILTER_NAMES | {"status"}])
+
+
+async def _show_choice(
+    request: Request,
+    services: Services,
+    frame: Frame,
+    wanted: Selection,
+    wrong: OctavoError | None = None,
+    chosen: str | None = None,
+) -> Response:
+    owner = frame.caller.owner_id
+    async with services.database.connection() as connection:
+        mappings = await list_mappings(connection, owner)
+        documents = await find_documents(connection, owner, wanted.documents) if wanted.documents else []
+        if len(documents) < len(set(wanted.documents)):
+            raise NotFound
+        count = len(documents) if wanted.filters is None else await count_documents(connection, owner, wanted.filters)
+        one = documents[0] if len(documents) == 1 else None
+        before = (
+            await list_conversions(connection, owner, status=None, cursor=None, limit=MOST_EARLIER, document=one.id)
+            if one
+            else None
+        )
+    shown: dict[str, Any] = {
+        "wanted": wanted,
+        "one": one,
+        "count": count,
+        "earlier": before.items if before else [],
+        "mappings": {one.name: one.title for one in mappings if not one.error},
+        "chosen": chosen or DEFAULT_MAPPING,
+        "wrong": wrong,
+    }
+    return render(request, "conversion_new.html", frame, wrong.status if wrong else 200, **shown)
 
 
 @router.post("")
@@ -84,17 +236,21 @@ async def _show(
     frame: Frame,
     status: int = 200,
     *,
-    cursor: str | None = None,
+    asked: ListQuery | None = None,
     wrong: OctavoError | None = None,
     chosen: str | None = None,
 ) -> Response:
+    asked, owner = asked or ListQuery(), frame.caller.owner_id
     async with services.database.connection() as connection:
-        rows, following = await load_rows(connection, frame, cursor)
-        mappings = await list_mappings(connection, frame.caller.owner_id)
+        listed = await load_rows(connection, frame, asked)
+        mappings = await list_mappings(connection, owner)
+        state = await _state(connection, frame, asked)
     shown: dict[str, Any] = {
-        "rows": rows,
-        "more": f"/conversions?cursor={following}" if following else None,
-        "cursor": cursor,
+        "rows": listed.rows,
+        "review": listed.review,
+        **state,
+        "more": asked.address(cursor=listed.following) if listed.following else None,
+        "rows_address": asked.address("/conversions/rows", cursor=asked.cursor),
         "mappings": {one.name: one.title for one in mappings if not one.error},
         "chosen": chosen or DEFAULT_MAPPING,
         "wrong": wrong,
@@ -102,14 +258,42 @@ async def _show(
     return render(request, "conversions.html", frame, status, **shown)
 
 
-async def load_rows(connection: Connection, frame: Frame, cursor: str | None) -> tuple[list[Row], str | None]:
+async def _state(connection: Connection, frame: Frame, asked: ListQuery) -> dict[str, Any]:
+    """The counts of each state, and the progress of batches."""
     owner = frame.caller.owner_id
-    page = await list_conversions(connection, owner, status=None, cursor=cursor, limit=ROWS)
-    ids = [one.id for one in page.items]
+    counts, batches = await count_states(connection, owner), await list_batches(connection, owner, asked.batch)
+    return {"counts": counts, "batches": batches, "tabs": TABS, "asked": asked}
+
+
+@dataclass(frozen=True, slots=True)
+class ListedRows:
+    """A page of the list. `review` are the rows that need review, on the first page of all conversions."""
+
+    rows: list[Row]
+    review: list[Row]
+    following: str | None
+
+
+async def load_rows(connection: Connection, frame: Frame, asked: ListQuery) -> ListedRows:
+    owner, review = frame.caller.owner_id, list[StoredConversion]()
+    if asked.is_first:
+        found = await list_conversions(connection, owner, status="needs_review", cursor=None, limit=REVIEW_ROWS)
+        review = found.items
+    whole = asked.status is None and asked.batch is None
+    page = await list_conversions(
+        connection,
+        owner,
+        status="settled" if whole else asked.status,
+        batch=asked.batch,
+        cursor=asked.cursor,
+        limit=ROWS,
+    )
+    ids = [one.id for one in (*review, *page.items)]
     jobs = await find_jobs(connection, owner, ids)
     sure = await summarise_confidence(connection, owner, ids)
-    rows = [
-        Row(one, describe_conversion(one, jobs.get(one.id), sure.get(one.id), frame.now), sure.get(one.id))
-        for one in page.items
-    ]
-    return rows, page.next_cursor
+
+    def row(one: StoredConversion) -> Row:
+        words = describe_conversion(one, jobs.get(one.id), sure.get(one.id), frame.now)
+        return Row(one, words, sure.get(one.id))
+
+    return ListedRows([row(one) for one in page.items], [row(one) for one in review], page.next_cursor)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, replace
+from math import isfinite
 from typing import Annotated, Any, Literal
 from urllib.parse import quote, urlencode
 from uuid import UUID
@@ -14,32 +16,52 @@ from octavo.convert.conversion_json import conversion_from_json
 from octavo.convert.conversions import (
     Revision,
     StoredConversion,
+    delete_conversion,
     find_result,
+    kept_history,
     list_revisions,
     show_conversion,
     show_model_cost,
     summarise_confidence,
 )
+from octavo.convert.corrections import FORMS, Correction, RowChange
 from octavo.convert.errors import Expired
 from octavo.convert.mappings.mapping import Mapping
-from octavo.convert.mappings.stored_mappings import find_mapping
-from octavo.convert.results import FORMS, Correction, Corrections, render_xml
+from octavo.convert.mappings.stored_mappings import mapping_of_conversion
+from octavo.convert.results import render_xml
 from octavo.convert.values import Conversion
 from octavo.core.errors import BadInput, NotFound, OctavoError
 from octavo.core.types import JobStatus
 from octavo.database import Connection
+from octavo.facts.words import Box
 from octavo.jobs.views import find_jobs
+from octavo.library.documents import find_documents
+from octavo.owners import Caller
 from octavo.web.context.callers import WriteCaller
 from octavo.web.context.services import Services, ServicesOf
-from octavo.web.rooms.conversions.fields import ReviewFields, arrange_fields, changes_between, describe_model, marks_on
+from octavo.web.rooms.conversions.api import corrections_of, person_without_account
+from octavo.web.rooms.conversions.fields import (
+    EarlierCorrection,
+    ReviewFields,
+    arrange_fields,
+    changes_between,
+    describe_changes,
+    describe_earlier,
+    describe_model,
+    marks_on,
+    normal_form,
+)
 from octavo.web.rooms.conversions.pages import ConversionsFrame
 from octavo.web.rooms.conversions.texts import describe_conversion
+from octavo.web.shell.forms import Question, ask, read_number
 from octavo.web.shell.frame import Frame
 from octavo.web.shell.templates import back_to, render
 
 router = APIRouter(include_in_schema=False, prefix="/conversions")
 MOST_XML = 200_000
-View = Literal["fields", "xml", "history"]
+SIDES = 4
+CELL = "cell."
+View = Literal["fields", "xml", "history", "mapping"]
 Name = Annotated[str, Form(min_length=1, max_length=200)]
 
 
@@ -70,6 +92,7 @@ class Values:
     """The values of one revision, and the list of all revisions."""
 
     mapping: Mapping
+    text: str
     revisions: list[Revision]
     number: int
     conversion: Conversion
@@ -104,7 +127,7 @@ async def show_pieces(
 
 
 @router.post("/{conversion}/correct")
-async def correct(
+async def correct(  # noqa: PLR0917 - fields of the form
     request: Request,
     services: ServicesOf,
     caller: WriteCaller,
@@ -112,12 +135,20 @@ async def correct(
     conversion: UUID,
     name: Name,
     value: Annotated[str, Form(max_length=2000)] = "",
+    page: Annotated[str, Form(max_length=20)] = "",
+    box: Annotated[str, Form(max_length=100)] = "",
 ) -> Response:
-    """Correct a value; an empty text clears it. A rejected correction is shown again with the reason."""
+    """Correct a value; an empty text clears it. A rejected correction is shown again with the reason.
+
+    `page` is the page on which the value is; scripts also send the `box` that the person pointed at.
+    """
     given = value.replace("\0", "").strip()
-    corrections = Corrections(services.database, services.bucket, services.settings.conversion_result_days)
+    place = _read_box(box) if read_number(page) else None
     try:
-        await corrections.correct(caller.owner_id, conversion, caller.user_id, [Correction(name, given or None)])
+        wanted = Correction(name, given or None, read_number(page), place)
+        if place and given:
+            wanted = replace(wanted, value=await _as_typed(services, caller.owner_id, conversion, wanted))
+        await _correct(services, caller, conversion, [wanted])
     except NotFound:
         raise
     except BadInput as error:
@@ -126,24 +157,106 @@ async def correct(
     return back_to(f"/conversions/{conversion}?{urlencode({'field': name})}#field")
 
 
+async def _correct(
+    services: Services,
+    caller: Caller,
+    conversion: UUID,
+    values: list[Correction],
+    rows: list[RowChange] | None = None,
+    accept: list[str] | None = None,
+) -> None:
+    person = person_without_account(caller)
+    corrections = corrections_of(services)
+    await corrections.correct(
+        caller.owner_id, conversion, caller.user_id, values, rows=rows or [], accept=accept or [], person=person
+    )
+
+
+def _read_box(text: str) -> Box | None:
+    """The box that a script sent: four numbers, separated by spaces."""
+    try:
+        sides = [float(side) for side in text.split()]
+    except ValueError:
+        return None
+    if len(sides) != SIDES or not all(map(isfinite, sides)) or sides[0] >= sides[2] or sides[1] >= sides[3]:
+        return None
+    return Box(*(max(side, 0.0) for side in sides))
+
+
+async def _as_typed(services: Services, owner: UUID, conversion: UUID, wanted: Correction) -> str | None:
+    """The value in the form of its field, if the person pointed at a text such as 1.234,50 that can only mean this."""
+    async with services.database.connection() as connection:
+        found = await show_conversion(connection, owner, conversion)
+        mapping = await mapping_of_conversion(connection, owner, conversion, found.mapping)
+    return normal_form(await mapping.read_in_thread(), wanted.name, wanted.value or "")
+
+
+@router.post("/{conversion}/rows")
+async def change_rows(  # noqa: PLR0917 - fields of the form
+    request: Request,
+    services: ServicesOf,
+    caller: WriteCaller,
+    frame: ConversionsFrame,
+    conversion: UUID,
+    table: Name,
+    action: Annotated[Literal["add", "remove", "move"], Form()],
+    row: Annotated[str, Form(max_length=20)] = "",
+    to: Annotated[str, Form(max_length=20)] = "",
+) -> Response:
+    """Add, remove or move a row of a table. The values of a new row are the fields `cell.NAME`."""
+    sent = (await request.form()).items()
+    cells = {
+        name.removeprefix(CELL): str(text).replace("\0", "").strip() for name, text in sent if name.startswith(CELL)
+    }
+    change = RowChange(table, action, read_number(row), read_number(to), cells)
+    try:
+        await _correct(services, caller, conversion, [], [change])
+    except NotFound:
+        raise
+    except BadInput as error:
+        shown = await _shown(services, frame, conversion, ReviewQuery())
+        return render(request, "conversion.html", frame, error.status, **shown, wrong=RejectedCorrection("", error))
+    return back_to(f"/conversions/{conversion}#table-{table}")
+
+
+@router.post("/{conversion}/accept")
+async def accept_check(
+    services: ServicesOf, caller: WriteCaller, conversion: UUID, check: Annotated[str, Form(max_length=2000)]
+) -> Response:
+    """Accept the values of a failed check. The check still says that it failed."""
+    await _correct(services, caller, conversion, [], accept=[check])
+    return back_to(f"/conversions/{conversion}#checks-head")
+
+
+@router.post("/{conversion}/delete")
+async def delete(
+    request: Request,
+    services: ServicesOf,
+    caller: WriteCaller,
+    frame: ConversionsFrame,
+    conversion: UUID,
+    sure: Annotated[bool, Form()] = False,  # noqa: FBT002 - a form field
+) -> Response:
+    """Delete a conversion. Needs a confirmation."""
+    async with services.database.transaction() as connection:
+        if not sure:
+            found = await show_conversion(connection, caller.owner_id, conversion)
+            kept = "The document stays in the library." if found.document_id else "Its file is deleted too."
+            text = f"Its values, corrections and XML are deleted. {kept} This cannot be undone."
+            title, back = f"Delete the conversion of “{found.filename}”?", f"/conversions/{conversion}"
+            return ask(request, Question(title, text, request.url.path, "Delete", back, (("sure", "true"),)), frame)
+        keys = await delete_conversion(connection, caller.owner_id, conversion)
+    await services.bucket.delete(keys)
+    return back_to("/conversions")
+
+
 @router.post("/{conversion}/undo")
 async def undo(services: ServicesOf, caller: WriteCaller, conversion: UUID) -> Response:
     """Undo the last correction by adding a new revision."""
-    async with services.database.connection() as connection:
-        found = await show_conversion(connection, caller.owner_id, conversion)
-        values = await _values(connection, caller.owner_id, found, None)
-    before = values.of(found.revision - 1) if values else None
-    if values is None or before is None:
-        raise BadInput("Nothing to undo.")
-    old = {one.path: one.value for one in before.values}
-    new = {one.path: one.value for one in values.conversion.values}
-    changed = [
-        Correction(path, old.get(path)) for path in dict.fromkeys([*old, *new]) if old.get(path) != new.get(path)
-    ]
-    if changed:
-        corrections = Corrections(services.database, services.bucket, services.settings.conversion_result_days)
-        await corrections.correct(caller.owner_id, conversion, caller.user_id, changed)
-    return back_to(f"/conversions/{conversion}" + (f"?field={quote(changed[0].name)}#field" if changed else ""))
+    person = person_without_account(caller)
+    undone = await corrections_of(services).undo(caller.owner_id, conversion, caller.user_id, person)
+    names = [str(one["name"]) for one in undone if "name" in one]
+    return back_to(f"/conversions/{conversion}" + (f"?field={quote(names[0])}#field" if names else ""))
 
 
 async def _shown(services: Services, frame: Frame, conversion: UUID, asked: ReviewQuery) -> dict[str, Any]:
@@ -154,20 +267,24 @@ async def _shown(services: Services, frame: Frame, conversion: UUID, asked: Revi
         sure = (await summarise_confidence(connection, owner, [conversion])).get(conversion)
         values = await _values(connection, owner, found, asked.revision)
         cost = await show_model_cost(connection, owner, conversion)
+        earlier = await kept_history(connection, owner, conversion) if asked.view == "history" else []
+        document = (await find_documents(connection, owner, [found.document_id]))[:1] if found.document_id else []
     shown: dict[str, Any] = {
         "found": found,
         "words": describe_conversion(found, job, sure, frame.now),
         "asked": asked,
         "forms": FORMS,
         "values": values,
+        "document": document[0] if document else None,
     }
     if values:
-        laid = arrange_fields(values.conversion, values.mapping, values.of(1))
+        laid = arrange_fields(values.conversion, values.mapping)
         shown |= _fields(laid, asked) | await _sheets(services, owner, found)
         shown |= _page(laid, asked, shown["sheets"])
         shown["model"] = describe_model(values.conversion.model_lookup, laid, cost)
         shown["is_latest"] = values.number == found.revision
         shown["history"] = _history(values) if asked.view == "history" else []
+        shown["earlier"] = _earlier(earlier, values)
         shown["xml"] = await asyncio.to_thread(_xml, values) if asked.view == "xml" else ""
     return shown
 
@@ -176,13 +293,14 @@ async def _values(connection: Connection, owner: UUID, found: StoredConversion, 
     """The values of a revision; None if the conversion is not complete or its values are no longer stored."""
     if found.status != JobStatus.COMPLETE or found.archived_at or found.record is None:
         return None
-    mapping = await (await find_mapping(connection, owner, found.mapping)).read_in_thread()
+    stored = await mapping_of_conversion(connection, owner, found.id, found.mapping)
+    mapping = await stored.read_in_thread()
     revisions = await list_revisions(connection, owner, found.id)
     number = number or found.revision
     record = next((one.record for one in revisions if one.number == number), None)
     if record is None:
         raise NotFound
-    return Values(mapping, revisions, number, conversion_from_json(record.encode(), mapping))
+    return Values(mapping, stored.text, revisions, number, conversion_from_json(record.encode(), mapping))
 
 
 def _fields(laid: ReviewFields, asked: ReviewQuery) -> dict[str, Any]:
@@ -211,13 +329,23 @@ def _page(laid: ReviewFields, asked: ReviewQuery, sheets: list[tuple[float, floa
 
 
 def _history(values: Values) -> list[dict[str, Any]]:
-    """All revisions, newest first, each with its changes."""
-    made = {one.number: values.of(one.number) for one in values.revisions}
+    """All revisions, newest first, each with its changes. Those of older versions did not store their changes."""
+    made = {one.number: values.of(one.number) for one in values.revisions if not one.changes}
     return [
-        {"revision": one, "changes": changes_between(made.get(one.number - 1), after)}
+        {
+            "revision": one,
+            "changes": describe_changes(json.loads(one.changes))
+            if one.changes
+            else changes_between(values.of(one.number - 1), made[one.number]),
+        }
         for one in reversed(values.revisions)
-        if (after := made[one.number])
     ]
+
+
+def _earlier(kept: list[dict[str, Any]], values: Values) -> list[EarlierCorrection]:
+    """Corrections of earlier conversions of the same file, newest first. The last entries are of this conversion."""
+    own = sum(one.made_by == "person" for one in values.revisions)
+    return [one for one in map(describe_earlier, reversed(kept[: max(len(kept) - own, 0)])) if one]
 
 
 def _xml(values: Values) -> str:

@@ -46,7 +46,7 @@ def _complete(found: StoredConversion, sure: ConfidenceSummary | None) -> Status
 
 def _doubt(sure: ConfidenceSummary) -> str | None:
     if sure.unverified:
-        return f"{sure.unverified:,} of {sure.found:,} values unverified"
+        return f"{sure.unverified:,} of {count_of(sure.found, 'value')} to check"
     if sure.missing:
         return f"{count_of(sure.missing, 'required value')} missing"
     if sure.broken:

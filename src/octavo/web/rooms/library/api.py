@@ -11,6 +11,8 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Header, Query, Response
 from pydantic import BaseModel, ConfigDict, Field, RootModel, SecretStr
 
+from octavo.convert.mappings.stored_mappings import DEFAULT_MAPPING, find_mapping
+from octavo.convert.submissions import begin_batch
 from octavo.core.errors import BadInput
 from octavo.core.pagination import Page
 from octavo.core.types import Extraction, first_day
@@ -22,6 +24,7 @@ from octavo.library.documents import (
     Filters,
     Sort,
     State,
+    count_documents,
     list_chunks,
     list_documents,
     list_events,
@@ -90,6 +93,12 @@ class RetryDocumentRequest(RetryRequest):
     extraction: ExtractionField = Extraction.PLAIN
 
 
+class BulkEdit(EditRequest):
+    """Changes to many documents. `mapping` is for the action convert."""
+
+    mapping: Label | None = None
+
+
 class FilterRequest(BaseModel):
     """Selects documents, with the names of the query parameters of `GET /documents`."""
 
@@ -125,8 +134,20 @@ class BulkRequest(BaseModel):
 
     ids: list[UUID] | None = Field(default=None, min_length=1, max_length=MOST_IDS)
     filter: FilterRequest | None = None
-    action: Literal["delete", "restore", "purge", "retry", "edit"]
-    edit: EditRequest | None = None
+    action: Literal["delete", "restore", "purge", "retry", "edit", "convert"]
+    edit: BulkEdit | None = None
+
+    def check(self) -> None:
+        if (self.ids is None) == (self.filter is None):
+            raise BadInput("Either `ids` or `filter` is required.")
+        if self.edit is None and self.action == "edit":
+            raise BadInput("`edit` is required for the action edit.")
+        allowed = {"edit": EDITED, "convert": {"mapping"}}.get(self.action)
+        if self.edit and (allowed is None or self.edit.model_fields_set - allowed):
+            raise BadInput("`edit` is only allowed for the actions edit and convert; convert takes `mapping` alone.")
+
+
+EDITED = frozenset(EditRequest.model_fields)
 
 
 class CorrectedFacts(RootModel[dict[FactName, FactValue]]):
@@ -134,10 +155,14 @@ class CorrectedFacts(RootModel[dict[FactName, FactValue]]):
 
 
 class BulkAnswer(BaseModel):
-    """`ids` are the documents that a filter selected, so that the change can be undone."""
+    """`ids` are the documents that a filter selected, so that the change can be undone.
+
+    `batch_id` is the id of the batch of conversions that was queued.
+    """
 
     changed: int
     ids: list[UUID] | None = None
+    batch_id: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,14 +237,16 @@ def read_bound(name: str, text: str | None) -> date | None:
     return day
 
 
-@router.post("/bulk", responses=problems(400, 401, 403, 404, 409, 422))
+@router.post("/bulk", response_model_exclude_none=True, responses=problems(400, 401, 403, 404, 409, 422))
 async def bulk(services: ServicesOf, caller: WriteCaller, wanted: BulkRequest) -> BulkAnswer:
-    """Apply one action to many documents, to all of them or to none."""
-    if (wanted.action == "edit") != (wanted.edit is not None):
-        raise BadInput("`edit` is required for the action edit, and only allowed there.")
-    if (wanted.ids is None) == (wanted.filter is None):
-        raise BadInput("Either `ids` or `filter` is required.")
+    """Apply one action to many documents, to all of them or to none.
+
+    `convert` queues their conversions with `edit.mapping`; one notification reports the end of all of them.
+    """
+    wanted.check()
     owner = caller.owner_id
+    if wanted.action == "convert":
+        return await _convert(services, owner, wanted)
     keys: list[str] = []
     async with services.database.transaction() as connection:
         ids = set(wanted.ids or ())
@@ -238,6 +265,18 @@ async def bulk(services: ServicesOf, caller: WriteCaller, wanted: BulkRequest) -
                 await changes.retry_document(connection, owner, document, None)
     await services.bucket.delete(keys)
     return BulkAnswer(changed=len(ids), ids=sorted(ids) if wanted.filter else None)
+
+
+async def _convert(services: Services, owner: UUID, wanted: BulkRequest) -> BulkAnswer:
+    filters = wanted.filter.as_filters() if wanted.filter else None
+    ids = set(wanted.ids or ())
+    async with services.database.transaction() as connection:
+        mapping = await find_mapping(connection, owner, (wanted.edit and wanted.edit.mapping) or DEFAULT_MAPPING)
+        if filters is None:
+            await changes.lock_documents(connection, owner, ids)
+        changed = len(ids) if filters is None else await count_documents(connection, owner, filters)
+        batch = await begin_batch(connection, owner, mapping, documents=sorted(ids), filters=filters)
+    return BulkAnswer(changed=changed, batch_id=batch)
 
 
 @router.api_route("/bulk", methods=NOT_POST, include_in_schema=False)

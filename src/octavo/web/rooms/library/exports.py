@@ -17,6 +17,7 @@ from fastapi.responses import StreamingResponse
 from pydantic_core import to_json
 
 from octavo.connect.connections import list_connections
+from octavo.convert.conversions import export_conversions
 from octavo.core.errors import NotFound, OctavoError, PageNotDrawn
 from octavo.core.pagination import Page
 from octavo.jobs.views import MOST_LIMIT
@@ -39,9 +40,15 @@ MEDIA_TYPE = "application/json"
 MOST_FIGURES = 1000
 MOST_TEXT = 256 << 20
 BLOCK_BYTES = 1 << 18
+LISTS: dict[str, Callable[..., Awaitable[Page[Any]]]] = {
+    "chunks": list_chunks,
+    "connections": list_connections,
+    "figures": list_figures,
+    "conversions": export_conversions,
+}
 EXPORTED: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "`document`, `facts`, `markdown` (or null), `chunks`, `connections` and `figures`.",
+        "description": "`document`, `facts`, `markdown` (or null), `chunks`, `connections`, `figures`, `conversions`.",
         "content": {MEDIA_TYPE: {"schema": {"type": "object"}}, "application/zip": {"schema": {"type": "string"}}},
     }
 }
@@ -55,7 +62,7 @@ async def export(
     document: UUID,
     format: Annotated[Literal["json", "zip"], Query()] = "json",  # noqa: A002 - the name of the query parameter
 ) -> StreamingResponse:
-    """Export a document: its record, facts, text, chunks, connections and figures as JSON.
+    """Export a document: its record, facts, text, chunks, connections, figures and conversions as JSON.
 
     `zip`: the text as Markdown, with the pictures of the figures that it refers to.
     """
@@ -140,7 +147,7 @@ class Export:
         yield b'{"document":' + to_json(self._document) + b',"facts":' + to_json(facts) + b',"markdown":'
         async for part in self._text():
             yield part
-        for name, list_page in (("chunks", list_chunks), ("connections", list_connections), ("figures", list_figures)):
+        for name, list_page in LISTS.items():
             yield f',"{name}":['.encode()
             async for part in self._items(list_page):
                 yield part

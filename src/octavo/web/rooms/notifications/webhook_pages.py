@@ -37,6 +37,7 @@ EVENTS: dict[EventType, str] = {
     "conversion.completed": "A conversion is complete",
     "conversion.needs_review": "A conversion needs review",
     "conversion.failed": "A conversion failed",
+    "conversion.batch": "A batch of conversions is done",
     "job.failed": "A job failed",
     "job.dead_letter": "A job failed for good",
 }

@@ -30,8 +30,10 @@ export function startSelecting() {
   document.addEventListener("rows-changed", showBar);
   one("[data-clear]", bar).addEventListener("click", clearSelection);
   bar.addEventListener("submit", (/** @type {SubmitEvent} */ event) => {
+    const button = /** @type {HTMLButtonElement | null} */ (event.submitter);
+    if (button?.hasAttribute("formaction")) return; // it leads to another page
     event.preventDefault();
-    act(bar, /** @type {HTMLButtonElement | null} */ (event.submitter));
+    act(bar, button);
   });
   listenForLongPress(rows);
   showBar(); // browsers restore checkboxes after going back
