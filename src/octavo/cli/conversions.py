@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -121,6 +122,7 @@ def samples(
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write to a file instead of the terminal.")] = None,
     server: Server = None,
     key: Key = None,
+    as_json: AsJson = False,
 ) -> None:
     """Export all corrections as JSON Lines: the values before and after, and who corrected them and when."""
 
@@ -128,14 +130,16 @@ def samples(
         return await client.conversions.samples()
 
     body = call(Target(server, key), run)
+    if as_json and out is None:
+        return print_items([json.loads(line) for line in body.splitlines()])
     if out is None:
         sys.stdout.write(body.decode())
-        return
+        return None
     try:
         out.write_bytes(body)
     except OSError as error:
         raise StorageFailed(error.strerror) from None
-    typer.echo(f"{count_of(len(body.splitlines()), 'sample')} written to {clean(str(out))}.")
+    return typer.echo(f"{count_of(len(body.splitlines()), 'sample')} written to {clean(str(out))}.")
 
 
 async def _find(client: Client, typed: str) -> UUID:

@@ -47,8 +47,8 @@ async def test_what_a_model_finds_has_its_place(desk: Desk, owner: UUID, folder:
         (asked,) = gemini.asked
     assert "invoice_number (identifier)" in asked.text
     assert "total (" not in asked.text
-    _, value, _, place, *_, status = record["values"]["invoice_number"]
-    assert (value, place[-1], status) == ("X-8", "called X-8", "needs_review")
+    _, value, _, place, *_, status, calibrated = record["values"]["invoice_number"]
+    assert (value, place[-1], status, calibrated) == ("X-8", "called X-8", "needs_review", False)
     told = {"task": "extract_fields", "fields": ["invoice_number"], "made_by": "gemini:gemini-2.5-flash", "error": None}
     assert record["model"] == told | {"said": said["fields"]}
     assert record["cost"].calls == 1

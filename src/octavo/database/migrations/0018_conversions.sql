@@ -255,7 +255,7 @@ BEGIN
 END $$;
 
 -- Moves the mappings of a visitor to a person. If the person has another mapping with the same name, both are kept: that of the
--- visitor gets a new name, such as invoice_2_v1. Conversions keep the text of their own mapping.
+-- visitor gets a new name, such as invoice_2_v1. Conversions keep the text of the mapping they were made with.
 CREATE FUNCTION merge_mappings(visitor uuid, person uuid) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     m record;

@@ -11,8 +11,6 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Header, Query, Response
 from pydantic import BaseModel, ConfigDict, Field, RootModel, SecretStr
 
-from octavo.convert.mappings.stored_mappings import DEFAULT_MAPPING, find_mapping
-from octavo.convert.submissions import begin_batch
 from octavo.core.errors import BadInput
 from octavo.core.pagination import Page
 from octavo.core.types import Extraction, first_day
@@ -268,6 +266,10 @@ async def bulk(services: ServicesOf, caller: WriteCaller, wanted: BulkRequest) -
 
 
 async def _convert(services: Services, owner: UUID, wanted: BulkRequest) -> BulkAnswer:
+    # Imported here, so that only the conversions room loads the conversion engine when the server starts.
+    from octavo.convert.mappings.stored_mappings import DEFAULT_MAPPING, find_mapping
+    from octavo.convert.submissions import begin_batch
+
     filters = wanted.filter.as_filters() if wanted.filter else None
     ids = set(wanted.ids or ())
     async with services.database.transaction() as connection:
