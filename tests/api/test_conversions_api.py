@@ -83,9 +83,9 @@ async def test_raw_bytes_and_corrections(house: House, folder: Path) -> None:
     assert [one["made_by"] for one in revisions] == ["engine", "person"]
     (sample,) = (await client.get("/api/v1/training-samples")).text.splitlines()
     assert json.loads(sample)["conversion"] == found["id"]
-    for status, expected in (("complete", []), ("needs_review", [(found["id"], [], "needs_review")])):
-        listed = (await client.get(CONVERSIONS, params={"status": status})).json()["items"]
-        assert [(one["id"], one["values"], one["status"]) for one in listed] == expected
+    assert (await client.get(CONVERSIONS, params={"status": "complete"})).json()["items"] == []
+    (listed,) = (await client.get(CONVERSIONS, params={"status": "needs_review"})).json()["items"]
+    assert (listed["id"], listed["values"], listed["status"]) == (found["id"], [], "needs_review")
 
 
 async def test_what_cannot_be_converted_is_refused_with_its_code_and_listed(house: House) -> None:
@@ -261,3 +261,54 @@ async def test_two_owners_with_a_mapping_of_one_name_keep_both_when_they_merge(h
     assert "theirs" in texts["both_2_v1"]["fields"]
     kept = (await person.get("/api/v1/mappings/both_2_v1")).json()
     assert (kept["name"], kept["text"].splitlines()[0]) == ("both_2_v1", "name: both_2_v1")
+
+
+async def test_documents_are_converted_without_another_upload_one_by_one_and_by_a_filter(
+    house: House, folder: Path
+) -> None:
+    client = await house.browser()
+    sent = await client.post("/api/v1/documents", content=PDF, headers={"x-upload-filename": "bill.pdf"})
+    document = sent.json()["document_id"]
+    path = f"/api/v1/documents/{document}/convert"
+    first = await client.post(path, json={"mapping": "invoice_v1"})
+    again = await client.post(path, json={"mapping": "invoice_v1"})
+    assert (first.status_code, again.json()["duplicate_of"]) == (202, first.json()["id"])
+    assert refused(await client.post(path, json={"mapping": "invioce_v1"}), 422, "UNKNOWN_MAPPING")
+    assert (await client.post(path)).json()["mapping"] == DEFAULT_MAPPING
+    found = await finish(house, client, folder, first.json()["id"])
+    assert (found["document_id"], found["source_expires_at"]) == (document, None)
+    assert found["result_expires_at"]
+    bulk = {"action": "convert", "edit": {"mapping": "receipt_v1"}}
+    for which in ({"ids": [document]}, {"filter": {"q": "bill"}}):
+        begun = await client.post("/api/v1/documents/bulk", json=bulk | which)
+        assert begun.json()["changed"] == 1
+        assert (await client.get(f"/api/v1/conversion-batches/{begun.json()['batch_id']}")).json()["total"] == 0
+    for wrong in (bulk, bulk | {"ids": [document], "edit": {"title": "x"}}, {"ids": [document], "action": "edit"}):
+        assert (await client.post("/api/v1/documents/bulk", json=wrong)).status_code == 422
+    assert len((await client.get("/api/v1/documents")).json()["items"]) == 1
+
+
+async def test_corrections_point_at_words_change_rows_and_name_the_person(house: House, folder: Path) -> None:
+    person = await house.person("ada@example.org")
+    found = await finish(house, person, folder, (await send(person)).json()["id"])
+    path = f"{CONVERSIONS}/{found['id']}"
+    words = (await person.get(f"{path}/words", params={"page": 1})).json()["items"]
+    (net,) = [one["box"] for one in words if one["text"] == "10.00"]
+    values = [{"name": "total", "value": "10.00", "page": 1, "box": net}, {"name": "invoice_number", "value": "A-18"}]
+    rows = [{"table": "lines", "action": "add", "values": {"description": "Tea", "amount": "10.00"}}]
+    made = (await person.patch(path, json={"values": values, "rows": rows})).json()
+    total, number = ({one["name"]: one for one in made["values"]}[name] for name in ("total", "invoice_number"))
+    assert (total["quote"], total["confirmed_by"], total["status"]) == ("10.00", "ada@example.org", "confirmed")
+    assert (number["page"], number["box"], number["quote"]) == (None, None, None)
+    last = (await person.get(f"{path}/revisions")).json()["items"][-1]
+    assert (last["person"], last["changes"][-1]["action"]) == ("ada@example.org", "add")
+    for wrong in (
+        {},
+        {"values": [{"name": "total", "value": "1.00", "box": net}]},
+        {"rows": [rows[0] | {"table": "x"}]},
+    ):
+        assert (await person.patch(path, json=wrong)).status_code == 422
+    assert b'p:by="ada@example.org"' in (await person.get(f"{path}/download")).content
+    assert (await person.delete(path)).status_code == 204
+    assert (await person.get(path)).status_code == 404
+    assert (await person.get("/api/v1/training-samples")).text == ""
