@@ -70,7 +70,7 @@ def convert(
 
     async def run(client: Client) -> None:
         if mapping:
-            await client.conversions.show_mapping(mapping)  # before any file is sent
+            await _check_mapping(client, mapping)
         sources: list[Source] = [*found.files, *await _documents(client, named)]
         converting.names.update(_names(sources, form))
         with _progress(len(sources), silent=as_json) as advance:
@@ -106,6 +106,13 @@ class StoredDocument:
 
 
 Source: TypeAlias = LocalFile | StoredDocument
+
+
+async def _check_mapping(client: Client, name: str) -> None:
+    """Refuse a mistyped mapping before any file is sent."""
+    known = [one.name for one in await client.conversions.list_mappings()]
+    if name not in known:
+        raise BadInput(f"There is no mapping {clean(name)!r}. Choose one of {', '.join(known)}.")
 
 
 def _is_id(typed: str) -> bool:
