@@ -86,7 +86,7 @@ CHOREOGRAPHY: Mapping[Cause, Consequence] = {
     Cause.TAGGED: Consequence(
         "embed_tags",
         ("process_document", "embed_document", PERSON),
-        "A description or a person assigned tags to a document, or its vectors were made again with another model.",
+        "A description or a person assigned tags to a document, or its vectors were recomputed with another model.",
     ),
     Cause.DESCRIBED_OFFLINE: Consequence(
         "improve_document",

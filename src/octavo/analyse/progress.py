@@ -20,7 +20,7 @@ NO_PROGRESS = "No progress for two days."
 
 
 async def enqueue_due_items(connection: Connection, analysis: UUID) -> int:
-    """Enqueue each item that can run now: by execution order, then by page. Returns the number of items.
+    """Enqueue all items that can run now, in execution order, then by page. Returns the number of items.
 
     In sequential mode, the next segment of a prompt waits until the previous segment is answered.
     """

@@ -330,7 +330,7 @@ def sample(chunks: Sequence[StoredChunk]) -> Sequence[StoredChunk]:
 
 
 def first_temporary(errors: Sequence[OctavoError]) -> OctavoError:
-    """The first error that a retry may solve or, if there is none, the first error.
+    """The first temporary error or, if there is none, the first error.
 
     Permanent errors are reported after the retry.
     """

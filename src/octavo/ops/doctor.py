@@ -148,7 +148,7 @@ async def documents(installation: Installation) -> str:
     Also checks that the recorded storage usage of owners is correct, and that no chunk is orphaned.
     """
     await _refuse_rows(installation, QUERIES.wrong_documents, "Documents do not match the status of their jobs")
-    await _refuse_rows(installation, QUERIES.uncanonical_documents, "Documents have no canonical upload record, or two")
+    await _refuse_rows(installation, QUERIES.uncanonical_documents, "Documents without exactly one canonical upload")
     await _refuse_rows(installation, QUERIES.wrong_versions, "Versions are in the wrong order")
     await _refuse_rows(installation, QUERIES.wrong_references, "Reference counts of files are incorrect")
     await _refuse_rows(installation, QUERIES.wrong_usage, "Recorded storage usage of owners is incorrect")

@@ -31,7 +31,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """The folders on local disks, and the free space that each of their disks must have."""
+    """Folders on local disks, and the free space that each disk must have."""
 
     folders: Sequence[Path]
     least_bytes: int

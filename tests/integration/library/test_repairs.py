@@ -124,7 +124,7 @@ async def test_two_canonical_documents_of_one_content_are_found(desk: Desk, owne
         await connection.execute("UPDATE uploads SET is_canonical = true")
     (found,) = [one for one in await examine(settings) if one.name == "documents"]
     assert not found.ok
-    assert "Documents have no canonical upload record, or two" in found.detail
+    assert "Documents without exactly one canonical upload" in found.detail
 
 
 async def test_chunks_and_connections_are_counted(desk: Desk, owner: UUID, settings: Settings) -> None:

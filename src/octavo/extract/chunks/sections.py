@@ -1,4 +1,4 @@
-"""Counts words, divides a document at its headings into sections, and makes them as long as a chunk.
+"""Counts words, divides a document at its headings into sections, and adjusts them to the length of a chunk.
 
 Short sections are merged. A long one is cut between blocks, else after a sentence or line, else at a space.
 """

@@ -213,7 +213,10 @@ def certainty(lines: Sequence[Line]) -> float:
 
 
 def _is_scattered(lines: Sequence[Line]) -> bool:
-    """Whether most words are single letters. Models of the wrong script read like this, sometimes confidently."""
+    """Whether most words are single letters.
+
+    A model for the wrong script returns such text, sometimes with high confidence.
+    """
     words = [word for line in lines for word in line.text.split() if word.isalpha()]
     single = sum(len(word) == 1 for word in words)
     return single >= SCATTERED_LETTERS and single > len(words) / 2

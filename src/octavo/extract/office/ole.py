@@ -38,7 +38,10 @@ class Container:
         return self.ole.openstream(list(name)).read() if self.ole.exists(list(name)) else b""
 
     def metadata(self) -> Metadata:
-        """The metadata in the summary of the document. olefile would trust the number of properties it claims."""
+        """The metadata in the summary of the document.
+
+        Not read with olefile, which trusts the number of properties given in the file.
+        """
         try:
             found = _summary(self.read("\x05SummaryInformation"))
         except struct.error:

@@ -77,8 +77,8 @@ _NUMBER = re.compile(r"[-−+]?\d[\d.,]*\s*[%kKM€$°]?")  # noqa: RUF001
 class FigureArea:
     """A picture on a page. `kind` is `figure`, `chart`, `formula`, `photo` or `cover`.
 
-    Text inside the area belongs to the picture if `confidence` is at least 0.75. `framed`: whether a frame around it is
-    part of the area; then all text in the frame consists of labels.
+    Text inside the area belongs to the picture if `confidence` is at least 0.75. `framed`: whether all
+    text in the area is known to be labels, for example because a frame surrounds the picture.
     """
 
     kind: str

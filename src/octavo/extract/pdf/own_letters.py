@@ -48,7 +48,7 @@ _SAME_PLACE = 0.4  # of the width and height of a letter
 
 
 class _Edits(NamedTuple):
-    """Where the letters of PDFium and liteparse differ: replaced signs, `lost` letters, and letters drawn twice."""
+    """Indexes of PDFium's characters to correct: replaced signs, `lost` letters, second copies of `doubled` letters."""
 
     signs: frozenset[int] = frozenset()
     lost: frozenset[int] = frozenset()

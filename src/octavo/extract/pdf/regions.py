@@ -242,7 +242,7 @@ class _PageMaker:
         return list(dict.fromkeys(large))
 
     def misses_letters(self, blocks: Sequence[PageBlock], areas: Sequence[FigureArea]) -> bool:
-        """Whether text of the page is neither in a block nor in a picture."""
+        """Whether some text on the page is in neither a block nor a picture."""
         pictures = [area.box for area in areas]
         wanted = letters_in("".join(one.text for one in self._segments if not is_inside_any(one, pictures)))
         lost = wanted - letters_in("".join(block.text for block in blocks))

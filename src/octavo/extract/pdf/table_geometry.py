@@ -255,9 +255,9 @@ class Span(NamedTuple):
 
 
 def page_rulings(page: PageContent) -> tuple[Rulings, Rulings | None]:
-    """The rulings of a page, and the same with the edges of filled areas such as stripes, if there are any.
+    """The rulings of a page: first without the edges of filled areas such as stripes, then with them.
 
-    Both are empty if a page has so many lines that it must be a drawing.
+    The second is None if it would be the same. A page with so many lines that it must be a drawing has no rulings.
     """
     none = Rulings((), ())
     if max(len(page.lines), len(page.shapes)) > MOST_LINES:

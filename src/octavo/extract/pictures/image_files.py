@@ -145,7 +145,7 @@ _DATE = re.compile(r"(\d{4}):(\d\d):(\d\d)")
 
 
 def open_sheets(path: Path) -> PdfFacts:
-    """Read the facts of an image file. Raises `BadInput` if the file is damaged, and `TooLarge`."""
+    """Count the sheets of an image file and read its metadata. Raises `BadInput` if it is damaged, or `TooLarge`."""
     with open_picture(path) as picture:
         sheets = count_sheets(picture)
         if sheets > MOST_SHEETS:

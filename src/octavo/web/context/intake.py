@@ -1,4 +1,4 @@
-"""Dependencies of routes that add files: the intake, its limits, and a check that a model may write the text."""
+"""Dependencies of routes that add files: the intake, its limits, and a check that the caller can use a model."""
 
 from __future__ import annotations
 

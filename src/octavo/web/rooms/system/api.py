@@ -121,10 +121,10 @@ async def readyz(request: Request, services: ServicesOf, response: Response) -> 
 async def metrics(request: Request, services: ServicesOf) -> Response:
     """Queue and worker metrics in Prometheus format.
 
-    From another machine, send the token of the setting OCTAVO_METRICS_TOKEN as a bearer token.
+    From another machine, send the token set in OCTAVO_METRICS_TOKEN as a bearer token.
     """
     if not may_monitor(request.scope, services.settings.metrics_token):
-        raise Unauthenticated("Send the token of OCTAVO_METRICS_TOKEN.")
+        raise Unauthenticated("Send the token set in OCTAVO_METRICS_TOKEN.")
     async with services.database.connection() as connection:
         found = await read_metrics(connection)
     return Response(render_metrics(found), media_type=MEDIA_TYPE)
