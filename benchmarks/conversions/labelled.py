@@ -1,7 +1,8 @@
 """Labelled invoices: the PDFs of a folder with what their pages say, split into two halves by renderer family.
 
 The truth is the XML embedded in a PDF, or a JSON file of invoice2data beside it. Only values printed on a page
-are counted: a number or name if its words are on one page, a date, amount or currency if it is on a page in any notation.
+are counted: a number or name if its words are on one page, a date, amount or currency if it is on a page
+in any notation.
 
 The split was made by file name and producer before any rule was tuned: `HELD_OUT` families were not opened until the
 rules were finished.
