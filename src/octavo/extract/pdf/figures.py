@@ -121,7 +121,7 @@ def find_figures(page: PageContent, images: Sequence[Box], turned: Sequence[Box]
 
 
 def find_captioned(page: PageContent, images: Sequence[Box], taken: Sequence[Box]) -> Iterator[FigureArea]:
-    """Figures that only their caption shows: what is drawn between it and the text above it, outside of `taken`."""
+    """Figures that only their caption shows: all strokes between it and the text above it, outside of `taken`."""
     if len(page.shapes) > _MOST_SHAPES or not any(_FIGURE_WORD.match(run.text) for run in page.runs):
         return
     segments = _segments(page.runs)

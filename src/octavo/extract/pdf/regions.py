@@ -91,15 +91,14 @@ def turn_of(page: PageContent) -> int:
 
 def lay_out(page: PageContent, images: Sequence[Box] = (), right_text: RightText | None = None) -> PageLayout:
     """The layout of a page. `right_text` returns the text in a box in logical order."""
-    page = replace(page, runs=tuple(run for run in page.runs if run.box.bottom - run.box.top >= _TINY or run.rotation))
     upright = page.runs
     turned = [run for run in page.runs if run.rotation and not _is_upright(run)]
     if turned:
         upright = tuple(run for run in page.runs if _is_upright(run))
         page = replace(page, runs=upright)
-    aside = [*line_numbers(page.runs), *_watermarks(page.runs)]
+    aside = [group for group in (_tiny(page.runs), line_numbers(page.runs), _watermarks(page.runs)) if group]
     if aside:
-        page = replace(page, runs=tuple(run for run in page.runs if run not in aside))
+        page = replace(page, runs=tuple(run for run in page.runs if not any(run in group for group in aside)))
     angled = [run.box for run in turned]
     areas = find_figures(page, images, angled) if may_show_figures(page, images) else ()
     maker = _PageMaker(page, right_text)
@@ -116,12 +115,15 @@ def lay_out(page: PageContent, images: Sequence[Box] = (), right_text: RightText
         part for run in turned if not is_inside_any(run.box, [area.box for area in areas]) for part in _aside(run, page)
     ]
     blocks = tuple(part.block for part in parts if part.block.text or part.block.figure)
-    if aside:
-        blocks = (*blocks, _beside_text(aside))
+    blocks += tuple(map(_beside_text, aside))
     doubts = tuple(_doubts(tables, blocks))
     if maker.misses_letters(blocks, areas):
         doubts = (*doubts, _INCOMPLETE)
     return PageLayout(page.number, page.width, page.height, blocks, doubts)
+
+
+def _tiny(runs: Sequence[TextRun]) -> list[TextRun]:
+    return [run for run in runs if run.box.bottom - run.box.top < _TINY]
 
 
 def _watermarks(runs: Sequence[TextRun]) -> list[TextRun]:
@@ -132,7 +134,7 @@ def _watermarks(runs: Sequence[TextRun]) -> list[TextRun]:
 
 
 def _beside_text(aside: Sequence[TextRun]) -> PageBlock:
-    """Line numbers and watermarks as one region that is not in the Markdown."""
+    """Line numbers, watermarks or tiny letters as one region that is not in the Markdown."""
     text, box = " ".join(run.text.strip() for run in aside), box_around([run.box for run in aside])
     return PageBlock(BlockKind.PARAGRAPH, text, box, aside[0].size, region=RegionKind.HEADER, confidence=0.8)
 
