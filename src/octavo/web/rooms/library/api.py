@@ -212,7 +212,7 @@ def read_bound(name: str, text: str | None) -> date | None:
     return day
 
 
-@router.post("/bulk", responses=problems(400, 401, 403, 404, 409, 422))
+@router.post("/bulk", responses=problems(400, 401, 403, 404, 409, 422), response_model_exclude_none=True)
 async def bulk(services: ServicesOf, caller: WriteCaller, wanted: BulkRequest) -> BulkAnswer:
     """Apply one action to many documents, to all of them or to none."""
     if (wanted.action == "edit") != (wanted.edit is not None):
