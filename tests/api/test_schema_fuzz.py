@@ -67,6 +67,8 @@ CHECKED_FURTHER = {
         "GET /api/v1/search",  # whether there is a word in it
         *("GET /api/v1/conversions", "POST /api/v1/conversions", "PATCH /api/v1/conversions/{conversion}"),
         *("POST /api/v1/mappings", "POST /api/v1/mappings/check"),  # whether the text is a mapping
+        "PATCH /api/v1/documents/{document}/facts",  # whether a value is a date, an amount or a kind
+        "POST /api/v1/views",  # whether a month exists
     ],
     "415": ["POST /api/v1/conversions"],
     "413": ["POST /api/v1/uploads", "POST /api/v1/documents"],
@@ -174,6 +176,8 @@ class World:
             "connection_id": self.connection,
             "name": lambda: "invoice_v1",
             "number": lambda: "1",
+            "view": lambda: self.call("POST", "/api/v1/views", json={"name": f"View {next(self.numbers)}"})["id"],
+            "batch": self.batch,
         }
         return makers[name]()
 
@@ -192,6 +196,10 @@ class World:
     def conversion(self) -> str:
         body, headers = invoice(f"A-{next(self.numbers)}").write(), {"x-upload-filename": "a.pdf"}
         return self.call("POST", "/api/v1/conversions", content=body, headers=headers)["id"]
+
+    def batch(self) -> str:
+        wanted = {"ids": [self.add()["document"]], "action": "convert", "edit": {"mapping": "invoice_v1"}}
+        return self.call("POST", "/api/v1/documents/bulk", json=wanted)["batch_id"]
 
     def analysis(self) -> str:
         return self.call("POST", "/api/v1/analyses", json={"document_id": self.kept["document"]})["id"]

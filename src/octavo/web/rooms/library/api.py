@@ -48,10 +48,10 @@ JPEG_KIND = "image_jpeg"
 NOT_POST = ["GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]
 Plain = r"^[^\x00-\x1f\x7f]*$"
 Wanted = Annotated[str | None, Query(max_length=500, pattern=Plain), IF_GIVEN]
-PartialDate = Annotated[str | None, Query(pattern=r"^\d{4}(-\d\d){0,2}$"), IF_GIVEN]
+PartialDate = Annotated[str | None, Query(pattern=r"^([0-9]{4}(-[0-9]{2}){0,2})?$"), IF_GIVEN]
 Amount = Annotated[Decimal | None, Query(max_digits=21, decimal_places=6), IF_GIVEN]
 FilterText = Annotated[str | None, Field(max_length=500, pattern=Plain)]
-FilterDate = Annotated[str | None, Field(pattern=r"^\d{4}(-\d\d){0,2}$")]
+FilterDate = Annotated[str | None, Field(pattern=r"^[0-9]{4}(-[0-9]{2}){0,2}$")]
 FilterAmount = Annotated[Decimal | None, Field(max_digits=21, decimal_places=6)]
 Label = Annotated[str, Field(min_length=1, max_length=200, pattern=Plain)]
 FactName = Literal[
