@@ -69,8 +69,9 @@ CHECKED_FURTHER = {
         *("POST /api/v1/mappings", "POST /api/v1/mappings/check"),  # whether the text is a mapping
         "PATCH /api/v1/documents/{document}/facts",  # whether a value is a date, an amount or a kind
         "POST /api/v1/views",  # whether a month exists
+        "GET /api/v1/conversions/{conversion}/words",  # whether the file has this page
     ],
-    "415": ["POST /api/v1/conversions"],
+    "415": ["POST /api/v1/conversions", "POST /api/v1/documents/{document}/convert"],
     "413": ["POST /api/v1/uploads", "POST /api/v1/documents"],
 }
 
