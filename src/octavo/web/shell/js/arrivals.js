@@ -13,7 +13,7 @@ const waiting = new Map();
 let newest = 0;
 
 export function startArrivals() {
-  newest = Math.max(0, ...all("#documents time.added").map((time) => Date.parse(time.dateTime)));
+  newest = Math.max(0, ...all("#documents > [data-document]").map(added));
   one("#arrived")?.addEventListener("click", showArrived);
 }
 
@@ -23,12 +23,12 @@ export function claim(id) {
   if (waiting.delete(id)) showNumber();
 }
 
+/** Whether new documents belong at the top of the list. */
+export const takesNew = () => Boolean(one('#documents[data-sort="newest"]:not([data-narrowed], [data-later])'));
+
 /** Whether a row that is not in the list belongs at the top of it. @param {HTMLElement} row */
 export function isArrival(row) {
-  const list = one("#documents");
-  const { dataset } = list;
-  if (own.has(row.dataset.document ?? "") || "narrowed" in dataset || dataset.sort !== "newest" || "later" in dataset) return false;
-  return Date.parse(one("time.added", row).dateTime) > newest;
+  return takesNew() && !own.has(row.dataset.document ?? "") && added(row) > newest;
 }
 
 /** @param {HTMLElement} row */

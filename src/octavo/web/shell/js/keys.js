@@ -1,6 +1,6 @@
 // Keyboard shortcuts. Single letters can be disabled and are ignored in fields.
 
-import { all, isField, make, one } from "./dom.js";
+import { all, canWrite, isField, make, one } from "./dom.js";
 import { openDialog } from "./dialog.js";
 import { closeDock } from "./dock.js";
 import { openBox } from "./paste.js";
@@ -73,7 +73,7 @@ function press(event) {
 const KEYS = {
   "?": showHelp,
   "/": () => (one("#find") ? one("#find").focus() : openPalette()),
-  n: () => (document.body.hasAttribute("data-read-only") ? false : one("#paste") ? one("#paste").focus() : openBox()),
+  n: () => (!canWrite() ? false : one("#paste") ? one("#paste").focus() : openBox()),
   j: () => move(1),
   k: () => move(-1),
   Enter: (event) => (event.target === document.body || /** @type {Element} */ (event.target).matches(".row") ? open() : false),

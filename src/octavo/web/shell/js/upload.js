@@ -3,7 +3,7 @@
 
 import { bytes, canWrite, icon, make, one } from "./dom.js";
 import { RequestError } from "./request.js";
-import { claim, insert } from "./arrivals.js";
+import { claim, insert, takesNew } from "./arrivals.js";
 import { addToDock, handOver, leaveDock, showRing, sweep } from "./dock.js";
 import { wake } from "./live.js";
 import { fetchRows, list, refresh } from "./patch.js";
@@ -65,9 +65,7 @@ async function next() {
 
 /** Creates its item in the dock and, if the list shows new documents, its row. @param {Transfer} transfer */
 function givePlace(transfer) {
-  const { dataset } = list() ?? {};
-  const fits = dataset && !("narrowed" in dataset) && dataset.sort === "newest" && !("later" in dataset);
-  const place = { item: make("li", { class: "dock-item working" }), row: fits ? make("li", { class: "row working sending" }) : null };
+  const place = { item: make("li", { class: "dock-item working" }), row: takesNew() ? make("li", { class: "row working sending" }) : null };
   places.set(transfer, place);
   transfer.addEventListener("change", () => show(transfer));
   transfer.addEventListener("change", () => follow(transfer));
@@ -151,9 +149,10 @@ function drawRow(transfer, row) {
     done: () => chip("", "clock", "Waiting", ""),
   };
   const verb = (/** @type {string} */ label, /** @type {() => void} */ click, plain = "") => make("button", { class: `button${plain}`, type: "button", click }, label);
+  const cancel = () => [verb("Cancel", () => transfer.cancel(), " plain")];
   const verbs = {
-    waiting: () => [verb("Cancel", () => transfer.cancel(), " plain")],
-    sending: () => [verb("Cancel", () => transfer.cancel(), " plain")],
+    waiting: cancel,
+    sending: cancel,
     failed: () => (error?.status || error?.code ? [verb("Choose another", () => (forget(transfer), one("#files").click()))] : [verb("Try again", () => again(transfer))]),
     twin: () => [make("a", { class: "button", href: `/documents/${outcome?.duplicate_of}` }, "Open it"), verb("Keep both", () => keepBoth(transfer), " plain")],
     cancelled: () => [verb("Start again", () => again(transfer))],
@@ -212,7 +211,7 @@ async function exchangeRows() {
   if (!list()) return refresh(...ids);
   try {
     const rows = await fetchRows(ids.slice(0, 100));
-    for (const [id, row] of rows) document.querySelector(`#d-${CSS.escape(id)}.sending`)?.replaceWith(row);
+    for (const [id, row] of rows) one(`#d-${CSS.escape(id)}.sending`)?.replaceWith(row);
   } finally {
     refresh(...ids);
   }
