@@ -57,7 +57,7 @@ lint: $(VENV)/.dev $(VENV)/.node ## check style, types, imports, scripts, style 
 	$(BIN)/lint-imports
 	$(BIN)/squawk --config squawk.toml src/octavo/database/schema/*.sql src/octavo/database/migrations/*.sql
 	$(BIN)/oxlint --deny-warnings src/octavo/web
-	$(NODE) $(VENV)/node/node_modules/typescript/bin/tsc --project tsconfig.json
+	$(NODE) $(VENV)/node/node_modules/typescript/bin/tsc --project tsconfig.json --incremental --tsBuildInfoFile $(VENV)/tsc.json
 	$(NODE) $(VENV)/node/node_modules/csstree-validator/bin/validate.js src/octavo/web
 	$(MAKE) --no-print-directory $(VENV)/.templates
 	$(BIN)/basedpyright
