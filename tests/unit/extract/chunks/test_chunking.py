@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from itertools import pairwise
 
 import pytest
@@ -13,6 +12,7 @@ from octavo.core.languages import count_words
 from octavo.extract.chunks.chunking import Chunk, chunk
 from octavo.extract.extracted import Block, BlockKind, Page
 from octavo.extract.markdown import read_blocks
+from tests.support.growth import grows_at_most
 
 patient = settings(deadline=None)  # machines that run tests are busy
 
@@ -250,15 +250,7 @@ def test_words_are_those_of_the_document(text: str) -> None:
     ],
 )
 def test_chunking_is_linear(part: str) -> None:
-    def spent(size: int) -> float:
-        markdown = "x" + part * (size // len(part))
-        blocks = list(read_blocks(markdown))
-        times: list[float] = []
-        for _ in range(3):
-            start = time.process_time()
-            chunk(markdown, blocks)
-            times.append(time.process_time() - start)
-        return min(times)
-
-    # Linear is 4, quadratic 16; what takes next to no time says nothing.
-    assert spent(120_000) < 9 * max(spent(30_000), 0.002)
+    small, large = ("x" + part * (size // len(part)) for size in (30_000, 120_000))
+    fewer, more = list(read_blocks(small)), list(read_blocks(large))
+    # Linear is 4, quadratic 16.
+    assert grows_at_most(9, lambda: chunk(small, fewer), lambda: chunk(large, more), least=0.002)
