@@ -17,7 +17,7 @@ from tests.support.fake_ai import FakeGemini
 from tests.support.fake_ai.server import Bill
 
 READERS = 4
-STAGES = {"extracted", "markdown_saved", "chunked", "classified", "enriched", "embedded"}
+STAGES = {"extracted", "markdown_saved", "chunked", "facts_found", "classified", "enriched", "embedded"}
 OPEN = "SELECT count(*) FROM jobs WHERE status IN ('queued', 'processing', 'paused')"
 RESERVED = "SELECT count(*) FROM ai_calls WHERE state = 'reserved'"
 GIVEN_UP = (

@@ -89,8 +89,10 @@ class Author:
 
 def find_author(source: FactSource, title_lines: Sequence[int] = (), *, with_metadata: bool = True) -> Author | None:
     """The author: of the publisher's metadata, else printed, else of the file's metadata, if that is a name."""
+    if source.source_type == "youtube" and source.metadata.author:
+        return Author(source.metadata.author, frozenset({"publisher"}))  # the name of a channel can be anything
     claimed = claimed_author(source.metadata.author)
-    if claimed and source.source_type in {"epub", "fb2", "mobi", "jats", "docbook", "html", "mhtml", "web", "youtube"}:
+    if claimed and source.source_type in {"epub", "fb2", "mobi", "jats", "docbook", "html", "mhtml", "web"}:
         return Author(claimed, frozenset({"publisher"}))
     printed = _byline(source) or _below_title(source, title_lines)
     if printed:

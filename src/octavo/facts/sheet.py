@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from octavo.core.languages import primary_language
 from octavo.facts.authors import claimed_author, find_author, find_signature
 from octavo.facts.confidence import confidence, tier
 from octavo.facts.fact_source import FactSource, FileMetadata, Heading
@@ -39,6 +40,9 @@ _SENT = frozenset(
     {Kind.INVOICE, Kind.RECEIPT, Kind.LETTER, Kind.BANK_STATEMENT, Kind.PAYSLIP, Kind.FORM, Kind.CERTIFICATE, Kind.MAIL}
 )
 _SIGNED = frozenset({Kind.LETTER})
+_WRITTEN_BY_PROGRAMS = frozenset(
+    ("pdf", "docx", "doc", "pptx", "ppt", "xlsx", "xlsb", "xls", "odt", "ods", "odp", "rtf", "iwork")
+)
 _NUMBERED = frozenset({Kind.INVOICE, Kind.RECEIPT})
 _WITHOUT_DATE = frozenset({Kind.PHOTO, Kind.CODE})
 _PLACES_OF_SENDER = {"label", "owner", "footer", "letterhead", "return line"}
@@ -65,13 +69,21 @@ def _belongs(fact: Fact, kind: KindChoice) -> bool:
     return fact.name != "kind" and (fact.name != "date" or kind.kind is Kind.INVOICE)
 
 
+def _declared_language(source: FactSource, detected: str | None) -> str | None:
+    """The language tag of the file, for example pt-BR. Office programs write their own language into their files."""
+    tag = (source.metadata.language or "").strip().replace("_", "-")
+    declared = primary_language(tag)
+    is_trusted = source.source_type not in _WRITTEN_BY_PROGRAMS or not detected or detected == declared
+    return tag if declared and is_trusted else None
+
+
 def _described(
     source: FactSource, reading: Reading, kind: KindChoice, title: Title | None, printed: Mapping[str, Fact]
 ) -> Iterator[Fact]:
     language = source.language
     if language is None:
         language = detect_document_language([source.markdown[:_HEAD]], source.metadata.language)
-    if language:
+    if language := _declared_language(source, language) or language:
         yield _fact("language", language, frozenset({"detected"}), RULE)
     yield _fact("kind", str(kind.kind), kind.evidence, RULE)
     known = dict(printed)

@@ -125,10 +125,8 @@ async def edit_documents(connection: Connection, owner: UUID, documents: Iterabl
             await connection.execute(QUERIES.set_tags, {"document": one.id, "tags": tags})
     if tags and held:
         await _embed_tags(connection, owner, held[0].id, tags)
-    detail: dict[str, JSON] = {"fields": [*changed, *edit.facts]}
-    if said:
-        detail["facts"] = {**said}
-    await _record(connection, "edited", held, detail)
+    # Values are not part of events: they may be private, and events are kept for longer than documents.
+    await _record(connection, "edited", held, {"fields": [*changed, *edit.facts]})
     return len(held)
 
 

@@ -154,7 +154,7 @@ _REQUIRED = {
     "due_date": _DATE,
     "amount": "must be a number such as 717.97.",
     "currency": "must be a code of three letters such as EUR.",
-    "language": "must be a code of two or three letters such as en.",
+    "language": "must be a language code such as en or pt-BR.",
 }
 
 
@@ -196,6 +196,9 @@ def _clean(text: str, most: int = MOST_VALUE) -> str:
     return _SPACES.sub(" ", text.replace("\0", " ")).strip()[:most].rstrip()
 
 
+_REGION = 2
+
+
 def _code(text: str, pattern: str) -> str | None:
     return text if re.fullmatch(pattern, text) else None
 
@@ -218,7 +221,10 @@ def _currency(text: str) -> str | None:
 
 
 def _language(text: str) -> str | None:
-    return _code(text.lower(), r"[a-z]{2,3}")
+    """A language tag: en, pt-BR, zh-Hant."""
+    primary, *rest = text.replace("_", "-").split("-")
+    tag = "-".join((primary.lower(), *(part.upper() if len(part) == _REGION else part.title() for part in rest)))
+    return _code(tag, r"[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}")
 
 
 def _identifier(text: str) -> str:

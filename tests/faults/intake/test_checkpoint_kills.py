@@ -24,7 +24,7 @@ from tests.support.office import archive
 from tests.support.processes import PATIENCE_SECONDS
 from tests.support.site import Site, site_in
 
-STAGES = ("extracted", "markdown_saved", "chunked", "classified", "enriched", "embedded")
+STAGES = ("extracted", "markdown_saved", "chunked", "facts_found", "classified", "enriched", "embedded")
 TEXT = "# Alpha\n\nThe quick brown fox.\n\n## Beta\n\n" + "Some words for the body of it. " * 150
 # One life with a death at every point: a worker for each, and how many stages are finished when it dies. Before the
 # work of a stage everything is as after the commit of the one before.
@@ -33,12 +33,12 @@ DEATHS = [
     ("stage.work.before", 0),
     *(
         (point, done + point.endswith("commit.after"))
-        for done in range(6)
+        for done in range(len(STAGES))
         for point in POINTS
         if "stage.commit" in point
     ),
-    ("complete.before", 6),
-    ("complete.after", 6),
+    ("complete.before", len(STAGES)),
+    ("complete.after", len(STAGES)),
 ]
 BLANK = " \n\n \t "
 LATER = ("fail.before", "fail.after")

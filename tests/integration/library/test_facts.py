@@ -93,7 +93,7 @@ async def test_the_fields_of_a_document_are_facts_of_a_person(desk: Desk, owner:
     detail = await desk.one(
         "SELECT detail FROM events WHERE document_id = %s AND kind = 'edited' ORDER BY id DESC LIMIT 1", document
     )
-    assert detail["facts"] == {"title": "The lease", "author": None, "date": "2014-04-19"}
+    assert "facts" not in detail
 
 
 @pytest.mark.parametrize(("name", "value"), [("date", "soon"), ("amount", "much"), ("currency", "money")])

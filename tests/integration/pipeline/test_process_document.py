@@ -36,7 +36,7 @@ async def test_markdown_is_kept_as_it_is_and_cut_into_chunks(
     assert all(text[chunk.start : chunk.end] == chunk.content for chunk in chunks)
     assert "".join("".join(chunk.content.split()) for chunk in chunks) == "".join(text.split())
     stages = [row["stage"] for row in await desk.rows(STAGES)]
-    assert stages == ["extracted", "markdown_saved", "chunked", "classified", "enriched", "embedded"]
+    assert stages == ["extracted", "markdown_saved", "chunked", "facts_found", "classified", "enriched", "embedded"]
     await desk.check_books()
 
 

@@ -43,7 +43,7 @@ WHERE d.owner_id = :owner
   AND (:after::date IS NULL OR d.document_date >= :after)
   AND (:amount_min::numeric IS NULL OR d.amount >= :amount_min)
   AND (:amount_max::numeric IS NULL OR d.amount <= :amount_max)
-  AND (:language::text IS NULL OR d.language = :language)
+  AND (:language::text IS NULL OR d.language = :language OR starts_with(d.language, :language || '-'))
   AND (:tag::text IS NULL OR EXISTS (
       SELECT FROM document_tags dt JOIN tags t ON t.id = dt.tag_id
       WHERE dt.document_id = d.id AND t.owner_id = :owner AND lower(t.name) = lower(:tag)))
