@@ -72,10 +72,29 @@ def test_everybody_can_use_the_library(member: Visitor) -> None:
 def test_nothing_is_wider_than_the_window(member: Visitor) -> None:
     fill(member)
     failed = next(one for one in member.documents() if one["status"] == "failed")
-    for path in ("/library", "/library?view=cards", "/trash", f"/documents/{failed['id']}/replace", "/library?q=zzz"):
+    for path in (
+        "/library",
+        "/library?view=cards",
+        "/trash",
+        f"/documents/{failed['id']}/replace",
+        f"/library?sender={LONG}",
+    ):
         for width in (320, 390, 768, 1024, 1440):
             member.page.set_viewport_size({"width": width, "height": 800})
             no_sideways_scroll(member.open(path) if width == 320 else member.page)
+
+
+def test_the_filters_are_inside_the_window_at_every_width(member: Visitor) -> None:
+    fill(member)
+    page = member.open(f"/library?sender={LONG}&kind=invoice")
+    page.locator(".by-facts summary").click()
+    for width in (320, 390, 768, 1024, 1440):
+        page.set_viewport_size({"width": width, "height": 800})
+        for part in page.locator(".by-facts .items, .by-facts .input, .by-facts .items .button").all():
+            box = part.bounding_box()
+            assert box is not None
+            assert (box["x"] >= 0, box["x"] + box["width"] <= width) == (True, True), (width, part.inner_html())
+    assert page.locator(".by-facts select[name=kind]").input_value() == "invoice"  # though there is none
 
 
 def test_pages_are_small(place: Place, member: Visitor) -> None:

@@ -122,7 +122,7 @@ class Row:
     @property
     def about(self) -> str | None:
         document = self.document
-        if document.status == "failed":
+        if document.status == "failed" and self.words.tone == "bad":
             return "The file could not be read. It is kept, and you can download it."
         return document.summary or self.opening or document.author
 
