@@ -369,6 +369,7 @@ def check_axe(page: Page, *, dark_too: bool = False) -> None:
             page.evaluate(COLOURS_ARE_THERE)
             _run_axe(page, {"type": "rule", "values": COLOUR_RULES})
             page.emulate_media(color_scheme="light")
+            page.evaluate(COLOURS_ARE_THERE)
 
 
 @contextmanager

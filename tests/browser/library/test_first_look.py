@@ -94,7 +94,7 @@ def test_the_filters_are_inside_the_window_at_every_width(member: Visitor) -> No
             box = part.bounding_box()
             assert box is not None
             assert (box["x"] >= 0, box["x"] + box["width"] <= width) == (True, True), (width, part.inner_html())
-    assert page.locator(".by-facts [name=kind]").input_value() == "invoice"  # though there is none
+    assert page.locator(".by-facts select[name=kind]").input_value() == "invoice"  # though there is none
 
 
 def test_pages_are_small(place: Place, member: Visitor) -> None:

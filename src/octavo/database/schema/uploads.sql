@@ -56,11 +56,15 @@ BEGIN
         described_by = t.described_by, source_type = t.source_type, status = 'completed'
     FROM documents t WHERE d.id = copy AND t.id = twin;
     SELECT revision INTO from_revision FROM documents WHERE id = twin;
-    -- Not what a person said of the other document. One that was processed before there were facts has none.
+    -- Not what a person said of the other document, nor a title made from its file name if this one has another name. A
+    -- document that was processed before there were facts has none.
     INSERT INTO facts (document_id, made_by, name, number, value, normalized, page, box, quote, confidence, source, status, revision)
     SELECT copy, made_by, name, number, value, normalized, page, box, quote, confidence, source, status, 1
-    FROM facts WHERE document_id = twin AND made_by <> 'person';
-    IF EXISTS (SELECT FROM facts WHERE document_id = copy AND made_by <> 'person') THEN
+    FROM facts f WHERE document_id = twin AND made_by <> 'person' AND NOT (name = 'title' AND source = 'metadata' AND EXISTS (
+        SELECT FROM documents t JOIN documents d ON d.id = copy AND d.filename <> t.filename
+        WHERE t.id = twin AND regexp_replace(f.value, '\W|_', '', 'g')
+            = regexp_replace(replace(regexp_replace(t.filename, '\.\w{1,8}$', ''), '%20', ' '), '\W|_', '', 'g')));
+    IF EXISTS (SELECT FROM facts WHERE document_id = twin AND made_by <> 'person') THEN
         PERFORM follow_facts(copy, '{kind,title,sender,author,date,amount,currency,language}');
     END IF;
     INSERT INTO document_tags (document_id, tag_id, made_by)
