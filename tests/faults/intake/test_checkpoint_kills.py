@@ -88,12 +88,14 @@ def made(engine: Engine, document: UUID) -> dict[str, list[Any]]:
     files = engine.rows("SELECT kind, key FROM artifacts WHERE document_id = %s AND revision > 0 ORDER BY 1", document)
     chunks = engine.rows("SELECT id FROM chunks WHERE document_id = %s ORDER BY index", document)
     concepts = "SELECT xmin::text FROM chunk_concepts WHERE chunk_id = ANY (%s)"
+    facts = "SELECT name, xmin::text FROM facts WHERE document_id = %s AND made_by = 'processing' ORDER BY 1, 2"
     vectors = "SELECT xmin::text FROM chunk_embeddings WHERE document_id = %s"
     by_kind = {file["kind"]: file["key"] for file in files}
     return {
         "extracted": [by_kind.get("extracted")],
         "markdown_saved": [by_kind.get("markdown")],
         "chunked": [chunk["id"] for chunk in chunks],
+        "facts_found": engine.rows(facts, document),
         "classified": engine.rows("SELECT summary FROM documents WHERE id = %s", document),
         "enriched": engine.rows(concepts, [chunk["id"] for chunk in chunks]),
         "embedded": engine.rows(vectors, document),
@@ -148,8 +150,8 @@ def test_an_unreadable_document_is_reported_once_no_matter_which_process_dies(si
 def test_a_worker_killed_between_the_files_of_an_archive_adds_none_twice(site: Site, engine: Engine) -> None:
     files = {f"{number}.md": f"# File {number}\n\nWords of file number {number}." for number in range(3)}
     document = add(site, engine, archive(files), "all.zip")
-    # The fourth commit is the first file: before it, after it, and before the second one.
-    for point, time in (("stage.commit.before", 4), ("stage.commit.after", 1), ("stage.commit.before", 1)):
+    # The fifth commit is the first file: before it, after it, and before the second one.
+    for point, time in (("stage.commit.before", 5), ("stage.commit.after", 1), ("stage.commit.before", 1)):
         die(site, engine, point, time)
     assert engine.one("SELECT count(*) FROM document_parts") == 1
     worker = site.start_worker()
