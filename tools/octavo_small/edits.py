@@ -14,7 +14,9 @@ COUNTS = "two three four five six seven eight nine ten eleven twelve".split()
 ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
 
 _NUMBER = re.compile(r"(?<![\w.,/-])(\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)?)(?![\w/]|[.,]\d|-\d)")
-_WORD_LISTS = tuple((words, re.compile(rf"\b(?:{'|'.join(words)})\b")) for words in (MONTHS, WEEKDAYS, COUNTS, ORDINALS))
+_WORD_LISTS = tuple(
+    (words, re.compile(rf"\b(?:{'|'.join(words)})\b")) for words in (MONTHS, WEEKDAYS, COUNTS, ORDINALS)
+)
 # A bound is no exact figure: "more than 30" and "more than 40" can both be true.
 _BOUND = re.compile(
     r"\b(?:than|over|least|most|up to|about|around|approximately|roughly|nearly|almost|some|between|and|or|to)\s\W?$",
@@ -37,7 +39,9 @@ _NOT_A_NAME = frozenset(
 _AUXILIARY = re.compile(
     r"\b(is|was|are|were|has|have|had|can|could|will|would|does|did|shall|should|must|may) (?!not\b|n't|no\b|never\b)"
 )
-_DENIAL = re.compile(r"\b(is|was|are|were|has|have|had|can|could|will|would|does|did|shall|should|must|may) (?:not|never) ")
+_DENIAL = re.compile(
+    r"\b(is|was|are|were|has|have|had|can|could|will|would|does|did|shall|should|must|may) (?:not|never) "
+)
 _IRREGULAR = {
     "won": "win", "lost": "lose", "became": "become", "began": "begin", "made": "make", "took": "take", "gave": "give",
     "went": "go", "came": "come", "wrote": "write", "sold": "sell", "bought": "buy", "built": "build", "led": "lead",
@@ -66,7 +70,9 @@ _COMMON_SUBJECT = re.compile(
     r"^(The|Our|Their|His|Her|This) ([a-z]+) "
     r"(?=(?:is|was|are|were|has|had|have|will|would|can|may|shall|must|does|did|[a-z]+ed)\b)"
 )
-_UNIQUE = re.compile(r"\b(capital|only|president|first|largest|oldest|most|winner|won the|king|queen|founder|prime)\b", re.I)
+_UNIQUE = re.compile(
+    r"\b(capital|only|president|first|largest|oldest|most|winner|won the|king|queen|founder|prime)\b", re.I
+)
 _NAME_INSIDE = re.compile(r"(?<=[a-z,] )[A-Z][\w'-]+(?: [A-Z][\w'-]+)*")
 _NAME_WITH_NUMBER = re.compile(r"\b([A-Z][A-Za-z]+ )(\d{1,4})\b(?![,.]\d| [a-z]+s\b| (?:percent|million|billion)\b)")
 _PARENTHESES = re.compile(r" \([^()]*\)")

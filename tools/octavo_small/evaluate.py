@@ -28,7 +28,16 @@ import onnxruntime
 from tokenizers import Tokenizer
 
 from octavo_small.questions import negatives
-from octavo_small.sources import CONTRADICTS, ENTAILS, NEUTRAL, NOT_CONTRADICTION, Pair, Question, read_lines, read_pairs
+from octavo_small.sources import (
+    CONTRADICTS,
+    ENTAILS,
+    NEUTRAL,
+    NOT_CONTRADICTION,
+    Pair,
+    Question,
+    read_lines,
+    read_pairs,
+)
 
 KINDS = ("wiki", "speeches", "policies", "news", "papers", "forum", "reviews")
 LONGEST_ANSWER = 30
@@ -115,7 +124,9 @@ def score(options: argparse.Namespace) -> None:
     parts = measured_pairs(options.prep, options.sick, options.limit)
     results: dict[str, Any] = {}
     begin = time.time()
-    with multiprocessing.get_context("spawn").Pool(options.cores, open_model, (options.model, options.tokenizer)) as pool:
+    with multiprocessing.get_context("spawn").Pool(
+        options.cores, open_model, (options.model, options.tokenizer)
+    ) as pool:
         for part, pairs in parts.items():
             both = [(p.a, p.b) for p in pairs] + [(p.b, p.a) for p in pairs]
             judged = np.array(pool.map(judge, both, chunksize=64), np.float32)
@@ -149,10 +160,12 @@ def strengths(judged: np.ndarray) -> np.ndarray:
 def choose_threshold(pairs: list[Pair], judged: np.ndarray, worst: float = 0.8, mean: float = 0.4) -> float:
     """Return the lowest threshold with few false alarms in the worst kind of text and in the mean of the kinds."""
     strength = strengths(judged)
-    kinds = [strength[[i for i, p in enumerate(pairs) if p.label == NOT_CONTRADICTION and p.source == k]] for k in KINDS]
-    kinds = [kind for kind in kinds if len(kind) >= 400]
+    kinds = [
+        strength[[i for i, p in enumerate(pairs) if p.label == NOT_CONTRADICTION and p.source == k]] for k in KINDS
+    ]
+    kinds = [kind for kind in kinds if len(kind) >= 400] or kinds  # too few pairs say nothing
     for threshold in np.arange(0.5, 0.9995, 0.0005):
-        alarms = [1000 * float((kind > threshold).mean()) for kind in kinds]
+        alarms = [1000 * float((kind > threshold).sum()) / max(1, len(kind)) for kind in kinds]
         if max(alarms) <= worst and sum(alarms) / len(alarms) <= mean:
             return float(threshold)
     return 0.9995
@@ -178,7 +191,9 @@ def report_pairs(parts: dict[str, list[Pair]], scores: Any, thresholds: list[flo
                     alarms[source] = round(1000 * float((strength[chosen] > threshold).mean()), 2)
                 else:
                     right = (judged[chosen, 0].argmax(1) == labels[chosen]).mean()
-                    print(f"{part:12} {source:10} C {precision_recall(strength[chosen], labels[chosen], threshold)} accuracy {right:.3f}")
+                    print(
+                        f"{part:12} {source:10} C {precision_recall(strength[chosen], labels[chosen], threshold)} accuracy {right:.3f}"
+                    )
             fever = np.isin(sources, ["fever", "fever-dev"])
             if fever.any():
                 print(f"{part:12} all FEVER  C {precision_recall(strength[fever], labels[fever], threshold)}")
@@ -226,7 +241,9 @@ def report_questions(prep: Path, scores: Any, part: str, limit: int) -> None:  #
         answered = [held[i][1] > held[i][2] for i in own]
         places = np.cumsum([0, *(len(row["without"]) for row in asked)])
         refused = [w[2] >= w[1] for i in own for w in without[places[i] : places[i + 1]]]
-        print(f"{part:12} {source:8} n {len(own)} span F1 {np.mean(f1s):.3f} answered {np.mean(answered):.3f} not here right {np.mean(refused):.3f}")
+        print(
+            f"{part:12} {source:8} n {len(own)} span F1 {np.mean(f1s):.3f} answered {np.mean(answered):.3f} not here right {np.mean(refused):.3f}"
+        )
         _report_ranks(asked, own, ranked, f"{part:12} {source:8}")
 
 

@@ -1,8 +1,9 @@
 """Writes octavo-small as one ONNX file with weights of 8 bits.
 
-    python -m octavo_small.export STUDENT.safetensors OUT.onnx [--exact]
+    python -m octavo_small.export STUDENT.safetensors… OUT.onnx [--exact]
 
-The graph is that of the embedding model (tools/make_embedding_model.py), with two kinds of pieces and three heads.
+The graph is that of the embedding model (tools/make_embedding_model.py), with two kinds of pieces and three heads. Several students become one: the
+mean of their weights.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ class SmallGraph(Graph):
         for layer in range(LAYERS):
             hidden = self._layer(hidden, f"encoder.layer.{layer}.")
         axis = self._constant(np.array([1]))
-        first = self._operate("Squeeze", [self._operate("Gather", [hidden, self._constant(np.array([0]))], axis=1), axis])
+        first = self._operate(
+            "Squeeze", [self._operate("Gather", [hidden, self._constant(np.array([0]))], axis=1), axis]
+        )
         whole = self._operate("Concat", [first, self._operate("ReduceMean", [hidden, axis], keepdims=0)], axis=1)
         self._head(whole, "judge", "judgement")
         self._head(whole, "rank", "rank")
@@ -61,12 +64,16 @@ class SmallGraph(Graph):
         self._operate("Add", [product, self._constant(self._weights[f"{name}.bias"])], output=output)
 
 
-def main(student: Path, out: Path, *, exact: bool) -> None:
-    weights = {name.removeprefix("trunk."): values.astype(np.float32) for name, values in load_file(student).items()}
+def main(*students: Path, out: Path, exact: bool) -> None:
+    files = [load_file(student) for student in students]
+    weights = {
+        name.removeprefix("trunk."): np.mean([file[name].astype(np.float32) for file in files], axis=0)
+        for name in files[0]
+    }
     out.write_bytes(SmallGraph(weights, exact=exact).make().SerializeToString(deterministic=True))
     print(out.name, out.stat().st_size)
 
 
 if __name__ == "__main__":
     paths = [Path(argument) for argument in sys.argv[1:] if argument != "--exact"]
-    main(*paths, exact="--exact" in sys.argv)
+    main(*paths[:-1], out=paths[-1], exact="--exact" in sys.argv)

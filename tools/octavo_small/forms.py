@@ -17,11 +17,15 @@ _THINGS = """the agreement|the lease|the contract|the service|the subscription|t
 the pump|the engine|the battery|the office|the warehouse|the committee|the board|the supplier|the landlord|the tenant|the buyer|
 the seller|the customer|the employer|the library|the museum|the school|the hospital|the bridge|the plant|the survey|the course|
 the loan|the fund|the licence|the software|the printer|the camera|the order|the shipment|the machine|the laboratory|the clinic|
-the union|the agency|the department|the bank|the airline|the hotel|the newspaper|the club|the festival|the foundation""".replace("\n", "").split("|")
+the union|the agency|the department|the bank|the airline|the hotel|the newspaper|the club|the festival|the foundation""".replace(
+    "\n", ""
+).split("|")
 _PLACES = "London Paris Berlin Madrid Rome Vienna Oslo Dublin Lisbon Boston Chicago Denver Toronto Sydney Tokyo Delhi Cairo Lima Geneva Prague Warsaw Leeds Bristol Austin Seattle".split()
 _PEOPLE_FIRST = "Anna James Maria John Laura Peter Susan David Emma Robert Alice Mark Julia Paul Nina Thomas Clara Henry Olga Simon Ruth Victor Helen Carlos".split()
 _PEOPLE_LAST = "Smith Jones Brown Miller Davis Wilson Moore Taylor Clark Lewis Walker Hall Young King Wright Hill Scott Green Baker Nelson Carter Mitchell Roberts Turner Phillips".split()
-_ROLES = "a spokesman|a spokeswoman|the chief executive|the mayor|an analyst|a lawyer for the family|the finance minister|a police officer|the director|a neighbour|the head coach|a union official|a senior adviser|the lead author|a resident|the governor".split("|")
+_ROLES = "a spokesman|a spokeswoman|the chief executive|the mayor|an analyst|a lawyer for the family|the finance minister|a police officer|the director|a neighbour|the head coach|a union official|a senior adviser|the lead author|a resident|the governor".split(
+    "|"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,48 +42,123 @@ def _fact(value: str, wordings: str) -> Fact:
 
 # Only wordings that give the attribute in full: then two values cannot both be true.
 FACTS = (
-    _fact("days", "Either party may terminate {s} with {v} notice. | The notice period of {s} is {v}. | {S} can be ended by giving {v} notice. | Notice of termination of {s} must be given {v} in advance."),
-    _fact("days", "Invoices of {s} are payable within {v}. | Payment to {s} is due {v} after the invoice date. | {S} must be paid no later than {v} after receipt of the invoice."),
-    _fact("days", "The warranty of {s} lasts {v}. | {S} comes with a warranty of {v}. | {S} is guaranteed for {v}. | The guarantee on {s} runs for {v}."),
-    _fact("days", "Records of {s} are kept for {v}. | {S} stores the records for {v} and then deletes them. | The retention period of {s} is {v}."),
-    _fact("days", "Goods from {s} may be returned within {v}. | {S} accepts returns for {v} after purchase. | Customers of {s} have {v} to return an item."),
+    _fact(
+        "days",
+        "Either party may terminate {s} with {v} notice. | The notice period of {s} is {v}. | {S} can be ended by giving {v} notice. | Notice of termination of {s} must be given {v} in advance.",
+    ),
+    _fact(
+        "days",
+        "Invoices of {s} are payable within {v}. | Payment to {s} is due {v} after the invoice date. | {S} must be paid no later than {v} after receipt of the invoice.",
+    ),
+    _fact(
+        "days",
+        "The warranty of {s} lasts {v}. | {S} comes with a warranty of {v}. | {S} is guaranteed for {v}. | The guarantee on {s} runs for {v}.",
+    ),
+    _fact(
+        "days",
+        "Records of {s} are kept for {v}. | {S} stores the records for {v} and then deletes them. | The retention period of {s} is {v}.",
+    ),
+    _fact(
+        "days",
+        "Goods from {s} may be returned within {v}. | {S} accepts returns for {v} after purchase. | Customers of {s} have {v} to return an item.",
+    ),
     _fact("days", "Delivery by {s} takes {v}. | {S} delivers within {v}. | The delivery time of {s} is {v}."),
-    _fact("years", "The term of {s} is {v}. | {S} runs for {v}. | {S} has a duration of {v}. | {S} was concluded for a period of {v}."),
-    _fact("money", "The monthly rent of {s} is {v}. | {S} pays a rent of {v} per month. | Rent for {s} amounts to {v} each month."),
+    _fact(
+        "years",
+        "The term of {s} is {v}. | {S} runs for {v}. | {S} has a duration of {v}. | {S} was concluded for a period of {v}.",
+    ),
+    _fact(
+        "money",
+        "The monthly rent of {s} is {v}. | {S} pays a rent of {v} per month. | Rent for {s} amounts to {v} each month.",
+    ),
     _fact("money", "{S} costs {v} a year. | The annual fee of {s} is {v}. | A yearly fee of {v} is charged for {s}."),
-    _fact("money", "The deposit for {s} is {v}. | A deposit of {v} must be paid for {s}. | {S} requires a security deposit of {v}."),
+    _fact(
+        "money",
+        "The deposit for {s} is {v}. | A deposit of {v} must be paid for {s}. | {S} requires a security deposit of {v}.",
+    ),
     _fact("money", "The total price of {s} was {v}. | {S} was bought for {v}. | {v} was paid for {s}."),
     _fact("money", "The budget of {s} is {v}. | {S} has a budget of {v}. | {v} was set aside for {s}."),
-    _fact("money", "The liability of {s} is limited to {v}. | {S} is liable for at most {v}. | Liability of {s} is capped at {v}."),
-    _fact("percent", "The interest rate of {s} is {v} a year. | {S} bears interest at {v} per year. | {S} charges {v} annual interest."),
+    _fact(
+        "money",
+        "The liability of {s} is limited to {v}. | {S} is liable for at most {v}. | Liability of {s} is capped at {v}.",
+    ),
+    _fact(
+        "percent",
+        "The interest rate of {s} is {v} a year. | {S} bears interest at {v} per year. | {S} charges {v} annual interest.",
+    ),
     _fact("percent", "{S} owns {v} of the shares. | {v} of the shares belong to {s}. | {S} holds a stake of {v}."),
-    _fact("percent", "The unemployment rate in {p} was {v}. | {v} of the labour force in {p} was unemployed. | Unemployment in {p} stood at {v}."),
-    _fact("percent", "Turnout in {p} was {v}. | {v} of voters in {p} took part in the election. | In {p}, voter turnout reached {v}."),
-    _fact("count", "{S} has {v} employees. | {S} employs {v} people. | {v} people work for {s}. | The workforce of {s} numbers {v}."),
+    _fact(
+        "percent",
+        "The unemployment rate in {p} was {v}. | {v} of the labour force in {p} was unemployed. | Unemployment in {p} stood at {v}.",
+    ),
+    _fact(
+        "percent",
+        "Turnout in {p} was {v}. | {v} of voters in {p} took part in the election. | In {p}, voter turnout reached {v}.",
+    ),
+    _fact(
+        "count",
+        "{S} has {v} employees. | {S} employs {v} people. | {v} people work for {s}. | The workforce of {s} numbers {v}.",
+    ),
     _fact("count", "{S} has {v} members. | The membership of {s} stands at {v}. | {v} people are members of {s}."),
     _fact("count", "The population of {p} is {v}. | {p} has {v} inhabitants. | {v} people live in {p}."),
-    _fact("count", "{v} people attended the meeting of {s}. | The meeting of {s} was attended by {v} people. | Attendance at the meeting of {s} was {v}."),
-    _fact("count", "The study of {s} included {v} patients. | {v} patients took part in the study of {s}. | {S} enrolled exactly {v} patients in its study."),
+    _fact(
+        "count",
+        "{v} people attended the meeting of {s}. | The meeting of {s} was attended by {v} people. | Attendance at the meeting of {s} was {v}.",
+    ),
+    _fact(
+        "count",
+        "The study of {s} included {v} patients. | {v} patients took part in the study of {s}. | {S} enrolled exactly {v} patients in its study.",
+    ),
     _fact("small", "{S} consists of {v} members. | There are {v} members in {s}. | {S} is made up of {v} people."),
-    _fact("small", "{S} has {v} floors. | The building of {s} is {v} storeys high. | There are {v} storeys in the building of {s}."),
-    _fact("place", "{S} is based in {v}. | The head office of {s} is in {v}. | {S} has its headquarters in {v}. | {v} is the seat of {s}."),
-    _fact("place", "The next meeting of {s} will be held in {v}. | {S} meets next in {v}. | {v} hosts the next meeting of {s}."),
+    _fact(
+        "small",
+        "{S} has {v} floors. | The building of {s} is {v} storeys high. | There are {v} storeys in the building of {s}.",
+    ),
+    _fact(
+        "place",
+        "{S} is based in {v}. | The head office of {s} is in {v}. | {S} has its headquarters in {v}. | {v} is the seat of {s}.",
+    ),
+    _fact(
+        "place",
+        "The next meeting of {s} will be held in {v}. | {S} meets next in {v}. | {v} hosts the next meeting of {s}.",
+    ),
     _fact("place", "{n} was born in {v}. | {v} is the birthplace of {n}. | {n}'s place of birth is {v}."),
-    _fact("person", "{v} is the director of {s}. | The director of {s} is {v}. | {S} is headed by {v}. | {v} is in charge of {s}."),
+    _fact(
+        "person",
+        "{v} is the director of {s}. | The director of {s} is {v}. | {S} is headed by {v}. | {v} is in charge of {s}.",
+    ),
     _fact("person", "{S} was founded by {v}. | The founder of {s} was {v}. | {v} founded {s}."),
     _fact("person", "{v} signed {s}. | {S} was signed by {v} alone. | The only signature on {s} is that of {v}."),
-    _fact("date", "{S} starts on {v}. | The start date of {s} is {v}. | {S} takes effect on {v}. | The effective date of {s} is {v}."),
+    _fact(
+        "date",
+        "{S} starts on {v}. | The start date of {s} is {v}. | {S} takes effect on {v}. | The effective date of {s} is {v}.",
+    ),
     _fact("date", "{S} expires on {v}. | The last day of {s} is {v}. | {S} ends on {v}. | {S} is valid until {v}."),
-    _fact("date", "The deadline for {s} is {v}. | Applications to {s} must be received by {v}. | {S} accepts applications until {v}."),
+    _fact(
+        "date",
+        "The deadline for {s} is {v}. | Applications to {s} must be received by {v}. | {S} accepts applications until {v}.",
+    ),
     _fact("date", "{n} was born on {v}. | {n}'s date of birth is {v}. | The birthday of {n} is {v}."),
-    _fact("year", "{S} was founded in {v}. | The foundation of {s} took place in {v}. | {S} has existed since {v}. | {v} saw the foundation of {s}."),
+    _fact(
+        "year",
+        "{S} was founded in {v}. | The foundation of {s} took place in {v}. | {S} has existed since {v}. | {v} saw the foundation of {s}.",
+    ),
     _fact("year", "{S} opened in {v}. | The opening of {s} was in {v}. | {S} has been open since {v}."),
     _fact("year", "{n} died in {v}. | {n}'s death came in {v}. | {v} is the year of {n}'s death."),
-    _fact("length", "{S} is {v} long. | The length of {s} is {v}. | {S} has a length of {v}. | {S} measures {v} in length."),
+    _fact(
+        "length",
+        "{S} is {v} long. | The length of {s} is {v}. | {S} has a length of {v}. | {S} measures {v} in length.",
+    ),
     _fact("weight", "{S} weighs {v}. | The weight of {s} is {v}. | {S} has a weight of {v}."),
-    _fact("degrees", "The operating temperature of {s} must not exceed {v}. | {S} may be used up to {v}. | The maximum temperature of {s} is {v}."),
+    _fact(
+        "degrees",
+        "The operating temperature of {s} must not exceed {v}. | {S} may be used up to {v}. | The maximum temperature of {s} is {v}.",
+    ),
     _fact("volts", "{S} runs on {v}. | The supply voltage of {s} is {v}. | {S} requires a supply of {v}."),
-    _fact("dose", "The recommended dose of {s} is {v} a day. | Patients of {s} take {v} daily. | Adults at {s} should take {v} per day."),
+    _fact(
+        "dose",
+        "The recommended dose of {s} is {v} a day. | Patients of {s} take {v} daily. | Adults at {s} should take {v} per day.",
+    ),
     _fact("hours", "{S} opens at {v}. | The opening time of {s} is {v}. | Doors of {s} open at {v}."),
     _fact("weekday", "{S} is closed on {v}. | On {v}, {s} does not open. | {v} is the closing day of {s}."),
     _fact("colour", "The cover of {s} is {v}. | {S} has a {v} cover. | {v} is the colour of the cover of {s}."),
@@ -141,7 +220,7 @@ class FormMaker:
         self._forms = (
             self._sections, self._references, self._captions, self._scores, self._conferences, self._table_rows,
             self._contents, self._theorems, self._results, self._quoted_mail, self._headings, self._numbered_names,
-            self._bounds, self._units, self._cited, self._numbered, self._roles, self._years, self._clauses,
+            self._bounds, self._units, self._cited, self._numbered, self._roles, self._years, self._clauses, self._titles,
         )  # fmt: skip
 
     def fact_pairs(self) -> list[Pair]:
@@ -193,7 +272,12 @@ class FormMaker:
         who, other = self._person(), self._person()
         pairs = [
             Pair(self._say(who, sentence), self._say(other, denied[0]), NEUTRAL, "news-two-people"),
-            Pair(self._say(who, sentence), self._say(who, self._rng.choice(self._prose)), NOT_CONTRADICTION, "news-same-person"),
+            Pair(
+                self._say(who, sentence),
+                self._say(who, self._rng.choice(self._prose)),
+                NOT_CONTRADICTION,
+                "news-same-person",
+            ),
         ]
         if self._rng.random() < 0.5:
             pairs.append(Pair(self._say(who, sentence), self._say(who, denied[0]), CONTRADICTS, "news-contradiction"))
@@ -325,8 +409,19 @@ class FormMaker:
         name = self._rng.choice(["".join(word[0].upper() for word in self._some_words(4).split()), self._some_words(1).title(), f"the {self._some_words(1).title()} Cup", "Task", "Group", "Experiment", "Building", "Model", "Lot", "Phase", "Unit"])  # fmt: skip
         numbers = self._rng.choice([self._rng.sample(range(1990, 2026), 2), self._rng.sample(range(1, 30), 2)])
         thing, verb, draw = self._some_words(1), self._rng.choice(["used", "had", "covered", "attracted", "contained", "cost", "involved"]), self._rng.randint  # fmt: skip
-        opening = self._rng.choice(["The {} track", "The {} survey", "{}", "The {} edition", "{} teams", "The {} trial"])
+        opening = self._rng.choice(
+            ["The {} track", "The {} survey", "{}", "The {} edition", "{} teams", "The {} trial"]
+        )
         return tuple(f"{opening.format(f'{name} {number}')} {verb} {draw(2, 999)} {thing}s.".replace("ss.", "s.") for number in numbers)  # fmt: skip
+
+    def _titles(self) -> tuple[str, str]:
+        """Titles name works: two works of one field have almost the same title."""
+        words = self._some_words(5).split()
+        other = list(words)
+        for place in self._rng.sample(range(5), self._rng.choice([1, 1, 2])):
+            other[place] = self._rng.choice(self._editor.antonyms.get(words[place], self._words))
+        form = self._rng.choice(["{} {} of {} with {} {}.", "On the {} of {} {} and {} {}", "Effects of {} {} on the {} of {} {}.", "{} of {} {} under {} {}.", "Tests of {} {} {} at {} {}.", "The {} and {} of {} {} in {}.", "Measurements of {} {} {} at {} and {}.", "A study of {} {}: {} {} {}"])  # fmt: skip
+        return tuple((text[0].upper() + text[1:]) for text in (form.format(*words), form.format(*other)))  # fmt: skip
 
     def _bounds(self) -> tuple[str, str]:
         thing, noun, low = self._rng.choice(_THINGS), self._some_words(1), self._rng.randint(5, 400)

@@ -60,7 +60,9 @@ def document_pairs(documents: dict[str, list[str]], per_document: int, source: s
     """Pair sentences of different paragraphs of one document that share rare words: presumed neutral."""
     sentences = {name: _sentences_of(paragraphs) for name, paragraphs in documents.items()}
     texts = [sentence for found in sentences.values() for _, sentence in found]
-    vectorizer = TfidfVectorizer(sublinear_tf=True, min_df=2, max_df=0.1, token_pattern=r"\b\w[\w-]+\b", dtype=np.float32)
+    vectorizer = TfidfVectorizer(
+        sublinear_tf=True, min_df=2, max_df=0.1, token_pattern=r"\b\w[\w-]+\b", dtype=np.float32
+    )
     vectorizer.fit(texts)
     pairs: list[Pair] = []
     for found in sentences.values():
@@ -86,7 +88,9 @@ def _near_in_document(found: list[tuple[int, str]], vectorizer: TfidfVectorizer,
 
 def near_pairs(texts: list[str], neighbours: int, rng: Random, most: int, bound: float = 0.85) -> list[tuple[int, int]]:
     """Return places of texts that share rare words, at random."""
-    vectorizer = TfidfVectorizer(sublinear_tf=True, min_df=2, max_df=0.1, token_pattern=r"\b\w[\w-]+\b", dtype=np.float32)
+    vectorizer = TfidfVectorizer(
+        sublinear_tf=True, min_df=2, max_df=0.1, token_pattern=r"\b\w[\w-]+\b", dtype=np.float32
+    )
     vectors = vectorizer.fit_transform(texts)
     found: list[tuple[int, int]] = []
     for start in range(0, len(texts), 500):
@@ -165,7 +169,12 @@ class PairMaker:
 
     def unlabelled(self) -> list[Pair]:
         """Pairs that only the teacher labels."""
-        return [*self._claims_against_evidence(), *self._caption_pairs(), *self._name_edits(), *self._contract_crosses()]
+        return [
+            *self._claims_against_evidence(),
+            *self._caption_pairs(),
+            *self._name_edits(),
+            *self._contract_crosses(),
+        ]
 
     def _contract_pairs(self) -> Iterator[Pair]:
         yield from contracts.claim_pairs()
@@ -260,7 +269,9 @@ def _antonyms(data: Path) -> dict[str, list[str]]:
     return antonyms
 
 
-def _part(documents: dict[str, list[str]], part: str, validation: int = 8, calibration: int = 8) -> dict[str, list[str]]:
+def _part(
+    documents: dict[str, list[str]], part: str, validation: int = 8, calibration: int = 8
+) -> dict[str, list[str]]:
     return {name: texts for name, texts in documents.items() if part_of(name, validation, calibration) == part}
 
 

@@ -48,7 +48,9 @@ _ANSWERS = (
     (re.compile(r"\b(because (?:of )?[^,.;]{8,80})"), ("Why",)),
     (re.compile(r"\b(?:is|was|are|were) ((?:an?|the) [a-z][^,.;()]{6,60})"), ("What", "Who or what")),
 )  # fmt: skip
-_DEFINITION = re.compile(r"^([A-Z][^,;]{2,40}?)(?: \([^()]*\))? (is|was|are|were) ((?:an?|the|one of) [^,.;()]{6,80}?)(?=,|\.| who| which| that|$)")
+_DEFINITION = re.compile(
+    r"^([A-Z][^,;]{2,40}?)(?: \([^()]*\))? (is|was|are|were) ((?:an?|the|one of) [^,.;()]{6,80}?)(?=,|\.| who| which| that|$)"
+)
 
 
 def words_of(text: str) -> set[str]:
@@ -68,13 +70,22 @@ def negatives(question: Question, contexts: list[str], rng: Random, count: int) 
 
 
 def examples(questions: list[Question], rng: Random, per_question: int) -> Iterator[dict[str, Any]]:
+    """Pair each question with its paragraph and with some that do not answer it.
+
+    The same question is asked of many paragraphs of privacy policies, and unmarked ones may answer it too, so it is put to
+    paragraphs of Wikipedia instead.
+    """
     contexts: dict[str, list[str]] = {}
+    articles = [question.context for question in questions if question.source == "newwiki"]
     for question in questions:
         found = contexts.setdefault(question.group, [])
         if question.context not in found:
             found.append(question.context)
     for question in questions:
         yield _row(question, question.context, question.answers[0])
+        if question.source == "policy":
+            yield _row(question, rng.choice(articles), None)
+            continue
         for context in negatives(question, contexts[question.group], rng, per_question):
             yield _row(question, context, None)
 
@@ -104,7 +115,11 @@ def _define(sentence: str) -> tuple[str, str, int] | None:
     match = _DEFINITION.match(sentence)
     if match is None:
         return None
-    return f"What {match[2]} {match[1][0].lower() + match[1][1:] if match[1].startswith('The ') else match[1]}?", match[3], match.start(3)
+    return (
+        f"What {match[2]} {match[1][0].lower() + match[1][1:] if match[1].startswith('The ') else match[1]}?",
+        match[3],
+        match.start(3),
+    )
 
 
 def _ask(sentence: str, rng: Random) -> tuple[str, str, int] | None:
@@ -131,7 +146,9 @@ def evidence_paragraphs(data: Path, rng: Random) -> dict[str, list[str]]:
     texts = sorted({pair.a for pair in pairs if 60 < len(pair.a) < 350})
     rng.shuffle(texts)
     groups = [texts[i : i + 24] for i in range(0, len(texts), 24)]
-    return {f"evidence-{i}": [" ".join(group[j : j + 3]) for j in range(0, len(group), 3)] for i, group in enumerate(groups)}
+    return {
+        f"evidence-{i}": [" ".join(group[j : j + 3]) for j in range(0, len(group), 3)] for i, group in enumerate(groups)
+    }
 
 
 def main() -> None:
@@ -143,7 +160,9 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     rng = Random(SEED)
     written = [question for name in ("newwiki", "policy") for question in read_questions(options.data, name)]
-    parts = {part: [q for q in written if part_of(q.group, 12, 12) == part] for part in (TRAINING, CALIBRATION, VALIDATION)}
+    parts = {
+        part: [q for q in written if part_of(q.group, 12, 12) == part] for part in (TRAINING, CALIBRATION, VALIDATION)
+    }
     made = made_questions(evidence_paragraphs(options.data, rng), 3, rng, "made-evidence")
     for name, per_paragraph in (("newwiki", 5), ("policy", 2)):
         articles = {group: texts for group, texts in read_paragraphs(options.data, name).items() if part_of(group, 12, 12) == TRAINING}  # fmt: skip
@@ -152,7 +171,7 @@ def main() -> None:
     made += made_questions(speeches, 2, rng, "made-speech")
     rng.shuffle(made)
     sets = {
-        "questions": list(examples(parts[TRAINING], rng, 3)),
+        "questions": list(examples(parts[TRAINING], rng, 2)),
         "questions-made": list(examples(made, rng, 1)),
     }
     for part in (CALIBRATION, VALIDATION):

@@ -24,7 +24,17 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from octavo_small.model import DEVICE, PAIR_PIECES, PASSAGE_PIECES, Network, RoundedWeights, Texts, batches, half_precision, in_order
+from octavo_small.model import (
+    DEVICE,
+    PAIR_PIECES,
+    PASSAGE_PIECES,
+    Network,
+    RoundedWeights,
+    Texts,
+    batches,
+    half_precision,
+    in_order,
+)
 from octavo_small.sources import CONTRADICTS, NOT_CONTRADICTION, UNLABELLED, Pair, read_lines, read_pairs
 
 _HARD_SHARE = 0.3  # how much of a label comes from the data, where the teacher knows better
@@ -50,7 +60,11 @@ def training_pairs(prep: Path, limit: int) -> list[Pair]:
 
 
 def training_questions(prep: Path, limit: int) -> list[dict[str, Any]]:
-    return [row for name in ("questions", "questions-made") for row in read_lines(prep / f"{name}.jsonl.xz")[: limit or None]]
+    return [
+        row
+        for name in ("questions", "questions-made")
+        for row in read_lines(prep / f"{name}.jsonl.xz")[: limit or None]
+    ]
 
 
 def pair_task(kind: str, weights: Path, pairs: list[Pair], soft: np.ndarray | None, size: int) -> Task:
@@ -82,7 +96,9 @@ def mix_labels(target: np.ndarray, labels: np.ndarray, soft: np.ndarray) -> np.n
     return np.where((labels == NOT_CONTRADICTION)[:, None], doubted, mixed).astype(np.float32)
 
 
-def question_task(kind: str, weights: Path, rows: list[dict[str, Any]], soft: dict[str, np.ndarray] | None, size: int) -> Task:
+def question_task(
+    kind: str, weights: Path, rows: list[dict[str, Any]], soft: dict[str, np.ndarray] | None, size: int
+) -> Task:
     texts = Texts(kind, weights, [(row["q"], row["c"]) for row in rows], PASSAGE_PIECES, "only_second")
     spans = np.array([_span_of(row["a"], texts, place) for place, row in enumerate(rows)])
     usable = torch.from_numpy(spans[:, 0] >= 0).to(DEVICE)
@@ -123,10 +139,13 @@ def _span_of(answer: list[Any] | None, texts: Texts, row: int) -> tuple[int, int
     return first + int(inside[0]), first + int(inside[-1])
 
 
-def train(network: Network, tasks: list[Task], epochs: int, rate: float, seed: int, *, rounded: bool, name: str) -> None:
-    """Train on all tasks in turn, and leave the moving average of the weights in the network."""
-    rng = np.random.default_rng(seed)
-    torch.manual_seed(seed)
+def train(network: Network, tasks: list[Task], options: argparse.Namespace, *, rounded: bool) -> None:
+    """Train on all tasks in turn, and leave the moving average of the weights in the network.
+
+    If time runs out before the epochs do, the learning rate falls with the time instead of the steps.
+    """
+    rng, rate = np.random.default_rng(options.seed), options.rate
+    torch.manual_seed(options.seed)
     parameters = list(network.parameters())
     groups = [
         {"params": [p for p in parameters if p.ndim > 1], "weight_decay": 0.01},
@@ -134,7 +153,7 @@ def train(network: Network, tasks: list[Task], epochs: int, rate: float, seed: i
     ]
     optimizer = torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.98), fused=DEVICE == "cuda")
     plan = []
-    for _ in range(epochs):
+    for _ in range(options.epochs):
         epoch = [(task, rows) for task in tasks for rows in batches(task.texts.lengths, task.batch_size, rng)]
         plan += [epoch[i] for i in rng.permutation(len(epoch))]
     average = [p.detach().clone() for p in parameters]
@@ -142,10 +161,11 @@ def train(network: Network, tasks: list[Task], epochs: int, rate: float, seed: i
     begin, steps = time.time(), len(plan)
     network.train()
     for step, (task, rows) in enumerate(plan, 1):
-        factor = min(1, step / (steps * 0.06)) * max(0.02, 1 - step / steps)
+        done = max(step / steps, (time.time() - begin) / options.seconds)
+        factor = min(1, done / 0.06) * max(0.02, 1 - done)
         for group in optimizer.param_groups:
             group["lr"] = rate * factor
-        with rounding if rounded and step > steps * 0.6 else nullcontext():
+        with rounding if rounded and done > 0.6 else nullcontext():
             with half_precision():
                 logits = network(*task.texts.batch(rows))
             loss = task.loss(logits, torch.as_tensor(rows, device=DEVICE))
@@ -155,8 +175,10 @@ def train(network: Network, tasks: list[Task], epochs: int, rate: float, seed: i
         optimizer.step()
         with torch.no_grad():
             torch._foreach_lerp_(average, [p.detach() for p in parameters], max(0.002, 1 / (step + 1)))  # noqa: SLF001
-        if step % 400 == 0 or step == steps:
-            print(f"{name} {step}/{steps} loss {loss.item():.3f} {time.time() - begin:.0f} s", flush=True)
+        if step % 400 == 0 or step == steps or done >= 1:
+            print(f"{options.name} {step}/{steps} loss {loss.item():.3f} {time.time() - begin:.0f} s", flush=True)
+        if done >= 1:
+            break
     with torch.no_grad():
         torch._foreach_copy_(parameters, average)  # noqa: SLF001
 
@@ -190,7 +212,11 @@ def teach(options: argparse.Namespace) -> None:
     rng = np.random.default_rng(options.seed)
     keep = rng.random(len(pairs))
     labelled = frozenset({"fever", "fever-dev", "fm2", "contract", "conj"})
-    pairs = [p for p, chance in zip(pairs, keep, strict=True) if chance < (1.0 if p.source.rstrip("<") in labelled else options.share)]
+    pairs = [
+        p
+        for p, chance in zip(pairs, keep, strict=True)
+        if chance < (1.0 if p.source.rstrip("<") in labelled else options.share)
+    ]
     network = Network("mpnet", options.weights).to(DEVICE)
     rows = training_questions(options.prep, options.limit)
     rows = [row for row, chance in zip(rows, rng.random(len(rows)), strict=True) if chance < 0.7]
@@ -199,7 +225,7 @@ def teach(options: argparse.Namespace) -> None:
         question_task("mpnet", options.weights, rows, None, max(8, options.batch // 4)),
     ]
     print(options.name, len(pairs), "pairs", len(rows), "questions", flush=True)
-    train(network, tasks, options.epochs, options.rate, options.seed, rounded=False, name=options.name)
+    train(network, tasks, options, rounded=False)
     network.save(options.out / f"{options.name}.safetensors")
 
 
@@ -214,7 +240,9 @@ def learn(options: argparse.Namespace) -> None:
     soft = None
     if options.teachers:
         files = [np.load(options.out / f"{name}.labels.npz") for name in options.teachers.split(",")]
-        soft = {key: np.mean([file[key].astype(np.float32) for file in files], 0) for key in ("judged", "spans", "rank")}
+        soft = {
+            key: np.mean([file[key].astype(np.float32) for file in files], 0) for key in ("judged", "spans", "rank")
+        }
         soft["spans"] = soft["spans"].astype(np.float16)
     else:
         pairs = [pair for pair in pairs if pair.label != UNLABELLED]
@@ -224,7 +252,7 @@ def learn(options: argparse.Namespace) -> None:
         question_task("minilm", options.weights, rows, soft, max(8, options.batch // 4)),
     ]
     print(options.name, len(pairs), "pairs", len(rows), "questions", flush=True)
-    train(network, tasks, options.epochs, options.rate, options.seed, rounded=True, name=options.name)
+    train(network, tasks, options, rounded=True)
     network.save(options.out / f"{options.name}.safetensors")
 
 
@@ -240,9 +268,11 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=256)
     parser.add_argument("--share", type=float, default=0.5, help="share of the made and neutral pairs a teacher sees")
     parser.add_argument("--teachers", default="")
+    parser.add_argument("--seconds", type=float, default=3600, help="time after which training ends")
     parser.add_argument("--limit", type=int, default=0)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
+    torch.manual_seed(options.seed)
     begin = time.time()
     {"teacher": teach, "label": write_labels, "student": learn}[options.step](options)
     print(options.name, options.step, f"took {time.time() - begin:.0f} s", flush=True)
