@@ -1,4 +1,5 @@
-"""Rewords the claims of ContractNLI, whose 17 claims repeat, so that the model learns what they mean and not their words."""
+# ruff: noqa: E501
+"""Rewords the 17 claims of ContractNLI, so that the model learns what they mean and not their words."""
 
 from __future__ import annotations
 

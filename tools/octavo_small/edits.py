@@ -1,4 +1,4 @@
-# ruff: noqa: PLR2004, S311
+# ruff: noqa: E501, PLR2004
 """Changes a sentence so that it contradicts the original, says something about another thing, or says the same."""
 
 from __future__ import annotations
@@ -8,10 +8,23 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 
-MONTHS = "January February March April May June July August September October November December".split()
-WEEKDAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
-COUNTS = "two three four five six seven eight nine ten eleven twelve".split()
-ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
+MONTHS = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+]
+WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
+COUNTS = ["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"]
 
 _NUMBER = re.compile(r"(?<![\w.,/-])(\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)?)(?![\w/]|[.,]\d|-\d)")
 _WORD_LISTS = tuple(
@@ -28,13 +41,14 @@ _LABEL = re.compile(
     r"Highway|Route|Flight|Type|Class|Grade|Season|Episode|Resolution|Regulation|Directive)|[A-Z][\w.]*[A-Z]\w*)[\s-]$"
 )
 _NAME_BEFORE = re.compile(r"\b([A-Z][\w'-]+) $")
-_NOT_A_NAME = frozenset(
-    "In On By From Since Until After Before The At During For About Only All With To Of And But Between Over Under Some "
-    "Around It He She They This That These Those There Let We You I If When While As Such Our Each Many One Two Three However No "
-    "Not Now Here Both Such Since What Who Which Although Because Through Despite Like Unlike His Her Their Its My Your A An So "
-    "Then Thus Also More Most Every Another Other Several Few Under Following Another Congress Top Hot".split()
-    + MONTHS
-)
+_NOT_A_NAME_TEXT = """
+In On By From Since Until After Before The At During For About Only All With To Of And But Between Over
+Under Some Around It He She They This That These Those There Let We You I If When While As Such Our Each
+Many One Two Three However No Not Now Here Both Such Since What Who Which Although Because Through Despite
+Like Unlike His Her Their Its My Your A An So Then Thus Also More Most Every Another Other Several Few Under
+Following Another Congress Top Hot
+"""
+_NOT_A_NAME = frozenset([*_NOT_A_NAME_TEXT.split(), *MONTHS])
 
 _AUXILIARY = re.compile(
     r"\b(is|was|are|were|has|have|had|can|could|will|would|does|did|shall|should|must|may) (?!not\b|n't|no\b|never\b)"
@@ -71,7 +85,7 @@ _COMMON_SUBJECT = re.compile(
     r"(?=(?:is|was|are|were|has|had|have|will|would|can|may|shall|must|does|did|[a-z]+ed)\b)"
 )
 _UNIQUE = re.compile(
-    r"\b(capital|only|president|first|largest|oldest|most|winner|won the|king|queen|founder|prime)\b", re.I
+    r"\b(capital|only|president|first|largest|oldest|most|winner|won the|king|queen|founder|prime)\b", re.IGNORECASE
 )
 _NAME_INSIDE = re.compile(r"(?<=[a-z,] )[A-Z][\w'-]+(?: [A-Z][\w'-]+)*")
 _NAME_WITH_NUMBER = re.compile(r"\b([A-Z][A-Za-z]+ )(\d{1,4})\b(?![,.]\d| [a-z]+s\b| (?:percent|million|billion)\b)")

@@ -1,4 +1,4 @@
-# ruff: noqa: PLR2004, S311
+# ruff: noqa: E501, PLR2004, S311
 """Measures an exported model on the calibration and validation parts.
 
     python -m octavo_small.evaluate MODEL.onnx TOKENIZER PREP SICK OUT.npz [--cores 14] [--limit N]
@@ -25,8 +25,6 @@ from typing import Any
 
 import numpy as np
 import onnxruntime
-from tokenizers import Tokenizer
-
 from octavo_small.questions import negatives
 from octavo_small.sources import (
     CONTRADICTS,
@@ -38,6 +36,7 @@ from octavo_small.sources import (
     read_lines,
     read_pairs,
 )
+from tokenizers import Tokenizer
 
 KINDS = ("wiki", "speeches", "policies", "news", "papers", "forum", "reviews")
 LONGEST_ANSWER = 30

@@ -2,8 +2,8 @@
 
     python -m octavo_small.export STUDENT.safetensors… OUT.onnx [--exact]
 
-The graph is that of the embedding model (tools/make_embedding_model.py), with two kinds of pieces and three heads. Several students become one: the
-mean of their weights.
+The graph is that of the embedding model (tools/make_embedding_model.py), with two kinds of pieces and three heads.
+Several students become one: the mean of their weights.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from make_embedding_model import EPSILON, LAYERS, Graph
+from make_embedding_model import EPSILON, LAYERS, SUMS, Graph, record_sums
 from onnx import TensorProto, helper
 from safetensors.numpy import load_file
 
@@ -70,7 +70,10 @@ def main(*students: Path, out: Path, exact: bool) -> None:
         name.removeprefix("trunk."): np.mean([file[name].astype(np.float32) for file in files], axis=0)
         for name in files[0]
     }
-    out.write_bytes(SmallGraph(weights, exact=exact).make().SerializeToString(deterministic=True))
+    content = SmallGraph(weights, exact=exact).make().SerializeToString(deterministic=True)
+    out.write_bytes(content)
+    if (out.parent / SUMS).exists():
+        record_sums(out.parent, {out.name: content})
     print(out.name, out.stat().st_size)
 
 

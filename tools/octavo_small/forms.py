@@ -1,4 +1,4 @@
-# ruff: noqa: PLR2004, S311, E501
+# ruff: noqa: PLR2004, E501
 """Makes pairs in the forms that documents are full of: facts of contracts and reports, sections, captions, news.
 
 A fact is a subject, an attribute and a value, worded in several ways. Another value contradicts it; another subject or
@@ -20,12 +20,25 @@ the loan|the fund|the licence|the software|the printer|the camera|the order|the 
 the union|the agency|the department|the bank|the airline|the hotel|the newspaper|the club|the festival|the foundation""".replace(
     "\n", ""
 ).split("|")
-_PLACES = "London Paris Berlin Madrid Rome Vienna Oslo Dublin Lisbon Boston Chicago Denver Toronto Sydney Tokyo Delhi Cairo Lima Geneva Prague Warsaw Leeds Bristol Austin Seattle".split()
-_PEOPLE_FIRST = "Anna James Maria John Laura Peter Susan David Emma Robert Alice Mark Julia Paul Nina Thomas Clara Henry Olga Simon Ruth Victor Helen Carlos".split()
-_PEOPLE_LAST = "Smith Jones Brown Miller Davis Wilson Moore Taylor Clark Lewis Walker Hall Young King Wright Hill Scott Green Baker Nelson Carter Mitchell Roberts Turner Phillips".split()
-_ROLES = "a spokesman|a spokeswoman|the chief executive|the mayor|an analyst|a lawyer for the family|the finance minister|a police officer|the director|a neighbour|the head coach|a union official|a senior adviser|the lead author|a resident|the governor".split(
-    "|"
-)
+_PLACES_TEXT = """
+London Paris Berlin Madrid Rome Vienna Oslo Dublin Lisbon Boston Chicago Denver Toronto Sydney Tokyo Delhi
+Cairo Lima Geneva Prague Warsaw Leeds Bristol Austin Seattle
+"""
+_PLACES = _PLACES_TEXT.split()
+_PEOPLE_FIRST_TEXT = """
+Anna James Maria John Laura Peter Susan David Emma Robert Alice Mark Julia Paul Nina Thomas Clara Henry Olga
+Simon Ruth Victor Helen Carlos
+"""
+_PEOPLE_FIRST = _PEOPLE_FIRST_TEXT.split()
+_PEOPLE_LAST_TEXT = """
+Smith Jones Brown Miller Davis Wilson Moore Taylor Clark Lewis Walker Hall Young King Wright Hill Scott
+Green Baker Nelson Carter Mitchell Roberts Turner Phillips
+"""
+_PEOPLE_LAST = _PEOPLE_LAST_TEXT.split()
+_ROLES_TEXT = """
+a spokesman|a spokeswoman|the chief executive|the mayor|an analyst|a lawyer for the family|the finance minister|a police officer|the director|a neighbour|the head coach|a union official|a senior adviser|the lead author|a resident|the governor
+"""
+_ROLES = _ROLES_TEXT.strip().split("|")
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +301,7 @@ class FormMaker:
 
     def _say(self, who: str, sentence: str) -> str:
         body, day, role = sentence.rstrip("."), self._rng.choice(WEEKDAYS), self._rng.choice(_ROLES)
-        last = who.split()[-1]
+        last = who.rsplit(maxsplit=1)[-1]
         form = self._rng.randrange(6)
         if form == 0:
             return f"“{body},” said {who}, {role}."
@@ -344,7 +357,7 @@ class FormMaker:
             "dose": lambda: f"{choice([5, 10, 20, 25, 40, 50, 100, 150, 200, 250, 400, 500])} mg",
             "hours": lambda: f"{draw(6, 12)}{choice([':00', ':30', ''])} {choice(['a.m.', 'p.m.'])}",
             "weekday": lambda: choice(WEEKDAYS) + "s",
-            "colour": lambda: choice("red green blue black white yellow grey brown orange purple".split()),
+            "colour": lambda: choice(["red", "green", "blue", "black", "white", "yellow", "grey", "brown", "orange", "purple"]),
         }  # fmt: skip
         return values[kind]()
 

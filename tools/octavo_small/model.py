@@ -9,12 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from octavo_small.weights import unpack
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 from transformers import BertConfig, BertModel, MPNetConfig, MPNetModel
-
-from octavo_small.weights import unpack
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 PAIR_PIECES, PASSAGE_PIECES = 160, 320
@@ -71,7 +70,7 @@ class RoundedWeights:
 
     def __exit__(self, *_: object) -> None:
         with torch.no_grad():
-            torch._foreach_copy_(self._weights, self._kept)  # noqa: SLF001
+            torch._foreach_copy_(self._weights, self._kept)
 
 
 class Texts:

@@ -1,4 +1,4 @@
-# ruff: noqa: PLR2004, S311
+# ruff: noqa: E501, PLR2004, S311
 """Makes all pairs of sentences that octavo-small is trained, calibrated and measured with.
 
     python -m octavo_small.pairs DATA CRANFIELD OUT [--share 0.01]
@@ -16,8 +16,6 @@ from pathlib import Path
 from random import Random
 
 import numpy as np
-from sklearn.feature_extraction.text import TfidfVectorizer
-
 from octavo_small import contracts
 from octavo_small.edits import Editor
 from octavo_small.forms import FormMaker
@@ -44,25 +42,33 @@ from octavo_small.sources import (
     split_sentences,
     write_pairs,
 )
+from sklearn.feature_extraction.text import TfidfVectorizer
 
 SEED = 7
 _CLAIMS = frozenset({"fever", "fever-dev", "fm2"})
 # WordNet does not know these, or not as opposites.
-_MORE_ANTONYMS = """increased/decreased increases/decreases rose/fell higher/lower highest/lowest largest/smallest
-larger/smaller more/fewer before/after north/south northern/southern east/west eastern/western oldest/youngest older/younger
-won/lost winning/losing men/women opened/closed accepted/rejected allowed/forbidden supported/opposed supports/opposes
-above/below began/ended starting/ending approved/rejected included/excluded includes/excludes gained/lost earlier/later
-always/never all/none rising/falling improved/worsened longer/shorter faster/slower cheaper/dearer won/lost arrived/left
-permitted/prohibited mandatory/optional required/optional sitting/standing running/walking indoors/outdoors""".split()
+_MORE_ANTONYMS_TEXT = """
+increased/decreased increases/decreases rose/fell higher/lower highest/lowest largest/smallest
+larger/smaller more/fewer before/after north/south northern/southern east/west eastern/western
+oldest/youngest older/younger won/lost winning/losing men/women opened/closed accepted/rejected
+allowed/forbidden supported/opposed supports/opposes above/below began/ended starting/ending
+approved/rejected included/excluded includes/excludes gained/lost earlier/later always/never all/none
+rising/falling improved/worsened longer/shorter faster/slower cheaper/dearer won/lost arrived/left
+permitted/prohibited mandatory/optional required/optional sitting/standing running/walking indoors/outdoors
+"""
+_MORE_ANTONYMS = _MORE_ANTONYMS_TEXT.split()
+
+
+def new_vectorizer() -> TfidfVectorizer:
+    word = r"\b\w[\w-]+\b"
+    return TfidfVectorizer(sublinear_tf=True, min_df=2, max_df=0.1, token_pattern=word, dtype=np.float32)
 
 
 def document_pairs(documents: dict[str, list[str]], per_document: int, source: str, label: int) -> list[Pair]:
     """Pair sentences of different paragraphs of one document that share rare words: presumed neutral."""
     sentences = {name: _sentences_of(paragraphs) for name, paragraphs in documents.items()}
     texts = [sentence for found in sentences.values() for _, sentence in found]
-    vectorizer = TfidfVectorizer(
-        sublinear_tf=True, min_df=2, max_df=0.1, token_pattern=r"\b\w[\w-]+\b", dtype=np.float32
-    )
+    vectorizer = new_vectorizer()
     vectorizer.fit(texts)
     pairs: list[Pair] = []
     for found in sentences.values():
@@ -88,9 +94,7 @@ def _near_in_document(found: list[tuple[int, str]], vectorizer: TfidfVectorizer,
 
 def near_pairs(texts: list[str], neighbours: int, rng: Random, most: int, bound: float = 0.85) -> list[tuple[int, int]]:
     """Return places of texts that share rare words, at random."""
-    vectorizer = TfidfVectorizer(
-        sublinear_tf=True, min_df=2, max_df=0.1, token_pattern=r"\b\w[\w-]+\b", dtype=np.float32
-    )
+    vectorizer = new_vectorizer()
     vectors = vectorizer.fit_transform(texts)
     found: list[tuple[int, int]] = []
     for start in range(0, len(texts), 500):

@@ -1,4 +1,4 @@
-# ruff: noqa: PLR2004, S311
+# ruff: noqa: E501, PLR2004, S311
 """Makes the questions that octavo-small learns to answer, with paragraphs that do and do not hold the answer.
 
     python -m octavo_small.questions DATA OUT [--share 0.01]
@@ -44,7 +44,7 @@ _ANSWERS = (
     (re.compile(rf"\bby ((?:the )?{_NAME})"), ("Who", "By whom")),
     (re.compile(rf"\b(?:in|at|near|from) ((?:the )?{_NAME})"), ("Where", "In which place", "What place")),
     (re.compile(rf"^((?:The |President )?{_NAME}) (?=is|was|has|had|were|are|became|won|wrote|will)"), ("Who", "What", "Which")),
-    (re.compile(r"\b(?:called|named|known as) ((?:the )?[\w'’-]+(?: [\w'’-]+){0,2})"), ("What is the name of what", "What")),
+    (re.compile(r"\b(?:called|named|known as) ((?:the )?[\w'\u2019-]+(?: [\w'\u2019-]+){0,2})"), ("What is the name of what", "What")),
     (re.compile(r"\b(because (?:of )?[^,.;]{8,80})"), ("Why",)),
     (re.compile(r"\b(?:is|was|are|were) ((?:an?|the) [a-z][^,.;()]{6,60})"), ("What", "Who or what")),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-# ruff: noqa: PLR2004, S324
+# ruff: noqa: FURB166, PLR2004, S324
 """Reads the public texts octavo-small is trained on, and cuts them into training, calibration and validation parts.
 
 Parts are cut by article, contract, speech or subject, never by pair, so that no part knows the others' texts.

@@ -1,4 +1,4 @@
-# ruff: noqa: PLR2004, S311
+# ruff: noqa: E501, PLR2004
 """Trains the teacher and the student, and lets the teacher label the student's data.
 
     python -m octavo_small.train teacher NAME PREP WEIGHTS OUT --seed 1
@@ -21,9 +21,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
-from torch.nn import functional
-
 from octavo_small.model import (
     DEVICE,
     PAIR_PIECES,
@@ -36,6 +33,8 @@ from octavo_small.model import (
     in_order,
 )
 from octavo_small.sources import CONTRADICTS, NOT_CONTRADICTION, UNLABELLED, Pair, read_lines, read_pairs
+from torch import Tensor
+from torch.nn import functional
 
 _HARD_SHARE = 0.3  # how much of a label comes from the data, where the teacher knows better
 _DOUBT = 0.2  # how much of the teacher's contradictions remains where two true sentences were paired
@@ -174,13 +173,13 @@ def train(network: Network, tasks: list[Task], options: argparse.Namespace, *, r
         torch.nn.utils.clip_grad_norm_(parameters, 1.0)
         optimizer.step()
         with torch.no_grad():
-            torch._foreach_lerp_(average, [p.detach() for p in parameters], max(0.002, 1 / (step + 1)))  # noqa: SLF001
+            torch._foreach_lerp_(average, [p.detach() for p in parameters], max(0.002, 1 / (step + 1)))
         if step % 400 == 0 or step == steps or done >= 1:
             print(f"{options.name} {step}/{steps} loss {loss.item():.3f} {time.time() - begin:.0f} s", flush=True)
         if done >= 1:
             break
     with torch.no_grad():
-        torch._foreach_copy_(parameters, average)  # noqa: SLF001
+        torch._foreach_copy_(parameters, average)
 
 
 @torch.no_grad()
