@@ -156,7 +156,7 @@ def strengths(judged: np.ndarray) -> np.ndarray:
     return judged[:, :, CONTRADICTS].min(1)
 
 
-def choose_threshold(pairs: list[Pair], judged: np.ndarray, worst: float = 0.8, mean: float = 0.4) -> float:
+def choose_threshold(pairs: list[Pair], judged: np.ndarray, worst: float = 1.0, mean: float = 0.5) -> float:
     """Return the lowest threshold with few false alarms in the worst kind of text and in the mean of the kinds."""
     strength = strengths(judged)
     kinds = [
