@@ -61,7 +61,7 @@ class AnswerSpan:
 
 @dataclass(frozen=True, slots=True)
 class PassageAnswer:
-    """The probability that a passage answers a question, the answer if that is likely, and a score to rank passages by."""
+    """How likely a passage answers a question, the answer if it is likely enough, and a score for ranking."""
 
     probability: float
     span: AnswerSpan | None
