@@ -49,8 +49,16 @@ def main(wheel: Path, folder: Path, *, exact: bool) -> None:
     }
     for name, content in files.items():
         (folder / name).write_bytes(content)
-    sums = [f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in files.items()]
-    (folder / SUMS).write_text("".join(sums))
+    record_sums(folder, files)
+
+
+def record_sums(folder: Path, files: dict[str, bytes]) -> None:
+    """Record the checksums of these files and keep those of the others."""
+    path = folder / SUMS
+    lines = path.read_text().splitlines() if path.exists() else []
+    sums = {name: digest for digest, name in (line.split() for line in lines)}
+    sums |= {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+    path.write_text("".join(f"{digest}  {name}\n" for name, digest in sums.items()))
 
 
 def read_weights(file: bytes) -> dict[str, np.ndarray]:

@@ -46,8 +46,8 @@ class Embedder:
     """
 
     def __init__(self, threads: int = 1) -> None:
-        self._session = _open_session(_read_checked(_MODEL))
-        self._tokenizer = _open_tokenizer(_read_checked(_TOKENIZER))
+        self._session = open_session(read_checked(_MODEL))
+        self._tokenizer = open_tokenizer(read_checked(_TOKENIZER))
         self._threads = threads
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
@@ -95,7 +95,7 @@ def _sums() -> dict[str, str]:
     return {name: digest for digest, name in (line.split() for line in lines)}
 
 
-def _read_checked(name: str) -> bytes:
+def read_checked(name: str) -> bytes:
     """Read a file of the model and verify its checksum: a damaged model would silently return wrong vectors."""
     content = (_DATA / name).read_bytes()
     if hashlib.sha256(content).hexdigest() != _sums()[name]:
@@ -116,7 +116,7 @@ def load_runtime() -> Any:  # noqa: ANN401 - it has no types
     return onnxruntime
 
 
-def _open_session(model: bytes) -> Any:  # noqa: ANN401 - it has no types
+def open_session(model: bytes) -> Any:  # noqa: ANN401 - it has no types
     runtime = load_runtime()
     options = runtime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1  # a window is too small to use more threads
@@ -124,7 +124,7 @@ def _open_session(model: bytes) -> Any:  # noqa: ANN401 - it has no types
     return runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
-def _open_tokenizer(content: bytes) -> Tokenizer:
+def open_tokenizer(content: bytes) -> Tokenizer:
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_buffer(content)

@@ -1,0 +1,203 @@
+"""Judges pairs of sentences, finds answers and ranks passages with the bundled model octavo-small (English only).
+
+One pass of the model serves all three: whether the first text entails or contradicts the second, how likely a passage
+answers a question, and where. Strengths are probabilities: they were calibrated on texts the model was not trained on
+(docs/models/octavo-small.md). Pairs are judged separately, so a result does not depend on the other pairs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from math import exp, log
+from typing import TYPE_CHECKING, TypeVar
+
+from octavo.language.embedding import open_session, open_tokenizer, read_checked
+from octavo.language.load_once import load_once
+
+if TYPE_CHECKING:
+    import numpy as np
+
+NAME = "local/octavo-small-int8"
+LANGUAGES = frozenset({"en"})
+# Calibrated probabilities. At the first, few pairs of real prose are false alarms; the second balances answers that are
+# found against passages that have none. Both were chosen on the calibration part of the data.
+CONTRADICTION_THRESHOLD = 0.763
+ANSWER_THRESHOLD = 0.455
+
+_MODEL, _TOKENIZER = "octavo-small-int8.onnx", "tokenizer.json"
+_BEGIN, _END = 101, 102
+_PAIR_PIECES, _PASSAGE_PIECES, _QUESTION_PIECES = 160, 320, 64
+_OVERLAP = 64
+_LONGEST_ANSWER = 30
+# Platt scaling: probability = sigmoid(slope * score + offset).
+_CONTRADICTION_SCALE = (0.702, -0.373)
+_ANSWER_SCALE = (0.337, 0.495)
+_TINY = 1e-6
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Probabilities that the first text entails the second, says nothing about it, or contradicts it."""
+
+    entails: float
+    neutral: float
+    contradicts: float
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerSpan:
+    """The part of a passage that answers a question."""
+
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class PassageAnswer:
+    """How likely a passage answers a question, the answer if it is likely enough, and a score for ranking."""
+
+    probability: float
+    span: AnswerSpan | None
+    rank: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """A question and a part of a passage as word pieces, with the place of each piece in the passage."""
+
+    question: list[int]
+    passage: list[int]
+    offsets: list[tuple[int, int]]
+
+
+class SmallModel:
+    """The model with its tokenizer. `threads` pairs run in parallel; it can be called from any thread."""
+
+    def __init__(self, threads: int = 1) -> None:
+        self._session = open_session(read_checked(_MODEL))
+        self._tokenizer = open_tokenizer(read_checked(_TOKENIZER))
+        self._threads = threads
+
+    def judge(self, pairs: Sequence[tuple[str, str]]) -> list[Judgement]:
+        """Judge the second text of each pair by the first. Only the first 160 word pieces of a pair are read."""
+        return list(self._map(self._judge, pairs))
+
+    def contradiction_strengths(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """Return the probability that each pair is a contradiction: the weaker of both directions, calibrated."""
+        forward = self.judge(pairs)
+        backward = self.judge([(second, first) for first, second in pairs])
+        weaker = (min(one.contradicts, other.contradicts) for one, other in zip(forward, backward, strict=True))
+        return [_calibrate(_log_odds(strength), _CONTRADICTION_SCALE) for strength in weaker]
+
+    def find_answers(self, question: str, passages: Sequence[str]) -> list[PassageAnswer]:
+        """Look for the answer in each passage. Long passages are read in overlapping windows."""
+        return list(self._map(lambda passage: self._answer(question, passage), passages))
+
+    def _judge(self, pair: tuple[str, str]) -> Judgement:
+        import numpy as np
+
+        first, second = _shorten([self._encode(text)[0] for text in pair], _PAIR_PIECES - 3)
+        logits = self._run(first, second)[0][0]
+        values = np.exp(logits - logits.max())
+        return Judgement(*(float(value) for value in values / values.sum()))
+
+    def _answer(self, question: str, passage: str) -> PassageAnswer:
+        answers = [self._answer_window(window, passage) for window in self._windows(question, passage)]
+        return max(answers, key=lambda answer: answer.rank, default=PassageAnswer(0.0, None, float("-inf")))
+
+    def _answer_window(self, window: _Window, passage: str) -> PassageAnswer:
+        import numpy as np
+
+        _, rank, spans = self._run(window.question, window.passage)
+        first, last = len(window.question) + 2, len(window.question) + 2 + len(window.passage)
+        scores = spans[0, first:last, 0][:, None] + spans[0, first:last, 1][None, :]
+        allowed = np.tril(np.triu(np.ones_like(scores, bool)), _LONGEST_ANSWER - 1)
+        scores = np.where(allowed, scores, -np.inf)
+        start, end = divmod(int(scores.argmax()), scores.shape[1])
+        margin = float(scores[start, end] - spans[0, 0].sum())
+        probability = _calibrate(margin, _ANSWER_SCALE)
+        place = window.offsets[start][0], window.offsets[end][1]
+        span = AnswerSpan(passage[place[0] : place[1]], *place) if probability > ANSWER_THRESHOLD else None
+        return PassageAnswer(probability, span, margin / 2 + float(rank[0, 0]))
+
+    def _windows(self, question: str, passage: str) -> Iterator[_Window]:
+        asked = self._encode(question)[0][:_QUESTION_PIECES]
+        pieces, offsets = self._encode(passage)
+        size = _PASSAGE_PIECES - 3 - len(asked)
+        for start in range(0, max(len(pieces) - _OVERLAP, min(len(pieces), 1)), size - _OVERLAP):
+            part = slice(start, start + size)
+            yield _Window(asked, pieces[part], offsets[part])
+
+    def _encode(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        whole = text.encode(errors="replace").decode()  # a text may contain a lone surrogate
+        encoding = self._tokenizer.encode(whole, add_special_tokens=False)
+        return encoding.ids, encoding.offsets
+
+    def _run(self, first: list[int], second: list[int]) -> Sequence[np.ndarray]:
+        import numpy as np
+
+        pieces = np.array([[_BEGIN, *first, _END, *second, _END]], np.int64)
+        kinds = np.zeros_like(pieces)
+        kinds[0, len(first) + 2 :] = 1
+        return self._session.run(["judgement", "rank", "span"], {"pieces": pieces, "kinds": kinds})
+
+    def _map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        if self._threads == 1:
+            yield from map(function, items)
+            return
+        with ThreadPoolExecutor(self._threads) as pool:
+            yield from pool.map(function, items)
+
+
+@load_once
+def offline_small_model() -> SmallModel:
+    """The model shared by all threads of the process."""
+    return SmallModel(threads=len(os.sched_getaffinity(0)))
+
+
+def judge(pairs: Sequence[tuple[str, str]]) -> list[Judgement]:
+    return offline_small_model().judge(pairs)
+
+
+def contradiction_strength(first: str, second: str) -> float:
+    return offline_small_model().contradiction_strengths([(first, second)])[0]
+
+
+def find_answers(question: str, passages: Sequence[str]) -> list[PassageAnswer]:
+    return offline_small_model().find_answers(question, passages)
+
+
+def rank(question: str, passages: Sequence[str]) -> list[int]:
+    """Return the places of the passages, the one most likely to answer the question first."""
+    answers = find_answers(question, passages)
+    return sorted(range(len(passages)), key=lambda place: -answers[place].rank)
+
+
+def _shorten(texts: list[list[int]], room: int) -> list[list[int]]:
+    """Cut the longer text, then both, until they fit."""
+    first, second = texts
+    half = room // 2
+    if len(first) + len(second) <= room:
+        return texts
+    if len(first) <= half:
+        return [first, second[: room - len(first)]]
+    if len(second) <= half:
+        return [first[: room - len(second)], second]
+    return [first[: room - half], second[:half]]
+
+
+def _calibrate(score: float, scale: tuple[float, float]) -> float:
+    slope, offset = scale
+    return 1 / (1 + exp(-(slope * score + offset)))
+
+
+def _log_odds(probability: float) -> float:
+    kept = min(max(probability, _TINY), 1 - _TINY)
+    return log(kept / (1 - kept))
