@@ -25,6 +25,8 @@ from tests.support.instance import Instance, instance_in
 from tests.support.processes import PATIENCE_SECONDS, THE_USUAL_WAY, wait_until
 from tests.support.s3 import running_s3_server
 
+# A connection that rested can be closed by the server at the moment it is used again.
+NO_REUSE = httpx.Limits(max_keepalive_connections=0)
 LARGEST = 200_000
 CLOSED = "127.0.0.1:9"  # nobody listens there
 
@@ -39,12 +41,22 @@ class Canary:
     told: list[str] = field(default_factory=list[str])
 
     def browser(self, **headers: str) -> httpx.Client:
-        return httpx.Client(base_url=self.instance.address, headers=headers, trust_env=False, timeout=PATIENCE_SECONDS)
+        return httpx.Client(
+            base_url=self.instance.address,
+            headers=headers,
+            limits=NO_REUSE,
+            trust_env=False,
+            timeout=PATIENCE_SECONDS,
+        )
 
     def stranger(self) -> httpx.Client:
         hooks = {"response": [self.listen]}
         return httpx.Client(
-            base_url=self.instance.address, trust_env=False, timeout=PATIENCE_SECONDS, event_hooks=hooks
+            base_url=self.instance.address,
+            limits=NO_REUSE,
+            trust_env=False,
+            timeout=PATIENCE_SECONDS,
+            event_hooks=hooks,
         )
 
     def listen(self, answer: httpx.Response) -> None:
