@@ -287,7 +287,7 @@ def test_a_hostile_name_does_nothing(member: Visitor, open_browser: OpenBrowser,
     documents = [member.upload(f"{name}.md", f"Text {number}") for number, name in enumerate(LABELS.values())]
     documents += [member.upload(f"{name}.bin", bytes([0, 1, number])) for number, name in enumerate(LABELS.values())]
     member.wait_for_all(documents)
-    pages = [f"/documents/{documents[one]}" for one in [*shown, len(LABELS), len(LABELS) + 3]]
+    pages = [f"/documents/{documents[one]}" for one in [*shown, *range(len(LABELS), len(LABELS) + 4)]]
     forms = [f"/documents/{documents[one]}/{page}" for one in shown[1:4] for page in ("edit", "history")]
     look(member, iter([*pages, *forms, "/library", "/library?view=cards"]))
     look(without_policy(member, open_browser), iter([pages[0], *forms[:2], "/library", "/library?view=cards"]))
