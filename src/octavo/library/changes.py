@@ -125,7 +125,7 @@ async def edit_documents(connection: Connection, owner: UUID, documents: Iterabl
             await connection.execute(QUERIES.set_tags, {"document": one.id, "tags": tags})
     if tags and held:
         await _embed_tags(connection, owner, held[0].id, tags)
-    # Values are not part of events: they may be private, and events are kept for longer than documents.
+    # Events name the fields only. Values may be private, and events are sent to recipients outside.
     await _record(connection, "edited", held, {"fields": [*changed, *edit.facts]})
     return len(held)
 
