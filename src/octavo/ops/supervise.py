@@ -51,7 +51,9 @@ from octavo.owners import make_sign_in_link
 log = structlog.get_logger()
 
 GRACE_SECONDS = 15
-READY_SECONDS = 60
+# The longest wait for the web server. A live process may be slow on a busy machine; one that has ended has a fault.
+READY_SECONDS, READY_AFTER_RESTART_SECONDS = 300, 60
+SLOW_START_SECONDS = 20
 RELEASE_SECONDS = 60
 POLL_SECONDS = 0.05
 # Opening the port is retried: after a kill, the previous web process releases it only a moment later.
@@ -146,12 +148,17 @@ class Supervisor:
             self._announce("Ctrl-C stops everything.")
 
     async def _wait_until_ready(self) -> bool:
-        deadline = time.monotonic() + READY_SECONDS
+        started, is_slow = time.monotonic(), False
         while not self._stopping.is_set():
             if await is_ready(self._address):
                 return True
-            if time.monotonic() > deadline:
-                raise OctavoError(f"The web server was not ready after {READY_SECONDS} seconds. See the log.")
+            waited = time.monotonic() - started
+            has_ended = any(child.restarts for child in self._children if not child.is_worker)
+            if waited > (limit := READY_AFTER_RESTART_SECONDS if has_ended else READY_SECONDS):
+                raise OctavoError(f"The web server was not ready after {limit} seconds. See the log.")
+            if waited > SLOW_START_SECONDS and not is_slow:
+                is_slow = True
+                self._announce("The web server is still starting. This machine may be busy.")
             await asyncio.sleep(POLL_SECONDS)
         return False
 
