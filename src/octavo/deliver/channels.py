@@ -24,7 +24,10 @@ class UnknownChannel(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class EventRecord:
-    """An event in the form sent to programs: its fields, never the text or file name of a document."""
+    """An event in the form sent to programs: its fields, never the text or file name of a document.
+
+    `facts` are those of a document that is complete, such as its sender, date and amount.
+    """
 
     id: int | None
     at: datetime
@@ -33,6 +36,7 @@ class EventRecord:
     document_id: UUID | None
     state_after: str | None
     detail: dict[str, JSON]
+    facts: dict[str, JSON] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,7 +97,7 @@ class Sender:
         if not rows or not (wanted.test or (rows[0]["active"] and rows[0]["event_id"] is not None)):
             return None
         row = rows[0]
-        event = _test_event(job, row["now"]) if wanted.test else _event(row)
+        event = _test_event(job, row["now"]) if wanted.test else _event(wanted.type, row)
         about = _subject(wanted.type, event, row)
         message = describe(about, public_url=self.public_url, for_administrator=row["everybodys"])
         message_id = f"test_{job.id}" if wanted.test else f"evt_{event.id}"
@@ -146,9 +146,10 @@ def _test_event(job: ClaimedJob, now: datetime) -> EventRecord:
     return EventRecord(None, now, "test", job.id, None, None, {})
 
 
-def _event(row: Row) -> EventRecord:
+def _event(event_type: str, row: Row) -> EventRecord:
     fields = {name: row[name] for name in ("at", "kind", "process_id", "document_id", "state_after", "detail")}
-    return EventRecord(id=row["event_id"], **fields)
+    facts = row["facts"] if event_type == "document.completed" else None
+    return EventRecord(id=row["event_id"], facts=facts, **fields)
 
 
 def _subject(event_type: str, event: EventRecord, row: Row) -> Subject:

@@ -29,7 +29,7 @@ _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 @dataclass(frozen=True, slots=True)
 class WebhookChannel:
-    """Sends the fields of the event to a program, signed, without any content of the document."""
+    """Sends the fields of the event to a program, signed, with the facts of a complete document but not its text."""
 
     client: GuardedClient | None
     allow: frozenset[str]
@@ -60,6 +60,7 @@ def webhook_body(delivery: Delivery) -> bytes:
             "document_id": str(event.document_id) if event.document_id else None,
             "state_after": event.state_after,
             "detail": event.detail,
+            **({"facts": event.facts} if event.facts else {}),
         },
     }
     return json.dumps(payload, ensure_ascii=False, separators=(",", ":")).encode()

@@ -14,6 +14,7 @@ from octavo.fetch import GuardedClient
 from octavo.owners import Caller
 from tests.support.deliveries import Answer, PostOffice, Received, delivering, receiver
 from tests.support.engine import Engine
+from tests.support.library import Desk
 
 FAILURES: dict[str, list[Answer]] = {
     "errors": [500, 503, 502],
@@ -87,6 +88,25 @@ async def test_an_event_is_sent_with_its_fields_and_no_document_content(
     }
     assert one.headers["content-type"] == "application/json"
     assert office.tries(subscriber) == [("delivered", 200, None)]
+
+
+async def test_a_completed_document_is_sent_with_its_facts(
+    desk: Desk, office: PostOffice, engine: Engine, owner: UUID
+) -> None:
+    with receiver() as there:
+        office.subscribe(owner, there.url, ["document.created", "document.completed"])
+        await desk.add(owner, b"text", given={"title": "Invoice 17"})
+        engine.complete(engine.claim_one(kinds=["process_document"]))
+        async with delivering(office, fetch_allow=there.allowed):
+            await office.until_delivered()
+        sent = {one.json["type"]: one.json["data"].get("facts") for one in there.received}
+    assert sent["document.created"] is None
+    assert sent["document.completed"]["title"] == {
+        "value": "Invoice 17",
+        "normalized": "invoice 17",
+        "confidence": 1,
+        "status": "confirmed",
+    }
 
 
 async def test_an_event_arrives_within_two_seconds(office: PostOffice, engine: Engine, owner: UUID) -> None:

@@ -97,7 +97,11 @@ def billed(gemini: FakeGemini) -> Decimal:
 
 @pytest.mark.parametrize(
     ("gateway", "count"),
-    [("gemini,local", 12), pytest.param("gemini,local", 100, marks=pytest.mark.long), ("gemini", 5)],
+    [
+        ("gemini,local", 12),
+        ("gemini", 5),
+        *(pytest.param(*size, marks=pytest.mark.long) for size in (("gemini", 10), ("gemini,local", 100))),
+    ],
     indirect=["gateway"],
 )
 async def test_documents_of_an_outage_are_usable_immediately_and_improved_when_the_provider_is_back(

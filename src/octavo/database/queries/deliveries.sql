@@ -66,11 +66,15 @@ SET address = excluded.address, events = excluded.events, active = true, stopped
 WHERE subscribers.address <> excluded.address OR subscribers.events <> excluded.events OR NOT subscribers.active;
 
 -- name: delivery(subscriber, event, process)
--- Everything needed to deliver an event. The title is only returned to its owner.
+-- Everything needed to deliver an event. The title and the facts are only returned to their owner.
 SELECT s.id, s.channel, s.address, s.secret, s.active,
        e.id AS event_id, e.at, e.kind, e.state_after, e.process_id, e.document_id, e.detail,
        CASE WHEN NOT s.everybodys THEN coalesce(nullif(d.title, ''), d.filename, c.filename) END AS title,
-       s.everybodys, c.id IS NOT NULL AS converts, clock_timestamp() AS now
+       s.everybodys, c.id IS NOT NULL AS converts, clock_timestamp() AS now,
+       CASE WHEN NOT s.everybodys AND s.channel = 'webhook' AND e.document_id IS NOT NULL THEN (
+           SELECT jsonb_object_agg(f.name, jsonb_build_object(
+               'value', f.value, 'normalized', f.normalized, 'confidence', round(f.confidence::numeric, 3), 'status', f.status))
+           FROM chosen_facts f WHERE f.document_id = d.id AND f.value IS NOT NULL) END AS facts
 FROM subscribers s
 LEFT JOIN events e ON e.process_id = :process::uuid AND e.id = :event::bigint
 LEFT JOIN conversions c ON c.id = e.process_id AND (c.owner_id = s.owner_id OR s.everybodys)
