@@ -98,7 +98,7 @@ class Defect(OctavoError):
 
 
 class NotPdf(BadInput):
-    """The file is not a PDF, although its name or type says so."""
+    """This file is not a PDF. Only PDFs can be converted."""
 
     code = "NOT_PDF"
     error_class = ErrorClass.UNSUPPORTED
