@@ -45,7 +45,10 @@ class ShippedMapping(BadInput):
 
 
 class NotThisKind(BadInput):
-    """This mapping is for other documents: the file does not contain what it looks for. Try another mapping."""
+    """This mapping is for another kind of document: the file lacks the required keywords or values.
+
+    Try another mapping.
+    """
 
     code = "NOT_THIS_KIND"
 
