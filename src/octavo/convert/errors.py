@@ -45,10 +45,7 @@ class ShippedMapping(BadInput):
 
 
 class NotThisKind(BadInput):
-    """This mapping is for another kind of document: the file lacks the required keywords or values.
-
-    Try another mapping.
-    """
+    """This mapping does not fit: the file lacks its keywords or required values. Try another mapping."""
 
     code = "NOT_THIS_KIND"
 
