@@ -177,7 +177,10 @@ async def count_states(connection: Connection, owner: UUID) -> dict[str, int]:
 
 
 async def list_batches(connection: Connection, owner: UUID, batch: UUID | None = None) -> list[Batch]:
-    """The batches that are running or ended within the last day, newest first. Or one batch of any age."""
+    """The batches that are running or ended within the last day, newest first.
+
+    If `batch` is given, only that batch, even if it is older.
+    """
     values = {"owner": owner, "id": batch, "recent": RECENT_HOURS}
     async with connection.cursor(row_factory=class_row(Batch)) as rows:
         await rows.execute(QUERIES.batches, values)
@@ -206,7 +209,7 @@ async def find_result(connection: Connection, owner: UUID, conversion: UUID, kin
 
 
 async def count_download(connection: Connection, conversion: UUID, *, expire_now: bool) -> None:
-    """Count a download and record its event. If `expire_now` is true, the result is deleted after the first one."""
+    """Count a download and record its event. If `expire_now`, the result is deleted after the first download."""
     await connection.execute(QUERIES.count_download, {"id": conversion, "expire_now": expire_now})
 
 

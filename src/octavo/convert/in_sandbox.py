@@ -138,7 +138,8 @@ def _refuse_slow(value: JSON) -> None:
 def _checked(conversion: Conversion) -> Conversion:
     """Reject a document that the mapping is not meant for, and remove results that a sandboxed process cannot produce.
 
-    It cannot call a model or a person, so a lookup, a confirmation or an accepted check in its output is forged.
+    The process cannot call a model or a person, so a lookup, a confirmation or an accepted check in its output is
+    forged.
     """
     if not conversion.fits:
         raise NotThisKind

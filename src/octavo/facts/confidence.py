@@ -1,4 +1,4 @@
-"""The confidence in a value is measured: it is the share of correct values among labelled documents with such evidence.
+"""The confidence in a value is measured: the share of correct values with the same evidence in labelled documents.
 
 `python -m benchmarks.conversions.invoices --calibrate` writes `data/calibration.json`, and `python -m benchmarks.facts
 --calibrate` writes `data/described.json`. The files contain, for each field and tier of evidence, the number of correct

@@ -107,7 +107,7 @@ def _lines_of_sheets(sheets: Sequence[Sheet]) -> Iterator[PrintedLine]:
 
 
 def _height(run: TextRun) -> float:
-    """The letter height. Words of a scan may have the box of their paragraph, so the width limits it."""
+    """The letter height. Words of a scan may have the box of their paragraph, so the letter width limits the height."""
     width = sum(word.box.right - word.box.left for word in run.words) / max(
         sum(len(word.text) for word in run.words), 1
     )

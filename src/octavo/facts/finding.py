@@ -222,7 +222,7 @@ def _names_itself(page: PageRuns) -> bool:
 def find_facts(sheets: Sequence[Sheet], labels: Labels = ()) -> list[Fact]:
     """All facts of a document.
 
-    If it is not an invoice, only the date and the identifiers, because these need no context.
+    For documents other than invoices, only the date and identifiers are found, because these need no context.
     """
     return facts_of(read_document(sheets, labels), sheets)
 

@@ -312,7 +312,7 @@ def _first_false(flags: Sequence[bool]) -> int:
 
 
 def _cut(anchors: list[Mention], printed: dict[Decimal, str], leading: tuple[int, int]) -> tuple[list[Mention], bool]:
-    """The rows whose sum is printed, and whether one is. Amounts of other tables may follow them."""
+    """The rows whose sum is printed, and whether such a sum was found. Amounts of other tables may follow them."""
     sums = list(accumulate(Decimal(one.value) for one in anchors))
     roles = [next((role for one, role in printed.items() if abs(one - total) <= _CENTS), None) for total in sums]
     named = [count for count, role in enumerate(roles, 1) if role == "line_sum"]

@@ -120,7 +120,7 @@ class Title:
 
 
 def find_title(source: FactSource) -> Title | None:
-    """The best title that is printed or in the metadata. None if only the file has a name."""
+    """The best title that is printed or in the metadata. None if there is neither."""
     claimed = clean_title(source.metadata.title, _MOST_CLAIMED)
     if claimed and source.source_type in BY_PEOPLE:
         return _claimed_by_people(source, claimed)
@@ -364,7 +364,7 @@ def _first_line(source: FactSource, claimed: str | None) -> Title | None:
 
 
 def _first_on_page(source: FactSource) -> Title | None:
-    """The first line of a page with uniform letters, if it is alone, short, and not continued on the next line."""
+    """The first line of a page with a single letter size, if the line is alone, short and not continued below."""
     lines = [line for line in source.front if line.page == source.front[0].page and line.run]
     if len(lines) < 3 or lines[0].cells > 1 or lines[0].top > 0.35 or lines[0].page > 1:  # noqa: PLR2004
         return None

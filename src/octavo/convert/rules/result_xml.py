@@ -213,7 +213,7 @@ def _place(attributes: dict[str, str]) -> Place | None:
 
 
 def _confidence(text: str | None) -> float:
-    """The confidence in the XML, limited to the range from 0 to 1. If there is none, 0.5."""
+    """The confidence that the XML states, limited to the range from 0 to 1, or 0.5 if it states none."""
     try:
         share = float(text or "")
     except ValueError:

@@ -217,9 +217,9 @@ def _union(one: Box, other: Box) -> Box:
 
 
 def _find_moments(moments: Sequence[Moment], places: Sequence[tuple[int, int]]) -> Iterator[Moment]:
-    """Move the time of each moment to the first of its words that is in both texts.
+    """Move the start of each moment to its first word that is in both texts.
 
-    Drop moments that have no such word.
+    Moments without such a word are dropped.
     """
     lefts = [left for left, _ in places]
     last = -1

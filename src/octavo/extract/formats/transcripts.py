@@ -1,4 +1,4 @@
-"""Reads video transcripts and caption files (VTT, SRT) as text in which each passage has its time."""
+"""Reads video transcripts and caption files (VTT, SRT) as text with the time of each part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Excel workbooks: each sheet becomes a heading and its tables, with values formatted as Excel shows them."""
+"""Excel workbooks: each sheet becomes a heading and its tables, with values in a readable form."""
 
 from __future__ import annotations
 

@@ -223,7 +223,7 @@ class _Converter:
     vocabulary: _Vocabulary
 
     def convert(self, source: Element, parent: Element, level: int) -> None:
-        """Append the HTML of an element to `parent`, without the text after the element. `level` is for its heading."""
+        """Append the HTML of an element, but not the text after it, to `parent`. `level` is its heading level."""
         name = local_name(source)
         target = self._target(source, name)
         if target == _DROP:

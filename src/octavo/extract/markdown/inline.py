@@ -64,7 +64,7 @@ def _is_formatted(run: TextRun) -> bool:
 
 
 def _simple_lines(runs: Iterable[TextRun]) -> list[str]:
-    """Write runs without formatting as lines. Most paragraphs have none. Three times as fast as `_lines`."""
+    """Write runs without formatting as lines. This is three times as fast as `_lines`."""
     lines = (line.strip(" ") for line in _SPACES.sub(" ", "".join(run.text for run in runs)).split("\n"))
     return [_with_backslashes(line, escape_places(line), 0, len(line)) for line in lines]
 

@@ -1,1 +1,1 @@
-"""OCR: recognises lines of text in images and puts them in reading order. Only the engine is not pure."""
+"""OCR: recognises lines of text in images and puts them in reading order. All code except the engine is pure."""

@@ -110,7 +110,7 @@ _LEAST_SIDE = 100  # smaller pictures have too few rows of pixels
 
 
 def tilt_of(picture: Image.Image) -> float:
-    """The degrees by which to rotate a picture to the left so that its rows of text are level.
+    """The angle, in degrees, by which to rotate a picture to the left so that its rows of text are level.
 
     0 if the rows are already level, or if the tilt is unclear. Rows are level at the angle where the amount of ink
     differs most between neighbouring rows of pixels. For a page on its side, columns of pixels are compared instead.

@@ -86,7 +86,7 @@ class Package:
         )
 
     def page_count(self) -> int | None:
-        """The page count that the program which wrote the file has stored."""
+        """The page count that is stored in the file."""
         root = self.part(self.related("", "extended-properties") or "docProps/app.xml")
         counted = next((text_of(one) for one in descendants(root, "app:Pages") if name_of(one)), "")
         return int(counted) if counted.isdecimal() and len(counted) < 7 else None  # noqa: PLR2004 - no book has more

@@ -90,7 +90,7 @@ def find_columns(segments: Sequence[Segment], *, backwards: bool = False, depth:
 
 
 def text_columns(layout: Layout) -> Iterator[tuple[Box, ...]]:
-    """For each group of columns in which every column has paragraphs of running text: the boxes of the columns."""
+    """For each group of columns side by side that all contain paragraphs, the boxes of the columns."""
     if isinstance(layout, Flow):
         return
     if isinstance(layout, Columns):
@@ -287,7 +287,7 @@ def _is_closer(band: Band, below: Band, above: Band | None) -> bool:
 
 
 def _headings(group: Sequence[Band], gap: Gap, start: int) -> Iterator[int]:
-    """Where headings on the left, with much white space around them, cut both columns."""
+    """The indexes of headings that separate columns: they are on the left, with much white space around them."""
     segments = [one for band in group for one in band.segments]
     size = median(one.size or 10.0 for one in segments)
     if not any(map(_is_running, _split_at(segments, gap))):
@@ -301,7 +301,7 @@ def _headings(group: Sequence[Band], gap: Gap, start: int) -> Iterator[int]:
 
 
 def _blank_strips(group: Sequence[Band], gap: Gap, start: int) -> Iterator[int]:
-    """Where wide white space cuts blocks of short lines that are side by side, such as addresses."""
+    """The indexes at which wide white space separates blocks of short lines, such as addresses side by side."""
     segments = [one for band in group for one in band.segments]
     if any(map(_is_running, _split_at(segments, gap))):
         return

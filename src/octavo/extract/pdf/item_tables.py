@@ -252,7 +252,10 @@ class _Reader:
         return cells
 
     def _free_line(self, line: Line) -> Cells | None:
-        """Assign a detail line with other gaps to the column where it starts. None if it starts in the first column."""
+        """Assign a detail line whose gaps do not match the columns to the column where it starts.
+
+        None if it starts in the first column.
+        """
         column = self._place(line[0])
         return {column: list(line)} if column > 0 and self._starts_column(line[0], column) else None
 

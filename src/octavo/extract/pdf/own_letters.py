@@ -98,7 +98,7 @@ def with_own_letters(page: PageContent, own: str, read: Callable[[], Characters]
 
 
 def _unclear_signs(own: str) -> frozenset[str]:
-    """The signs that cannot be told apart after liteparse: another sign on the page has the same plain form."""
+    """The signs that liteparse writes in the same plain form as another sign on the page."""
     if own.isascii() or not _SIGNS.search(own):
         return frozenset()
     found = frozenset(_ANY_SIGNS.findall(own))
@@ -133,9 +133,7 @@ def _missing(page: PageContent, own: str) -> Counter[str]:
 
 
 def _is_lost(letter: str, count: int, wanted: int) -> bool:
-    """Whether a letter is missing, or a punctuation mark is missing so often that liteparse must skip it in a whole
-    font.
-    """
+    """Whether a letter is missing. A punctuation mark counts as missing only if many of its kind are missing."""
     if letter in _MARKS:
         return count > max(_FEW_MARKS, _MANY_MARKS * wanted)
     return letter.isalnum() and letter < _SECOND_PLANE

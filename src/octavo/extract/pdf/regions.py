@@ -140,7 +140,7 @@ def _beside_text(aside: Sequence[TextRun]) -> PageBlock:
 
 
 def _beside_tables(area: FigureArea, tables: Sequence[Box]) -> FigureArea | None:
-    """The part of a picture above or below the tables that it overlaps. None if less than most of it remains."""
+    """The part of a picture above or below the tables that it overlaps. None if too little of it remains."""
     left, top, right, bottom = area.box
     for table in (one for one in tables if overlaps(area.box, one)):
         if table.top + table.bottom < top + bottom:

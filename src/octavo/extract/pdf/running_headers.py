@@ -173,7 +173,7 @@ def split_edges(segments: list[Segment], height: float) -> tuple[list[Segment], 
 
 
 def _edge(band: Band) -> float:
-    """The greatest distance of a line from the page edge. Page numbers on small pages are further away."""
+    """How far a line can be from the page edge, as a share of the page height. Page numbers can be further away."""
     return _MARGIN if _reads_as_number(band) else _WIDE_EDGE
 
 

@@ -52,7 +52,7 @@ Columns = tuple[Box, ...]  # side by side
 def page_tables(page: PageContent, pictures: Sequence[Box], columns: Callable[[], Sequence[Columns]]) -> list[Table]:
     """The tables of a page outside its pictures. `columns` returns the columns of running text.
 
-    A table of items is used instead of general tables that contain only part of it, or also other tables.
+    If the general finder split a table of items or merged it with others, the table of items is used instead.
     """
     found = _within_columns(page, _outside(page, pictures), pictures, columns)
     items = [

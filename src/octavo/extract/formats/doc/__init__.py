@@ -83,7 +83,7 @@ def read_figure(path: Path, member: str) -> bytes:
 
 
 def _picture(data: bytes, place: int) -> bytes:
-    """The picture at this offset, if browsers can show its format."""
+    """The picture at this offset, if it is a PNG or JPEG."""
     size = struct.unpack_from("<I", data, place)[0] if place + 4 <= len(data) else 0
     return find_picture(data[place : place + size])
 
