@@ -1,4 +1,4 @@
-"""A conversion as JSON: the format in which the sandbox returns it and in which it is stored."""
+"""A conversion as JSON. The sandbox returns this format, and it is stored."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_VALUES = 20_000
 
 
 def conversion_to_json(conversion: Conversion) -> bytes:
-    """Serialise a conversion. Deterministic: identical conversions give identical bytes."""
+    """Serialise a conversion. Identical conversions give identical bytes."""
     return json.dumps(
         conversion_to_record(conversion), ensure_ascii=False, allow_nan=False, separators=(",", ":")
     ).encode()
@@ -47,7 +47,7 @@ def _value_to_json(one: Value) -> JSON:
 
 
 def conversion_from_json(document: bytes, mapping: Mapping) -> Conversion:
-    """Parse a conversion and validate all of it, because a hostile file may have taken over the sandboxed process."""
+    """Parse a conversion and validate all of it, because a hostile file may control the sandboxed process."""
     try:
         return conversion_from_record(json.loads(document), mapping)
     except (ValueError, RecursionError):
@@ -91,7 +91,7 @@ def _unusable() -> Defect:
 def value_from_row(row: Any, mapping: Mapping) -> Value:  # noqa: ANN401
     """Parse one value. Raises `ValueError` or `TypeError` if the mapping has no such field or the value is invalid."""
     name, value, confidence, place, settled, table, number, *more = row
-    # Records of earlier versions have no status, and do not say whether the confidence is calibrated.
+    # Records of earlier versions do not contain a status, or whether the confidence is calibrated.
     status = Status(more[0]) if more else Status.FOUND if _is(bool, settled) else Status.NEEDS_REVIEW
     calibrated = _is(bool, more[1]) if len(more) > 1 else False
     page, by, at = more[2:5] if len(more) > 2 else (None, None, None)  # noqa: PLR2004
@@ -108,7 +108,7 @@ def value_from_row(row: Any, mapping: Mapping) -> Value:  # noqa: ANN401
 
 
 def type_of(mapping: Mapping, name: object, table: object) -> str | None:
-    """The type of a field, or of a column of a table; None if the mapping does not contain it."""
+    """The type of a field, or of a table column. None if the mapping does not contain it."""
     if table is None:
         return next((one.type for one in mapping.singles if one.name == name), None)
     columns = (column for one in mapping.tables if one.name == table for column in one.columns)

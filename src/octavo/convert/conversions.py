@@ -54,7 +54,9 @@ class StoredConversion:
 
     @property
     def state(self) -> str:
-        """The status that callers see: that of the job, or `needs_review` for a complete one with doubts."""
+        """The status that callers see: the status of the job, or `needs_review` if a complete conversion has doubtful
+        values.
+        """
         return NEEDS_REVIEW if self.status == JobStatus.COMPLETE and self.needs_review else self.status
 
     @property
@@ -69,9 +71,9 @@ class StoredConversion:
 
 @dataclass(frozen=True, slots=True)
 class ConfidenceSummary:
-    """Counts of values, values that need review, missing required fields and failed checks.
+    """The numbers of values, values that need review, missing required fields and failed checks.
 
-    `least` is the lowest confidence of the values whose confidence was measured; None if there are none.
+    `least` is the lowest measured confidence of the values. It is None if no confidence was measured.
     """
 
     id: UUID
@@ -103,8 +105,8 @@ class ResultFile(NamedTuple):
 class Revision:
     """A revision of a conversion. `record` is the JSON of its values.
 
-    `user_id` and `person` are the id and the name of the person who made the correction. `changes` is the JSON of what
-    this person changed; None if the engine made the revision.
+    `user_id` and `person` are the id and name of the person who made the correction. `changes` is the JSON of the
+    changes. It is None if the engine made the revision.
     """
 
     number: int
@@ -120,8 +122,9 @@ class Revision:
 class Batch:
     """Conversions that were requested together.
 
-    `total` conversions were queued so far, and `ended` of them have ended. `existing` documents had been converted
-    before; `skipped` ones are not PDFs. `listed`: all documents of the batch have been looked at.
+    `total` is the number of conversions queued so far, and `ended` the number of those that have ended. `existing`
+    counts documents that had already been converted, and `skipped` documents that are not PDFs. `listed` is true once
+    all documents of the batch have been processed.
     """
 
     id: UUID
@@ -174,7 +177,10 @@ async def count_states(connection: Connection, owner: UUID) -> dict[str, int]:
 
 
 async def list_batches(connection: Connection, owner: UUID, batch: UUID | None = None) -> list[Batch]:
-    """The batches that are running or ended within the last day, newest first; or one batch, however old it is."""
+    """The batches that are running or ended within the last day, newest first.
+
+    If `batch` is given, only that batch, even if it is older.
+    """
     values = {"owner": owner, "id": batch, "recent": RECENT_HOURS}
     async with connection.cursor(row_factory=class_row(Batch)) as rows:
         await rows.execute(QUERIES.batches, values)
@@ -203,7 +209,7 @@ async def find_result(connection: Connection, owner: UUID, conversion: UUID, kin
 
 
 async def count_download(connection: Connection, conversion: UUID, *, expire_now: bool) -> None:
-    """Count a download and record its event. `expire_now`: delete the result after its first download."""
+    """Count a download and record its event. If `expire_now`, the result is deleted after the first download."""
     await connection.execute(QUERIES.count_download, {"id": conversion, "expire_now": expire_now})
 
 
@@ -217,7 +223,9 @@ async def list_revisions(connection: Connection, owner: UUID, conversion: UUID) 
 async def export_conversions(
     connection: Connection, owner: UUID, document: UUID, *, cursor: str | None, limit: int
 ) -> Page[dict[str, Any]]:
-    """The conversions of a document with all of their revisions: values, and who changed what and when."""
+    """The conversions of a document with all of their revisions: the values, and the author, time and content of
+    changes.
+    """
     page = await list_conversions(connection, owner, status=None, cursor=cursor, limit=limit, document=document)
     items: list[dict[str, Any]] = []
     for one in page.items:
@@ -238,7 +246,7 @@ async def export_conversions(
 
 
 async def training_samples(connection: Connection, owner: UUID) -> list[dict[str, Any]]:
-    """The values before and after correction, and who corrected what and when, for every corrected conversion.
+    """The values before and after correction, with all changes, for every corrected conversion.
 
     Samples are kept longer than their conversions.
     """
@@ -258,7 +266,7 @@ async def training_samples(connection: Connection, owner: UUID) -> list[dict[str
 
 
 async def kept_history(connection: Connection, owner: UUID, conversion: UUID) -> list[dict[str, Any]]:
-    """Who corrected what and when, oldest first, including corrections of an earlier conversion of the same content."""
+    """All corrections of a conversion, oldest first, including those of an earlier conversion of the same content."""
     row = await (await connection.execute(QUERIES.kept_history, {"owner": owner, "id": conversion})).fetchone()
     return json.loads(row[0]) if row else []
 
@@ -271,7 +279,7 @@ async def model_checks(connection: Connection, owner: UUID) -> list[dict[str, An
 
 def _model_check(conversion: UUID, mapping: str, sha256: str, at: datetime, record: str) -> dict[str, Any]:
     read = json.loads(record)
-    # The rules found no value for these fields, so their values are the model's answers in canonical form.
+    # The rules found no value for these fields, so the values are the model's answers in canonical form.
     accepted = {name: value for name, value, *_ in read["values"]}
     answers = [{**one, "accepted": accepted.get(one["name"])} for one in read["model"]["said"]]
     named = {"conversion": str(conversion), "mapping": mapping, "sha256": sha256, "at": at.isoformat()}
@@ -279,7 +287,7 @@ def _model_check(conversion: UUID, mapping: str, sha256: str, at: datetime, reco
 
 
 async def delete_conversion(connection: Connection, owner: UUID, conversion: UUID) -> list[str]:
-    """Delete a conversion, its values and its corrections. Returns the keys of unused objects, to delete afterwards."""
+    """Delete a conversion, its values and its corrections. Returns the keys of unused objects to delete afterwards."""
     await connection.execute(OWNER_LOCK.hold_owner, {"owner": owner})
     found = await show_conversion(connection, owner, conversion)
     if found.status not in RESTING:

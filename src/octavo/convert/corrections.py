@@ -1,7 +1,7 @@
-"""Corrections of conversions by people: values, places, rows of tables, and failed checks that a person accepts.
+"""Corrections of conversions by people: values, places, table rows, and failed checks that a person accepts.
 
-Each correction is a revision with its author, its time, its changes and its own validated XML. What people corrected is
-kept longer than the conversion, and applied when the same content is converted again.
+Each correction is a revision with its author, its time, its changes and its own validated XML. Corrections are kept
+longer than the conversion. They are applied if the same content is converted again.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ Change = dict[str, JSON]
 class Correction:
     """A correction of one value. `name` is a field, or a cell such as `lines[2].amount`.
 
-    If `value` is None, the value is removed. `page` and `box` are the right place, if the person pointed at it.
+    If `value` is None, the value is removed. `page` and `box` are the correct place, if the person selected it.
     """
 
     name: str
@@ -61,9 +61,9 @@ class Correction:
 
 @dataclass(frozen=True, slots=True)
 class RowChange:
-    """A row of a table that is added, removed or moved. Rows are counted from 1.
+    """A table row to add, remove or move. Rows are counted from 1.
 
-    `add` inserts a row with `values` at `row`, or at the end if it is None. `move` moves `row` to the position `to`.
+    `add` inserts a row with `values` at `row`, or at the end if `row` is None. `move` moves `row` to the position `to`.
     """
 
     table: str
@@ -74,7 +74,7 @@ class RowChange:
 
 
 class Editor(NamedTuple):
-    """The person who corrects a conversion, and the time."""
+    """The person who corrects a conversion, and the time of the correction."""
 
     name: str
     at: str
@@ -82,7 +82,7 @@ class Editor(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Corrected:
-    """A corrected conversion, and what was changed."""
+    """A corrected conversion, and the changes that were made."""
 
     conversion: Conversion
     changes: list[Change]
@@ -111,8 +111,8 @@ class Corrections:
     ) -> None:
         """Save all of the changes or none: values first, then rows, in the given order.
 
-        `accept` are failed checks whose values are right nevertheless: they are confirmed. Raises `BadInput` for a
-        value that does not fit the type of its field.
+        `accept` lists failed checks whose values are nevertheless correct. These values are confirmed. Raises
+        `BadInput` for a value that does not fit the type of its field.
         """
         found, mapping, author, at = await self._load(owner, conversion, user, person)
         read = await mapping.read_in_thread()
@@ -147,7 +147,7 @@ class Corrections:
         return found, mapping, Author("person", user, row[0] if row else person), at
 
     async def _places(self, owner: UUID, conversion: UUID, corrections: Sequence[Correction]) -> dict[str, Place]:
-        """The places that the person pointed at, with the words that the page has there."""
+        """The places that the person selected, with the words on the page at those places."""
         pointed = [one for one in corrections if one.page and one.box]
         if not pointed:
             return {}
@@ -191,9 +191,9 @@ async def keep_correction(connection: Connection, conversion: UUID, days: int, e
 
 
 async def share_facts(connection: Connection, conversion: UUID, made: Conversion, mapping: MappingRules) -> None:
-    """Add the values to the facts of the document, in place of those of an earlier revision or conversion.
+    """Save the values as facts of the document. They replace the facts of an earlier revision or conversion.
 
-    A value that a person confirmed is a fact by a person. A value that needs review is not a fact.
+    A value that a person confirmed is saved as a fact by a person. A value that needs review is not saved.
     """
     rows = await fetch_rows(connection, QUERIES.document_of, {"id": conversion})
     if rows:
@@ -214,8 +214,9 @@ def correct(
     places: Mapping[str, Place] | None = None,
     editor: Editor | None = None,
 ) -> Corrected:
-    """Apply corrections. A value that a person accepts keeps its place; another value has only the place it is given.
+    """Apply corrections.
 
+    A value that a person accepts unchanged keeps its place. A new value has only the place that the person selected.
     Raises `BadInput`.
     """
     values = {one.path: one for one in conversion.values}
@@ -246,7 +247,7 @@ def _finish(conversion: Conversion, mapping: MappingRules, values: Sequence[Valu
 
 
 def _accept(values: Sequence[Value], mapping: MappingRules, text: str, editor: Editor | None) -> list[Value]:
-    """Confirm all values of a check, because they are right although it fails."""
+    """Confirm all values of a check, because they are correct although the check fails."""
     check = next((one for one in mapping.checks if one.text == text), None)
     if check is None:
         raise BadInput(f"{mapping.name} has no check {text[:80]!r}.")
@@ -293,7 +294,7 @@ def _check_type(mapping: MappingRules, path: str, name: str, table: str | None, 
 def _change_rows(
     values: Sequence[Value], mapping: MappingRules, wanted: RowChange, editor: Editor | None, changes: list[Change]
 ) -> list[Value]:
-    """Add, remove or move one row, and number the rows of its table again."""
+    """Add, remove or move one row, and renumber the rows of its table."""
     field = next((one for one in mapping.tables if one.name == wanted.table), None)
     if field is None:
         raise BadInput(f"{mapping.name} has no table {wanted.table[:80]!r}.")
@@ -311,7 +312,7 @@ def _apply(
     if wanted.action == "add":
         given = {name: text for name, text in (wanted.values or {}).items() if text}
         if not given:
-            raise BadInput("Enter at least one value of the new row.")
+            raise BadInput("Enter at least one value for the new row.")
         if len(rows) >= MOST_ROWS:
             raise BadInput(f"A table can have at most {MOST_ROWS:,} rows.")
         for name, text in given.items():
@@ -336,10 +337,10 @@ def _text(value: Value | None) -> str | None:
 
 
 def carry_over(conversion: Conversion, mapping: MappingRules, found: Any, corrected: Any) -> Corrected | None:  # noqa: ANN401
-    """Apply what people corrected in an earlier conversion of the same content: records of its first and last revision.
+    """Apply the corrections of an earlier conversion of the same content.
 
-    Values keep the name of the person and the time. A field that this mapping does not have is left out. None if this
-    changes nothing.
+    `found` and `corrected` are the records of its first and last revision. Values keep the name of the person and the
+    time. Fields that this mapping does not have are left out. Returns None if nothing changes.
     """
     old, new = (_values_of(record, mapping) for record in (found, corrected))
     values = {one.path: one for one in conversion.values}
@@ -364,7 +365,7 @@ def carry_over(conversion: Conversion, mapping: MappingRules, found: Any, correc
 
 
 def facts_of_conversion(made: Conversion, mapping: MappingRules) -> list[Fact]:
-    """The values whose fields are facts of a document."""
+    """The values of a conversion whose fields are also facts of a document."""
     facts: list[Fact] = []
     for field in mapping.singles:
         value, name = made.single(field.name), fact_name(field)
@@ -377,12 +378,12 @@ def facts_of_conversion(made: Conversion, mapping: MappingRules) -> list[Fact]:
 
 
 def fact_name(field: Field) -> str | None:
-    """The name of the fact that a field is: the one that the mapping states, or the field's own name."""
+    """The fact that a field represents: the one that the mapping names, or the one with the field's name."""
     return next((name for name in (field.fact, field.name) if name in NAMES), None)
 
 
 def confirm_facts(conversion: Conversion, mapping: MappingRules, facts: Sequence[FactView]) -> Corrected | None:
-    """Apply what a person said about the document. None if this changes nothing."""
+    """Apply facts that a person confirmed for the document. Returns None if nothing changes."""
     said = {one.name: one for one in facts if one.source == "person" and one.status == "confirmed"}
     values = {one.path: one for one in conversion.values}
     changes: list[Change] = []
@@ -407,7 +408,10 @@ def confirm_facts(conversion: Conversion, mapping: MappingRules, facts: Sequence
 
 
 def _values_of(record: Any, mapping: MappingRules) -> list[Value]:  # noqa: ANN401
-    """The values of a record whose fields this mapping has; the record may be of another version of the mapping."""
+    """The values of a record whose fields exist in this mapping.
+
+    The record may come from another version of the mapping.
+    """
     values: list[Value] = []
     for row in record["values"]:
         try:

@@ -45,7 +45,7 @@ class ShippedMapping(BadInput):
 
 
 class NotThisKind(BadInput):
-    """This mapping is for other documents: the file does not contain what it looks for. Try another mapping."""
+    """This mapping does not fit: the file lacks its keywords or required values. Try another mapping."""
 
     code = "NOT_THIS_KIND"
 

@@ -42,19 +42,19 @@ if TYPE_CHECKING:
     from octavo.extract.pdf.pdf_file import PdfInSandbox
     from octavo.sandbox import Sandbox
 
-# Reading the largest mapping that is allowed takes a tenth of this.
+# Reading the largest allowed mapping takes a tenth of this time.
 CHECK_LIMITS = Limits(memory_bytes=1 << 30, cpu_seconds=2, wall_seconds=10, output_bytes=0)
 STUCK = "A pattern in the mapping was stopped because it takes too long on this document."
 
 
 async def check_mapping_in_sandbox(sandbox: Sandbox, text: str, file: str) -> MappingSummary:
-    """Check the text of a mapping, which anyone may have written. Raises `BadMapping`."""
+    """Check the text of a mapping in the sandbox, because anyone may have written it. Raises `BadMapping`."""
     try:
         outcome = await sandbox.run(check_mapping.call(text=text, file=file), limits=CHECK_LIMITS)
     except BadInput as error:
         raise BadMapping(error.detail) from None
     except (OutOfTime, OutOfMemory):
-        raise BadMapping(f"{file}: too complex: it could not be checked within the limits") from None
+        raise BadMapping(f"{file}: too complex to be checked within the limits") from None
     except ENDED:
         raise BadMapping(f"{file}: it could not be checked") from None
     try:
@@ -71,7 +71,7 @@ def check_mapping(task: Task, *, text: str, file: str) -> JSON:
 
 
 class PdfConversion(NamedTuple):
-    """A converted PDF. `words` is set if a required field is missing, so that a model can look for the value."""
+    """A converted PDF. `words` is set if a required field is missing, so that a model can search for the value."""
 
     conversion: Conversion
     words: bytes | None
@@ -110,7 +110,10 @@ def _parsed(output: bytes) -> dict[str, Any]:
 async def convert_in_sandbox(
     sandbox: Sandbox, words: bytes, mapping_text: str, file: str, suggestions: Sequence[Suggestion] | None = None
 ) -> Conversion:
-    """Apply the rules. `words` is the JSON of pages and attachments, `mapping_text` the content of the mapping file."""
+    """Apply the rules.
+
+    `words` is the JSON of pages and attachments, and `mapping_text` the content of the mapping file.
+    """
     mapping = await asyncio.to_thread(parse_mapping, mapping_text, file)
     rows = None
     if suggestions is not None:
@@ -133,9 +136,10 @@ def _refuse_slow(value: JSON) -> None:
 
 
 def _checked(conversion: Conversion) -> Conversion:
-    """Refuse a document that the mapping is not meant for, and remove what a sandboxed process cannot know.
+    """Reject a document that the mapping is not meant for, and remove results that a sandboxed process cannot produce.
 
-    It cannot call a model or a person, so a lookup, a confirmation or an accepted check in its output is forged.
+    The process cannot call a model or a person, so a lookup, a confirmation or an accepted check in its output is
+    forged.
     """
     if not conversion.fits:
         raise NotThisKind
@@ -185,7 +189,7 @@ def convert_pdf(task: Task, *, mapping_text: str, file: str, password: str | Non
     """Read the words of a PDF and apply the rules. Returns a message if a pattern is too slow.
 
     The output contains the words if a page may be a scan or if a required value is missing. If a page may be a scan,
-    the rules run again after OCR. They also run here, so that a slow pattern is found before OCR, which takes much
+    the rules run again after OCR. They also run before, so that a slow pattern is found before OCR, which takes much
     longer.
     """
     from octavo.convert.rules.engine import convert
@@ -209,6 +213,6 @@ def convert_pdf(task: Task, *, mapping_text: str, file: str, password: str | Non
 
 
 def _sheet(page: WordPage) -> Sheet:
-    """Convert a page to a sheet with the same rounding as `sheets_from_json`."""
+    """Convert a page to a sheet, with the same rounding as `sheets_from_json`."""
     words = tuple(Word(text, Box(*(round(side, 2) for side in box))) for text, box in page.words)
     return Sheet(page.number, page.width, page.height, words)

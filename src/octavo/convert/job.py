@@ -1,4 +1,4 @@
-"""The conversion job: converts a PDF to validated XML, in a single stage, because a second attempt is cheap.
+"""The conversion job. It converts a PDF to validated XML in a single stage, because a second attempt is cheap.
 
 If the rules miss required fields, a model is asked for them. Without a model or budget, these fields stay missing.
 """
@@ -57,7 +57,7 @@ from octavo.storage import Bucket, copy_to_file
 log = structlog.get_logger()
 QUERIES = load_queries("conversions")
 STAGE = "converted"
-# After these errors the job continues with the values found by rules: a retry would not help, or only after a person
+# After these errors, the job continues with the values found by rules: a retry would not help, or only after a person
 # has fixed the cause.
 _CONTINUE_WITHOUT_MODEL = (
     AnswerUnusable,
@@ -72,7 +72,10 @@ _CONTINUE_WITHOUT_MODEL = (
 
 @dataclass(frozen=True, slots=True)
 class ConversionInput:
-    """The input of a conversion job. `key` is None if the source has been deleted; `sha256` is its checksum."""
+    """The input of a conversion job. `key` is None if the source has been deleted.
+
+    `sha256` is the checksum of the source.
+    """
 
     owner_id: UUID
     document_id: UUID | None
@@ -83,7 +86,7 @@ class ConversionInput:
 
 
 class EarlierCorrections(NamedTuple):
-    """The corrections of an earlier conversion, applied to this one, with their history and the last person's name."""
+    """Corrections of an earlier conversion, applied to this one, with their history and the name of the last person."""
 
     corrected: Corrected
     history: list[Change]
@@ -129,7 +132,10 @@ class ConversionJob:
         result: StoredResult,
         mapping: Mapping,
     ) -> None:
-        """Save the values that were found and, as a second revision, what people said about this content before."""
+        """Save the values that were found.
+
+        If there are earlier corrections of this content, save them as a second revision.
+        """
         conversion, days = self.run.job.id, self.settings.conversion_result_days
         await share_facts(connection, conversion, earlier.corrected.conversion if earlier else found, mapping)
         if earlier is None:
@@ -143,10 +149,10 @@ class ConversionJob:
     async def _earlier_corrections(
         self, source: ConversionInput, conversion: Conversion, mapping: StoredMapping
     ) -> EarlierCorrections | None:
-        """What people said about this content before.
+        """The corrections that people made earlier to the same content.
 
-        That is what they corrected when it was converted with a version of the same mapping, and the facts of its
-        document that a person confirmed.
+        They come from conversions with a version of the same mapping, and from facts of the document that a person
+        confirmed.
         """
         values = {"owner": source.owner_id, "sha256": source.sha256, "mapping": mapping.name, "id": self.run.job.id}
         async with self.run.database.connection() as connection:
@@ -200,9 +206,9 @@ class ConversionJob:
         return replace(conversion, model_lookup=lookup)
 
     async def _ask_for_missing(self, words: bytes, conversion: Conversion, mapping: Mapping) -> ModelLookup | None:
-        """Ask a model for missing required fields; None if no model is set up.
+        """Ask a model for missing required fields. Returns None if no model is set up.
 
-        The model's answers are suggestions: the sandbox verifies them against the document.
+        The model's answers are suggestions. The sandbox verifies them against the document.
         """
         missing = [one for one in missing_fields(conversion, mapping) if one.name in conversion.missing]
         if not missing:
@@ -226,7 +232,7 @@ async def _facts(connection: Connection, source: ConversionInput) -> list[FactVi
         return []
     try:
         return await list_facts(connection, source.owner_id, source.document_id)
-    except NotFound:  # in the trash
+    except NotFound:  # the document is in the trash
         return []
 
 

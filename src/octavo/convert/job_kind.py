@@ -1,4 +1,4 @@
-"""The job kinds that convert a file with a mapping, and that queue the conversions of many documents."""
+"""The job kinds that convert a file with a mapping and that queue the conversions of many documents."""
 
 from __future__ import annotations
 

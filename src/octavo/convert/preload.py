@@ -1,6 +1,6 @@
 """Parses the shipped mappings and runs them once, when the parent process of a sandbox imports this module.
 
-Its children inherit the compiled patterns and filled caches, which saves time and memory.
+Child processes then inherit the compiled patterns and filled caches, which saves time and memory.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class RemoteService:
             return read_xml(response.body, await mapping.read_in_thread(), "gateway")
         except SchemaMismatch as error:
             raise GatewayFailed(
-                f"Its response is not valid XML for the mapping {mapping.name}: {error}"[:_MOST_DETAIL]
+                f"The response is not valid XML for the mapping {mapping.name}: {error}"[:_MOST_DETAIL]
             ) from None
 
     @property

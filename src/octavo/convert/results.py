@@ -30,7 +30,7 @@ _CERTAIN = 1.0
 
 @dataclass(frozen=True, slots=True)
 class StoredResult:
-    """A result whose XML is in the bucket, but which no row refers to yet."""
+    """A result whose XML is already in the bucket, but to which no row refers yet."""
 
     stored: Stored
     record: dict[str, JSON]
@@ -58,7 +58,7 @@ async def store_result(bucket: Bucket, folder: str, conversion: Conversion, mapp
 
 
 def render_xml(conversion: Conversion, mapping: Mapping, *, plain: bool = False) -> bytes:
-    """The XML of a conversion. `plain` leaves out the places of the values."""
+    """The XML of a conversion. If `plain` is true, the places of the values are left out."""
     from octavo.convert.rules.result_xml import render
 
     return render(conversion, mapping, plain=plain)
@@ -99,7 +99,7 @@ async def add_revision(
     author: Author = ENGINE,
     changes: Sequence[JSON] | None = None,
 ) -> None:
-    """Add a revision with these values, without a file."""
+    """Add a revision with these values, but without a file."""
     values = {
         "id": conversion,
         "record": Jsonb(record),

@@ -47,7 +47,7 @@ class Submission:
 
 
 class _Begun(NamedTuple):
-    """A conversion that was queued or exists. `key` is the file that it uses; None if it existed."""
+    """A conversion that was queued or already exists. `key` is the file it uses, or None if it already existed."""
 
     id: UUID
     created: bool
@@ -56,7 +56,10 @@ class _Begun(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ConversionIntake:
-    """Queues conversions. A rejected submission is recorded as a failed job with the reason; its bytes are deleted."""
+    """Queues conversions.
+
+    A rejected submission is recorded as a failed job with the reason, and its bytes are deleted.
+    """
 
     database: Database
     bucket: Bucket
@@ -83,7 +86,7 @@ class ConversionIntake:
             await self._remove(stored)
             await self._reject(job, owner, label, mapping(), error)
             raise
-        if begun.key != stored.key:  # the same conversion exists, or a document has this file
+        if begun.key != stored.key:  # the same conversion already exists, or a document already has this file
             await self._remove(stored)
         return Submission(begun.id, begun.created)
 
@@ -112,7 +115,7 @@ class ConversionIntake:
             raise
 
     async def find_mapping(self, owner: UUID, name: str) -> StoredMapping:
-        """Find a mapping that can be used. Raises `UnknownMapping`, and no job exists yet."""
+        """Find a mapping that can be used. Raises `UnknownMapping` before any job is created."""
         async with self.database.connection() as connection:
             return await find_mapping(connection, owner, name)
 
@@ -154,7 +157,7 @@ class ConversionIntake:
             "key": stored.key,
             "source_days": self.source_days,
         }
-        counts = document is None and self.stored_bytes is not None  # a document's file counts already
+        counts = document is None and self.stored_bytes is not None  # the file of a document is already counted
         async with self.database.transaction() as connection:
             if counts:
                 await lock_usage(connection, owner)
@@ -197,7 +200,7 @@ async def begin_batch(
 ) -> UUID:
     """Queue the conversion of many documents: those with these ids, or all that the filters select.
 
-    A job looks at the documents in batches and queues their conversions, so this takes the same time for any number.
+    A job reads the documents in batches and queues their conversions, so this call takes the same time for any number.
     """
     job = new_id()
     wanted: dict[str, JSON] = {"mapping": mapping.name}
@@ -249,7 +252,7 @@ class BatchJob:
         return made
 
     async def _documents(self, cursor: str) -> tuple[list[UUID], str | None]:
-        """The next documents of the batch, and where to continue; None after the last ones."""
+        """The next documents of the batch, and where to continue. None after the last ones."""
         if isinstance(given := self.run.input.get("documents"), list):
             start = int(cursor or 0)
             end = start + BATCH_DOCUMENTS
@@ -270,7 +273,10 @@ def _batch_jobs(owner: UUID, documents: Sequence[str], mapping: StoredMapping) -
 
 
 async def _only_pdf(body: AsyncIterable[bytes], label: str) -> AsyncGenerator[bytes]:
-    """Pass the body on unchanged. Raises `NotPdf` for any other type, once enough bytes have arrived to detect it."""
+    """Pass the body on unchanged.
+
+    Raises `NotPdf` for any other type, as soon as enough bytes have arrived to detect it.
+    """
     head, checked = b"", False
     async for part in body:
         if checked:

@@ -1,4 +1,4 @@
-"""The output of a conversion: values with their places, checks, and what a model was asked."""
+"""The output of a conversion: values with their places, checks, and the model calls."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Status(StrEnum):
 class Value:
     """A value of a field. `row` counts from 1 within a table.
 
-    `value` is in the canonical form of its type: 2024-08-15, 350.55, EUR. `place` is where the document contains it; a
-    constant from the mapping has none. `status` says how far it can be trusted. `calibrated`: its confidence was
-    measured on labelled documents; otherwise the rules or a mapping chose it. `by` and `at` are the name of the person
-    who confirmed it and the time; `page` is the page that this person named without a place.
+    `value` is in the canonical form of its type: 2024-08-15, 350.55, EUR. `place` is where the document contains it. A
+    constant from the mapping has no place. `status` says how far the value can be trusted. `calibrated` is true if its
+    confidence was measured on labelled documents, and false if the rules or a mapping set it. `by` is the name of the
+    person who confirmed the value, and `at` the time. `page` is the page that this person named without a place.
     """
 
     name: str
@@ -86,9 +86,9 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """A cross-check and whether it passed; `holds` is None if a value is missing.
+    """A cross-check and whether it passed. `holds` is None if a value is missing.
 
-    `accepted`: it failed, but a person confirmed all of its values.
+    `accepted` is true if the check failed, but a person confirmed all of its values.
     """
 
     check: str
@@ -110,7 +110,7 @@ class ModelAnswer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ModelLookup:
-    """A model call for fields that the rules missed: the fields, and the model with its answers or the error code."""
+    """A model call for fields that the rules missed: the fields, the model, and its answers or the error code."""
 
     task: str
     fields: tuple[str, ...]
@@ -132,7 +132,7 @@ class ModelLookup:
 class Conversion:
     """The values of a document.
 
-    `missing` are the required fields without a value; `source` is the origin of the values. `fits` is false if the
+    `missing` lists the required fields without a value. `source` is the origin of the values. `fits` is false if the
     document lacks a keyword of the mapping, has an excluded one, or has too little evidence.
     """
 
@@ -146,7 +146,9 @@ class Conversion:
 
     @property
     def needs_review(self) -> bool:
-        """Whether a person should look at it: a value needs review, a required one is missing, or a check failed."""
+        """Whether a person should review the conversion: a value needs review, a required one is missing, or a check
+        failed.
+        """
         failed = any(one.needs_review for one in self.checks)
         return bool(self.missing) or failed or any(one.needs_review for one in self.values)
 
@@ -174,9 +176,9 @@ class Conversion:
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A model's answer that is still to be verified.
+    """A model's answer that has not been verified yet.
 
-    The document should contain `quote` verbatim, and `value` should be the canonical form of the value in it.
+    The document should contain `quote` verbatim, and `value` should be the canonical form of the value in the quote.
     """
 
     name: str

@@ -27,11 +27,11 @@ from octavo.language.insights import ChunkText
 
 QUERIES = load_queries("describe")
 EMBED_DOCUMENT = "embed_document"
-# The chunks of one call. Each batch is committed separately.
+# The number of chunks in one call. Each batch is committed separately.
 CHUNKS_PER_CALL = 100
 # The most documents queued in one run of the schedule, so that the queue stays short.
 MOST_RENEWED = 500
-# The vectors that are deleted in one transaction, and the most transactions in one run of the schedule.
+# The most vectors that are deleted in one transaction, and the most transactions in one run of the schedule.
 DELETED_PER_BATCH, MOST_BATCHES = 2000, 20
 
 Finish: TypeAlias = Callable[[Connection, str], Awaitable[None]]
@@ -133,7 +133,7 @@ class EmbeddingProgress:
 
 
 async def embedding_progress(connection: Connection, owner: UUID, settings: Settings) -> EmbeddingProgress:
-    """How many of the owner's documents have changed to the configured model so far."""
+    """How many of the owner's documents already use the configured model."""
     model = embedding_model(settings)
     values = {"owner": owner, "model": model, "visitors": settings.anonymous_models}
     (row,) = await fetch_rows(connection, QUERIES.embedding_progress, values)

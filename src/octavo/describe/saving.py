@@ -22,7 +22,8 @@ QUERIES = load_queries("documents")
 async def save_description(connection: Connection, document: UUID, insight: DocumentInsight, made_by: str) -> bool:
     """Save a description in the caller's transaction. Returns whether the document got tags.
 
-    What a model read is saved as facts. An offline description adds none: the same rules have found the facts already.
+    Values that a model found are saved as facts. An offline description adds no facts, because the same rules have
+    already found them.
     """
     values: dict[str, Any] = {
         "document": document,
@@ -40,7 +41,10 @@ async def save_description(connection: Connection, document: UUID, insight: Docu
 
 
 def model_facts(insight: DocumentInsight) -> list[Fact]:
-    """What a model read, as facts. Nobody has measured how often a model is right, so their confidence is unknown."""
+    """The values that a model found, as facts.
+
+    Their confidence is unknown, because nobody has measured how often a model is right.
+    """
     kind = None if insight.type is DocumentType.OTHER else str(insight.type)
     said = {
         "kind": kind,

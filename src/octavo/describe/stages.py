@@ -42,12 +42,12 @@ STAGES = ("classified", "describing", "enriched", "indexing", "embedded")
 IMPROVEMENT_PLANNED, MADE_OFFLINE = "improvement_planned", "made_offline"
 CHUNKS_PER_DESCRIPTION = 50
 CHUNKS_PER_EMBEDDING = 100
-# A long document is classified by its first chunks and by samples of the rest.
+# A long document is classified by its first chunks and samples of the rest.
 FIRST_CHUNKS, SAMPLED_CHUNKS = 50, 100
-# The most used tags of the owner, from which tags are chosen first.
+# The number of the owner's most used tags. Tags are chosen from these first.
 KNOWN_TAGS = 300
 PICTURE_TYPE, PICTURE_BYTES = "image/jpeg", 64 << 20
-# The attempts with the configured models before a document is described offline, if `local` is not one of them.
+# The number of attempts with the configured models before a document is described offline, unless `local` is one.
 TRIES_BEFORE_OFFLINE = 3
 
 # Calls a model about some chunks and returns a function that stores the answer.
@@ -132,7 +132,7 @@ class DocumentDescriber:
             await self._improve_later(self._follow_ups.offline)
 
     async def _tries(self) -> int:
-        """How often describing was attempted since the last finished stage, including this attempt."""
+        """The number of attempts to describe the document since the last finished stage, including this one."""
         async with self._tools.database.connection() as connection:
             (row,) = await fetch_rows(connection, QUERIES.tries, {"job": self._run.job.id})
         return row["tries"]

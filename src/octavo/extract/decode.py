@@ -21,7 +21,7 @@ _BYTE_ORDER_MARKS = (
 _ERAS = EncodingEra.MODERN_WEB | EncodingEra.LEGACY_ISO
 _SAMPLE_BYTES = 128 * 1024
 _LEAD_BYTES = 1024
-# Below this, the guess depends on one or two characters, which are more often quotation marks than Korean.
+# Below this, the guess depends on one or two characters. Those are more often quotation marks than Korean letters.
 _LEAST_CONFIDENCE = 0.02
 _FALLBACK = "cp1252"
 _HEAD_BYTES = 4096
@@ -71,7 +71,7 @@ def _wide_encoding(data: bytes) -> str | None:
     if b"\0" not in head or len(data) % 2:
         return None
     share, encoding = max((_ascii_share(head, encoding), encoding) for encoding in _WIDE)
-    # A stray zero byte is not enough in valid UTF-8; if the bytes are not UTF-8, a few newlines are proof.
+    # One zero byte in valid UTF-8 is not enough evidence. If the bytes are not UTF-8, a few newlines are enough.
     return encoding if share > (0.3 if _is_utf8(head) else 0.005) else None
 
 
@@ -104,7 +104,7 @@ def _escaped_encoding(data: bytes) -> str | None:
 
 
 def _utf8(data: bytes) -> str | None:
-    """Detect UTF-8: more than nine tenths of the non-ASCII characters are valid, which does not happen by chance."""
+    """Detect UTF-8: more than nine tenths of the non-ASCII characters are valid UTF-8, which is unlikely by chance."""
     try:
         data.decode()
     except UnicodeDecodeError:
@@ -116,7 +116,7 @@ def _utf8(data: bytes) -> str | None:
 
 
 def _sample(data: bytes) -> bytes:
-    """A sample around the first non-ASCII byte. The beginning may be only ASCII, which does not show the encoding."""
+    """A sample around the first non-ASCII byte, because ASCII text does not show which encoding is used."""
     found = _NOT_ASCII.search(data)
     start = max(found.start() - _LEAD_BYTES, 0) if found else 0
     return data[start : start + _SAMPLE_BYTES]

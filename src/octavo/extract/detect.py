@@ -1,6 +1,6 @@
 """Detects the type of a file from its first bytes.
 
-The file name and media type count only if the bytes are ambiguous.
+The file name and media type are used only if the bytes are ambiguous.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PDF_OBJECT = re.compile(rb"\d+\s+\d+\s+obj\b")
 _PDF_LEAD_BYTES = 1024
 _PDF_LABELS = frozenset({".pdf", "application/pdf"})
 
-# Archives that are read: tar files, and files compressed with gzip, bzip2 or xz.
+# Supported archives besides zip: tar files, and files compressed with gzip, bzip2 or xz.
 _COMPRESSED = re.compile(rb"\x1f\x8b\x08[\x00-\x1f]|BZh[1-9](?:1AY&SY|\x17rE8P\x90)|\xfd7zXZ\x00")
 _TAR_AT, _TAR = 257, b"ustar"
 
@@ -44,7 +44,7 @@ _IMAGES = frozenset(
         "image/webp",
     }
 )
-# High Efficiency Image Format: more brands than `filetype` knows.
+# High Efficiency Image Format. `filetype` does not know all of its brands.
 _HEIF = re.compile(rb".{4}ftyp(?:hei[cxms]|hev[cxms]|mif[12]|msf1|avi[fs])", re.DOTALL)
 _SOUND_BRANDS = re.compile(rb".{4}ftypM4[AB]", re.DOTALL)
 _MEDIA_GROUPS = {"audio": SourceType.AUDIO, "video": SourceType.VIDEO}
@@ -116,7 +116,7 @@ def _media_type(content_type: str) -> str:
 
 _CONTAINER = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _LOCKED = "EncryptedPackage".encode("utf-16-le")
-# Names of streams in the directory, which is not always among the first bytes.
+# Names of streams in the directory of the container. The directory is not always among the first bytes.
 _STREAMS = {
     "__properties_version1.0": SourceType.MSG,
     "WordDocument": SourceType.DOC,
@@ -147,7 +147,7 @@ def container_type(head: bytes, suffix: str, media_type: str) -> SourceType:
         return _LABELS.get(suffix) or _LABELS.get(media_type) or SourceType.DOCX
     label = _CONTAINER_LABELS.get(suffix) or _CONTAINER_LABELS.get(media_type)
     found = [kind for name, kind in _STREAM_NAMES.items() if name in head]
-    # A document can contain documents of other kinds, so that several names are found.
+    # A document can contain documents of other types, so several names may be found.
     return label if label and label in found else next(iter(found), label or SourceType.OTHER)
 
 
@@ -172,7 +172,7 @@ _EPUB_FILE = b"META-INF/container.xml"
 _OPEN_DOCUMENT_FILE = b"META-INF/manifest.xml"
 _OFFICE_FILES = frozenset({b"[Content_Types].xml", b"_rels/.rels", b"docProps/app.xml", b"docProps/core.xml"})
 _IWORK_FILES = frozenset({b"Index/Document.iwa", b"buildVersionHistory.plist", b"QuickLook/Thumbnail.jpg"})
-# Programs and their libraries, whose files are of no interest to readers.
+# Programs and their libraries. Nobody wants to read their files.
 _PROGRAM_FILES = frozenset({b"META-INF/MANIFEST.MF", b"AndroidManifest.xml", b"classes.dex", b"Payload/"})
 _IWORK_LABELS = frozenset({".pages", ".numbers", ".key"})
 
@@ -199,7 +199,7 @@ _OPEN_DOCUMENT_LABELS = {
 class Entry(NamedTuple):
     """A file in the archive.
 
-    `start` is the offset of its content; `packed_bytes` is its compressed size, 0 if unknown.
+    `start` is the offset of its content. `packed_bytes` is its compressed size, or 0 if unknown.
     """
 
     name: bytes
@@ -210,8 +210,8 @@ class Entry(NamedTuple):
 def zipped_type(head: bytes, suffix: str, media_type: str) -> SourceType:
     """The type of a zip-based document, from the entries of its archive.
 
-    If the entries are ambiguous, the file name or the media type decides. A zip archive that belongs to no program
-    is an archive.
+    If the entries are ambiguous, the file name or the media type decides. A zip file of no known document type is an
+    archive.
     """
     entries = {entry.name: entry for entry in list_entries(head)}
     mimetype = entries.get(b"mimetype")
@@ -233,7 +233,7 @@ def zipped_type(head: bytes, suffix: str, media_type: str) -> SourceType:
 def _declared(head: bytes, mimetype: Entry) -> SourceType | None:
     """The type that the `mimetype` entry declares.
 
-    The entry should be uncompressed, but it is compressed if somebody has zipped the files again.
+    The entry should be stored uncompressed, but it is compressed if somebody has unzipped and zipped the document.
     """
     try:
         unpacked = zlib.decompressobj(-zlib.MAX_WBITS).decompress(head[mimetype.start :], _MOST_MIMETYPE).strip()

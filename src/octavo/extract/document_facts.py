@@ -1,6 +1,6 @@
 """Finds the facts of an extracted document in the sandbox, and checks the result.
 
-The words of a PDF are read from the file, with their boxes; those of a scan are the recognised lines of its blocks. All
+For a PDF, the words and their boxes are read from the file. For a scan, they are the words that OCR recognised. All
 other documents are read as text. Only the beginning of a long document is read.
 """
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 PRELOAD = ("octavo.extract.document_facts", "octavo.facts.preload", "octavo.extract.pdf.document")
 _HEAD, _TAIL = 30_000, 3000
 _MOST_HEADINGS, _MOST_HEADING, _MOST_ENTRY = 30, 300, 500
-_MOST_SCANNED = 20  # pages whose recognised blocks are read
+_MOST_SCANNED = 20  # the most pages with recognised blocks that are read
 _MOST_WORDS = 20_000
 
 
@@ -70,7 +70,10 @@ async def _run(sandbox: Sandbox, about: str, path: Path | None, pages: Sequence[
 
 
 def _about(extracted: Extracted, filename: str, language: str | None) -> dict[str, Any]:
-    """What the facts are found in, besides words, as JSON. All of it is shortened: a file can have any amount."""
+    """The text, headings, metadata and file name in which facts are found, as JSON.
+
+    All values are shortened, because a file can contain any amount of text.
+    """
     markdown, about = extracted.markdown, extracted.metadata
     headings = [one for one in extracted.blocks if one.kind is BlockKind.HEADING and one.text][:_MOST_HEADINGS]
     extra = {name[:60]: text[:_MOST_ENTRY] for name, text in list(about.extra.items())[:20]}

@@ -1,4 +1,4 @@
-"""The record that every processor returns, and its JSON form, in which it is stored and leaves the sandbox."""
+"""The record that every processor returns. It leaves the sandbox and is stored as JSON."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ PAGED = frozenset({SourceType.PDF, SourceType.IMAGE})
 
 
 class Quality(StrEnum):
-    """How complete the text is. `PARTIAL`: some of it is missing; `STORED_ONLY`: reading was not attempted."""
+    """How complete the text is. `PARTIAL`: some text is missing; `STORED_ONLY`: reading was not attempted."""
 
     FULL = "full"
     PARTIAL = "partial"
@@ -145,7 +145,7 @@ class Region:
 class Figure:
     """A picture in the document: figure, chart, formula, photo or cover.
 
-    `number` counts from 1; at `start`, the Markdown contains `![alternative](figures/<number>.png)`. The picture is
+    `number` counts from 1. The Markdown contains `![alternative](figures/<number>.png)` at `start`. The picture is
     either an area of a page (`page` and `box`) or a file inside the container (`member`).
     """
 
@@ -188,7 +188,7 @@ class Page:
 class Block:
     """A block.
 
-    `markdown[start:end]` is the block with its markup, `text` its plain text. Only headings have a level.
+    `markdown[start:end]` is the block with its markup, and `text` is its plain text. Only headings have a level.
     """
 
     kind: BlockKind
@@ -252,7 +252,7 @@ class Extracted:
         boxes = [one.box for one in chain(self.blocks, self.regions, self.figures) if one.box]
         sizes = [(page.width or 0.0, page.height or 0.0) for page in self.pages]
         sums = [*map(sum, boxes), *map(sum, sizes)]
-        # The sum of all is not a number if one of them is not.
+        # The sum is NaN if any of them is.
         if not isfinite(sum(sums)) and not all(map(isfinite, sums)):
             raise ValueError("a page size or box is not a number")
 
@@ -263,7 +263,7 @@ class Extracted:
 
 
 def _check_ranges(what: str, ranges: Sequence[Page | Block], length: int) -> None:
-    """Check that ranges are inside the text and ordered by their start. Lookups by offset depend on this order."""
+    """Check that all ranges are inside the text and sorted by their start. Lookups by offset depend on this order."""
     before = 0
     for one in ranges:
         if not before <= one.start <= one.end <= length:
@@ -316,7 +316,7 @@ _RECORDS_A_PIECE = 1000
 
 
 def json_pieces(extracted: Extracted) -> Iterator[bytes]:
-    """The document as JSON, in pieces: a long document in one piece needs several times its size in memory."""
+    """The document as JSON, in pieces. In one piece, a long document would need several times its size in memory."""
     for number, name in enumerate(extracted.__slots__):
         value = getattr(extracted, name)
         yield f'{"," if number else "{"}"{name}":'.encode()
@@ -350,7 +350,7 @@ def from_json(document: bytes) -> Extracted:
         _refuse_nul(document)
         return _adapter().validate_json(document, strict=True)
     except ValidationError as error:
-        # Without the input, so that no text of the document is logged.
+        # The message leaves out the input, so that no text of the document is logged.
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         raise Defect(f"{_NOT_EXTRACTED} {first['loc']}: {first['msg']}") from None
     except ValueError as error:
@@ -358,12 +358,12 @@ def from_json(document: bytes) -> Extracted:
 
 
 _NOT_EXTRACTED = "The sandbox returned an invalid document."
-# U+0000 in JSON, which PostgreSQL cannot store: after an odd number of backslashes.
+# U+0000 in JSON, after an odd number of backslashes. PostgreSQL cannot store it.
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 
 
 def _refuse_nul(document: bytes) -> None:
-    # Without its letters in the document, the expression would be tried at every byte.
+    # Searching for these letters first is faster: otherwise the expression would be tried at every byte.
     if b"\\u0000" in document and _NUL.search(document):
         raise ValueError("the text contains U+0000")
 
@@ -382,7 +382,7 @@ _CAPTION = re.compile(
     r"|schéma|rys\.|рис(?:унок|\.)|таблица|obr\.)\s*[A-Z]{0,3}[.-]?\d|[図图圖表]\s*\d|그림\s*\d",
     re.IGNORECASE,
 )
-# Pictures that may be between a figure and its caption, if it consists of several.
+# The most other pictures between a picture and its caption, if a figure consists of several pictures.
 _MOST_BETWEEN = 3
 _MOST_CAPTION = 1000
 

@@ -83,8 +83,8 @@ async def open_reader(
     """Open a reader for interactive use. `language` and `page_seconds` are for OCR, which has a separate sandbox.
 
     Each sandbox starts when the first file needs it. `files` lists the paths and names of the files that will be read,
-    if they are known: the sandbox then imports the libraries that they need once, and no others. `more` names modules
-    for other tasks of the caller in this sandbox.
+    if they are known. The sandbox then imports only the libraries for these files, and only once. `more` names other
+    modules that the caller's tasks need in this sandbox.
     """
     from octavo.sandbox import Sandbox
 
@@ -99,8 +99,9 @@ async def open_reader(
 
 
 def preload_for(files: Iterable[tuple[Path, str]]) -> tuple[str, ...]:
-    """The modules that these files need, by their type. Files that cannot be opened are skipped; the error is reported
-    when they are read.
+    """The modules that the given files need, according to their types.
+
+    Files that cannot be opened are skipped. The error is reported when they are read.
     """
     types: set[SourceType] = set()
     for path, name in files:
@@ -128,8 +129,8 @@ async def extract_in_sandbox(
 ) -> Extracted:
     """Read the file at `path` in one child process.
 
-    Raises the errors of `Sandbox.run`, including `Empty` and `NotSupported`. `source_type` is for content whose type
-    cannot be detected; `url` is the address of a web page; `password` opens a password-protected file.
+    Raises the errors of `Sandbox.run`, including `Empty` and `NotSupported`. `source_type` is needed for content whose
+    type cannot be detected, `url` is the address of a web page, and `password` opens a password-protected file.
     """
     call = extract_file.call(
         filename=filename,
@@ -147,7 +148,7 @@ async def extract_in_sandbox(
 def extract_file(
     task: Task, *, filename: str, content_type: str, source_type: str | None, url: str, password: str
 ) -> None:
-    """Read a file and write the extracted document to the output file: a book is too large for a return value."""
+    """Read a file and write the extracted document to the output file. The document may be too large to return."""
     from octavo.extract.formats import known_processors
 
     head = task.input.read(HEAD_BYTES)

@@ -1,4 +1,4 @@
-"""Reads a file page by page. Each step runs in a new child process, to bound memory and to let a killed job resume.
+"""Reads a file page by page. Each step runs in a new child process, to limit memory and to let a killed job resume.
 
 A batch is a line of bytes: a JSON list of pages. Batches can be stored, and any number of them can be assembled.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _SECONDS_A_PAGE = 1
 _CANCEL_SECONDS = 1.0
-# Batches of one file that are read in parallel. More would take the CPU and the memory from other files.
+# The number of batches of one file that are read in parallel. More would take CPU and memory from other files.
 PARALLEL_BATCHES = min(2, os.cpu_count() or 1)
 OnProgress = Callable[[Progress], None]
 
@@ -116,9 +116,9 @@ async def read_batches(
     read: Callable[[int, int], Awaitable[bytes]],
     on_read: Callable[[int], Awaitable[None]],
 ) -> list[bytes]:
-    """Read some batches in parallel and return all of them in the order of their pages.
+    """Read batches in parallel and return all of them in page order.
 
-    `on_read` gets the number of pages in all batches that are complete.
+    `on_read` gets the number of pages read so far.
     """
     waiting = iter(ranges)
     batches: dict[int, bytes] = {}
@@ -153,7 +153,7 @@ async def run_parallel(works: Sequence[Coroutine[Any, Any, None]]) -> None:
 
 @sandboxed
 def assemble_document(task: Task, *, source_type: str) -> list[JSON]:
-    """Assemble a document from facts (first line of the input) and batches of pages (one per further line).
+    """Assemble a document. The first line of the input contains the facts, each further line a batch of pages.
 
     Returns the numbers of the pages that still need OCR.
     """
@@ -163,7 +163,7 @@ def assemble_document(task: Task, *, source_type: str) -> list[JSON]:
 
 
 def _assembled(task: Task, source_type: SourceType) -> AssembledFile:
-    """The document. Its pages are freed before it is written."""
+    """Assemble the document. Its pages are freed before the document is written."""
     from octavo.extract.pdf.assemble import assemble_pages, merge_pages
 
     facts = facts_from_json(task.input.readline())
@@ -181,7 +181,7 @@ def bookmarks_by_page(extracted: Extracted) -> dict[int, list[tuple[int, str]]]:
     found: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)
     for entry in extracted.outline:
         heading = headings.get(entry.start, "") if entry.start is not None else ""
-        # The start of an entry without a heading is the start of its page, where another entry's heading may be.
+        # An entry without a heading starts where its page starts. Another entry's heading may also be there.
         if entry.page is not None and not _words(entry.title) & _words(heading):
             found[entry.page].append((entry.level, entry.title))
     return dict(found)

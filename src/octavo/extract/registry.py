@@ -1,4 +1,4 @@
-"""The registry of processors, which defines the processor for each type of file. A processor declares its own types."""
+"""The registry of processors: which processor reads which type of file. Each processor declares its types."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from octavo.core.errors import NotSupported
 from octavo.extract.extracted import Extracted, SourceType
 
-# Types that are stored without being read, with the reason and what to do instead.
+# Types that are stored without being read, with the reason and a suggestion.
 STORED_ONLY = {
     SourceType.IWORK: "Pages, Numbers and Keynote files cannot be read. Export the file as PDF, DOCX, XLSX or PPTX.",
     SourceType.MOBI: "Kindle books cannot be read. Convert the book to EPUB.",
@@ -18,7 +18,7 @@ STORED_ONLY = {
     SourceType.VIDEO: "Speech in videos cannot be read. Add a transcript, for example as VTT or SRT.",
     SourceType.OTHER: "Text cannot be extracted from this file type. If it is a document, save it as PDF.",
 }
-# All types that can be read; listed here so that a check does not import the processors.
+# All types that can be read. They are listed here so that a check does not import the processors.
 READABLE = frozenset[str](set(SourceType) - set(STORED_ONLY))
 
 
@@ -26,7 +26,7 @@ READABLE = frozenset[str](set(SourceType) - set(STORED_ONLY))
 class Hints:
     """Information about a file besides its bytes. The file name and content type are not trusted.
 
-    `url` is the address of a web page; `password` opens the file.
+    `url` is the address of a web page, and `password` opens the file.
     """
 
     source_type: SourceType
@@ -38,7 +38,7 @@ class Hints:
 
 @dataclass(frozen=True, slots=True)
 class Processor:
-    """Reads files of some types. `extract` uses only the file: no database, no network, no clock.
+    """Reads files of some types. `extract` depends only on the file: it uses no database, network or clock.
 
     It raises errors from `octavo.core.errors`, including `Empty`, for documents that cannot be read. `read_figure`
     returns the bytes of a picture inside the file, named by `Figure.member`.

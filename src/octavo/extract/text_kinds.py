@@ -1,4 +1,4 @@
-"""Detects the kind of a text: by features of only one kind, then by file name and media type, then by structure."""
+"""Detects the kind of a text by features that only one kind has, by file name and media type, and by structure."""
 
 from __future__ import annotations
 
@@ -79,13 +79,13 @@ _ASCIIDOC_MARK = re.compile(r"^(?:={2,5} \S|:[a-z][\w-]{0,50}:|\[source\b|\|===)
 
 _MAIL_HEAD = re.compile(r"(?:[A-Za-z][A-Za-z0-9-]{1,40}:[^\n]*\n(?:[ \t][^\n]*\n)*)+")
 _MAIL_FIELD = re.compile(r"^([A-Za-z-]+):", re.MULTILINE)
-# Memos have "From:" and "Subject:" too; only programs write these.
+# Memos also have "From:" and "Subject:". Only programs write these fields.
 _MAIL_BY_PROGRAM = frozenset({"message-id", "mime-version", "received", "return-path", "delivered-to"})
 _MAIL_BY_PERSON = frozenset({"from", "to", "subject", "date"})
 
 _SAVED_BY_BROWSER = re.compile(r"From: <?Saved by ", re.IGNORECASE)
 _ROOT_CHARACTERS = 2000
-# A file that is labelled with one of these types must contain this.
+# A file that is labelled with one of these types must contain a match.
 _NEEDED = {
     SourceType.JSON: re.compile(rf"\A{_LABELLED_JSON.pattern}"),
     SourceType.IPYNB: _NOTEBOOK_CELL,
@@ -98,7 +98,7 @@ _LEAST_ROWS = 3
 _COMPARED_ROWS = 20
 
 _TABLE_HEAD = re.compile(r"^[^\n|]*\|[^\n]*\n[ \t]*\|?[ \t]*:?-{3,}:?[ \t]*\|[ \t]*:?-{3,}", re.MULTILINE)
-# One of these is enough: people only write them as Markdown.
+# One of these features is enough, because people only write them in Markdown.
 _CLEAR_MARKDOWN = (
     re.compile(r"\A---\n(?:[A-Za-z_][\w-]*:[^\n]*\n(?:[ \t-][^\n]*\n)*)+---(?:\n|$)"),  # front matter
     re.compile(r"\[[^\[\]\n]{1,200}\]\((?:https?://|mailto:)[^()\s]{1,1000}\)"),
@@ -113,13 +113,13 @@ _HEADING = re.compile(
     r"(?=\n(?:[ \t]*$|[-*+>] |\d{1,3}\. |[^\W\d_][\w'\u2019-]*,? \w[^=;{}\n]*$)|\Z)",
     re.MULTILINE,
 )
-# In scripts and settings the same sign starts a comment.
+# In scripts and configuration files, the same character starts a comment.
 _STATEMENT = re.compile(
     r"[ \t]*(?:[\w.\[\]-]+[ \t]*=[ \t]*\S|(?:import|from \S+ import|def|export|echo|sudo|cd|git|pip|npm|apt) \S"
     r"|[\w.-]+\([^\n]*\)[ \t]*$|[^\n]*[;{}][ \t]*$)"
 )
 _MOST_STATEMENTS = 0.3
-# Two of these are enough.
+# Two of these features are enough.
 _MARKDOWN_SIGNS = (
     re.compile(r"^#{1,6} \S[^\n]*\n(?:\n|$)", re.MULTILINE),  # a heading followed by an empty line
     re.compile(r"^(?:```|~~~)[\w+-]*$", re.MULTILINE),
@@ -160,7 +160,7 @@ def _mail_kind(text: str) -> SourceType | None:
 
 
 def _xml_kind(text: str, start: int) -> SourceType | None:
-    """The kind of an XML file, from its root element and its document type; None if it is not XML."""
+    """The kind of an XML file, from its root element and document type. None if it is not XML."""
     doctype = _DOCTYPE.match(text, start)
     prologue = _PROLOGUE.match(text, doctype.end()) if doctype else None
     root = _XML_ROOT.match(text, prologue.end() if prologue else start)
@@ -207,25 +207,25 @@ def _is_markdown(text: str) -> bool:
 
 
 def _is_fenced(text: str) -> bool:
-    """Whether the text has a fenced block: a fence, and a later one without a language."""
+    """Whether the text has a fenced block: an opening fence, and a later fence without a language."""
     return not all(_FENCE.findall(text)[1:])
 
 
 def _is_script(text: str) -> bool:
-    """Whether many lines are statements, so that `#` starts comments."""
+    """Whether many lines are statements, which means that `#` starts comments."""
     lines = [line for line in text.split("\n") if line.strip() and not line.startswith("#")]
     statements = sum(_STATEMENT.match(line) is not None for line in lines)
     return bool(lines) and statements >= _MOST_STATEMENTS * len(lines)
 
 
 def _mail_fields(text: str) -> set[str]:
-    """The header names at the start of an email; empty if the text does not start with a header."""
+    """The header names at the start of an email. Empty if the text does not start with a header."""
     head = _MAIL_HEAD.match(text)
     return {name.lower() for name in _MAIL_FIELD.findall(head.group())} if head else set()
 
 
 def _is_table(text: str) -> bool:
-    """Whether all rows contain the same number of separators. A separator inside a cell makes this fail."""
+    """Whether all rows contain the same number of separators. A separator inside a cell makes this check fail."""
     rows = [row for row in text.split("\n", _COMPARED_ROWS + 1)[:_COMPARED_ROWS] if row.strip()]
     counts = [{row.count(separator) for row in rows} for separator in _SEPARATORS]
     return len(rows) >= _LEAST_ROWS and any(len(count) == 1 and 0 not in count for count in counts)

@@ -1,4 +1,7 @@
-"""Writes fetched or pasted transcripts as paragraphs, with moments from their timestamps. Pure."""
+"""Writes fetched or pasted transcripts as paragraphs, with moments (text positions with a time) from their timestamps.
+
+The functions are pure.
+"""
 
 from __future__ import annotations
 
@@ -27,30 +30,30 @@ PAUSE_SECONDS = 2.0
 WORDS_BEFORE_PAUSE = 20
 _SENTENCE_END = re.compile(r"[.!?…。！？]['\"”’»)\]]*$")  # noqa: RUF001 - full-width marks end sentences too
 LEAST_TIMESTAMPS = 3
-# "0:00 words", "12:34" alone, "1:02:03", "[00:12]", "(0:05)", with a dash or a colon after it or without.
+# "0:00 words", "12:34" alone, "1:02:03", "[00:12]" or "(0:05)", each with or without a dash or colon after it.
 _TIMESTAMP = re.compile(
     r"[ \t]*(?P<open>[\[(]?)(?:(?P<hours>\d{1,3}):)?(?P<minutes>\d{1,3}):(?P<seconds>[0-5]\d)(?:[.,]\d{1,3})?[\])]?"
     r"(?![\d:])(?:[ \t]*[-\u2013\u2014:][ \t]+|[ \t]+|$)"
 )
-# "[[12:34](https://…)]" anywhere, "[12:34](https://…)" at the start of a line: a timestamp that links to its moment.
+# "[[12:34](https://…)]" anywhere, or "[12:34](https://…)" at the start of a line: a timestamp that links to the video.
 _LINKED_TIMESTAMP = re.compile(
     r"(?:(?P<outer>\[)|^[ \t]*)\[(?P<time>(?:\d{1,3}:)?\d{1,3}:[0-5]\d)\]\((?P<url>https?://[^\s()]{1,1000})\)"
     r"(?(outer)\])[ \t]*(?:[-\u2013\u2014:][ \t]+)?",
     re.MULTILINE,
 )
-# Notes about a video have such links too, but more lines without one.
+# Notes about a video also have such links, but more lines without one.
 _LINES_PER_LINK = 4
 _MINUTES_OF_AN_HOUR = 60
-# In an agenda all times of day are round; in a transcript only some timestamps are.
+# In an agenda, all times of day are round numbers. In a transcript, only some timestamps are.
 _ROUND = 5
 _EARLY_SECONDS = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """A snippet.
+    """A snippet of a transcript.
 
-    `start` is None for words before the first timestamp. `new_speaker`: whether another speaker starts here.
+    `start` is None for words before the first timestamp. `new_speaker` is true if another speaker starts here.
     """
 
     text: str
@@ -152,7 +155,7 @@ class _Timestamp:
 
 
 def read_timestamps(text: str) -> list[Snippet] | None:
-    """Split a text at its timestamps; None if it is not a transcript. Text before the first timestamp is kept."""
+    """Split a text at its timestamps. None if it is not a transcript. Text before the first timestamp is kept."""
     snippets: list[tuple[_Timestamp | None, list[str]]] = [(None, [])]
     for line in _unlink(text).split("\n"):
         found = _TIMESTAMP.match(line)
@@ -167,13 +170,13 @@ def read_timestamps(text: str) -> list[Snippet] | None:
 
 
 def linked_urls(text: str) -> list[str]:
-    """The URLs of a transcript's timestamps; empty if its timestamps are not links, or if it is not a transcript."""
+    """The URLs of a transcript's timestamps. Empty if its timestamps are not links, or if it is not a transcript."""
     urls = [found["url"] for found in _LINKED_TIMESTAMP.finditer(text)]
     return urls if _unlink(text) != text and read_timestamps(text) is not None else []
 
 
 def _unlink(text: str) -> str:
-    """Write each timestamp that is a link at the start of a line, without its URL."""
+    """Put each timestamp that is a link on a new line, without its URL."""
     unlinked, count = _LINKED_TIMESTAMP.subn(r"\n[\g<time>] ", text)
     lines = sum(not line.isspace() for line in text.splitlines() if line)
     return unlinked if count >= LEAST_TIMESTAMPS and count * _LINES_PER_LINK >= lines else text
@@ -204,7 +207,10 @@ class RawSnippet:
 
 @dataclass(frozen=True, slots=True)
 class RawTranscript:
-    """A transcript as fetched. `kind`: whether a person wrote it or a program generated it. `language`: e.g. `en`."""
+    """A transcript as fetched.
+
+    `kind` says whether a person wrote it or a program generated it. `language` is a code such as `en`.
+    """
 
     video_id: str
     language: str
@@ -226,18 +232,18 @@ def read_raw_transcript(document: bytes) -> RawTranscript:
 
 # Sentences ----------------------------------------------------------------------------------------------------------
 
-# Transcripts that programs generate have no punctuation. Pauses between snippets and words that usually begin a
-# sentence decide where one ends. It gets a full stop, and the next one a capital letter; no word is added or removed.
+# Generated transcripts have no punctuation. Pauses between snippets, and words that usually begin a sentence, decide
+# where a sentence ends. It gets a full stop, and the next one a capital letter. No word is added or removed.
 
-# A transcript with fewer sentence ends than one in so many words has no punctuation.
+# A transcript with fewer sentence ends than one per this many words has no punctuation.
 _WORDS_PER_END = 60
 _FEWEST_WORDS = 30
 _ANY_MARK = re.compile(r"[.!?…。！？,;:]['\"”’»)\]]*$")  # noqa: RUF001 - full-width marks end sentences too
 _END = re.compile(r"[.!?…。！？]['\"”’»)\]]*$")  # noqa: RUF001
-# Speaking a word takes about this long; what a snippet takes beyond that is a pause.
+# Speaking a word takes about this long. Any further time of a snippet is a pause.
 _SECONDS_PER_WORD = 0.38
 _PAUSE_SECONDS = 0.8
-# The least words of a sentence before a pause, before an opening word, at the end of a snippet, and at all.
+# After this many words, a sentence ends before a pause, before an opening word, at a snippet end, and in any case.
 _AFTER_PAUSE, _BEFORE_OPENER, _AT_SNIPPET, _LONGEST = 6, 10, 24, 36
 _OPENERS = frozenset(
     """
@@ -245,7 +251,7 @@ _OPENERS = frozenset(
     mais donc alors maintenant pero entonces ahora
     """.split()  # noqa: SIM905 - easier to read
 )
-# A sentence neither ends after these words nor begins with the others.
+# A sentence does not end after the first group of words, and does not begin with the second.
 _NEVER_LAST = frozenset(
     """
     and or but because if when that which the a an my your our their this of to in on at for with from by is are
@@ -263,14 +269,14 @@ _NEVER_FIRST = frozenset(
 
 @dataclass(slots=True)
 class _Sentence:
-    """The current sentence: its number of words, and whether the next word begins another one."""
+    """The current sentence: its number of words, and whether the next word begins a new sentence."""
 
     size: int = 0
     is_ended: bool = True
 
 
 def add_sentences(snippets: Sequence[Snippet]) -> list[Snippet]:
-    """The snippets with full stops and capital letters, if they have no punctuation; otherwise unchanged."""
+    """Add full stops and capital letters to the snippets if they have no punctuation. Otherwise they stay unchanged."""
     if not _lacks_punctuation(snippets):
         return list(snippets)
     sentence = _Sentence()
@@ -280,7 +286,7 @@ def add_sentences(snippets: Sequence[Snippet]) -> list[Snippet]:
 
 def _lacks_punctuation(snippets: Sequence[Snippet]) -> bool:
     words = [word for one in snippets for word in one.text.split()]
-    # Scripts without spaces have far more words than spaces.
+    # Texts in scripts without spaces have far more words than spaces.
     if len(words) < _FEWEST_WORDS or count_words(" ".join(words)) > 2 * len(words):
         return False
     return sum(_END.search(word) is not None for word in words) * _WORDS_PER_END < len(words)

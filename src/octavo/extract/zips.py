@@ -22,7 +22,7 @@ MOST_TOTAL = 512 * MEBIBYTE
 # An XML tree takes ten times the memory of its text.
 MOST_MEMBER = 64 * MEBIBYTE
 MOST_MEMBERS = 50_000
-# Text written by programs compresses to a thirtieth, at best a hundredth; a higher ratio means pure repetition.
+# Text written by programs compresses to a thirtieth, at best a hundredth. A higher ratio means pure repetition.
 MOST_RATIO = 250
 RATIO_COUNTS_FROM = 16 * MEBIBYTE
 
@@ -32,7 +32,7 @@ _IS_ENCRYPTED = 0x01
 _END = b"PK\x05\x06"
 _END_RECORD = struct.Struct("<4s4x2xHI")  # signature, number of members, size of the directory
 _END_SEARCHED = 66_000
-_BYTES_IN_LIST = 1024  # of one member, including its longest reasonable name
+_BYTES_IN_LIST = 1024  # size of the entry of one member, including its longest reasonable name
 _OLE = b"\xd0\xcf\x11\xe0"
 _OLE_PASSWORD = "EncryptedPackage".encode("utf-16-le")
 DAMAGED = "The file is damaged: "
@@ -72,7 +72,7 @@ class Archive:
         return content
 
     def find(self, name: str, most: int = MOST_MEMBER) -> bytes | None:
-        """The bytes of a file in the archive; None if there is no such file."""
+        """The bytes of a file in the archive. None if there is no such file."""
         known = self._name(name)
         return b"".join(self._inflate(self._members[known], most)) if known is not None else None
 
@@ -90,7 +90,7 @@ class Archive:
     def _name(self, name: str) -> str | None:
         """The exact name of a file in the archive.
 
-        Case and kind of slash may differ, because some programs mix them up.
+        Case and the kind of slash may differ, because some programs mix them up.
         """
         name = _plain(name)
         return name if name in self._members else self._folded.get(name.casefold())
@@ -99,7 +99,7 @@ class Archive:
         if info.flag_bits & _IS_ENCRYPTED:
             raise Encrypted
         if info.compress_type not in _METHODS:
-            raise NotSupported("Its compression method is not supported.")
+            raise NotSupported("The compression method of the file is not supported.")
         most = min(most, max(RATIO_COUNTS_FROM, info.compress_size * MOST_RATIO))
         try:
             with self._zip.open(info) as member:
@@ -112,7 +112,7 @@ class Archive:
         except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, OverflowError, RuntimeError) as error:
             raise BadInput(f"{DAMAGED}a part of it cannot be unpacked.") from error
         except OSError as error:
-            if error.errno != errno.EINVAL:  # an offset before the start of the file
+            if error.errno != errno.EINVAL:  # EINVAL means an offset before the start of the file
                 raise
             raise BadInput(f"{DAMAGED}a part of it is outside the file.") from error
 

@@ -1,4 +1,4 @@
-"""Finds who wrote a document: names below its title, a byline, a signature, or the author that the file names."""
+"""Finds the author of a document: names below the title, a byline, a signature, or the author in the metadata."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _INITIAL = re.compile(r"(?:[A-Z\u00c0-\u00de]\.-?)+")
 _PARTICLE_WORDS = "von van de der den del della di da dos du la le ter ten zu bin al el y af st"
 _PARTICLES = frozenset(_PARTICLE_WORDS.split())
 _SUFFIXES = frozenset({"jr", "sr", "ii", "iii", "iv", "phd", "md"})
-# Chinese and Korean names begin with one of few family names. Korean ones may be printed with spaces.
+# Chinese and Korean names begin with one of a few family names. Korean names may be printed with spaces.
 _KOREAN = (
     "\uae40\uc774\ubc15\ucd5c\uc815\uac15\uc870\uc724\uc7a5\uc784\ud55c\uc624\uc11c\uc2e0\uad8c\ud669\uc548"
     "\uc1a1\ub958\uc804\ud64d\uace0\ubb38\uc591\uc190\ubc30\ubc31\ud5c8\uc720\ub0a8\uc2ec\ub178"
@@ -79,7 +79,7 @@ _FEW = 2
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """The names of the authors, joined by commas, and what speaks for them."""
+    """The names of the authors, joined by commas, and the evidence for them."""
 
     names: str
     evidence: frozenset[str]
@@ -88,9 +88,12 @@ class Author:
 
 
 def find_author(source: FactSource, title_lines: Sequence[int] = (), *, with_metadata: bool = True) -> Author | None:
-    """The author: of the publisher's metadata, else printed, else of the file's metadata, if that is a name."""
+    """Find the author in the publisher's metadata, or else in the printed text, or else in the file's metadata.
+
+    The author in the metadata counts only if it looks like a name.
+    """
     if source.source_type == "youtube" and source.metadata.author:
-        return Author(source.metadata.author, frozenset({"publisher"}))  # the name of a channel can be anything
+        return Author(source.metadata.author, frozenset({"publisher"}))  # the name of a channel can be any text
     claimed = claimed_author(source.metadata.author)
     if claimed and source.source_type in {"epub", "fb2", "mobi", "jats", "docbook", "html", "mhtml", "web"}:
         return Author(claimed, frozenset({"publisher"}))
@@ -101,7 +104,7 @@ def find_author(source: FactSource, title_lines: Sequence[int] = (), *, with_met
 
 
 def claimed_author(text: str | None) -> str | None:
-    """The author that a file claims, if it is the name of a person or organisation and not of a program or device."""
+    """The author in the file's metadata, if it is a person or organisation and not a program or device."""
     text = " ".join((text or "").split()).strip(" ,;")
     folded = fold(text)
     if not text or _USER.fullmatch(folded) or _SOFTWARE.search(folded):
@@ -114,7 +117,7 @@ def claimed_author(text: str | None) -> str | None:
 
 
 def is_name(text: str) -> bool:
-    """Whether a text looks like the name of a person: two to five capitalised words, none of them an ordinary word."""
+    """Whether a text looks like a person's name: two to five capitalised words, none of them ordinary."""
     text = _TITLES.sub("", text.strip(" .,:"))
     if _EASTERN.fullmatch(text):
         return True
@@ -133,7 +136,7 @@ def _is_name_word(word: str) -> bool:
 
 
 def is_likely(text: str) -> bool:
-    """Whether a name is likely without other evidence: a known first name, an initial, or words that are rare."""
+    """Whether a name is likely without other evidence: it has a known first name, an initial, or only rare words."""
     words = _TITLES.sub("", text.strip(" .,:")).split()
     known = fold(words[0]).partition("-")[0] in first_names() if words else False
     initial = any(_INITIAL.fullmatch(word) for word in words)
@@ -142,7 +145,7 @@ def is_likely(text: str) -> bool:
 
 
 def read_names(text: str) -> list[str]:
-    """The names in a line that consists of names, perhaps followed by a workplace; empty if it is something else."""
+    """The names in a line that consists of names, possibly followed by a workplace. Empty for other lines."""
     parts = [part.strip(" .:") for part in _BETWEEN.split(_MARKS.sub(" ", text).strip()) if part.strip(" .:")]
     names: list[str] = []
     for part in parts:
@@ -170,7 +173,7 @@ def _byline(source: FactSource) -> Author | None:
 
 
 def _below_title(source: FactSource, title_lines: Sequence[int]) -> Author | None:
-    """Names in the lines after the title, up to the abstract or the text."""
+    """Find names in the lines after the title, up to the abstract or the text."""
     if not title_lines:
         return None
     names: list[str] = []
@@ -211,7 +214,7 @@ def _is_contact(text: str) -> bool:
 
 
 def _is_supported(names: Sequence[str], after: Sequence[str]) -> bool:
-    """Whether the names are known or rare ones, or are followed by an address, a workplace or a date."""
+    """Whether the names are known or rare, or are followed by an address, a workplace or a date."""
     likely = sum(map(is_likely, names))
     if 2 * likely >= len(names):
         return True
@@ -222,7 +225,7 @@ def _is_supported(names: Sequence[str], after: Sequence[str]) -> bool:
 
 
 def find_signature(source: FactSource) -> Author | None:
-    """The name below "Yours sincerely"."""
+    """Find the name below a closing phrase such as "Yours sincerely"."""
     lines = [line.strip() for line in (source.tail or source.markdown)[-3000:].splitlines() if line.strip()]
     for index, line in enumerate(lines):
         if _CLOSING.fullmatch(fold(line).strip(" *_,.")):

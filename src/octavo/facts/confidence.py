@@ -1,8 +1,8 @@
-"""The confidence of a value is measured: the share of right values with the same evidence in labelled documents.
+"""The confidence in a value is measured: the share of correct values with the same evidence in labelled documents.
 
 `python -m benchmarks.conversions.invoices --calibrate` writes `data/calibration.json`, and `python -m benchmarks.facts
---calibrate` writes `data/described.json`: the counts of right and of all values for each field and tier of evidence.
-Nothing in them is chosen by hand.
+--calibrate` writes `data/described.json`. The files contain, for each field and tier of evidence, the number of correct
+values and of all values. Nothing in them is chosen by hand.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from importlib.resources import files
 
-# Below this confidence a person should look at a value.
+# Below this confidence, a person should review a value.
 REVIEW = 0.85
 _MEASURED = ("calibration", "described")
 _UNKNOWN = 0.5  # the confidence of a tier that was never seen
@@ -20,18 +20,18 @@ _CHECKS = {"sum", "lines", "repeated", "before due", "after date", "rate", "prod
 
 
 def is_checked(evidence: frozenset[str]) -> bool:
-    """Whether a cross-check supports the value: for example a matching sum, a second occurrence or a valid checksum."""
+    """Whether a cross-check supports the value, such as a matching sum, a second occurrence or a valid checksum."""
     return bool(evidence & _CHECKS) and "contradiction" not in evidence
 
 
 def confidence(field: str, evidence: frozenset[str]) -> float:
-    """The measured share of right values, smoothed so that few documents are never enough to be sure."""
+    """The measured share of correct values. It is smoothed, so that a few documents never give full confidence."""
     right, seen = _table().get(f"{field}: {tier(field, evidence)}", (0, 0))
     return round((right + 1) / (seen + 2), 3) if seen else _UNKNOWN
 
 
 def tier(field: str, evidence: frozenset[str]) -> str:
-    """The class of evidence by which a value is measured."""
+    """The tier (class) of evidence for which the confidence was measured."""
     return _TIERS.get(field, _reference)(evidence)
 
 
@@ -56,7 +56,7 @@ def _reference(evidence: frozenset[str]) -> str:
 
 
 def _first_of(*names: str) -> Callable[[frozenset[str]], str]:
-    """The tier is the strongest evidence; the names are in the order of their strength."""
+    """A function that returns the first of these names that is in the evidence. Stronger evidence comes first."""
     return lambda evidence: next((name for name in names if name in evidence), "none")
 
 

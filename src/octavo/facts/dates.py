@@ -1,4 +1,4 @@
-"""Reads dates in several languages; the canonical form is 2024-08-15."""
+"""Reads dates in several languages. The canonical form is 2024-08-15."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SHAPES = [
         rf"(?<![\d/-])(?P<either>\d\d?)\s?(?P<mark>[/-])\s?(?P<other>\d\d?)\s?(?P=mark)\s?{_ANY_YEAR}(?![\d/-])",
     )
 ]
-# 2020\ub144 4\uc6d4 2\uc77c and 2020\u5e744\u67082\u65e5; these letters must not be folded.
+# 2020\ub144 4\uc6d4 2\uc77c and 2020\u5e744\u67082\u65e5. These letters must not be folded.
 _EASTERN = re.compile(
     rf"(?<!\d){_YEAR}\s?[\u5e74\ub144]\s?(?P<month>\d\d?)\s?[\u6708\uc6d4]\s?(?P<day>\d\d?)\s?[\u65e5\uc77c]"
 )
@@ -37,7 +37,7 @@ _SHORT = 100
 
 
 def find_dates(text: str, notation: Notation) -> list[TypedMatch]:
-    """Find dates, in text order. If several patterns match at the same place, the first pattern wins."""
+    """Find dates, in text order. If several patterns match at the same position, the first pattern wins."""
     found: list[TypedMatch] = []
     folded = fold(text)
     shapes = [(_EASTERN, text), *((shape, folded) for shape in _SHAPES)]
@@ -50,11 +50,11 @@ def find_dates(text: str, notation: Notation) -> list[TypedMatch]:
 
 
 def read_date(text: str, notation: Notation) -> str | None:
-    """Read a text as a date. The mapping's formats are tried first and must match the whole text."""
+    """Read a text as a date. The formats of the mapping are tried first and must match the whole text."""
     for form in notation.date_formats:
         try:
             return datetime.strptime(_in_english(text), form).date().isoformat()  # noqa: DTZ007 - a date has no time zone
-        except (ValueError, re.error):  # a format that names the same part twice is an invalid pattern
+        except (ValueError, re.error):  # a format that contains the same part twice is an invalid pattern
             continue
     found = find_dates(text, notation)
     return found[0].value if found else None
@@ -62,13 +62,13 @@ def read_date(text: str, notation: Notation) -> str | None:
 
 @lru_cache(maxsize=256)
 def _in_english(text: str) -> str:
-    """Replace month names with English ones, which date formats expect."""
+    """Replace month names with the English ones that date formats expect."""
     english = [line.split()[0] for line in MONTHS.strip().splitlines()]
     return re.sub(rf"\b({_NAMES})\b", lambda found: english[_NUMBERS[found[1]] - 1], fold(" ".join(text.split())))
 
 
 def writes_month_first(texts: Iterable[str]) -> bool | None:
-    """Whether the first unambiguous date starts with the month; None if all dates are ambiguous."""
+    """Whether the first unambiguous date starts with the month. None if all dates are ambiguous."""
     for text in texts:
         for first, _, second in _SLASHED.findall(text):
             if int(first) > _MOST_MONTH >= int(second):
@@ -105,7 +105,7 @@ _ABBREVIATION = 3
 
 
 def find_months(text: str, notation: Notation) -> list[TypedMatch]:
-    """Find months without a day, such as May 2017, and return them as 2017-05. Days are left to `find_dates`."""
+    """Find months without a day, such as May 2017, and return them as 2017-05. Full dates are left to `find_dates`."""
     folded = fold(text)
     days = find_dates(text, notation)
     return [
@@ -117,13 +117,13 @@ def find_months(text: str, notation: Notation) -> list[TypedMatch]:
 
 
 def is_ambiguous(text: str) -> bool:
-    """Whether day and month of a date can be exchanged, as in 3/4/2024."""
+    """Whether the day and month of a date can be swapped, as in 3/4/2024."""
     found = _SLASHED.search(fold(text))
     return bool(found) and int(found[1]) <= _MOST_MONTH and int(found[3]) <= _MOST_MONTH and found[1] != found[3]
 
 
 _DAY_LINE = rf"(?:\d\d?{_ORDINAL}\.?\s*)?(?:{_NAMES})\b\.?(?:\s+\d\d?(?:st|nd|rd|th)?)?,?\s*(?:de\s+)?(?:19|20)\d\d"
-# A whole line that says only when, and perhaps where: "Lindbeck, 14 October 2024", "Revision 1.1 May 2017". Folded.
+# A whole line that contains only a date and perhaps a place, such as "Lindbeck, 14 October 2024". In folded text.
 DATE_LINE = re.compile(
     rf"(?:[^\d.]{{0,45}}[\s,(]+|(?:rev\w*|version|v)\.?\s*[\d.]+\W*)?"
     rf"(?:{_DAY_LINE}|\d\d?\s?[./-]\s?\d\d?\s?[./-]\s?(?:\d\d|(?:19|20)\d\d)|(?:19|20)\d\d[-./]\d\d?[-./]\d\d?)"

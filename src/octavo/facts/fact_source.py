@@ -1,4 +1,4 @@
-"""The input from which the facts of a document are found, and the printed lines of its beginning."""
+"""The input for finding the facts of a document, and the printed lines at the beginning of the document."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from octavo.facts.mentions import without_vertical
 from octavo.facts.words import Place, Sheet, fold
 
 _FRONT_PAGES = 2
-_FRONT_LINES = 60  # of a text without pages
-_MOST_HEIGHT = 3.0  # of a letter, relative to its width
+_FRONT_LINES = 60  # the most lines of a text without pages
+_MOST_HEIGHT = 3.0  # of a letter, as a multiple of its width
 _BOLD_LINE = 7  # the level of a line that is bold but not a heading
 _MARKUP = re.compile(r"^\s*(?:>\s*)*(?:[-*+]\s+)?|\*{1,3}|`+|(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)|\\(?=[^\w\s])")
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
@@ -25,7 +25,7 @@ _BOLD = re.compile(r"^\*\*[^*]+\*\*\s*$")
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading of the text. `start` is its offset in the Markdown; `place` is where it is printed, if it is known."""
+    """A heading of the text. `start` is its offset in the Markdown. `place` is its printed position, if known."""
 
     text: str
     level: int
@@ -35,7 +35,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class FileMetadata:
-    """What the file says about itself. `date` is an ISO 8601 date; `extra` has other entries, such as `producer`."""
+    """The metadata in the file. `date` is an ISO 8601 date. `extra` has other entries, such as `producer`."""
 
     title: str | None = None
     author: str | None = None
@@ -46,10 +46,10 @@ class FileMetadata:
 
 @dataclass(frozen=True, slots=True)
 class PrintedLine:
-    """A line at the beginning of a document. `size` is the height of its letters relative to that of most text.
+    """A line at the beginning of a document. `size` is its letter height relative to most of the text.
 
-    `top` is how far down its page it is, from 0 to 1. `level` is that of a heading, and 0 if it is none. `cells` is the
-    number of texts beside each other, or of cells of a table row.
+    `top` is its vertical position on the page, from 0 to 1. `level` is the heading level, or 0 if it is not a heading.
+    `cells` is the number of texts side by side, or of cells in a table row.
     """
 
     text: str
@@ -67,11 +67,12 @@ class PrintedLine:
 
 @dataclass(frozen=True)
 class FactSource:
-    """All that is known of a document.
+    """The content and metadata of a document, from which its facts are found.
 
-    `sheets` are the words of its first pages with their boxes; they are empty if the document has no pages. `markdown`
-    is the text, or the beginning of a long one, and `tail` the end of a long one. `word_count` is that of all the text.
-    `language` is the detected language; it is empty if it could not be detected, and None if nobody tried.
+    `sheets` contains the words of the first pages with their boxes. It is empty if the document has no pages.
+    `markdown` is the text. For a long text it is only the beginning, and `tail` is the end. `word_count` counts the
+    whole text. `language` is the detected language: empty if it could not be detected, and None if detection was not
+    tried.
     """
 
     sheets: tuple[Sheet, ...] = ()
@@ -106,7 +107,7 @@ def _lines_of_sheets(sheets: Sequence[Sheet]) -> Iterator[PrintedLine]:
 
 
 def _height(run: TextRun) -> float:
-    """The height of the letters. Words of a scan may have the box of their whole paragraph; then their width tells."""
+    """The letter height. Words of a scan may have the box of their paragraph, so the letter width limits the height."""
     width = sum(word.box.right - word.box.left for word in run.words) / max(
         sum(len(word.text) for word in run.words), 1
     )

@@ -1,4 +1,4 @@
-"""Reads a document: all facts in its words, each with its place, its confidence and whether a check supports it."""
+"""Finds all facts in the words of a document, each with its place, its confidence, and whether a check supports it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from octavo.facts.vocabulary import Labels, load_vocabulary
 from octavo.facts.words import Box, Place, Sheet, Word, fold
 
 FOUND, CHECKED = "found", "checked"
-# What a mapping can ask for.
+# The facts that a mapping can request.
 FACTS = (
     *("number", "date", "due_date", "order_id", "account_id", "amount", "net", "tax", "due", "line_sum", "charges"),
     *("currency", "sender", "recipient", "iban", "vat_id"),
@@ -26,17 +26,17 @@ FACTS = (
 TABLE_FACTS = ("items",)
 KINDS = ("invoice",)
 _MOST_PAGES = 50
-_LETTER, _LINE = 6.0, 12.0  # points of a letter and a line of plain text
+_LETTER, _LINE = 6.0, 12.0  # the width of a letter and the height of a line of plain text, in points
 _TOP_SHARE = 0.5
 _MOST_OTHERS = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A statement about a document. `value` is canonical: 2018-03-05, 529.87, EUR. `quote` is as printed.
+    """A statement about a document. `value` is canonical: 2018-03-05, 529.87, EUR. `quote` is the printed text.
 
-    `status` is `checked` if a cross-check supports the value, and `found` otherwise. `place` is None in a text
-    without pages. `evidence` is the class of evidence by which the confidence was measured.
+    `status` is `checked` if a cross-check supports the value, and `found` otherwise. `place` is None in a text without
+    pages. `evidence` is the tier of evidence for which the confidence was measured.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The result of reading: the chosen value of each field, the items, and the signs of an invoice."""
+    """The result of reading a document: the chosen value of each field, the items, and the signs of an invoice."""
 
     values: dict[str, Choice] = field(default_factory=dict[str, Choice])
     items: Items = field(default_factory=Items)
@@ -60,8 +60,9 @@ class Reading:
 
     @property
     def is_invoice(self) -> bool:
-        """Whether the document has enough signs of an invoice. One value is not enough evidence. A document that is not
-        called an invoice needs more signs. Papers, books and forms have at most two signs.
+        """Whether the document has enough signs of an invoice. One value is not enough evidence.
+
+        A document that is not called an invoice needs more signs. Papers, books and forms have at most two.
         """
         counts = "total" in self.signs or {"number", "date"} <= self.signs
         return counts and len(self.signs) >= (_LEAST_SIGNS if "word" in self.signs else _LEAST_WITHOUT_WORD)
@@ -72,7 +73,7 @@ _LEAST_SIGNS, _LEAST_WITHOUT_WORD = 4, 5
 
 
 def read_document(sheets: Sequence[Sheet], labels: Labels = ()) -> Reading:
-    """Read the pages of a document. `labels` are additional labels by the name of a fact."""
+    """Read the pages of a document. `labels` contains additional labels by the name of a fact."""
     page = PageRuns(sheets[:_MOST_PAGES], load_vocabulary(labels))
     items = find_items(page)
     money = choose_money(page, items.sum if items.is_sum_printed else None, set(items.lines))
@@ -120,15 +121,16 @@ _OF_CUSTOMER = re.compile(
 
 
 def _before(page: PageRuns, mention: Mention) -> str:
-    """The text before a value in its line, starting with the text run to the left."""
+    """The text before a value on its line, including the text run to the left."""
     runs = page.lines[mention.run.line].runs
     left = runs[mention.index - 1].folded if mention.index else ""
     return f"{left} {mention.run.folded[: mention.start]}"[-60:]
 
 
 def _own(page: PageRuns, found: Sequence[Choice], values: dict[str, Choice]) -> Choice | None:
-    """The sender's identifier: it is near the sender's name, has a valid checksum, and is not printed with the
-    recipient."""
+    """Choose the sender's identifier: near the sender's name, with a valid checksum, and not printed with the
+    recipient.
+    """
     buyer, seller = values.get("recipient"), values.get("sender")
     own = [one for one in found if "customer" not in one.evidence]
     others = [one for one in own if not (buyer and _is_of(one.mention, buyer.mention))]
@@ -159,7 +161,7 @@ def _places_of(page: PageRuns, name: str) -> list[Place]:
 
 
 def _distance(place: Place, names: Sequence[Place]) -> float:
-    """The distance of a place from the nearest of several names: vertical, and horizontal if they do not overlap."""
+    """The distance of a place from the nearest of these names: vertical, plus horizontal if they do not overlap."""
 
     def away(name: Place) -> float:
         sideways = max(place.box.left - name.box.right, name.box.left - place.box.right, 0.0)
@@ -176,7 +178,7 @@ def _is_of(mention: Mention, party: Mention) -> bool:
 
 
 def _signs(page: PageRuns, values: dict[str, Choice], items: Items, money: Money) -> Iterator[str]:
-    """The signs of an invoice in the document, each at most once."""
+    """The signs of an invoice that the document has, each at most once."""
     if _names_itself(page):
         yield "word"
     total = money.total
@@ -201,7 +203,7 @@ def _signs(page: PageRuns, values: dict[str, Choice], items: Items, money: Money
 
 
 def _names_itself(page: PageRuns) -> bool:
-    """Whether the first or second page calls itself an invoice, in a short run or by the label of its number."""
+    """Whether one of the first two pages is called an invoice, in a short text run or by the label of its number."""
     for line in page.lines:
         if line.page > 2:  # noqa: PLR2004
             return False
@@ -220,7 +222,7 @@ def _names_itself(page: PageRuns) -> bool:
 def find_facts(sheets: Sequence[Sheet], labels: Labels = ()) -> list[Fact]:
     """All facts of a document.
 
-    For other documents than invoices, only the date and identifiers, which need no context.
+    For documents other than invoices, only the date and identifiers are found, because these need no context.
     """
     return facts_of(read_document(sheets, labels), sheets)
 
@@ -260,7 +262,7 @@ def _fact(name: str, choice: Choice, *, has_places: bool) -> Fact:
 
 
 def _months(sheets: Sequence[Sheet], *, has_places: bool) -> Iterator[Fact]:
-    """A month without a day near the top of the first page, such as "May 2017". No day is added."""
+    """A month without a day near the top of the first page, such as "May 2017". The fact has no day either."""
     if not sheets:
         return
     page = PageRuns(sheets[:1], load_vocabulary())
@@ -275,7 +277,7 @@ def _months(sheets: Sequence[Sheet], *, has_places: bool) -> Iterator[Fact]:
 
 
 def sheets_of_text(text: str) -> list[Sheet]:
-    """Lay out text without pages as one sheet, number 0, one line per row. Its positions are never shown."""
+    """Lay out a text without pages as one sheet with the number 0, one line per row. Its positions are never shown."""
     words: list[Word] = []
     for row, line in enumerate(text.splitlines()):
         column = 0

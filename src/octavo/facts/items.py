@@ -1,7 +1,7 @@
-"""Finds the items of an invoice: rows of a table with an amount, whose sum is printed below the table.
+"""Finds the items of an invoice: table rows with an amount, whose sum is printed below the table.
 
-The header names the columns. Every amount in the column of amounts makes a row. The numbers beside it are its quantity
-and unit price, and the text in the column of descriptions is its description.
+The header names the columns. Every amount in the amount column makes a row. The numbers beside it are its quantity and
+unit price, and the text in the description column is its description.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from octavo.facts.words import Box, Place, Word, enclosing_box
 _NUMBER_COLUMNS = ("quantity", "unit_price", "tax_rate", "amount")
 _SUMS = {"total", "net", "tax", "due", "line_sum"}
 _MOST_HEAD_WORDS = 14
-_BAND = 4  # lines of a head above and below its main line
-_CLOSE = 1.3  # line heights between lines of one head
-_BESIDE = 1.2  # line heights between an amount and the numbers of its row
-_NEAR_COLUMN = 45.0  # points between a number and the head of its column
+_BAND = 4  # lines of a header above and below its main line
+_CLOSE = 1.3  # in line heights, between the lines of one header
+_BESIDE = 1.2  # in line heights, between an amount and the other numbers of its row
+_NEAR_COLUMN = 45.0  # points between a number and the header of its column
 _CLEAR_LABEL = 0.7
 _MOST_ROWS = 1000
 _CENTS = Decimal("0.021")
@@ -39,7 +39,7 @@ class Cell:
 
 @dataclass(slots=True)
 class Item:
-    """A row. `cells` has the keys description, quantity, unit_price, tax_rate and amount, as far as they were found."""
+    """A row. `cells` can have the keys description, quantity, unit_price, tax_rate and amount."""
 
     cells: dict[str, Cell] = field(default_factory=dict[str, Cell])
     has_product: bool = False
@@ -51,7 +51,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """All rows. `lines` are the numbers of their lines; `is_sum_printed`: whether a page shows their sum."""
+    """All rows. `lines` are the numbers of their lines. `is_sum_printed` is true if a page shows their sum."""
 
     rows: tuple[Item, ...] = ()
     lines: frozenset[int] = frozenset()
@@ -100,7 +100,10 @@ def _heads(page: PageRuns) -> Iterator[Head]:
 
 
 def _head(page: PageRuns, line: Line) -> Head | None:
-    """A head names at least two kinds of columns, of which one is an amount or price, and contains no amounts."""
+    """The header at this line.
+
+    It names at least two kinds of columns, including an amount or price, and has no amounts.
+    """
     main = _labels(page, line)
     if len({role for role, _ in main if role != "other_column"}) < 2 or _has_money(page, line):  # noqa: PLR2004
         return None
@@ -142,9 +145,9 @@ def _adjacent(page: PageRuns, line: Line, step: int) -> Iterator[Line]:
 
 
 def _columns(labels: Sequence[tuple[str, Box]]) -> dict[str, Box]:
-    """One box per column.
+    """The box of each column.
 
-    If there are several amounts, the rightmost is used; one left of the descriptions is a quantity.
+    If there are several amounts, the rightmost one is used. An amount left of the descriptions is a quantity.
     """
     columns: dict[str, Box] = {}
     by_role: dict[str, list[Box]] = {}
@@ -167,7 +170,7 @@ def _columns(labels: Sequence[tuple[str, Box]]) -> dict[str, Box]:
 
 
 def _drop_stacked(columns: dict[str, Box], by_role: dict[str, list[Box]]) -> None:
-    """Drop a tax rate that is part of another head, such as "Price without" above "tax"."""
+    """Drop a tax rate that is part of another column header, such as "Price without" above "tax"."""
     rate = columns.get("tax_rate")
     heads = [*by_role.get("amount", []), *by_role.get("unit_price", [])]
     if rate and any(min(rate.right, box.right) > max(rate.left, box.left) and rate.top != box.top for box in heads):
@@ -231,7 +234,7 @@ def _same_columns(first: Head, second: Head) -> bool:
 
 
 def _is_sum(page: PageRuns, line: Line) -> bool:
-    """Whether a line is a sum: it begins with the label of a sum and an amount, and contains no product."""
+    """Whether a line is a sum: it has the label of a sum and an amount."""
     money = [
         one for index, run in enumerate(line.runs) for one in page.of_run("amount", run, index) if is_money(page, one)
     ]
@@ -248,7 +251,7 @@ def _is_sum(page: PageRuns, line: Line) -> bool:
 
 
 def _anchors(page: PageRuns, region: Sequence[Line], head: Head) -> list[Mention]:
-    """The amount of each line that is nearest to the head of its column."""
+    """For each line, the amount that is nearest to the header of the amount column."""
     column = head.columns["amount"]
     found: list[Mention] = []
     for line in region:
@@ -276,8 +279,10 @@ def _distance(box: Box, head: Box) -> float:
 
 
 def _printed(page: PageRuns, region: set[int]) -> dict[Decimal, str]:
-    """Amounts outside the table, each with the role that its label gives it; empty if the label is not that of a
-    sum."""
+    """Map amounts outside the table to the roles that their labels give them.
+
+    The role is empty if the label is not that of a sum.
+    """
     found: dict[Decimal, str] = {}
     for one in page.every("amount"):
         if one.run.line in region or not is_money(page, one):
@@ -291,9 +296,9 @@ def _printed(page: PageRuns, region: set[int]) -> dict[Decimal, str]:
 
 
 def _leading(page: PageRuns, anchors: Sequence[Mention], head: Head) -> tuple[int, int]:
-    """The number of leading rows that have a quantity times a price, and of those that have a quantity or a price.
+    """How many of the first rows have a quantity and a price whose product is the amount, and how many have either.
 
-    Charges and taxes that follow the items have none.
+    Charges and taxes after the items have none.
     """
     items = [Item() for _ in anchors]
     for item, anchor in zip(items, anchors, strict=True):
@@ -307,7 +312,7 @@ def _first_false(flags: Sequence[bool]) -> int:
 
 
 def _cut(anchors: list[Mention], printed: dict[Decimal, str], leading: tuple[int, int]) -> tuple[list[Mention], bool]:
-    """The rows whose sum is printed. Amounts of other tables may follow them."""
+    """The rows whose sum is printed, and whether such a sum was found. Amounts of other tables may follow them."""
     sums = list(accumulate(Decimal(one.value) for one in anchors))
     roles = [next((role for one, role in printed.items() if abs(one - total) <= _CENTS), None) for total in sums]
     named = [count for count, role in enumerate(roles, 1) if role == "line_sum"]
@@ -320,7 +325,7 @@ def _cut(anchors: list[Mention], printed: dict[Decimal, str], leading: tuple[int
 
 
 def _tops(page: PageRuns, anchors: Sequence[Mention], head: Head) -> list[tuple[int, float]]:
-    """Where each row begins: page and top of the highest line with its numbers."""
+    """The start of each row: the page, and the top of the highest line that contains numbers of the row."""
     return [
         (anchor.run.page, min(line.box.top for line in (page.lines[anchor.run.line], *_beside(page, anchor, head))))
         for anchor in anchors
@@ -328,7 +333,7 @@ def _tops(page: PageRuns, anchors: Sequence[Mention], head: Head) -> list[tuple[
 
 
 def _beside(page: PageRuns, anchor: Mention, head: Head | None = None) -> Iterator[Line]:
-    """Lines that may hold numbers of the same row: those that nearly touch the line of the amount."""
+    """Lines that nearly touch the line of the amount and may contain numbers of the same row."""
     own = page.lines[anchor.run.line]
     for number in (own.number - 1, own.number + 1):
         if not 0 <= number < len(page.lines):
@@ -340,7 +345,7 @@ def _beside(page: PageRuns, anchor: Mention, head: Head | None = None) -> Iterat
 
 
 def _fits_beside(page: PageRuns, line: Line, own: Line, head: Head | None) -> bool:
-    """Whether a line completes the numbers of another: it has numbers in columns and no amount."""
+    """Whether a line completes the numbers of another line: it has numbers in columns and no amount."""
     if head is None:
         return not _has_money(page, line)
     column = head.columns["amount"]
@@ -403,7 +408,7 @@ def _in_column(numbers: Sequence[Mention], head: Head, name: str) -> Mention | N
 
 def _is_product(quantity: Mention, price: Mention, amount: Mention) -> bool:
     product, wanted = Decimal(quantity.value) * Decimal(price.value), Decimal(amount.value)
-    # A unit price that is rounded to its last digit makes the product inexact.
+    # If the unit price is rounded, the product is inexact.
     digits = Decimal(10) ** -len(price.value.partition(".")[2])
     return abs(abs(product) - abs(wanted)) <= max(_CENTS, digits * abs(Decimal(quantity.value)) / 2)
 
@@ -411,7 +416,7 @@ def _is_product(quantity: Mention, price: Mention, amount: Mention) -> bool:
 def _products(
     numbers: Sequence[Mention], amount: Mention, quantity: Mention | None, price: Mention | None
 ) -> Iterator[tuple[Mention, Mention]]:
-    """Pairs of numbers whose product is the amount. A number in a named column is not replaced by another number."""
+    """Pairs of numbers whose product is the amount. A number that is already assigned to a column is kept."""
     for first in [quantity] if quantity else numbers:
         for second in [price] if price else numbers:
             same = first is second or Decimal(first.value) == 0
@@ -424,7 +429,7 @@ def is_price(mention: Mention) -> bool:
 
 
 def _rate(lines: Sequence[Line], head: Head) -> Cell | None:
-    """The percentage in the column of tax rates, or the only one of the row."""
+    """The percentage in the tax rate column, or the only percentage in the row."""
     found: list[tuple[Box, Cell]] = []
     for line in lines:
         for run in line.runs:
@@ -442,7 +447,7 @@ def _rate(lines: Sequence[Line], head: Head) -> Cell | None:
 
 
 def _add_description(page: PageRuns, item: Item, anchor: Mention, lines: Sequence[Line], head: Head) -> None:
-    """The text in the column of descriptions, from the first line of the row up to a gap or a detail line."""
+    """Add the text in the description column, from the first line of the row up to a gap or a detail line."""
     left, right = _description_span(head, item)
     parts: list[list[Word]] = []
     before: Box | None = None
@@ -464,7 +469,10 @@ def _add_description(page: PageRuns, item: Item, anchor: Mention, lines: Sequenc
 
 
 def _description_words(line: Line, left: float, right: float, item: Item) -> list[Word]:
-    """The words of a line in the column of descriptions. In a line without numbers, a run is not cut at its end."""
+    """The words of a line in the description column.
+
+    In a line without numbers, a text run is not cut at the column end.
+    """
     boxes = [cell.place.box for name, cell in item.cells.items() if name != "description"]
     if not any(line.box.top <= box.middle <= line.box.bottom for box in boxes):
         runs = [run for run in line.runs if left - 8 <= run.box.left <= right]

@@ -1,8 +1,8 @@
-"""Says what kind of document this is, by its format, the name it gives itself, typical words and its form.
+"""Determines the kind of a document by its format, the name it gives itself, typical words and its form.
 
-Every cue has a weight; the kind with the highest sum wins if the sum is high enough and no other is close to it. A word
+Every cue has a weight. The kind with the highest sum wins if the sum is high enough and no other kind is close. A word
 alone proves little: a paper about cash is not a receipt. So the name of a kind counts only in the title or in a short
-line at the top, and the other cues are lines, formulas and blanks that documents of this kind have.
+line at the top. The other cues are lines, phrases and blanks that documents of this kind have.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _CODE_FILE = re.compile(
     r".*(?:^|/)(?:makefile|dockerfile|rakefile|gemfile)",
     re.IGNORECASE,
 )
-# Lines that only program code has.
+# Lines that occur only in program code.
 _CODE_LINE = re.compile(
     r"\s*(?:(?:def|class|import|from|return|if|for|while|else|elif|try|except|function|const|let|var|public|private|"
     r"static|"
@@ -63,14 +63,17 @@ _LEAST, _SURE, _MARGIN = 2.9, 5.0, 0.8
 _BOOK_WORDS, _LETTER_WORDS = 40_000, 1500
 _PICTURE_WORDS = 25
 _SHORT_LINE = 9
-# Documents that consist of figures; a text about them does not.
+# Kinds of documents that consist of figures. A prose text about them has few digits.
 _WITH_FIGURES = frozenset({Kind.RECEIPT, Kind.BANK_STATEMENT, Kind.PAYSLIP})
 _FEW_DIGITS = 0.03
 
 
 @dataclass(frozen=True, slots=True)
 class _Cues:
-    """The patterns of a kind, from `data/kinds.yaml`. `named`: a line is its name; `in_title`: a title contains it."""
+    """The patterns of a kind, from `data/kinds.yaml`.
+
+    `named` matches a line that is the name of the kind. `in_title` matches a title that contains the name.
+    """
 
     named: re.Pattern[str] | None
     in_title: re.Pattern[str] | None
@@ -101,7 +104,7 @@ class KindChoice:
 
 
 class _Text:
-    """The parts of a document that say what kind it is."""
+    """The parts of a document that show its kind."""
 
     def __init__(self, source: FactSource, title: str | None) -> None:
         self.source = source
@@ -109,24 +112,24 @@ class _Text:
 
     @cached_property
     def body(self) -> str:
-        """The folded beginning and end, without the names of links."""
+        """The folded beginning and end of the text, without the targets of links."""
         text = self.source.markdown[:8000] + "\n" + (self.source.tail or self.source.markdown[8000:])[-2500:]
         return fold("\n".join(plain(row.strip("#| ")) for row in text.splitlines()))
 
     @cached_property
     def digits(self) -> float:
-        """The share of digits."""
+        """The share of digits in the text."""
         return sum(map(str.isdigit, self.body)) / max(len(self.body), 1)
 
     @cached_property
     def top(self) -> list[str]:
-        """Short lines at the top, in which a document may name its kind."""
+        """Short lines at the top. A document may name its kind there."""
         lines = [fold(line.text).strip(" .:*#|-") for line in self.source.front[:25]]
         return [line for line in lines if line and len(line.split()) <= _SHORT_LINE]
 
 
 def find_kind(source: FactSource, title: str | None, reading: Reading | None = None) -> KindChoice:
-    """The kind of a document; `OTHER` if nothing is clear."""
+    """The kind of a document, or `OTHER` if no kind is clear."""
     by_form = _by_format(source)
     if by_form:
         return KindChoice(by_form, frozenset({"format"}))
@@ -168,7 +171,7 @@ def _scores(text: _Text) -> Iterator[tuple[Kind, float]]:
         if kind is Kind.LETTER and text.source.word_count > _LETTER_WORDS:
             score -= 3
         if kind is Kind.INVOICE:
-            score = 0.0  # decided by its signs
+            score = 0.0  # decided by the signs of an invoice instead
         if score > 0:
             yield kind, score
 
@@ -188,7 +191,7 @@ def _name_score(text: _Text, kind: Kind) -> float:
 
 
 def _form_score(text: _Text, kind: Kind) -> float:
-    """What the form of the text says: blanks to fill in, speakers, code, the length of a book."""
+    """The score for the form of the text: blanks to fill in, speakers, code, the length of a book."""
     raw = text.source.markdown[:8000]
     if kind is Kind.FORM:
         questions = sum(row.rstrip(" _").endswith("?") or "? " in row for row in raw.splitlines())
@@ -205,7 +208,7 @@ def _form_score(text: _Text, kind: Kind) -> float:
 
 
 def _chat_score(raw: str) -> float:
-    """Lines with a time and a name, or turns of at least two speakers."""
+    """The score for lines with a time and a name, or with turns of at least two speakers."""
     rows = [row.strip() for row in raw.splitlines() if row.strip()]
     stamps = sum(bool(_STAMP.match(row)) for row in rows)
     speakers: dict[str, int] = {}
@@ -227,14 +230,17 @@ def _code_score(source: FactSource) -> float:
 
 
 def _are_slides(source: FactSource) -> bool:
-    """Wide pages with few words each."""
+    """Whether the pages are slides: wide, with few words on each."""
     sheets = source.sheets
     wide = sum(sheet.width > 1.2 * sheet.height for sheet in sheets)
     return len(sheets) >= 3 and wide > 0.9 * len(sheets) and median(len(sheet.words) for sheet in sheets) < 120  # noqa: PLR2004
 
 
 def _by_shape(text: _Text, scores: Mapping[Kind, float]) -> KindChoice:
-    """A weak guess for text without clear cues: web pages and titled prose are articles, numbered exhibits reports."""
+    """A weak guess for a text without clear cues.
+
+    Web pages and titled prose are articles, and texts with numbered exhibits are reports.
+    """
     source = text.source
     if source.source_type in {"html", "web", "mhtml"}:
         return KindChoice(Kind.ARTICLE, frozenset({"web"}))

@@ -1,4 +1,4 @@
-"""The layout of a page: groups words into lines and text runs, writes a page as text, and locates text on it."""
+"""The layout of a page: groups words into lines and text runs, writes a page as text, and locates text on a page."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from statistics import median
 from octavo.facts.typed_values import FINDERS
 from octavo.facts.words import Box, Notation, Place, Sheet, Word, enclosing_box, fold
 
-_SAME_LINE = 0.5  # least vertical overlap of two words of a line, relative to the smaller height
-_RUN_GAP = 0.8  # relative to the letters' height: wider than a space between words
+_SAME_LINE = 0.5  # least vertical overlap of two words on a line, relative to the smaller height
+_RUN_GAP = 0.8  # relative to the letter height; wider than a space between words
 _MOST_COLUMNS = 400
 
 
@@ -102,9 +102,9 @@ def _parts(words: Sequence[Word]) -> list[list[Word]]:
 
 @dataclass(frozen=True, slots=True)
 class PageText:
-    """All pages as text in columns, as templates expect it.
+    """All pages as text in columns, the form that templates expect.
 
-    `origins` contains the index of the word that each character comes from, or -1.
+    `origins` contains, for each character, the index of the word it comes from, or -1.
     """
 
     text: str
@@ -127,7 +127,7 @@ class PageText:
 def text_in_columns(sheets: Sequence[Sheet], lines: Sequence[Line] | None = None) -> PageText:
     """Write the pages as text in columns: text runs are indented as on the page.
 
-    The unit of indentation is the median letter width. `lines` are the lines of the pages, if they are known.
+    The unit of indentation is the median letter width. `lines` are the lines of the pages, if they are already known.
     """
     letters: list[str] = []
     origins: list[int] = []

@@ -1,4 +1,4 @@
-"""All typed values of a document with their places, and the text beside each that may be its label."""
+"""Finds all typed values in a document with their places, and the text beside each value that may be its label."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from octavo.facts.typed_values import FINDERS, usual_decimal
 from octavo.facts.vocabulary import RoleHit, Vocabulary
 from octavo.facts.words import Box, Notation, Place, Sheet, Word, enclosing_box
 
-_MOST_LINES_UP = 14  # between the head of a column and its values
-_VERTICAL, _MANY_LETTERS = 4.0, 20  # width of a column of letters in points, and their least number
+_MOST_LINES_UP = 14  # between the header of a column and its values
+_VERTICAL, _MANY_LETTERS = 4.0, 20  # width of a vertical column of letters in points, and the fewest letters in it
 _MOST_WORD_GAP = 60  # characters between a label and its value
 
 
@@ -39,7 +39,7 @@ class Mention:
 
 
 class NearText(NamedTuple):
-    """Text that may be a label of a value. `side` is where it is: same, left or above."""
+    """Text that may be the label of a value. `side` is its position: same, left or above."""
 
     text: str
     folded: str
@@ -104,7 +104,7 @@ class PageRuns:
     # The text beside a value
 
     def before(self, mention: Mention, kind: str) -> NearText | None:
-        """The text between the value before, or the start of the run, and this value."""
+        """The text between the previous value, or the start of the run, and this value."""
         earlier = [one.end for one in self.of_run(kind, mention.run, mention.index) if one.end <= mention.start]
         start = max(max(earlier, default=0), mention.start - _MOST_WORD_GAP)
         text = mention.run.text[start : mention.start]
@@ -117,7 +117,7 @@ class PageRuns:
         )
 
     def left_of(self, mention: Mention, kind: str, most: int = 3) -> NearText | None:
-        """The nearest run to the left that contains words, not just another value of the same type."""
+        """The nearest run to the left that contains words, and not just another value of the same type."""
         runs = self.lines[mention.run.line].runs
         for index in range(mention.index - 1, max(mention.index - 1 - most, -1), -1):
             run = runs[index]
@@ -128,9 +128,9 @@ class PageRuns:
         return None
 
     def above(self, mention: Mention, kind: str, most: int = _MOST_LINES_UP) -> NearText | None:
-        """The first text above that overlaps with the value.
+        """The first text above the value that overlaps it horizontally.
 
-        If the line above it belongs to the same header, it is included.
+        If the line above that text belongs to the same header, it is included.
         """
         box = mention.box
         found: list[TextRun] = []
@@ -163,7 +163,7 @@ class PageRuns:
 
 
 def without_vertical(sheet: Sheet) -> Sheet:
-    """The page without text that runs up or down its margin: many single letters above each other."""
+    """The page without text that runs vertically along its margin: many single letters above each other."""
     columns: dict[int, list[Word]] = {}
     for word in sheet.words:
         if len(word.text) == 1:
@@ -175,7 +175,7 @@ def without_vertical(sheet: Sheet) -> Sheet:
 
 
 def _is_currency(text: str) -> bool:
-    """Whether a text is only a currency, as in "CHF 12.50"."""
+    """Whether a text is only a currency, such as "CHF" in "CHF 12.50"."""
     found = FINDERS["currency"](text, Notation())
     return bool(found) and not any(map(str.isalpha, text[: found[0].start] + text[found[-1].end :]))
 

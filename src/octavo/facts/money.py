@@ -1,4 +1,4 @@
-"""Chooses net, tax and total among all amounts of a document: values that add up win, and labels break ties.
+"""Chooses net, tax and total among all amounts of a document. Amounts that add up win, and labels break ties.
 
 "Gesamtbetrag der Zuschläge 0,00" has the label of a total, but 473.00 + 56.87 = 529.87 is printed, so 529.87 is chosen.
 """
@@ -19,9 +19,9 @@ Roles = dict[str, float]
 _CENT = Decimal("0.011")
 _MOST_VALUES = 250
 _MOST_SUMS = 40
-_WHOLE = 1.0  # added to the score of a sum of several rates
+_WHOLE = 1.0  # added to the score of a sum over several tax rates
 _MOST_RATE = Decimal("0.45")
-# Words that do not change what a label means.
+# Words that do not change the meaning of a label.
 _FILLER = re.compile(
     r"(?<![^\W\d_])(?:eur|usd|gbp|chf|in|the|this|for|of|der|die|des|den|dieser|de|la|le|les|del|della|di|du|da|do|van"
     r"|het|en)(?![^\W\d_])"
@@ -37,7 +37,7 @@ _ROLES = ("net", "tax", "total", "due", "line_sum", "other")
 class Choice:
     """A chosen value.
 
-    `evidence` names the evidence for it; the confidence is measured for each combination of evidence.
+    `evidence` names the evidence for it. The confidence is measured for each combination of evidence.
     """
 
     value: str
@@ -58,7 +58,7 @@ class Money:
 
 @dataclass(slots=True)
 class Amount:
-    """All places of one amount. `roles` is the best score of each role over these places."""
+    """All occurrences of one amount. `roles` contains the best score of each role among them."""
 
     value: Decimal
     mentions: list[Mention] = field(default_factory=list[Mention])
@@ -72,7 +72,7 @@ class Amount:
 
     @property
     def can_be_extra(self) -> bool:
-        """Whether the amount can be an extra charge such as shipping: no clear label marks it as a sum."""
+        """Whether the amount can be an extra charge such as shipping, because no clear label marks it as a sum."""
         return not self.is_item and all(
             self.roles.get(role, 0.0) < _WHOLE_LABEL for role in ("net", "total", "line_sum")
         )
@@ -85,7 +85,7 @@ class Amount:
             self.roles[role] = max(self.roles.get(role, 0.0), score)
 
     def fit(self, *roles: str) -> float:
-        """How well the labels fit one of these roles; negative if they fit only others."""
+        """How well the labels fit one of these roles. Negative if they only fit others."""
         own = max((self.roles.get(role, 0.0) for role in roles), default=0.0)
         others = max((score for role, score in self.roles.items() if role not in roles), default=0.0)
         return own if own >= 0.3 else own - _CONFLICT * others  # noqa: PLR2004
@@ -96,7 +96,7 @@ class Amount:
 
 
 def choose_money(page: PageRuns, line_sum: Decimal | None, in_items: set[int]) -> Money:
-    """Choose the amounts. `line_sum` is the sum of the items; `in_items` are the numbers of the lines with items."""
+    """Choose the amounts. `line_sum` is the sum of the items, and `in_items` the numbers of the lines with items."""
     amounts = collect_amounts(page, in_items)
     if not amounts:
         return Money(currency=_currency(page, None))
@@ -113,7 +113,7 @@ def choose_money(page: PageRuns, line_sum: Decimal | None, in_items: set[int]) -
 
 
 def collect_amounts(page: PageRuns, in_items: set[int]) -> dict[Decimal, Amount]:
-    """All amounts of the document by value, with the roles that labels give them. Items only have the role `item`."""
+    """All amounts of the document by value, with the roles that labels give them. Items have only the role `item`."""
     found: dict[Decimal, Amount] = {}
     for mention in page.every("amount"):
         if not is_money(page, mention):
@@ -129,7 +129,7 @@ def collect_amounts(page: PageRuns, in_items: set[int]) -> dict[Decimal, Amount]
 
 
 def is_money(page: PageRuns, mention: Mention) -> bool:
-    """Whether a number can be an amount of money: it has two decimals or a currency next to it."""
+    """Whether a number can be an amount of money: it has two decimals, or a currency next to it."""
     whole, _, fraction = mention.value.partition(".")
     if fraction:
         return len(fraction) == 2  # noqa: PLR2004
@@ -151,7 +151,7 @@ def _roles(page: PageRuns, mention: Mention) -> Iterator[tuple[str, float]]:
     if row and (is_last or before):
         yield row[0], row[1]
     if column and column[0] != "other":
-        # The head of a column counts less than the label of a row, and more in a row that is a sum.
+        # The header of a column counts less than the label of a row, but more if the row is a sum.
         yield column[0], column[1] * (0.75 if row and row[0] != "other" and not before else 0.5)
     elif row and not is_last and not before:
         yield row[0], row[1] * 0.4
@@ -163,7 +163,7 @@ def _on_line(page: PageRuns, mention: Mention) -> Iterator[Mention]:
 
 
 def classify(page: PageRuns, near: NearText) -> tuple[str, float] | None:
-    """The role that a label gives to an amount, and how much of the text is the label."""
+    """The role that a label gives to an amount, and a score for how much of the text is the label."""
     hits = page.hits("amounts", near.folded)
     if not hits:
         return None
@@ -201,7 +201,7 @@ def _rates(page: PageRuns) -> set[Decimal]:
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """Printed amounts that add up: net + tax = total, or with `extra`, such as shipping, net + tax + extra = total."""
+    """Printed amounts that add up: net + tax = total. With `extra`, such as shipping: net + tax + extra = total."""
 
     net: Amount
     tax: Amount
@@ -236,7 +236,7 @@ def _sums(amounts: Mapping[Decimal, Amount], rates: set[Decimal]) -> Iterator[Su
         for tax in parts:
             if abs(tax.value) > abs(net.value) * _MOST_RATE:
                 continue
-            # A minus sign at the end of the line before is lost, so a positive tax may belong to a negative net.
+            # A minus sign at the end of the previous line is lost, so a positive tax may belong to a negative net.
             signed = -tax.value if net.value < 0 < tax.value else tax.value
             has_rate = any(abs(abs(net.value) * rate - abs(tax.value)) <= Decimal("0.02") for rate in rates if rate)
             for total in _near(net.value + signed, amounts):
@@ -246,7 +246,7 @@ def _sums(amounts: Mapping[Decimal, Amount], rates: set[Decimal]) -> Iterator[Su
 
 
 def _settled_sums(sums: Sequence[Sum], line_sum: Decimal | None) -> list[Sum]:
-    """Drop sums with an extra amount whose total has a plain sum, and mark the sum of several rates."""
+    """Drop sums with an extra amount if a plain sum explains their total. Mark sums over several tax rates."""
     plain = sorted((one for one in sums if not one.extra), key=lambda one: -one.score(line_sum))
     explained = {one.total.value for one in plain if not one.is_trivial and one.labels > 0.5}  # noqa: PLR2004
     top = [one for one in plain[:_MOST_SUMS] if not one.is_trivial]
@@ -261,7 +261,7 @@ def _settled_sums(sums: Sequence[Sum], line_sum: Decimal | None) -> list[Sum]:
 def _with_extra(
     net: Amount, tax: Amount, totals: Sequence[Amount], amounts: Mapping[Decimal, Amount], *, has_rate: bool
 ) -> Iterator[Sum]:
-    """Sums with one more amount, such as shipping, a second tax, or a discount."""
+    """Sums with one additional amount, such as shipping, a second tax, or a discount."""
     for total in totals:
         rest = total.value - net.value - tax.value
         extra = amounts.get(rest) or amounts.get(-rest)
@@ -278,7 +278,7 @@ def _near(value: Decimal, amounts: Mapping[Decimal, Amount]) -> Iterator[Decimal
 
 
 def _single_score(one: Amount, line_sum: Decimal | None) -> float:
-    """How likely an amount is the total if no sum is considered."""
+    """How likely an amount is the total, if sums are ignored."""
     is_net = one.roles.get("net", 0.0) >= _WHOLE_LABEL and one.roles.get("total", 0.0) < 1
     lines = _LINES if line_sum is not None and one.value == line_sum and not is_net else 0.0
     size = 0.02 * min(len(str(abs(one.value))), 10) + (0.1 if one.value > 0 else 0.0)
@@ -347,7 +347,7 @@ def _total(best: Amount, evidence: frozenset[str], amounts: Mapping[Decimal, Amo
 
 
 def _due(total: Choice, amounts: Mapping[Decimal, Amount]) -> Choice | None:
-    """The amount to pay, if it differs from the total because a part was already paid."""
+    """The amount to pay, if it differs from the total because part of it was already paid."""
     found = [one for one in amounts.values() if one.fit("due") >= _WHOLE_LABEL and str(one.value) != total.value]
     best = max(found, key=lambda one: one.fit("due"), default=None)
     if best is None:
@@ -358,7 +358,7 @@ def _due(total: Choice, amounts: Mapping[Decimal, Amount]) -> Choice | None:
 
 
 def _line_sum(amounts: Mapping[Decimal, Amount], line_sum: Decimal | None) -> Choice | None:
-    """The printed sum of the items: an amount that equals their sum, or one with such a label."""
+    """The printed sum of the items: an amount that equals their sum, or an amount with such a label."""
     equal = amounts.get(line_sum) if line_sum is not None else None
     if equal and "line_sum" in equal.roles:
         return Choice(str(equal.value), equal.best("line_sum"), frozenset({"lines", "label"}))
@@ -372,7 +372,7 @@ _CURRENCY_LABEL = re.compile(
 
 
 def _currency(page: PageRuns, total: Choice | None) -> Choice | None:
-    """The currency of the document: labelled, beside the total, or the only one."""
+    """The currency of the document: with a label, beside the total, or the only one."""
     found = page.every("currency")
     if not found:
         return None
@@ -402,7 +402,7 @@ def _is_currency_label(page: PageRuns, mention: Mention) -> bool:
 
 
 def _beside(page: PageRuns, found: Sequence[Mention], total: Choice) -> list[Mention]:
-    """Currencies on the line of the total, nearest first, or at the head of its column."""
+    """The currencies on the line of the total, nearest first, or in the header of its column."""
     line = [one for one in found if one.run.line == total.mention.run.line]
     if line:
         return sorted(line, key=lambda one: abs(one.box.left - total.mention.box.left))

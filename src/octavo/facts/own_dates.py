@@ -1,4 +1,4 @@
-"""Chooses the date of a document that is not an invoice: its own printed date, with the precision that is printed."""
+"""Chooses the date of a document that is not an invoice: its own printed date, with the printed precision."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _COPYRIGHT = re.compile(
 )
 _AMERICAN = re.compile(r"\b(?:AM|PM|EST|EDT|PST|PDT|CST|CDT|USA|U\.S\.|LLC|Inc\.|USD)\b|\$\d")
 _EDGE_TOP, _EDGE_BOTTOM = 0.09, 0.9
-_LONG_LINE = 300  # prose, whose dates are those of other things
+_LONG_LINE = 300  # letters; longer lines are prose, which mentions other dates
 _NEAR_TITLE = 12
 _MOST_WORDS = 9
 _PAGES = 5
@@ -48,7 +48,7 @@ _TOP_OF_TEXT = 0.4
 
 @dataclass(frozen=True, slots=True)
 class OwnDate:
-    """A date with its precision (2017, 2017-05 or 2017-05-30) and what speaks for it."""
+    """A date with its precision (2017, 2017-05 or 2017-05-30) and the evidence for it."""
 
     value: str
     evidence: frozenset[str]
@@ -58,7 +58,10 @@ class OwnDate:
 
 
 def find_own_date(source: FactSource, title_lines: Sequence[int] = ()) -> OwnDate | None:
-    """The printed date, else the one of the publisher, else the copyright's year; never the date of the file itself."""
+    """The publisher's date, or else the printed date, or else the year of the copyright notice.
+
+    Never the file's own date.
+    """
     claimed = source.metadata.date if source.source_type in _OF_PUBLISHER else None
     found = sorted(_printed(source, title_lines), key=lambda one: -one.score)
     if claimed:
@@ -100,7 +103,7 @@ def _printed(source: FactSource, title_lines: Sequence[int]) -> Iterator[OwnDate
 def _judge(
     lines: Sequence[PrintedLine], index: int, match: TypedMatch, *, near_title: bool
 ) -> tuple[float, set[str]] | None:
-    """How much speaks for a date and why; None if it is not the document's own."""
+    """The score of a date and the evidence for it. None if it is not the document's own date."""
     line = lines[index]
     folded = fold(line.text)
     before = folded[max(match.start - 45, 0) : match.start]
@@ -122,7 +125,7 @@ def _judge(
 
 
 def _left_or_above(lines: Sequence[PrintedLine], index: int) -> str:
-    """The text to the left of a date that begins its run."""
+    """The text to the left of a date that begins its text run."""
     line = lines[index]
     if line.run is None:
         return ""

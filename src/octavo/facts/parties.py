@@ -1,4 +1,4 @@
-"""Finds the sender and the recipient of a document, by labels, return line, letterhead, footer and address window."""
+"""Finds the sender and the recipient of a document by labels, return line, letterhead, footer and address window."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _LEAST_NAME = 2
 _LABEL, _RETURN, _WINDOW = 3.0, 2.5, 2.0
 _TOP, _FOOT = 0.22, 0.82
 _BLOCK_LINES = 12
-_SHORT_HEAD = 3  # lines of a name with its mail address or phone number
+_SHORT_HEAD = 3  # lines of a name with its email address or phone number
 
 
 @dataclass(slots=True)
@@ -92,7 +92,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Runs below each other with the same left edge."""
+    """Text runs below each other with the same left edge."""
 
     runs: tuple[TextRun, ...]
 
@@ -166,7 +166,10 @@ class PartyFinder:
                         self._count(found, role[0], _LABEL - 0.004 * min(line.number, 100))
 
     def _party_label(self, run: TextRun) -> tuple[str, int] | None:
-        """The party that a run announces, and where the label ends: it is alone in its run or before a colon."""
+        """The party that a label announces, and where the label ends.
+
+        The label is alone in its text run or is followed by a colon.
+        """
         hits = [hit for hit in self._page.hits("parties", run.folded[:_MOST_LABEL]) if hit.start <= 1]
         if not hits:
             return None
@@ -192,7 +195,7 @@ class PartyFinder:
         return self._first_name(below)
 
     def _below(self, label: TextRun) -> Iterator[TextRun]:
-        """The runs below a label, in its column, up to a gap or the next label."""
+        """The text runs below a label, in its column, up to a gap or the next label."""
         bottom = label.box.bottom
         for line in self._page.lines[label.line + 1 : label.line + 1 + _BLOCK_LINES]:
             if line.page != label.page or line.box.top - bottom > 2.6 * label.box.height:
@@ -219,7 +222,7 @@ class PartyFinder:
         return None
 
     def _keyed_name(self, key: TextRun) -> Candidate | None:
-        """The value to the right of "Name:". A name of two lines begins in the line above."""
+        """The name to the right of "Name:". A name with two lines begins on the line above."""
         line = self._page.lines[key.line]
         after = next((run for run in line.runs if run.box.left > key.box.right), None)
         if after is None:
@@ -236,7 +239,7 @@ class PartyFinder:
         return self._add(after, 0, len(after.text))
 
     def _joined(self, first: TextRun, second: TextRun | None, *, always: bool = False) -> Candidate | None:
-        """A name that continues in the next line: only the second line has the legal form."""
+        """A name that continues on the next line if only that line contains the legal form."""
         continues = (
             second and not _LEGAL.search(first.text) and _LEGAL.search(second.text) and not _STREET.search(second.text)
         )
@@ -249,9 +252,9 @@ class PartyFinder:
     # Layout
 
     def _find_return_line(self) -> Box | None:
-        """The sender in one line above the address window, such as "A GmbH, Street 1, 12345 Town".
+        """Find the sender in a line above the address window, such as "A GmbH, Street 1, 12345 Town".
 
-        The address of the recipient follows below this line.
+        The address of the recipient is below this line.
         """
         sheet = self._page.sheets[0] if self._page.sheets else None
         for line in self._page.lines:
@@ -269,7 +272,7 @@ class PartyFinder:
         return None
 
     def _find_recipient(self, window: Box, height: float, width: float) -> None:
-        """The first name below the line of the sender."""
+        """Find the recipient: the first name below the line of the sender."""
         below = [
             run
             for line in self._page.lines
@@ -317,14 +320,14 @@ class PartyFinder:
                 self._count(name, "seller", 0.4, "contact")
 
     def _is_labelled(self, block: Block) -> bool:
-        """Whether the block has its own label, so that it was already read."""
+        """Whether the block has a label, which means that it was already read."""
         first = block.runs[0]
         lines = self._page.lines[max(first.line - 1, 0) : first.line]
         above = [run for line in lines for run in line.runs if line.page == first.page and _is_aligned(run, first)]
         return any(self._party_label(run) for run in (*above, *block.runs[:2]))
 
     def _find_companies(self) -> None:
-        """Names with a legal form, wherever they are."""
+        """Find names with a legal form anywhere in the document."""
         for line in self._page.lines:
             for run in line.runs:
                 for match in _COMPANY.finditer(run.text):
@@ -352,7 +355,7 @@ class PartyFinder:
                 one.seller["sentence"] = -1.5
 
     def _has_domain(self, name: str) -> bool:
-        """Whether a web or mail address of the document begins with a word of the name."""
+        """Whether a web or email address in the document begins with a word of the name."""
         words = [word for word in re.split(r"[^a-z0-9]+", fold(name)) if len(word) >= _DOMAIN_LETTERS]
         domains = [domain.replace("-", "") for domain in self._domains if len(domain) >= _DOMAIN_LETTERS]
         return any(domain.startswith(word) or word.startswith(domain) for word in words for domain in domains)
@@ -363,14 +366,14 @@ class PartyFinder:
         elif role == "buyer":
             one.buyer[name] = max(one.buyer.get(name, 0.0), score)
         elif role == "delivery":
-            # Goods usually go to the recipient of the invoice, but a label of the recipient is better.
+            # Goods usually go to the recipient of the invoice, but a recipient label is better evidence.
             one.buyer["delivery"] = 0.6
         else:
             one.seller["other party"] = -1.0
 
 
 def _merged(line: Line) -> Iterator[TextRun]:
-    """The runs of a line; runs with a separator such as a bullet between them are one."""
+    """The runs of a line. Runs that are separated only by a sign such as a bullet are joined."""
     words: list[Word] = []
     for run in line.runs:
         gap = run.box.left - words[-1].box.right if words else 0.0
@@ -407,8 +410,7 @@ def _is_aligned(first: TextRun, second: TextRun) -> bool:
 
 
 def _is_window(block: Block, height: float, width: float, window: Box | None) -> bool:
-    """Whether a block is the address of the recipient: it is below the return line, or at the usual place of
-    letters."""
+    """Whether a block is the recipient's address: it is below the return line, or where letters usually have it."""
     first = block.runs[0]
     if first.page != 1:
         return False
@@ -433,7 +435,7 @@ def _is_name(page: PageRuns, text: str) -> bool:
     if not _LEAST_NAME <= len(name) <= _MOST_NAME or len(words) > _MOST_WORDS:
         return False
     if letters < max(_LEAST_NAME, 0.6 * len(name.replace(" ", ""))) or _is_blacked_out(words[0]):
-        return False  # too few letters, or a name that was blacked out: XXXX
+        return False  # too few letters, or a redacted name: XXXX
     folded = fold(name)
     if (
         _COPYRIGHT.search(folded)

@@ -21,10 +21,10 @@ _VAT_OR_IBAN = re.compile(
     r"[A-Z]{2}\d{2}[A-Z0-9]{10,30}|(?:DE|AT|FR|NL|BE|IT|ES|PL|LU|GB|DK|SE|FI|PT|IE|CZ)[A-Z]?\d{8,12}[A-Z]?\d*"
 )
 _FEW_DIGITS = 3
-_NEAR_NOUN = 25  # characters between "Lieferung" and "vom"
+_NEAR_NOUN = 25  # the most characters between "Lieferung" and "vom"
 _CLEAR_DATE = {"date", "datum", "fecha", "data", "dato", "tanggal", "tgl", "dated"}
-_MOST_FILLER = 14  # letters between a label and its value
-_MOST_NOUN_GAP = 40  # characters between "Rechnung" and "Nr."
+_MOST_FILLER = 14  # the most letters between a label and its value
+_MOST_NOUN_GAP = 40  # the most characters between "Rechnung" and "Nr."
 _STRONG, _COMPOSED, _HEADING, _NUMBER_ONLY, _TOP = 3.0, 3.0, 2.2, 0.9, 0.5
 _SIDES = {"same": 1.0, "left": 0.95, "above": 0.85}
 _ABOVE_LINES = 3
@@ -35,7 +35,7 @@ _TOP_SHARE = 0.35
 class Labelled:
     """A value with the role that its label gives it.
 
-    `form` is the kind of label: label, composed, heading, number word, top.
+    `form` is the kind of label: label, composed, heading, number word or top.
     """
 
     mention: Mention
@@ -146,13 +146,13 @@ def _number_role(page: PageRuns, near: NearText, mention: Mention) -> tuple[str,
 
 
 def _reaches(near: NearText, last: RoleHit) -> bool:
-    """Whether there are only separators or a few letters between a label and the value."""
+    """Whether only separators or a few letters are between a label and the value."""
     gap = len(_FILLER.sub("", near.folded[last.end :])) if near.side != "above" else 0
     return gap <= (_MOST_FILLER if last.role not in {"weak_number", "order_id", "account_id"} else 2)
 
 
 def _noun(folded: str, hits: Sequence[RoleHit]) -> RoleHit | None:
-    """The noun that a word for "number" belongs to, as in "Rechnung (380) Nr."; None if it has none."""
+    """The noun that a word for "number" belongs to, as in "Rechnung (380) Nr.". None if there is none."""
     last = hits[-1]
     for hit in reversed(hits[:-1]):
         between = folded[hit.end : last.start]
@@ -207,7 +207,10 @@ def label_dates(page: PageRuns, number: Choice | None, in_items: set[int]) -> li
 
 
 def _date_texts(page: PageRuns, mention: Mention) -> Iterator[NearText]:
-    """Text before a date; if the date begins its line, also the end of the line above, which may contain "vom"."""
+    """The texts before a date.
+
+    If the date begins its line, the end of the line above is included, because it may contain "vom".
+    """
     before = page.before(mention, "date")
     if before:
         yield before
@@ -260,7 +263,7 @@ def _weak_date_role(page: PageRuns, folded: str, hits: Sequence[RoleHit]) -> tup
 
 
 def _unlabelled(page: PageRuns, mention: Mention, near: Sequence[NearText], in_items: set[int]) -> Labelled | None:
-    """A date without a label counts if it is near the top of the first page and not inside a sentence."""
+    """A date without a label. It counts if it is near the top of the first page and not inside a sentence."""
     sheet = page.sheets[0]
     if mention.run.page != sheet.number or mention.run.line in in_items:
         return None
@@ -298,5 +301,5 @@ def _best_date(page: PageRuns, found: Sequence[Labelled]) -> Choice | None:
 
 
 def _is_settled(page: PageRuns) -> bool:
-    """Whether another date of the document shows that the day comes first, or that the month does."""
+    """Whether another date of the document shows if the day or the month comes first."""
     return writes_month_first(page.texts) is not None

@@ -1,6 +1,6 @@
-"""The facts of any document, from all that is known of it: its words, its text, its headings and the file's metadata.
+"""Finds the facts of any document, from its words, text, headings and the file's metadata.
 
-`find_facts` is the entry point. Printed text counts more than metadata: a program writes metadata, often with its own
+`find_facts` is the entry point. Printed text counts more than metadata. Programs write metadata, often with their own
 name and the time at which the file was made.
 """
 
@@ -30,12 +30,12 @@ NAMES = (
     *("kind", "title", "sender", "author", "recipient", "number", "date", "due_date", "period", "amount", "currency"),
     *("language", "iban", "vat_id", "doi", "isbn", "order_id", "account_id", "register_id", "party"),
 )
-# How a fact was found. `metadata`: the file says so, in an entry or by its name; `layout`: by its place on the page.
+# How a fact was found. `metadata`: in the metadata or name of the file. `layout`: by its position on the page.
 METADATA, LAYOUT, RULE = "metadata", "layout", "rule"
 # Only the beginning and the end of a long text are read.
 _HEAD, _READ = 6000, 60_000
 _MOST_VALUE = 200
-# Documents that are from somebody, rather than written by an author.
+# Kinds of documents that have a sender rather than an author.
 _SENT = frozenset(
     {Kind.INVOICE, Kind.RECEIPT, Kind.LETTER, Kind.BANK_STATEMENT, Kind.PAYSLIP, Kind.FORM, Kind.CERTIFICATE, Kind.MAIL}
 )
@@ -51,7 +51,7 @@ _SIGNS = {"EUR": "\u20ac", "USD": "$", "GBP": "\u00a3", "INR": "\u20b9", "JPY": 
 
 
 def find_facts(source: FactSource) -> tuple[Fact, ...]:
-    """All facts of a document, in the order of `NAMES`; the best one first if there are several with one name."""
+    """All facts of a document, in the order of `NAMES`. If several have the same name, the best one comes first."""
     sheets = source.sheets or tuple(sheets_of_text(source.markdown[:_READ]))
     reading = read_document(sheets)
     title = find_title(source)
@@ -65,12 +65,18 @@ def find_facts(source: FactSource) -> tuple[Fact, ...]:
 
 
 def _belongs(fact: Fact, kind: KindChoice) -> bool:
-    """Whether a fact of the invoice reader is kept. The kind, and the date of other documents, have their own rules."""
+    """Whether to keep a fact that the invoice reader found.
+
+    Other rules find the kind, and the dates of documents that are not invoices.
+    """
     return fact.name != "kind" and (fact.name != "date" or kind.kind is Kind.INVOICE)
 
 
 def _declared_language(source: FactSource, detected: str | None) -> str | None:
-    """The language tag of the file, for example pt-BR. Office programs write their own language into their files."""
+    """The language tag in the file, such as pt-BR, if it can be trusted.
+
+    Office programs write their own language into files, so their tag must match the detected language.
+    """
     tag = (source.metadata.language or "").strip().replace("_", "-")
     declared = primary_language(tag)
     is_trusted = source.source_type not in _WRITTEN_BY_PROGRAMS or not detected or detected == declared
@@ -106,7 +112,7 @@ def _fact(
 def _title(source: FactSource, kind: KindChoice, title: Title | None, known: Mapping[str, Fact]) -> Iterator[Fact]:
     composed = _composed_title(kind.kind, known)
     if kind.kind is Kind.LETTER and title and title.evidence <= {"first line", "printed"}:
-        title = None  # the address of the sender
+        title = None  # the first line is the address of the sender
     if composed:
         yield composed
     elif title and kind.kind is not Kind.CODE and not (kind.kind is Kind.PHOTO and "claimed" not in title.evidence):
@@ -122,7 +128,7 @@ def _title(source: FactSource, kind: KindChoice, title: Title | None, known: Map
 
 
 def _composed_title(kind: Kind, known: Mapping[str, Fact]) -> Fact | None:
-    """The title of a document that is named by its facts: "Invoice 993548900 · Coolblue · 2014-04-19 · € 717.97"."""
+    """A title made of facts, such as "Invoice 993548900 · Coolblue · 2014-04-19 · € 717.97"."""
     if kind not in _NUMBERED:
         return None
     number, sender, date, amount = (known.get(name) for name in ("number", "sender", "date", "amount"))
@@ -173,7 +179,7 @@ def _parties(
 
 
 def _letterhead(source: FactSource, reading: Reading, places: set[str]) -> Iterator[Fact]:
-    """The organisation that a form, letter or statement is from, by its letterhead and footer."""
+    """The organisation that sent a form, letter or statement, from its letterhead or footer."""
     sender = reading.values.get("sender")
     if sender and sender.evidence & places:
         place = sender.mention.place
@@ -204,7 +210,7 @@ def _date(source: FactSource, kind: KindChoice, printed: Mapping[str, Fact], lin
 
 
 def _printed(source: FactSource, text: str) -> Place | None:
-    """Where a text is printed on the first pages."""
+    """The place where a text is printed on the first pages."""
     return locate_text(lines_of(source.sheets[:2]), text)
 
 
@@ -212,7 +218,7 @@ def _printed(source: FactSource, text: str) -> Place | None:
 
 
 def describe_chunks(source: DocumentSource) -> DocumentFacts:
-    """Title, author, date and type of a document of which only the text and the metadata are known."""
+    """The title, author, date and type of a document, if only its text and metadata are known."""
     headings = tuple(dict.fromkeys(text for chunk in source.chunks[:20] for text in chunk.headings))
     given = FactSource(
         markdown="\n\n".join(chunk.content for chunk in source.chunks)[:_READ],

@@ -1,4 +1,4 @@
-"""Chooses the title of a document: a printed title, else the one in the metadata, else the name of the file."""
+"""Chooses the title of a document: a printed title, or else the title in the metadata, or else the name of the file."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from octavo.facts.fact_source import FactSource, PrintedLine, plain
 from octavo.facts.words import Box, Place, enclosing_box, fold
 
 MOST_LETTERS = 160
-_LEAST_SIZE = 1.12  # of a title relative to most text, if it is no heading
+_LEAST_SIZE = 1.12  # of a title relative to most of the text, if it is not a heading
 _SAME_SIZE = 0.09
-_OVERLAP, _GAP = 0.5, 0.75  # of lines of one title, relative to their height
+_OVERLAP, _GAP = 0.5, 0.75  # of the lines of one title, relative to their height
 _MOST_LINES = 5
 _LONG_LINE = 75
 _MOST_CLAIMED = 200
 _LEAST_AGREEMENT = 0.5
 
-# Names of parts, which name no document.
+# Names of parts of a document. They are never the title of a document.
 _PART = re.compile(
     r"(?:the )?(?:table of )?contents?|inhalt(?:sverzeichnis|sangabe)?|inhoud(?:sopgave)?|sommaire|table des matieres|"
     r"indice(?: general)?|index|toc|front cover|(?:back )?cover(?: image| page)?|abstract|zusammenfassung|resume|"
@@ -101,7 +101,7 @@ _PREFIX = re.compile(
     re.IGNORECASE,
 )
 _SITE = re.compile(r"\s+[|\u00bb\u203a\u00b7\u2013\u2014-]\s+")
-# The file says by whom: these formats get their metadata from people, the others from programs.
+# In these formats, people write the metadata. In others, programs write it.
 BY_PEOPLE = frozenset(
     {"epub", "fb2", "html", "mhtml", "web", "eml", "msg", "jats", "docbook", "latex", "youtube", "mobi"}
 )
@@ -110,7 +110,7 @@ _SHEETS = frozenset({"xlsx", "xlsb", "xls", "ods", "csv"})
 
 @dataclass(frozen=True, slots=True)
 class Title:
-    """A title, what speaks for it and where it is printed. `lines` are the indexes of its lines in `front`."""
+    """A title, the evidence for it, and where it is printed. `lines` are the indexes of its lines in `front`."""
 
     text: str
     evidence: frozenset[str]
@@ -120,7 +120,7 @@ class Title:
 
 
 def find_title(source: FactSource) -> Title | None:
-    """The best title that is printed or claimed; None if there is none but the file's name."""
+    """The best title that is printed or in the metadata. None if there is neither."""
     claimed = clean_title(source.metadata.title, _MOST_CLAIMED)
     if claimed and source.source_type in BY_PEOPLE:
         return _claimed_by_people(source, claimed)
@@ -133,7 +133,7 @@ def find_title(source: FactSource) -> Title | None:
 
 
 def clean_title(text: str | None, most: int = MOST_LETTERS) -> str | None:
-    """A title without what programs add to it; None if it is not a title."""
+    """A title without additions by programs, such as "Microsoft Word -". None if it is not a title."""
     text = _PREFIX.sub("", plain(text or "")).strip(" -\u2013|\u00b7*#")
     return text if can_be_title(text, most) else None
 
@@ -161,7 +161,7 @@ def can_be_title(text: str, most: int = MOST_LETTERS) -> bool:
 
 
 def title_from_filename(name: str) -> str | None:
-    """A file name as a title: without extension and separators. None for names that a scanner or camera gives."""
+    """Make a title from a file name, without extension and separators. None for names made by a scanner or camera."""
     stem = re.sub(r"\.\w{1,8}$", "", name)
     text = " ".join(re.sub(r"[_+]+|(?<=\w)-(?=\w)|%20", " ", stem).split()) if " " not in stem else stem
     words = [word for word in text.split() if sum(map(str.isalpha, word)) > 1]
@@ -173,7 +173,7 @@ def title_from_filename(name: str) -> str | None:
 
 
 def _claimed_by_people(source: FactSource, claimed: str) -> Title:
-    """The title of a web page without the name of its site, if a heading has the rest."""
+    """The title in the metadata. The name of the website is removed if a heading contains the rest."""
     parts = [part for part in _SITE.split(claimed) if can_be_title(part)]
     headings = {fold(plain(one.text)): one for one in source.headings[:20]}
     own = min(
@@ -190,7 +190,7 @@ def _claimed_by_people(source: FactSource, claimed: str) -> Title:
 
 
 def _largest(source: FactSource, claimed: str | None) -> Title | None:
-    """The largest text on the first page, unless it is not a title; lines of one size below each other are one."""
+    """The largest text on the first page that can be a title. Consecutive lines of the same size form one text."""
     found = [(_score(source, group, claimed), group) for group in _groups(source.front)]
     best = max(((score, group) for score, group in found if score > 0), key=lambda one: one[0], default=None)
     if best is None:
@@ -217,7 +217,7 @@ Group = Sequence[tuple[int, PrintedLine]]
 
 
 def _as_heading(source: FactSource, group: Group) -> str | None:
-    """The same text as a heading of the Markdown, whose letters are in their logical order."""
+    """The same text from a heading of the Markdown, where the letters are in logical order."""
     boxes = [line.run.box for _, line in group if line.run]
     for heading in source.headings[:20]:
         place = heading.place
@@ -233,7 +233,7 @@ def _overlap(one: Box, two: Box) -> bool:
 
 
 def _groups(lines: Sequence[PrintedLine]) -> Iterator[Group]:
-    """Lines of one size below each other, each line once, in reading order."""
+    """Groups of consecutive lines of the same size. Each line is in one group, in reading order."""
     taken: set[int] = set()
     for start, first in enumerate(lines):
         if start in taken or first.size < _LEAST_SIZE - 0.15 or first.run is None:
@@ -249,7 +249,7 @@ def _groups(lines: Sequence[PrintedLine]) -> Iterator[Group]:
 
 
 def _is_label(line: PrintedLine) -> bool:
-    """Whether a line is the number of a page or the name of a part, which is never a line of a title."""
+    """Whether a line is a page number or the name of a part. Such a line never belongs to a title."""
     folded = fold(line.text).strip(" .:-")
     return bool(_PAGE_NUMBER.fullmatch(folded) or _PART.fullmatch(folded))
 
@@ -277,12 +277,12 @@ def _joined(group: Group) -> str:
 
 
 def _score(source: FactSource, group: Group, claimed: str | None) -> float:
-    """How likely a group is the title; 0 if it cannot be."""
+    """How likely a group is the title. 0 if it cannot be the title."""
     text = _joined(group)
     first = group[0][1]
     agrees = _agrees(claimed, text)
     is_heading = _is_heading(source, text)
-    # If a file has no title, its first main heading stands in for it, which proves nothing.
+    # If a file has no title, its first main heading is used as the metadata title, which proves nothing.
     is_own = agrees and fold(plain(source.metadata.title or "")) not in source.heading_texts
     if not (clean_title(text) or (agrees and len(text) <= MOST_LETTERS)) or first.page != source.front[0].page:
         return 0.0
@@ -303,7 +303,7 @@ def _score(source: FactSource, group: Group, claimed: str | None) -> float:
 
 
 def _is_continued(source: FactSource, group: Group) -> bool:
-    """Whether the next line is the rest of a sentence, so that the group is the beginning of a paragraph."""
+    """Whether the next line continues a sentence, so that the group is the beginning of a paragraph."""
     index, last = group[-1]
     below = [line for line in source.front[index + 1 : index + 4] if line.run and last.run and line.page == last.page]
     return any(
@@ -314,7 +314,7 @@ def _is_continued(source: FactSource, group: Group) -> bool:
 
 
 def _is_numbered(source: FactSource, folded: str) -> bool:
-    """Whether a heading has this text after the number of a section."""
+    """Whether a heading consists of a section number and this text."""
     return any(re.fullmatch(r"[\d.]+\s+" + re.escape(folded), one) for one in source.heading_texts)
 
 
@@ -324,13 +324,13 @@ def _is_heading(source: FactSource, text: str) -> bool:
 
 
 def _agrees(claimed: str | None, text: str) -> bool:
-    """Whether the file's own title is this text, or a large part of it."""
+    """Whether the title in the metadata is this text, or a large part of it."""
     one, two = sorted((fold(claimed or ""), fold(text)), key=len)
     return bool(one) and one in two and len(one) >= _LEAST_AGREEMENT * len(two)
 
 
 def _first_of_text(source: FactSource, claimed: str | None) -> Title | None:
-    """The first heading of a text without pages, else its first bold line, else its first line if it is short."""
+    """The title of a text without pages: its first heading, or else its first bold line, or else a short first line."""
     lines = [(index, line) for index, line in enumerate(source.front) if line.cells < 2]  # noqa: PLR2004
     headings = [(index, line) for index, line in lines if line.level]
     if source.source_type in _SHEETS:
@@ -364,7 +364,7 @@ def _first_line(source: FactSource, claimed: str | None) -> Title | None:
 
 
 def _first_on_page(source: FactSource) -> Title | None:
-    """The first line of a page in one size, if it is alone in its row, short, and not continued by the next line."""
+    """The first line of a page with a single letter size, if the line is alone, short and not continued below."""
     lines = [line for line in source.front if line.page == source.front[0].page and line.run]
     if len(lines) < 3 or lines[0].cells > 1 or lines[0].top > 0.35 or lines[0].page > 1:  # noqa: PLR2004
         return None
@@ -384,7 +384,7 @@ _HEAD_WITH_NUMBER = re.compile(r"(?:\d{1,4}\s+(?P<after>\D.{14,110})|(?P<before>
 
 
 def _running_head(source: FactSource) -> Title | None:
-    """The line above the text of an excerpt, with a page number beside it."""
+    """The running header of an excerpt: a line above the text with a page number beside it."""
     for index, line in enumerate(source.front[:3]):
         match = _HEAD_WITH_NUMBER.fullmatch(line.text) if line.page and line.top < 0.2 else None  # noqa: PLR2004
         text = clean_title(match["after"] or match["before"]) if match else None

@@ -1,7 +1,7 @@
 """Finds typed values in a text, such as amounts, currencies and identifiers, each in its canonical form.
 
 IBAN, VAT id, DOI, ISBN and register numbers are recognised by their form, without a label. IBAN and ISBN contain a
-checksum; a VAT id has the length of its country.
+checksum. The length of a VAT id depends on its country.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import NamedTuple
 from octavo.facts.dates import find_dates
 from octavo.facts.words import Notation, TypedMatch
 
-# 1,234.56 and 1.234,56 and 1 234,56 and 1'234.56. Groups have three digits, or two as in India; a space separates
+# 1,234.56 and 1.234,56 and 1 234,56 and 1'234.56. Groups have three digits, or two as in India. A space separates
 # groups only if three digits follow.
 _NUMBER = re.compile(
     r"(?<![\w.,/:-])(?P<sign>[-\u2212\u2013(]\s?)?(?:(?:[A-Z]{3}|[^\w\s.,:;()%/'\"#*|-]{1,2}|Rs\.?|kr\.?)\s?)?"
@@ -29,7 +29,7 @@ _DIGITS_OF_DATE = re.compile(r"\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\d{4}-\d\d-\d\d")
 _CODES = """
 AED ARS AUD BGN BRL CAD CHF CLP CNY COP CZK DKK EGP EUR GBP HKD HUF IDR ILS INR ISK JPY KES KRW KWD MAD MXN MYR NGN NOK
 NZD PEN PHP PKR PLN QAR RON RSD RUB SAR SEK SGD THB TND TRY TWD UAH USD VND ZAR"""
-# Longer signs come first, so that US$ does not match as $.
+# Longer signs come first, so that $ does not match inside US$.
 _SIGNS = {
     "US$": "USD",
     "CA$": "CAD",
@@ -104,7 +104,7 @@ def read_number(digits: str, decimal: str | None = None) -> str | None:
 
 
 def _decimal_mark(digits: str, usual: str | None) -> str | None:
-    """The decimal mark of a number: its last mark, unless it separates groups of digits.
+    """The decimal mark of a number: its last mark, unless that mark separates groups of digits.
 
     It separates groups if it occurs several times, or if exactly three digits follow it and it is not the `usual` mark.
     """
@@ -169,7 +169,7 @@ FINDERS: dict[str, Find] = {
 
 
 class IdentifierMatch(NamedTuple):
-    """An identifier. `is_checked`: whether it has a valid checksum."""
+    """An identifier. `is_checked` is true if it has a valid checksum."""
 
     name: str
     value: str
@@ -223,7 +223,7 @@ _IBAN_LENGTHS = {
     "RS": 22,
     "UA": 29,
 }
-# Letters and digits after the country, without spaces.
+# The form of a VAT id after the country code, without spaces.
 _VAT_FORMS = {
     "AT": r"U\d{8}",
     "BE": r"[01]\d{9}",
@@ -272,7 +272,7 @@ _ISBN_SHORT = 10
 
 
 def find_marked(text: str) -> list[IdentifierMatch]:
-    """All identifiers in a text that need no label, in text order."""
+    """All identifiers in a text that are recognised without a label, in text order."""
     found = [match for find in _MARKED for match in find(text)]
     return sorted(found, key=lambda one: one.start)
 

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from octavo.facts.words import fold
 
-_yaml: Any = import_module("yaml")  # it has no types
+_yaml: Any = import_module("yaml")  # the library has no types
 _STARTS = re.compile(r"(?<![^\W_])\S")
 _SEPARATORS = re.compile(r"[\s.\-]+")
-# Section and role of labels that a caller adds, by the name of a fact.
+# The section and role of labels that a caller adds, by the name of a fact.
 _ADDED = {
     "number": ("numbers", "number"),
     "date": ("dates", "date"),
@@ -31,7 +31,7 @@ _ADDED = {
 
 
 class RoleHit(NamedTuple):
-    """A label in a text and the role it gives to a value."""
+    """A label in a text, and the role that it gives to a value."""
 
     role: str
     start: int
@@ -80,7 +80,7 @@ class Section:
 
 
 def _shape(phrase: str) -> str:
-    """A pattern for a label. Points, hyphens and spaces between its words do not count; * matches letters."""
+    """A pattern for a label. Points, hyphens and spaces between its words are ignored, and * matches letters."""
     parts = [re.escape(part).replace(r"\*", r"[^\W\d]*") for part in _SEPARATORS.split(phrase) if part]
     end = "" if phrase.endswith(("*", "#", "°", "º", "%", ")")) else r"(?![^\W\d_])"
     return r"[\s.\-]*".join(parts) + end
@@ -101,7 +101,10 @@ Labels = tuple[tuple[str, tuple[str, ...]], ...]
 
 @lru_cache(maxsize=16)
 def load_vocabulary(added: Labels = ()) -> Vocabulary:
-    """The shipped vocabulary. `added` are additional labels by the name of a fact, such as ("number", ("our ref",))."""
+    """The vocabulary of Octavo.
+
+    `added` contains additional labels by the name of a fact, such as ("number", ("our ref",)).
+    """
     if not added:
         return _shipped()
     shipped = _shipped()

@@ -1,4 +1,4 @@
-"""Words with their places on pages: the input from which facts are found."""
+"""Words with their places on pages. Facts are found in them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Word(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A page with its words, which can be in any order."""
+    """A page with its words, in any order."""
 
     number: int
     width: float
@@ -91,14 +91,14 @@ class TypedMatch(NamedTuple):
 
 
 class Notation(NamedTuple):
-    """How to read numbers and dates of a document that would otherwise be ambiguous, such as 1.234 and 3/4/2024."""
+    """How to read numbers and dates of a document that are ambiguous without context, such as 1.234 and 3/4/2024."""
 
     decimal: str | None = None
     month_first: bool = False
     date_formats: tuple[str, ...] = ()
 
 
-# Letters with a stroke, which are not letters with an accent in Unicode.
+# Letters with a stroke. In Unicode, these are not letters with an accent.
 _STROKES = {"\u0142": "l", "\u0141": "l", "\u00f8": "o", "\u00d8": "o", "\u0111": "d", "\u0110": "d", "\u0131": "i"}
 
 
@@ -109,5 +109,5 @@ def _folded(letter: str) -> str:
 
 
 def fold(text: str) -> str:
-    """Convert a text to lower case without accents. Its length stays the same, so that positions stay valid."""
+    """Convert a text to lower case without accents. Its length does not change, so that positions stay valid."""
     return "".join(map(_folded, text))

@@ -1,7 +1,7 @@
-"""The offline provider: rules, word counts and a small embedding model, all on this machine and free of charge.
+"""The offline provider: rules, word counts and a small embedding model. All of it runs on this machine, free of charge.
 
 It uses no network, database or clock. Its results are labelled `local`. It quotes text and never generates any. `ai`
-imports this package, because the tasks fall back to it if no model is configured.
+imports this package, because tasks fall back to it if no model is configured.
 """
 
 from octavo.language.description import MADE_BY, Description, describe, prepare

@@ -1,4 +1,4 @@
-"""Concepts of a chunk, and the topics and themes of a document, found by counting phrases.
+"""Finds the concepts of a chunk, and the topics and themes of a document, by counting phrases.
 
 No language model is used: it would take ten times as long as embedding the chunk. The weight of a phrase is based on
 its words: how frequent they are in the chunk, how rare in English, and in how few chunks of the document they occur.
@@ -16,9 +16,9 @@ from octavo.language.parsed_chunks import ParsedChunk, heading_stems
 from octavo.language.phrases import Phrases, Stems, better_form, parts_of
 from octavo.language.vocabulary import rarity
 
-# Half of a word's weight is independent of the other chunks, because the subject of the whole document is a concept.
+# Half of a word's weight does not depend on the other chunks, so that the subject of the whole document is a concept.
 _OWN = 0.5
-# Less than one, so that a frequently repeated word does not outweigh all others.
+# An exponent below one, so that a frequently repeated word does not outweigh all others.
 _REPEATED = 0.7
 _MAX_CHARACTERS = 80
 NamedConcepts = Sequence[tuple[Stems, Concept]]
@@ -60,7 +60,7 @@ def score_phrases(phrases: Phrases, weights: WordWeights) -> dict[Stems, float]:
 def choose_distinct(scores: Mapping[Stems, float], most: int, *, apart: bool = False) -> list[Stems]:
     """The best phrases, except those that mostly repeat a better phrase.
 
-    `apart` also drops extensions of a better phrase.
+    If `apart` is true, extensions of a better phrase are also dropped.
     """
     size = min if apart else max
     chosen: list[Stems] = []

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from datetime import date
 
-# The names of the months, one month per line, the English name first. Names without accents are as people type them.
+# The names of the months, one month per line, with the English name first. People also type them without accents.
 MONTHS = """
 january jan januar jänner janner januari janvier janv gennaio gen enero ene janeiro styczeń styczen stycznia ledna
 february feb febuary februar februari février fevrier fév fev febr févr fevr febbraio febrero fevereiro lutego února
@@ -65,7 +65,7 @@ def _iso(parts: dict[str, str | None], language: str | None) -> str | None:
 
 
 def _meanings(parts: dict[str, str | None], language: str | None) -> Iterator[tuple[int, int]]:
-    """Possible pairs of month and day. In English 3/4 is ambiguous, so only the year is certain."""
+    """Possible pairs of month and day. In English, 3/4 is ambiguous, so only the year is certain."""
     if parts.get("either"):
         first, second = int(parts["either"] or 0), int(parts["other"] or 0)
         if language == "en" and first != second and max(first, second) <= 12:  # noqa: PLR2004 - months

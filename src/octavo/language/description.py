@@ -1,6 +1,6 @@
-"""Describes a document offline: its summary and tags, and each chunk. Its title and other facts are given.
+"""Describes a document offline: its summary and tags, and each chunk. The title and other facts are given.
 
-Each chunk is parsed once; word weights are computed over the whole document.
+Each chunk is parsed once. Word weights are computed over the whole document.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MADE_BY = "local"
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """The description of a document and of its chunks, which are in the order of the source."""
+    """The description of a document, and of its chunks in the order of the source."""
 
     document: DocumentInsight
     chunks: list[ChunkInsight]

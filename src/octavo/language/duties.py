@@ -1,4 +1,4 @@
-"""Finds duties, prohibitions, penalties and risks, and dates, periods and deadlines, in English and German."""
+"""Finds duties, prohibitions, penalties, risks, dates, periods and deadlines, in English and German."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from octavo.language.markdown_segments import SegmentKind
 
 DUTIES, PROHIBITIONS, PENALTIES, RISKS = "Duties", "Prohibitions", "Penalties and liability", "Risks"
 _MIN_WORDS = 4
-# German states duties as "ist zu zahlen", but also says "ist zu sehen". These verbs name something that one has to do.
+# German states duties as "ist zu zahlen", but "ist zu sehen" is not a duty. These verbs describe obligations.
 _VERBS = (
     "zahlen|bezahlen|leisten|entrichten|erbringen|übergeben|melden|prüfen|erstatten|unterrichten|informieren"
     "|ersetzen|behandeln"
@@ -20,7 +20,7 @@ _VERBS = (
     "|übernehmen|gewährleisten"
     "|versichern|erteilen|stellen|verwenden|überweisen|vergüten|beachten|löschen|sichern|verwahren"
 )
-# The first matching group wins. Groups are in the order in which they are checked, not in which they are listed.
+# The first matching group wins. Groups are in the order in which they are checked, not in which they are shown.
 _PATTERNS: dict[str, dict[str, re.Pattern[str]]] = {
     language: {group: re.compile(rf"\b(?:{words})\b", re.IGNORECASE) for group, words in groups.items()}
     for language, groups in {
@@ -56,7 +56,7 @@ _PATTERNS: dict[str, dict[str, re.Pattern[str]]] = {
         },
     }.items()
 }
-# An inference, a phrase that only introduces a statement, or a modal verb that states no duty.
+# Not a duty: an inference, a phrase that only introduces a statement, or a modal verb without an obligation.
 _NO_DUTY = re.compile(
     r"\bmust(?:n['\u2019]t)? (?:not )?have (?:been|had)\b|\bit must be (?:noted|said|remembered|admitted)\b"
     r"|\bshall (?:we|i)\b"
@@ -124,7 +124,7 @@ _YEAR = re.compile(
     r"(?![-/.,]?\d|\s?(?:%|[A-Z]{3}\b|€|\$|euros?|dollars?|pages?|seiten?|words?|people))",
     re.IGNORECASE,
 )
-# A day without a year. Abbreviations such as "mar" are too often something else.
+# A day without a year. Abbreviations such as "mar" usually mean something else.
 _DAY = re.compile(
     rf"(?<![\d.])\d{{1,2}}(?:st|nd|rd|th|\.)?(?: of)? (?:{_MONTHS})\b|\b(?:{_MONTHS}) \d{{1,2}}(?:st|nd|rd"
     rf"|th)?(?![\d.,:]*\d|\s?%)"

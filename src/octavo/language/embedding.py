@@ -1,8 +1,8 @@
 """Embeds texts with the bundled model: all-MiniLM-L6-v2 with 8-bit weights, 384 dimensions, English only.
 
 The model takes 256 tokens. A longer text is cut into windows of equal length, and the vectors of the windows are added,
-so the last sentence counts as much as the first. Windows are embedded separately: no padding is needed, a vector does
-not depend on the other texts, and memory is needed for only one window at a time.
+so the last sentence counts as much as the first. Windows are embedded separately. So no padding is needed, a vector
+does not depend on the other texts, and memory is needed for only one window at a time.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _sums() -> dict[str, str]:
 
 
 def read_checked(name: str) -> bytes:
-    """Read a file of the model and verify its checksum: a damaged model would silently return wrong vectors."""
+    """Read a file of the model and verify its checksum. A damaged model would silently return wrong vectors."""
     content = (_DATA / name).read_bytes()
     if hashlib.sha256(content).hexdigest() != _sums()[name]:
         raise Defect(f"{name} does not match its checksum. Reinstall Octavo.")
@@ -105,12 +105,13 @@ def read_checked(name: str) -> bytes:
 
 @load_once
 def load_runtime() -> Any:  # noqa: ANN401 - it has no types
-    """Import numpy and the runtime of the model, in one thread.
+    """Import numpy and the runtime of the model in one thread.
 
-    If several threads import numpy for the first time, the import can fail, and then fails until the process ends.
+    If several threads import numpy for the first time, the import can fail. It then keeps failing until the process
+    ends.
     """
-    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # otherwise it reports every start to its vendor
-    importlib.import_module("numpy")  # before the runtime imports parts of it
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # otherwise the runtime reports every start to its vendor
+    importlib.import_module("numpy")  # must come before the runtime imports parts of numpy
     import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
 
     return onnxruntime
@@ -120,7 +121,7 @@ def open_session(model: bytes) -> Any:  # noqa: ANN401 - it has no types
     runtime = load_runtime()
     options = runtime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1  # a window is too small to use more threads
-    options.enable_cpu_mem_arena = False  # it would keep the memory of the longest window and save no time
+    options.enable_cpu_mem_arena = False  # the arena would keep the memory of the longest window and save no time
     return runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 

@@ -1,4 +1,4 @@
-"""Answers prompts that ask for everything of one kind: names, dates, money or duties, with quotes as evidence."""
+"""Answers prompts that request a list of all names, dates, amounts of money or duties, with quotes as evidence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AMOUNTS = "Amounts"
 
 
 class Subject(StrEnum):
-    """The subject of a prompt that asks for a list; the value completes “The offline rules recognised no …”."""
+    """The subject of a prompt that requests a list. The value completes “The offline rules recognised no …”."""
 
     NAMES = "people or organisations"
     DATES = "dates or deadlines"
@@ -32,7 +32,7 @@ GROUPS: dict[Subject, tuple[str, ...]] = {
     Subject.MONEY: (AMOUNTS,),
     Subject.DUTIES: (duties.DUTIES, duties.PROHIBITIONS, duties.PENALTIES, duties.RISKS),
 }
-# Only questions for a complete list. A question about one thing is answered with the sentences about it.
+# Only questions for a complete list match. Other questions are answered with sentences about their subject.
 _ASKS = (
     r"^\W*(?:which|what|list|name|find|extract|give|show|welche|nenne|liste|finde|zeige)(?: me)?"
     r"(?: all| any| every| the| alle)*"
@@ -77,7 +77,7 @@ _WHO_HAS_TO = re.compile(r"^\W*(?:who (?:has to|must|shall) do what|wer muss was
 class Extraction:
     """The findings of each group, in text order. Repeated findings are listed together.
 
-    `supported`: whether rules exist for this language.
+    `supported` is true if rules exist for this language.
     """
 
     groups: list[tuple[str, list[list[Finding]]]]
@@ -89,14 +89,14 @@ class Extraction:
 
 
 def find_subject(question: str) -> Subject | None:
-    """The kind of list that a question asks for; None if it asks for something else."""
+    """The kind of list that a question requests. None if it requests something else."""
     if _WHO_HAS_TO.search(question):
         return Subject.DUTIES
     return next((subject for subject, pattern in _PATTERNS.items() if pattern.search(question)), None)
 
 
 def extract(subject: Subject, chunks: Sequence[ChunkText]) -> Extraction:
-    """Everything of one kind in the chunks. `Statement.chunk` is the index of the chunk."""
+    """Find all items of one kind in the chunks. `Statement.chunk` is the index of the chunk."""
     language = detect_document_language([chunk.content for chunk in chunks])
     statements = read_statements(chunks)
     match subject:

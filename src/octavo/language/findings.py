@@ -1,4 +1,4 @@
-"""Findings of rules in a text, with the words that prove them."""
+"""Values that rules find in a text, with the words that prove them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from octavo.language.insights import ChunkText
 from octavo.language.markdown_segments import SegmentKind, blank_markup, split_segments
 
 MAX_QUOTE = 300
-# The end of a full line of prose. A short line, as in an address, ends what is written on it.
+# The end of a full line of prose. After a short line, as in an address, a new statement starts.
 _WRAPPED = re.compile(r"(?<=[^\n]{60})\n(?=[^\n\s|#>-])")
 _UNFINISHED = re.compile(r"\b(?:Nr|Abs|Art|Ziff|Prof|Dr|Str|Mio|Mrd|ca|bzw|z\. ?B)\.$")
 _DAY = re.compile(r"(?<![\d.,/-])\d{1,2}\.$")
@@ -52,7 +52,7 @@ class Finding:
 
 
 def read_statements(chunks: Sequence[ChunkText]) -> Iterator[Statement]:
-    """The statements of all chunks in text order."""
+    """The statements of all chunks, in text order."""
     for place, chunk in enumerate(chunks):
         text = _WRAPPED.sub(" ", blank_markup(chunk.content))
         for part in split_segments(chunk.content):

@@ -25,7 +25,7 @@ Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max
 Text = Annotated[str, StringConstraints(strip_whitespace=True, max_length=1000)]
 # A year, month or day in ISO 8601.
 PartialDate = Annotated[str, StringConstraints(pattern=r"^\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?)?$")]
-# A model may answer with a longer tag; only its first part is kept.
+# A model may return a longer tag. Only its first part is kept.
 LanguageCode = Annotated[
     str,
     BeforeValidator(lambda tag: primary_language(tag) if isinstance(tag, str) else tag),
@@ -34,7 +34,7 @@ LanguageCode = Annotated[
 
 
 class Emotion(StrEnum):
-    """The primary emotion of a text. `NEUTRAL`: no emotion is prominent. `UNKNOWN`: not supported for this language."""
+    """The primary emotion of a text. `NEUTRAL`: no emotion is prominent. `UNKNOWN`: the language is not supported."""
 
     JOY = "joy"
     TRUST = "trust"
@@ -127,7 +127,7 @@ class Quote(Output):
 
 
 class Answer(Output):
-    """Quotes that answer a question; none if nothing was found."""
+    """Quotes that answer a question. Empty if nothing was found."""
 
     quotes: list[Quote]
 
@@ -142,7 +142,8 @@ class ChunkText:
 
 @dataclass(frozen=True, slots=True)
 class DocumentSource:
-    """The chunks of a document in order, and the metadata of its file. `kind` is the source type: pdf, eml, web, …
+    """The chunks of a document in order, and the metadata of its file. `kind` is the source type, such as pdf, eml or
+    web.
 
     `known_tags` are tags that the owner already uses.
     """
@@ -159,7 +160,7 @@ class DocumentSource:
 
 @dataclass(frozen=True, slots=True)
 class DocumentFacts:
-    """What rules found about a document. `date` is a year, month or day in ISO 8601."""
+    """Facts that rules found about a document. `date` is a year, month or day in ISO 8601."""
 
     title: str | None = None
     author: str | None = None
@@ -182,7 +183,7 @@ QuoteText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1
 class PageCitation(Output):
     """A citation of a page.
 
-    `page` is the number used in the request; `quote` is verbatim; `relevance` is its weight for the answer.
+    `page` is the page number used in the request, `quote` is verbatim, and `relevance` is its weight for the answer.
     """
 
     page: Annotated[int, Field(ge=1)]

@@ -11,7 +11,7 @@ from octavo.language.markdown_segments import blank_markup
 from octavo.language.vocabulary import STOPWORDS, WORD
 
 ENGLISH = "en"
-# Below these limits a detection is discarded.
+# Below these limits, the detected language is discarded.
 _MIN_LETTERS = 25
 _MIN_PROBABILITY = 0.7
 _SAMPLE = 600
@@ -30,7 +30,7 @@ def detect_language(text: str) -> str | None:
 
 
 def confirm_language(text: str, expected: str | None) -> str | None:
-    """The language of a chunk: `expected` if the chunk has enough of its stop words, otherwise the detected one."""
+    """The language of a chunk: `expected` if the chunk has enough of its stop words, or else the detected one."""
     words, own = WORD.findall(text[:_SAMPLE].lower()), primary_language(expected)
     stopwords = STOPWORDS.get(own or "", frozenset())
     if words and sum(word in stopwords for word in words) >= _MIN_STOPWORDS * len(words):

@@ -34,11 +34,11 @@ _HIDDEN = re.compile(
     r"|(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64})+"
     r"|<[^<>\n]{1,300}>"
     r"|!\[|\[\^[^\]\s]{1,40}\]"
-    r"|\$(?![\s\d])[^$\n]{1,300}\$|\$(?=[^$\n]*[\\^_={}])[^$\n]{1,300}\$"  # not two prices in one line
+    r"|\$(?![\s\d])[^$\n]{1,300}\$|\$(?=[^$\n]*[\\^_={}])[^$\n]{1,300}\$"  # not two prices on one line
     r"|&[a-z]{2,8};"
 )
 _MARKS = str.maketrans(dict.fromkeys("*`~[]\\", " "))
-# Inside a word an underscore is a letter of a name: my_file_name.
+# Inside a word, an underscore is part of a name, such as my_file_name.
 _UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
 _FENCE = re.compile(r"\s*(```|~~~)")
 _HEADING = re.compile(r"\s{0,3}#{1,6}\s+")
@@ -48,7 +48,7 @@ _RULE = re.compile(r"[-=*_|:+\s]*")
 
 
 def blank_markup(markdown: str) -> str:
-    """The same text with markup replaced by spaces; the length stays the same."""
+    """The same text with markup replaced by spaces. The length does not change."""
     shown = _HIDDEN.sub(lambda match: " " * len(match.group()), markdown).translate(_MARKS)
     return _UNDERSCORE.sub(" ", shown)
 
@@ -85,7 +85,7 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _read_line(line: str) -> tuple[SegmentKind | None, int] | None:
-    """The kind of segment that starts in this line, and the length of the markup before its text.
+    """The kind of segment that starts on this line, and the length of the markup before its text.
 
     The kind is None if the line continues a segment. Returns None if the line has no text.
     """

@@ -87,7 +87,7 @@ _INSTITUTION = re.compile(
     rf"|bank|tag|rat|netzagentur)"
     r"|Deutsche (?:Bahn|Bank|Post|Telekom|Bundesbank)))\b"
 )
-# A capitalised word that begins or ends something else than a name.
+# Capitalised words that begin or end something other than a name.
 _NOT_NAME_WORDS = """
 jr sr phd esq
 abbildung absatz abschnitt abstract account act agreement air amount anhang anlage annex anschrift appendix april
@@ -119,7 +119,7 @@ _PARTICLES = frozenset(_PARTICLE[3:-1].split("|"))
 
 
 def find_names(statement: Statement) -> Iterator[Finding]:
-    """People and organisations in text order. A name inside another one is not reported again."""
+    """Find people and organisations in text order. A name inside another name is not reported again."""
     found: list[Finding] = []
     for pattern in (_CLUB, _COMPANY, _INSTITUTION):
         _add(found, (_organisation(statement, match) for match in pattern.finditer(statement.text)))
@@ -180,7 +180,7 @@ def _person(statement: Statement, match: re.Match[str]) -> Finding | None:
 
 
 def _by_first_name(statement: Statement) -> Iterator[Finding | None]:
-    """Names that begin with a known first name. A long run of capitalised words can be a list of names."""
+    """Find names that begin with a known first name. A long run of capitalised words can be a list of names."""
     for match in _ANY_NAME.finditer(statement.text):
         for start, words in _split_run(match["name"]):
             if len(words) > 1 and not words[0].isupper() and not any(map(is_ordinary_word, words[1:])):
@@ -192,7 +192,7 @@ def _by_first_name(statement: Statement) -> Iterator[Finding | None]:
 def _split_run(run: str) -> Iterator[tuple[int, list[str]]]:
     """Split a run of capitalised words into names: each known first name with the words after it.
 
-    In a long run, only the next word is used, because the rest is unclear.
+    In a long run, only the next word is used, because it is unclear where the name ends.
     """
     words = [(match.start(), match.group()) for match in re.finditer(r"\S+", run)]
     known = [_is_first_name(word) for _, word in words]

@@ -18,7 +18,7 @@ _ENDING = ".!?\u2026\u3002\uff01\uff1f\uff61"
 
 
 class Sentence(NamedTuple):
-    """A sentence, `content[start:end]` of its chunk. `whole`: whether it ends with sentence punctuation."""
+    """A sentence, `content[start:end]` of its chunk. `whole` is true if it ends with sentence punctuation."""
 
     start: int
     end: int
@@ -47,7 +47,7 @@ class ParsedChunk:
 
 
 def parse_chunk(chunk: ChunkText, language: str | None) -> ParsedChunk:
-    """Parse a chunk. `language` is the language of the document; the chunk is checked for another language."""
+    """Parse a chunk. `language` is the language of the document. The chunk may be in another language."""
     text = blank_markup(chunk.content)
     parts = list(split_segments(chunk.content))
     own = languages.confirm_language(text, language)

@@ -26,7 +26,7 @@ class PhraseCount:
 
 @dataclass(frozen=True, slots=True)
 class Phrases:
-    """The phrases of a text. A run is an unbroken sequence of content words; `runs` is their number."""
+    """The phrases of a text. A run is an unbroken sequence of content words. `runs` is the number of runs."""
 
     stems: Counter[str] = field(default_factory=Counter[str])
     seen: dict[Stems, PhraseCount] = field(default_factory=dict[Stems, PhraseCount])
@@ -34,7 +34,7 @@ class Phrases:
 
 
 def find_phrases(texts: Iterable[str], language: str | None) -> Phrases:
-    """Find the phrases of a text. Returns none for languages without a list of stop words."""
+    """Find the phrases of a text. Empty for languages without a list of stop words."""
     stems: Counter[str] = Counter()
     seen: dict[Stems, PhraseCount] = {}
     number = 0
@@ -43,7 +43,7 @@ def find_phrases(texts: Iterable[str], language: str | None) -> Phrases:
         stems.update(run_stems)
         for start, end in _spans(len(run)):
             if language == "de" and not run[end - 1][0].isupper():
-                continue  # German capitalises nouns, and a phrase ends with one
+                continue  # German capitalises nouns, and a phrase ends with a noun
             form = " ".join(run[start:end])
             known = seen.setdefault(run_stems[start:end], PhraseCount(0, number, form))
             known.count += 1
@@ -56,7 +56,7 @@ def find_phrases(texts: Iterable[str], language: str | None) -> Phrases:
 def better_form(one: str, other: str) -> str:
     """Choose the better spelling of a phrase.
 
-    Prefers the singular and lower case: a capital may only mark the start of a sentence.
+    The singular and lower case are preferred: a capital may only mark the start of a sentence.
     """
     return min(one, other, key=lambda form: (len(form), form.swapcase()))
 

@@ -29,16 +29,16 @@ from octavo.language.vocabulary import fold
 Embed = Callable[[Sequence[str]], "np.ndarray"]
 
 _MAX_QUOTES = 5
-# Only the best sentences by words are compared by meaning: embedding ten takes a few hundredths of a second. More
-# sentences find no more answers (decision 20).
+# Only the best sentences by words are compared by meaning. Embedding ten takes a few hundredths of a second, and more
+# sentences do not find more answers (decision 20).
 _MAX_EMBEDDED = 10
 # A sentence must contain half of the question's words, or mean nearly the same as the question.
 _MIN_SCORE = 0.5
-# The similarity of unrelated sentences, and that of a question and an answer that uses the same words.
+# The similarity of unrelated sentences, and of a question and an answer that uses the same words.
 _UNRELATED, _SAME = 0.15, 0.9
 _MEANING_ALONE = 0.9
 _OF_HEADINGS = 0.5
-# A bonus for sentences that contain what the question asks for: a figure or a definition.
+# A bonus for sentences that contain the figure or definition that the question asks for.
 _BONUS = 0.15
 _MIN_WORDS = 4
 _MARKS = "*_`"
@@ -65,7 +65,7 @@ _ASKS_SUMMARY = re.compile(
     re.IGNORECASE,
 )
 _UNDER_CORE = 1.3
-# Two sentences count as repetitions if they share this part of the words of the shorter one.
+# Two sentences are repetitions if they share at least this share of the words of the shorter one.
 _SAME_SHARE = 0.6
 _WORD = re.compile(r"\S+")
 MIN_CHARACTERS = 3
@@ -84,7 +84,7 @@ class _Candidate:
 def answer(question: str, chunks: Sequence[ChunkText], embed: Embed | None = None, most: int = _MAX_QUOTES) -> Answer:
     """Answer a question with quotes, best first.
 
-    `embed` makes it possible to find paraphrases; if None, only words are compared.
+    With `embed`, paraphrases are found too. If it is None, only words are compared.
     """
     language = detect_document_language([*(chunk.content for chunk in chunks), question]) or ENGLISH
     keys = _keys(question, language) or _keys(question, None)
@@ -121,7 +121,7 @@ def _candidates(place: int, chunk: ChunkText, language: str | None) -> Iterator[
 def _score_words(question: str, keys: frozenset[str], candidates: Sequence[_Candidate]) -> list[float]:
     """Score each sentence by the share of the question's words in it.
 
-    Rare words count more; words that are only in the headings count half.
+    Rare words count more. Words that are only in the headings count half.
     """
     having = Counter(word for one in candidates for word in one.words & keys)
     weights = {word: log(1 + len(candidates) / (1 + having[word])) for word in keys}
@@ -143,11 +143,11 @@ def _join(by_words: float, similarity: float) -> float:
 
 
 def _keys(text: str, language: str | None) -> frozenset[str]:
-    """The stems by which texts are compared. In scripts without spaces, pairs of characters are compared instead."""
+    """The stems that are compared between texts. In scripts without spaces, pairs of characters are used instead."""
     grammar = STOPWORDS.get(language or "", frozenset())
     words = {word.lower() for word in WORD.findall(_IDEOGRAPHS.sub(" ", text)) if len(word) <= MAX_LETTERS} - grammar
     pairs = {run[place : place + 2] for run in _IDEOGRAPHS.findall(text) for place in range(len(run) - 1)}
-    pairs = {pair for pair in pairs if not _HIRAGANA.fullmatch(pair)}  # Japanese grammar
+    pairs = {pair for pair in pairs if not _HIRAGANA.fullmatch(pair)}  # pairs of hiragana are Japanese grammar
     numbers = set(_NUMBER.findall(text))
     return frozenset({root(word) if language == "en" else word for word in words} | pairs | numbers)
 
@@ -175,7 +175,7 @@ class _SummaryCandidate:
 
 
 def asks_summary(question: str) -> bool:
-    """Whether a question asks for a summary instead of something specific."""
+    """Whether a question requests a summary instead of something specific."""
     return bool(_ASKS_SUMMARY.search(question))
 
 
@@ -216,7 +216,7 @@ def _say_the_same(one: frozenset[str], other: frozenset[str]) -> bool:
 
 
 def _scored_quote(one: _SummaryCandidate) -> Quote:
-    """Make a quote. Its score, which has no upper limit, is mapped to the range from 0 to 1."""
+    """Make a quote. Its score has no upper limit, so it is mapped to the range from 0 to 1."""
     return Quote(
         chunk=one.chunk, start=one.start, end=one.end, text=one.text, score=round(one.score / (1 + one.score), 3)
     )
@@ -232,7 +232,7 @@ class QuoteMatch:
 
 
 def find_quote(quote: str, source: str) -> QuoteMatch | None:
-    """Find the first occurrence of a quote; None if there is none. Only white space may differ."""
+    """Find the first occurrence of a quote. None if there is none. Only white space may differ."""
     words = _WORD.findall(quote)
     if sum(map(len, words)) < MIN_CHARACTERS:
         return None

@@ -11,15 +11,15 @@ from octavo.language.load_once import load_once
 if TYPE_CHECKING:
     from nupunkt import PunktSentenceTokenizer
 
-# The library scans sequences of punctuation repeatedly, so it only gets short texts.
+# The library scans sequences of punctuation repeatedly, so it is only given short texts.
 _MAX_CHARACTERS = 2000
 _MARK = re.compile(r"[.!?]")
-# The library does not know the punctuation of scripts without spaces, and needs minutes for many empty lines.
+# The library does not know the punctuation of scripts without spaces, and takes minutes for many empty lines.
 _BREAK = re.compile(r"(?<=[\u3002\uff01\uff1f\uff61])[\u300d\u300f\u201d\u2019\uff09]*|\n\s*\n")
 
 
 def split_sentences(text: str, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
-    """Offsets of the sentences in `text`, without surrounding white space."""
+    """The offsets of the sentences in `text`, without surrounding white space."""
     for first, last in _parts(text, start, len(text) if end is None else end):
         part = text[first:last]
         if _MARK.search(part):

@@ -1,8 +1,9 @@
-"""Judges pairs of sentences, finds answers and ranks passages with the bundled model octavo-small (English only).
+"""Compares pairs of sentences, finds answers and ranks passages with the bundled model octavo-small (English only).
 
-One pass of the model serves all three: whether the first text entails or contradicts the second, how likely a passage
-answers a question, and where. Strengths are probabilities: they were calibrated on texts the model was not trained on
-(docs/models/octavo-small.md). Pairs are judged separately, so a result does not depend on the other pairs.
+One pass of the model does all three: it estimates whether the first text entails or contradicts the second, how likely
+a passage answers a question, and where the answer is. Strengths are probabilities. They were calibrated on texts that
+the model was not trained on (docs/models/octavo-small.md). Pairs are judged separately, so a result does not depend on
+the other pairs.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 
 NAME = "local/octavo-small-int8"
 LANGUAGES = frozenset({"en"})
-# Calibrated probabilities. At the first, few pairs of real prose are false alarms; the second balances answers that are
-# found against passages that have none. Both were chosen on the calibration part of the data.
+# Calibrated probabilities. At the first threshold, few pairs of real prose are false alarms. The second one balances
+# answers that are found against passages that have none. Both were chosen on the calibration part of the data.
 CONTRADICTION_THRESHOLD = 0.763
 ANSWER_THRESHOLD = 0.455
 
@@ -70,7 +71,7 @@ class PassageAnswer:
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """A question and a part of a passage as word pieces, with the place of each piece in the passage."""
+    """A question and a part of a passage as word pieces, with the position of each piece in the passage."""
 
     question: list[int]
     passage: list[int]
@@ -78,7 +79,7 @@ class _Window:
 
 
 class SmallModel:
-    """The model with its tokenizer. `threads` pairs run in parallel; it can be called from any thread."""
+    """The model with its tokenizer. `threads` pairs run in parallel. It can be called from any thread."""
 
     def __init__(self, threads: int = 1) -> None:
         self._session = open_session(read_checked(_MODEL))
@@ -90,14 +91,14 @@ class SmallModel:
         return list(self._map(self._judge, pairs))
 
     def contradiction_strengths(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """Return the probability that each pair is a contradiction: the weaker of both directions, calibrated."""
+        """The calibrated probability that each pair is a contradiction. The weaker of both directions is used."""
         forward = self.judge(pairs)
         backward = self.judge([(second, first) for first, second in pairs])
         weaker = (min(one.contradicts, other.contradicts) for one, other in zip(forward, backward, strict=True))
         return [_calibrate(_log_odds(strength), _CONTRADICTION_SCALE) for strength in weaker]
 
     def find_answers(self, question: str, passages: Sequence[str]) -> list[PassageAnswer]:
-        """Look for the answer in each passage. Long passages are read in overlapping windows."""
+        """Find the answer in each passage. Long passages are read in overlapping windows."""
         return list(self._map(lambda passage: self._answer(question, passage), passages))
 
     def _judge(self, pair: tuple[str, str]) -> Judgement:
@@ -175,13 +176,13 @@ def find_answers(question: str, passages: Sequence[str]) -> list[PassageAnswer]:
 
 
 def rank(question: str, passages: Sequence[str]) -> list[int]:
-    """Return the places of the passages, the one most likely to answer the question first."""
+    """The indexes of the passages, sorted by how likely they answer the question."""
     answers = find_answers(question, passages)
     return sorted(range(len(passages)), key=lambda place: -answers[place].rank)
 
 
 def _shorten(texts: list[list[int]], room: int) -> list[list[int]]:
-    """Cut the longer text, then both, until they fit."""
+    """Cut the longer text first, then both, until they fit."""
     first, second = texts
     half = room // 2
     if len(first) + len(second) <= room:

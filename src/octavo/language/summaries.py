@@ -11,11 +11,11 @@ from octavo.language.parsed_chunks import ParsedChunk, Sentence
 from octavo.language.vocabulary import fold
 
 _MIN_WORDS, _MAX_WORDS = 5, 45
-# If the best sentence is shorter, a second one is added.
+# If the best sentence is shorter than this, a second one is added.
 _SHORT_WORDS = 15
 _MAX_CHARACTERS, _MAX_FIRST_WORDS, _MAX_OF_DOCUMENT = 400, 240, 600
 _EARLY_PART, _EARLY_CHUNKS = 5, 3
-# Sentences about the document itself, such as "This report shows …", name its subject.
+# Sentences about the document itself, such as "This report shows …". They name its subject.
 SELF_REFERENCE = re.compile(
     r"\b(this|the present) (paper|article|report|book|document|study|guide|manual|thesis|essay|policy|agreement|note)\b"
     r"|\bwe (present|propose|describe|introduce|show)\b|\bdiese[rs]? (buch|bericht|artikel|dokument|arbeit)\b"

@@ -1,8 +1,8 @@
-"""Chooses the tags of a document: few phrases that a person would keep.
+"""Chooses the tags of a document: a few phrases that a person would keep.
 
-A tag names a subject. So a phrase must be repeated or be in a heading, and words that every document has (months,
-parts of a page, labels of an invoice, verbs of instructions) are not tags. Words that the owner already uses as tags
-come first, because a tag is of use only if several documents have it.
+A tag names a subject. So a phrase must be repeated or be in a heading. Words that every document has are not tags:
+months, parts of a page, invoice labels, verbs of instructions. Tags that the owner already uses come first, because a
+tag is useful only if several documents have it.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _LONGEST = 40
 _MOST = 4
 _REPEATED, _OFTEN, _VERY_OFTEN = 2, 3, 4
 _MANY_CHUNKS = 8
-_LEAST_SHARE, _MAIN_SHARE = 0.25, 0.6  # of the best phrase's weight
+_LEAST_SHARE, _MAIN_SHARE = 0.25, 0.6  # as a share of the best phrase's weight
 _TOO_COMMON = 0.5
-_BROKEN = 0.06  # share of single letters in a text whose words were torn apart
+_BROKEN = 0.06  # share of single letters in a text whose words were broken apart
 _LETTER = re.compile(r"(?<![\w'\u2019])[b-hj-z](?![\w'\u2019.])")
 _ANY_WORD = re.compile(r"[^\W\d_]+")
-# Documents that consist of labels and figures. What they are about is in their facts.
+# Documents that consist of labels and figures. Their facts show what they are about.
 _WITHOUT_TOPICS = frozenset(
     {
         DocumentType.INVOICE,
@@ -77,7 +77,7 @@ correo electrónico pro monat medien fokus public domain alice bob farewell enqu
 loop instruction instructions threshold thresholds compound compounds facility facilities
 """
 _STOP = frozenset(_NOT_TAGS.split()) | frozenset(MONTH_NUMBERS)
-# Words that begin or end a clause and not the name of a subject.
+# Words that begin or end a clause, but not the name of a subject.
 _VERBAL = re.compile(
     r"(?:allow|provid|includ|follow|requir|mak|tak|giv|us|ensur|improv|maintain|eliminat|perform|protect)(?:e|es|s|ed|ing)?"
 )
@@ -85,7 +85,7 @@ _VERBAL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class TagSource:
-    """What tags are chosen from: the weights and spellings of the document's phrases, and its parsed chunks."""
+    """The input for choosing tags: the weights and spellings of the document's phrases, and its parsed chunks."""
 
     weights: Mapping[Stems, float]
     forms: Mapping[Stems, str]
@@ -108,7 +108,7 @@ class _Found:
 
 
 def choose_tags(source: TagSource) -> list[str]:
-    """The tags of a document, most important first; none if nothing is repeated or the text is broken."""
+    """The tags of a document, most important first. Empty if nothing is repeated or the text is broken."""
     if source.kind in _WITHOUT_TOPICS or _is_broken(source.chunks):
         return [source.kind.value.replace("_", " ")] if source.kind in _WITHOUT_TOPICS - {DocumentType.CODE} else []
     counts, chunks_with = _count(source.chunks)
@@ -154,7 +154,7 @@ def _headings(source: TagSource) -> set[str]:
 
 
 def _known(source: TagSource, counts: Mapping[Stems, int]) -> Iterator[str]:
-    """Tags of the owner that the text repeats, the most frequent first."""
+    """Tags of the owner that the text repeats, most frequent first."""
     found: list[tuple[int, str]] = []
     for tag in source.known:
         phrases = find_phrases([tag], source.language) if source.language else None
@@ -179,10 +179,11 @@ def _is_subject(form: str, phrase: Stems, language: str | None) -> bool:
 
 
 def _is_salient(phrase: Stems, found: _Found, source: TagSource) -> bool:
-    """Whether a phrase is repeated enough to be what the document is about.
+    """Whether a phrase is repeated often enough to be a subject of the document.
 
-    Several words: in the title, twice and in a heading, or three times. One word: in the title, or among the very most
-    frequent. In other languages than English, common words are not known, so a single word must be in the title.
+    Several words must be in the title, or occur twice and in a heading, or occur three times. A single word must be in
+    the title, or be among the most frequent ones. In languages other than English, common words are not known, so a
+    single word must be in the title.
     """
     count = found.counts.get(phrase, 0)
     if len(source.chunks) >= _MANY_CHUNKS and found.chunks_with.get(phrase, 0) < _REPEATED:
@@ -196,6 +197,6 @@ def _is_salient(phrase: Stems, found: _Found, source: TagSource) -> bool:
 
 
 def _repeats(phrase: Stems, other: Stems) -> bool:
-    """Whether a phrase says much the same as one that was chosen."""
+    """Whether a phrase means nearly the same as a phrase that was already chosen."""
     own, known = {*phrase}, {*other}
     return 2 * len(own & known) > min(len(own), len(known))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from octavo.language.parsed_chunks import ParsedChunk
 
 UNKNOWN = Tone(polarity=0.0, primary_emotion=Emotion.UNKNOWN)
-# The time of the rules is quadratic in the number of words, so very long sentences are split.
+# The rules take quadratic time in the number of words, so very long sentences are split.
 _MAX_WORDS = 60
 # The mean includes this many extra neutral sentences, so that one emotional sentence does not determine the tone.
 _CALM = 1.0
@@ -58,7 +58,7 @@ def _split_long(sentence: str) -> Iterator[str]:
 
 
 def _emotion(sentences: Sequence[Sequence[str]]) -> Emotion:
-    """The emotion that most of the words express, ignoring negated words."""
+    """The emotion that most words express, ignoring negated words."""
     counts: Counter[Emotion] = Counter(
         EMOTION_WORDS[word]
         for words in sentences

@@ -17,7 +17,7 @@ TOKEN = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*|\d[\d.,:/-]*|[^\s\w]")
 _TOKENIZER = Path(__file__).with_name("data") / "tokenizer.json"
 _FIRST_WORD = "the"
 _MIN_LETTERS = 3
-# Longer strings are not words; they would only fill the caches.
+# Longer strings are not words. They would only fill the caches.
 MAX_LETTERS = 40
 _ENDING = re.compile(r"(?<=\w{3})(?:ations?|ments?|ings?|edly|ies|ers?|ely|ed|es|ly|s|e)$")
 
@@ -36,7 +36,7 @@ def _ranks() -> dict[str, int]:
 
 @lru_cache(maxsize=50_000)
 def rarity(stem: str) -> float:
-    """The rarity of a word: from 0 for the most common English word to 1 for words outside the 30,000 most common."""
+    """The rarity of a word, from 0 for the most common English word to 1 for words outside the 30,000 most common."""
     ranks = _ranks()
     last = next(reversed(ranks.values()))
     rank = ranks.get(stem) or min(ranks.get(part, last) for part in stem.split("-"))
@@ -63,7 +63,7 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=50_000)
 def is_content(word: str, language: str) -> bool:
-    """Whether a word can name the subject of a text, that is, it is neither a stop word nor an adverb."""
+    """Whether a word can name the subject of a text: it is neither a stop word nor an adverb."""
     low = word.lower().replace("\u2019", "'")
     if len(low) < _MIN_LETTERS and not (len(low) > 1 and word.isupper()):
         return False

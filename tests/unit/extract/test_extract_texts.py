@@ -194,7 +194,7 @@ def test_latex(tmp_path: Path) -> None:
 def test_latex_that_includes_other_files_is_partial(tmp_path: Path) -> None:
     extracted = read(latex.PROCESSOR, tmp_path, rb"\begin{document}Words \input{chapter}\end{document}")
     assert extracted.quality is Quality.PARTIAL
-    assert "includes" in extracted.metadata.extra["reason"]
+    assert "included files" in extracted.metadata.extra["reason"]
 
 
 def notebook(*cells: object, **more: object) -> bytes:

@@ -1,4 +1,4 @@
-"""The types of fields: how each type finds its values in a text, their canonical form, and their XML Schema type.
+"""The types of fields: how values of each type are found in a text, their canonical form, and their XML Schema type.
 
 To add a type, add its finder to `FINDERS` and a line to `_TYPES`.
 """
@@ -16,7 +16,7 @@ from octavo.facts.typed_values import FINDERS, Find
 class FieldType:
     """A type of field. `find` returns all values of this type in a text.
 
-    `schema` is its XML Schema type; `pattern` describes its canonical form.
+    `schema` is its XML Schema type, and `pattern` describes its canonical form.
     """
 
     name: str

@@ -38,7 +38,7 @@ class Term:
 class Check:
     """A check on values.
 
-    It passes if the left side equals one of the right sides or, with `at_most`, is not greater.
+    It passes if the left side equals one of the right sides. With `at_most`, it passes if the left side is not greater.
     """
 
     text: str
@@ -51,7 +51,7 @@ class Check:
         return (term.name for side in (self.left, *self.right) for term in side)
 
     def holds(self, lookup: Lookup) -> bool | None:
-        """Whether the check passes; None if a value is missing.
+        """Whether the check passes. None if a value is missing.
 
         `lookup` returns the value of a field or sum by its name.
         """
@@ -112,10 +112,10 @@ def _in_order(first: str | None, second: str | None) -> bool | None:
 
 @dataclass(frozen=True, slots=True)
 class UserPattern:
-    """A pattern as it is written in a mapping.
+    """A pattern as written in a mapping.
 
-    It is compiled when it is first used, which happens only in the sandbox: compiling a hostile pattern can take
-    minutes, and no other process needs the compiled form.
+    It is compiled on first use, which happens only in the sandbox: compiling a hostile pattern can take minutes, and no
+    other process needs the compiled form.
     """
 
     text: str
@@ -135,7 +135,7 @@ def _compile(text: str) -> re.Pattern[str]:
 
 
 class Otherwise(StrEnum):
-    """How to guess a value if no label and no pattern finds one. The confidence is always low."""
+    """How to guess a value that no label or pattern finds. Guesses always have low confidence."""
 
     FIRST = "first"
     LARGEST = "largest"
@@ -144,7 +144,7 @@ class Otherwise(StrEnum):
 
 
 class Prefer(StrEnum):
-    """The place to use if a value is found in several places with equal confidence."""
+    """Which place to use if a value is found in several places with equal confidence."""
 
     FIRST = "first"
     LAST = "last"
@@ -189,8 +189,8 @@ class LineRule:
 class Field:
     """A field of a mapping.
 
-    `fact` names a fact that the reading engine finds; `near` names a field whose value is next to this one; `value` is
-    a constant for all documents.
+    `fact` names a fact that the reading engine finds, `near` names a field whose value is next to this one, and `value`
+    is a constant for all documents.
     """
 
     name: str
@@ -218,7 +218,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The formats of numbers and dates in documents of one sender, and text changes before patterns are applied."""
+    """The formats of numbers and dates in one sender's documents, and text changes before patterns are applied."""
 
     decimal: str | None = None
     date_formats: tuple[str, ...] = ()
@@ -233,7 +233,7 @@ class Mapping:
     """The rules of a conversion.
 
     `name` ends with the version. A document must contain all `keywords`. `evidence` is the kind of document that the
-    reading engine must recognise. Without both, a document needs two required values.
+    reading engine must recognise. If the mapping has neither, two required values must be found.
     """
 
     name: str
@@ -261,7 +261,7 @@ class Mapping:
 
     @property
     def patterns(self) -> Iterator[tuple[str, UserPattern]]:
-        """All patterns, each with its key in the mapping."""
+        """All patterns, each with its key in the mapping file."""
         yield from (("keywords", one) for one in self.keywords)
         yield from (("exclude_keywords", one) for one in self.exclude_keywords)
         yield from (("options.replace", one) for one, _ in self.options.replace)
@@ -280,7 +280,7 @@ class Mapping:
 
     @property
     def fact_labels(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """The labels that this mapping adds to those of the reading engine, by fact."""
+        """The labels that this mapping adds to those of the reading engine, by fact name."""
         own = [(one.fact, (*one.labels, *one.weak_labels)) for one in self.singles if one.fact]
         return tuple((fact, labels) for fact, labels in own if fact and labels)
 

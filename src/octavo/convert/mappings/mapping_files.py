@@ -26,7 +26,7 @@ from octavo.convert.mappings.mapping import (
 )
 from octavo.facts.finding import FACTS, KINDS, TABLE_FACTS
 
-# Anyone can send a mapping, so every dimension is bounded. The largest shipped mapping needs less than a tenth of each.
+# Anyone can send a mapping, so every dimension is limited. The largest shipped mapping needs less than a tenth of each.
 MOST_BYTES = 256 * 1024
 MOST_NODES = 20_000
 MOST_DEPTH = 12
@@ -77,7 +77,7 @@ _COLUMN = {"type", "xml", "labels", "embedded"}
 _RULE = {"start", "end", "first_line", "line", "last_line", "skip_line"}
 _OPTIONS = {"decimal_separator", "date_formats", "remove_whitespace", "remove_accents", "lowercase", "replace"}
 
-_yaml: Any = import_module("yaml")  # it has no types
+_yaml: Any = import_module("yaml")  # the library has no types
 Choice = TypeVar("Choice", bound=StrEnum)
 Settings = dict[str, Any]
 
@@ -97,7 +97,7 @@ class _Loader(getattr(_yaml, "CSafeLoader", _yaml.SafeLoader)):  # type: ignore[
 
 
 def load_yaml(text: str, file: str) -> Settings:
-    """Parse a YAML file, which must consist of keys and values."""
+    """Parse a YAML file. Its content must be keys and values."""
     if len(text) > MOST_BYTES:
         raise BadMapping(f"{file}: larger than {MOST_BYTES} bytes")
     try:
@@ -106,12 +106,12 @@ def load_yaml(text: str, file: str) -> Settings:
     except (_yaml.YAMLError, ValueError, RecursionError) as error:
         raise BadMapping(f"{file}: invalid YAML: {' '.join(str(error).split())[:200]}") from None
     if not isinstance(read, dict):
-        raise BadMapping(f"{file}: must consist of names with values")
+        raise BadMapping(f"{file}: must consist of keys and values")
     return {str(key): value for key, value in read.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
 
 
 def _refuse_bombs(text: str, file: str) -> None:
-    """Refuse YAML that would expand to much more data than its text, before anything is built from it."""
+    """Reject YAML that would expand to much more data than its text, before any of it is built."""
     nodes = depth = 0
     for event in _yaml.parse(text, Loader=_Loader):
         if getattr(event, "anchor", None) is not None:
@@ -150,7 +150,7 @@ def _merge(below: Any, above: Any) -> Any:  # noqa: ANN401
 
 
 class _Reader:
-    """Reads one mapping file. Its errors name the place in the file."""
+    """Reads one mapping file. Its errors name the position in the file."""
 
     def __init__(self, file: str) -> None:
         self._file = file
@@ -289,7 +289,7 @@ class _Reader:
     def _labels(self, where: str, given: object) -> tuple[str, ...]:
         """Read the labels of all languages.
 
-        The languages only help people who read the file; the engine tries all labels.
+        The language names only help people who read the file. The engine tries all labels.
         """
         found = [label for labels in self._table(where, given).values() for label in self._texts(where, labels)]
         if any(not label.strip() for label in found):
@@ -320,7 +320,7 @@ class _Reader:
         if given is None:
             return {}
         if not isinstance(given, dict):
-            raise self.refuse(where, "must consist of names with values")
+            raise self.refuse(where, "must consist of keys and values")
         return {str(key): value for key, value in given.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
 
     def _known(self, where: str, given: object, known: tuple[str, ...]) -> str | None:
@@ -373,7 +373,7 @@ def pattern_reader(file: str) -> PatternReader:
 
 
 def check_size(mapping: Mapping, file: str) -> None:
-    """Refuse a mapping that is larger than the engine can apply in a short time."""
+    """Reject a mapping that is too large for the engine to apply in a short time."""
     labels = list(mapping.labels)
     for name, count, most in (
         ("fields", len(mapping.fields), MOST_FIELDS),

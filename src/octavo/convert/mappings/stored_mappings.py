@@ -1,4 +1,4 @@
-"""Finds mappings by name: those that an owner added, and those that ship with Octavo."""
+"""Finds mappings by name: the mappings that an owner added, and those that ship with Octavo."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class StoredMapping:
     def read(self) -> Mapping:
         """Parse the mapping, without compiling its patterns.
 
-        Raises `BadMapping` if an older version accepted a mapping that is invalid now. A mapping that was renamed when
-        two owners were merged has the name it is stored under.
+        Raises `BadMapping` if an older version of Octavo accepted a mapping that is now invalid. A mapping that was
+        renamed when two owners were merged has the name under which it is stored.
         """
         return replace(parse_mapping(self.text, self.file), name=self.name)
 
@@ -76,7 +76,10 @@ async def list_mappings(connection: Connection, owner: UUID) -> list[MappingSumm
 def _summary(
     name: str, file: str, text: str | None, created_at: datetime, summary: dict[str, Any] | None
 ) -> MappingSummary:
-    """The summary that was stored with the mapping. A mapping from an older version is parsed, and may be invalid."""
+    """The summary that was stored with the mapping.
+
+    A mapping that an older version of Octavo stored has no summary. It is parsed, and may be invalid.
+    """
     if summary is not None:
         return MappingSummary.model_validate(summary | {"created_at": created_at})
     try:
@@ -99,9 +102,9 @@ async def find_mapping(connection: Connection, owner: UUID, name: str) -> Stored
 
 
 async def mapping_of_conversion(connection: Connection, owner: UUID, conversion: UUID, name: str) -> StoredMapping:
-    """The mapping that a conversion was made with, from the text that is kept with the conversion.
+    """The mapping that a conversion was made with, from the text stored with the conversion.
 
-    A conversion by an older version has no text if its mapping ships with Octavo; it is then found by its name.
+    For conversions by older versions of Octavo, the text of shipped mappings was not stored. These are found by name.
     """
     async with connection.cursor(row_factory=class_row(StoredMapping)) as cursor:
         await cursor.execute(QUERIES.kept_mapping, {"id": conversion})

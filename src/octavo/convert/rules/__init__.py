@@ -1,4 +1,4 @@
-"""The rules: they turn the words of a document and a mapping into values and XML.
+"""The rules: pure functions that turn the words of a document and a mapping into values and XML.
 
-Pure; imported only where they run.
+They are imported only where they run.
 """

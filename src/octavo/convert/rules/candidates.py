@@ -1,4 +1,4 @@
-"""Finds the labels of fields and candidates for their values next to them, to the right or below, and chooses.
+"""Finds the labels of fields, finds candidates for their values to the right or below, and chooses the best ones.
 
 The longest label wins: `due date` is not `date`.
 """
@@ -20,18 +20,18 @@ from octavo.facts.words import Box, Notation, Place, TypedMatch, fold
 
 _SAME_RUN, _RIGHT, _BELOW = 0.92, 0.9, 0.8
 _WEAK = 0.75
-_WHOLE = 0.8  # an amount without a fraction is often something else
+_WHOLE = 0.8  # an amount without a fraction is often another kind of number
 _FAR = 0.15  # subtracted for a value at the other end of the page
-_MOST_DOWN = 3.5  # in heights of the label
+_MOST_DOWN = 3.5  # in label heights
 _LINES_BELOW = 3
-_ORDER = 0.0005  # only breaks ties
+_ORDER = 0.0005  # breaks ties only
 _RUNS_RIGHT = 2
 _SUMS = {"amount", "number"}
 _MOST_CANDIDATES = 5
 _MOST_FIELDS = 4
 _HOLDS = 0.6  # added to the sum of confidences for each check that passes
 _BETWEEN = re.compile(r"[\s.\-]+")
-# Between a label and its value: punctuation, and a remark in brackets such as (EUR).
+# The text between a label and its value: punctuation, and a remark in brackets such as (EUR).
 _AFTER = re.compile(r"[\s:.#=\u2013\u2116*-]*(?:\([^)]{0,30}\))?[\s:.#=\u2013\u2116*-]*")
 
 
@@ -45,7 +45,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class LabelHit:
-    """A label in a text run; its value may start at `after`."""
+    """A label in a text run. The value may start at `after`."""
 
     run: TextRun
     field: str | None
@@ -100,7 +100,7 @@ class Candidate:
 
 @lru_cache(maxsize=32)
 def field_labels(mapping: DocumentMapping) -> LabelFinder:
-    """A finder for the labels of all fields that are not tables, and for labels that belong to no field."""
+    """A finder for the labels of all fields except tables, and for labels that belong to no field."""
     strong = [(text, Label(one.name)) for one in mapping.singles for text in one.labels]
     weak = [(text, Label(one.name, weak=True)) for one in mapping.singles for text in one.weak_labels]
     return LabelFinder([*strong, *weak, *((text, Label(None)) for text in mapping.other_labels)])

@@ -12,7 +12,7 @@ from typing import Any
 
 from octavo.convert.mappings.mapping import Mapping
 
-_etree: Any = import_module("lxml.etree")  # it has no types
+_etree: Any = import_module("lxml.etree")  # the library has no types
 NAMES = {"factur-x.xml", "zugferd-invoice.xml", "xrechnung.xml", "cii.xml"}
 _CROSS_INDUSTRY = "CrossIndustry"
 _DAY = re.compile(r"(\d{4})(\d\d)(\d\d)")

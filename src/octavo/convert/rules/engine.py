@@ -1,4 +1,4 @@
-"""Finds the values of a mapping in the words of a document, by patterns, labels and tables, and runs the checks."""
+"""Finds the values of a mapping in the words of a document by patterns, labels and tables, and runs the checks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MOST_TITLE = 80
 
 
 def convert(sheets: Sequence[Sheet], mapping: Mapping, attachments: Sequence[tuple[str, bytes]] = ()) -> Conversion:
-    """Find all values. Required fields without a value are listed as missing; values are never invented."""
+    """Find all values. Required fields without a value are listed as missing. Values are never invented."""
     document = _Document(sheets, mapping)
     embedded = open_embedded(mapping, attachments)
     values = list(document.from_embedded(embedded)) if embedded else list(document.values())
@@ -43,7 +43,7 @@ def convert(sheets: Sequence[Sheet], mapping: Mapping, attachments: Sequence[tup
 
 
 def finish(mapping: Mapping, values: Sequence[Value], source: str) -> Conversion:
-    """Make the conversion: run the checks, and set the status of each value by its confidence and the results.
+    """Make the conversion: run the checks, and set the status of each value by its confidence and the check results.
 
     The failure of a check is accepted if a person confirmed all of its values.
     """
@@ -158,10 +158,10 @@ class _Document:
         return read_document(self._sheets, self._mapping.fact_labels)
 
     def has_evidence(self, made: Conversion) -> bool:
-        """Whether the document is of the kind that the mapping is for. One value is not evidence.
+        """Whether the document is of the kind that the mapping is for. One value is not enough evidence.
 
-        Keywords are evidence. Otherwise two required values must have been found by their labels or patterns; a guess
-        does not count. A document without any required value is left to the caller.
+        Keywords are evidence. Without keywords, two required values must be found by their labels or patterns, because
+        guesses do not count. If no required value was found, the caller decides.
         """
         if self._mapping.evidence:
             return self._reading.is_invoice
@@ -194,7 +194,7 @@ class _Document:
         value = as_day(text) if kind == "date" else patterns.as_type(text, kind, Notation(".")) or text
         place = locate_value(self._lines, value, kind, self._notation)
         field = self._mapping.field(name)
-        # The page and its attachment should agree on what the mapping requires.
+        # A required value should also be printed on the page.
         sure = 1.0 if place or table or not (field and field.required) else _NOT_ON_PAGE
         return Value(name, value, sure, place, Status.CHECKED if place else Status.FOUND, table, row)
 
@@ -224,7 +224,7 @@ class _Document:
         yield from self._weighed([*made, *rows])
 
     def _weighed(self, values: Sequence[Value]) -> Iterator[Value]:
-        """Weigh values that were found by the mapping's own rules. The confidence of facts is measured and stays."""
+        """Weigh values that the mapping's own rules found. The confidence of facts was measured and is not changed."""
         checks = _run_checks(self._mapping, values)
         measured = {one.name for one in self._mapping.fields if one.fact}
         for one in values:
@@ -294,7 +294,7 @@ class _Document:
         return every_value([line for line in self._lines if line.number not in taken], field.type, self._notation)
 
     def _beside(self, field: Field, place: Place) -> Candidate | None:
-        """Find the value in the same line that is nearest to this place."""
+        """Find the value on the same line that is nearest to this place."""
         lines = [line for line in self._lines if line.page == place.page and _is_level(line, place)]
         found = list(every_value(lines, field.type, self._notation))
         if not found:
@@ -311,7 +311,7 @@ class _Document:
         return Candidate(self._known_dollar(value, place), place, _COMMON)
 
     def _known_dollar(self, value: str, place: Place) -> str:
-        """The currency of a plain $ sign: the dollar currency that the document names, if it names exactly one."""
+        """The currency of a plain $ sign, if the document names exactly one dollar currency."""
         if value != "USD" or place.quote != "$":
             return value
         named = {one for _, one in every_value(self._lines, "currency", self._notation)} & _DOLLARS

@@ -1,4 +1,4 @@
-"""Finds fields by patterns in the text in columns, after the mapping's replacements. Characters keep their places."""
+"""Finds fields by patterns in the text of the pages, after the mapping's replacements. Characters keep their places."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from octavo.facts.words import Notation, Place, enclosing_box
 _NOT_A_NUMBER = re.compile(r"[^\d.,'\u2019-]")
 CONFIDENCE = 0.95
 _MOST_FINDINGS = 200
-_MOST_GROWTH = 4  # of the text by all replacements together
-_MOST_REPLACEMENT = 10_000  # characters of one match whose places are kept
-# Processor time for one step with patterns of a user, so that a busy machine makes no difference.
+_MOST_GROWTH = 4  # times the length of the text, for all replacements together
+_MOST_REPLACEMENT = 10_000  # the most characters of one match whose places are kept
+# Limits the processor time for one step with a user's patterns. Unlike elapsed time, it does not depend on the load.
 STEP_SECONDS = 1.0
 _KILL_SECONDS = 2.0
 _kills: ContextVar[bool] = ContextVar("kills", default=False)
@@ -126,7 +126,7 @@ def _unchanged(old: str, new: str) -> Sequence[tuple[int, int, int]]:
 def fits(mapping: Mapping, text: PageText) -> bool:
     """Whether the mapping is meant for this document.
 
-    The text must contain all keywords and none of the excluded ones. The mapping's replacements are not applied to it.
+    The text, before the mapping's replacements, must contain all keywords and none of the excluded ones.
     """
     with limit_time("keywords"):
         return all(word.compiled.search(text.text) for word in mapping.keywords) and not any(

@@ -27,7 +27,7 @@ _SIDES = 4
 # Characters that are not allowed in XML.
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
-_etree: Any = import_module("lxml.etree")  # it has no types
+_etree: Any = import_module("lxml.etree")  # the library has no types
 Element = Any
 
 
@@ -213,7 +213,7 @@ def _place(attributes: dict[str, str]) -> Place | None:
 
 
 def _confidence(text: str | None) -> float:
-    """The confidence that the XML states, limited to 0 to 1; 0.5 if it states none."""
+    """The confidence that the XML states, limited to the range from 0 to 1, or 0.5 if it states none."""
     try:
         share = float(text or "")
     except ValueError:

@@ -1,4 +1,4 @@
-"""Adds a model's suggestions for fields in which the rules found nothing, and verifies them against the document."""
+"""Adds a model's suggestions for fields without a value, and verifies them against the document."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _VERIFIED, _UNVERIFIED = 0.7, 0.3
 
 @dataclass(frozen=True, slots=True)
 class MissingField:
-    """A field without a value, in the form that is sent to a model."""
+    """A field without a value, in the form in which it is sent to a model."""
 
     name: str
     type: str
@@ -34,7 +34,7 @@ def missing_fields(conversion: Conversion, mapping: Mapping) -> list[MissingFiel
 def with_suggestions(
     conversion: Conversion, mapping: Mapping, sheets: Sequence[Sheet], suggestions: Sequence[Suggestion]
 ) -> Conversion:
-    """Add suggestions for fields that have no value. Values that were already found stay unchanged."""
+    """Add suggestions for fields that have no value. Values that were already found are not changed."""
     added = list(_added(conversion, mapping, lines_of(sheets), suggestions))
     if not added:
         return conversion
@@ -58,7 +58,7 @@ def _added(
 def _value(field: Field, one: Suggestion, lines: Sequence[Line]) -> Value:
     """Make a value from a suggestion.
 
-    It has a place if the document contains the quote and the quote contains the value. A person should look at it.
+    It has a place if the document contains the quote and the quote contains the value. A person should review it.
     """
     place = locate_text(lines, one.quote, one.page) or locate_text(lines, one.quote)
     is_there = place is not None and _contains_value(field, one, place.quote)

@@ -1,6 +1,6 @@
-"""Finds tables, by their header or by patterns for their lines.
+"""Finds tables by their header or by patterns for their lines.
 
-A header is a line with the names of columns; the table extends down to its totals. With patterns, a row starts at a
+A header is a line with the names of columns. The table extends down to its totals. With patterns, a row starts at a
 line that matches `first`, continues with lines that match `line`, and ends at a line that matches `last`.
 """
 
@@ -37,7 +37,7 @@ Row = dict[str, Cell]
 
 @dataclass(slots=True)
 class Table:
-    """A table. `taken` contains the numbers of its lines, which are not searched for other fields."""
+    """A table. `taken` contains the numbers of its lines. They are not searched for other fields."""
 
     rows: list[Row] = field(default_factory=list[Row])
     taken: set[int] = field(default_factory=set[int])
@@ -96,10 +96,10 @@ def _amounts(wanted: Field) -> list[str]:
 
 
 def _head(wanted: Field, hits: Sequence[LabelHit]) -> _Head | None:
-    """Recognise a header: it names at least two columns, of which one is an amount.
+    """Recognise a header: it names at least two columns, including an amount.
 
     If it names only two, one of them must be the first column of the mapping. If it names a column twice, the first
-    place counts.
+    position is used.
     """
     by_name: dict[str, Box] = {}
     for hit in hits:
@@ -114,7 +114,7 @@ def _head(wanted: Field, hits: Sequence[LabelHit]) -> _Head | None:
 def _row(line: Line, head: _Head, notation: Notation) -> Row:
     """Read the cells of a line.
 
-    Numbers go to the column they are aligned with; other text is assigned by its left edge.
+    Numbers go to the column they are aligned with. Other text goes to a column by its left edge.
     """
     taken: dict[str, list[Word]] = {}
     missed: dict[str, float] = {}
@@ -136,7 +136,7 @@ def _row(line: Line, head: _Head, notation: Notation) -> Row:
 
 
 def _tokens(words: Sequence[Word], head: _Head, notation: Notation) -> list[list[Word]]:
-    """Split a text run into cells: a number below the header of a number column is a separate cell."""
+    """Split a text run into cells. A number below the header of a number column is a separate cell."""
     parts: list[list[Word]] = []
     text: list[Word] = []
     for word in words:

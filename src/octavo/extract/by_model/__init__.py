@@ -1,6 +1,6 @@
-"""Text written by a model, which reads PDF pages that parsers cannot read and rewrites extracted text.
+"""Uses a model to read PDF pages that parsers cannot read, and to rewrite extracted text.
 
-Pure except for `read_pages`, which calls a model through the `PageReader` protocol.
+Only `read_pages` calls a model, through the `PageReader` protocol.
 """
 
 from octavo.extract.by_model.page_calls import CallLimits, PageRange, estimate_tokens, plan_calls

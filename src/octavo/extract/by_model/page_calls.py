@@ -1,6 +1,7 @@
-"""Plans which pages go into each model call: the answers must fit the output limit and overlap, to be joined later.
+"""Plans which pages go into each model call.
 
-A model is asked to write a marker line before each page, so that the pages can be found in its answer.
+The answer to a call must fit the model's output limit. Consecutive calls share pages, so that their answers can be
+joined. A model is asked to write a marker line before each page, so that the pages can be found in its answer.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Combines an extracted document with the sections that a model rewrote.
 
 A section is kept as extracted if the model returned no text for it, or lost or invented words in it. Pages, headings,
-boxes and moments are located again in the new text.
+boxes and the times of a recording are located again in the new text.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from octavo.sandbox import Sandbox
 
 _BETWEEN = "\n\n"
-# The share of words that a model can remove or add: it removes running headers, joins split words, adds headings.
+# The share of words that a model may remove or add: it removes running headers, joins split words, adds headings.
 MOST_CHANGED = 0.15
 # The same for pages read by OCR, where the extracted text may be worse than the model's.
 MOST_CHANGED_RECOGNISED = 0.5
@@ -217,7 +217,10 @@ def _union(one: Box, other: Box) -> Box:
 
 
 def _find_moments(moments: Sequence[Moment], places: Sequence[tuple[int, int]]) -> Iterator[Moment]:
-    """Move each moment to the first of its words that is in both texts. Drop moments that have no such word."""
+    """Move the start of each moment to its first word that is in both texts.
+
+    Moments without such a word are dropped.
+    """
     lefts = [left for left, _ in places]
     last = -1
     for number, moment in enumerate(moments):

@@ -35,9 +35,9 @@ class PageAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Seam:
-    """Where two answers are joined: `before[:end] + after[start:]`.
+    """The place where two answers are joined: `before[:end] + after[start:]`.
 
-    `at_block`: whether a block starts at the seam in both answers.
+    `at_block` is true if a block starts there in both answers.
     """
 
     end: int
@@ -89,7 +89,7 @@ def _find_seam(rest: str, pages: PageRange, after: PageAnswer) -> Seam | None:
 def find_seam(before: str, after: str, *, moved: bool = False) -> Seam | None:
     """Find where to switch from `before` to `after`, if the end of `before` matches the beginning of `after`.
 
-    `moved`: whether `before` also contains earlier text. If so, a match at the same position in both texts is ignored,
+    `moved` is true if `before` also contains earlier text. A match at the same position in both texts is then ignored,
     because it is only a phrase that all answers start with.
     """
     left, right = index_words(before), index_words(after)
@@ -185,7 +185,7 @@ def _confidence(pairs: Sequence[Pair], left_words: int) -> float:
 
 
 def _seam(pairs: Sequence[Pair], left: WordIndex, right: WordIndex) -> Seam:
-    """Choose the seam. The start of a block is preferred, because answers format tables and lists differently."""
+    """Choose the seam. The start of a block is preferred, because answers often format a table differently."""
     middle = (pairs[0][0] + pairs[-1][0]) / 2
     blocks = [pair for pair in pairs if pair[0] in left.blocks and pair[1] in right.blocks]
     chosen = _best_candidate(blocks or pairs, pairs, middle)

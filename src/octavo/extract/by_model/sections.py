@@ -1,4 +1,7 @@
-"""Splits a text into sections, each rewritten or kept as a whole: its pages or, without pages, groups of blocks."""
+"""Splits a text into sections: its pages or, if it has none, groups of blocks.
+
+Each section is rewritten as a whole or kept as a whole.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from dataclasses import dataclass
 from octavo.extract.by_model.page_calls import find_page_markers, page_marker
 from octavo.extract.extracted import Block, BlockKind, Extracted
 
-# Per call: enough for context, but little enough that an unusable answer is a small loss.
+# The most characters in a call: enough for context, but few enough that an unusable answer is a small loss.
 MOST_CHARACTERS = 12_000
 # Longer code blocks are never rewritten.
 MOST_CODE = 2000

@@ -1,1 +1,1 @@
-"""Cuts extracted documents into chunks. Pure, except for `from_document`, which runs in the sandbox."""
+"""Cuts extracted documents into chunks. All code is pure, except for `from_document`, which runs in the sandbox."""

@@ -76,7 +76,7 @@ class PageBox(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A chunk. `content` is `markdown[start:end]`; pages, seconds and boxes are missing if the document has none."""
+    """A chunk. `content` is `markdown[start:end]`. Pages, seconds and boxes are missing if the document has none."""
 
     index: int
     start: int

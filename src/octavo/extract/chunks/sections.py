@@ -1,6 +1,7 @@
-"""Counts words, divides a document at its headings into sections, and adjusts them to the length of a chunk.
+"""Counts words, divides a document at its headings into sections, and adjusts the sections to the length of a chunk.
 
-Short sections are merged. A long one is cut between blocks, else after a sentence or line, else at a space.
+Short sections are merged. A long section is cut between blocks if possible, or else after a sentence or line, or else
+at a space.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import NamedTuple, Protocol
 
 from octavo.core.languages import FEW_CHARACTERS, ONE_CHARACTER
 
-_SIGNS = "\u3001-\u303f\uff01-\uff65"  # of scripts without spaces; a chunk can end after each
+_SIGNS = "\u3001-\u303f\uff01-\uff65"  # scripts without spaces; a chunk can end after each of their characters
 # Chunk sizes are counted in these units. Punctuation counts too, and text without spaces counts by its length.
 _UNIT = re.compile(
     f"[{ONE_CHARACTER}{_SIGNS}]|[{FEW_CHARACTERS}]{{1,5}}|[^\\s{ONE_CHARACTER}{FEW_CHARACTERS}{_SIGNS}]{{1,30}}"
@@ -49,7 +50,7 @@ class Measure:
 
 SHORTEST = 200
 LONGEST = 500
-# A shorter section counts as an introduction of the next one, or as a remnant of the one before.
+# A shorter section is treated as an introduction to the next one, or as the rest of the previous one.
 FRAGMENT = 50
 _MAIN_LEVEL = 2
 _MOST_TITLE = 200
@@ -207,7 +208,7 @@ class Cutter:
     def _at_word(self, window: Window) -> int | None:
         """The start of the word nearest to the target.
 
-        If the window contains no start of a word, the nearest position before an ideograph or, failing that, before any
+        If no word starts in the window, the nearest position before an ideograph or, failing that, before any
         character.
         """
         text, start = self._measure.text, self._measure.start
@@ -221,7 +222,7 @@ class Cutter:
         return next((unit for unit in found if unit), None)
 
     def _nearest(self, units: Iterable[int], window: Window) -> int | None:
-        """The candidate nearest to the target, the first one if two are equally near.
+        """The candidate nearest to the target, or the first one if two are equally near.
 
         Candidates that split a table or code listing are skipped.
         """
@@ -243,8 +244,8 @@ class Cutter:
     def _around_whole(self, start: int, window: Window) -> int:
         """Cut next to the table or code listing that fills the window.
 
-        The cut is after the listing or table if the chunk can contain it, otherwise before it, even if the chunk
-        becomes short.
+        The cut is after the table or listing if the chunk has room for it. Otherwise the cut is before it, even if that
+        makes the chunk short.
         """
         whole_start, whole_end, _ = self._block_at(window.low)
         if whole_end - start <= LONGEST:

@@ -71,9 +71,9 @@ def known_processors() -> Processors:
 
 
 def read_figure(path: Path, source_type: SourceType, member: str) -> bytes:
-    """The bytes of the picture that `Figure.member` names, as they are in the file. Runs in the sandbox.
+    """The bytes of the picture that `Figure.member` names, as stored in the file. Runs in the sandbox.
 
-    The size is limited. The bytes can be of any image format, and they are not checked.
+    The size is limited. The bytes can have any image format and are not checked.
     """
     reader = known_processors()[source_type].read_figure
     if reader is None:

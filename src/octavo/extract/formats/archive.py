@@ -1,4 +1,4 @@
-"""Archives (ZIP, TAR, compressed files): a list of their members, and the members as files.
+"""Archives (ZIP, TAR, compressed files): lists their members and unpacks them.
 
 The members of an archive and the attachments of an email become documents. Bytes are counted while they are unpacked,
 and the names of members are never used as paths.
@@ -50,7 +50,7 @@ class _Readable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A file in an archive. `size` is the size that the archive declares; None if it declares none.
+    """A file in an archive. `size` is the size that the archive declares, if any.
 
     `refused` is the reason why the file cannot be unpacked. `read` returns its content in blocks.
     """
@@ -126,7 +126,7 @@ def _zip_members(path: Path) -> Iterator[Member]:
 
 
 class _Counted:
-    """Reads a file and counts its bytes, because a compressed file can contain any amount."""
+    """Reads a compressed file and counts the unpacked bytes, because a small file can unpack to any amount."""
 
     def __init__(self, file: _Readable) -> None:
         self._file = file
@@ -141,7 +141,7 @@ class _Counted:
 
 
 def _streamed_members(path: Path, filename: str, head: bytes) -> Iterator[Member]:
-    """The members of a tar file, or the only member of a compressed file that is not a tar file."""
+    """The members of a tar file. If a compressed file is not a tar file, its content is the only member."""
     with path.open("rb") as file:
         is_tar = _is_tar(_decompressed(file, head).read(tarfile.BLOCKSIZE))
         file.seek(0)
@@ -231,7 +231,7 @@ class Part(NamedTuple):
 
 
 def read_parts(unpacked: BinaryIO) -> Iterator[Part]:
-    """Read and validate the members that `unpack` wrote: a hostile file can take over the child process."""
+    """Read and validate the members that `unpack` wrote, because a hostile file may control the child process."""
     last = -1
     while size := unpacked.read(_HEADER.size):
         length = _HEADER.unpack(size)[0] if len(size) == _HEADER.size else MOST_HEADER + 1

@@ -1,4 +1,7 @@
-"""CSV and JSON: rows and lists of flat records become tables, notebooks text with code, other JSON is shown as code."""
+"""CSV, JSON and notebooks.
+
+Rows and lists of flat records become tables, and notebooks become text with code. Other JSON is shown as code.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ _SEPARATORS = ",;\t|"
 _SAMPLE_CHARACTERS = 64 * 1024
 _SAMPLE_ROWS = 200
 _MOST_FIELD = 1 << 20
-_DECLARED = re.compile(r'"?sep=(.)"?\n', re.IGNORECASE)  # written by Excel, and overrides detection
+_DECLARED = re.compile(r'"?sep=(.)"?\n', re.IGNORECASE)  # Excel writes this line. It overrides the detected separator.
 _VALUE = re.compile(
     r"[-+(]?[\s$€£¥]*[\d.,'\s]*\d[\d.,'\s]*[)%€$£]?|\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}.*|\d{1,2}:\d{2}.*|true|false"
 )
@@ -38,13 +41,13 @@ _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
 
 
 class _Number(str):
-    """A number exactly as the file contains it."""
+    """A number, spelled exactly as in the file."""
 
     __slots__ = ()
 
 
 class _Repeated(ValueError):
-    """An object contains the same name twice, so a table would lose one of the values."""
+    """Raised if an object contains the same name twice, because a table would lose one of the values."""
 
 
 def extract(path: Path, _hints: Hints) -> Extracted:
@@ -63,7 +66,7 @@ def extract(path: Path, _hints: Hints) -> Extracted:
 
 
 def _records(text: str) -> list[dict[str, str]] | None:
-    """The flat records of a list, or of a file with one object per line; None if the file contains anything else."""
+    """The flat records of a list, or of a file with one object per line. None if the file contains anything else."""
     try:
         found = _parse(text)
     except (ValueError, RecursionError):
@@ -107,7 +110,7 @@ def _cell(value: object) -> str:
 
 
 def _table(records: list[dict[str, str]] | None) -> Grid | None:
-    """The records as a table; None if they have too few names in common to be one."""
+    """The records as a table. None if they have too few names in common."""
     if not records:
         return None
     names = list(dict.fromkeys(name for record in records for name in record))
@@ -123,7 +126,7 @@ def _table(records: list[dict[str, str]] | None) -> Grid | None:
 
 
 def _is_dense(text: str) -> bool:
-    """Whether the file is minified: everything is on a few long lines."""
+    """Whether the file is minified, with everything on a few long lines."""
     return len(text) > _LONG_LINE * (text.count("\n") + 1)
 
 
@@ -139,7 +142,7 @@ def _indented(text: str) -> str:
         elif before in {"[", "{", ","}:
             parts.append(_newline(depth))
         elif before and before != ":" and part not in ",:":
-            parts.append("\n")  # the next value of a file with one value per line
+            parts.append("\n")  # the next value in a file with one value per line
         parts.append(f"{part} " if part == ":" else part)
         depth += part in "[{"
         before = part
@@ -177,7 +180,7 @@ def _author(about: dict[str, Any]) -> str:
 
 def _cells(notebook: dict[str, Any]) -> Iterator[object]:
     yield from _list(notebook.get("cells"))
-    for sheet in _list(notebook.get("worksheets")):  # of notebooks from before 2014
+    for sheet in _list(notebook.get("worksheets")):  # the format of notebooks from before 2014
         yield from _list(_dict(sheet).get("cells"))
 
 
@@ -294,7 +297,7 @@ def find_separator(sample: str) -> str:
 def _agreement(lines: Sequence[str], separator: str, *, strict: bool) -> tuple[float, int]:
     """The share of rows that have the most common number of cells, and that number.
 
-    `strict`: whether to stop counting at a misplaced quote.
+    If `strict` is true, counting stops at a misplaced quote.
     """
     counts: Counter[int] = Counter()
     with suppress(csv.Error):

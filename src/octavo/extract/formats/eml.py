@@ -34,7 +34,7 @@ _DEEPEST_MESSAGE = 5
 _DEEPEST_QUOTE = 5
 _MOST_HEADER = 2000
 _SHOWN = ("From", "To", "Cc", "Date")
-# A plain text part that is shorter than this only points to the HTML part.
+# A plain text part that is shorter than this only refers the reader to the HTML part.
 _STUB_WORDS = 30
 _STUB_SHARE = 0.2
 _SAME_SHARE = 0.8
@@ -69,7 +69,7 @@ def from_message(message: Message, source_type: SourceType) -> Extracted:
 
 
 def _pictures_of(message: Message) -> dict[str, int]:
-    """Map the address that the text uses for each picture to the number of its part."""
+    """Map the address of each picture, as the text uses it, to the number of the picture's part."""
     found: dict[str, int] = {}
     for number, part in enumerate(islice(message.walk(), MOST_PARTS), 1):
         if part.get_content_maintype() == "image":
@@ -80,7 +80,7 @@ def _pictures_of(message: Message) -> dict[str, int]:
 
 
 def read_figure(path: Path, member: str) -> bytes:
-    """The bytes of a picture in the mail; `part:3` is the third part in the order of the file."""
+    """The bytes of a picture in the mail. `part:3` is the third part of the message, in file order."""
     number = member.removeprefix("part:")
     place = int(number) if number.isdecimal() and 0 < len(number) < 7 else 0  # noqa: PLR2004 - no mail has more
     parts = read_message(path.read_bytes()).walk()
@@ -145,7 +145,7 @@ class MessageReader:
     def _best(self, parts: list[Message], level: int) -> Iterator[str]:
         """Choose between alternative versions of the text.
 
-        Plain text is preferred, unless it is only a stub that refers to another version, or lacks the pictures.
+        Plain text is preferred, unless it lacks the pictures or is only a stub that refers to another version.
         """
         texts = [(one.get_content_type(), "\n\n".join(filter(None, self._part(one, level)))) for one in parts]
         most = max((count_words(text) for _, text in texts), default=0)
@@ -239,7 +239,7 @@ def _unflowed(text: str) -> str:
 
 
 def plain_markdown(text: str, depth: int = 0) -> str:
-    """Convert plain text; lines that start with ">" become quotes."""
+    """Convert plain text to Markdown. Lines that start with ">" become quotes."""
     parts: list[str] = []
     for is_quote, lines in _split_quotes(text.split("\n")):
         if is_quote and depth < _DEEPEST_QUOTE:
@@ -264,7 +264,7 @@ def _split_quotes(lines: list[str]) -> Iterator[tuple[bool, list[str]]]:
 
 
 def _attachment(part: Message) -> str:
-    """Name and size of an attachment; its content is not part of the document."""
+    """The name and size of an attachment. Its content is not part of the document."""
     payload: Any = part.get_payload(decode=True)
     size = len(payload) if isinstance(payload, bytes) else 0
     return f"- {escape(attachment_name(part))} ({_size(size)})"

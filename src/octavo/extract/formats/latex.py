@@ -20,7 +20,7 @@ from octavo.extract.zips import reject_deep_nesting
 _COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%[^\n]*(?:\n[ \t]*)?")
 _VERBATIM = ("verbatim", "Verbatim", "lstlisting", "minted", "alltt", "comment")
 _VERBATIM_BEGIN = re.compile(rf"\\begin\{{((?:{'|'.join(_VERBATIM)})\*?)\}}")
-_KEPT = "\ufdd6"  # placeholder for a block of code until the text around it has been read
+_KEPT = "\ufdd6"  # placeholder for a code block until the surrounding text has been read
 _TOKEN = re.compile(
     r"\\(?P<command>[a-zA-Z@]+\*?|.)|(?P<math>\$\$?)|(?P<paragraph>\n[ \t]*\n\s*)|(?P<brace>[{}])"
     rf"|(?P<kept>{_KEPT}\d+{_KEPT})|(?P<tie>~)|(?P<text>[^\\${{}}~\n{_KEPT}]+|\n)",
@@ -79,13 +79,13 @@ def extract(path: Path, _hints: Hints) -> Extracted:
         blocks = _blocks(_body(text), kept, metadata)
     quality = Quality.PARTIAL if _MISSING.search(text) else Quality.FULL
     if quality is Quality.PARTIAL:
-        reason = "The text of other files that it includes is missing."
+        reason = "The text of included files is missing."
         metadata = replace(metadata, extra={"reason": reason})
     return to_extracted(SourceType.LATEX, write_blocks(blocks), metadata, quality=quality)
 
 
 def _without_code(source: str) -> tuple[str, list[str]]:
-    """Replace blocks of code with marks. Returns the text, and the blocks in the order of their marks."""
+    """Replace code blocks with placeholders. Returns the text, and the code blocks in order."""
     parts: list[str] = []
     kept: list[str] = []
     place = 0
@@ -162,7 +162,7 @@ def _blocks(body: str, kept: Sequence[str], about: Metadata) -> list[DocumentBlo
 
 @dataclass(slots=True)
 class _LatexReader:
-    """Reads LaTeX from left to right. `pending` is the paragraph that is not finished."""
+    """Reads LaTeX from left to right. `pending` is the unfinished paragraph."""
 
     text: str
     kept: Sequence[str] = ()
@@ -191,7 +191,7 @@ class _LatexReader:
             self.blocks.append(Quote(text) if self.quotes else Paragraph(text))
 
     def runs(self, style: TextRun) -> Iterator[TextRun]:
-        """The runs up to the end of the text. Blocks inside are appended to `blocks`."""
+        """The text runs up to the end of the text. Blocks found on the way are appended to `blocks`."""
         while self.place < len(self.text):
             found = _TOKEN.match(self.text, self.place)
             if found is None:

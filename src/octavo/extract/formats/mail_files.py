@@ -1,4 +1,4 @@
-"""Outlook messages (MSG) and saved web pages (MHTML), which are read like emails; and the attachments of emails."""
+"""Reads Outlook messages (MSG) and saved web pages (MHTML) like emails, and lists the attachments of emails."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from octavo.extract.zips import DAMAGED, reject_deep_nesting
 
 MOST_ATTACHMENTS = 2000
 _MAILS = frozenset({SourceType.EML, SourceType.MSG})
-# Properties of a message and of its attachments.
+# Ids of the properties of a message and its attachments.
 _SUBJECT, _BODY, _HTML = "0037", "1000", "1013"
 _SENDER, _ADDRESS, _SMTP, _TO, _CC, _MESSAGE_ID = "0C1A", "0C1F", "5D01", "0E04", "0E03", "1035"
 _DATA, _LONG_NAME, _SHORT_NAME, _TYPE = "3701", "3707", "3704", "370E"
@@ -157,7 +157,7 @@ def _headers(properties: _Properties) -> dict[str, str]:
 
 
 def extract_saved_page(path: Path, _hints: Hints) -> Extracted:
-    """Read the page, which is the first HTML part. Its pictures and frames are other parts."""
+    """Read a saved web page. The page is the first HTML part; its pictures and frames are other parts."""
     with reject_deep_nesting():
         message = eml.read_message(path.read_bytes())
         part = next((one for one in message.walk() if one.get_content_type() == "text/html"), None)

@@ -1,5 +1,6 @@
-"""Code that the readers of lightweight markup share, and the reader of reStructuredText. The structure becomes
-Markdown.
+"""Code shared by the readers of lightweight markup, and the reader of reStructuredText.
+
+All of them convert the markup to Markdown.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _BULLET = re.compile(r"([ \t]*)([-*+\u2022]|(?:\d{1,4}|#|[a-zA-Z])[.)])[ \t]+(?=
 
 @dataclass(slots=True)
 class MarkupReader:
-    """Base of the markup readers. Holds all lines, the position of the next one, and the blocks that were read."""
+    """Base of the markup readers. Holds all lines, the position of the next line, and the blocks read so far."""
 
     lines: Sequence[str]
     about: dict[str, str] = field(default_factory=dict[str, str])
@@ -51,13 +52,13 @@ class MarkupReader:
         return list(self.lines[first : self.place])
 
     def take_until(self, end: Callable[[str], bool]) -> list[str]:
-        """The lines up to the end of a block. The line that ends the block is skipped."""
+        """The lines up to the end of a block. The line that marks the end is skipped."""
         taken = self.take_while(lambda line: not end(line))
         self.place += 1
         return taken
 
     def take_indented(self) -> list[str]:
-        """The indented block that follows, without its indentation and surrounding empty lines."""
+        """The indented block that follows, without its indentation and without empty lines around it."""
         taken = self.take_while(lambda line: not line.strip() or line[0] in " \t")
         return (
             textwrap.dedent("\n".join(taken).expandtabs()).strip("\n").split("\n") if any(map(str.strip, taken)) else []
@@ -68,7 +69,7 @@ class MarkupReader:
             self.blocks.append(Paragraph(fence(list(lines), re.sub(r"[^\w+#.-]", "", language)[:30])))
 
     def nested(self, lines: Sequence[str], convert: Callable[[MarkupReader], None]) -> list[DocumentBlock]:
-        """The blocks of lines inside another block; deeply nested ones are read as one paragraph."""
+        """The blocks of lines inside another block. Lines that are nested too deeply become one paragraph."""
         inner = MarkupReader(lines, self.about, self.links, levels=self.levels, depth=self.depth + 1)
         if inner.depth > _DEEPEST:
             return [Paragraph(inline([TextRun(" ".join(lines))], one_line=True))] if any(lines) else []
@@ -101,7 +102,7 @@ def write_inline(text: str, pattern: re.Pattern[str], links: dict[str, str] | No
 
 
 def _runs(text: str, pattern: re.Pattern[str], links: dict[str, str]) -> Iterator[TextRun]:
-    """Split a text at its markup. The names of the groups in the pattern say what the markup means."""
+    """Split a text at its markup. The group names in `pattern` say what each kind of markup means."""
     end = 0
     for found in pattern.finditer(text):
         yield TextRun(text[end : found.start()])
@@ -126,7 +127,7 @@ def _runs(text: str, pattern: re.Pattern[str], links: dict[str, str]) -> Iterato
 
 
 def read_items(reader: MarkupReader, write: Callable[[str], str], bullet: re.Pattern[str] = _BULLET) -> None:
-    """Read a list. Items are nested by their indentation; other indented lines continue an item."""
+    """Read a list. Items are nested by their indentation, and other indented lines continue an item."""
     indents: list[int] = []
     while reader.place < len(reader.lines):
         found = bullet.match(reader.line)
@@ -151,7 +152,7 @@ def read_items(reader: MarkupReader, write: Callable[[str], str], bullet: re.Pat
 
 
 def _next_label(reader: MarkupReader, depth: int) -> str:
-    """The number after that of the item before; 1 for the first."""
+    """The number after that of the previous item, or 1 for the first item."""
     before = reader.blocks[-1] if reader.blocks else None
     number = before.label.rstrip(".)") if isinstance(before, Item) and before.depth == depth else ""
     return f"{int(number) + 1 if number.isdecimal() else 1}."
@@ -259,7 +260,7 @@ def _rst_title(reader: MarkupReader) -> bool:
 
 
 def _rst_explicit(reader: MarkupReader) -> None:
-    """Directives, footnotes, link targets and comments, with the indented block that belongs to them."""
+    """Read a directive, footnote, link target or comment, with the indented block that belongs to it."""
     line = reader.line
     directive, footnote = _RST_DIRECTIVE.match(line), _RST_FOOTNOTE.match(line)
     reader.place += 1
@@ -309,7 +310,7 @@ def _listed_rows(lines: Sequence[str]) -> list[list[str]]:
 
 def _rst_table(reader: MarkupReader) -> None:
     is_grid = reader.line[0] == "+"
-    lines = reader.take_while(lambda line: bool(line.strip()) or (not is_grid and _is_simple_end(reader)))
+    lines = reader.take_while(lambda line: bool(line.strip()) or (not is_grid and _simple_table_continues(reader)))
     border = lines[0].rstrip()
     edges = [found.span() for found in re.finditer(r"(?<=\+)[-=]+" if is_grid else r"=+", border)]
     if not is_grid:
@@ -326,7 +327,7 @@ def _rst_table(reader: MarkupReader) -> None:
     reader.blocks.append(Table([[_rst_text(reader, cell) for cell in row] for row in rows if any(row)]))
 
 
-def _is_simple_end(reader: MarkupReader) -> bool:
+def _simple_table_continues(reader: MarkupReader) -> bool:
     """Whether the simple table continues after an empty line: another border follows before the next empty line."""
     rest = reader.lines[reader.place + 1 : reader.place + 40]
     until = next((place for place, line in enumerate(rest) if not line.strip()), len(rest))

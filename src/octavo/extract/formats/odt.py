@@ -1,4 +1,4 @@
-"""OpenDocument texts, as LibreOffice writes them."""
+"""OpenDocument text files, as written by LibreOffice."""
 
 from __future__ import annotations
 
@@ -91,9 +91,9 @@ def convert(archive: Archive, figures: Figures) -> str:
 
 @dataclass(slots=True)
 class _BodyReader:
-    """Reads the blocks of the body. `depth` counts the lists, tables and notes around the current block.
+    """Reads the blocks of the body. `depth` is the number of lists, tables and notes around the current block.
 
-    `boxes` and `comments` belong to the text that is being read, and are written after it.
+    `boxes` and `comments` belong to the block that is being read, and are written after it.
     """
 
     styles: Styles
@@ -159,7 +159,7 @@ class _BodyReader:
         return Quote(inline(runs)) if self.styles.is_named(style, *_QUOTE_STYLES) else Paragraph(inline(runs))
 
     def _runs(self, element: Element, formatting: TextRun) -> Iterator[TextRun]:
-        """Yield the text in document order, as runs with the formatting of their enclosing spans."""
+        """Yield the text in document order, as runs with the formatting of the spans around them."""
         yield self._run(element.text, formatting)
         for one in element:
             name = name_of(one)
@@ -204,7 +204,7 @@ class _BodyReader:
         yield TextRun(f"[^{place + 1}]", is_raw=True)
 
     def _frame(self, element: Element) -> Iterator[TextRun]:
-        """Read a frame: a formula, a picture, a chart or a box with text."""
+        """Read a frame, which contains a formula, a picture, a chart or a text box."""
         boxes = list(descendants(element, "draw:text-box"))
         if name_of(element) == "draw:custom-shape":
             boxes = [element]
@@ -219,7 +219,7 @@ class _BodyReader:
             yield from self._picture(element, described)
 
     def _object(self, element: Element | None) -> Element | None:
-        """The formula or chart in an object, which is stored in a separate file or inside the text."""
+        """The formula or chart in an object. An object is stored in a separate file or inside the text."""
         inside = next((one for one in element if local_name(one) == "math"), None) if element is not None else None
         folder = (attribute(element, "xlink:href") or "").removeprefix("./")
         data = self.archive.find(f"{folder}/content.xml") if folder and inside is None else None

@@ -1,4 +1,4 @@
-"""Texts in Org (Emacs) and AsciiDoc. Both mark headings with repeated signs and blocks with delimiters."""
+"""Reads Org (Emacs) and AsciiDoc files. Both mark headings with repeated characters, and blocks with delimiters."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def _adoc_block(reader: MarkupReader, style: str) -> None:
 
 
 def _adoc_heading(reader: MarkupReader, signs: str, title: str) -> None:
-    """A heading. Below the title of a document are its authors and its version."""
+    """Read a heading. The lines below the document title give the author and the version."""
     reader.place += 1
     reader.blocks.append(Heading(len(signs), _adoc_text(title.removesuffix(f" {signs}"))))
     if len(signs) > 1 or len(reader.blocks) > 1 or reader.depth:
@@ -242,9 +242,9 @@ def _adoc_delimited(reader: MarkupReader, mark: str, style: str, language: str) 
 
 
 def _adoc_items(reader: MarkupReader) -> None:
-    """Read a list. Items are nested by the number of signs and by their indentation.
+    """Read a list. Items are nested by the number of their markers and by their indentation.
 
-    A line with only a plus sign attaches the next block to the item, and the list continues after it.
+    A line with only a plus sign attaches the next block to the item. The list continues after that block.
     """
     markers: list[tuple[int, str]] = []
     numbers: list[int] = []
@@ -287,7 +287,7 @@ def _adoc_table(reader: MarkupReader, style: str) -> None:
     cells = [cell for line in body for cell in _adoc_cells(line)]
     rows = [cells[place : place + columns] for place in range(0, len(cells), columns)]
     if declared is None and not all(_cell_count(line) in {0, columns} for line in body):
-        rows = [_adoc_cells(line) for line in body if line.strip()]  # as written, if the rows have different lengths
+        rows = [_adoc_cells(line) for line in body if line.strip()]  # keep one row per line
     reader.blocks.append(Table([[_adoc_text(cell) for cell in row] for row in rows if any(row)]))
 
 
@@ -301,7 +301,7 @@ def _cell_count(line: str) -> int:
 
 
 def _adoc_cells(line: str) -> list[str]:
-    """The cells of a line. Text before the first separator is the format of the cell."""
+    """The cells of a line. Text before the first separator is a cell format and is left out."""
     return [cell.strip() for cell in re.split(r"(?<!\\)\|", line.rstrip().removesuffix("|"))[1:]]
 
 

@@ -1,6 +1,6 @@
 """PowerPoint files from before 2007: each slide is a page, with title, text by level, tables, pictures and notes.
 
-The file is a list of records. Many of them are repeated with every save; a directory lists the valid ones.
+The file is a list of records. Saving a file appends many records again; a directory lists the valid ones.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _GROUP, _SHAPE, _OPTIONS, _MORE_OPTIONS, _TEXT_BOX = 0xF003, 0xF004, 0xF00B, 0xF
 _CHILD_AREA, _AREA, _ABOUT_SHAPE = 0xF00F, 0xF010, 0xF011
 _PICTURE_OPTION, _DESCRIPTION_OPTION, _TABLE_OPTION = 0x0104, 0x0381, 0x039F
 _TITLES, _LISTS, _NOTES = frozenset({0, 6}), frozenset({1, 7, 8}), 2
-_LEFT_OUT = frozenset({7, 8, 9, 10})  # date, number, footer and header
+_LEFT_OUT = frozenset({7, 8, 9, 10})  # placeholders for date, slide number, footer and header
 _MOST_DEPTH = 20
 _MOST_SHAPES = 20_000
 _MOST_SIDE = 60
@@ -78,7 +78,7 @@ def extract(path: Path, _hints: Hints) -> Extracted:
 
 
 def read_figure(path: Path, member: str) -> bytes:
-    """The bytes of a picture; `picture:2` is the second of the file."""
+    """The bytes of a picture. `picture:2` is the second picture in the file."""
     number = member.removeprefix("picture:")
     with open_container(path) as container:
         pictures = read_pictures(open_presentation(container))
@@ -128,7 +128,8 @@ class _Options:
 class _Slide:
     """Reads the shapes of one slide.
 
-    `texts` are those that the list of slides stores; `shown`: whether each picture of the file can be shown.
+    `texts` contains the texts that are stored in the list of slides instead of in a shape. `shown` contains, for each
+    picture of the file, whether it can be shown.
     """
 
     texts: list[SlideText]
@@ -186,7 +187,10 @@ class _Slide:
         yield from _paragraphs(text, about)
 
     def _table(self, group: bytes) -> Iterator[DocumentBlock]:
-        """A table is a group of shapes; its columns and rows are the edges of those that have text."""
+        """Read a table, which is stored as a group of shapes.
+
+        The edges of the shapes with text are the borders of its columns and rows.
+        """
         shapes = [one for one in records(group) if one.kind == _SHAPE][1:]
         cells = [(area, self._text(one.data)) for one in shapes if (area := _area(one)) and inside(one.data, _TEXT_BOX)]
         columns = sorted({edge for area, _ in cells for edge in (area[0], area[2])})
@@ -210,7 +214,7 @@ class _Slide:
 
 
 def _area(shape: Record) -> Area | None:
-    """Where a shape is: on the slide, or in its group."""
+    """The area of a shape on the slide, or in its group."""
     own = inside(shape.data, _SHAPE) if shape.kind == _GROUP else shape.data
     child = inside(own, _CHILD_AREA)
     if len(child) >= 16:  # noqa: PLR2004 - four numbers
@@ -263,7 +267,7 @@ def _paragraphs(text: SlideText, about: bytes) -> Iterator[DocumentBlock]:
         if number < len(numbered) and numbered[number] and style.has_bullet is not False:
             counters[style.depth] = counters.get(style.depth, numbered[number] - 1) + 1
             yield Item(style.depth, f"{counters[style.depth]}.", written)
-        # A single line is not a list, even where the layout would give it a bullet.
+        # A single line is not a list, even if the layout gives it a bullet.
         elif (text.kind in _LISTS and is_several) if style.has_bullet is None else style.has_bullet:
             yield Item(style.depth, "", written)
         else:

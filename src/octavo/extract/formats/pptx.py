@@ -33,7 +33,7 @@ _LEFT_OUT = frozenset({"dt", "ftr", "sldNum", "hdr", "sldImg"})
 _BULLETS = frozenset({"a:buChar", "a:buAutoNum", "a:buBlip"})
 _KINDS_OF_BODY = {"": "body", "obj": "body", "body": "body", "ctrTitle": "title"}
 _MOST_ORDERED = 200
-_SPACER = 40_000  # of the unit that is a 914,400th of an inch: about four pixels
+_SPACER = 40_000  # in 914,400ths of an inch; about four pixels
 _DEEPEST = 8
 
 
@@ -64,7 +64,7 @@ def _slide(package: Package, part: str | None, authors: dict[str, str], figures:
     roots = tuple(package.part(one) for one in (layout, master))
     reader = _Slide(package, part, 1 if is_first else 2, figures, tuple(map(_placeholders, roots)), roots[-1])
     blocks = list(reader.shapes(tree))
-    # The title can be the last shape in the file, but comes first in the text.
+    # The title comes first in the text, even if it is the last shape in the file.
     blocks.sort(key=lambda block: not isinstance(block, Heading))
     notes = package.part(package.related(part, "notesSlide"))
     spoken = [block for shape in descendants(notes, "p:sp") if _kind(shape) == "body" for block in reader.notes(shape)]
@@ -72,7 +72,7 @@ def _slide(package: Package, part: str | None, authors: dict[str, str], figures:
 
 
 def _authors(package: Package, presentation: str) -> dict[str, str]:
-    """The names of the people who wrote comments, from the older and the newer file format."""
+    """The names of the comment authors, from the older and the newer file format."""
     roots = (package.part(package.related(presentation, kind)) for kind in ("commentAuthors", "authors"))
     return {one.get("id") or "": one.get("name") or "" for root in roots if root is not None for one in root}
 
@@ -96,13 +96,13 @@ def _placeholder(shape: Element) -> Element | None:
 
 
 def _identity(mark: Element | None) -> tuple[str | None, str | None]:
-    """The number and the kind that identify a placeholder in the layout."""
+    """The number and type that identify a placeholder in the layout."""
     kind = attribute(mark, "type") or ""
     return attribute(mark, "idx"), _KINDS_OF_BODY.get(kind, kind)
 
 
 def _placeholders(root: Element | None) -> dict[tuple[str | None, str | None], Element]:
-    """The placeholders of a layout or master by number and kind, and by number alone."""
+    """The placeholders of a layout or master, by number and type and by number alone."""
     found: dict[tuple[str | None, str | None], Element] = {}
     for one in descendants(root, "p:sp"):
         mark = _placeholder(one)
@@ -128,7 +128,10 @@ Area = tuple[int, int, int, int]  # left, top, right, bottom
 
 
 def in_order(areas: list[Area | None]) -> list[int]:
-    """The indexes of shapes in reading order: the order of the file, except that no shape comes before one above it."""
+    """The indexes of the shapes in reading order.
+
+    This is the order in the file, except that a shape never comes before a shape above it.
+    """
     if len(areas) > _MOST_ORDERED:
         return list(range(len(areas)))
     above = [[other for other, area in enumerate(areas) if _is_above(area, own)] for own in areas]
@@ -175,7 +178,7 @@ class _Slide:
                 yield from self._picture(one)
 
     def _area(self, shape: Element) -> Area | None:
-        """Where a shape is on the slide. A placeholder without a position inherits it from the layout."""
+        """The area of a shape on the slide. A placeholder without a position inherits it from the layout."""
         for one in (shape, *self._inherited(shape)):
             frame = next(descendants(one, "a:xfrm", "p:xfrm"), None)
             numbers = [
@@ -202,7 +205,7 @@ class _Slide:
                 yield found
 
     def _bullets(self, shape: Element, depth: int) -> bool | None:
-        """Whether the styles of a shape give this level of its text a bullet; None if they do not specify it."""
+        """Whether the styles of a shape give this level of its text a bullet. None if they do not say."""
         kind = _kind(shape)
         lists = [child(one, "p:txBody", "a:lstStyle") for one in (shape, *self._inherited(shape))]
         if kind is not None:
@@ -255,7 +258,7 @@ class _Slide:
             depth = _depth(child(one, "a:pPr"))
             if depth not in bullets:
                 styled = self._bullets(shape, depth)
-                # A single line is not a list, even where the layout would give it a bullet.
+                # A single line is not a list, even if the layout gives it a bullet.
                 bullets[depth] = is_several and (kind in _LISTS if styled is None else styled)
             yield from self._paragraph(one, counters, is_list=bullets[depth])
 

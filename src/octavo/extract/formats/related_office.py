@@ -1,4 +1,4 @@
-"""Office formats related to others: ODS, XLS and XLSB are read like XLSX, and ODP page by page like PPTX."""
+"""Office formats that are read like others: ODS, XLS and XLSB like XLSX, and ODP page by page like PPTX."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from octavo.extract.zips import Archive, reject_deep_nesting
 
 _DEEPEST = 8
 _CONTAINER = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-# Records of old workbooks: a password, the beginning of a sheet, and its cells.
+# Record types in old workbooks: a password, the beginning of a sheet, and its cells.
 _PASSWORD, _BEGIN = 0x002F, 0x0809
 _CELLS = frozenset({0x0006, 0x00BD, 0x00BE, 0x00D6, 0x00FD, 0x0201, 0x0203, 0x0204, 0x0205, 0x027E})
 _SHAPES = frozenset({"draw:frame", "draw:custom-shape", "draw:rect", "draw:ellipse", "draw:g", "draw:text-box"})
@@ -50,7 +50,7 @@ def _checked_container(path: Path) -> Metadata:
     """The metadata of an old workbook. Raises `Encrypted` if it has a password."""
     with path.open("rb") as file:
         if file.read(len(_CONTAINER)) != _CONTAINER:
-            return Metadata()  # the form without a container, before 1995
+            return Metadata()  # workbooks from before 1995 have no container
     with open_container(path) as container:
         stream = container.read("Workbook") or container.read("Book")
         metadata = container.metadata()
@@ -59,7 +59,7 @@ def _checked_container(path: Path) -> Metadata:
 
 
 def _check_records(stream: bytes) -> None:
-    """Reject a password, and cells that are too far apart: calamine reserves memory for all places between them."""
+    """Reject passwords, and cells that are too far apart: calamine allocates memory for every cell between them."""
     at, rows, columns = 0, 0, 0
     while at + 4 <= len(stream):
         kind, size = struct.unpack_from("<HH", stream, at)
@@ -73,7 +73,7 @@ def _check_records(stream: bytes) -> None:
             row, column = struct.unpack_from("<HH", stream, at + 4)
             rows, columns = max(rows, row + 1), max(columns, column + 1)
             if rows * columns > xlsx.MOST_PLACES:
-                raise TooLarge("The cells of a sheet are too far apart.")
+                raise TooLarge("A sheet is too large: its cells are too far apart.")
         at += 4 + size
 
 
@@ -109,7 +109,7 @@ def extract_slides(path: Path, _hints: Hints) -> Extracted:
 
 def _slide(page: Element, title_level: int) -> str:
     blocks = [block for shape in page for block in _shape(shape, title_level)]
-    # The title can be the last shape in the file, but comes first in the text.
+    # The title comes first in the text, even if it is the last shape in the file.
     blocks.sort(key=lambda block: not isinstance(block, Heading))
     for notes in children(page, "presentation:notes"):
         blocks += _notes(notes)

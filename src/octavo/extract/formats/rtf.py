@@ -1,7 +1,7 @@
-"""RTF: text with its formatting, headings, lists, tables, notes, comments and pictures.
+"""RTF files: text with its formatting, headings, lists, tables, notes, comments and pictures.
 
-Headings come from styles. Files without styled headings are common: in those, short paragraphs in larger or bold type
-are headings.
+Headings are recognised by their style. Many files have no heading styles: in those, short paragraphs in larger or bold
+type become headings.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from octavo.extract.office.assemble import Figures, clean_date, clean_line, clea
 from octavo.extract.office.rich_text import Line, Reader, finished
 from octavo.extract.registry import Hints, Processor
 
-# Pictures as hexadecimal digits, which can be most of a file.
+# Pictures, written as hexadecimal digits. They can be most of a file.
 _HEXADECIMAL = re.compile(r"(?<=[\s}\d])[0-9a-fA-F]{200,}(?:\s+[0-9a-fA-F]+)*")
 _PICTURE = re.compile(r"(?<!\\)(?:\\\\)*\\pict(?![a-zA-Z])")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
@@ -57,7 +57,7 @@ def extract(path: Path, _hints: Hints) -> Extracted:
 
 
 def _joined(text: str) -> str:
-    """Join surrogate pairs: RTF writes a character outside the basic plane as two code units."""
+    """Join surrogate pairs: RTF writes characters above U+FFFF as two code units."""
     return clean(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))
 
 
@@ -106,7 +106,7 @@ def _heading(block: DocumentBlock | Line, levels: dict[int, int]) -> Heading | N
 
 
 def _typed(block: DocumentBlock | Line) -> DocumentBlock:
-    """A finished block. A paragraph that starts with a typed bullet or number is a list item."""
+    """Finish a block. A paragraph that starts with a typed bullet or number becomes a list item."""
     found = _TYPED_ITEM.match(plain(block.runs)) if isinstance(block, Line) else None
     if not isinstance(block, Line) or not found:
         return finished(block)
@@ -116,7 +116,7 @@ def _typed(block: DocumentBlock | Line) -> DocumentBlock:
 
 
 def read_figure(path: Path, member: str) -> bytes:
-    """The bytes of a picture; `pict:2` is the second picture in the file."""
+    """The bytes of a picture. `pict:2` is the second picture in the file."""
     number = member.removeprefix("pict:")
     source = path.read_bytes().decode("latin-1")
     place = int(number) if number.isdecimal() and len(number) < 7 else 0  # noqa: PLR2004 - no file has more

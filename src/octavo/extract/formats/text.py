@@ -132,9 +132,9 @@ def extract_pasted(path: Path, hints: Hints) -> Extracted:
 
 
 def from_pasted(pasted: str, url: str = "") -> Extracted:
-    """Pasted text: a transcript if it has timestamps, a web page if it is HTML, otherwise Markdown or plain text."""
+    """Read pasted text as a transcript if it has timestamps, as a web page if it is HTML, or else as Markdown."""
     if not pasted.strip():
-        raise Empty("It contains no text.")
+        raise Empty("The pasted content contains no text.")
     snippets = read_timestamps(pasted)
     if snippets is not None:
         return transcripts.from_snippets(snippets, SourceType.PASTE, Metadata())

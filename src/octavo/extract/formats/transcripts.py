@@ -1,4 +1,4 @@
-"""Transcripts of videos and caption files (VTT, SRT), as text with moments."""
+"""Reads video transcripts and caption files (VTT, SRT) as text with the time of each part."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from octavo.extract.transcript import Snippet, add_sentences, clean_snippets, re
 _TIME = r"(?:(\d{1,4}):)?(\d{1,2}):(\d{2})[.,](\d{1,3})"
 _CUE = re.compile(rf"[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}(?!\d)")
 _VOICE = re.compile(r"<v(?:\.[^\s>]{0,100})?\s+([^>]{1,200})>", re.IGNORECASE)
-# Formatting of cues: tags, and positions as in "{\an8}".
+# Formatting in cues: tags, and positions such as "{\an8}".
 _FORMATTING = re.compile(r"</?[a-z0-9][^<>]{0,200}>|\{\\[^{}]{0,100}\}", re.IGNORECASE)
 _LANGUAGE = re.compile(r"^Language:[ \t]*([A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*)[ \t]*$", re.MULTILINE)
 _HEAD_CHARACTERS = 1000
@@ -65,7 +65,7 @@ def extract_captions(path: Path, hints: Hints) -> Extracted:
 
 
 def _cues(text: str) -> Iterator[_Cue]:
-    """The cues. A cue ends at an empty line; lines outside of cues are numbers, styles and comments."""
+    """Parse the cues. A cue ends at an empty line. Lines outside cues are numbers, styles and comments."""
     cue: _Cue | None = None
     for line in text.split("\n"):
         timing = _CUE.match(line)
@@ -86,7 +86,7 @@ def _seconds(timing: re.Match[str], first: int) -> float:
 
 
 def _without_repeats(cues: Iterable[_Cue]) -> Iterator[_Cue]:
-    """Remove lines that repeat the last line of the previous cue, as in captions that scroll up line by line."""
+    """Remove lines that repeat the last line of the previous cue. Captions that scroll up have such lines."""
     last, end = "", 0.0
     for cue in cues:
         shown = [_FORMATTING.sub("", line).strip() for line in cue.lines]

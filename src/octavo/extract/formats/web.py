@@ -1,4 +1,4 @@
-"""Reads HTML. From a web page only the article is kept; from an HTML file, everything."""
+"""Reads HTML. For a web page, only the article is kept. For an HTML file, everything is kept."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _HIDDEN_TEXT = re.compile(
 _DATE = re.compile(r"\d{4}(?:-\d{2}(?:-\d{2})?)?")
 _DATES = ("article:published_time", "dcterms.created", "dcterms.date", "dc.date", "date", "article:modified_time")
 _SCRIPT_TAGS = re.compile(r"</?su[bp]>")
-# Elements that are part of a line of text.
+# Elements inside a line of text.
 _INLINE = frozenset(
     {*("a", "abbr", "b", "br", "cite", "code", "em", "font", "i", "img", "mark", "q", "s", "small", "span"),
      *("strong", "sub", "sup", "time", "u")}
@@ -73,8 +73,8 @@ _MOST_ADDITION = 300
 _DATA = "data:"
 _SAMPLE_CHARACTERS = 4096
 _NOTHING = (
-    "No readable article found on this page. It may be built by scripts in the browser: "
-    "copy the text there and paste it."
+    "No readable article found on this page. If the page is built by scripts, "
+    "copy the text from your browser and paste it."
 )
 
 
@@ -100,7 +100,10 @@ def from_document(html: str) -> Extracted:
 
 @dataclass(slots=True)
 class _Pictures:
-    """Writes the images of a page. Embedded images become figures; of others, the file contains only the address."""
+    """Writes the images of a page.
+
+    Embedded images become figures. Other images stay links, because the file contains only their address.
+    """
 
     figures: Figures
     inside: int = 0
@@ -128,7 +131,7 @@ def _is_inside(source: str) -> bool:
 
 
 def read_figure(path: Path, member: str) -> bytes:
-    """The bytes of an image in a `data:` address; `data:3` is the third image on the page."""
+    """The bytes of an image in a `data:` address. `data:3` is the third such image on the page."""
     number = member.removeprefix("data:")
     place = int(number) if number.isdecimal() and len(number) < 7 else 0  # noqa: PLR2004 - no page has more
     root = read_html(to_text(path.read_bytes()))
@@ -140,8 +143,9 @@ def read_figure(path: Path, member: str) -> bytes:
 
 
 def data_of(source: str, *, is_cut: bool = False) -> bytes:
-    """The bytes of a `data:` address; empty if it is invalid. `is_cut`: whether only the beginning of the address is
-    given.
+    """The bytes of a `data:` address, or empty bytes if it is invalid.
+
+    If `is_cut` is true, `source` is only the beginning of the address.
     """
     head, comma, content = source.partition(",")
     if not comma:
@@ -259,7 +263,7 @@ def _read_article(html: str, url: str) -> tuple[str, Metadata]:
 
 
 def wrap_lines(tree: Any) -> None:  # noqa: ANN401 - an untyped library
-    """Make paragraphs of text that two line breaks separate. Otherwise every link in it would end a paragraph."""
+    """Turn text between double line breaks into paragraphs. Otherwise every link in it would end a paragraph."""
     for element in list(tree.iter("div", "td", "article", "section", "main", "body")):
         children: list[Any] = list(element)
         if any(_is_end(one, after) for one, after in pairwise(children)):
@@ -267,7 +271,7 @@ def wrap_lines(tree: Any) -> None:  # noqa: ANN401 - an untyped library
 
 
 def _is_end(one: Any, after: Any) -> bool:  # noqa: ANN401
-    """Whether an element is the first of two line breaks without text between them."""
+    """Whether `one` is the first of two line breaks that have no text between them."""
     return one.tag == after.tag == "br" and not (one.tail or "").strip()
 
 
@@ -290,7 +294,7 @@ def _wrap(element: Any, children: list[Any]) -> None:  # noqa: ANN401
 
 
 def _begin(element: Any, text: str | None) -> Any:  # noqa: ANN401
-    """Begin a paragraph at the end of an element; None if there is no text yet."""
+    """Append a paragraph with this text to an element. Returns None if there is no text."""
     if not text:
         return None
     paragraph = element.makeelement("p", {})
@@ -300,7 +304,10 @@ def _begin(element: Any, text: str | None) -> Any:  # noqa: ANN401
 
 
 def _without_additions(markdown: str, words: str) -> str:
-    """Leave out short paragraphs that are only found with their links or bold type, such as keywords and appeals."""
+    """Remove short paragraphs, such as keywords and appeals, that are not in `words`.
+
+    `words` is the article extracted without links and bold type.
+    """
     known = _letters(words)
     parts = _EMPTY_LINES.split(markdown)
     kept = [

@@ -1,4 +1,4 @@
-"""Excel workbooks: each sheet becomes a heading and its tables, with values formatted for people."""
+"""Excel workbooks: each sheet becomes a heading and its tables, with values in a readable form."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 MOST_SHEETS = 200
 MOST_PART = 256 * MEBIBYTE
-# calamine allocates every cell between the first and the last one, including empty ones.
+# calamine allocates memory for all cells between the first and the last one, even for empty ones.
 MOST_PLACES = 20_000_000
-# Empty cells are self-closing tags and are not counted.
+# Empty cells are self-closing tags, which this pattern does not match.
 _CELL = re.compile(
     rb"""<(?:\w{1,10}:)?(?:c|row)\s(?:[^<>]{0,200}\s)?r\s{0,9}=\s{0,9}["']([A-Za-z]{0,3})([0-9]{1,7})["'][^<>/]{0,200}>"""
 )
@@ -56,7 +56,7 @@ def extract(path: Path, _hints: Hints) -> Extracted:
     return sheets_to_document(path.read_bytes(), SourceType.XLSX, metadata, additions, figures)
 
 
-# Contents of a sheet besides its cells: blocks with the row and column where they start.
+# The contents of a sheet besides its cells, with the row and column where each starts.
 Additions = dict[str, list[tuple[tuple[int, int], list[DocumentBlock]]]]
 _BELOW = (1 << 30, 0)
 
@@ -121,7 +121,10 @@ def _people(package: Package, workbook: str) -> dict[str, str]:
 def _comments(
     package: Package, part: str, people: dict[str, str]
 ) -> Iterator[tuple[tuple[int, int], list[DocumentBlock]]]:
-    """The comments of a sheet, after its tables. A comment with replies is stored twice; the older form is skipped."""
+    """The comments of a sheet, placed after its tables.
+
+    A comment with replies is stored twice; the older form is skipped.
+    """
     threads = package.part(package.related(part, "threadedComment"))
     notes = package.part(package.related(part, "comments"))
     authors = [text_of(one) for one in (notes.iter() if notes is not None else ()) if local_name(one) == "author"]
@@ -167,7 +170,7 @@ def _check_extent(parts: Iterable[bytes]) -> None:
         rows.update(int(row) for _, row in found)
         rest = text[-_OVERLAP:]
     if rows and (max(rows) - min(rows) + 1) * max(map(_column, columns)) > MOST_PLACES:
-        raise TooLarge("The cells of a sheet are too far apart.")
+        raise TooLarge("A sheet is too large: its cells are too far apart.")
 
 
 def _column(letters: bytes) -> int:
@@ -200,7 +203,7 @@ def convert(data: bytes, additions: Additions | None = None) -> WorkbookText:
     except CalamineError as error:
         raise BadInput(f"{DAMAGED}the workbook cannot be read.") from error
     except BaseException as error:
-        # A panic of the library is not an `Exception`, but the fault is in the file.
+        # A panic in calamine is not an `Exception`, but it is caused by the file.
         if type(error).__name__ != "PanicException":
             raise
         raise NotSupported("This workbook cannot be read. Save it as XLSX.") from None
@@ -219,7 +222,7 @@ def _read_cells(grid: Grid, sheet: CalamineSheet) -> None:
 def _sheet(
     about: SheetMetadata, grid: Grid, additions: list[tuple[tuple[int, int], list[DocumentBlock]]]
 ) -> list[DocumentBlock]:
-    """The heading of a sheet and everything on it, in the order of rows."""
+    """The heading of a sheet and everything on the sheet, in row order."""
     placed = sorted([*grid.placed_blocks(), *additions], key=lambda one: one[0])
     content = [block for _, blocks in placed for block in blocks] + list(grid.note())
     is_hidden = not str(about.visible).endswith("Visible")

@@ -1,6 +1,6 @@
-"""XML documents: articles (JATS), manuals (DocBook) and books (FictionBook) as text, other XML as a list of its values.
+"""XML documents: articles (JATS), manuals (DocBook) and books (FictionBook) become text, other XML a list of values.
 
-The elements of a known vocabulary are renamed to those of HTML, which is then converted like the chapter of a book.
+The elements of a known vocabulary are renamed to HTML elements. The result is converted like a chapter of a book.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _ENTITY = re.compile(rb"&([A-Za-z][A-Za-z0-9]{1,31});")
 _OF_XML = frozenset({b"amp", b"lt", b"gt", b"quot", b"apos"})
 
 _BEFORE_COMMA = re.compile(r" ([,;.])")
-# Parts of an article that journals print with a heading, even if the file has none.
+# Parts of an article that journals print with a heading, even if the file contains no heading.
 _NAMED = {"ack": "Acknowledgments", "ref-list": "References"}
 _CITATIONS = frozenset({"mixed-citation", "element-citation", "product", "biblioentry", "nlm-citation", "citation"})
 _TITLES = frozenset({"title", "article-title"})
-# Elements that are written side by side without spaces.
+# Elements that files write next to each other without spaces.
 _SPACED = _CITATIONS | {"surname", "given-names", "firstname", "collab", "source", "year", "pub-id"}
-# Special targets: an element that is dropped, one whose children take its place, and a section with a heading.
+# Special targets: drop the element, replace it with its children, or make it a section or a heading.
 _DROP, _OPEN, _SECTION, _TITLE = "drop", "span", "section", "title"
 
 
@@ -190,11 +190,11 @@ def _document(root: Element, source_type: SourceType, vocabulary: _Vocabulary, m
 
 
 def _article(root: Element, body: Element, converter: _Converter, metadata: Metadata) -> None:
-    """The printed parts of an article: title, authors with their affiliations, abstracts, text and appendices."""
+    """Write the printed parts of an article: title, authors with their affiliations, abstracts, text and appendices."""
     etree.SubElement(body, "h1").text = metadata.title or ""
     about = _first(root, "article-meta")
     authors = list(_contributors(about)) if about is not None else []
-    # The metadata has only the first authors of a long list.
+    # The metadata contains only the first authors of a long list.
     etree.SubElement(body, "p").text = ", ".join(filter(None, map(_person, authors)))
     named = {one.get("rid") for author in authors for one in author.iter("*") if local_name(one) == "xref"}
     for one in root.iter("*"):
@@ -211,7 +211,7 @@ def _article(root: Element, body: Element, converter: _Converter, metadata: Meta
 
 
 def _affiliation(element: Element) -> str:
-    """The words of an address, without the addresses of registers of institutions."""
+    """The text of an affiliation, without the ids of the institution."""
     parts = [element.text or ""]
     for one in element:
         parts += ["" if local_name(one) == "institution-id" else _affiliation(one), one.tail or ""]
@@ -223,7 +223,7 @@ class _Converter:
     vocabulary: _Vocabulary
 
     def convert(self, source: Element, parent: Element, level: int) -> None:
-        """Append the HTML of an element to `parent`, without its tail. `level` is the level of its heading."""
+        """Append the HTML of an element, but not the text after it, to `parent`. `level` is its heading level."""
         name = local_name(source)
         target = self._target(source, name)
         if target == _DROP:
@@ -261,7 +261,7 @@ class _Converter:
 
 
 def _label(title: Element) -> str:
-    """The number of a section, which is written before its title."""
+    """The section number that is written before the title."""
     before = title.getprevious()
     return _words(before) if before is not None and local_name(before) == "label" else ""
 
@@ -274,7 +274,7 @@ def _add_tail(made: Element, previous: Element | None, tail: str | None) -> None
 
 
 def _special(source: Element, name: str, inside: str) -> str | None:
-    """The HTML element for an element whose meaning depends on more than its name; None for all others."""
+    """The HTML element for an element whose meaning depends on more than its name. None for all other elements."""
     if name in {"ext-link", "uri", "ulink", "link", "a"}:
         return "a"
     if name == "list":
@@ -367,7 +367,7 @@ def _book_metadata(root: Element) -> Metadata:
 
 
 def _values(root: Element) -> Extracted | None:
-    """The values of all elements as a list; None if the file is too long, or is prose in an unknown vocabulary."""
+    """The values of all elements as a list. None if the file is too long, or is prose in an unknown vocabulary."""
     items: list[Item] = []
     for item in _items([(root, 0)]):
         if item is None or len(items) == MOST_ITEMS:

@@ -1,4 +1,4 @@
-"""Reads blocks, headings and front matter of Markdown with exact offsets, escapes text, and writes blocks."""
+"""Reads the blocks, headings and front matter of Markdown with exact offsets, escapes text, and writes blocks."""
 
 from octavo.extract.markdown.blocks import read_blocks
 from octavo.extract.markdown.headings import FrontMatter, outline_of, plain_title, read_front_matter

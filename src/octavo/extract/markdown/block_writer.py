@@ -1,4 +1,4 @@
-"""Blocks of a document, and how they are written as Markdown."""
+"""The types of blocks in a document, and functions that write them as Markdown."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from octavo.extract.markdown.escape import escape_inside, fence
 from octavo.extract.markdown.inline import PAGE_BREAK
 
 DEEPEST_HEADING = 6
-# The text of a merged cell is repeated in every place it covers, up to this length, so that each row makes sense alone.
+# The text of a merged cell is repeated in all cells it covers, up to this length, so that each row makes sense alone.
 MOST_REPEATED = 80
 
 _PIPE = re.compile(r"(?<!\\)\|")
@@ -31,7 +31,7 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A list item. `label` is its number, such as "2." or "(b)"; empty for a bullet."""
+    """A list item. `label` is its number, such as "2." or "(b)". It is empty for a bullet."""
 
     depth: int
     label: str
@@ -40,7 +40,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of cells in inline Markdown; the first row is the header."""
+    """A table with cells in inline Markdown. The first row is the header."""
 
     rows: Sequence[Sequence[str]]
 
@@ -72,7 +72,7 @@ def write_comment(author: str, text: str, place: str = "") -> list[DocumentBlock
 
 
 def one_line(blocks: Iterable[DocumentBlock]) -> str:
-    """Write all blocks on one line, for a table cell, which cannot contain blocks."""
+    """Write all blocks on one line, for a table cell. A cell cannot contain blocks."""
     return " ".join(filter(None, (_as_line(block) for block in blocks))).replace("  \n", " ").replace("\n", " ")
 
 
@@ -123,7 +123,7 @@ def write_heading(level: int, text: str) -> str:
         return text
     marks = text[: len(text) - len(text.lstrip(PAGE_BREAK))]
     text = text[len(marks) :]
-    if text.endswith("#"):  # otherwise it would close the heading
+    if text.endswith("#"):  # otherwise this character would close the heading
         text = text[:-1] + "\\#"
     return f"{marks}{'#' * min(max(level, 1), DEEPEST_HEADING)} {text}"
 
@@ -144,7 +144,10 @@ def _row(cells: Sequence[str]) -> str:
 
 @dataclass(slots=True)
 class _Level:
-    """An open list: the depth of its items, the columns of marker and text, and the last marker and its number."""
+    """A list that is not finished.
+
+    `indent` is the column of the markers, `inner` the column of the text. `kind` and `number` describe the last marker.
+    """
 
     depth: int
     indent: int
@@ -155,7 +158,10 @@ class _Level:
 
 @dataclass(slots=True)
 class _List:
-    """Writes lists. Where numbering restarts, "1." changes to "1)" or back, because Markdown then starts a new list."""
+    """Writes lists.
+
+    Where numbering restarts, the marker changes from "1." to "1)" or back, so that Markdown starts a new list.
+    """
 
     levels: list[_Level] = field(default_factory=list[_Level])
 
@@ -178,7 +184,7 @@ class _List:
             text = f"{item.label} {item.text}"
         is_new = ended is None or ended.kind != kind
         if is_new and (ended is not None or (number and number[1] != "1" and self.levels)):
-            yield ""  # otherwise it would continue the text of the previous item
+            yield ""  # without an empty line, the item would continue the text of the previous one
         marks = text[: len(text) - len(text.lstrip(PAGE_BREAK))]
         self.levels.append(_Level(item.depth, indent, indent + len(mark) + 1, kind, int(number[1]) if number else 0))
         first, *others = text[len(marks) :].split("\n")

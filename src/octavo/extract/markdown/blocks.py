@@ -1,7 +1,7 @@
 """Splits Markdown into its top-level blocks with exact offsets, in one pass.
 
-Only the boundaries of blocks are needed. markdown-it-py would create an object for every cell and list item: a table of
-2 MB took 15 s and 900 MB. The tests compare the results with markdown-it-py.
+Only the boundaries of blocks are needed. markdown-it-py would create an object for every cell and list item: for a
+table of 2 MB it took 15 s and 900 MB. The tests compare the results with markdown-it-py.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from octavo.extract.extracted import Block, BlockKind
 from octavo.extract.markdown import line_syntax
 from octavo.extract.markdown.headings import plain_title
 
-# Limits the memory of a file that consists of very short lines.
+# Limits the memory used for a file that consists of very short lines.
 MOST_BLOCKS = 250_000
 
 _NOT_SPACE = re.compile(r"\S")
@@ -36,7 +36,7 @@ class Span(NamedTuple):
 
 
 def read_blocks(text: str, start: int = 0) -> Iterator[Block]:
-    """Read the blocks from offset `start` on. After `MOST_BLOCKS`, the rest of the text becomes one paragraph."""
+    """Read the blocks, starting at offset `start`. After `MOST_BLOCKS`, the rest of the text becomes one paragraph."""
     for number, span in enumerate(_read_spans(text, start), 1):
         if number == MOST_BLOCKS:
             span = Span(BlockKind.PARAGRAPH, span.start, len(text.rstrip()))  # noqa: PLW2901 - the last one

@@ -1,4 +1,4 @@
-"""Front matter (the fields between `---` lines at the top of a file), the plain text of headings, and the outline."""
+"""Reads front matter (the fields between `---` lines at the top of a file) and headings, and makes the outline."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from octavo.extract.extracted import Block, BlockKind, Metadata, OutlineEntry
 
-# A heading is repeated in the outline and in every chunk below it, so very long ones are cut.
+# A heading is repeated in the outline and in every chunk below it, so very long headings are cut.
 MOST_CHARACTERS = 200
 _MOST_MARKUP = 1000
 
@@ -17,7 +17,7 @@ _MARKS = re.compile(r"\A {0,3}#{1,6}(?:[ \t]+|$)|(?:^|[ \t])#+[ \t]*\Z|\n {0,3}(
 _LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])")
 _ATTRIBUTES = re.compile(r"[ \t]*\{[#.][^{}]*\}\Z")
 _TAG = re.compile(r"</?[a-z][^<>]*>|<!--.*?-->", re.IGNORECASE)
-# Code is kept; escaping backslashes and emphasis markers at word boundaries are removed.
+# Code is kept. Backslash escapes, and emphasis markers at word boundaries, are removed.
 _INLINE = re.compile(
     r"(?P<ticks>`+)(?P<code>[^`]+)(?P=ticks)"
     r"|\\(?P<escaped>[!-/:-@\[-`{-~])"
@@ -56,7 +56,7 @@ _MOST_CHARACTERS = 16 * 1024
 _MOST_EXTRA = 50
 
 _FENCES = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
-# Only single-line values: lists and nested values would need a YAML parser and are never shown.
+# Only single-line values are read: lists and nested values would need a YAML parser and are never shown.
 _FIELD = re.compile(r"^([A-Za-z][\w .-]{0,60}?)[ \t]*:[ \t]+(\S[^\n]*)$", re.MULTILINE)
 _COMMENT = re.compile(r"[ \t]+#.*\Z")
 _DATE = re.compile(r"\d{4}(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12]\d|3[01]))?)?(?=\Z|[T ])")
@@ -71,7 +71,7 @@ class FrontMatter(NamedTuple):
 
 
 def read_front_matter(text: str) -> FrontMatter | None:
-    """Read the front matter; None if the text has none, or if its dashes are just a horizontal rule."""
+    """Read the front matter. None if the text has none, or if the dashes are a horizontal rule."""
     fences = _FENCES.match(text[:_MOST_CHARACTERS])
     fields = {name.lower(): _value(value) for name, value in _FIELD.findall(fences[1])} if fences else {}
     return FrontMatter(_metadata(fields), fences.end()) if fences and fields else None

@@ -11,7 +11,7 @@ from itertools import groupby, pairwise
 
 from octavo.extract.markdown.escape import escape_places
 
-# Placeholder for a page break until offsets are known. Unicode guarantees that it is never a character.
+# Placeholder for a page break until offsets are known. Unicode reserves this code point for internal use.
 PAGE_BREAK = "\ufdd0"
 _MOST_LINK = 2000
 
@@ -25,7 +25,7 @@ _LINK_ESCAPES = str.maketrans({"(": "%28", ")": "%29", "<": "%3C", ">": "%3E", "
 class TextRun:
     """Text with uniform formatting.
 
-    `is_raw`: whether the text is already Markdown, such as a formula or a footnote reference.
+    `is_raw` is true if the text is already Markdown, such as a formula or a footnote reference.
     """
 
     text: str
@@ -64,13 +64,13 @@ def _is_formatted(run: TextRun) -> bool:
 
 
 def _simple_lines(runs: Iterable[TextRun]) -> list[str]:
-    """Write runs without formatting as lines, as in most paragraphs. Three times as fast as `_lines`."""
+    """Write runs without formatting as lines. This is three times as fast as `_lines`."""
     lines = (line.strip(" ") for line in _SPACES.sub(" ", "".join(run.text for run in runs)).split("\n"))
     return [_with_backslashes(line, escape_places(line), 0, len(line)) for line in lines]
 
 
 def _with_backslashes(text: str, places: Sequence[int], start: int, end: int) -> str:
-    """`text[start:end]` with a backslash inserted at each of the places."""
+    """Return `text[start:end]` with a backslash inserted at each of these positions."""
     first, last = bisect_left(places, start), bisect_left(places, end)
     return "\\".join(text[left:right] for left, right in pairwise([start, *places[first:last], end]))
 
@@ -80,7 +80,7 @@ def _page_breaks(lines: Iterable[str]) -> str:
 
 
 def _lines(runs: Iterable[TextRun]) -> Iterator[list[TextRun]]:
-    """Split runs into lines. Equally formatted neighbours are merged; spaces at the ends of lines are removed."""
+    """Split runs into lines. Neighbours with equal formatting are merged, and spaces at line ends are removed."""
     line: list[TextRun] = []
     for run in _merged(runs):
         first, *others = run.text.split("\n") if not run.is_raw else [run.text]
@@ -134,7 +134,7 @@ def _line(line: Sequence[TextRun]) -> Iterator[str]:
 
 
 def _escaped(line: Sequence[TextRun]) -> Iterator[str]:
-    """Escape a whole line at a time, because the meaning of a character also depends on the neighbouring runs."""
+    """Escape a whole line, because the meaning of a character also depends on the neighbouring runs."""
     whole = "".join("x" * len(run.text) if run.is_raw or run.code else run.text for run in line)
     marks = len(whole) - len(whole.lstrip(PAGE_BREAK))
     places = [place + marks for place in escape_places(whole[marks:])]
@@ -168,7 +168,7 @@ def _formatted(run: TextRun, text: str, before: str, after: str) -> str:
 
 
 def _would_be_literal(core: str, before: str, after: str) -> bool:
-    """Whether Markdown would show emphasis marks here as text, as it does between a letter and punctuation."""
+    """Whether Markdown would show these emphasis markers as text, as it does between a letter and punctuation."""
     return (_is_punctuation(core[0]) and before.isalnum()) or (_is_punctuation(core[-1]) and after.isalnum())
 
 

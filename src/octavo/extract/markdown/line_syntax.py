@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-# The matching group names the block that the line starts; `begins` examines "markup" further.
+# The name of the matching group is the kind of block that the line starts. `begins` examines "markup" further.
 LINE = re.compile(
     r"""
     (?P<blank>[ \t]*+$)
@@ -80,7 +80,7 @@ LONE_TAG = Markup(
 def begins(text: str, position: int = 0) -> str:
     """The kind of block that the line at `position` starts.
 
-    It is a group name of `LINE`, "html", "tag" for a tag alone on its line, or "text".
+    The result is a group name of `LINE`, or "html", or "tag" for a tag alone on its line.
     """
     if text[position : position + 1].isalpha():  # true for most lines, and ten times faster than the pattern
         return "text"
@@ -105,6 +105,6 @@ def line_end(text: str, position: int) -> int:
 
 
 def indent_of(line: str) -> int:
-    """The width of the leading white space; tab stops are four columns apart."""
+    """The width of the leading white space. Tab stops are four columns apart."""
     space = line[: len(line) - len(line.lstrip(" \t"))]
     return len(space.expandtabs(4))

@@ -19,7 +19,7 @@ MOST_PARTS = 200
 
 @dataclass(slots=True)
 class CellBudget:
-    """The number of cells that may still be written, for all sheets of a file together."""
+    """The number of cells that can still be written, in all sheets of a file together."""
 
     cells: int = MOST_CELLS
 
@@ -60,7 +60,7 @@ class Grid:
             yield (top, left), list(_table(rows))
 
     def blocks(self, *, has_header: bool = True) -> Iterator[DocumentBlock]:
-        """Write a table for each group of rows between empty rows. A group of a single cell becomes a paragraph."""
+        """Write a table for each group of rows between empty rows. A group with a single cell becomes a paragraph."""
         for is_empty, group in groupby(self.rows, key=lambda row: not any(row)):
             if is_empty:
                 continue
@@ -74,7 +74,7 @@ class Grid:
         yield from self.note()
 
     def note(self) -> Iterator[DocumentBlock]:
-        """A note about the missing rows and columns; empty if nothing is missing."""
+        """A note about missing rows and columns. Yields nothing if none are missing."""
         if self.is_cut:
             yield Paragraph(self._note())
 
@@ -94,9 +94,9 @@ Part = tuple[int, int, int, int]
 
 
 def _find_parts(rows: Sequence[Sequence[str]]) -> list[Part]:
-    """Find areas of connected cells: top, left, bottom, right. Overlapping areas are merged."""
+    """Find areas of connected cells, each as top, left, bottom and right. Overlapping areas are merged."""
     parts: list[Part] = []
-    above: list[tuple[int, int, int]] = []  # first and last column of the runs in the row above, and their part
+    above: list[tuple[int, int, int]] = []  # first and last column of each run of cells in the row above, and its area
     merged: dict[int, int] = {}
     for number, row in enumerate(rows):
         runs: list[tuple[int, int, int]] = []
@@ -158,7 +158,7 @@ def _between_empty_rows(rows: Sequence[Sequence[str]]) -> list[Part]:
 
 
 def _table(rows: list[list[str]]) -> Iterator[DocumentBlock]:
-    """Write a table. A single text above the other columns is its title."""
+    """Write a table. Rows above it that contain a single text become titles."""
     while rows and len({cell for cell in rows[0] if cell}) == 1 and (len(rows) == 1 or _filled(rows[1]) > 1):
         yield Paragraph(next(cell for cell in rows[0] if cell))
         rows = rows[1:]

@@ -1,1 +1,1 @@
-"""OCR: recognises lines of text in images and puts them in reading order. Pure except for the engine."""
+"""OCR: recognises lines of text in images and puts them in reading order. All code except the engine is pure."""

@@ -1,4 +1,4 @@
-"""Joins recognised lines into paragraphs, and converts them to blocks in the same form as those of a page with text."""
+"""Joins recognised lines into paragraphs, and converts these to the blocks that pages with embedded text also have."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from octavo.extract.pdf import markup
 from octavo.extract.pdf.letters import is_right_to_left, one_line
 from octavo.extract.pdf.page_batches import PageBlock
 
-# A paragraph ends where the distance to the next line is this much larger than usual, or the font size differs by
-# this factor.
+# A paragraph ends where the distance to the next line is this many times the usual distance, or where the font size
+# changes by this factor.
 GAP = 1.22
 LARGER = 1.35
 # The usual distance between lines is at most this many times their height.
@@ -34,9 +34,9 @@ _SENTENCE_END = (".", "!", "?", ":")
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A paragraph. `text` contains only intended line breaks; `size` is the font size, `lines` the number of lines.
+    """A paragraph. `text` contains only intended line breaks. `size` is the font size, `lines` the number of lines.
 
-    `runs`: whether the paragraph is horizontal running text, not table cells or vertical text.
+    `runs` is true for horizontal running text, and false for table cells and vertical text.
     """
 
     text: str
@@ -48,7 +48,7 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Lines side by side, from left to right. Most rows have only one line."""
+    """Lines that are side by side, from left to right. Most rows have only one line."""
 
     lines: list[Line]
 
@@ -159,14 +159,17 @@ _TITLE = re.compile(r"\d{1,2}(?:\.\d{1,2}){0,4}\.?\s+[^\W\d_a-z].*[^\s.,;:\d]")
 
 
 def blocks_of(lines: Sequence[Line], scale: float = 1.0) -> list[PageBlock]:
-    """The blocks of a page. Boxes stay in pixels; font sizes are divided by `scale`, the pixels per page unit."""
+    """The blocks of a page.
+
+    Boxes stay in pixels. Font sizes are divided by `scale`, the number of pixels per page unit.
+    """
     paragraphs = _paragraphs(lines)
     usual = _usual(paragraphs)
     return list(_blocks(paragraphs, usual, scale))
 
 
 def _paragraphs(lines: Sequence[Line]) -> list[Paragraph]:
-    """The paragraphs in reading order. A page in a right-to-left script is read as if seen in a mirror."""
+    """The paragraphs in reading order. A page in a right-to-left script is mirrored before its columns are ordered."""
     mirrored = is_right_to_left("".join(line.text for line in lines))
     seen = [replace(line, box=_mirrored(line.box)) for line in lines] if mirrored else lines
     found = [paragraph for column in reading_order(seen) for paragraph in join_lines(column)]
@@ -199,7 +202,7 @@ def _mark(paragraph: Paragraph) -> str:
 
 
 def _counts(items: Sequence[Paragraph]) -> bool:
-    """Whether the numbers of these paragraphs form a list: there are at least two, and they are consecutive."""
+    """Whether these paragraphs are a numbered list: there are at least two, and their numbers are consecutive."""
     numbers = [int(found[1]) for item in items if (found := _NUMBER.match(item.text))]
     return len(numbers) > 1 and all(after == before + 1 for before, after in pairwise(numbers))
 

@@ -1,4 +1,4 @@
-"""Prepares pictures for OCR: in grey, without grain, and of a suitable size."""
+"""Prepares pictures for OCR: converts them to grey, removes grain and scales them to a suitable size."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from PIL import Image, ImageChops, ImageFilter
 
 from octavo.extract.extracted import Box
 
-# More pixels take more time and memory and do not improve the result for print of normal size; small pictures are
-# enlarged.
+# More pixels than this take more time and memory, and do not improve the result for print of normal size. Small
+# pictures are enlarged.
 MOST_PIXELS = 9_000_000
 SMALL_SIDE = 1000
 MOST_ENLARGED = 3.0
 # Tiny pictures are enlarged more, until their shorter side has this many pixels.
 TINY_SIDE, MOST_ENLARGED_TINY = 120, 6.0
-# The grain of a picture: the median difference from its blurred copy, in grey levels. Clean scans have 0 or 1. The
-# radius at which grain is smoothed out, and the grain from which a larger one is needed.
+# The grain of a picture is the median difference from its blurred copy, in grey levels. Clean scans have 0 or 1.
+# From the first value on, grain is smoothed with the first radius; from the second value on, with the second radius.
 GRAIN, GRAIN_RADIUS = 3, 1.0
 HEAVY_GRAIN, HEAVY_RADIUS = 20, 1.8
 
 
 class GreySheet(NamedTuple):
-    """A picture for OCR, and the number of its pixels per pixel of the original.
+    """A picture for OCR. `scale` is the number of its pixels per pixel of the original.
 
     `sharp` is the picture before grain was smoothed out. It shows the shapes of letters better, unless the grain is
     heavy.
@@ -63,7 +63,7 @@ def _on_white(picture: Image.Image) -> Image.Image:
 
 
 def grain_of(grey: Image.Image) -> int:
-    """Measure the grain of a picture. It is a median, so letters do not count: they cover less than half of a page."""
+    """Measure the grain of a picture. Letters do not affect this median, because they cover less than half the page."""
     counts = ImageChops.difference(grey, grey.filter(ImageFilter.GaussianBlur(1))).histogram()
     half, level = sum(counts) / 2, 0
     while (half := half - counts[level]) > 0:
@@ -80,9 +80,9 @@ def reading_scale(width: int, height: int) -> float:
 
 
 _SIDE = 500
-_MARGIN = 0.03  # scanners often show the edge of the paper
+_MARGIN = 0.03  # scans often show the edge of the paper
 _GROUND = 8
-# The contrast between a stroke and the paper in grey levels, and the number of such points in a page number.
+# The contrast between a stroke and the paper, in grey levels, and the number of such points that a page number has.
 _CONTRAST = 24
 _LEAST_POINTS = 12
 
@@ -90,7 +90,7 @@ _LEAST_POINTS = 12
 def has_ink(picture: Image.Image) -> bool:
     """Whether the page is not blank. This check is much faster than OCR.
 
-    Faint print counts as ink; the paper grain and shadows of an empty sheet do not.
+    Faint print counts as ink. The paper grain and the shadows of an empty sheet do not.
     """
     small = picture.convert("L")
     small.thumbnail((_SIDE, _SIDE), reducing_gap=2.0)
@@ -101,18 +101,19 @@ def has_ink(picture: Image.Image) -> bool:
     return sum(ImageChops.difference(small, ground).histogram()[_CONTRAST:]) >= _LEAST_POINTS
 
 
-# Tilt is measured on a copy with this longest side, in coarse steps up to this angle and then in fine ones. A tilted
-# page must have rows that are this much clearer than without the tilt.
+# Tilt is measured on a copy with this longest side, first in coarse steps up to this angle, then in fine steps. A page
+# counts as tilted only if rotating it makes its rows this much clearer.
 _TILT_SIDE = 700
 _MOST_TILT, _COARSE_STEP, _FINE_STEP = 24.0, 1.5, 0.25
 _LEAST_TILT, _CLEARER = 0.75, 1.25
-_LEAST_SIDE = 100  # smaller pictures have too few rows of points
+_LEAST_SIDE = 100  # smaller pictures have too few rows of pixels
 
 
 def tilt_of(picture: Image.Image) -> float:
-    """The number of degrees to rotate a picture to the left so that its rows of text are level. 0 if they are level or
-    if the tilt is unclear. Rows of text are level if the ink of neighbouring rows of pixels differs most. A page on its
-    side has columns instead of rows.
+    """The angle, in degrees, by which to rotate a picture to the left so that its rows of text are level.
+
+    0 if the rows are already level, or if the tilt is unclear. Rows are level at the angle where the amount of ink
+    differs most between neighbouring rows of pixels. For a page on its side, columns of pixels are compared instead.
     """
     if min(picture.size) < _LEAST_SIDE:
         return 0.0
@@ -142,14 +143,14 @@ def _differences(sums: Image.Image) -> float:
 
 
 def straightened(picture: Image.Image, tilt: float) -> Image.Image:
-    """Rotate a picture to the left. The new corners are white."""
+    """Rotate a picture to the left by `tilt` degrees. The new corners are white."""
     plain = picture if picture.mode in {"L", "RGB"} else picture.convert("RGB")
     white = 255 if plain.mode == "L" else (255, 255, 255)
     return plain.rotate(tilt, Image.Resampling.BICUBIC, expand=True, fillcolor=white)
 
 
 def before_straightening(box: Box, tilt: float, size: tuple[int, int], turned: tuple[int, int]) -> Box:
-    """The area of a picture that a box covers on its straightened copy; `size` and `turned` are their sizes."""
+    """The area of a picture that corresponds to a box on its straightened copy. `size` and `turned` are their sizes."""
     angle = math.radians(tilt)
     corners = [(x - turned[0] / 2, y - turned[1] / 2) for x in (box.left, box.right) for y in (box.top, box.bottom)]
     across = [x * math.cos(angle) - y * math.sin(angle) + size[0] / 2 for x, y in corners]
@@ -160,24 +161,24 @@ def before_straightening(box: Box, tilt: float, size: tuple[int, int], turned: t
 
 
 _INK_SIDE = 1600
-# The background of a picture is the median of this many points of a copy with this longest side.
+# The background of a point is a median over this many pixels, on a copy with this longest side.
 _GROUND_SIDE, _GROUND_POINTS = 240, 15
-# How much a stroke differs from its background, and a coloured background from white, in levels of a channel.
+# How much a stroke must differ from its background, and a coloured background from white, in levels of a channel.
 _STROKE, _COLOURED = 64, 96
 _RUN = re.compile(b"\xff+")
-# More runs of points or more blobs than this are hatching or a halftone; the rest is ignored.
+# More runs of pixels or more blobs than this come from hatching or a halftone. The rest is ignored.
 _MOST_RUNS, _MOST_BLOBS = 150_000, 1500
-# The height of a letter in pixels, its width in heights, and the share of its box that is ink.
+# Limits for the height of a letter in pixels, its width in heights, and the share of its box that is ink.
 _LEAST_HEIGHT, _HIGHEST = 6, 0.25
 _WIDEST, _NARROWEST = 2.5, 0.12
 _LEAST_FILLED, _MOST_FILLED = 0.15, 0.85
-# Neighbouring letters of a word: their distance, the difference of their baselines, and the ratio of their heights.
+# Limits for neighbouring letters: their distance, the difference of their baselines, and the ratio of their heights.
 _LETTER_GAP, _LETTER_BASE, _LETTER_RATIO = 0.8, 0.15, 1.9
 _LETTERS_OF_ROW = 4
 
 
 class InkSheet(NamedTuple):
-    """The strokes of a picture of any colour, drawn in black on white. `scale`: see `GreySheet`.
+    """The strokes of a picture of any colour, drawn in black on white. `scale` is explained at `GreySheet`.
 
     `coloured` is the share of the picture that has a dark or coloured background.
     """
@@ -188,7 +189,7 @@ class InkSheet(NamedTuple):
 
 
 class Blob(NamedTuple):
-    """A group of connected pixels: its box, and the number of its pixels."""
+    """A group of connected pixels, with its box and the number of its pixels."""
 
     left: int
     top: int
@@ -202,10 +203,10 @@ class Blob(NamedTuple):
 
 
 def ink_sheet(picture: Image.Image) -> InkSheet:
-    """Compute how much every point differs from the background around it, in the colour that differs most.
+    """Draw how much each point differs from the background around it, using the colour channel that differs most.
 
     This makes light letters on a dark or coloured background look like dark letters on paper. The background is a
-    median, which keeps the edges of coloured areas, so that they are not taken for strokes.
+    median, which keeps the edges of coloured areas, so that edges do not look like strokes.
     """
     colours = picture.convert("RGB")
     scale = min(1.0, _INK_SIDE / max(colours.size))
@@ -226,7 +227,7 @@ def _most_of_channels(picture: Image.Image) -> Image.Image:
 
 
 def unread_letters(ink: InkSheet, read: Iterable[Box]) -> int:
-    """Count the shapes that look like letters in a row and are outside the boxes that were read."""
+    """Count the shapes that look like letters in a row and are outside the boxes of recognised text."""
     mask = ink.picture.point([255 if level < 255 - _STROKE else 0 for level in range(256)])
     for box in read:
         left, top, right, bottom = (round(side * ink.scale) for side in box)
@@ -244,7 +245,7 @@ def _is_letter(blob: Blob, most: float) -> bool:
 
 
 def find_blobs(mask: Image.Image) -> list[Blob]:
-    """The groups of connected white pixels of a mask, from top to bottom."""
+    """The groups of connected white pixels in a mask, from top to bottom."""
     data, width = mask.tobytes(), mask.width
     blobs: dict[int, Blob] = {}
     above: list[tuple[int, int, int]] = []
@@ -289,7 +290,7 @@ def _root(parents: list[int], number: int) -> int:
 
 
 def _rows_of(letters: Sequence[Blob]) -> list[list[Blob]]:
-    """Chains of neighbouring letters, from left to right."""
+    """The rows of neighbouring letters, each from left to right."""
     rows: list[list[Blob]] = []
     for letter in sorted(letters):
         row = next((row for row in reversed(rows) if _follows(row[-1], letter)), None)

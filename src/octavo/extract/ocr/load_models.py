@@ -1,4 +1,4 @@
-"""Loads the OCR models that every page needs when imported.
+"""When imported, loads the OCR models that every page needs.
 
 The parent process of a sandbox that only runs OCR imports this module, so its children inherit the models. The models
 of other scripts are loaded by the children that need them, which takes less than a fifth of a second.

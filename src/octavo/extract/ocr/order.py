@@ -1,4 +1,4 @@
-"""Recognised lines, and their reading order: column by column, with full-width lines in between.
+"""Puts recognised lines in reading order: column by column, with full-width lines in between.
 
 Engines return lines from top to bottom, which mixes columns. So the page is cut into bands at the lines that cross a
 gutter (the space between columns). Each band is then cut into columns at the gutters that none of its lines crosses.
@@ -19,7 +19,7 @@ from octavo.extract.extracted import Box
 
 _SOME_LETTERS = 2
 _UPRIGHT = 1.5
-# The height of letters of size 1: the x-height, ascenders and descenders.
+# The heights of letter parts at font size 1: x-height, ascenders and descenders.
 _SMALL, _ABOVE, _BELOW = 0.48, 0.25, 0.21
 _REACHES_BELOW = re.compile(r"[gjpqyQ,;()\[\]{}|/@]")
 _STAYS_SMALL = re.compile(r"[acemnorsuvwxzgpqy.,;:\s-]+")
@@ -27,9 +27,9 @@ _STAYS_SMALL = re.compile(r"[acemnorsuvwxzgpqy.,;:\s-]+")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A recognised line. `box` is in pixels of the image; `score` is the confidence of the engine, from 0 to 1.
+    """A recognised line. `box` is in pixels of the image; `score` is the engine's confidence, from 0 to 1.
 
-    `margin` is how much higher the boxes of the engine are than the letters, in letter sizes.
+    `margin` is how much higher the engine's boxes are than the letters, in letter sizes.
     """
 
     text: str
@@ -47,7 +47,7 @@ class Line:
 
     @property
     def size(self) -> float:
-        """The font size, from the height of the box and from whether the text has ascenders or descenders."""
+        """The font size, computed from the height of the box and from whether the text has ascenders or descenders."""
         extent = _SMALL + self.margin
         extent += 0 if _STAYS_SMALL.fullmatch(self.text) else _ABOVE
         extent += _BELOW if self._reaches_below else 0
@@ -55,7 +55,7 @@ class Line:
 
     @property
     def base(self) -> float:
-        """The vertical position of the baseline, computed so that it does not depend on descenders."""
+        """The vertical position of the baseline. It does not depend on whether the text has descenders."""
         return self.box.bottom - self.size * (self.margin / 2 + (_BELOW if self._reaches_below else 0))
 
     @property
@@ -72,7 +72,7 @@ class Line:
 
 
 def around(lines: list[Line]) -> Box:
-    """The smallest box that contains all of these boxes."""
+    """The smallest box that contains the boxes of all these lines."""
     return Box(
         min(line.box.left for line in lines),
         min(line.box.top for line in lines),
@@ -81,13 +81,13 @@ def around(lines: list[Line]) -> Box:
     )
 
 
-# The smallest width of a gutter in line heights, and the smallest length of a column in lines.
+# The least width of a gutter in line heights, and the least number of lines in a column.
 GUTTER_HEIGHTS = 0.8
 COLUMN_LINES = 3
 # A line that covers this share of the width of its band spans all columns.
 SPANNING = 0.6
-# Neighbouring columns are the cells of a table if at least this share of their lines is side by side and the lines are
-# short. Exception: lines longer than a number or a name that mostly fill their column are running text.
+# Neighbouring columns are cells of a table if at least this share of their lines is side by side and the lines are
+# short. Lines that are longer than a number or a name and mostly fill their column are running text instead.
 SIDE_BY_SIDE = 0.7
 CELL_CHARACTERS = 25
 SURE_CELL_CHARACTERS = 12
@@ -108,7 +108,7 @@ def reading_order(lines: Sequence[Line]) -> list[list[Line]]:
     goes_on = False
     for band in _bands(sorted(level, key=_from_top), height):
         found = _columns(band, height)
-        if goes_on and len(found) == 1:  # two bands with one column each are one column
+        if goes_on and len(found) == 1:  # two successive bands with one column each are joined
             columns[-1] += found[0]
         else:
             columns += found
@@ -177,7 +177,7 @@ def _is_table(parts: list[list[Line]], height: float) -> bool:
 
 def _is_filled(part: list[Line]) -> bool:
     widths = sorted(line.width for line in part)
-    wide = widths[len(widths) * 3 // 4]  # not the widest, which may be a heading
+    wide = widths[len(widths) * 3 // 4]  # not the widest line, which may be a heading
     return median(widths) >= FILLED * wide
 
 

@@ -1,4 +1,4 @@
-"""Recognises the text of one page image. The result has the same form as a page whose text is in the file."""
+"""Recognises the text of one page image. The result has the same form as a page with embedded text."""
 
 from __future__ import annotations
 
@@ -28,33 +28,34 @@ from octavo.extract.pdf.page_batches import PageText
 
 # A single letter is usually a shape in a picture, such as a ring or a pole.
 LEAST_LETTERS = 2
-# Measured on drawn pages (decision 14). Of lines below 0.5, a third of the letters were right, of lines from
-# 0.7 nearly all. Pages below 0.55 had no word right, pages below 0.8 at most 86 %; scribbles reached 0.70.
+# Measured on drawn pages (decision 14). In lines with a score below 0.5, a third of the letters were right; from 0.7
+# on, nearly all. Pages below 0.55 had no correct word, pages below 0.8 at most 86 %. Scribbles reached 0.70.
 LEAST_LINE = 0.5
 SURE_PAGE = 0.8
 LEAST_PAGE = 0.55
-# Strokes of a photo are often taken for these characters.
+# Strokes in a photo are often mistaken for these characters.
 STROKES = frozenset("\u30fc\u4e00\u4e28\u4e36\u30ce")
-# The page is unsure if more than this share of what was read was left out.
+# The page is unsure if more than this share of the recognised letters was dropped.
 MOST_LEFT_OUT = 0.25
-# A page with fewer letters is unsure if any of its lines is below the confidence of most print.
+# A page with fewer letters is unsure if any of its lines is below this confidence, which most print reaches.
 FEW_LETTERS, SURE_LINE = 20, 0.8
-# A page with this many letters in rows that were not read is read again; it is unsure if they are this share of those
-# that were read.
+# A page is read again if it has this many letters in rows that were not recognised. It is unsure if these letters
+# are more than this share of the recognised ones.
 SOME_UNREAD, MOST_UNREAD = 4, 0.05
-# The longest sides of the copies that are read again, and the most lines that are compared.
+# The longest sides of the copies that are read again.
 COPY_SIDES = (1600, 1000)
-# So is one with a dark or coloured background on more than this share of it, unless it has many letters and a photo.
+# A page is also read again if more than this share has a dark or coloured background, unless it has many letters.
 SOME_COLOURED, MANY_LETTERS = 0.02, 1000
+# The most lines of these copies that are compared.
 MOST_LINES = 1000
-# Lines of these copies need a higher confidence and a word, because pictures are often taken for single letters.
+# Lines of these copies need a higher confidence and a word, because pictures are often mistaken for single letters.
 LEAST_FOUND, LEAST_WORD = 0.7, 4
 LEAST_FOUND_SHORT, LEAST_SHORT = 0.85, 2
-# Lines that overlap by this share of the smaller one show the same text. The one kept has the highest confidence, plus
-# a little for each letter, and for the first reading.
+# Lines that overlap by this share of the smaller line show the same text. The one with the highest score is kept: its
+# confidence, plus a little for each letter, and a little if it is from the first reading.
 MOST_OVERLAP = 0.3
 LETTER_BONUS, MOST_BONUS, FIRST_BONUS = 0.02, 20, 0.03
-# A vowel sign after a virama, or two different vowel signs in succession, which no Indic script has.
+# A vowel sign after a virama, or two different vowel signs in succession. No Indic script has them.
 _IMPOSSIBLE = re.compile(
     r"[\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d]"
     r"[\u093e-\u094c\u09be-\u09cc\u0a3e-\u0a4c\u0abe-\u0acc\u0b3e-\u0b4c\u0bbe-\u0bcc\u0c3e-\u0c4c\u0cbe-\u0ccc\u0d3e-\u0d4c]"
@@ -62,7 +63,7 @@ _IMPOSSIBLE = re.compile(
 )
 MISSED = "The page shows letters that could not be read, for example on a coloured background or in a drawing."
 NO_TEXT = "The page shows something that could not be read as text."
-MAY_BE_WRONG = "The text was recognised with low confidence, for example because it is handwritten or a bad scan."
+MAY_BE_WRONG = "The text was recognised with low confidence, for example because it is handwritten or the scan is poor."
 
 
 def recognise_page(
@@ -90,7 +91,8 @@ def recognise_page(
 
 
 def read_hidden(turned: Image.Image, upright: UprightSheet) -> tuple[list[Line], int]:
-    """Read text that was missed: on dark or coloured backgrounds, in diagrams, and very large text.
+    """Read text that the first reading missed: very large text, and text on dark or coloured backgrounds or in
+    diagrams.
 
     Returns all lines, and the number of letters that are still unread. A page that was read well is not read again.
     """
@@ -106,7 +108,10 @@ def read_hidden(turned: Image.Image, upright: UprightSheet) -> tuple[list[Line],
 
 
 def _copies(turned: Image.Image, ink: InkSheet) -> Iterator[InkSheet]:
-    """Copies in two sizes, in grey and with the background removed. Each can show words that the others hide."""
+    """Copies of the page in two sizes, each in grey and with the background removed.
+
+    Each copy can show words that the others hide.
+    """
     for side in COPY_SIDES:
         scale = min(1.0, side / max(turned.size))
         size = max(1, round(turned.width * scale)), max(1, round(turned.height * scale))
@@ -115,7 +120,7 @@ def _copies(turned: Image.Image, ink: InkSheet) -> Iterator[InkSheet]:
 
 
 def join_readings(lines: Sequence[Line], found: Sequence[Line]) -> list[Line]:
-    """Add clear lines of other readings. Where lines overlap, the one with more letters and confidence is kept."""
+    """Add clear lines of other readings. Where two lines overlap, the one with more letters and confidence is kept."""
     added: list[Line] = []
     for line in sorted(filter(_is_clear, found), key=_rank, reverse=True)[:MOST_LINES]:
         shown = [other for other in lines if _overlap(line.box, other.box) > MOST_OVERLAP]
@@ -137,7 +142,7 @@ def _rank(line: Line) -> float:
 
 
 def _overlap(one: Box, other: Box) -> float:
-    """The shared area of two boxes, as a share of the smaller one."""
+    """The area that two boxes share, as a share of the smaller box."""
     width = min(one.right, other.right) - max(one.left, other.left)
     height = min(one.bottom, other.bottom) - max(one.top, other.top)
     smaller = min((box.right - box.left) * (box.bottom - box.top) for box in (one, other))
@@ -145,7 +150,7 @@ def _overlap(one: Box, other: Box) -> float:
 
 
 def readable_lines(lines: Sequence[Line]) -> list[Line]:
-    """Remove lines that are only shapes in a picture. If hardly any text remains, remove all lines."""
+    """Remove lines that come from shapes in a picture. If hardly any text remains, remove all lines."""
     kept = [line for line in lines if line.score >= LEAST_LINE and any(map(str.isalnum, line.text))]
     letters = sum(len(line.text) for line in kept if not STROKES.issuperset(line.text.replace(" ", "")))
     enough = letters >= LEAST_LETTERS and certainty(kept) >= LEAST_PAGE
@@ -153,7 +158,7 @@ def readable_lines(lines: Sequence[Line]) -> list[Line]:
 
 
 def doubt_about(read: Sequence[Line], kept: Sequence[Line], unread: int = 0) -> str | None:
-    """Why the text of a page may be wrong or incomplete; None if it is sure."""
+    """Why the text of a page may be wrong or incomplete. None if there is no doubt."""
     if not kept:
         return NO_TEXT
     left_out = 1 - _letters(kept) / max(_letters(read), 1)
@@ -168,7 +173,7 @@ def _is_much(unread: int, lines: Sequence[Line]) -> bool:
 
 
 def has_impossible_letters(lines: Sequence[Line]) -> bool:
-    """Whether signs of an Indic script are in an impossible order, which models produce when they guess."""
+    """Whether signs of an Indic script are in an impossible order. Models produce such text when they guess."""
     return any(_IMPOSSIBLE.search(line.text) for line in lines)
 
 

@@ -1,4 +1,4 @@
-"""OCR for other packages: one page per call, in the sandbox. The number of parallel pages is limited to save memory."""
+"""Runs OCR for other packages: one page per call, in the sandbox. Few pages run in parallel, to save memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from octavo.sandbox import ENDED, Task, sandboxed
 if TYPE_CHECKING:
     from octavo.sandbox import Sandbox
 
-# Imported by a preloaded parent whose children only run OCR: it holds the most common models.
+# Imported by a preloaded parent whose children only run OCR. It keeps the most common models in memory.
 PRELOAD = (
     "octavo.extract.ocr.load_models",
     "octavo.extract.ocr.recognition",
@@ -26,14 +26,14 @@ PRELOAD = (
     "octavo.extract.pictures.image_files",
 )
 SECONDS = 120
-_WALL_PER_CPU_SECOND = 4  # on a busy machine
+_WALL_PER_CPU_SECOND = 4  # how much longer a page can take on a busy machine
 
 
 class Recognition:
     """Runs OCR in a sandbox.
 
-    It has a language, a limit of CPU seconds per page, and a limit on parallel pages. Waiting pages are processed in
-    order.
+    `language` is the language of the documents, `seconds` the CPU time limit per page, and `parallel` the number of
+    pages that run at the same time. Waiting pages are processed in order.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ def _log_failure(page: int, error: OctavoError) -> None:
 def recognise_page_of_file(task: Task, *, source_type: str, number: int, language: str, password: str | None) -> None:
     """Recognise one page of a file.
 
-    Each page has a separate child process, so that memory is freed and a failure affects no other page.
+    Each page runs in a separate child process, so that its memory is freed and a failure affects no other page.
     """
     from octavo.extract.pdf.page_text import recognise_pdf_page
     from octavo.extract.pictures.image_files import read_sheet

@@ -15,28 +15,28 @@ from octavo.extract.ocr.grey_sheets import GreySheet
 from octavo.extract.ocr.order import Line
 from octavo.extract.ocr.tesseract import ORIENTATION, Orientation, load_reader, open_reader
 
-# Most models read their own script with a mean confidence of 0.83 and more, and an unlike one with 0.26 to 0.73.
+# Most models read their own script with a mean confidence of at least 0.83, and a different one with 0.26 to 0.73.
 CERTAIN = 0.82
 # The number of lines that are read with all models to find out which one fits.
 SAMPLE_LINES = 3
-# More lines than this on a sheet that seemed empty are parts of a picture.
+# If lines are found only by a search for single words, and there are more than this, they are parts of a picture.
 FEW_LINES = 3
 SAMPLE_WIDTH = 20  # in line heights
-# The orientation model's certainty of an orientation that is tried before the upright one.
+# From this certainty on, the orientation that the model found is tried before the upright one.
 SURE_TURN = 1.0
-# If the reading is below this certainty, a copy with this longest side is read in all orientations. Another one is
-# chosen if it has this many letters in clear words, and this many times those of the first one.
+# Below the first certainty, a copy with this longest side is read in all orientations. Another orientation is chosen
+# if it has this many letters in clear words, and this many times as many as the first one.
 UNSURE_TURN, TURNING_SIDE = 0.7, 1000
 LEAST_TURNED, MORE_TURNED = 6, 1.5
 CLEAR, CLEAR_WORD = 0.7, 3
-# The certainty of a script that is not compared with Latin, for scripts with letters of the same shape.
+# From this certainty on, scripts with letters that look like Latin ones are not compared with Latin.
 SURE_SCRIPT = 2.0
 LIKE_LATIN = frozenset({"Armenian", "Cyrillic", "Greek"})
-# Another model must fit better than that of Latin by this much: most models also know Latin letters and digits.
+# Another model must fit better than the Latin one by this much, because most models also know Latin letters and digits.
 BETTER = 0.05
-# Lines of this height in pixels have letters of about 7 points at 200 dots per inch.
+# Lines of this height in pixels have letters of about 7 points at 200 dots per inch. They are read enlarged.
 SMALL_PRINT, ENLARGED = 24, 1.5
-# Scripts for which the orientation model uses other names. It does not tell the two sets of Chinese characters apart.
+# Scripts that the orientation model calls by other names. It cannot tell the two sets of Chinese characters apart.
 _CALLED = {
     "Han": ("HanS", "HanT"),
     "Hiragana": ("Japanese",),
@@ -45,13 +45,13 @@ _CALLED = {
     "Fraktur": ("Latin",),
 }
 _LINE_MARGIN = 0.3
-# Fewer single letters can be a row of labels.
+# Fewer single letters may be a row of labels.
 SCATTERED_LETTERS = 12
 
 
 @dataclass(frozen=True, slots=True)
 class UprightSheet:
-    """The lines of a sheet after it was rotated to the left by `quarters` quarter turns, so that it is upright.
+    """The lines of a sheet that was rotated to the left by `quarters` quarter turns, so that it is upright.
 
     `width` and `height` are those of the sheet before the rotation.
     """
@@ -78,7 +78,7 @@ class UprightSheet:
 
 
 class Reading(NamedTuple):
-    """The script of a model, and the lines that the model read."""
+    """The lines that a model read, and the script of the model."""
 
     script: str
     lines: list[Line]
@@ -89,11 +89,11 @@ class Reading(NamedTuple):
 
 
 def recognise_upright(sheet: GreySheet, language: str) -> UprightSheet:
-    """Recognise a picture in any orientation. Boxes are in pixels of the original."""
+    """Recognise a picture in any orientation. Boxes are in pixels of the original picture."""
     found = load_reader(ORIENTATION).find_orientation(sheet.sharp)
     candidates = _candidates(language, found)
     readings: dict[int, Reading] = {}
-    # The orientation is often wrong for scripts that the orientation model hardly knows. Most sheets are upright.
+    # The detected orientation is often wrong for scripts that the model hardly knows. Most sheets are upright.
     turns = (found.quarters, 0) if found and found.certainty >= SURE_TURN else (0, found.quarters if found else 0)
     for quarters in dict.fromkeys(turns):
         readings[quarters] = _read_well(rotate_left(sheet.picture, quarters), candidates, language)
@@ -110,7 +110,10 @@ def recognise_upright(sheet: GreySheet, language: str) -> UprightSheet:
 
 
 def _better_turn(picture: Image, quarters: int, script: str, language: str) -> tuple[int, str]:
-    """Read a small copy in all four orientations. Another one is better if clearly more words are read."""
+    """Read a small copy in all four orientations. Choose another orientation only if clearly more words are read in it.
+
+    Returns the orientation and the script.
+    """
     small = picture.copy()
     small.thumbnail((TURNING_SIDE, TURNING_SIDE), reducing_gap=2.0)
     scripts = dict.fromkeys((script, "Latin")) if language == ANY_LANGUAGE else (script,)
@@ -127,7 +130,7 @@ def _clear_letters(lines: Sequence[Line]) -> int:
 
 
 def _read_well(upright: Image, candidates: tuple[str, ...], language: str) -> Reading:
-    """Read a sheet. If its print is small, read an enlarged copy instead; larger print does not benefit from this."""
+    """Read a sheet. If its print is small, also read an enlarged copy, and keep the reading with more certainty."""
     reading = read_script(upright, candidates, language)
     if not reading.lines or median(line.height for line in reading.lines) > SMALL_PRINT:
         return reading
@@ -146,9 +149,9 @@ def scaled(line: Line, scale: float) -> Line:
 
 
 def _candidates(language: str, found: Orientation | None) -> tuple[str, ...]:
-    """The scripts to try first: those of the language, or the detected one.
+    """The scripts to try first: those of the language or, without a language, the detected one.
 
-    A few Latin letters are easily mistaken for another script, especially Cyrillic.
+    Latin is added if the detected script is easily confused with it, as Cyrillic is.
     """
     if language != ANY_LANGUAGE:
         return scripts_of_language(language)
@@ -160,7 +163,7 @@ def _candidates(language: str, found: Orientation | None) -> tuple[str, ...]:
 
 
 def read_script(upright: Image, candidates: tuple[str, ...], language: str = ANY_LANGUAGE) -> Reading:
-    """Read with the candidate scripts. If none is certain, also try the model that reads a few of the lines best."""
+    """Read with the candidate scripts. If none is certain, also try the script that fits a few sample lines best."""
     readings = [_read(script, upright) for script in candidates]
     first = max(readings, key=lambda reading: reading.certainty + BETTER * (reading.script == "Latin"))
     if not first.lines or first.certainty >= CERTAIN or language != ANY_LANGUAGE:
@@ -196,7 +199,7 @@ def _fit(script: str, samples: Sequence[Image]) -> float:
 
 
 def _around(box: Box) -> tuple[int, int, int, int]:
-    """The beginning of a line, with a margin, because Tesseract reads letters at the edge of a picture badly."""
+    """The area of the beginning of a line, with a margin: Tesseract reads letters at the edge of a picture badly."""
     left, top, right, bottom = box
     margin = _LINE_MARGIN * (bottom - top)
     right = min(right, left + SAMPLE_WIDTH * (bottom - top))
@@ -204,9 +207,7 @@ def _around(box: Box) -> tuple[int, int, int, int]:
 
 
 def certainty(lines: Sequence[Line]) -> float:
-    """The mean confidence of lines, weighted by their letters; 0 without lines. Halved if most words are single
-    letters.
-    """
+    """The mean confidence of lines, weighted by length, or 0 without lines. Halved if most words are one letter."""
     letters = sum(len(line.text) for line in lines)
     mean = sum(line.score * len(line.text) for line in lines) / max(letters, 1)
     return mean / 2 if _is_scattered(lines) else mean

@@ -1,4 +1,4 @@
-"""Tesseract, through the C interface of the library that comes with tesserocr.
+"""Calls Tesseract through the C interface of the library that comes with tesserocr.
 
 tesserocr itself loads models only from files, which children of the sandbox cannot write. The C interface loads them
 from memory, so the models stay compressed in the package, and a child unpacks only those it needs.
@@ -27,27 +27,32 @@ if TYPE_CHECKING:
 
 DATA = Path(__file__).with_name("data")
 ORIENTATION = "osd"
-# Tesseract needs a resolution only to tell letters from specks; this one fits letters of normal size.
+# Tesseract needs a resolution only to distinguish letters from specks. This one fits letters of normal size.
 _DOTS_PER_INCH = 200
-# The engine for scripts and orientation works with shapes of letters, the one for text with a neural network.
+# The engine for scripts and orientation compares the shapes of letters. The engine for text is a neural network.
 _SHAPES, _NETWORK = 0, 1
 _FIND_ORIENTATION, _WHOLE_PAGE, _ONE_LINE, _SPARSE = 0, 3, 7, 11
 _LINE, _WORD = 2, 3
 # Words that are this many line heights apart belong to different columns, or to different cells of a table.
 WIDE_GAP = 1.7
 _QUARTER = 90
-# Letters at the edge of a picture are missed, so a picture with sides below this gets a white margin, in pixels.
+# Letters at the edge of a picture are missed, so a picture with a shorter side than this gets a white margin of
+# this many pixels.
 _SMALL_PICTURE, _MARGIN = 700, 20
-# With fewer letters, Latin is often taken for Cyrillic.
+# With fewer letters, Latin is often mistaken for Cyrillic.
 _FEWEST_LETTERS = b"32"
-# Tesseract puts a space after every character of these scripts, unless it keeps the spaces as they are.
+# Tesseract puts a space after every character of these scripts, unless it must preserve spaces.
 _WIDE = frozenset({*HAN_SCRIPTS, "Hangul", "Khmer", "Lao", "Myanmar", "Thai"})
-# Joins letters in Arabic and Persian; in other scripts the models add it where none was written.
+# Used in Arabic and Persian to keep letters apart. In other scripts, the models insert it without reason.
 _NON_JOINER = "\u200c"
 
 
 class Orientation(NamedTuple):
-    """`quarters`: how many quarter turns to the left make the picture upright. `script` is a name of a model."""
+    """The orientation and script of a picture.
+
+    `quarters` is the number of quarter turns to the left that make the picture upright. `script` is the name that the
+    orientation model uses.
+    """
 
     quarters: int
     script: str
@@ -56,7 +61,7 @@ class Orientation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A loaded model."""
+    """A loaded Tesseract model."""
 
     script: str
     handle: int
@@ -70,7 +75,10 @@ class Reader:
         return list(self._lines(picture, _ONE_LINE))
 
     def read_sparse(self, picture: Image) -> list[Line]:
-        """Recognise single words anywhere, such as labels in a diagram. Pictures are often taken for letters."""
+        """Recognise single words anywhere, such as labels in a diagram.
+
+        Shapes in pictures are often mistaken for letters.
+        """
         return list(self._lines(picture, _SPARSE))
 
     def close(self) -> None:
@@ -114,7 +122,7 @@ class Reader:
             if apart > gap:
                 parts.append([])
             parts[-1].append(word)
-        # Tesseract's confidence of a whole line is that of its worst part.
+        # Tesseract's confidence in a whole line is that of its worst part.
         lines = [replace(line, score=_score(words))] if len(parts) == 1 else [self._join(part) for part in parts]
         return (one for one in lines if one.text)
 
@@ -146,12 +154,12 @@ class Reader:
 
 @cache
 def load_reader(script: str) -> Reader:
-    """Load a model once per process. The parent process loads common ones, which its children inherit."""
+    """Load a model once per process. The parent process loads the common models, and its children inherit them."""
     return open_reader(script)
 
 
 def open_reader(script: str) -> Reader:
-    """Load the model of a script, or the one for orientation. Takes up to a fifth of a second."""
+    """Load the model of a script, or the orientation model. Takes up to a fifth of a second."""
     library = _library()
     model = lzma.decompress((DATA / f"{script}.traineddata.xz").read_bytes())
     handle = library.TessBaseAPICreate()
@@ -161,7 +169,7 @@ def open_reader(script: str) -> Reader:
     for name, value in (
         (b"preserve_interword_spaces", b"1" if script in _WIDE else b"0"),
         (b"min_characters_to_try", _FEWEST_LETTERS),
-        (b"textord_tabfind_vertical_text", b"0"),  # it is found where there is none, especially in Korean
+        (b"textord_tabfind_vertical_text", b"0"),  # vertical text is found where there is none, especially in Korean
     ):
         library.TessBaseAPISetVariable(handle, name, value)
     return Reader(script, handle)

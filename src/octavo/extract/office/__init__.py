@@ -1,1 +1,1 @@
-"""Code that several formats share: secure XML and HTML parsing, OOXML packages, and assembling the result."""
+"""Code that several formats share: safe XML and HTML parsing, OOXML packages, and the assembly of results."""

@@ -28,7 +28,7 @@ _GIF_HEAD, _PNG_HEAD = 10, 24
 _SPACER_PIXELS = 3
 _FIGURE = re.compile(r"!\[(?:[^\[\]\\]|\\.){0,2000}\]\(figures/(\d{1,4})\.png\)")
 _ALTERNATIVE_ESCAPES = str.maketrans({mark: f"\\{mark}" for mark in "\\[]*_`<&~|"})
-# Vector formats of Windows, which nothing here can draw.
+# Windows vector formats. Octavo cannot draw them.
 _NOT_DRAWN = (".emf", ".wmf", ".emz", ".wmz")
 
 
@@ -59,7 +59,7 @@ class Figures:
 
 
 def is_picture(data: bytes) -> bool:
-    """Whether bytes are a picture to look at. Spacers of a few pixels are not."""
+    """Whether the bytes are a picture that people look at. A spacer of a few pixels is not."""
     if data[:6] in {b"GIF87a", b"GIF89a"}:
         size = struct.unpack_from("<HH", data, 6) if len(data) > _GIF_HEAD else (0, 0)
     elif data.startswith(b"\x89PNG"):
@@ -87,7 +87,7 @@ def to_extracted(
 ) -> Extracted:
     """Assemble a document. If `outline` is None, the outline is made from the headings.
 
-    `has_title`: if the metadata contains no title, use the highest heading as the title.
+    If `has_title` is true and the metadata contains no title, the highest heading becomes the title.
     """
     words = count_words(without_figures(markdown))
     if not words:
@@ -124,7 +124,7 @@ def assign_pages(blocks: Iterable[Block], pages: Sequence[Page]) -> Iterator[Blo
 
 
 def join_pages(contents: Sequence[str]) -> tuple[str, list[Page]]:
-    """Join the texts of pages with empty lines; pages are numbered from 1."""
+    """Join the texts of pages with empty lines. Pages are numbered from 1."""
     pages: list[Page] = []
     end = 0
     for number, content in enumerate(contents, 1):
@@ -153,7 +153,7 @@ def pages_between(breaks: Sequence[int], length: int) -> list[Page]:
 
 
 def clean_line(text: str | None) -> str | None:
-    """Clean a metadata value: one line of limited length; None if it is empty."""
+    """Clean a metadata value: put it on one line and limit its length. None if it is empty."""
     return " ".join(clean(text).split())[:_MOST_CHARACTERS] or None if text else None
 
 

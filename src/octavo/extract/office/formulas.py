@@ -1,8 +1,8 @@
 """Writes formulas (Office Math, MathML) as one line of plain text: `a/b`, `x^2`, `√(x + 1)`, `∑[i = 1]^n x[i]`.
 
-In Markdown a formula is `<math>…</math>` around that line, so that search, chunks and quotes contain text that people
-can read. The reader turns it into MathML. Characters with a meaning in Markdown are replaced with similar mathematical
-characters. A slash, caret or underscore in the formula itself is read as notation.
+In Markdown, a formula is `<math>…</math>` around that line, so that search, chunks and quotes contain text that people
+can read. The reader turns it into MathML. Characters with a special meaning in Markdown are replaced with similar
+mathematical characters. A slash, caret or underscore in the formula itself is read as notation.
 """
 
 # ruff: noqa: RUF001 - mathematical characters look like others
@@ -34,7 +34,7 @@ _SKIPPED = frozenset({"w:del", "w:moveFrom"})
 
 
 def to_markup(line: str, *, is_block: bool = False) -> str:
-    """The Markdown of a formula; empty if the formula is. `is_block`: it is on a separate line."""
+    """The Markdown of a formula, or an empty string for an empty formula. `is_block` puts it on a separate line."""
     line = " ".join(line.split())
     if not line:
         return ""
@@ -46,7 +46,7 @@ def to_markup(line: str, *, is_block: bool = False) -> str:
 
 
 def _join(parts: Iterable[str]) -> str:
-    """Join the parts of a row: relations and operators between spaces, names and numbers kept apart."""
+    """Join the parts of a row. Relations and operators get spaces around them. Names and numbers are kept apart."""
     line = ""
     for part in filter(None, parts):
         before = line.rstrip()
@@ -61,7 +61,10 @@ def _join(parts: Iterable[str]) -> str:
 
 
 def _touch(line: str, part: str) -> bool:
-    """Whether two parts would be read as one, such as two names. A bracket without a space before it is an index."""
+    """Whether two parts need a space between them, because they would be read as one, such as two names.
+
+    A bracket without a space before it is an index.
+    """
     is_name = part[0].isalnum() or part[0] in '"√∑∏∫['
     return is_name and (line[-1].isalnum() or line[-1] in ')]"∑∏∫' or _is_mark(line[-1]))
 
@@ -80,7 +83,7 @@ def _words(text: str) -> str:
 
 
 def _group(line: str) -> str:
-    """An operand, in brackets if it consists of several parts. These brackets are not part of the formula."""
+    """An operand, in brackets if it has several parts. These brackets are notation, not part of the formula."""
     return line if _ATOM.fullmatch(line) else f"({line})"
 
 
@@ -122,7 +125,7 @@ def _matrix(rows: Iterable[Sequence[str]]) -> str:
 
 
 def from_office(element: Element | None) -> str:
-    """A formula of Word or PowerPoint, in one line."""
+    """Write a formula from Word or PowerPoint on one line."""
     if element is None:
         return ""
     return _join(_office_part(one) for one in element if not name_of(one).endswith("Pr"))
@@ -185,7 +188,7 @@ def _office_brackets(element: Element) -> str:
 
 
 def from_mathml(element: Element) -> str:
-    """A formula in MathML, in one line."""
+    """Write a MathML formula on one line."""
     parts = [_mathml_part(one) for one in element] if len(element) else [_tokens(element.text or "")]
     return _join(parts)
 

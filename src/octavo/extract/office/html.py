@@ -1,7 +1,7 @@
 """Converts HTML inside other formats (books, emails) to Markdown. Keeps all of the text, not only an article.
 
-html-to-markdown does the conversion. It silently drops text inside more than a thousand nested elements. So the words
-are counted, and if many are missing, a simpler conversion without recursion is used instead.
+html-to-markdown does the conversion, but it silently drops text inside more than a thousand nested elements. So the
+words are counted. If many are missing, a simpler conversion without recursion is used instead.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from octavo.extract.office.xml import (
     text_of,
 )
 
-# Placeholder for a backslash, which html-to-markdown would double.
+# Placeholder for a backslash. html-to-markdown would double a real one.
 _ESCAPE = "\ufdd2"
 _BACKSLASH = "\ufdd3"
-_BRACKETS = {"[": "\ufdd4", "]": "\ufdd5"}  # in the text of a link, which html-to-markdown would cut there
-# A number between these two is a placeholder for a picture or formula until the text is finished.
+_BRACKETS = {"[": "\ufdd4", "]": "\ufdd5"}  # html-to-markdown would cut the text of a link at brackets
+# A number between these two characters is a placeholder for a picture or formula until the text is finished.
 _MARK_START, _MARK_END = "\ufdd6", "\ufdd7"
 _MARK = re.compile("\ufdd6(\\d{1,7})\ufdd7")
 _LEAST_WORDS = 0.85
@@ -43,7 +43,7 @@ _FEW_WORDS = 5
 __all__ = ["Picture", "body_of", "read_html", "read_page", "to_markdown"]
 
 _SPACES = re.compile(r"[ \t\r\n\f\v\x85\xa0\u2028\u2029]+")
-# References such as "&#2;" become characters that XML does not allow.
+# Character references such as "&#2;" become characters that XML does not allow.
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _UNDERLINE = re.compile(r"(\s*)(=+|-+)(\s*)")
 _EMPTY_LINES = re.compile(r"\n{3,}")
@@ -103,9 +103,9 @@ def _tidy(markdown: str) -> str:
 
 
 def _simplify(body: Element, picture: Picture | None) -> list[str]:
-    """Remove elements without text, replace pictures and formulas with marks, and escape Markdown characters.
+    """Remove elements without text, replace pictures and formulas with placeholders, and escape Markdown characters.
 
-    Returns the Markdown of each mark.
+    Returns the Markdown for each placeholder.
     """
     marks: list[str] = []
     for element in list(body.iter()):
@@ -154,7 +154,7 @@ _REPLACED: dict[str, Callable[[Element, Picture | None], str]] = {
 
 
 def _simplify_input(element: Element) -> None:
-    """Replace a field of a form with its text or check mark."""
+    """Replace a form field with its text or check mark."""
     kind = (element.get("type") or "text").lower()
     if kind in {"checkbox", "radio"}:
         replace(element, " [x] " if element.get("checked") is not None else " [ ] ")
@@ -170,7 +170,7 @@ def _simplify_select(element: Element) -> None:
 
 
 def _simplify_power(element: Element) -> None:
-    """Write powers with a caret, so that "10^5" does not become "105"."""
+    """Write powers with a caret, so that 10⁵ becomes "10^5" and not "105"."""
     if _POWER.fullmatch("".join(element.itertext())) and text_before(element)[-1:].isdigit():
         element.text = "^" + (element.text or "")
 
@@ -182,12 +182,12 @@ def _simplify_span(element: Element) -> None:
 
 
 def _simplify_object(element: Element) -> None:
-    """Keep the content of an object, which is for programs that cannot show the object."""
+    """Keep the content of an object element. It is meant for programs that cannot show the object."""
     element.tag = "div"
 
 
 def _simplify_table(table: Element) -> None:
-    """Repeat the text of a cell in each place that it spans. A table that only arranges other content is unwrapped."""
+    """Repeat the text of a cell in every column and row that it spans. A table used only for layout is unwrapped."""
     rows = [row for row in table.iter("tr") if _table_of(row) is table]
     if _is_layout(table, rows):
         for element in [table, *rows, *(cell for row in rows for cell in row)]:
@@ -240,7 +240,7 @@ def _insert_cell(row: Any, before: Element | None, text: str, *, after: Element 
 
 
 def _span(cell: Element, name: str) -> int:
-    """How many columns or rows a cell spans. The attribute is removed, because the cells are written out."""
+    """The number of columns or rows that a cell spans. The attribute is removed, because the cells are written out."""
     written = (cell.get(name) or "1").strip()
     if name in cell.attrib:
         del cell.attrib[name]
@@ -255,7 +255,10 @@ def _table_of(row: Element) -> Element | None:
 
 
 def _is_layout(table: Element, rows: Sequence[Element]) -> bool:
-    """Whether a table has no data: one cell, or other tables and paragraphs in columns without headings."""
+    """Whether a table is used only for layout.
+
+    It has a single cell, or it arranges tables, headings and lists in columns without headings.
+    """
     if table.get("role") in {"presentation", "none"}:
         return True
     cells = [cell for row in rows for cell in row if cell.tag in {"td", "th"}]
@@ -322,7 +325,7 @@ def _escape_texts(body: Element) -> None:
 
 
 def _escaped(text: str, before: str, *, in_link: bool) -> str:
-    """Escape a text. `before` is the text that precedes it: the two together could look like a link."""
+    """Escape a text. `before` is the text that precedes it, because the two together could look like a link."""
     text = escape_inline(_SPACES.sub(" ", _CONTROL.sub("", text)), _ESCAPE).replace("\\", _BACKSLASH)
     if before.endswith("]") and text.startswith(("(", ":")):
         text = _ESCAPE + text

@@ -1,4 +1,4 @@
-"""OLE containers, in which Office before 2007 and Outlook store their files."""
+"""OLE containers, the file format of Outlook and of Office before 2007."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from octavo.extract.extracted import Metadata
 from octavo.extract.office.assemble import clean_date, clean_line, clean_title, is_picture, non_empty
 from octavo.extract.zips import DAMAGED
 
-# What olefile raises for damaged containers.
+# The exceptions that olefile raises for damaged containers.
 FAULTS = (OSError, ValueError, IndexError, KeyError, AttributeError, TypeError, OverflowError, struct.error)
 _PICTURES = {b"\x89PNG\r\n\x1a\n": b"IEND\xaeB`\x82", b"\xff\xd8\xff": b"\xff\xd9"}
-# The place of the first section of a property set, and the numbers of its properties and of their kinds.
+# Property sets: the offset of the first section, limits, the ids of properties, and the ids of their types.
 _SECTION_AT, _MOST_PROPERTIES, _MOST_VALUE = 44, 100, 4096
 _CODE_PAGE, _TITLE, _SUBJECT, _AUTHOR, _KEYWORDS, _CREATED = 1, 2, 3, 4, 5, 12
 _NARROW, _WIDE, _TIME = 30, 31, 64
@@ -28,19 +28,19 @@ _EPOCH, _TICKS_OF_DAY, _LAST_DAY = date(1601, 1, 1), 864_000_000_000, 220_000
 
 
 class Container:
-    """The streams of a container."""
+    """An OLE container, which consists of named streams."""
 
     def __init__(self, ole: Any) -> None:  # noqa: ANN401 - an untyped library
         self.ole = ole
 
     def read(self, *name: str) -> bytes:
-        """The bytes of a stream; empty if the container has no such stream."""
+        """The bytes of a stream. Empty if the container has no such stream."""
         return self.ole.openstream(list(name)).read() if self.ole.exists(list(name)) else b""
 
     def metadata(self) -> Metadata:
         """The metadata in the summary of the document.
 
-        Not read with olefile, which trusts the number of properties given in the file.
+        olefile is not used for this, because it trusts the number of properties given in the file.
         """
         try:
             found = _summary(self.read("\x05SummaryInformation"))
@@ -55,7 +55,7 @@ class Container:
 
 
 def _summary(data: bytes) -> dict[int, str]:
-    """The texts and dates of the first section of a property set."""
+    """The texts and dates in the first section of a property set."""
     if len(data) < _SECTION_AT + 4:
         return {}
     (start,) = struct.unpack_from("<I", data, _SECTION_AT)
@@ -98,7 +98,7 @@ def open_container(path: Path) -> Generator[Container]:
 
 
 def find_picture(data: bytes) -> bytes:
-    """The first PNG or JPEG picture in the bytes of a drawing; empty if there is none."""
+    """The first PNG or JPEG picture in the bytes of a drawing. Empty if there is none."""
     found = min(((place, head) for head in _PICTURES if (place := data.find(head)) >= 0), default=None)
     if found is None:
         return b""

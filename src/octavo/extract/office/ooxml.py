@@ -24,7 +24,7 @@ _CHART_NAMES = {"ofPie": "Pie", "stock": "Stock", "surface3D": "Surface", "dough
 class Relation:
     """A relationship.
 
-    `target` is the name of a part, or a URL if `external`. `kind` is the last segment of the type.
+    `target` is the name of a part, or a URL if `external` is true. `kind` is the last segment of the relationship type.
     """
 
     kind: str
@@ -34,7 +34,7 @@ class Relation:
 
 @dataclass(slots=True)
 class Package:
-    """An office document as a package of parts. Missing parts are None, because most parts are optional."""
+    """An office document, stored as a package of parts. Missing parts are None, because most parts are optional."""
 
     archive: Archive
     _relations: dict[str, dict[str, Relation]] = field(default_factory=dict[str, dict[str, Relation]])
@@ -68,7 +68,7 @@ class Package:
         return next(found, None)
 
     def target(self, part: str, identifier: str | None) -> str | None:
-        """The name of the part that a relationship of `part` points to; None if it is outside the file."""
+        """The name of the part that a relationship of `part` points to. None if the target is outside the file."""
         relation = self.relations(part).get(identifier or "")
         return relation.target if relation and not relation.external else None
 
@@ -86,7 +86,7 @@ class Package:
         )
 
     def page_count(self) -> int | None:
-        """The page count stored by the program that wrote the file."""
+        """The page count that is stored in the file."""
         root = self.part(self.related("", "extended-properties") or "docProps/app.xml")
         counted = next((text_of(one) for one in descendants(root, "app:Pages") if name_of(one)), "")
         return int(counted) if counted.isdecimal() and len(counted) < 7 else None  # noqa: PLR2004 - no book has more
@@ -102,7 +102,7 @@ def _relation(element: Element, folder: str) -> Relation:
 
 
 def read_chart(root: Element | None) -> Iterator[DocumentBlock]:
-    """Write a chart as a caption and a table: one row for each category, one column for each series."""
+    """Write a chart as a caption and a table with one row per category and one column per series."""
     area = next((one for one in root.iter() if local_name(one) == "plotArea"), None) if root is not None else None
     if root is None or area is None:
         return
@@ -128,7 +128,7 @@ def _chart_title(root: Element) -> str:
 
 
 def _points(series: Element, *names: str) -> dict[int, str]:
-    """The values that the file stores for a part of a series, by their index."""
+    """The stored values of one part of a series, by index."""
     found: dict[int, str] = {}
     for part in (one for one in series if local_name(one) in names):
         values = [one for one in part.iter() if local_name(one) == "v"]

@@ -1,4 +1,4 @@
-"""Code that the readers of all OpenDocument files share: styles, metadata, encryption."""
+"""Code shared by the readers of all OpenDocument files: styles, metadata, encryption."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Style:
 
 @dataclass(slots=True)
 class Styles:
-    """Text styles by name, and the depths at which each list style has numbers."""
+    """Text styles by name, and the numbered depths of each list style."""
 
     texts: dict[str, Style] = field(default_factory=dict[str, Style])
     numbered: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
@@ -48,7 +48,7 @@ class Styles:
             self.numbered[attribute(one, "style:name") or ""] = depths
 
     def ancestry(self, name: str) -> Iterator[tuple[str, Style]]:
-        """The style and its ancestors, with their names."""
+        """The style and the styles it is based on, with their names."""
         for _ in range(_MOST_ANCESTORS):
             style = self.texts.get(name)
             if style is None:

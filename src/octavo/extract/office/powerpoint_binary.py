@@ -1,4 +1,4 @@
-"""The records of PowerPoint files from before 2007: which ones are valid, the list of slides, texts and pictures."""
+"""Reads the records of PowerPoint files from before 2007: the valid records, the list of slides, texts and pictures."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ENCRYPTED = 0xF3D1C4DF
 _NEWER = "PP97_DUALSTORAGE"
 _MOST_EDITS = 10_000
 _HEADER = struct.Struct("<HHI")
-# Fields of a paragraph's style in the order of the file: the bits that announce them, and their bytes.
+# The fields of a paragraph style, in file order: the bits that announce them, and their sizes in bytes.
 _PARAGRAPH_FIELDS = ((0x80, 2), (0x10, 2), (0x40, 2), (0x20, 4), (0x800, 2), (0x1000, 2), (0x2000, 2), (0x4000, 2),
                      (0x100, 2), (0x400, 2), (0x8000, 2))  # fmt: skip
 _LAST_FIELDS = ((0x10000, 2), (0xE0000, 2), (0x200000, 2))
@@ -44,7 +44,7 @@ def records(data: bytes) -> Iterator[Record]:
 
 
 def inside(data: bytes, *path: int) -> bytes:
-    """The content of the first record at a path of kinds; empty if there is none."""
+    """The content of the first record at a path of record types. Empty if there is none."""
     for kind in path:
         data = next((one.data for one in records(data) if one.kind == kind), b"")
     return data
@@ -59,7 +59,10 @@ def all_of(data: bytes, kind: int) -> list[Record]:
 
 @dataclass(slots=True)
 class PresentationFile:
-    """`places` are the offsets of the valid records by their number; `pictures` is the stream of that name."""
+    """A presentation. `places` maps the number of each valid record to its offset.
+
+    `pictures` is the stream of pictures.
+    """
 
     stream: bytes
     pictures: bytes
@@ -67,14 +70,14 @@ class PresentationFile:
     document: bytes = b""
 
     def record(self, number: int, kind: int) -> Record | None:
-        """The record with a number, if it is of the expected kind."""
+        """The record with this number, if it has the expected type."""
         at = self.places.get(number)
         found = next(records(self.stream[at:]), None) if at is not None else None
         return found if found and found.kind == kind else None
 
 
 def open_presentation(container: Container) -> PresentationFile:
-    # Files for two versions of PowerPoint contain both.
+    # A file that was saved for two versions of PowerPoint contains both forms.
     storage = (_NEWER,) if container.read(_NEWER, "PowerPoint Document") else ()
     user = container.read(*storage, "Current User")
     stream = container.read(*storage, "PowerPoint Document")
@@ -116,7 +119,7 @@ def _directory(data: bytes) -> Iterator[tuple[int, int]]:
 
 
 def read_pictures(file: PresentationFile) -> list[bytes]:
-    """All pictures of the file in the order of their numbers. A picture that cannot be shown is empty."""
+    """All pictures of the file, by number. A picture that cannot be shown is empty."""
     entries = all_of(inside(file.document, _DRAWING_GROUP, 0xF000, _PICTURES), _PICTURE)
     return [_picture(file, entry.data) for entry in entries]
 
@@ -138,7 +141,7 @@ class SlideText:
 
 
 class SlidePlace(NamedTuple):
-    """A slide in the list of slides, with the texts that are stored in the list."""
+    """An entry in the list of slides, with the texts that are stored in the list itself."""
 
     number: int
     identifier: int
@@ -179,7 +182,7 @@ class LineStyle(NamedTuple):
 
 
 def read_styles(text: SlideText) -> tuple[list[LineStyle], list[int]]:
-    """The style of the paragraph at each character, and the number of its additional style."""
+    """For each character, the style of its paragraph and the number of its additional style."""
     length, data, at = len(text.text) + 1, text.style, 0
     styles: list[LineStyle] = []
     while len(styles) < length and at + 10 <= len(data):
@@ -207,7 +210,7 @@ def _size(mask: int, fields: tuple[tuple[int, int], ...]) -> int:
 
 
 def read_numbered(about: bytes) -> list[int]:
-    """The first number of each additional style that numbers its paragraphs; 0 for all other styles."""
+    """For each additional style, the first number if it numbers its paragraphs, or else 0."""
     data = inside(about, TAGS, TAG, TAG_DATA, _NUMBERED)
     found: list[int] = []
     at = 0
@@ -221,7 +224,7 @@ def read_numbered(about: bytes) -> list[int]:
         if mask & 0x1000000:
             start = int.from_bytes(data[at + 2 : at + 4], "little")
             at += 4
-        for _ in range(2):  # properties of characters and of languages
+        for _ in range(2):  # properties of characters, then of languages
             further = int.from_bytes(data[at : at + 4], "little")
             at += 4 + _further_bytes(further, is_first=not _)
         found.append(max(start, 1) if is_numbered else 0)

@@ -1,4 +1,4 @@
-"""Reads the control words of RTF into paragraphs, lists, tables, notes, comments and pictures."""
+"""Parses RTF control words into paragraphs, lists, tables, notes, comments and pictures."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ _KEPT_STARRED = frozenset(
     {"shppict", "shpinst", "shptxt", "fldinst", "annotation", "atnauthor", "cs", "listtext", "pntext"}
 )
 _COLLECTED = frozenset({"fldinst", "footnote", "annotation", "atnauthor", "listtext", "pntext", "pict"})
-# Pictures in formats of Windows, which nothing here can draw.
+# Windows picture formats. Octavo cannot draw them.
 _DRAWINGS = frozenset({"emfblip", "wmetafile", "pmmetafile", "dibitmap", "wbitmap", "macpict", "bin"})
 
 
 @dataclass(slots=True)
 class State:
-    """The state of a group. `collector` receives its text, if that is not part of the document's text."""
+    """The state of a group. `collector` receives its text if the text is not part of the body, such as a footnote."""
 
     bold: bool = False
     italic: bool = False
@@ -73,7 +73,7 @@ class State:
     skipped: bool = False
     size: int = 24
     codec: str = "cp1252"
-    fallback: int = 1  # how many characters after \u are its replacement for older programs
+    fallback: int = 1  # the number of characters after \u that replace it in older programs
     link: str = ""
     destination: str = ""
     collector: list[TextRun] | None = None
@@ -90,7 +90,7 @@ class ParagraphFormat:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A paragraph with the size of its type, until it is known which sizes are headings."""
+    """A paragraph with its font size. It is kept in this form until it is known which sizes are headings."""
 
     runs: list[TextRun]
     size: int

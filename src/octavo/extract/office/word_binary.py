@@ -1,6 +1,6 @@
 """The structures of Word files from before 2007: text in pieces, and properties of paragraphs, characters and styles.
 
-A paragraph's properties belong to places in the file, its text to places in the document; pieces connect the two. All
+Properties are stored by offset in the file, and text by position in the document. The pieces map one to the other. All
 counts are bounded by the size of the file, because every character needs at least one byte in it.
 """
 
@@ -26,7 +26,7 @@ _PARAGRAPH_ENTRY = 13
 _MOST_ANCESTORS = 30
 _VARIABLE, _LONG_OPERANDS, _TABS = 6, frozenset({0xD606, 0xD608}), 0xC615
 _OPERAND_BYTES = {0: 1, 1: 1, 2: 2, 3: 4, 4: 2, 5: 2, 7: 3}
-# Places in the list of offsets and sizes.
+# Indexes into the list of offsets and sizes.
 STYLES, FOOTNOTE_MARKS, FOOTNOTES, COMMENT_MARKS, COMMENTS, CHARACTERS, PARAGRAPHS = 1, 2, 3, 4, 5, 12, 13
 PIECES, AUTHORS, SHAPES, ENDNOTE_MARKS, ENDNOTES, TEXT_BOXES, LISTS, LIST_USES = 33, 36, 40, 46, 47, 56, 73, 74
 
@@ -34,7 +34,7 @@ Modifier = tuple[int, bytes]
 
 
 class Counts(NamedTuple):
-    """The lengths of the parts of the text, which follow each other in this order."""
+    """The lengths of the parts of the text. The parts follow each other in this order."""
 
     text: int
     footnotes: int
@@ -50,7 +50,7 @@ class Counts(NamedTuple):
 
 
 class Run(NamedTuple):
-    """Characters with the same properties. `style` is only known for paragraphs."""
+    """A range of characters with the same properties. `style` is set only for paragraphs."""
 
     start: int
     end: int
@@ -60,7 +60,7 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """`builtin` is the number of a built-in style, which is the same in every language."""
+    """A style. `builtin` is the number of a built-in style, which is the same in every language."""
 
     builtin: int = 0xFFF
     name: str = ""
@@ -78,7 +78,7 @@ class Piece(NamedTuple):
 
 @dataclass(slots=True)
 class WordFile:
-    """A Word file from its streams: the main one, its two possible tables, and the data of its pictures."""
+    """A Word file. `main` is its main stream, and `table` the stream that contains its tables."""
 
     main: bytes
     table: bytes
@@ -89,12 +89,12 @@ class WordFile:
     styles: list[Style] = field(default_factory=list[Style])
 
     def part(self, index: int) -> bytes:
-        """The bytes of the table that the list of offsets and sizes names."""
+        """The bytes of a part of the table stream, by its index in the list of offsets and sizes."""
         start, size = self._place(index)
         return self.table[start : start + size]
 
     def after(self, index: int) -> bytes:
-        """The bytes of the table after a part. The levels of lists are there."""
+        """The bytes of the table stream after a part. The levels of lists are stored there."""
         return self.table[sum(self._place(index)) :]
 
     def _place(self, index: int) -> tuple[int, int]:
@@ -133,7 +133,7 @@ def _at(runs: list[Run], position: int) -> Run | None:
 
 
 def open_word(main: bytes, tables: tuple[bytes, bytes]) -> WordFile:
-    """Read the structures of a file. Older files than Word 97 and encrypted ones are refused."""
+    """Read the structures of a file. Encrypted files and files older than Word 97 are rejected."""
     if len(main) < _OFFSETS_AT:
         raise BadInput(f"{DAMAGED}its header is incomplete.")
     magic, version = struct.unpack_from("<HH", main)
@@ -153,7 +153,7 @@ def open_word(main: bytes, tables: tuple[bytes, bytes]) -> WordFile:
 
 
 def positions(data: bytes, entry_bytes: int) -> tuple[list[int], list[bytes]]:
-    """A list of positions, one more than entries, and then the entries."""
+    """Parse a list of positions, followed by entries. There is one position more than entries."""
     count = max(len(data) - 4, 0) // (4 + entry_bytes)
     if not count:
         return [], []
@@ -172,7 +172,7 @@ def _pieces(file: WordFile) -> Iterator[Piece]:
         (written,) = struct.unpack_from("<I", entry, 2)
         width = 1 if written & _NARROW else 2
         offset = (written & _FC) // (1 if width > 1 else 2)
-        # Every character is stored once, so a longer text than the file is a mistake or an attack.
+        # Every character is stored once, so a text longer than the file is an error or an attack.
         if start != expected or end < start or end > len(file.main) or offset + (end - start) * width > len(file.main):
             raise BadInput(f"{DAMAGED}its text is incomplete.")
         expected = end
@@ -180,7 +180,7 @@ def _pieces(file: WordFile) -> Iterator[Piece]:
 
 
 def _piece_table(data: bytes) -> bytes:
-    """The table of pieces, which follows any number of property lists."""
+    """The table of pieces. It is stored after any number of property lists."""
     at = 0
     while at + 3 <= len(data) and data[at] == 1:
         at += 3 + struct.unpack_from("<H", data, at + 1)[0]
@@ -194,7 +194,7 @@ def _decode(main: bytes, piece: Piece) -> str:
     data = main[piece.offset : piece.offset + (piece.end - piece.start) * piece.width]
     if piece.width == 1:
         return data.decode("cp1252", "replace")
-    # Half a surrogate pair stays one character, so that positions hold.
+    # Half of a surrogate pair stays one character, so that positions remain valid.
     units = struct.unpack(f"<{len(data) // 2}H", data)
     return "".join(map(chr, units))
 
@@ -203,7 +203,7 @@ def _decode(main: bytes, piece: Piece) -> str:
 
 
 def _pages(file: WordFile, index: int) -> Iterator[Run]:
-    """The properties of bytes of the file, page by page, in rising order."""
+    """The properties of byte ranges of the file, page by page, in ascending order."""
     _, entries = positions(file.part(index), 4)
     last = 0
     for entry in entries:
@@ -240,7 +240,7 @@ def _character_page(page: bytes) -> Iterator[Run]:
 
 
 def _placed(pieces: list[Piece], runs: list[Run]) -> list[Run]:
-    """Move properties from bytes of the file to positions of the text."""
+    """Map properties from byte ranges of the file to ranges of the text."""
     placed: list[Run] = []
     starts = [run.start for run in runs]
     for piece in pieces:
@@ -254,7 +254,7 @@ def _placed(pieces: list[Piece], runs: list[Run]) -> list[Run]:
 
 
 def modifiers(data: bytes) -> Iterator[Modifier]:
-    """The property changes of a list: what changes, and the bytes of its new value."""
+    """The changes in a list of properties: the code of each property, and the bytes of its new value."""
     at = 0
     while at + 2 < len(data):
         (what,) = struct.unpack_from("<H", data, at)

@@ -1,4 +1,4 @@
-"""Parses untrusted XML and HTML without entities, network or DTD. Tags get the short prefixes of the standards."""
+"""Parses untrusted XML and HTML without entities, network or DTD. Tags get the usual short prefixes, such as "w:"."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from octavo.core.errors import BadInput
 from octavo.extract.decode import decode
 from octavo.extract.zips import DAMAGED
 
-etree: Any = import_module("lxml.etree")  # untyped; the `Element` protocol covers what is used
+etree: Any = import_module("lxml.etree")  # lxml has no types; the `Element` protocol covers the methods that are used
 
 _OOXML = "http://schemas.openxmlformats.org/"
 _STRICT = "http://purl.oclc.org/ooxml/"
@@ -104,20 +104,20 @@ def secure_parser() -> object:
 
 
 def parse(data: bytes) -> Element:
-    """Parse XML. Rejects damaged XML and entity declarations, which entity bombs use and office programs do not."""
+    """Parse XML. Rejects damaged XML, and entity declarations: entity bombs use them, and office programs do not."""
     try:
         root: Any = etree.fromstring(data, secure_parser())
     except (etree.XMLSyntaxError, ValueError) as error:
         raise BadInput(f"{DAMAGED}its XML cannot be read.") from error
     declared: Any = root.getroottree().docinfo.internalDTD
     if declared is not None and declared.entities():
-        raise BadInput("Its XML declares entities, which Octavo does not expand.")
+        raise BadInput("The XML of the file declares entities, which Octavo does not expand.")
     return root
 
 
 @lru_cache(maxsize=8192)
 def short(tag: str) -> str:
-    """A tag with its short prefix, such as "w:p" for a Word paragraph in every edition of the standard.
+    """A tag with its short prefix, such as "w:p" for a Word paragraph, in every edition of the standard.
 
     Unknown namespaces get the prefix "?".
     """
@@ -151,7 +151,7 @@ def descendants(element: Element | None, *names: str) -> Iterator[Element]:
 
 
 def attribute(element: Element | None, name: str) -> str | None:
-    """Read an attribute by its short name, such as "w:val". Files in which the prefix is missing can be read too."""
+    """Read an attribute by its short name, such as "w:val". Also works for files that omit the prefix."""
     if element is None:
         return None
     found = next((value for key, value in element.attrib.items() if short(key) == name), None)
@@ -163,7 +163,7 @@ def text_of(element: Element | None) -> str:
 
 
 def read_page(data: bytes) -> Element:
-    """Parse a page: well-formed XHTML as XML, everything else as a browser would parse it."""
+    """Parse a page. Well-formed XHTML is parsed as XML, everything else as a browser would parse it."""
     if not _DECLARES_ENTITY.search(data):
         try:
             return without_namespaces(etree.fromstring(_without_entities(data), secure_parser()))
@@ -244,10 +244,13 @@ def _flattened(text: str) -> str:
 
 
 def without_namespaces(root: Element) -> Element:
-    """Replace the names of elements by plain lower-case names. Broken HTML has names that lxml refuses to set."""
+    """Replace the names of elements with plain lower-case names.
+
+    A name that lxml refuses to set, as in broken HTML, becomes "span".
+    """
     for element in root.iter("*"):
         name = local_name(element).lower()
-        # The parser of damaged HTML makes names that it would not accept itself.
+        # The parser produces names from damaged HTML that lxml would not accept.
         element.tag = name if _NAME.fullmatch(name) else "span"
     return root
 

@@ -1,4 +1,7 @@
-"""Finds tables without a grid: words that are aligned in columns, with or without wide rulings between rows."""
+"""Finds tables without a grid: words that are aligned in columns, with or without wide lines between the rows.
+
+A ruling is a printed line. A segment is a group of words on one line without a wide gap.
+"""
 
 from __future__ import annotations
 
@@ -38,13 +41,13 @@ from octavo.extract.pdf.table_rows import (
     share,
 )
 
-_MOST_SINGLE = 4  # lines with one cell between lines with several
+_MOST_SINGLE = 4  # the most lines with one cell between lines with several
 _LEAST_PARTS = 6
 _FEW = 3
 _LONG = 7  # words; a cell with more is likely prose
 _SENTENCE = 5
 _SAME_START = 8.0  # points
-_FAR = 4.0  # heights of a line
+_FAR = 4.0  # in line heights
 _LARGER = 1.2
 _MARK = re.compile(r"[(\[]?(\d{1,3}|[a-z]|[ivx]{1,5})[.:)\]]{1,2}|[^\w\s]{1,2}", re.IGNORECASE)
 _EQUATION = re.compile(r"\(\d+(\.\d+)*[a-z]?\)")
@@ -54,7 +57,7 @@ _TITLE = re.compile(r"(table|tab\.|exhibit|figure|fig\.|chart|tabelle|tableau|ta
 
 
 class Area(NamedTuple):
-    """Consecutive lines that may be a table. `ruled`: whether they are between horizontal rulings of the same width."""
+    """Consecutive lines that may be a table. `ruled` is true if they are between rulings of the same width."""
 
     lines: tuple[Line, ...]
     ruled: bool
@@ -79,7 +82,7 @@ def _touches(part: Segment, box: Box) -> bool:
 
 
 def _ruled_areas(lines: Sequence[Line], left: float, right: float, ys: Sequence[float]) -> Iterator[Area]:
-    """Groups of bands between wide rulings that look like parts of a table, with the lines that continue it outside."""
+    """Areas between wide rulings that look like parts of a table, with the adjacent lines that continue the table."""
     parts = (tuple(part for part in line if left - 10 < part.left and part.right < right + 10) for line in lines)
     near = [line for line in parts if line]
     bands = [bisect_right(ys, (line[0].top + line[0].bottom) / 2) for line in near]
@@ -97,7 +100,10 @@ def _ruled_areas(lines: Sequence[Line], left: float, right: float, ys: Sequence[
 
 
 def _ends_table(above: Line, below: Line, ys: Sequence[float]) -> bool:
-    """Whether two lines are far apart without a ruling between them, or the lower one is a larger heading."""
+    """Whether a table ends between two lines.
+
+    They are far apart without a ruling between them, or the lower one is a larger heading.
+    """
     gap = below[0].top - above[0].bottom
     if len(below) == 1 and below[0].height > _LARGER * above[0].height and gap > below[0].height:
         return True
@@ -105,7 +111,7 @@ def _ends_table(above: Line, below: Line, ys: Sequence[float]) -> bool:
 
 
 def _first_row(lines: Sequence[Line], start: int, end: int) -> int:
-    """The first row of a table with a ruling below each row. There is no ruling above the first row."""
+    """The index of the first row of a table that has a ruling below each row, but none above the first row."""
     steps = [low[0].top - high[0].top for high, low in pairwise(lines[start:end])]
     if len(steps) < _FEW - 1 or max(steps) > 1.3 * min(steps):
         return start
@@ -126,7 +132,7 @@ def _is_tabular(lines: Sequence[Line]) -> bool:
 
 
 def _extended(lines: Sequence[Line], start: int, end: int) -> tuple[int, int]:
-    """Add lines with several cells above the first ruling and below the last one."""
+    """Add adjacent lines with several cells above the first ruling and below the last one."""
     while start > 0 and len(lines[start - 1]) > 1 and _is_next(lines[start - 1], lines[start]):
         start -= 1
     while end < len(lines) and len(lines[end]) > 1 and _is_next(lines[end - 1], lines[end]):
@@ -140,7 +146,7 @@ def _is_next(above: Line, below: Line) -> bool:
 
 
 def _without_prose(lines: Sequence[Line]) -> list[Line]:
-    """Drop a column of prose beside other words: many long segments with the same left edge, often in small type."""
+    """Drop a column of prose beside other words. It has many long segments with the same left edge."""
     starts: defaultdict[int, list[Segment]] = defaultdict(list)
     for part in (part for line in lines if len(line) > 1 for part in line if len(part.words) >= _SENTENCE):
         starts[round(part.left / _SAME_START)].append(part)
@@ -162,7 +168,7 @@ def _without_prose(lines: Sequence[Line]) -> list[Line]:
 
 
 def _blocks(lines: Sequence[Line]) -> Iterator[Sequence[Line]]:
-    """Groups of lines with several segments. They may include a few lines with one segment."""
+    """Groups of lines with several segments. A group may include a few lines with one segment."""
     start = end = -1
     for place, line in enumerate(lines):
         if start >= 0:
@@ -187,7 +193,9 @@ def _trimmed(lines: Sequence[Line], start: int, end: int) -> Iterator[Sequence[L
 
 
 def _is_heading(part: Segment, below: Line, left: float) -> bool:
-    """Whether a line of one segment belongs to the header below it: close, short, and not over the first column."""
+    """Whether a line with one segment belongs to the header below it: it is close, short, and not over the first
+    column.
+    """
     is_near = below[0].top - part.bottom < 0.8 * part.height and part.left > left + 5 * part.height
     return is_near and len(part.words) < _LONG and not _TITLE.match(part.text)
 
@@ -215,9 +223,9 @@ def _aligned_table(area: Area, rulings: Rulings) -> Table | None:
 
 
 def _may_be_table(lines: Sequence[Line], parts: Sequence[Segment], *, ruled: bool) -> bool:
-    """A quick check before columns are looked for: enough cells, little code and mathematics, no prose.
+    """A quick check before columns are searched: enough cells, little code and mathematics, no prose.
 
-    It is less strict than `_is_table`, because columns can still divide and join parts.
+    It is less strict than `_is_table`, because columns can still split and join segments.
     """
     several = sum(len(line) > 1 for line in lines)
     if several < 2 or 3 * sum(bool(_CODE.search(part.text)) for part in parts) > len(parts):  # noqa: PLR2004
@@ -231,9 +239,9 @@ def _may_be_table(lines: Sequence[Line], parts: Sequence[Segment], *, ruled: boo
 
 
 def _without_notes(lines: Sequence[Line], rulings: Rulings | None) -> Sequence[Line]:
-    """Drop notes below a table: last lines with a single segment, or with a long segment and no number.
+    """Drop notes below a table: final lines with a single segment, or with a long segment and no number.
 
-    If rulings divide a table into many rows, such lines belong to its last row.
+    If rulings divide the table into many rows, such lines belong to its last row.
     """
     box = box_of([part for line in lines for part in line])
     if rulings and len(_full_rules(box, rulings)) > _FEW:
@@ -258,7 +266,7 @@ def _without_overhang(row: Row, columns: Sequence[Column]) -> Row:
 
 
 def _full_rules(box: Box, rulings: Rulings) -> list[float]:
-    """The positions of rulings from one side of a box to the other. A ruling may have gaps between its columns."""
+    """The positions of rulings that reach from side to side of a box. Rulings may have gaps between columns."""
     slack = 0.2 * (box.right - box.left)
     rules: dict[float, tuple[float, float, float]] = {}
     for rule in rulings.horizontal:
@@ -283,7 +291,7 @@ def _fit(line: Line, columns: Sequence[Column]) -> Iterator[tuple[int, int, Segm
 
 
 def _split(part: Segment, columns: Sequence[Column]) -> Iterator[Segment]:
-    """Split a segment where two narrow headings of neighbouring columns nearly touch."""
+    """Split a segment where the narrow headings of two neighbouring columns nearly touch."""
     start = 0
     for place in overlapped(columns, part)[:-1]:
         low, high = columns[place][1], columns[place + 1][0]
@@ -299,7 +307,7 @@ def _split(part: Segment, columns: Sequence[Column]) -> Iterator[Segment]:
 
 
 def _is_table(rows: Sequence[Row], columns: int, rules: int, *, ruled: bool) -> bool:
-    """Whether lines with cells are a table: not prose in columns, a list, code, formulas or a table of contents."""
+    """Whether these rows are a table, and not prose in columns, a list, code, formulas or a table of contents."""
     parts = [part for row in rows for _, part in row.parts.values()]
     several = sum(len(row.parts) > 1 for row in rows)
     numbers = share(NUMBER.fullmatch, parts)
@@ -317,7 +325,7 @@ def _is_table(rows: Sequence[Row], columns: int, rules: int, *, ruled: bool) -> 
 
 
 def _is_prose(rows: Sequence[Row], columns: int, rules: int) -> bool:
-    """Whether cells are lines of prose, rather than labels or text that is divided by rulings and labels."""
+    """Whether the cells are lines of prose, rather than labels or texts that rulings and labels separate."""
     parts = [part for row in rows for _, part in row.parts.values()]
     if sum(len(part.words) > _LONG for part in parts) > 0.2 * len(parts):
         return not (rules > _FEW and _has_labels(rows))
@@ -329,13 +337,13 @@ def _is_prose(rows: Sequence[Row], columns: int, rules: int) -> bool:
 
 
 def _has_labels(rows: Sequence[Row]) -> bool:
-    """Whether the first column has short labels beside the text of the other columns."""
+    """Whether the first column contains short labels."""
     labels = _column(rows, 0)
     return len(labels) > 2 and sum(len(part.words) for part in labels) < 4 * len(labels)  # noqa: PLR2004
 
 
 def _is_text_table(parts: Sequence[Segment], aligned: float) -> bool:
-    """Whether cells are aligned and short. Cells of several words must not start like lines of prose."""
+    """Whether the cells are aligned and short. Cells of several words must not start like lines of prose."""
     words = _mean_words(parts)
     return aligned > 0.85 and (words < 2 or (words < _FEW and share(_starts_upper, parts) > 0.8))  # noqa: PLR2004
 
@@ -354,8 +362,9 @@ def _column(rows: Sequence[Row], place: int) -> list[Segment]:
 
 
 def _is_list(rows: Sequence[Row], columns: int) -> bool:
-    """Whether one column only numbers the lines, as in lists, code and formulas, or contains labels with colons, as in
-    forms.
+    """Whether the lines are a list and not a table.
+
+    A column only contains the numbers of the lines, as in lists, code and formulas, or labels with colons, as in forms.
     """
     first, last = _column(rows, 0), _column(rows, columns - 1)
     if columns < 4 and max(share(_MARK.fullmatch, first), share(_EQUATION.fullmatch, last)) > 0.6:  # noqa: PLR2004
@@ -364,7 +373,7 @@ def _is_list(rows: Sequence[Row], columns: int) -> bool:
 
 
 def _is_contents(rows: Sequence[Row]) -> bool:
-    """Whether the lines are a table of contents: most end in rising page numbers, with no other number before."""
+    """Whether the lines are a table of contents: most end in ascending page numbers, with no other numbers before."""
     lines = [[part.text for _, part in row.parts.values()] for row in rows]
     pages = [int(found[1]) for line in lines if (found := _PAGE.search(line[-1]))]
     inner = [text for line in lines for text in line[1:-1]]
@@ -375,7 +384,7 @@ def _is_contents(rows: Sequence[Row]) -> bool:
 
 
 def _is_formula(rows: Sequence[Row]) -> bool:
-    """Whether many lines overlap the one above, as fractions, sums and indices do."""
+    """Whether many lines overlap the line above, as in fractions, sums and indices."""
     overlaps = sum(low.top < high.bottom - 0.25 * min(high.height, low.height) for high, low in pairwise(rows))
     return overlaps > 0.3 * len(rows)
 
@@ -385,7 +394,7 @@ def _mean_words(parts: Sequence[Segment]) -> float:
 
 
 def _alignment(rows: Sequence[Row], columns: int) -> float:
-    """The share of cells whose left edge, right edge or middle matches most other cells of their column."""
+    """The share of cells that are aligned with most cells of their column, by left edge, right edge or middle."""
     aligned = total = 0
     for parts in (_column(rows, place) for place in range(columns)):
         if len(parts) > 1:

@@ -1,6 +1,6 @@
-"""Form values, typed text, comments and highlights of a PDF page. The file stores them separately from the text.
+"""Reads form values, typed text, comments and highlights of a PDF page. The file stores them apart from the text.
 
-Values and typed text become words at their place on the page, so that a value is read on the line of its label.
+Values and typed text become words at their position on the page, so that a value is read on the line of its label.
 Comments and highlights become quotes after the paragraph that they belong to.
 """
 
@@ -34,8 +34,8 @@ _NUL_BYTES = 2
 _HIDDEN = 0x02 | 0x20  # the flags Hidden and NoView
 _PASSWORD = 1 << 13
 _TICKED, _EMPTY = "☑", "☐"
-_SIZE, _LARGEST, _SMALLEST = 0.7, 11.0, 5.0  # letter height: a share of the field's height, and points
-_LETTER_WIDTH = 0.5  # of the letter height
+_SIZE, _LARGEST, _SMALLEST = 0.7, 11.0, 5.0  # letter height: share of the height of the field, then limits in points
+_LETTER_WIDTH = 0.5  # as a share of the letter height
 _LINE_STEP = 1.25
 _BESIDE = 0.5
 _TAGS = re.compile(r"<[^>]{0,2000}>")
@@ -63,7 +63,7 @@ class Annotation:
     """An annotation of a page.
 
     `kind` is `field` (a value in a form), `tick` (a check box or radio button), `free_text`, `note`, `highlight` or
-    `strikeout`. `value` is the value or the comment, `text` the marked text of the page.
+    `strikeout`. `value` is the value or the comment, and `text` is the marked text of the page.
     """
 
     kind: str
@@ -75,7 +75,7 @@ class Annotation:
 
     @property
     def is_in_place(self) -> bool:
-        """Whether the annotation is read as text of the page, and not as a comment."""
+        """Whether the annotation is read as part of the page's text, and not as a comment."""
         return self.kind in {"field", "tick", "free_text"}
 
 
@@ -83,14 +83,14 @@ Place = Callable[[float, float, float, float], Box]
 
 
 def read_annotations(page: Any, form: Any, place: Place) -> list[Annotation]:  # noqa: ANN401
-    """Read the annotations of a page of PDFium. `form` is the handle of the document's form, if it has one."""
+    """Read the annotations of a PDFium page. `form` is the handle of the document's form, if it has one."""
     count = min(_raw.FPDFPage_GetAnnotCount(page), _MOST_ANNOTATIONS)
     if count <= 0:
         return []
     opened: list[Any] = []
 
     def text_page() -> Any:  # noqa: ANN401
-        # Loaded when a highlight needs it: it takes as long as reading the page, and most annotations are links.
+        # Loaded only for a highlight: loading takes as long as reading the page, and most annotations are links.
         if not opened:
             opened.append(_raw.FPDFText_LoadPage(page))
         return opened[0]
@@ -155,7 +155,7 @@ def _field(form: Any, handle: Any, box: Box) -> Annotation | None:  # noqa: ANN4
 
 
 def _is_ticked(form: Any, handle: Any) -> bool:  # noqa: ANN401
-    # PDFium does not know the state of a box whose appearance is damaged; `AS` is the name of the shown state.
+    # PDFium does not know the state of a check box whose appearance is damaged. `AS` is the name of the visible state.
     return bool(_raw.FPDFAnnot_IsChecked(form, handle)) or _text(handle, "AS") not in {"", "Off"}
 
 
@@ -176,7 +176,7 @@ def _text(handle: Any, key: str) -> str:  # noqa: ANN401
 
 
 def _read(read: Callable[..., int]) -> str:
-    """Read UTF-16 of unknown size. A text that is too long is left out."""
+    """Read UTF-16 text of unknown size. Returns an empty string if the text is too long."""
     size = read(None, 0)
     if not _NUL_BYTES < size <= _MOST_BYTES:
         return ""
@@ -200,7 +200,7 @@ def _marked_text(text_page: Any, handle: Any) -> str:  # noqa: ANN401
 
 def _text_in(text_page: Any, quad: Any) -> str:  # noqa: ANN401
     across, ups = (quad.x1, quad.x2, quad.x3, quad.x4), (quad.y1, quad.y2, quad.y3, quad.y4)
-    # Lines above and below overlap the edges of a highlight.
+    # The lines above and below overlap the edges of a highlight.
     inset = 0.2 * (max(ups) - min(ups))
     sides = min(across), max(ups) - inset, max(across), min(ups) + inset
     count = _raw.FPDFText_GetBoundedText(text_page, *sides, None, 0)
@@ -215,7 +215,7 @@ def _text_in(text_page: Any, quad: Any) -> str:  # noqa: ANN401
 
 
 def with_values(page: PageContent, annotations: Sequence[Annotation]) -> PageContent:
-    """Add the values of fields and typed text to the runs of a page, where they are shown."""
+    """Add field values and typed text to the runs of a page, at the position where they are shown."""
     shown = [run for one in annotations if one.is_in_place and not _is_shown(one, page.runs) for run in _runs(one)]
     return replace(page, runs=(*page.runs, *shown)) if shown else page
 
@@ -256,7 +256,7 @@ def _words(line: str, left: float, top: float, size: float) -> Iterator[Word]:
 
 
 def merge_annotations(blocks: Sequence[PageBlock], annotations: Sequence[Annotation]) -> tuple[PageBlock, ...]:
-    """Add values, typed text and comments to the blocks of a page. Values that the blocks contain are left out."""
+    """Add values, typed text and comments to the blocks of a page. Values that they already contain are skipped."""
     merged = list(blocks)
     for one in sorted((one for one in annotations if one.is_in_place), key=lambda one: (one.box.top, one.box.left)):
         if not _is_read(one, merged):
@@ -286,7 +286,7 @@ def _add_value(blocks: list[PageBlock], one: Annotation) -> None:
 
 
 def _label(blocks: Sequence[PageBlock], one: Annotation) -> int | None:
-    """The index of the single-line block beside a field: left of a value, right of a check box."""
+    """The index of the single-line block that labels a field: left of a value, right of a check box."""
     beside = [
         (gap, index)
         for index, block in enumerate(blocks)
@@ -319,7 +319,7 @@ def _around(one: Box | None, other: Box) -> Box:
 
 
 def _place_after(blocks: Sequence[PageBlock], box: Box) -> int:
-    """Where a comment goes: the index after the last block that overlaps its box or begins above it."""
+    """The index at which to insert a comment: after the last block that overlaps its box or begins above it."""
     over = [index for index, block in enumerate(blocks) if block.box and _is_over(block.box, box)]
     above = [index for index, block in enumerate(blocks) if block.box and block.box.top <= box.top]
     after = max(over or above or ([-1] if any(block.box for block in blocks) else [len(blocks) - 1]))
@@ -329,7 +329,7 @@ def _place_after(blocks: Sequence[PageBlock], box: Box) -> int:
 
 
 def _note(one: Annotation) -> PageBlock:
-    """A comment as a quote, with its author and the text that it is about."""
+    """A comment as a quote, with its author and the text that it refers to."""
     word = {"highlight": "Highlighted", "strikeout": "Struck out"}.get(one.kind, "Note")
     by = f" ({markup.plain(one.author)})" if one.author else ""
     lines = [f"**{word}**{by}: {markup.plain(one.text)}".rstrip() if one.text else f"**{word}**{by}:"]

@@ -1,4 +1,4 @@
-"""Assembles pages into one document, without running headers, with consistent heading levels and exact offsets."""
+"""Assembles pages into one document. Removes running headers, and sets consistent heading levels and exact offsets."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def assemble_pages(facts: PdfFacts, pages: Sequence[PageText], source_type: Sour
 
 
 def _with_whole_words(pages: Sequence[PageText]) -> Sequence[PageText]:
-    """Rejoin words that are divided at line ends. The whole document shows whether such a word has a hyphen."""
+    """Rejoin words that are divided at line ends. Other words in the document show whether such a word has a hyphen."""
     if not any(HYPHEN in block.text for page in pages for block in page.blocks):
         return pages
     vocabulary = Vocabulary(block.text for page in pages for block in page.blocks)
@@ -78,7 +78,7 @@ def _with_whole_words(pages: Sequence[PageText]) -> Sequence[PageText]:
 
 
 def _with_undivided(page: PageText, vocabulary: Vocabulary) -> PageText:
-    """The page with whole words. Blocks without a divided word are not copied, to save memory."""
+    """The page with rejoined words. Blocks without a divided word are not copied, to save memory."""
     blocks = tuple(
         replace(block, text=vocabulary.undivided(block.text)) if HYPHEN in block.text else block
         for block in page.blocks
@@ -102,7 +102,7 @@ def merge_pages(facts: PdfFacts, batches: Iterable[Batch]) -> list[PageText]:
 
 
 def _with_more_text(read: PageText, recognised: PageText) -> PageText:
-    """Choose between the text from OCR, if it is much longer, and the text from the file, which is exact."""
+    """Choose the text from OCR if it is much longer. Otherwise choose the text from the file, which is exact."""
     own, seen = (sum(len(block.text) for block in page.blocks) for page in (read, recognised))
     return recognised if seen > _MANY_MORE * own or not own else replace(read, pictures=False)
 
@@ -167,7 +167,7 @@ class _Document:
 
 
 def _caption(page: PageText, block: PageBlock) -> str:
-    """The caption that follows a figure or comes before it."""
+    """The caption of a figure, from the block after it or before it."""
     at = next(index for index, one in enumerate(page.blocks) if one is block)
     near = (*page.blocks[at + 1 : at + 2], *page.blocks[max(at - 1, 0) : at])
     found = next((one for one in near if one.region is RegionKind.CAPTION), None)
@@ -212,7 +212,7 @@ def _outline(facts: PdfFacts, places: Mapping[int, Place], document: _Document) 
 
 
 def _quality(pages: Sequence[PageText], written: Sequence[Page]) -> Quality:
-    """The quality of the text. It is partial if a page is only images, unsure, or could not be read.
+    """The quality of the text. It is partial if a page contains only images, is unsure, or could not be read.
 
     Blank pages count as complete.
     """

@@ -1,4 +1,8 @@
-"""Finds the columns of a page: an XY-cut that follows gutters from line to line and stops at full-width lines."""
+"""Finds the columns of a page. It follows each gutter from line to line until a full-width line closes it (XY-cut).
+
+A gutter is the space between two columns. A band is a strip of the page with text. A side is the text on one side of a
+gutter.
+"""
 
 from __future__ import annotations
 
@@ -13,20 +17,20 @@ from typing import NamedTuple
 from octavo.extract.extracted import Box
 from octavo.extract.pdf.lines import Segment, inner
 
-_LEAST_GUTTER = 0.65  # of the median letter size
+_LEAST_GUTTER = 0.65  # as a share of the median letter size
 _DEEPEST = 6
-_NARROW = 0.5  # of the width of the main column; a narrower column is at the margin
-_LONG_LINES = 1.2  # of a line that is longer than three quarters of the lines: the width of a column at most
-_PROSE = 17.0  # letters per line; lines of columns have more, cells of tables fewer
+_NARROW = 0.5  # as a share of the width of the main column; a narrower column is at the margin
+_LONG_LINES = 1.2  # the most width of a column, as a multiple of a line that is longer than three quarters of all lines
+_PROSE = 17.0  # letters per line; columns have more, table cells have fewer
 _LABEL = re.compile(r":\s*\Z")
 _FIGURES = re.compile(r"[\d\s.,:;/%€$£()+-]+\Z")
 _MOST_TRIED = 6
 _SHORT = 40  # letters
-_LONG_LINE = 0.6  # of the width of a column
+_LONG_LINE = 0.6  # as a share of the width of a column
 _MARKER = re.compile(r"[(\[]?(?:\d{1,3}(?:\.\d{1,3})*|[a-zA-Z]|[ivxIVX]{1,5})[.)\]:]?|[^\w\s]{1,2}")
 _FEW_LINES = 3
 _SAME_EDGE = 4.0  # points
-_FAR = 2.5  # lines; a heading with this much space beside it separates columns
+_FAR = 2.5  # in line heights; a heading with this much space around it separates columns
 
 Gap = tuple[float, float]
 
@@ -40,7 +44,10 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Columns side by side, in reading order. `before` and `after` are narrow columns beside them."""
+    """Columns side by side, in reading order. `beside` contains narrow columns next to them.
+
+    If `leading` is true, each part of the narrow column is read before the text that it is level with.
+    """
 
     columns: tuple[Layout, ...]
     beside: tuple[Layout, ...] = ()
@@ -49,7 +56,7 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """Parts of a page below each other."""
+    """Parts of a page, one below the other."""
 
     parts: tuple[Layout, ...]
 
@@ -59,7 +66,7 @@ Layout = Flow | Columns | Stack
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """A strip of the page with text, separated from the strips above and below by white space."""
+    """A strip of the page that contains text. White space separates it from the strips above and below."""
 
     top: float
     bottom: float
@@ -67,8 +74,8 @@ class Band:
 
 
 def find_columns(segments: Sequence[Segment], *, backwards: bool = False, depth: int = 0) -> Layout:
-    """The layout of the segments of a page. `backwards`: columns are read from right to left."""
-    # Two columns have at least two lines each, or are tables, pictures or boxes.
+    """The layout of the segments of a page. If `backwards` is true, columns are read from right to left."""
+    # Two columns have at least two lines each, or contain tables, pictures or boxes.
     few = len(segments) < 4 and sum(one.block is not None for one in segments) < 2  # noqa: PLR2004
     if few or depth > _DEEPEST:
         return Flow(tuple(segments))
@@ -83,7 +90,7 @@ def find_columns(segments: Sequence[Segment], *, backwards: bool = False, depth:
 
 
 def text_columns(layout: Layout) -> Iterator[tuple[Box, ...]]:
-    """The boxes of columns side by side that all have paragraphs of running text."""
+    """For each group of columns side by side that all contain paragraphs, the boxes of the columns."""
     if isinstance(layout, Flow):
         return
     if isinstance(layout, Columns):
@@ -104,7 +111,7 @@ def segments_in(layout: Layout) -> Iterator[Segment]:
 
 
 def _has_paragraph(side: Sequence[Segment]) -> bool:
-    """Whether a side has, at least twice, long lines of words directly below each other."""
+    """Whether a side contains a paragraph: at least three long lines of words, one directly below the other."""
     least = _LONG_LINE * _width(side)
     long = [one for one in side if one.right - one.left > least and _is_wordy(one.text)]
     long.sort(key=lambda one: (round(one.left / 8), one.bottom))
@@ -126,7 +133,7 @@ def _box(side: Sequence[Segment]) -> Box:
 
 
 def _parts(bands: Sequence[Band], least: float, *, backwards: bool, depth: int) -> Iterator[Layout]:
-    """Cut the bands at the longest gutter between columns: the part above it, its columns, and the part below it."""
+    """Cut the page at the longest gutter. Yields the part above it, its columns, and the part below it."""
     ranked = sorted(_gutters(bands, least), key=lambda one: (one.rows, one.end - one.start), reverse=True)
     for one in ranked[:_MOST_TRIED]:
         if _is_justified(bands, one):
@@ -150,8 +157,9 @@ def _flow(bands: Sequence[Band]) -> Flow:
 
 
 def _trimmed(bands: Sequence[Band], gutter: _Gutter) -> int:
-    """The band where the columns of a gutter start. Lines only on the left may be the end of the text above the
-    columns.
+    """The index of the band where the columns of a gutter start.
+
+    Lines that are only on the left may be the end of the text above the columns.
     """
     first = next((at for at in range(gutter.start, gutter.end) if _sides([bands[at]], gutter.gap)[1]), gutter.start)
     if first > gutter.start and bands[first].top - bands[first - 1].bottom < 0.3 * _height(bands[first]):
@@ -163,7 +171,10 @@ def _trimmed(bands: Sequence[Band], gutter: _Gutter) -> int:
 
 
 def _is_justified(bands: Sequence[Band], gutter: _Gutter) -> bool:
-    """Whether a short gutter is only wide spaces above each other: the lines above and below are as long and close."""
+    """Whether a short gutter is only a few wide spaces in justified text.
+
+    The lines above and below are close and just as long.
+    """
     start, end = gutter.start, gutter.end
     if end - start > _FEW_LINES or start == 0 or end == len(bands):
         return False
@@ -175,7 +186,10 @@ def _is_justified(bands: Sequence[Band], gutter: _Gutter) -> bool:
 
 
 def _trimmed_end(bands: Sequence[Band], gutter: _Gutter) -> int:
-    """The band where the columns of a gutter end. A line only on the left may belong to what follows the columns."""
+    """The index of the band where the columns of a gutter end.
+
+    A line that is only on the left may belong to the text below the columns.
+    """
     last = gutter.end - 1
     if gutter.end == len(bands) or last <= gutter.start or _sides([bands[last]], gutter.gap)[1]:
         return gutter.end
@@ -215,7 +229,7 @@ def _gaps(segments: Sequence[Segment], least: float) -> Iterator[Gap]:
 
 
 def _narrowed(gap: Gap, band: Band, least: float) -> Gap | None:
-    """The part of a gutter that the segments of a band leave free; None if they close it."""
+    """The part of a gutter that the segments of a band leave free. None if they close it."""
     left, right = gap
     sizes: list[float] = []
     for one in band.segments:
@@ -226,13 +240,13 @@ def _narrowed(gap: Gap, band: Band, least: float) -> Gap | None:
         else:
             left = one.right
         sizes.append(one.size)
-    # Between two words of large letters, a gap is as wide as a gutter.
+    # A gap between two words in large letters can be as wide as a gutter.
     need = max(least, _LEAST_GUTTER * min(sizes)) if len(sizes) > 1 else least
     return (left, right) if right - left >= need else None
 
 
 class _Gutter(NamedTuple):
-    """A gutter from one band to another. `rows` is the number of bands on the shorter side."""
+    """A gutter that reaches from one band to another. `rows` is the number of bands with text on its emptier side."""
 
     rows: int
     start: int
@@ -258,7 +272,7 @@ def _gutters(bands: Sequence[Band], least: float) -> Iterator[_Gutter]:
 
 
 def _seeds(bands: Sequence[Band], least: float) -> Iterator[tuple[int, Gap]]:
-    """The gaps in every band, and between a band and the next: lines of two columns can be at different heights."""
+    """The gaps in every band, and between neighbouring bands: lines of two columns can be at different heights."""
     for index, band in enumerate(bands):
         for gap in _gaps(band.segments, least):
             yield index, gap
@@ -268,12 +282,12 @@ def _seeds(bands: Sequence[Band], least: float) -> Iterator[tuple[int, Gap]]:
 
 
 def _is_closer(band: Band, below: Band, above: Band | None) -> bool:
-    """Whether a line is part of the columns below it and not of the text above it."""
+    """Whether a line belongs to the columns below it, and not to the text above it."""
     return above is not None and below.top - band.bottom < 0.7 * (band.top - above.bottom)
 
 
 def _headings(group: Sequence[Band], gap: Gap, start: int) -> Iterator[int]:
-    """Where to cut columns: at a heading above both of them, which is on the left and has much space to its right."""
+    """The indexes of headings that separate columns: they are on the left, with much white space around them."""
     segments = [one for band in group for one in band.segments]
     size = median(one.size or 10.0 for one in segments)
     if not any(map(_is_running, _split_at(segments, gap))):
@@ -287,20 +301,20 @@ def _headings(group: Sequence[Band], gap: Gap, start: int) -> Iterator[int]:
 
 
 def _blank_strips(group: Sequence[Band], gap: Gap, start: int) -> Iterator[int]:
-    """Where to cut short lines that are side by side, such as addresses: at wide white space across both sides."""
+    """The indexes at which wide white space separates blocks of short lines, such as addresses side by side."""
     segments = [one for band in group for one in band.segments]
     if any(map(_is_running, _split_at(segments, gap))):
         return
     size = median(one.size or 10.0 for one in segments)
     spaces = [other.top - one.bottom for one, other in pairwise(group)]
     for index, space in enumerate(spaces, start + 1):
-        # Repeated equal spaces are those between the rows of a form.
+        # Equal spaces that repeat are the spaces between the rows of a form.
         if space > _FAR * size and sum(0.8 < one / space < 1.25 for one in spaces) < 3:  # noqa: PLR2004
             yield index
 
 
 def _is_running(side: Sequence[Segment]) -> bool:
-    """Whether a side is running text: several lines, most of which are long and end near its right edge."""
+    """Whether a side is running text: several lines, most of which are long and end near the right edge."""
     lines = [one for one in side if one.block is None]
     if len(lines) < 3:  # noqa: PLR2004
         return False
@@ -325,7 +339,7 @@ def _sides(bands: Sequence[Band], gap: Gap) -> tuple[bool, bool]:
 
 
 def _columns(group: Sequence[Band], gap: Gap, *, backwards: bool, depth: int) -> Layout | None:
-    """The two sides of a gutter, or None if it is only the space between the cells of rows."""
+    """The two sides of a gutter as columns. None if the gutter only separates the cells of rows."""
     segments = [one for band in group for one in band.segments]
     left, right = _split_at(segments, gap)
     if not left or not right or not _are_columns(left, right):
@@ -362,7 +376,7 @@ def _are_columns(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
 
 
 def _are_cells(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
-    """Whether the lines of a side are cells of rows: single lines or numbers, each at the height of another line."""
+    """Whether the lines of a side are cells: single lines or numbers, each level with a line of the other side."""
     if _has_block(side) or not _heads_lines(side, main):
         return False
     few = 2 * _rows(side) < _rows(main) or _rows(main) == 1
@@ -370,7 +384,7 @@ def _are_cells(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
 
 
 def _are_single(side: Sequence[Segment]) -> bool:
-    """Whether all lines of a side are short and apart from each other, as labels and cells are."""
+    """Whether all lines of a side are short and far from each other, as labels and cells are."""
     places = sorted({round(one.bottom) for one in side})
     apart = all(low - high > 1.7 * side[0].size for high, low in pairwise(places) if low - high > 2)  # noqa: PLR2004
     return apart and not _has_block(side) and all(len(one.text) <= _SHORT for one in side)
@@ -380,7 +394,7 @@ def _stays_beside(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
     """Whether a narrow side stays beside the main column, instead of becoming a block before or after it."""
     is_drawn = all(one.block is not None for one in side)
     if is_drawn and _height_of(side) > _NARROW * _height_of(main) and _is_mostly_drawn(main):
-        return False  # Tables and pictures side by side.
+        return False  # Tables or pictures are side by side.
     level = _heads_lines(side, main)
     comments = level and 2 * _rows(side) < _rows(main)
     leads = side[0].left < main[0].left and (level or _are_single(side))
@@ -405,20 +419,20 @@ def _are_blocks_of_short_lines(left: Sequence[Segment], right: Sequence[Segment]
 
 
 def _are_aligned(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
-    """Whether most lines of one side are at the height of a line of the other."""
+    """Whether most lines of one side are level with a line of the other side."""
     heights = {round(one.bottom) for one in right}
     level = sum(any(round(one.bottom) + shift in heights for shift in (-1, 0, 1)) for one in left)
     return level > 0.7 * min(len(left), len(right))
 
 
 def _heads_lines(beside: Sequence[Segment], main: Sequence[Segment]) -> bool:
-    """Whether every part of a narrow left column is level with a line of the main column, as in glossaries."""
+    """Whether every part of a narrow column is level with a line of the main column, as in a glossary."""
     heights = {round(one.bottom) for one in main}
     return all(any(round(one.bottom) + shift in heights for shift in (-1, 0, 1)) for one in beside)
 
 
 def _is_margin(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
-    """Whether a side is much narrower than the lines of the main text, which may itself have several columns."""
+    """Whether a side is much narrower than the lines of the main text, which may have several columns."""
     lines = sorted(one.right - one.left for one in main)
     return _width(side) < _NARROW * min(_width(main), _LONG_LINES * lines[len(lines) * 3 // 4])
 

@@ -1,6 +1,6 @@
-"""Reads the contents of PDF pages: text runs, words, rulings, shapes, notes and form fields, with their positions.
+"""Reads the contents of PDF pages: text runs, words, rulings and other shapes, with their positions.
 
-liteparse only reports positions here. Other modules, which are pure, turn them into lines, regions and tables.
+liteparse is only used for positions. Other modules, which are pure, turn them into lines, regions and tables.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _BOLD_ENDINGS = (".b", ".bi", "-b", "-bd")
 _ITALIC_NAMES = ("italic", "oblique")
 _BOLD_WEIGHT = 600
 _LEAST_SIZE = 4.0
-_TOO_HIGH = 4.0  # times the size of the letters
+_TOO_HIGH = 4.0  # as a multiple of the letter size
 _USUAL_HEIGHT = 1.1
 _MOST_SLANT = 30.0  # degrees
 _SLANTED_HEIGHT = 1.5
 MOST_LINES = 6000  # a page with more shapes is a drawing; its lines are not read
 THIN = 3.0  # points; a filled shape that is thinner is a ruling
-# A page can have thousands of words and shapes, and the constructors of named tuples take twice as long as this.
+# A page can have thousands of words and shapes. The constructors of named tuples take twice as long as this.
 _new: Any = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 
 
@@ -43,7 +43,7 @@ class Word(NamedTuple):
 
 
 class TextRun(NamedTuple):
-    """Words on one line in one font. `tag` is the number of its marked content, if the PDF is tagged."""
+    """Words on one line in one font. `tag` is the id of its marked content, if the PDF is tagged."""
 
     box: Box
     text: str
@@ -57,9 +57,9 @@ class TextRun(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """A filled or stroked shape. A `ruling` is thin: a line of a table, an underline, or the edge of a frame.
+    """A filled or stroked shape. A thin shape is a ruling: a line of a table, an underline, or the edge of a frame.
 
-    `colour` is that of the filling, if the shape has no stroke.
+    `colour` is the fill colour, if the shape has no stroke.
     """
 
     box: Box
@@ -75,9 +75,9 @@ class Shape(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PageContent:
-    """Everything that is drawn on one page, in the order of the file. `number` counts from 1.
+    """Everything that is drawn on one page, in file order. `number` counts from 1.
 
-    `lines` also has the edges of the shapes; it is empty if a page has more than `MOST_LINES` shapes.
+    `lines` includes the edges of shapes. It is empty if the page has more than `MOST_LINES` shapes.
     """
 
     number: int
@@ -89,7 +89,7 @@ class PageContent:
 
 
 class ContentError(Exception):
-    """liteparse cannot open the file."""
+    """Raised if liteparse cannot open the file."""
 
 
 def read_contents(file: bytes) -> Iterator[PageContent]:
@@ -103,7 +103,7 @@ def read_contents(file: bytes) -> Iterator[PageContent]:
 
 
 def _fits(box: Box, page: Any) -> bool:  # noqa: ANN401
-    """Whether a box is on the page and not larger than it. Broken fonts have boxes of any size and at any place."""
+    """Whether a box is on the page and not much larger than the page. Broken fonts have boxes of any size anywhere."""
     left, top, right, bottom = box
     if right < 0 or bottom < 0 or left > page.width or top > page.height:
         return False
@@ -111,7 +111,7 @@ def _fits(box: Box, page: Any) -> bool:  # noqa: ANN401
 
 
 def _parse(file: bytes) -> Any:  # noqa: ANN401
-    # This bypasses the library's own wrapper class, which copies every word into an object and takes as long as
+    # This bypasses the library's wrapper class, which copies every word into an object and takes as long as
     # reading the page.
     try:
         parser = _native.LiteParse(
@@ -128,7 +128,7 @@ def _parse(file: bytes) -> Any:  # noqa: ANN401
         )
         return parser.parse_bytes(file)
     except BaseException as error:
-        # A Rust panic is not an `Exception`; other errors that are not one do not come from the library.
+        # A Rust panic is not an `Exception`. Other errors of that kind do not come from the library.
         if isinstance(error, Exception) or type(error).__name__ == "PanicException":
             raise ContentError from error
         raise
@@ -160,14 +160,14 @@ def text_run(item: Any) -> TextRun | None:  # noqa: ANN401
 
 
 def _rotation(item: Any, size: float) -> float:  # noqa: ANN401
-    """The rotation of a run. Letters that are slanted to look italic are reported as turned, but make no high box."""
+    """The rotation of a run. Letters slanted to look italic are reported as rotated; their low box reveals them."""
     rotation = item.rotation or 0.0
     is_slanted = rotation and abs((rotation + 180) % 360 - 180) < _MOST_SLANT and item.height < _SLANTED_HEIGHT * size
     return 0.0 if is_slanted else rotation
 
 
 def _is_too_high(item: Any, text: str, size: float) -> bool:  # noqa: ANN401
-    """Whether a box is many times higher than its letters are wide. Fonts with a wrong ascent have such boxes."""
+    """Whether a box is many times higher than its letters are wide, as in fonts with a wrong ascent."""
     wide = max(item.width / len(text), size)
     return not item.rotation and len(text) > 1 and item.height > _TOO_HIGH * wide
 
@@ -181,7 +181,7 @@ def _style(font: str) -> tuple[bool, bool]:
 
 
 def _size(item: Any) -> float:  # noqa: ANN401
-    # Some programs write everything in size 1 and scale the page; `font_height` is then the true size.
+    # Some programs write all text in size 1 and scale the page. `font_height` is then the true size.
     size = item.font_size or 0.0
     return round(size if size >= _LEAST_SIZE else item.font_height or item.height, 1)
 
@@ -192,7 +192,7 @@ _ends = attrgetter("x1", "y1", "x2", "y2")
 
 
 def _shapes(shapes: Sequence[Any]) -> Iterator[Shape]:
-    # A drawing can have thousands of shapes, so this avoids calls and attributes that it does not need.
+    # A drawing can have thousands of shapes, so this loop avoids unnecessary calls and attributes.
     for one, (place, filled, stroked, curved) in zip(shapes, map(_drawn, shapes), strict=True):
         left, top, width, height = _place(place)
         right, bottom = left + width, top + height

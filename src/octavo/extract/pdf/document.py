@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MOST_PAGES = 50_000
 _DEEPEST_BOOKMARK = 12
 _DEEPEST_OBJECT = 4
-# Fewer strokes are lines and frames; more may be letters drawn as shapes.
+# Fewer objects are lines and frames. More may be letters drawn as shapes.
 _MANY_OBJECTS = 100
 _MOST_IMAGES = 500
 _MOST_OBJECTS = 20_000
@@ -32,7 +32,7 @@ _SLACK = 1.5
 _MOST_OF_IT = 0.6
 _WHOLE_PAGE = 0.85
 _MOST_COMPARED = 3000
-_BELOW_BASE, _ABOVE_BASE = 0.2, 0.8  # of the size of a font
+_BELOW_BASE, _ABOVE_BASE = 0.2, 0.8  # as a share of the font size
 _MOST_LANGUAGE_BYTES = 1000
 
 _pdfium: Any = pypdfium2
@@ -40,7 +40,10 @@ _raw: Any = pypdfium2_raw
 
 
 def _quick(name: str, result: Any, *arguments: Any) -> Callable[..., Any]:  # noqa: ANN401
-    """A function of PDFium with handles as plain numbers, for calls in a loop: pypdfium2 makes an object for each."""
+    """A PDFium function that takes handles as plain numbers.
+
+    Faster in a loop: pypdfium2 makes an object for each handle.
+    """
     place = ctypes.cast(getattr(_raw, name), ctypes.c_void_p).value
     return ctypes.CFUNCTYPE(result, *arguments)(place or 0)
 
@@ -53,7 +56,7 @@ _KEPT_TYPES = frozenset({_raw.FPDF_PAGEOBJ_IMAGE, _raw.FPDF_PAGEOBJ_FORM})
 
 
 class PageError(Exception):
-    """PDFium could not process the page."""
+    """Raised if PDFium cannot process the page."""
 
 
 @contextmanager
@@ -62,7 +65,7 @@ def open_document(path: Path, password: str | None = None) -> Generator[Document
 
     If the password only protects against changing or printing, the file opens without it.
     """
-    # Not opened by pypdfium2, which resolves the path first: in the sandbox, the input has no other name.
+    # Not opened by pypdfium2, because it resolves the path first. In the sandbox, the file has no other name.
     handle = _raw.FPDF_LoadDocument(bytes(path) + b"\0", password.encode() + b"\0" if password else None)
     if not handle:
         raise _named(_raw.FPDF_GetLastError(), password)
@@ -82,7 +85,7 @@ def _named(error_code: int, password: str | None) -> Exception:
     if error_code == _raw.FPDF_ERR_PASSWORD:
         return Encrypted("The password is wrong." if password else None)
     if error_code == _raw.FPDF_ERR_SECURITY:
-        return Encrypted("Its encryption method is not supported.")
+        return Encrypted("The encryption method of the file is not supported.")
     return BadInput("The file is damaged: it cannot be opened as a PDF.")
 
 
@@ -120,11 +123,11 @@ class Document:
         return buffer.raw.decode("utf-16-le", errors="replace").rstrip("\0")
 
     def label(self, number: int) -> str:
-        """The printed page label; empty if there is none."""
+        """The printed page label. Empty if there is none."""
         return self._document.get_page_label(number - 1)
 
     def bookmarks(self) -> Iterator[tuple[int, str, int | None]]:
-        """Level, title and page of each bookmark. Each is read once, even if bookmarks form a cycle."""
+        """The level, title and page of each bookmark. Each bookmark is read once, even if they form a cycle."""
         return self._bookmarks(None, 1, set())
 
     def _bookmarks(self, parent: Any, level: int, seen: set[int]) -> Iterator[tuple[int, str, int | None]]:  # noqa: ANN401
@@ -140,7 +143,7 @@ class Document:
             pointer = _raw.FPDFBookmark_GetNextSibling(self._document, pointer)
 
     def copy(self, first: int, last: int, *, turn: int = 0) -> bytes:
-        """A PDF that contains only these pages, turned by `turn` degrees, without bookmarks and without a password."""
+        """A PDF with only these pages, rotated by `turn` degrees, without bookmarks and without a password."""
         made = _pdfium.PdfDocument.new()
         try:
             made.import_pages(self._document, list(range(first - 1, last)))
@@ -155,7 +158,7 @@ class Document:
             made.close()
 
     def attachments(self, ending: str, most_bytes: int) -> Iterator[tuple[str, bytes]]:
-        """Names and contents of attached files with this ending. Files that are empty or too large are skipped."""
+        """The names and contents of attached files with this file extension. Empty and too large files are skipped."""
         for index in range(self._document.count_attachments()):
             attachment = self._document.get_attachment(index)
             name, size = attachment.get_name(), ctypes.c_ulong()
@@ -169,7 +172,7 @@ class Document:
         self._document.save(output, flags=_raw.FPDF_REMOVE_SECURITY)
 
     def form(self) -> Any:  # noqa: ANN401
-        """PDFium's handle for the form of the document; None if it has no form."""
+        """PDFium's handle for the form of the document. None if it has no form."""
         try:
             self._document.init_forms()
         except pypdfium2.PdfiumError:
@@ -178,7 +181,7 @@ class Document:
 
     @contextmanager
     def page(self, number: int) -> Generator[OpenPage]:
-        self.form()  # PDFium does not find the fields of a page that was opened earlier
+        self.form()  # otherwise, PDFium would not find the fields of a page that was opened earlier
         try:
             page = self._document[number - 1]
             try:
@@ -190,7 +193,7 @@ class Document:
 
 
 class OpenPage:
-    """One page; boxes are in points from its upper left corner."""
+    """An open page. Boxes are in points from its upper left corner."""
 
     def __init__(self, page: Any) -> None:  # noqa: ANN401
         self._page = page
@@ -230,7 +233,7 @@ class OpenPage:
         return Characters(text, box)
 
     def right_text(self) -> Callable[[Box], str]:
-        """A function that returns the text in a box in logical order. The letters are read when it is first needed."""
+        """A function that returns the text in a box in logical order. The letters are read on its first call."""
         read: list[list[tuple[str, Box] | None]] = []
 
         def text_in(box: Box) -> str:
@@ -242,9 +245,10 @@ class OpenPage:
         return text_in
 
     def letters(self, *, by_size: bool = False) -> Iterator[tuple[str, Box] | None]:
-        """Each character with its box on the displayed page, in the order of the file; None where a word ends.
+        """Each character with its box on the displayed page, in file order, and None at the end of each word.
 
-        `by_size`: boxes are as high as the letters. Otherwise they are as high as the font says, which can be wrong.
+        If `by_size` is true, the height of a box is computed from the letter size. Otherwise the font declares it,
+        possibly wrongly.
         """
         box, place = _raw.FS_RECTF(), self.placed()
         with self._text_page() as text_page:
@@ -299,7 +303,10 @@ class OpenPage:
         return False
 
     def has_hidden_text(self) -> bool:
-        """Whether an image covers the page and most of its text is invisible or behind it, as OCR programs write it."""
+        """Whether an image covers the page, and most of the text is invisible or behind it.
+
+        OCR programs write such pages.
+        """
         width, height = self.size
         hidden = visible = 0
         objects = self._page.get_objects(
@@ -328,14 +335,14 @@ class OpenPage:
 
     @contextmanager
     def _text_page(self) -> Generator[Any]:
-        """PDFium's text of the page, read when it is first needed. It is closed with the page."""
+        """PDFium's text of the page. It is read when first needed, and closed with the page."""
         if self._read_text is None:
             self._read_text = self._page.get_textpage()
         yield self._read_text
 
 
 def _by_size(text_page: Any, index: int) -> tuple[float, float] | None:  # noqa: ANN401
-    """Bottom and top of an upright letter, from its base line and the size of its font."""
+    """The bottom and top of an upright letter, from its baseline and font size."""
     across, base, matrix = ctypes.c_double(), ctypes.c_double(), _raw.FS_MATRIX()
     found = _raw.FPDFText_GetCharOrigin(text_page, index, across, base)
     if not found or not _raw.FPDFText_GetMatrix(text_page, index, matrix) or matrix.b or matrix.c:
@@ -348,7 +355,7 @@ Sides = tuple[float, float, float, float]
 
 
 def _raw_images(page: Any) -> Iterator[Sides]:  # noqa: ANN401
-    """Left, bottom, right and top of the images of a page, in the coordinates of the file.
+    """The left, bottom, right and top of each image on a page, in file coordinates.
 
     pypdfium2 is not used for this: it makes a Python object for each path and letter, and ignores the position of form
     objects on the page.
@@ -376,7 +383,7 @@ def _raw_images(page: Any) -> Iterator[Sides]:  # noqa: ANN401
 
 
 def _bounds(shown: Any, matrices: list[Any]) -> Sides | None:  # noqa: ANN401
-    """The bounds of an object on the page; `matrices` are those of the enclosing form objects, the outermost first."""
+    """The bounds of an object on the page. `matrices` are those of the enclosing form objects, outermost first."""
     left, bottom, right, top = (ctypes.c_float() for _ in range(4))
     if not _raw.FPDFPageObj_GetBounds(shown, left, bottom, right, top):
         return None
@@ -413,7 +420,7 @@ def render(document: Document, number: int, scale: float) -> Image:
 
 
 def fitting_scale(width: float, height: float, scale: float) -> float:
-    """The largest scale, at most `scale`, at which the image of a page of this size stays within the limits."""
+    """The scale at which the image of a page of this size stays within the limits. It is at most `scale`."""
     by_side = MOST_SIDE / max(width, height, 1.0)
     by_area = (MOST_PIXELS / max(width * height, 1.0)) ** 0.5
     return min(scale, by_side, by_area)

@@ -29,11 +29,11 @@ _CAPTION_GAP = 36.0
 _COVER_LETTERS = 400
 _LABEL_LETTERS = 25
 _SENTENCE_LETTERS = 25
-_MANY_SENTENCES = 5  # lines on an image that is a background
+_MANY_SENTENCES = 5  # this many lines of text on an image mean that it is a background
 _TEXT_LETTERS = 400
 _LONGEST_LABEL = 50
 _FRAME = 0.6  # of the page, at most
-_MOST_AROUND = 12.0  # times the area of the picture in a frame
+_MOST_AROUND = 12.0  # times the area of the framed picture, at most
 _SENTENCE_SHARE = 0.2
 _CAPTION_LINES = 8
 _LINE_STEP = 1.6
@@ -46,9 +46,9 @@ _GRID = 48
 _WORD_LETTERS = 4
 _MATH_SHARE = 0.35
 _MATH_WORDS = 1
-_LIMIT_LETTERS = 12  # below a sum
+_LIMIT_LETTERS = 12  # of a limit below a sum
 _MATH_WIDTH = 24.0
-_SPACE = 0.45  # of the letter height
+_SPACE = 0.45  # as a share of the letter height
 
 _MATH_FONT = re.compile(
     r"(?:^|\+)(?:CMMI|CMSY|CMEX|CMBSY|CMMIB|MSAM|MSBM|EUFM|EUSM|RSFS|LMMath|XITSMath|STIXMath|MTEX|MTSY|MTMI|MathematicalPi"
@@ -64,11 +64,11 @@ _FIGURE_CAPTION = re.compile(
 )
 _FIGURE_WORD = re.compile(r"\s*(?:fig|chart|plate|abb|schéma|rys|рис|obr|[図图圖])", re.IGNORECASE)
 _FEWEST_PARTS = 3
-_ACROSS = 0.7  # of the width of the page
+_ACROSS = 0.7  # as a share of the page width
 _MOST_OF_LINE = 0.6
 _FEWEST_ROWS = 4
 _LABEL_WORDS = 4
-_SHORT_LABEL = 15  # letters beside what is drawn
+_SHORT_LABEL = 15  # letters of a label beside a drawing
 _EQUATION_NUMBER = re.compile(r"\(?\d{1,3}(?:\.\d{1,3})*[a-z]?\)")
 _NUMBER = re.compile(r"[-−+]?\d[\d.,]*\s*[%kKM€$°]?")  # noqa: RUF001
 
@@ -77,8 +77,8 @@ _NUMBER = re.compile(r"[-−+]?\d[\d.,]*\s*[%kKM€$°]?")  # noqa: RUF001
 class FigureArea:
     """A picture on a page. `kind` is `figure`, `chart`, `formula`, `photo` or `cover`.
 
-    Text inside the area belongs to the picture if `confidence` is at least 0.75. `framed`: whether all
-    text in the area is known to be labels, for example because a frame surrounds the picture.
+    Text inside the area belongs to the picture if `confidence` is at least 0.75. `framed` is true if all text in the
+    area is known to be labels, for example because a frame surrounds the picture.
     """
 
     kind: str
@@ -90,7 +90,7 @@ class FigureArea:
 
 
 class Segment(NamedTuple):
-    """Runs on one line without a wide gap between them. `math` is the share of its letters that are mathematics."""
+    """Runs on one line without a wide gap between them. `math` is the share of letters that belong to mathematics."""
 
     box: Box
     text: str
@@ -100,9 +100,9 @@ class Segment(NamedTuple):
 
 
 def find_figures(page: PageContent, images: Sequence[Box], turned: Sequence[Box] = ()) -> tuple[FigureArea, ...]:
-    """Find the pictures of a page, from the top to the bottom.
+    """Find the pictures of a page, from top to bottom.
 
-    `images` are the boxes of its raster images, `turned` those of text at an angle, such as the titles of axes.
+    `images` are the boxes of its raster images. `turned` are the boxes of text at an angle, such as axis titles.
     """
     strokes = _strokes(page)
     few = len(strokes.ink) < _FEWEST_SHAPES and not strokes.bars
@@ -121,7 +121,7 @@ def find_figures(page: PageContent, images: Sequence[Box], turned: Sequence[Box]
 
 
 def find_captioned(page: PageContent, images: Sequence[Box], taken: Sequence[Box]) -> Iterator[FigureArea]:
-    """Figures that only their caption shows: all strokes between it and the text above it, outside of `taken`."""
+    """Find figures by their caption: all strokes between the caption and the text above it, outside `taken`."""
     if len(page.shapes) > _MOST_SHAPES or not any(_FIGURE_WORD.match(run.text) for run in page.runs):
         return
     segments = _segments(page.runs)
@@ -178,12 +178,12 @@ def _is_line_of_text(segment: Segment) -> bool:
 
 
 def _reaches_sideways(box: Box, other: Box) -> bool:
-    """Like `_overlap_sideways`, also for upright lines, which have no width."""
+    """Like `_overlap_sideways`, but also works for vertical lines, which have no width."""
     return box.left <= other.right and other.left <= box.right
 
 
 def may_show_figures(page: PageContent, images: Sequence[Box]) -> bool:
-    """Whether it is worth looking for figures: most pages have no image, few shapes and no mathematics."""
+    """Whether it is worth searching for figures. Most pages have no image, few shapes and no mathematics."""
     if images or len(page.shapes) >= _FEWEST_SHAPES:
         return True
     return any(map(_is_math_font, {run.font for run in page.runs}))
@@ -214,7 +214,7 @@ def _clipped(page: PageContent, boxes: Iterable[Box]) -> list[Box]:
 
 
 def _joined(boxes: Sequence[Box]) -> list[Box]:
-    """Join images that were stored in strips: boxes of the same width that touch, from top to bottom."""
+    """Join images that are stored in strips: boxes of the same width that touch, from top to bottom."""
     found: dict[tuple[int, int], Box] = {}
     done: list[Box] = []
     for box in sorted(boxes, key=lambda box: box.top):
@@ -229,7 +229,7 @@ def _joined(boxes: Sequence[Box]) -> list[Box]:
 
 
 def _is_backdrop(box: Box, segments: Sequence[Segment]) -> bool:
-    """Whether an image or drawing is only a background: sentences are printed over it."""
+    """Whether an image or drawing is only a background, because sentences are printed over it."""
     texts = [one for one in segments if one.letters >= _SENTENCE_LETTERS and _centre_in(one.box, box)]
     covered = sum(_area(one.box) for one in texts)
     return covered > _SENTENCE_SHARE * _area(box) or sum(one.letters for one in texts) > _TEXT_LETTERS
@@ -239,7 +239,11 @@ def _is_backdrop(box: Box, segments: Sequence[Segment]) -> bool:
 
 
 class _Strokes(NamedTuple):
-    """The shapes that can only be part of a drawing, and the boxes of the rulings and the bars of a page."""
+    """The strokes of a page.
+
+    `ink` contains shapes that can only be part of a drawing, `rulings` the boxes of thin lines, and `bars` the boxes of
+    groups of chart bars.
+    """
 
     ink: list[Shape]
     rulings: list[Box]
@@ -273,7 +277,7 @@ def _strokes(page: PageContent) -> _Strokes:
 
 
 def _bars(boxes: Sequence[Box]) -> Iterator[list[Box]]:
-    """The bars of charts: filled rectangles of one width that start at one line and have different lengths."""
+    """The bars of charts: filled rectangles of the same width that start at the same line and differ in length."""
     upright: defaultdict[int, list[Box]] = defaultdict(list)
     flat: defaultdict[int, list[Box]] = defaultdict(list)
     for box in boxes:
@@ -295,7 +299,7 @@ def _is_backing(shape: Shape, page: PageContent, edges: set[tuple[int, int, int]
 
 
 def _drawings(page: PageContent, strokes: _Strokes, segments: Sequence[Segment]) -> Iterator[FigureArea]:
-    """Groups of curves, diagonal lines and bars that are near each other, with their axes and labels."""
+    """Find drawings: groups of curves, diagonal lines and bars that are near each other, with their axes and labels."""
     ink, rulings, bars = strokes
     for group in bars:
         if area := _drawing(group, rulings, segments, page):
@@ -312,14 +316,14 @@ def _drawings(page: PageContent, strokes: _Strokes, segments: Sequence[Segment])
 
 
 def _are_cells(group: Sequence[Box], curved: set[Box], segments: Sequence[Segment]) -> bool:
-    """Whether most boxes are filled rectangles with text in them: the shading of a table."""
+    """Whether most boxes are filled rectangles that contain text, as in a shaded table."""
     part = group[:_MOST_CELLS]
     cells = sum(box not in curved and any(_centre_in(one.box, box) for one in segments) for box in part)
     return 2 * cells > len(part)
 
 
 def _are_rows(group: Sequence[Box], curved: set[Box]) -> bool:
-    """Whether most boxes have the same sides and follow each other, as the strokes of the rows of a table do."""
+    """Whether most boxes have the same left and right edge and follow each other, like the rows of a table."""
     sides: defaultdict[tuple[int, int], list[Box]] = defaultdict(list)
     for box in group:
         if box not in curved:
@@ -336,7 +340,7 @@ def _is_white(colour: str | None) -> bool:
 
 
 def _groups(boxes: Sequence[Box], page: PageContent) -> list[list[Box]]:
-    """Group boxes that are near each other, in linear time: by the cells of a grid that they cover."""
+    """Group boxes that are near each other, by the cells of a grid that they cover. Takes linear time."""
     side = max(page.width, page.height, 1.0) / _GRID
     cells = [_cells(box, side) for box in boxes]
     grid = _covered(cells)
@@ -355,7 +359,7 @@ def _cells(box: Box, side: float) -> tuple[int, int, int, int]:
 
 
 def _covered(cells: Iterable[tuple[int, int, int, int]]) -> list[list[int]]:
-    """How many boxes cover each cell of the grid, computed with sums over the corners of the boxes."""
+    """The number of boxes that cover each cell of the grid, computed as a two-dimensional prefix sum."""
     grid = [[0] * (_GRID + 1) for _ in range(_GRID + 1)]
     for left, top, right, bottom in cells:
         grid[top][left] += 1
@@ -369,7 +373,7 @@ def _covered(cells: Iterable[tuple[int, int, int, int]]) -> list[list[int]]:
 
 
 def _fill(grid: Sequence[Sequence[int]], names: list[list[int]], start: tuple[int, int], name: int) -> None:
-    """Give all connected covered cells the same number."""
+    """Give all covered cells that are connected to `start` the same number."""
     waiting = [start]
     names[start[0]][start[1]] = name
     while waiting:
@@ -400,7 +404,7 @@ def _drawing(
 
 
 def _with_turned_labels(area: FigureArea, turned: Sequence[Box], page: PageContent) -> FigureArea:
-    """Add text at an angle beside a drawing, such as the title of its vertical axis."""
+    """Extend the area of a drawing to text at an angle beside it, such as the title of its vertical axis."""
     near = [
         box for box in turned if _overlap(box, _grown(area.box, 2 * _LABEL_GAP)) and _length(box) <= _length(area.box)
     ]
@@ -408,7 +412,7 @@ def _with_turned_labels(area: FigureArea, turned: Sequence[Box], page: PageConte
 
 
 def _framed(areas: Sequence[FigureArea], page: PageContent, segments: Sequence[Segment]) -> Iterator[FigureArea]:
-    """Widen pictures to the frame around them, if it has no text besides titles and labels."""
+    """Widen pictures to the frame around them, if the frame contains no text besides titles and labels."""
     frames = [
         shape.box
         for shape in page.shapes[:_MOST_SHAPES]
@@ -430,7 +434,7 @@ def _framed(areas: Sequence[FigureArea], page: PageContent, segments: Sequence[S
 
 
 def _without_captions(box: Box, captions: Sequence[Box]) -> Box:
-    """The part of a picture above or below the captions at its edges."""
+    """The area of a picture without the captions at its upper and lower edge."""
     for caption in captions:
         at = (caption.top + caption.bottom - 2 * box.top) / max(2 * _height(box), 1.0)
         if not _overlap(caption, box) or _SENTENCE_SHARE < at < 1 - _SENTENCE_SHARE:
@@ -460,7 +464,7 @@ def _is_label(segment: Segment) -> bool:
 
 
 def _formulas(segments: Sequence[Segment]) -> Iterator[FigureArea]:
-    """Lines that consist of mathematics. Formulas inside a sentence belong to the segment of the sentence."""
+    """Find lines that consist of mathematics. A formula inside a sentence is part of that sentence's segment."""
     group: list[Segment] = []
     numbers = [one for one in segments if _EQUATION_NUMBER.fullmatch(one.text.strip())]
     numbered = [one for one in segments if _is_numbered(one, numbers)]
@@ -473,7 +477,7 @@ def _formulas(segments: Sequence[Segment]) -> Iterator[FigureArea]:
 
 
 def _is_numbered(segment: Segment, numbers: Sequence[Segment]) -> bool:
-    """Whether a segment without words has signs of mathematics, and the number of an equation at its right."""
+    """Whether a segment without words contains mathematical signs and has an equation number to its right."""
     if not _SIGN.search(segment.text) or _count_words(segment) > _MATH_WORDS:
         return False
     return any(
@@ -499,7 +503,7 @@ def _formula(group: Sequence[Segment], segments: Sequence[Segment]) -> Iterator[
     if not maths or not (symbols or any(_is_numbered(one, numbers) for one in maths)):
         return
     box = _union([one.box for one in group])
-    # The last line of a paragraph may be mathematics too, and lines of a program are: a formula has space around it.
+    # A formula has space around it, unlike lines of code or mathematics at the end of a paragraph.
     space = Box(box.left, box.top - _SPACE * maths[0].size, box.right, box.bottom + _SPACE * maths[-1].size)
     near = [one for one in segments if _overlap(one.box, space) and one not in group]
     large = [one for one in near if one.size > 0.8 * maths[0].size or one.letters > _LIMIT_LETTERS]
@@ -523,7 +527,7 @@ def _with_caption(area: FigureArea, segments: Sequence[Segment], page: PageConte
 
 
 def _by_caption(areas: Sequence[FigureArea], segments: Sequence[Segment]) -> list[FigureArea]:
-    """Join the parts of a figure: areas with the same caption, if there is no text between them."""
+    """Join the parts of a figure: areas that have the same caption, if no text is between them."""
     joined: dict[Box, FigureArea] = {}
     alone: list[FigureArea] = []
     for area in areas:
@@ -544,14 +548,14 @@ def _has_caption(box: Box, segments: Sequence[Segment]) -> bool:
 
 
 def _gap(area: Box, caption: Box) -> float:
-    """The vertical distance between a caption and an area; infinite if the caption is not above or below the area."""
+    """The vertical distance between a caption and an area. Infinite if the caption is not above or below the area."""
     if min(area.right, caption.right) <= max(area.left, caption.left):
         return float("inf")
     return max(caption.top - area.bottom, area.top - caption.bottom, 0.0)
 
 
 def _caption_lines(first: Segment, segments: Sequence[Segment], area: Box) -> list[Segment]:
-    """The lines of a caption: the first one, and those directly below it in the same size."""
+    """The lines of a caption: the first one, and the lines directly below it in the same font size."""
     lines = [first]
     for one in segments:
         step = one.box.top - lines[-1].box.top
@@ -565,7 +569,7 @@ def _caption_lines(first: Segment, segments: Sequence[Segment], area: Box) -> li
 
 
 def _segments(runs: Sequence[TextRun]) -> list[Segment]:
-    """Join runs of a line that are near each other, from the top to the bottom."""
+    """Join runs of a line that are near each other. The result is sorted from top to bottom."""
     found: list[Segment] = []
     for line in _lines(runs):
         part: list[TextRun] = []

@@ -19,7 +19,7 @@ from octavo.extract.pdf.running_headers import Place
 MOST_LEVEL = 6
 _MOST_CHARACTERS = 150
 _MOST_LINES = 3
-_LARGER = 1.08  # than the body text
+_LARGER = 1.08  # as a multiple of the size of the body text
 _SMALLER = 0.92
 _SMALLER_NUMBERED = 0.85
 _SAME_SIZE = 0.035
@@ -27,10 +27,10 @@ _SHORT = 100
 _FEW_WORDS = 60
 _MOST_LINES_OF_BODY_SIZE = 2
 _LEAST_LETTERS = 3
-_LEAST_CAPITALS = 5  # shorter ones are abbreviations
+_LEAST_CAPITALS = 5  # shorter texts in capitals are abbreviations
 _MUCH_LARGER = 1.25
 _LONG = 3  # lines
-_LEAST_PROSE = 0.4  # of the letters of a document; forms, invoices and slides have less
+_LEAST_PROSE = 0.4  # as a share of the letters of a document; forms, invoices and slides have less
 _FEW_PAGES = 2
 _NEAR = 40  # blocks
 _TEXTS = frozenset({BlockKind.HEADING, BlockKind.PARAGRAPH})
@@ -86,7 +86,7 @@ Headings = Mapping[Place, PageBlock]
 
 
 def body_size(pages: Iterable[PageText]) -> float:
-    """The font size of most of the text in the document; 0 if no size is known.
+    """The font size of most of the text in the document, or 0 if no size is known.
 
     It is the size of the prose, unless most of the other text is larger: in an invoice, the prose is the small print.
     """
@@ -100,7 +100,7 @@ def body_size(pages: Iterable[PageText]) -> float:
 
 
 def is_form(pages: Sequence[PageText]) -> bool:
-    """Whether a short document is mostly short lines, as forms, letters and invoices are."""
+    """Whether a short document consists mostly of short lines, like forms, letters and invoices."""
     blocks = [block for page in pages for block in page.blocks if block.kind in _COUNTED]
     letters = sum(len(block.text) for block in blocks)
     if sum(len(block.text) for block in blocks if _is_prose(block)) >= _LEAST_PROSE * letters:
@@ -116,7 +116,7 @@ def _is_prose(block: PageBlock) -> bool:
 def heading_levels(
     pages: Sequence[PageText], body: float, marked: Mapping[Place, int], skipped: Collection[Place]
 ) -> dict[Place, int]:
-    """Map the places of all headings to their levels. Blocks that are not in the result are not headings.
+    """Map the places of all headings to their levels. Blocks that are missing from the result are not headings.
 
     `marked` contains the blocks that bookmarks point to, with the levels of the bookmarks.
     """
@@ -162,8 +162,9 @@ def _is_styled(block: PageBlock, body: float) -> bool:
 
 
 def _reads_as_title(text: str, ratio: float) -> bool:
-    """Whether the text reads like a title, not like part of a sentence. Large text may end in a full stop or start in
-    lower case.
+    """Whether the text reads like a title, and not like part of a sentence.
+
+    Large text may end in a full stop or start in lower case.
     """
     if ratio >= _MUCH_LARGER and len(text) <= _FEW_WORDS:
         return _CLAUSE_END.search(text) is None and (" " not in text or not text.endswith("."))
@@ -175,7 +176,7 @@ def _is_heading_of_prose(body: float, blocks: Sequence[PageBlock], index: int) -
 
 
 def _is_italic_heading(body: float, blocks: Sequence[PageBlock], index: int) -> bool:
-    """Whether an italic line is directly above a paragraph and not part of the one before."""
+    """Whether an italic line is directly above a paragraph, and not part of the paragraph before it."""
     block, before = blocks[index], blocks[index - 1] if index else None
     if not block.italic or block.lines > 1 or block.size < _SMALLER * body or not _reads_as_title(block.text, 1.0):
         return False
@@ -188,7 +189,7 @@ def _is_italic_heading(body: float, blocks: Sequence[PageBlock], index: int) -> 
 
 
 def _is_title_of_form(body: float, blocks: Sequence[PageBlock], index: int) -> bool:
-    """Whether a line is a heading in a document of short lines: it is a known title or clearly separate."""
+    """Whether a line is a heading in a form: it is a known title, or clearly separate from other lines."""
     block = blocks[index]
     text, ratio = block.text, block.size / body if body else 0.0
     if not is_likely(block, body):
@@ -210,7 +211,7 @@ def _has_beside(blocks: Sequence[PageBlock], index: int) -> bool:
 
 
 def _starts_section(blocks: Sequence[PageBlock], index: int) -> bool:
-    """Whether text in another style or a table follows directly below, with the same left edge."""
+    """Whether text in another style, or a table, follows directly below."""
     block, after = blocks[index], blocks[index + 1] if index + 1 < len(blocks) else None
     if after is None or block.box is None or after.box is None or after.bold:
         return False
@@ -220,7 +221,7 @@ def _starts_section(blocks: Sequence[PageBlock], index: int) -> bool:
 
 
 def join_headings(pages: Sequence[PageText], body: float) -> Sequence[PageText]:
-    """Join the lines of a heading, and join a heading with its number if they are printed apart."""
+    """Join the lines of a heading, and join a heading with its number if they are printed separately."""
     if not body or is_form(pages):
         return pages
     return [replace(page, blocks=tuple(_joined(page.blocks, body))) for page in pages]
@@ -289,7 +290,7 @@ def _levels_of_marked(likely: Headings, marked: Mapping[Place, int]) -> dict[Sty
 
 
 def _levels_by_rank(likely: Headings) -> dict[Style, int]:
-    """Map styles to levels by font size; bold styles come before regular styles of the same size.
+    """Map styles to levels by font size. At the same size, bold styles come before regular ones.
 
     If the largest style is used only on the first page, as for a title, the next style also gets level 1.
     """
@@ -312,8 +313,8 @@ def _levels_by_rank(likely: Headings) -> dict[Style, int]:
 def _levels_by_number(likely: Headings) -> dict[Style, int]:
     """Map styles to levels by the numbers of their headings: "2.1" means the second level.
 
-    A style without numbers is placed below the next larger numbered style. The result is empty if no style is numbered
-    often enough.
+    A style without numbers is placed below the next larger numbered style. The result is empty if too few headings have
+    numbers.
     """
     depths: defaultdict[Style, Counter[int]] = defaultdict(Counter)
     for block in likely.values():
@@ -350,7 +351,7 @@ def _is_same(one: Style, other: Style) -> bool:
     return one.bold == other.bold and abs(one.size - other.size) <= _SAME_SIZE * max(one.size, other.size)
 
 
-# Bookmarks: the block that each points to is on the same page and has nearly the same words.
+# Bookmarks: each points to a block on the same page with nearly the same words.
 
 _ALIKE = 0.85
 # Allowed differences: a number before the title, or a title that continues in the next block.
@@ -394,13 +395,13 @@ def _words(text: str) -> str:
 
 
 def _score(title: str, words: str, block: PageBlock) -> float:
-    """How well a block matches the title of a bookmark; 0 if they differ. Headings and large letters score higher."""
+    """How well a block matches the title of a bookmark, or 0 if they differ. Headings and large text score higher."""
     alike = _likeness(title, words)
     return alike + (block.kind is BlockKind.HEADING) * 0.2 + min(block.size, 100.0) / 1000 if alike else 0.0
 
 
 def _shared_letters(one: str, other: str) -> int:
-    """The letters that both texts have in common."""
+    """Twice the number of letters that both texts have in common."""
     return 2 * (Counter(one) & Counter(other)).total()
 
 
@@ -414,7 +415,7 @@ def _likeness(title: str, words: str) -> float:
     if words in title and len(words) > _PART * len(title):
         return 0.9
     length = len(title) + len(words)
-    # The ratio cannot be larger than these, which take a fraction of the time.
+    # Upper bounds of the ratio, which take a fraction of the time.
     if 2 * min(len(title), len(words)) / length < _ALIKE or _shared_letters(title, words) / length < _ALIKE:
         return 0.0
     ratio = SequenceMatcher(None, title, words, autojunk=False).ratio()

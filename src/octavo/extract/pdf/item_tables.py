@@ -1,6 +1,6 @@
-"""Finds tables of items, as on invoices: a header line, and rows with cells below those of the header.
+"""Finds tables of items, as on invoices: a header line, and rows with cells below the cells of the header.
 
-Such tables often have no rulings, and detail lines below an item belong to it. Pure: positions in, tables out.
+Such tables often have no rulings. Detail lines below an item belong to that item. The functions are pure.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _MOST_LINES = 200
 _MOST_HEADER_WORDS = 5
 _MOST_HEADER_LINES = 4
 _LEAST_FIGURES = 2
-_BELOW_HEADER = 5.0  # heights of a line
+_BELOW_HEADER = 5.0  # in line heights
 _WITHIN_HEADER = 0.7
 _NEXT_ITEM = 4.5
 _DETAIL = 2.6
-_UNDER = 1.2  # a line below the first column, where text after the table starts too
+_UNDER = 1.2  # for a line below the first column, where text after the table also starts
 _TOTAL = 3.0
 _SAME_START = 4.0  # points
 _INDENT = 2.0
@@ -48,7 +48,7 @@ Cells = dict[int, list[Segment]]
 
 @dataclass(slots=True)
 class _Item:
-    """A row of the table: the lines of an item, as segments by column."""
+    """A row of the table: the lines of one item, as segments by column."""
 
     top: float
     bottom: float
@@ -62,7 +62,7 @@ class _Item:
 
 
 def find_item_tables(page: PageContent) -> tuple[Table, ...]:
-    """The tables of items on a page whose text is upright, from top to bottom."""
+    """The tables of items on a page with upright text, from top to bottom."""
     words = [word for run in page.runs for word in run.words if word.text.strip()]
     if len(words) > _MOST_WORDS:
         return ()
@@ -83,7 +83,7 @@ def is_figure(text: str) -> bool:
 
 
 def _is_header(line: Line) -> bool:
-    """Whether a line can be the header: several short cells of words."""
+    """Whether a line can be the header: it has several short cells with words."""
     if not _LEAST_CELLS <= len(line) <= _MOST_CELLS or any(part.text.strip(":") != part.text for part in line):
         return False
     if any(len(part.words) > _MOST_HEADER_WORDS or is_figure(part.text) for part in line):
@@ -111,7 +111,10 @@ def _table_at(lines: Sequence[Line], place: int) -> tuple[Table | None, int]:
 
 
 def _columns(header: Line, items: Sequence[Line]) -> list[Column]:
-    """The columns of a header and its items. A heading that is beside its cells, not above them, joins their column."""
+    """The columns of a header and its items.
+
+    A heading that is beside its cells instead of above them is merged with their column.
+    """
     columns = columns_of([header, *items])
     headed = {place for part in header for place in overlapped(columns, part)}
     filled = {place for line in items for part in line for place in overlapped(columns, part)}
@@ -123,7 +126,7 @@ def _columns(header: Line, items: Sequence[Line]) -> list[Column]:
 
 
 def _over_each_other(header: Sequence[Line]) -> list[list[Word]]:
-    """Group the words of a header with several lines into cells: parts above each other form one cell."""
+    """Group the words of a multi-line header into cells. Parts that are above each other form one cell."""
     cells: list[tuple[float, list[Word]]] = []
     for part in sorted((part for line in header for part in line), key=lambda part: (part.left, part.top)):
         if cells and part.left < cells[-1][0]:
@@ -134,7 +137,7 @@ def _over_each_other(header: Sequence[Line]) -> list[list[Word]]:
 
 
 def _is_item(line: Line, header: Line) -> bool:
-    """Whether a line has cells like an item: at least half as many as the header, and at least two with figures."""
+    """Whether a line looks like an item: it has at least half as many cells as the header, and two or more figures."""
     figures = sum(is_figure(part.text) for part in line)
     inside = (
         line[0].left > header[0].left - 12 * header[0].height and line[-1].left < header[-1].right + header[0].height
@@ -143,7 +146,7 @@ def _is_item(line: Line, header: Line) -> bool:
 
 
 def _near(lines: Sequence[Line]) -> Iterator[Line]:
-    """Lines up to the first wide gap or the next header."""
+    """Yield the lines up to the first wide gap or the next header."""
     for above, line in zip([None, *lines], lines[:_MOST_LINES], strict=False):
         if above and (_gap(above, line) > 2 * _NEXT_ITEM * line[0].height or _is_header(line)):
             return
@@ -155,7 +158,7 @@ def _gap(above: Sequence[Segment], below: Sequence[Segment]) -> float:
 
 
 def _header_lines(lines: Sequence[Line], place: int) -> tuple[int, int]:
-    """Where a header starts and ends: lines without figures that are close to its longest line."""
+    """The range of lines that form a header: lines without figures that are close to the longest line."""
     start, end = place, place + 1
     while start > 0 and place - start < _MOST_HEADER_LINES and _is_heading(lines[start - 1], lines[start:end]):
         start -= 1
@@ -167,7 +170,7 @@ def _header_lines(lines: Sequence[Line], place: int) -> tuple[int, int]:
 
 
 def _is_heading(line: Line, header: Sequence[Line]) -> bool:
-    """Whether a line continues a header: short cells of words above, below or beside its cells."""
+    """Whether a line continues a header: it has short cells with words above, below or beside the header's cells."""
     box = box_of([part for one in header for part in one])
     height = header[0][0].height
     gap = max(box.top - max(part.bottom for part in line), min(part.top for part in line) - box.bottom)
@@ -197,7 +200,7 @@ class _Reader:
         self._header.add(cells, line)
 
     def _by_column(self, part: Segment) -> Iterator[tuple[int, list[Word]]]:
-        """The words of a header cell, divided if the cell spans several columns."""
+        """The words of a header cell by column, in case the cell spans several columns."""
         hit = overlapped(self._columns, part)
         if len(hit) < 2:  # noqa: PLR2004
             yield self._place(part), list(part.words)
@@ -210,7 +213,7 @@ class _Reader:
         yield hit[-1], list(part.words[start:])
 
     def _end(self, words: Sequence[Word], start: int, column: int) -> int:
-        """The position at which to divide a cell: near the end of this column or the start of the next one."""
+        """The index at which to divide a cell: nearest to the end of this column or to the start of the next one."""
         ends, starts = self._columns[column][1], self._columns[column + 1][0]
         places = range(start + 1, len(words)) or [len(words) - 1]
         return min(places, key=lambda at: min(abs(words[at - 1].right - ends), abs(words[at].left - starts)))
@@ -237,7 +240,7 @@ class _Reader:
         return max([last.bottom, *(part.bottom for line, _ in self._waiting for part in line)])
 
     def _cells(self, line: Line) -> Cells | None:
-        """The segments of a line by column; None if the line is not part of the table."""
+        """The segments of a line by column. None if the line is not part of the table."""
         cells: Cells = {}
         for part in line:
             hit = overlapped(self._columns, part)
@@ -249,7 +252,10 @@ class _Reader:
         return cells
 
     def _free_line(self, line: Line) -> Cells | None:
-        """Assign a detail line with other gaps to the column where it starts. None for the first column."""
+        """Assign a detail line whose gaps do not match the columns to the column where it starts.
+
+        None if it starts in the first column.
+        """
         column = self._place(line[0])
         return {column: list(line)} if column > 0 and self._starts_column(line[0], column) else None
 
@@ -271,7 +277,7 @@ class _Reader:
         return self._is_detail(line, cells, gap) and self._add_detail(line, cells, gap, following)
 
     def _add_detail(self, line: Line, cells: Cells, gap: float, following: Sequence[Line]) -> bool:
-        """Add a line to the item above it, or keep it for the next item if that one is closer."""
+        """Add a line to the item above it, or keep it for the next item if that item is closer."""
         below = _gap(line, following[0]) / line[0].height if following else _NEXT_ITEM
         if not self._items or gap > 1.3 * max(below, 0.2):
             self._waiting.append((line, cells))
@@ -281,13 +287,16 @@ class _Reader:
         return True
 
     def _add_note(self, line: Line, cells: Cells) -> bool:
-        """Add a line that spans the columns between the header and the first item as a row. Only one line is added."""
+        """Add a line between the header and the first item that spans several columns.
+
+        It becomes a row. Returns whether it is the only such line.
+        """
         self._notes.append(_Item(line[0].top, line[0].bottom))
         self._notes[-1].add(cells, line)
         return len(self._notes) == 1 and not self._waiting
 
     def _starts_item(self, cells: Cells) -> bool:
-        """Whether a line starts an item: it fills the first column of the first item and most of the others."""
+        """Whether a line starts an item: it fills the first column and at least half of the first item's columns."""
         if not self._items:
             return sum(is_figure(part.text) for parts in cells.values() for part in parts) >= _LEAST_FIGURES
         wanted = self._first.keys()
@@ -309,14 +318,14 @@ class _Reader:
         self._waiting.clear()
 
     def _is_total(self, cells: Cells) -> bool:
-        """Whether a line is a total: a label and a figure in the last column, which the item above also fills."""
+        """Whether a line is a total: a label, and a figure in the last column, where the item above also has one."""
         last = len(self._columns) - 1
         if not self._items or last not in self._items[-1].cells or last not in cells:
             return False
         return is_figure(cells[last][0].text) and len(cells) > 1 and min(cells) > 0
 
     def _is_detail(self, line: Line, cells: Cells, gap: float) -> bool:
-        """Whether a line continues the cells of an item. Under the first column it must be close."""
+        """Whether a line continues the cells of an item. A line below the first column must be close."""
         if any(
             is_figure(part.text) and self._is_filled(column, part) for column, parts in cells.items() for part in parts
         ):
@@ -327,7 +336,7 @@ class _Reader:
         return gap < (_UNDER if len(cells) == 1 and 0 in cells and self._items else _DETAIL)
 
     def _is_filled(self, column: int, part: Segment) -> bool:
-        """Whether the cell above has a figure that ends where this one ends, as in a column of amounts."""
+        """Whether the cell above contains a figure with the same right edge, as in a column of amounts."""
         above = self._items[-1].cells.get(column, []) if self._items else []
         return any(is_figure(one.text) and abs(one.right - part.right) < _SAME_START and column > 1 for one in above)
 
@@ -340,7 +349,7 @@ class _Reader:
         return Table(box, made, _CONFIDENCE, sure=self._is_sure())
 
     def _is_sure(self) -> bool:
-        """Whether every column with figures has a heading, and no cell has two figures below each other."""
+        """Whether every column with figures has a heading, and the last column has no two figures in one cell."""
         filled = {column for item in self._items for column, parts in item.cells.items() if _has_figure(parts)}
         stacked = any(
             sum(is_figure(part.text) for part in parts) > 1 and column > 1 and column == len(self._columns) - 1

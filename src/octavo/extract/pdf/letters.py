@@ -1,4 +1,4 @@
-"""Converts the characters that PDFs store to the characters that people write."""
+"""Converts the characters stored in PDFs to the characters that people write."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _LIGATURES = {
     "\uf0ae": "→",
 }
 _STRANGE = re.compile("[\ufb00-\ufb06\u00ad\u00a0\u2002\u2003\u2009\u200b\uf0b7\uf0a7\uf0d8\uf0fc\uf06e\uf0ae]")
-# PDFium's character for a hyphen at the end of a line, with or without the line break.
+# The character that PDFium uses for a hyphen at the end of a line, with or without the line break.
 _BROKEN_WORD = re.compile("(?<=\\w)[\x02\ufffe\u00ad][ \t]*(?:\r?\n[ \t]*|[ \t]+)?(?=\\w)")
 _HYPHENATED = re.compile(r"(?<=[^\W\d_])-[ \t]*\n[ \t]*(?=[^\W\d_A-Z])")
 _NOT_CHARACTERS = re.compile("[\ufdd0-\ufdef\ufffe\uffff]")
@@ -45,7 +45,7 @@ _NO_LETTERS = re.compile("[\ue000-\uf8ff\ufffd\U000f0000-\U0010ffff]")
 _MANY = 0.3
 
 
-# Marks where a word was divided at the end of a line, until the whole document decides whether it keeps its hyphen.
+# Marks where a word was divided at a line end, until the rest of the document shows whether it keeps its hyphen.
 HYPHEN = "\ufdd0"
 _DIVIDED = re.compile(f"([^\\W\\d_]+){HYPHEN}([^\\W\\d_]+)")
 _WORDS = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
@@ -82,7 +82,7 @@ def _small_words(text: str) -> Iterable[str]:
 
 
 def clean_letters(text: str) -> str:
-    """Remove characters that the database refuses or a reader never sees; line breaks are kept."""
+    """Remove characters that the database refuses or a reader never sees. Line breaks are kept."""
     if text.isascii() and text.isprintable():
         return text
     text = clean(_BROKEN_WORD.sub("", text))
@@ -93,8 +93,8 @@ def clean_letters(text: str) -> str:
     return text
 
 
-# Old TeX fonts draw an accent and then its letter. The dotless letters are only used under accents; over other letters,
-# a circumflex or tilde may be the hat of a variable, which is drawn after it.
+# Old TeX fonts draw an accent before its letter. Dotless letters are only used under accents. Over other letters, a
+# circumflex or tilde may belong to the variable before it.
 _ACCENTS = {
     "\u00a8": "\u0308",
     "\u00b4": "\u0301",
@@ -114,7 +114,7 @@ def _with_accent(found: re.Match[str]) -> str:
 
 
 def one_line(text: str) -> str:
-    """Join the lines of a paragraph, and rejoin words hyphenated at the end of a line."""
+    """Join the lines of a paragraph, and rejoin words that are hyphenated at the end of a line."""
     text = clean_letters(text)
     if "\n" in text:
         text = _HYPHENATED.sub("", text)
@@ -133,7 +133,7 @@ _LEAST_ALPHANUMERIC = 0.5
 
 
 def is_garbled(text: str) -> bool:
-    """Whether the letters of a font are implausible: its glyphs are mapped to characters that it does not show.
+    """Whether the letters of a font are implausible, because the font maps its glyphs to wrong characters.
 
     Unassigned characters are never text. In every language, plain letters are more common than accented ones, and in
     every language in Latin script, eleven letters make up more than half of the text. Korean, Chinese and Japanese
@@ -153,7 +153,7 @@ def is_garbled(text: str) -> bool:
 
 
 def _is_mostly_marks(text: str) -> bool:
-    """Whether a long text has more marks than letters, apart from those that rules, leaders and sums are made of.
+    """Whether a long text has more punctuation than letters, not counting the characters of rules, leaders and sums.
 
     All characters beyond ASCII count as letters, so that bytes can be counted, which is much faster.
     """
@@ -163,7 +163,7 @@ def _is_mostly_marks(text: str) -> bool:
 
 
 def _has_uncommon_letters(text: str) -> bool:
-    """Whether the common letters are rare. Only longer words count, because variables can be named with any letter."""
+    """Whether common letters are rare in a text. Only longer words count, because any letter can name a variable."""
     words = "".join(_LONGER_WORDS.findall(text))
     return len(words) >= _ENOUGH_LETTERS and sum(map(words.count, _COMMON)) < _FEW_COMMON * len(words)
 
@@ -181,8 +181,9 @@ def _mixes_alphabets(text: str) -> bool:
 
 @cache
 def _script(letter: str) -> int:
-    """A number for the script of a letter. Latin and East Asian letters share one, because they are often mixed in
-    words.
+    """A number for the script of a letter.
+
+    Latin and East Asian letters have the same number, because words often mix them.
     """
     code = ord(letter)
     if code < _FIRST_GREEK or code >= _FIRST_EXTENDED:
@@ -194,7 +195,7 @@ _FIRST_GREEK, _FIRST_CYRILLIC, _FIRST_HEBREW, _FIRST_EXTENDED = 0x370, 0x400, 0x
 _OTHER_SCRIPT = re.compile("[\u0370-\u1c7f]")
 _IDEOGRAPHS = re.compile("[\u3400-\u9fff\uac00-\ud7a3]")
 _NATIONAL_SETS = ("euc_kr", "gb2312", "big5", "euc_jp")
-_LONGEST_CODE = 3  # bytes; euc_kr writes syllables that it does not contain as sequences of parts
+_LONGEST_CODE = 3  # bytes; euc_kr encodes syllables that it does not contain as longer sequences
 _MANY_RARE = 0.08
 
 
@@ -252,14 +253,14 @@ _ALEFS = "\u0627\u0622\u0623\u0625"
 
 
 def letter_of(high: int, code: int) -> str:
-    """The character of a UTF-16 code unit, combined with the high surrogate before it, if there was one."""
+    """The character for a UTF-16 code unit and the high surrogate before it, if any."""
     if code not in _LOW_SURROGATES:
         return chr(code)
     return chr(0x10000 + ((high - 0xD800) << 10) + code - 0xDC00) if high else "\ufffd"
 
 
 def with_right_ligatures(letters: Iterator[tuple[str, Box] | None]) -> Iterator[tuple[str, Box] | None]:
-    """Put lam before alef where both are one glyph: PDFium reverses the letters of the ligature."""
+    """Put lam before alef where both are one glyph, because PDFium reverses the letters of this ligature."""
     before: tuple[str, Box] | None = None
     for one in letters:
         if before and one and one[0] == _LAM and before[0] in _ALEFS and one[1] == before[1]:
@@ -277,7 +278,7 @@ def with_right_ligatures(letters: Iterator[tuple[str, Box] | None]) -> Iterator[
 
 
 class Characters(NamedTuple):
-    """The characters of a page as PDFium numbers them, and a function that returns the box of one of them."""
+    """The characters of a page, as PDFium numbers them, and a function that returns the box of a character."""
 
     text: str
     box: Callable[[int], Box | None]

@@ -1,4 +1,4 @@
-"""Turns the contents of a page into segments, lines with their text and style, labels with values, and frames."""
+"""Turns the contents of a page into segments and lines with their text and style. Also finds labels and frames."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from octavo.extract.pdf.letters import clean_letters, has_right_to_left, is_righ
 from octavo.extract.pdf.table_geometry import Segment as LineCell
 from octavo.extract.pdf.table_geometry import box_of, text_lines
 
-_WIDE_GAP = 0.75  # of the letter size; a wider gap between words may be a gutter between columns
+_WIDE_GAP = 0.75  # as a share of the letter size; a wider gap between words may be a gutter between columns
 _EQUAL = 1.15
-_SPACE = 0.12  # of the letter size; parts closer than this are one word
-_INNER = 0.2  # of the height; boxes of lines are higher than their letters and overlap
+_SPACE = 0.12  # as a share of the letter size; parts closer than this are one word
+_INNER = 0.2  # as a share of the height; boxes of lines are higher than their letters and overlap
 _LARGER = 1.15
-_SMALL = 0.8  # of the size of the line; smaller letters that are raised are marks of notes
+_SMALL = 0.8  # as a share of the line's letter size; smaller raised letters are note marks
 _LONE_BULLET = re.compile("[•◦▪▫‣●○■□▶►➢➤✓✔∙·❑❖\u2043\uf0a7\uf0b7\uf0d8\uf0fc\uf06e]\\Z")
-_MOST_TO_BULLET = 4.0  # of the letter size
+_MOST_TO_BULLET = 4.0  # as a multiple of the letter size
 _MARK = re.compile(r"[\d*†‡§¶a-z]{1,3}\Z")
 _MONOSPACED = re.compile(
     r"mono|cour|consol|typewriter|cmtt|sftt|menlo|fixed|inconsolata|lucidacons|sourcecode|firacode"
 )
 _MOST_WORDS = 8000
-_NEXT_LABEL = 3.0  # heights of a line
+_NEXT_LABEL = 3.0  # in line heights
 _SAME_PLACE = 4.0  # points
 _LEAST_BOX = 40.0, 18.0
 _LEAST_NUMBERS = 8
@@ -46,7 +46,7 @@ _LARGE_INITIAL = 1.7  # as a multiple of the size of the next letters
 
 
 class Segment(NamedTuple):
-    """Words of one line in one font without a wide gap. `block` is set for a finished part, such as a table."""
+    """Words on one line in one font, without a wide gap. `block` is set for a finished part, such as a table."""
 
     left: float
     top: float
@@ -63,7 +63,7 @@ class Segment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of one column. `marks` are the small raised numbers and signs that point to notes."""
+    """A line of one column. `marks` are small raised numbers and signs that refer to notes."""
 
     left: float
     top: float
@@ -98,7 +98,7 @@ def segments_of(runs: Iterable[TextRun]) -> list[Segment]:
 
 
 def _with_bullets(segments: Sequence[Segment]) -> list[Segment]:
-    """Join each bullet that is apart from its text with the segment at its right, so that no column is only bullets."""
+    """Join each bullet that is separate from its text with the segment to its right. Otherwise they form a column."""
     bullets = [one for one in segments if _LONE_BULLET.match(one.text)]
     texts = sorted((one for one in segments if not _LONE_BULLET.match(one.text)), key=attrgetter("left"))
     joined: dict[Segment, Segment] = {}
@@ -115,7 +115,10 @@ def _with_bullets(segments: Sequence[Segment]) -> list[Segment]:
 
 
 def _has_equal_letters(words: Sequence[Word]) -> bool:
-    """Whether the letters of all words have the same width. A run has the font of its first letter, as of a number."""
+    """Whether the letters of all words have the same width.
+
+    The font name is not enough: a run has the font of its first letter, which may be a number.
+    """
     widths = [(word.right - word.left) / len(word.text) for word in words if len(word.text) > 2]  # noqa: PLR2004
     return not widths or max(widths) < _EQUAL * min(widths)
 
@@ -134,9 +137,9 @@ def _segment(run: TextRun, start: int, end: int, *, mono: bool) -> Segment:
 
 
 def in_logical_order(words: Sequence[str]) -> str:
-    """Words that are given from left to right, in the order in which they are read.
+    """Sort words that are given from left to right into reading order.
 
-    In a line from right to left, words of other scripts and numbers keep their own order.
+    In a right-to-left line, words of other scripts and numbers keep their order.
     """
     if not is_right_to_left(" ".join(words)):
         return " ".join(words)
@@ -160,7 +163,7 @@ def is_monospaced(font: str) -> bool:
 def lines_of(segments: Sequence[Segment], right_text: Callable[[Box], str] | None = None) -> list[Line]:
     """Group the segments of one column into lines, from top to bottom.
 
-    `right_text` returns the text in a box in logical order; it is used for right-to-left lines.
+    `right_text` returns the text in a box in logical order. It is used for right-to-left lines.
     """
     return [_line(group, right_text) for group in _rows(segments)]
 
@@ -184,7 +187,7 @@ def _rows(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
 
 
 def _is_level(row: tuple[float, float, list[Segment]], one: Segment) -> bool:
-    """Whether a segment belongs to a line. Raised and lowered letters are smaller than those of their line."""
+    """Whether a segment belongs to a line. Raised and lowered letters are smaller than the letters of their line."""
     top, bottom, segments = row
     if top <= (one.top + one.bottom) / 2 <= bottom:
         return True
@@ -192,7 +195,7 @@ def _is_level(row: tuple[float, float, list[Segment]], one: Segment) -> bool:
 
 
 def _beside_several(segments: Sequence[Segment]) -> set[Segment]:
-    """Large segments that are level with several lines of small letters, such as a title beside an address."""
+    """Find large segments that are level with several lines of small letters, such as a title beside an address."""
     usual = size_of([one for one in segments if one.block is None])
     found: set[Segment] = set()
     for large in segments:
@@ -211,7 +214,7 @@ def _beside_several(segments: Sequence[Segment]) -> set[Segment]:
 
 
 def inner(one: Segment) -> tuple[float, float]:
-    """The vertical range of a segment that its letters fill."""
+    """The vertical range that the letters of a segment fill."""
     if one.block is not None:
         return one.top, one.bottom
     height = one.bottom - one.top
@@ -250,7 +253,7 @@ def _line(row: Sequence[Segment], right_text: Callable[[Box], str] | None) -> Li
 
 
 def _style(row: Sequence[Segment]) -> tuple[float, bool, bool, bool]:
-    """The size of a line, and whether it is bold, monospaced or italic, as most of its letters are."""
+    """The font size of a line, and whether most of its letters are bold, monospaced or italic."""
     sizes: dict[float, int] = {}
     bold = mono = italic = letters = 0
     for one in row:
@@ -265,7 +268,7 @@ def _style(row: Sequence[Segment]) -> tuple[float, bool, bool, bool]:
 
 
 def _box(row: Sequence[Segment], size: float) -> Box:
-    """The box of a line. Its height is that of its main letters, so that raised marks do not change the leading."""
+    """The box of a line. Its height is that of the main letters, so that raised marks do not affect the spacing."""
     main = [one for one in row if one.size == size]
     top, bottom = min(one.top for one in main), max(one.bottom for one in main)
     return Box(row[0].left, top, max(one.right for one in row), bottom)
@@ -309,7 +312,7 @@ def box_around(boxes: Sequence[Line | Box]) -> Box:
 
 
 def size_of(lines: Sequence[Line | Segment]) -> float:
-    """The most common size of the letters; 0 if there are none."""
+    """The most common letter size, or 0 if there are no letters."""
     sizes: Counter[float] = Counter()
     for line in lines:
         sizes[line.size] += len(line.text)
@@ -317,7 +320,7 @@ def size_of(lines: Sequence[Line | Segment]) -> float:
 
 
 class LabelRows(NamedTuple):
-    """Labels with their values beside them, as lines of text."""
+    """Labels with the values beside them, as lines of text."""
 
     box: Box
     texts: tuple[str, ...]
@@ -325,7 +328,7 @@ class LabelRows(NamedTuple):
 
 
 def find_label_rows(page: PageContent, taken: Sequence[Box]) -> Iterator[LabelRows]:
-    """Groups of labels that end with a colon. All labels have the same left edge, and so do all values."""
+    """Find groups of labels that end with a colon. All labels have the same left edge, and so do all values."""
     words = [word for run in page.runs for word in run.words if word.text.strip() and not is_inside_any(word, taken)]
     if len(words) > _MOST_WORDS:
         return
@@ -360,7 +363,10 @@ def _label_rows(group: Sequence[Sequence[LineCell]]) -> Iterator[LabelRows]:
 
 
 def line_numbers(runs: Sequence[TextRun]) -> list[TextRun]:
-    """The numbers of the lines of a text at its left, from top to bottom; none if they number rows or list items."""
+    """Line numbers printed to the left of a text, from top to bottom.
+
+    Empty if the numbers belong to table rows or list items.
+    """
     found = sorted((run for run in runs if run.text.strip().isdecimal()), key=lambda run: run.box.top)
     if len(found) < _LEAST_NUMBERS:
         return []
@@ -377,7 +383,7 @@ def line_numbers(runs: Sequence[TextRun]) -> list[TextRun]:
 
 
 def frames_of(page: PageContent, segments: Sequence[Segment]) -> list[Box]:
-    """Filled or framed areas with several lines of text, but not most of the page."""
+    """Filled or framed areas with several lines of text. Areas that cover most of the page are left out."""
     found: list[Box] = []
     whole = page.width * page.height
     framed = [Shape(box, filled=False, stroked=True, curved=False, colour=None) for box in line_frames(page)]
@@ -386,7 +392,7 @@ def frames_of(page: PageContent, segments: Sequence[Segment]) -> list[Box]:
         wide, high = box.right - box.left, box.bottom - box.top
         if wide < _LEAST_BOX[0] or high < _LEAST_BOX[1] or wide * high > _MOST_OF_PAGE * whole:
             continue
-        if high > _WHOLE_HEIGHT * page.height and wide > _HALF_PAGE * page.width:  # one of two facing pages
+        if high > _WHOLE_HEIGHT * page.height and wide > _HALF_PAGE * page.width:  # one page of a spread of two
             continue
         if not (shape.stroked or (shape.filled and shape.colour not in _WHITE)):
             continue
@@ -402,7 +408,7 @@ def frames_of(page: PageContent, segments: Sequence[Segment]) -> list[Box]:
 
 
 def line_frames(page: PageContent) -> list[Box]:
-    """Rectangles that are drawn as four lines, without lines across them that start and end at their sides."""
+    """Rectangles that are drawn as four lines. No other line connects their left and right sides."""
     if not 4 <= len(page.lines) <= _MOST_FRAME_LINES:  # noqa: PLR2004
         return []
     flat: defaultdict[tuple[int, int], set[float]] = defaultdict(set)
@@ -425,7 +431,7 @@ def line_frames(page: PageContent) -> list[Box]:
 
 
 def _is_cell(box: Box, inside: Sequence[Segment], segments: Sequence[Segment]) -> bool:
-    """Whether a shaded area is a table cell: it has few, short lines, and other text is at the same height."""
+    """Whether a shaded area is a table cell: its lines are few and short, and other text is level with it."""
     words = sum(len(one.text.split()) for one in inside)
     level = [one for one in segments if not is_inside(one, box) and box.top < (one.top + one.bottom) / 2 < box.bottom]
     return words <= _MOST_CELL_WORDS * len(inside) and len(level) > 1 and len(inside) <= _MOST_CELL_LINES

@@ -1,4 +1,4 @@
-"""Converts text, lists and tables of a page to Markdown."""
+"""Converts the text, lists and tables of a page to Markdown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from octavo.extract.markdown.escape import escape_inside, escape_start, fence
 
 # liteparse writes emphasis with asterisks, and escapes asterisks, underscores and backslashes in the text.
 _ESCAPED_OR_STARS = re.compile(r"\\([\\*_])|(\*{1,3})")
-# Placeholders for asterisks while the rest is escaped; they are noncharacters, so no text contains them.
+# Placeholders for asterisks while the rest is escaped. They are noncharacters, so no text contains them.
 _STARS = {"*": "\ufdd1", "**": "\ufdd2", "***": "\ufdd3"}
 _STAND_IN = re.compile("[\ufdd1-\ufdd3]")
 _BACK = {stand_in: stars for stars, stand_in in _STARS.items()}
@@ -21,7 +21,7 @@ _MOST_DEPTH = 5
 
 
 class Item(NamedTuple):
-    """A list item. `mark` is the bullet or number on the page; `text` is the Markdown that liteparse returns."""
+    """A list item. `mark` is the bullet or number on the page, and `text` is the Markdown that liteparse returns."""
 
     mark: str
     text: str
@@ -33,7 +33,7 @@ class Item(NamedTuple):
 
     @property
     def words(self) -> str:
-        """The text of the item. A mark that Markdown does not support becomes part of the text."""
+        """The text of the item. A mark that Markdown does not support is part of the text."""
         text = inline(self.text)
         is_mark = self.is_numbered or _BULLETS.fullmatch(self.mark)
         return escape_start(text) if is_mark else escape_start(f"{plain(self.mark)} {text}")
@@ -69,7 +69,7 @@ def item_lines(items: Sequence[Item]) -> str:
     lines: list[str] = []
     depth = -1
     for item in items:
-        # An item can be at most one level deeper than the previous one; the first has the top level.
+        # An item can be at most one level deeper than the previous item. The first item has the top level.
         depth = min(item.depth, depth + 1, _MOST_DEPTH)
         number = _NUMBER.fullmatch(item.mark)
         mark = f"{number[1]}." if number else "-"

@@ -1,4 +1,7 @@
-"""Puts back the letters of PDFium that liteparse replaces or leaves out: dashes, quotes, fractions and page numbers."""
+"""Restores characters that liteparse replaces or leaves out, from the text that PDFium reads.
+
+Examples are dashes, quotes, fractions and page numbers.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from octavo.extract.extracted import Box
 from octavo.extract.pdf.content import PageContent, TextRun, Word
 from octavo.extract.pdf.letters import Characters, has_right_to_left
 
-# The signs that liteparse writes as "-", "'" and '"'. PDFium has its own characters for a hyphen at the end of a line.
+# The signs that liteparse writes as "-", "'" and '"'. PDFium has special characters for a hyphen at a line end.
 _DASHES, _APOSTROPHES, _QUOTES = (
     "\u2010\u2011\u2012\u2013\u2014\u2015\u2212",
     "\u2018\u2019\u201a\u201b\u2032",
@@ -31,24 +34,27 @@ _UNFOLDED = str.maketrans(dict.fromkeys(_LINE_END_HYPHENS, "-"))
 _ANY_SIGNS = re.compile(f"[-'\"{_DASHES}{_APOSTROPHES}{_QUOTES}{_LINE_END_HYPHENS}]")
 _ALL_DOUBLED = re.compile(r"([^\W\d_])\1([^\W\d_])\2([^\W\d_])\3")
 _DOUBLED = re.compile(r"([^\W_])(?=\1)")
-_SECOND_PLANE = "\U00010000"  # these letters are added elsewhere
+_SECOND_PLANE = "\U00010000"  # letters from here on are restored elsewhere
 _MARKS = frozenset(".,;:?!•")
 _FEW_MARKS, _MANY_MARKS = 5, 0.2
 _LEADERS = re.compile(r"\.{3,}|(?:\. ){3,}")
 _ROW = 16.0  # points
 _SLACK = 0.5
 _MOST_ROWS = 100
-_MOST_EDITS = 3000  # of a page
-_MANY_LOST, _LARGE_SHARE = 60, 0.1  # letters and share of a page; with more, liteparse left out text on purpose
-_LONGEST = 100  # characters before and after a changed one that can belong to its word
-_LEAST_HEIGHT = 0.4  # of a line; smaller letters on it are not part of its text
+_MOST_EDITS = 3000  # per page
+_MANY_LOST, _LARGE_SHARE = 60, 0.1  # letters; share of a page; if more are missing, it is on purpose
+_LONGEST = 100  # the most characters before and after a changed one that can belong to its word
+_LEAST_HEIGHT = 0.4  # as a share of the height of a line; smaller letters on it are not part of its text
 _FRACTION_SLASHES = "\u2044/"
-_JOINED = 0.12  # of the letter size; parts closer than this are one word
-_SAME_PLACE = 0.4  # of the width and height of a letter
+_JOINED = 0.12  # as a share of the letter size; parts closer than this are one word
+_SAME_PLACE = 0.4  # as a share of the width and height of a letter
 
 
 class _Edits(NamedTuple):
-    """Indexes of PDFium's characters to correct: replaced signs, `lost` letters, second copies of `doubled` letters."""
+    """Indexes of PDFium characters to correct.
+
+    `signs` were replaced, `lost` letters were left out, and `doubled` letters are second copies.
+    """
 
     signs: frozenset[int] = frozenset()
     lost: frozenset[int] = frozenset()
@@ -62,7 +68,7 @@ class _Edits(NamedTuple):
 
 
 class OwnLetters(NamedTuple):
-    """A page with PDFium's letters, the number of letters that are still missing, and whether digits are among them."""
+    """A page with PDFium's letters, the number of letters that are still missing, and whether one is a digit."""
 
     page: PageContent
     missing: int = 0
@@ -70,9 +76,9 @@ class OwnLetters(NamedTuple):
 
 
 def with_own_letters(page: PageContent, own: str, read: Callable[[], Characters]) -> OwnLetters:
-    """Put back the signs that liteparse replaces and the letters that it leaves out; `own` is the text of PDFium.
+    """Restore the signs that liteparse replaces and the letters that it leaves out. `own` is the text from PDFium.
 
-    `read` is only called for a page that needs the places of characters.
+    `read` is called only if the page needs the positions of characters.
     """
     unclear = _unclear_signs(own)
     page = _translated(page, own, unclear)
@@ -92,7 +98,7 @@ def with_own_letters(page: PageContent, own: str, read: Callable[[], Characters]
 
 
 def _unclear_signs(own: str) -> frozenset[str]:
-    """The signs whose plain form is also that of another sign of the page."""
+    """The signs that liteparse writes in the same plain form as another sign on the page."""
     if own.isascii() or not _SIGNS.search(own):
         return frozenset()
     found = frozenset(_ANY_SIGNS.findall(own))
@@ -101,7 +107,7 @@ def _unclear_signs(own: str) -> frozenset[str]:
 
 
 def _translated(page: PageContent, own: str, unclear: frozenset[str]) -> PageContent:
-    """Replace each plain form that only one sign of the page has."""
+    """Replace each plain form that represents only one sign on the page."""
     if own.isascii():
         return page
     plain = {sign.translate(_FOLDED): sign for sign in set(_SIGNS.findall(own)) - unclear}
@@ -127,27 +133,27 @@ def _missing(page: PageContent, own: str) -> Counter[str]:
 
 
 def _is_lost(letter: str, count: int, wanted: int) -> bool:
-    """Whether a letter is missing, or a punctuation mark so often that liteparse leaves it out in a whole font."""
+    """Whether a letter is missing. A punctuation mark counts as missing only if many of its kind are missing."""
     if letter in _MARKS:
         return count > max(_FEW_MARKS, _MANY_MARKS * wanted)
     return letter.isalnum() and letter < _SECOND_PLANE
 
 
 def _is_written(letter: str, wanted: Counter[str], have: Counter[str]) -> bool:
-    """Whether the runs have a letter in its usual form, such as "fi" for a ligature."""
+    """Whether the runs contain a letter in its usual form, such as "fi" for a ligature."""
     usual = unicodedata.normalize("NFKC", letter)
     return usual != letter and all(have[one] > wanted[one] for one in usual)
 
 
 def _indexes(text: str, letters: Iterable[str]) -> Iterator[int]:
-    """The positions of the letters in a text; at most `_MOST_EDITS` of them."""
+    """The positions of these letters in a text, at most `_MOST_EDITS`."""
     wanted = "".join(map(re.escape, letters))
     found = re.finditer(f"[{wanted}]", text) if wanted else iter(())
     return (one.start() for one in islice(found, _MOST_EDITS))
 
 
 def _doubled(characters: Characters) -> Iterator[int]:
-    """The second copy of each letter that is drawn twice at nearly the same place, as a shadow."""
+    """The index of the second copy of each letter that is drawn twice at nearly the same place, as a shadow."""
     for found in islice(_DOUBLED.finditer(characters.text), _MOST_EDITS):
         one, other = characters.box(found.start()), characters.box(found.start() + 1)
         if one and other and _same_place(one, other):
@@ -155,8 +161,9 @@ def _doubled(characters: Characters) -> Iterator[int]:
 
 
 def without_doubles(text: str) -> str:
-    """The text without the second copies of letters drawn twice. Use it only for counting: real double letters are lost
-    too.
+    """The text without second copies of letters that are drawn twice.
+
+    Use it only for counting, because real double letters are lost too.
     """
     return _DOUBLED.sub("", text) if _ALL_DOUBLED.search(text) else text
 
@@ -174,9 +181,9 @@ _Key = tuple[int, int]
 
 
 class _WordsByPlace:
-    """Finds the words at a place; a word has the number of its run and its number in it.
+    """Finds the words at a position. A word is identified by the index of its run and its index in the run.
 
-    The runs are indexed and not their words, because few places of a page are looked up.
+    Runs are indexed instead of words, because few positions of a page are looked up.
     """
 
     def __init__(self, runs: Sequence[TextRun], *, only_signs: bool) -> None:
@@ -194,7 +201,7 @@ class _WordsByPlace:
                 self._rows[row].append((box, number, run))
 
     def at(self, box: Box) -> list[tuple[Word, _Key]]:
-        """The words around the centre of a box, those at the most similar height first."""
+        """The words around the centre of a box. Words at the most similar height come first."""
         across, down = (box.left + box.right) / 2, (box.top + box.bottom) / 2
         found = [
             (word, (number, place))
@@ -210,10 +217,10 @@ class _WordsByPlace:
 def _lost(
     page: PageContent, characters: Characters, missing: Counter[str], words: _WordsByPlace
 ) -> tuple[frozenset[int], bool]:
-    """The characters that no word at their position contains, and whether their number matches that of the missing
-    ones.
+    """The indexes of missing characters that no word at their position contains.
 
-    A second copy at the same place is not lost: liteparse leaves it out on purpose.
+    Also returns whether the positions of lost digits are certain. A second copy at the same place is not lost:
+    liteparse leaves it out on purpose.
     """
     lost: defaultdict[str, list[int]] = defaultdict(list)
     used: defaultdict[_Key, Counter[str]] = defaultdict(Counter)
@@ -253,7 +260,7 @@ _AROUND = tuple((across, down) for across in (0, -1, 1) for down in (0, -1, 1))
 def _edited(
     page: PageContent, characters: Characters, edits: _Edits, words: _WordsByPlace
 ) -> tuple[PageContent, frozenset[int]]:
-    """Apply the edits inside words. Returns the page and the lost characters that were put back."""
+    """Apply the edits inside words. Returns the page and the indexes of the characters of all changed words."""
     texts: defaultdict[int, dict[int, str]] = defaultdict(dict)
     placed: set[int] = set()
     for index in sorted(edits.signs | edits.lost | edits.doubled):
@@ -272,7 +279,7 @@ def _edited(
 
 
 def _anchor(text: str, index: int, lost: frozenset[int]) -> int | None:
-    """The nearest character of the same word that liteparse also has."""
+    """The index of the nearest character of the same word that liteparse also has."""
     for step in (1, -1):
         near = index
         while near in lost and 0 <= near + step < len(text) and abs(near - index) < _LONGEST:
@@ -283,7 +290,7 @@ def _anchor(text: str, index: int, lost: frozenset[int]) -> int | None:
 
 
 def _span(word: str, text: str, anchor: int, edits: _Edits) -> range | None:
-    """The range of PDFium's characters that form a word of liteparse; `anchor` is one of them."""
+    """The range of PDFium characters that form a liteparse word. `anchor` is the index of one of them."""
     wanted, start, old = word.translate(_FOLDED), anchor, edits.old(text, anchor)
     if old not in wanted:
         return None
@@ -302,7 +309,7 @@ def _span(word: str, text: str, anchor: int, edits: _Edits) -> range | None:
 
 
 def _with_words(run: TextRun, texts: dict[int, str]) -> TextRun:
-    """The run with the texts of some words replaced."""
+    """The run with some of its words replaced."""
     parts: list[str] = []
     end = 0
     for place, word in enumerate(run.words):
@@ -318,7 +325,7 @@ def _with_words(run: TextRun, texts: dict[int, str]) -> TextRun:
 def _with_lost_words(
     page: PageContent, characters: Characters, lost: frozenset[int]
 ) -> tuple[PageContent, frozenset[int]]:
-    """Add whole words that liteparse left out, inside the run at their place or as a new run."""
+    """Add whole words that liteparse left out, to the run at their position or as a new run."""
     runs = list(page.runs)
     placed: set[int] = set()
     for group in _groups(characters.text, lost) if runs else ():
@@ -348,7 +355,7 @@ class _Nearness(NamedTuple):
 
 
 def _groups(text: str, lost: frozenset[int]) -> Iterator[range]:
-    """Group lost characters into whole words; at most a hundred per page."""
+    """Group lost characters into whole words, at most a hundred per page."""
     starts = (index for index in sorted(lost) if index == 0 or text[index - 1].isspace())
     for start in islice(starts, _MOST_ROWS):
         end = start
@@ -359,7 +366,7 @@ def _groups(text: str, lost: frozenset[int]) -> Iterator[range]:
 
 
 def _with_word(run: TextRun, box: Box, text: str) -> TextRun | None:
-    """The run with one more word, joined to the next one if they touch; None if another word covers its place."""
+    """The run with another word, joined to the next word if they touch. None if another word is at that position."""
     if run.rotation or box.bottom - box.top < _LEAST_HEIGHT * (run.box.bottom - run.box.top):
         return None
     middle = (box.left + box.right) / 2

@@ -1,4 +1,4 @@
-"""Facts and pages of a PDF before they become one document, and the JSON that passes them between steps."""
+"""The facts and pages of a PDF before they become one document, and their JSON form, which is passed between steps."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class PageBlock:
     """A block of a page, in reading order.
 
     `text` is Markdown. Headings and paragraphs have no Markdown markers and only intended line breaks, so that a
-    heading can still become a paragraph or the reverse. The text of all other blocks is final. `size` is the letter
-    height in points, 0 if unknown; `lines` is the number of lines. `figure` is the kind of a picture; its `text` is its
-    alternative text.
+    heading can still become a paragraph, or the reverse. The text of all other blocks is final. `size` is the letter
+    height in points, 0 if unknown. `lines` is the number of lines. `figure` is the kind of a picture, whose `text` is
+    its alternative text.
     """
 
     kind: BlockKind
@@ -64,10 +64,12 @@ class PageBlock:
 class PageText:
     """The text of a page.
 
-    `pictures`: whether the page has images that may contain text; checked only if the page has little or no text.
-    `plain`: whether the text has no layout: headings, tables and boxes are then missing. `recognised`: whether the text
-    comes from OCR. `failed`: the reason why the page could not be read. `unsure`: why the text may be wrong.
-    `fields` are the fields of a form, which are regions beside the text.
+    - `pictures`: whether the page has images that may contain text. Checked only if the page has little or no text.
+    - `plain`: whether the text was read without layout, so that headings, tables and boxes are missing.
+    - `recognised`: whether the text comes from OCR.
+    - `failed`: the reason why the page could not be read.
+    - `unsure`: the reason why the text may be wrong.
+    - `fields`: the fields of a form. They are regions beside the text.
     """
 
     number: int
@@ -101,7 +103,7 @@ class PageText:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Some consecutive pages."""
+    """A range of consecutive pages."""
 
     pages: tuple[PageText, ...]
 
@@ -155,13 +157,13 @@ def _dump(value: Sequence[JSON] | dict[str, JSON]) -> bytes:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
-# Output of the sandbox is validated without pydantic: each step is a new process, and importing pydantic takes longer
+# Sandbox output is validated without pydantic: each step is a new process, and importing pydantic takes longer
 # than reading ten pages.
 
 
 @contextmanager
 def _refusing() -> Generator[None]:
-    """Raise `Defect` for invalid JSON. The reason is left out, because it may contain text of the document."""
+    """Raise `Defect` for invalid JSON. The cause is left out, because it may contain text of the document."""
     try:
         yield
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
@@ -204,7 +206,7 @@ _BOX_TYPES = [float] * 4
 
 
 def _block(read: dict[str, Any]) -> PageBlock:
-    # A book has thousands of blocks: their types are compared as lists, without a call for each value.
+    # A book has thousands of blocks. Their types are compared as lists, which avoids a call for each value.
     box, values = read["box"], _plain_values(read)
     if list(map(type, values)) != _PLAIN_TYPES or (box is not None and list(map(type, box)) != _BOX_TYPES):
         raise TypeError
@@ -229,7 +231,7 @@ BATCH_PAGES = 100
 
 
 def batch_ranges(page_count: int, start: int = 1, size: int = BATCH_PAGES) -> Iterator[tuple[int, int]]:
-    """The first and last page numbers of each batch, from the batch that contains page `start`.
+    """The first and last page number of each batch, starting with the batch that contains page `start`.
 
     The boundaries do not depend on `start`, because the text read from a page depends slightly on its neighbours.
     """
@@ -244,7 +246,7 @@ def unreadable(first: int, last: int, reason: str) -> Batch:
 
 
 def write_ranges(numbers: Iterable[int]) -> str:
-    """Page numbers as ranges, such as "1-3,7"."""
+    """Write page numbers as ranges, such as "1-3,7"."""
     runs = groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0])
     ends = [(run[0][1], run[-1][1]) for run in (list(group) for _, group in runs)]
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ends)

@@ -1,4 +1,4 @@
-"""Reads facts about a PDF, and the text of its pages: with liteparse, with PDFium where that fails, and with OCR."""
+"""Reads facts about a PDF and the text of its pages. It uses liteparse, PDFium where liteparse fails, and OCR."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ from octavo.extract.plain_text import convert
 
 _MOST_LABEL = 40
 _FEW_LETTERS = 80
-_LEFT = 0.7  # of PDFium's letters; with fewer, PDFium's text is used
+_LEFT = 0.7  # as a share of PDFium's letters; with fewer, PDFium's text is used
 _NEARLY_ALL = 0.96
 _LEAST_MISSING = 20
-_LEAST_OF_FONT = 0.1  # of the letters of a page
-# PDFium writes glyphs without a character as control characters; 2 is a hyphen at the end of a line.
+_LEAST_OF_FONT = 0.1  # as a share of the letters of a page
+# PDFium writes glyphs without a character as control characters. Code 2 is a hyphen at the end of a line.
 _CONTROLS = re.compile(r"[\x01\x03-\x08\x0e-\x1b]")
 _FEW_UNKNOWN = 3
-_WORD_SPACE = 0.5  # of the height of a word
-_SCAN = 0.85  # of the page
-_LEAST_OF_LAYER = 0.85  # letters and digits among the characters of a page; less is noise
+_WORD_SPACE = 0.5  # as a share of the height of a word
+_SCAN = 0.85  # as a share of the page
+_LEAST_OF_LAYER = 0.85  # share of letters and digits among the characters of a page; less is noise
 _LEAST_OF_LINE = 0.5
 _COPY_BYTES = 64 * 1024 * 1024
 _LAST_OF_FIRST_PLANE = "\uffff"
 _BEYOND_FIRST_PLANE = re.compile("[\U00010000-\U0010ffff]")
 DAMAGED = "The page is damaged."
-_NO_LAYOUT = "The page was read without its layout: order, headings and tables may be wrong."
-_MISSING = "Some letters of the page could not be placed."
-_GARBLED = "A font of the page has no usable letters; text in it is missing."
+_NO_LAYOUT = "This page was read without its layout. The order, headings and tables may be wrong."
+_MISSING = "Some letters on this page may be missing."
+_GARBLED = "A font on this page cannot be decoded. Text in this font is missing."
 
 
 def read_batch(path: Path, first: int, last: int, password: str | None = None, *, layout: bool = True) -> Batch:
@@ -64,7 +64,7 @@ def read_batch(path: Path, first: int, last: int, password: str | None = None, *
 def _read_pages(
     document: Document, first: int, last: int, contents: Iterator[tuple[int, PageContent]]
 ) -> Iterator[PageText]:
-    """Read page after page, so that the contents of a page are freed before the next is read."""
+    """Read one page after the other, so that the contents of a page are freed before the next page is read."""
     number, content = next(contents, (0, None))
     for wanted in range(first, last + 1):
         while number and number < wanted:
@@ -73,7 +73,7 @@ def _read_pages(
 
 
 def _pages_per_copy(path: Path, document: Document) -> int:
-    """How many pages to copy at a time, so that a book of large images does not fill the memory."""
+    """The number of pages to copy at a time, so that a book of large images does not fill the memory."""
     return max(1, _COPY_BYTES * document.page_count // max(path.stat().st_size, 1))
 
 
@@ -113,7 +113,7 @@ def _page(document: Document, number: int, content: PageContent | None) -> PageT
 
 
 def _with_annotations(page: PageText, found: Sequence[Annotation]) -> PageText:
-    """Add the values of forms, typed text and comments, which are not part of the text of a page."""
+    """Add form values, typed text and comments, which are not part of the text of a page."""
     fields = (
         PageBlock(BlockKind.PARAGRAPH, one.text, one.box, region=RegionKind.FIELD)
         for one in field_regions(page.number, found)
@@ -145,7 +145,7 @@ def _read_page(document: Document, page: OpenPage, number: int, label: str, cont
 
 
 def _from_own_letters(page: OpenPage, content: PageContent) -> PageContent:
-    """The page with PDFium's words instead of liteparse's, which are incomplete. Fonts are not known."""
+    """The page with PDFium's words, because liteparse's words are incomplete. The fonts are unknown then."""
     runs: list[TextRun] = []
     for word in join_letters(page.letters(by_size=True)):
         box, before = word.box, runs[-1] if runs else None
@@ -164,7 +164,10 @@ def _is_page(image: Box, content: PageContent) -> bool:
 
 
 def _read_scan(read: PageText, own: str) -> PageText:
-    """A scan whose text was recognised by another program. If it is mostly noise, the page goes to OCR instead."""
+    """Read a scan that already has a text layer from another OCR program.
+
+    If that text is mostly noise, it is dropped, and the page is recognised again.
+    """
     if _share_of_letters(own) < _LEAST_OF_LAYER:
         return replace(read, blocks=(), pictures=True)
     kept = tuple(block for block in read.blocks if block.figure or _share_of_letters(block.text) > _LEAST_OF_LINE)
@@ -178,9 +181,9 @@ def _share_of_letters(text: str) -> float:
 
 
 def _with_right_letters(page: OpenPage, content: PageContent, own: str) -> tuple[PageContent, tuple[str, ...], bool]:
-    """Compare the letters with those of PDFium (`own`) and check that they are plausible, font by font.
+    """Compare the letters with those of PDFium (`own`), and check font by font whether they are plausible.
 
-    Returns the page with lost letters restored and implausible ones removed, the reasons for doubt, and whether most
+    Returns the page with lost letters restored and implausible fonts removed, the reasons for doubt, and whether most
     letters are implausible.
     """
     content, missing, misses_digits = with_own_letters(content, own, page.characters)
@@ -206,12 +209,12 @@ def _with_right_letters(page: OpenPage, content: PageContent, own: str) -> tuple
 
 
 def _is_bad(font: str, text: str, least: float) -> bool:
-    """Whether the letters of a font are implausible. A few signs of a symbol font are ignored."""
+    """Whether the letters of a font are implausible. Fonts with few letters, such as symbol fonts, are ignored."""
     return len(text) >= least and not is_monospaced(font) and is_garbled(text)
 
 
 def with_lost_letters(page: OpenPage, content: PageContent) -> PageContent:
-    """Add the letters beyond U+FFFF, which liteparse leaves out, as runs at their place."""
+    """Add letters beyond U+FFFF, which liteparse leaves out, as runs at their positions."""
     letters = (one if one and one[0] > _LAST_OF_FIRST_PLANE else None for one in page.letters())
     lost: list[TextRun] = []
     for word in join_letters(letters):
@@ -258,7 +261,7 @@ def _laid_out(
 
 
 def _turned_back(box: Box | None, laid: PageLayout, turn: int) -> Box | None:
-    """Convert a box on a rotated copy of a page to the page as it is displayed."""
+    """Convert a box on a rotated copy of a page to a box on the displayed page."""
     if box is None:
         return None
     left, top, right, bottom = box
@@ -286,7 +289,7 @@ def _read_plain(page: OpenPage, number: int, label: str) -> PageText:
 
 
 def read_plain(page: OpenPage) -> Iterator[PageBlock]:
-    """Read the text without positions. Structure that is obvious in plain text, such as lists, is detected."""
+    """Read the text without positions. Structure that plain text shows, such as lists, is detected."""
     markdown = convert(clean_letters(page.text()).replace("\f", "\n")).markdown
     for block in read_blocks(markdown):
         content = markdown[block.start : block.end]
@@ -306,7 +309,7 @@ SCALE = 200 / 72
 
 
 def recognise_pdf_page(path: Path, number: int, password: str | None = None, language: str = ANY_LANGUAGE) -> PageText:
-    """Draw a page and recognise its text; positions are in points on the displayed page."""
+    """Draw a page and recognise its text. Positions are in points on the displayed page."""
     # Imported late: the engine takes a second to load, and most files do not need it.
     from octavo.extract.ocr.page_recognition import recognise_page
 

@@ -1,4 +1,4 @@
-"""Turns the lines of a column into paragraphs, lists and code, as they are printed."""
+"""Turns the lines of a column into paragraphs, lists and code."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _MOST_LEADING = 2.5  # as a multiple of the letter size
 _USUAL_LEADING = 1.35
 _LARGER_GAP = 1.2
 _OTHER_SIZE = 0.08
-_INDENT = 0.6  # of the letter size
+_INDENT = 0.6  # as a multiple of the letter size
 _MOST_INDENT = 8.0
 _CENTRED = 4.0  # points; twice the largest distance between the middles of centred lines
 _SAME_START = 40.0  # points
-_LINES_BESIDE = 60  # above and below a line
-_FAR_FROM_EDGE = 0.3  # of the width of the column
+_LINES_BESIDE = 60  # lines above and below a line
+_FAR_FROM_EDGE = 0.3  # as a share of the width of the column
 _BULLET = re.compile(
     r"([•◦▪▫‣●○■□▶►➢➤✓✔∙·❑❖\u2043])\s*(?=\S)|([\uf000-\uf0ff\u25a1-\u25ff\u2605\u2606\u2756-\u2794])\s+(?=\S)"
 )
@@ -35,7 +35,7 @@ _SENTENCE_END = re.compile("[.!?:…\u3002\uff01\uff1f\uff1a][\"'\u201d\u2019»)
 _NEW_START = re.compile("[\"'\u201c\u2018«(\\[]*[^\\W_a-z]")
 _OPENING = "\"'\u201c\u2018«(["
 _BROKEN_WORD = re.compile("[^\\W\\d_]-\\Z")
-# A reference to a figure can begin a line of prose; a caption goes on with a mark, a title or the end of the line.
+# Prose can begin a line with a reference to a figure. In a caption, a mark, a title or the line end follows.
 _AFTER_LABEL = re.compile(r"\S+\s*[\w.-]*\d[\w-]{0,6}(?:[.:|\u2013\u2014]|\s*\Z|\s+[^\Wa-z\d_])")
 _CONTENTS_LINE = re.compile(r"[^\W\d_].*[\s.](?:[0-9]{1,4}|[ivxlc]{1,6})\Z")
 _SHORT = 40  # letters
@@ -48,9 +48,9 @@ _MOST_CODE_INDENT = 40
 
 
 class Part(NamedTuple):
-    """A block of a page. `marks` point from its text to notes; `note` is the mark at its own beginning.
+    """A block of a page. `marks` refer from its text to notes; `note` is the mark at its beginning, if it is a note.
 
-    `anchor` is the top of the box that contains it.
+    `anchor` is the top of the box that contains the block.
     """
 
     block: PageBlock
@@ -68,12 +68,12 @@ class _Column:
     ends: Sequence[float]
     items: Mapping[int, tuple[str, str]]
     leading: Mapping[float, float]
-    # Where lines end, for those already looked at, by their start and, in a long column, their number.
+    # A cache of the results of `_edge`, by the start of a line and, in a long column, its index.
     edges: dict[tuple[float, int], float] = field(default_factory=dict[tuple[float, int], float])
 
 
 def usual_leading(segments: Iterable[Segment]) -> dict[float, float]:
-    """The distance between the lines of a paragraph for each letter size, from lines with the same left edge."""
+    """The usual line spacing for each letter size, from lines with the same left edge."""
     counts: defaultdict[float, Counter[float]] = defaultdict(Counter)
     by_edge = sorted((round(one.left / 4), one.bottom, one.size, len(one.text)) for one in segments)
     for (left, bottom, size, letters), (other_left, other_bottom, other_size, _) in pairwise(by_edge):
@@ -84,7 +84,7 @@ def usual_leading(segments: Iterable[Segment]) -> dict[float, float]:
 
 
 def parts_of(lines: Sequence[Line], leading: Mapping[float, float], *, backwards: bool = False) -> list[Part]:
-    """The blocks of the lines of one column."""
+    """Make blocks from the lines of one column."""
     starts = [-line.right if backwards else line.left for line in lines]
     ends = [-line.left if backwards else line.right for line in lines]
     column = _Column(lines, starts, ends, {}, leading)
@@ -146,7 +146,7 @@ def _begins(column: _Column, group: Sequence[int], index: int) -> bool:
         return True
     step = line.bottom - before.bottom
     if step > _LARGER_GAP * _leading(column, line) + 0.5:
-        # A sentence can go on in a text with wide spaces between its lines.
+        # A sentence can continue in a text with wide line spacing.
         alike = before.size == line.size and before.bold == line.bold and step <= _MOST_LEADING * line.size
         return not alike or not _runs_on(column, index)
     return _begins_by_indent(column, group, index) or _begins_after_short_line(column, group, index)
@@ -176,7 +176,7 @@ def _has_other_style(column: _Column, group: Sequence[int], index: int) -> bool:
     bold = before.bold if len(group) == 1 else 2 * sum(column.lines[one].bold for one in group) > len(group)
     if bold == line.bold or _runs_on(column, index):
         return False
-    # The first words of a paragraph or a line can be bold; their style is that of the whole line.
+    # The first words of a paragraph or a line can be bold. The whole line then has their style.
     is_full = not _ends_early(column, index - 1) and not _SENTENCE_END.search(before.text)
     if is_full and line.bold and line.text.endswith("."):
         return False
@@ -223,7 +223,7 @@ def _begins_by_indent(column: _Column, group: Sequence[int], index: int) -> bool
 
 
 def _hangs(column: _Column, group: Sequence[int], index: int, shift: float) -> bool:
-    """Whether a sentence continues in a line with another indent, as in references and beside large initials."""
+    """Whether a sentence continues in a line with a different indent, as in references and beside large initials."""
     if abs(shift) > _MOST_INDENT * column.lines[index].size:
         return False
     before = column.lines[index - 1]
@@ -259,11 +259,11 @@ def _edge(column: _Column, index: int) -> float:
 
 
 def _ends_early(column: _Column, index: int) -> bool:
-    """Whether the next word would have fitted on the line."""
+    """Whether the line ends early: the first word of the next line would have fitted on it."""
     if index + 1 >= len(column.lines):
         return False
     after = column.lines[index + 1]
-    # A line of Chinese can end after any letter.
+    # A Chinese line can end after any character.
     first = 1 if _IDEOGRAPH.match(after.first_word) else len(after.first_word)
     need = (first + 2) * (after.letter or 0.5 * after.size)
     edge = _edge(column, index)
@@ -323,21 +323,24 @@ def _are_intended(column: _Column, group: Sequence[int], texts: Sequence[str]) -
 
 
 def _are_short_lines(texts: Sequence[str]) -> bool:
-    """Whether lines are short and none continues a sentence, as in an address or under a letterhead."""
+    """Whether the lines are short and none continues a sentence, as in an address or below a letterhead."""
     if any(len(text) > _SHORT or text.endswith((",", ";", ".")) for text in texts[:-1]) or len(texts[-1]) > _SHORT:
         return False
     return all(text.lstrip(_OPENING)[:1].isupper() or _CONTACT.match(text) for text in texts)
 
 
 def _is_intended(column: _Column, index: int) -> bool:
-    """Whether a line break is intended. If prose continues in lower case, it is intended only far from the edge."""
+    """Whether a line break is intended.
+
+    If the next line starts in lower case, the break is intended only if the line ends far from the edge.
+    """
     if not _ends_early(column, index):
         return False
     return not column.lines[index + 1].text[:1].islower() or _is_far_from_edge(column, index)
 
 
 def _ends_in_hyphen(text: str) -> bool:
-    # Without the end of the line, the expression would be tried at every letter.
+    # Searching only at the end avoids trying the expression at every letter.
     return text.endswith("-") and _BROKEN_WORD.search(text, max(len(text) - 2, 0)) is not None
 
 

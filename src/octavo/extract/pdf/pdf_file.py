@@ -48,11 +48,11 @@ class PdfInSandbox(PagesInSandbox):
         return facts_from_json((await self.run(open_file.call(password=self.password), 1)).output)
 
     async def read(self, first: int, last: int) -> bytes:
-        """Read these pages. Pages that crash the child process are found and skipped."""
+        """Read these pages. Pages that crash the child process are identified and skipped."""
         return await _BadPageSearch(self).read(first, last)
 
     async def read_once(self, first: int, last: int, *, layout: bool) -> bytes:
-        """Read these pages in one child process. Raises an error if any of them crashes it."""
+        """Read these pages in one child process. Raises an error if any of them crashes the process."""
         call = read_pages.call(first=first, last=last, layout=layout, password=self.password)
         reader = self if layout else replace(self, limits=_shorter(self.limits))
         return (await reader.run(call, last - first + 1)).output
@@ -122,7 +122,7 @@ def open_file(task: Task, *, password: str | None) -> None:
 def read_pages(task: Task, *, first: int, last: int, layout: bool, password: str | None) -> None:
     from octavo.extract.pdf.page_text import read_batch
 
-    # Pages consist of many small objects without cycles; looking for cycles takes up to a tenth of the time.
+    # Pages consist of many small objects without cycles. Searching for cycles takes up to a tenth of the time.
     gc.set_threshold(_OBJECTS_A_COLLECTION)
     batch = read_batch(Path(task.input_path), first, last, password, layout=layout)
     task.output.write(batch_to_json(batch) + b"\n")

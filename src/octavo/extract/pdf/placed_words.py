@@ -1,4 +1,4 @@
-"""Reads the words of a PDF with their positions, from the characters that PDFium reports. Conversions search them."""
+"""Reads the words of a PDF with their positions, from the characters that PDFium reports. Used by conversions."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 # Imported by the preloaded parent of a sandbox, so that its children do not import these for every file.
 PRELOAD = ("octavo.extract.pdf.placed_words", "octavo.extract.pdf.document")
 
-MOST_PAGES = 50  # of a form; further pages are not read
+MOST_PAGES = 50  # the most pages of a form; further pages are not read
 MOST_ATTACHMENT_BYTES = 4 * 1024 * 1024
 FEW_WORDS = 5  # a page with fewer words may be a scan
-_MOST_RECOGNISED = 10  # pages of one file; a longer scan is not a form
-_GAP = 0.25  # of a letter's height; letters of one word are never further apart
+_MOST_RECOGNISED = 10  # the most pages of one file that are recognised; a longer scan is not a form
+_GAP = 0.25  # as a share of the letter height; letters of one word are never further apart
 _OFF_LINE = 0.6
 _WORD = re.compile(r"\S+")
 
@@ -59,7 +59,7 @@ class WordPages:
 
 
 def join_letters(letters: Iterator[Letter | None]) -> Iterator[PlacedWord]:
-    """Join characters into words. A word ends at None, which means a space, or at a gap."""
+    """Join characters into words. A word ends at a gap or at None, which represents a space."""
     word: list[Letter] = []
     for letter in letters:
         if word and (letter is None or _is_apart(word[-1][1], letter[1])):

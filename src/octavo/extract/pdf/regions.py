@@ -37,9 +37,9 @@ from octavo.extract.pdf.tables import overlaps, page_tables, to_markdown
 
 _UPRIGHT = 5.0  # degrees
 _MANY_LINES = 5
-_TINY = 1.5  # points; lower text cannot be seen
+_TINY = 1.5  # points; smaller text cannot be seen
 _SURE_FIGURE = 0.75
-_LEAST_LEFT = 0.6  # of the height of a picture that overlaps a table
+_LEAST_LEFT = 0.6  # as a share of the height of a picture that overlaps a table
 _INSET = 3.0  # points
 _LEAST_FRAMED = 60.0
 _TITLE_WORDS = 3
@@ -50,7 +50,7 @@ _FEW_ROWS = 2
 _LABEL = 25  # letters
 _LARGE = 1.3  # as a multiple of the size of the body text; larger lines are titles
 _MOST_CHARACTERS = 150
-_FAR_OUT = 0.08  # of the height of the page
+_FAR_OUT = 0.08  # as a share of the page height
 _MOST_OF_SMALL = 80
 _NUMBER_AT_END = re.compile(r"^\s*\d{1,4}\s|\s\d{1,4}\s*$")
 _TEXT = frozenset({RegionKind.BODY, RegionKind.BOX})
@@ -58,19 +58,19 @@ _MOST_LONE = 3
 _MANY_LONE = 7
 _NEXT_SENTENCE = re.compile(r"[^\W\d_][.!?]\s+[^\W\d_]")
 _LONGEST_SENTENCE = 300  # letters
-_TYPED = 0.9  # of the letters of a page
+_TYPED = 0.9  # as a share of the letters of a page
 _PROGRAM = re.compile(r"[{};]\s*\Z|\w\(\)|\A\s*(?:def|class|import|return|if|for|while)\b.*[:;{]\Z|[=!<>]=|::|->|//")
 _FEW_LOST = 6  # letters
-_LOST_SHARE = 0.02  # of the letters of a page
-_ORDER = "The columns of this page may be in the wrong order."
-_NOT_SURE = "A table may have wrong rows or columns."
-_INCOMPLETE = "Some text of the page may be missing."
+_LOST_SHARE = 0.02  # as a share of the letters of a page
+_ORDER = "The columns on this page may be in the wrong order."
+_NOT_SURE = "A table on this page may have wrong rows or columns."
+_INCOMPLETE = "Some text on this page may be missing."
 RightText = Callable[[Box], str]
 
 
 @dataclass(frozen=True, slots=True)
 class PageLayout:
-    """The blocks of a page in reading order. `unsure` are the reasons why they may be wrong."""
+    """The blocks of a page in reading order. `unsure` lists the reasons why they may be wrong."""
 
     number: int
     width: float
@@ -127,20 +127,20 @@ def _tiny(runs: Sequence[TextRun]) -> list[TextRun]:
 
 
 def _watermarks(runs: Sequence[TextRun]) -> list[TextRun]:
-    """Very large words that are printed across several lines of the text."""
+    """Very large words that are printed across several lines of text."""
     height = median(run.box.bottom - run.box.top for run in runs) if runs else 0.0
     large = [run for run in runs if run.box.bottom - run.box.top > _MANY_LINES * height]
     return [run for run in large if sum(is_inside(one.box, run.box) for one in runs if one is not run) > _MANY_LINES]
 
 
 def _beside_text(aside: Sequence[TextRun]) -> PageBlock:
-    """Line numbers, watermarks or tiny letters as one region that is not in the Markdown."""
+    """Put line numbers, watermarks or tiny letters into one region that is not part of the Markdown."""
     text, box = " ".join(run.text.strip() for run in aside), box_around([run.box for run in aside])
     return PageBlock(BlockKind.PARAGRAPH, text, box, aside[0].size, region=RegionKind.HEADER, confidence=0.8)
 
 
 def _beside_tables(area: FigureArea, tables: Sequence[Box]) -> FigureArea | None:
-    """The part of a picture above or below the tables that it overlaps; None if that is not most of it."""
+    """The part of a picture above or below the tables that it overlaps. None if too little of it remains."""
     left, top, right, bottom = area.box
     for table in (one for one in tables if overlaps(area.box, one)):
         if table.top + table.bottom < top + bottom:
@@ -160,7 +160,10 @@ def _doubts(tables: Sequence[Table], blocks: Sequence[PageBlock]) -> Iterator[st
 
 
 def has_lone_cells(blocks: Sequence[PageBlock]) -> bool:
-    """Whether many paragraphs are single words at the same height as others: a table that was read by columns."""
+    """Whether many paragraphs are single words that are level with other blocks.
+
+    The page then probably shows a table that was read column by column.
+    """
     heights = Counter(round(block.box.bottom / 3) for block in blocks if block.box)
     single = [block for block in blocks if block.region in _TEXT and block.box and len(block.text.split()) == 1]
     level = sum(heights[round(block.box.bottom / 3)] > 1 for block in single if block.box)
@@ -172,7 +175,7 @@ def _is_upright(run: TextRun) -> bool:
 
 
 class _PageMaker:
-    """Lays out one page. The leading and the size of the body text are found first, for the whole page."""
+    """Lays out one page. The line spacing and the size of the body text are found first, for the whole page."""
 
     def __init__(self, page: PageContent, right_text: RightText | None) -> None:
         self._page = page
@@ -192,7 +195,7 @@ class _PageMaker:
         return list(text_columns(find_columns(self._segments, backwards=self._backwards)))
 
     def _may_have_tables(self) -> bool:
-        """Whether it is worth looking for tables: prose has few rulings and hardly any gaps in its lines."""
+        """Whether it is worth searching for tables. Prose has few rulings and hardly any gaps in its lines."""
         if len(self._page.lines) + len(self._page.shapes) > _FEW_RULINGS:
             return True
         rows = Counter(round(one.bottom / 3) for one in self._segments)
@@ -238,7 +241,7 @@ class _PageMaker:
         ]
 
     def _titles(self, inside: Sequence[Segment], outside: Sequence[Segment]) -> list[Segment]:
-        """The titles in pictures: several words that are larger than the other text of the page. They stay text."""
+        """The titles in pictures: several words that are larger than the other text of the page. They remain text."""
         least = _TITLE * size_of(outside or self._segments)
         large = [one for one in inside if one.size >= least and len(one.text.split()) >= _TITLE_WORDS]
         return list(dict.fromkeys(large))
@@ -251,7 +254,7 @@ class _PageMaker:
         return lost.total() > max(_FEW_LOST, _LOST_SHARE * wanted.total())
 
     def _left_out(self, tables: Sequence[Table], labels: Sequence[LabelRows]) -> Iterator[Segment]:
-        """The segments inside a table or between labels that are missing from its text."""
+        """The segments inside a table or a group of labels that are missing from its text."""
         texts = [(one.box, " ".join(cell.text for row in one.rows for cell in row)) for one in tables]
         for box, text in [*texts, *((one.box, " ".join(one.texts)) for one in labels)]:
             inside = [one for one in self._segments if is_inside(one, box)]
@@ -267,7 +270,7 @@ class _PageMaker:
         return not self._backwards and sum(one.text.endswith((":", "\uff1a")) for one in self._segments) > 1
 
     def _holds_text(self, area: FigureArea) -> bool:
-        """Whether the text in an area is part of the picture, and not printed on it."""
+        """Whether the text in an area is part of the picture, and not just printed over it."""
         if area.confidence < _SURE_FIGURE or area.kind in _PLOTTED or area.framed:
             return area.confidence >= _SURE_FIGURE
         return not any(len(one.text) > _LABEL for one in self._segments if is_inside(one, area.box))
@@ -305,7 +308,7 @@ class _PageMaker:
         return part
 
     def _is_far_out(self, block: PageBlock) -> bool:
-        """Whether a short line without a full stop is next to the upper or lower edge of the page."""
+        """Whether a short line without a full stop is close to the upper or lower edge of the page."""
         if block.box is None or block.lines > 1 or len(block.text) > _MOST_OF_SMALL or block.text.endswith("."):
             return False
         height = self._page.height
@@ -313,7 +316,7 @@ class _PageMaker:
 
 
 def _placed(part: Part, box: Box) -> Segment:
-    """A finished part as a segment, slightly narrower than it is: frames can reach into the gutter of columns."""
+    """Represent a finished part as a segment. It is made slightly narrower, because frames can reach into a gutter."""
     inset = _INSET if box.right - box.left > _LEAST_FRAMED else 0.0
     return Segment(box.left + inset, box.top, box.right - inset, box.bottom, block=(part,))
 
@@ -330,7 +333,7 @@ def _as_box(part: Part) -> Part:
 
 
 def _insert(parts: Sequence[Part], beside: Sequence[Part], *, before: bool) -> list[Part]:
-    """Insert the parts of a narrow column after the part beside them, or before it. Boxes are not split."""
+    """Insert the parts of a narrow column before or after the part that they are level with. Boxes are not split."""
     waiting: dict[int, list[Part]] = {}
     for part in beside:
         top = part.anchor if part.anchor is not None else part.block.box.top if part.block.box else 0.0
@@ -380,7 +383,7 @@ def _figure_part(area: FigureArea, inside: Sequence[Segment]) -> Part:
 
 
 def _aside(run: TextRun, page: PageContent) -> Iterator[Part]:
-    """Text that is printed sideways beside upright text. At the edge of the page it is not part of the text."""
+    """A block for text that is printed sideways beside upright text. At the page edge, it is not part of the body."""
     text = markup.plain(" ".join(clean_letters(run.text).split()))
     at_edge = run.box.right < 0.1 * page.width or run.box.left > 0.9 * page.width
     box = Box(*(round(side, 1) for side in run.box))

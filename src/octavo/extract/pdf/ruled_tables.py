@@ -1,4 +1,4 @@
-"""Finds grids of rulings that touch, and makes tables from these grids and the words inside."""
+"""Finds grids of rulings (printed lines) that touch, and makes tables from the grids and the words inside."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Grid(NamedTuple):
 
 
 def grids(rulings: Rulings) -> list[Grid]:
-    """The largest grids of a page: rulings that touch, with at least two columns."""
+    """The largest grids of a page. A grid consists of rulings that touch and has at least two columns."""
     found: list[tuple[float, Grid]] = []
     for part in _touching(rulings):
         xs = _with_ends(_positions(one.at for one in part.vertical), part.horizontal)
@@ -78,7 +78,7 @@ def _positions(values: Iterable[float]) -> tuple[float, ...]:
 
 
 def _with_ends(positions: tuple[float, ...], crossing: Sequence[Ruling]) -> tuple[float, ...]:
-    """Add the open sides of a table: two of its rulings continue beyond the last ruling that crosses them."""
+    """Add the open sides of a table, where at least two rulings continue beyond the last ruling that crosses them."""
     starts = sorted(one.start for one in crossing)
     ends = sorted((one.end for one in crossing), reverse=True)
     if not positions or not starts[1:]:
@@ -111,9 +111,7 @@ def _root(parents: list[int], index: int) -> int:
 
 
 def spans(grid: Grid) -> Iterator[Span]:
-    """The cells of the grid. Missing lines join cells. If the joined cells do not form a rectangle, they are kept
-    separate.
-    """
+    """The cells of the grid. Cells without a line between them are joined, unless the result is not a rectangle."""
     height, width = len(grid.ys) - 1, len(grid.xs) - 1
     parents = list(range(height * width))
     across, down = _at(grid.ys, grid.rulings.horizontal), _at(grid.xs, grid.rulings.vertical)
@@ -135,7 +133,7 @@ def spans(grid: Grid) -> Iterator[Span]:
 
 
 def _at(positions: Sequence[float], rulings: Sequence[Ruling]) -> list[list[Ruling]]:
-    """The rulings near each position."""
+    """The rulings near each of these positions."""
     ordered = sorted(rulings)
     places = [one.at for one in ordered]
     return [
@@ -172,7 +170,10 @@ def _ruled_table(grid: Grid, words: Sequence[Word]) -> Table | None:
 
 
 def _ruled_cells(grid: Grid, words: Sequence[Word]) -> list[Piece]:
-    """The cells of a grid with their words. Empty for a drawing: rulings cross words, or few cells are filled."""
+    """The cells of a grid with their words.
+
+    Empty if the grid is a drawing: rulings cross words, or few cells are filled.
+    """
     found = list(spans(grid))
     places = {
         (row, column): span
@@ -194,9 +195,9 @@ def _slot(edges: Sequence[float], value: float) -> int:
 
 
 def _with_outer_rows(grid: Grid, words: Sequence[Word], others: Sequence[Box]) -> Grid:
-    """Add a header above the rulings, and a last row below them, if they have a cell in most columns.
+    """Add a header row above the rulings and a last row below them, if these have a cell in most columns.
 
-    `others` are the boxes of other grids, whose words are not looked at.
+    `others` are the boxes of other grids. Their words are ignored.
     """
     if len(grid.xs) < 4 or len(grid.ys) < 3:  # noqa: PLR2004
         return grid
@@ -219,7 +220,7 @@ def _fills(line: Line, grid: Grid) -> bool:
 
 
 def _with_columns(grid: Grid, words: Sequence[Word]) -> Grid:
-    """Add columns that white space separates inside a column of the grid."""
+    """Add columns where white space divides a column of the grid."""
     inside: defaultdict[int, list[Word]] = defaultdict(list)
     for word in words:
         inside[_slot(grid.xs, (word.left + word.right) / 2)].append(word)
@@ -234,7 +235,7 @@ def _with_columns(grid: Grid, words: Sequence[Word]) -> Grid:
 
 
 def _without_titles(cells: list[Piece], width: int, box: Box) -> tuple[list[Piece], Box]:
-    """Leave out first rows that consist of one cell: the title of the table, in its frame."""
+    """Leave out first rows that consist of one cell. Such a row is the title of the table, inside its frame."""
     while (
         len(cells) > _LEAST_CELLS
         and cells[0][0].right - cells[0][0].left == width - 1
@@ -246,7 +247,7 @@ def _without_titles(cells: list[Piece], width: int, box: Box) -> tuple[list[Piec
 
 
 def _without_notes_inside(cells: list[Piece], box: Box, width: int) -> tuple[list[Piece], Box]:
-    """Leave out last rows that consist of one cell with much text: notes, in the frame of the table."""
+    """Leave out last rows that consist of one cell with much text. Such a row is a note, inside the table's frame."""
     while len(cells) > _LEAST_CELLS and cells[-1][0].right - cells[-1][0].left == width - 1:
         words = cells[-1][1]
         if len(words) <= PROSE and not NOTE.match(words[0].text):
@@ -257,7 +258,7 @@ def _without_notes_inside(cells: list[Piece], box: Box, width: int) -> tuple[lis
 
 
 def _unjoined(span: Span, words: list[Word], xs: Sequence[float]) -> Iterator[Piece]:
-    """Divide a cell that has no vertical rulings inside, if its words are aligned with the columns of the grid."""
+    """Divide a cell that spans several columns, if its words are aligned with the columns of the grid."""
     parts = [part for line in text_lines(words) for part in line] if span.right > span.left else []
     used = {_slot(xs, part.left + 1) for part in parts}
     if len(used) < 2 or any(_slot(xs, part.left + 1) != _slot(xs, part.right - 1) for part in parts):  # noqa: PLR2004
@@ -269,8 +270,9 @@ def _unjoined(span: Span, words: list[Word], xs: Sequence[float]) -> Iterator[Pi
 
 
 def _with_bands(cells: Sequence[Piece], height: int) -> tuple[list[Piece], bool]:
-    """Divide the rows between two rulings that contain several rows of text. Also returns whether the result is
-    certain.
+    """Divide the space between two rulings if it contains several rows of text.
+
+    Returns the cells, and whether the result is certain.
     """
     bands: defaultdict[int, list[Piece]] = defaultdict(list)
     for span, words in cells:

@@ -17,15 +17,15 @@ from octavo.extract.pdf.paragraphs import Part
 _VERY_EDGE = 0.09
 _PRINTED = 0.05
 _TWO = 2  # pages
-_EDGE = 0.12  # of the page's height
+_EDGE = 0.12  # as a share of the page height
 _WIDE_EDGE = 0.135
-_MARGIN = 0.2  # of the page's height, at most
+_MARGIN = 0.2  # as a share of the page height, at most
 _MOST_EDGE_BANDS = 2
 _LEAST_PAGES = 3
-# Of the pages from its first to its last occurrence. Left and right pages have different headers, and the first page
-# of a chapter has none.
+# The share of pages, between its first and last occurrence, on which a running header appears. It is low, because left
+# and right pages have different headers, and the first page of a chapter has none.
 _LEAST_SHARE = 0.25
-_LARGE = 1.3  # as a multiple of the body text; a title on every slide is not a running header
+_LARGE = 1.3  # as a multiple of the size of the body text; a title on every slide is not a running header
 _MOST_CHARACTERS = 150
 _DEEP = 3  # at most this many blocks from the edge
 _TEXTS = frozenset({BlockKind.HEADING, BlockKind.PARAGRAPH, BlockKind.LIST})
@@ -36,7 +36,7 @@ PAGE_NUMBER = re.compile(
     r"\W*(?:(?:page|seite|p\.|pagina|página|стр\.)\s*)?(?:[A-Z]?\d{1,4}(?:-\d{1,4})?|[ivxlc]{1,7})(?:\s*(?:/|of|von|de)\s*\d{1,4})?\W*",
     re.IGNORECASE,
 )
-_SMALL_LETTERS = 0.93  # of the size of the body text
+_SMALL_LETTERS = 0.93  # as a multiple of the size of the body text
 _NO_WORDS = re.compile(r"[^\w#]+")
 
 
@@ -48,7 +48,7 @@ class Place(NamedTuple):
 
 
 def running_blocks(pages: Sequence[PageText], body_size: float) -> set[Place]:
-    """The running headers and footers: blocks that are repeated at the edge of many pages, ignoring numbers."""
+    """Find the running headers and footers: blocks that are repeated at the edge of many pages, ignoring numbers."""
     shown: defaultdict[tuple[str, str], list[Place]] = defaultdict(list)
     for index, page in enumerate(pages):
         for edge, block in _at_edges(page):
@@ -64,7 +64,7 @@ def running_blocks(pages: Sequence[PageText], body_size: float) -> set[Place]:
 
 
 def _is_printed(pages: Sequence[PageText], places: Sequence[Place]) -> bool:
-    """Whether a line is at the very edge of both pages of a document, as browsers print addresses and dates there."""
+    """Whether a line is at the very edge of both pages of a document, where browsers print the address and the date."""
     blocks = [(pages[place.page], pages[place.page].blocks[place.block]) for place in places]
     edges = [(page.height or 0.0, block) for page, block in blocks if block.lines == 1]
     far_out = [_is_above(block, _PRINTED * high) or _is_below(block, (1 - _PRINTED) * high) for high, block in edges]
@@ -72,7 +72,7 @@ def _is_printed(pages: Sequence[PageText], places: Sequence[Place]) -> bool:
 
 
 def _repeating(page: PageText) -> Iterator[int]:
-    """The first line at the upper edge, if a larger line of the page has the same words: the title of its section."""
+    """The first line at the upper edge, if it repeats a larger line of the page, such as the title of the section."""
     heads = [index for index, block in enumerate(page.blocks) if _is_above(block, (page.height or 0.0) * _EDGE)]
     for head in heads[:1]:
         block = page.blocks[head]
@@ -82,7 +82,7 @@ def _repeating(page: PageText) -> Iterator[int]:
 
 
 def _marked(index: int, page: PageText) -> Iterator[Place]:
-    """The blocks that look like a header or footer. None if the page has no other text."""
+    """The blocks that look like a header or footer. Yields nothing if the page has no other text."""
     marked = [number for number, block in enumerate(page.blocks) if block.region in _EDGES]
     if len(marked) < len(page.blocks):
         yield from (Place(index, number) for number in marked)
@@ -91,7 +91,7 @@ def _marked(index: int, page: PageText) -> Iterator[Place]:
 def _at_edges(page: PageText) -> Iterator[tuple[str, int]]:
     """Yield the blocks near the upper and lower edge.
 
-    Yields nothing if the page has no other blocks, because the page would then be empty without them.
+    Yields nothing if the page has no other blocks, because the page would be empty without them.
     """
     if not page.height:
         return
@@ -107,7 +107,10 @@ def _at_edges(page: PageText) -> Iterator[tuple[str, int]]:
 
 
 def _outermost(page: PageText, near: set[int]) -> Iterator[tuple[str, int]]:
-    """The first and the last block of a page with wide margins, by height, with their place as part of the edge."""
+    """The top and bottom block of a page with wide margins.
+
+    The name of the edge includes their height, so that only blocks at the same height are compared.
+    """
     height = page.height or 0.0
     placed = sorted((_top(block), index) for index, block in enumerate(page.blocks) if block.box)
     if len(placed) < 3:  # noqa: PLR2004
@@ -146,7 +149,7 @@ def _is_running(places: Sequence[Place]) -> bool:
 
 
 def split_edges(segments: list[Segment], height: float) -> tuple[list[Segment], list[Segment], list[Segment]]:
-    """Separate the lines at the upper and lower edge that have white space between them and the rest of the page."""
+    """Separate lines at the upper and lower edge from the rest of the page, if white space divides them."""
     bands = list(bands_of(segments))
     first, last = 0, len(bands)
     for at in range(min(_MOST_EDGE_BANDS, last - 1)):
@@ -170,7 +173,7 @@ def split_edges(segments: list[Segment], height: float) -> tuple[list[Segment], 
 
 
 def _edge(band: Band) -> float:
-    """How far from the edge of the page a line may be. Page numbers of small pages are further away."""
+    """How far a line can be from the page edge, as a share of the page height. Page numbers can be further away."""
     return _MARGIN if _reads_as_number(band) else _WIDE_EDGE
 
 
@@ -189,7 +192,7 @@ def _is_apart(height: float, gap: float) -> bool:
 
 
 def with_notes(parts: list[Part], body: float) -> list[Part]:
-    """Move each footnote behind the part that contains its mark. Footnotes without a mark stay at the end."""
+    """Move each footnote after the part that contains its mark. Footnotes without a mark stay at the end."""
     lowest = max((part.block.box.bottom for part in parts if _is_body(part, body) and part.block.box), default=0.0)
     kept: list[Part] = []
     notes: list[tuple[str, Part]] = []

@@ -22,7 +22,7 @@ _SHORT = 10.0
 _LEAST_LENGTH = 6.0
 LEAST_WIDTH = 60.0
 _SAME_END = 8.0
-GAP = 0.8  # of the height of the letters: a wider gap separates cells
+GAP = 0.8  # as a share of the letter height; a wider gap separates cells
 NUMBER_GAP = 0.5
 LEADER_MARKS = (".", "…", "_", "·")
 _LEAST_LEADER = 4
@@ -31,7 +31,7 @@ _RIGHT_TO_LEFT = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 
 
 class Segment:
-    """Words of one line with no wide gap between them. Their text is joined when it is first needed."""
+    """Words on one line without a wide gap between them. Their text is joined when it is first needed."""
 
     __slots__ = ("_text", "bottom", "left", "right", "top", "words")
 
@@ -84,8 +84,9 @@ def is_right_to_left(text: str) -> bool:
 
 
 def joined(words: Sequence[Word]) -> str:
-    """The text of words on a line. Parts of a word that touch are joined, and right-to-left words are put in reading
-    order.
+    """The text of the words on a line.
+
+    Parts of a word that touch are joined, and right-to-left words are put in reading order.
     """
     if len(words) == 1:
         return words[0].text.strip()
@@ -102,7 +103,7 @@ def joined(words: Sequence[Word]) -> str:
 
 
 def _reversed(texts: Sequence[str]) -> list[str]:
-    """Words of a right-to-left line in reading order; neighbours that read from left to right keep their order."""
+    """The words of a right-to-left line in reading order. Adjacent left-to-right words keep their order."""
     result: list[str] = []
     place = 0
     for text in reversed(texts):
@@ -150,7 +151,7 @@ def _segments(line: Sequence[Word]) -> Iterator[Segment]:
     start, end, height = 0, float("inf"), 0.0
     for index, (left, top, right, bottom, _) in enumerate(line):
         gap, before, height = left - end, height, bottom - top
-        # Most gaps are spaces between words: only wider ones are looked at closely.
+        # Most gaps are spaces between words. Only wider ones are examined.
         if gap > 0 and (gap > NUMBER_GAP * height or gap > NUMBER_GAP * before) and _is_apart(line, start, index):
             yield segment_of(line[start:index])
             start = index
@@ -159,7 +160,7 @@ def _segments(line: Sequence[Word]) -> Iterator[Segment]:
 
 
 def _is_apart(line: Sequence[Word], start: int, index: int) -> bool:
-    """Whether a gap before a word separates cells. A currency sign stays with its number, however wide the gap."""
+    """Whether the gap before a word separates cells. A currency sign stays with its number, however wide the gap is."""
     before, word = line[index - 1], line[index]
     gap = word.left - before.right
     height = min(word.bottom - word.top, before.bottom - before.top)
@@ -171,7 +172,10 @@ def _is_apart(line: Sequence[Word], start: int, index: int) -> bool:
 
 
 def columns_of(lines: Sequence[Line]) -> list[Column]:
-    """Find the columns: segments above each other form one. Narrow segments come first; a wide one spans columns."""
+    """Find the columns: segments that are above each other form a column.
+
+    Narrow segments are used first, because wide ones may span several columns.
+    """
     pieces = sorted((part for line in lines if len(line) > 1 for part in line), key=lambda part: part.right - part.left)
     columns: list[Column] = []
     for part in pieces:
@@ -198,7 +202,7 @@ def overlapped(columns: Sequence[Column], part: Segment) -> range:
 
 
 def _merged(columns: list[Column], lines: Sequence[Line]) -> list[Column]:
-    """Merge neighbouring columns that more lines join than separate. Drop columns made by a single heading."""
+    """Merge neighbouring columns that more lines join than separate. Drop columns that contain only one heading."""
     for _ in range(_MOST_MERGES):
         joins, apart, filled = _neighbours(columns, lines)
         pairs = range(len(columns) - 1)
@@ -217,7 +221,7 @@ def _merged(columns: list[Column], lines: Sequence[Line]) -> list[Column]:
 
 
 def _neighbours(columns: Sequence[Column], lines: Sequence[Line]) -> tuple[list[int], list[int], list[int]]:
-    """For each column, the lines that join it with the next one, that separate the two, and that fill it."""
+    """For each column, the numbers of lines that join it with the next one, that separate the two, and that fill it."""
     joins, apart, filled = ([0] * (len(columns) + 1) for _ in range(3))
     for line in lines:
         ranges = [overlapped(columns, part) for part in line]
@@ -233,7 +237,7 @@ def _neighbours(columns: Sequence[Column], lines: Sequence[Line]) -> tuple[list[
 
 
 class Ruling(NamedTuple):
-    """A straight line: `at` is its y if it is horizontal, else its x."""
+    """A straight line. `at` is its vertical position if it is horizontal, or else its horizontal position."""
 
     at: float
     start: float
@@ -246,7 +250,7 @@ class Rulings(NamedTuple):
 
 
 class Span(NamedTuple):
-    """The place of a cell: its first row and column, and its last ones."""
+    """The position of a cell: its first row and column, and its last row and column."""
 
     top: int
     left: int
@@ -257,7 +261,7 @@ class Span(NamedTuple):
 def page_rulings(page: PageContent) -> tuple[Rulings, Rulings | None]:
     """The rulings of a page: first without the edges of filled areas such as stripes, then with them.
 
-    The second is None if it would be the same. A page with so many lines that it must be a drawing has no rulings.
+    The second item is None if it would be the same. A page with so many lines that it must be a drawing has no rulings.
     """
     none = Rulings((), ())
     if max(len(page.lines), len(page.shapes)) > MOST_LINES:
@@ -301,7 +305,7 @@ def _rulings(boxes: Sequence[Box]) -> Rulings | None:
 
 
 def _known(boxes: Sequence[Box]) -> dict[tuple[bool, int], tuple[float, float]]:
-    """The extent of the shapes at each position. The lines of a page repeat the edges of its shapes."""
+    """The range that shapes cover at each position. The lines of a page repeat the edges of its shapes."""
     known: dict[tuple[bool, int], tuple[float, float]] = {}
     for box in boxes:
         for flat, at in ((True, box.top), (True, box.bottom), (False, box.left), (False, box.right)):
@@ -352,7 +356,7 @@ def _joined(group: Sequence[Ruling]) -> list[Ruling]:
 
 
 def wide_rules(rulings: Rulings) -> Iterator[tuple[float, float, list[float]]]:
-    """Horizontal rulings with the same ends: left, right and their positions from top to bottom."""
+    """Groups of horizontal rulings with the same ends: the left end, the right end, and their vertical positions."""
     rows: dict[float, tuple[float, float, float]] = {}
     for one in rulings.horizontal:
         start, end, length = rows.get(one.at, (one.start, one.end, 0.0))

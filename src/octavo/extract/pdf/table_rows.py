@@ -1,4 +1,4 @@
-"""Tables, and the rules that group lines into the header, rows and cells."""
+"""Tables, and the rules that group lines into header, rows and cells."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Piece = tuple[Span, list[Word]]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell and the number of columns and rows that it covers. `box` encloses its words; None if it is empty."""
+    """A cell and the number of columns and rows that it covers. `box` encloses its words and is None if it is empty."""
 
     text: str
     box: Box | None
@@ -50,7 +50,7 @@ class Cell:
 class Table:
     """A table. A cell that covers several rows or columns is listed once, where it starts, as in HTML.
 
-    `sure` is False if rows could not be separated with certainty.
+    `sure` is false if rows could not be separated with certainty.
     """
 
     box: Box
@@ -60,7 +60,7 @@ class Table:
 
     @property
     def grid(self) -> tuple[tuple[str, ...], ...]:
-        """The texts in rows of equal length: the text of a spanning cell once, in its first place."""
+        """The texts in rows of equal length. The text of a spanning cell is only in its first row and column."""
         taken: set[tuple[int, int]] = set()
         texts: dict[tuple[int, int], str] = {}
         for top, row in enumerate(self.rows):
@@ -95,7 +95,7 @@ class Row(NamedTuple):
 
 
 def row_of(placed: Iterable[tuple[int, int, Segment]]) -> Row:
-    """A row; parts that start in the same column are joined."""
+    """Make a row. Parts that start in the same column are joined."""
     parts: dict[int, tuple[int, Segment]] = {}
     for first, last, part in placed:
         if first in parts:
@@ -137,8 +137,9 @@ def _has_numbers(row: Row) -> bool:
 
 
 def header_cells(rows: Sequence[Row], columns: Sequence[Column], rulings: Rulings) -> Iterator[Piece]:
-    """The cells of the header. A column that is not below a wide heading has one cell, which spans all levels of the
-    header.
+    """The cells of the header.
+
+    A column without a wide heading above it has one cell that spans all levels of the header.
     """
     levels = _levels([_with_spanners(row, rows[place + 1 :], columns, rulings) for place, row in enumerate(rows)])
     wide = [(first, last) for level in levels for row in level for first, last in _wide(row)]
@@ -201,13 +202,16 @@ def _over(row: Row, first: int, below: Sequence[Row], columns: Sequence[Column])
 
 
 def _distance(part: Segment, first: Column, last: Column) -> float:
-    """How far a heading is from the middle of columns: the middle of their area, or the mean of their middles."""
+    """The distance of a heading from the middle of some columns.
+
+    The middle is that of their whole area, or the mean of their middles if that is closer.
+    """
     middles = ((first[0] + last[1]) / 2, (sum(first) + sum(last)) / 4)
     return min(abs(middle - part.middle) for middle in middles)
 
 
 def _levels(rows: Sequence[Row]) -> list[list[Row]]:
-    """Group the lines of a header into levels: a new level starts below a heading that covers several columns."""
+    """Group the lines of a header into levels. A new level starts below a heading that covers several columns."""
     levels: list[list[Row]] = []
     for row in rows:
         is_below = bool(levels) and any(map(_wide, levels[-1])) and not _wide(row)
@@ -231,7 +235,7 @@ def body_groups(rows: Sequence[Row], rules: Sequence[float]) -> Iterator[list[Ro
 
 
 def _grouped(rows: Sequence[Row]) -> list[list[Row]]:
-    """Group lines into rows: a line that continues cells of the line above belongs to the same row."""
+    """Group lines into rows. A line that continues cells of the line above belongs to the same row."""
     groups = [[row] for row in rows[:1]]
     limit = _row_gap(rows)
     for above, row in pairwise(rows):
@@ -243,7 +247,7 @@ def _grouped(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def _row_gap(rows: Sequence[Row]) -> float | None:
-    """The gap above which a new row starts, if the gaps between lines are clearly of two sizes."""
+    """The gap above which a new row starts, if the gaps between lines clearly have two sizes."""
     neighbours = list(pairwise(rows))
     pairs = sorted((low.top - high.bottom, bool(high.numbers & low.numbers - {0})) for high, low in neighbours)
     steps = [(after[0] - before[0], place) for place, (before, after) in enumerate(pairwise(pairs), 1)]
@@ -270,7 +274,7 @@ def _continues_row(row: Sequence[Row], line: Row, gap: float, limit: float | Non
 
 
 def _starts_row(row: Sequence[Row], line: Row) -> bool:
-    """Whether a line starts a row: values follow a header, or the label column was empty in the line above."""
+    """Whether a line starts a row: it has values below a header, or the label column was empty in the line above."""
     if 0 not in line.parts or not any(0 in one.parts for one in row):
         return False
     others = set(line.parts) - {0}
@@ -290,8 +294,9 @@ def _goes_on(row: Sequence[Row], line: Row) -> bool:
 
 
 def band_groups(rows: Sequence[Row]) -> list[list[Row]]:
-    """The rows between two rulings: one, unless numbers or white space divide the lines, or lines clearly start a new
-    row.
+    """The rows between two rulings.
+
+    There is one row, unless numbers or white space divide the lines, or lines clearly start a new row.
     """
     stacked = Counter(place for row in rows for place in row.numbers)
     used = {place for row in rows for place in row.parts}
@@ -314,7 +319,7 @@ def band_groups(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def fresh_lines(rows: Sequence[Row]) -> int:
-    """The lines that start a new row: they fill most columns and do not continue the words above them."""
+    """The number of lines that start a new row: they fill most columns and do not continue the words above them."""
     used = {place for row in rows for place in row.parts}
     full = (
         place for place, row in enumerate(rows) if len(row.parts) >= max(2, 0.7 * len(used)) and min(used) in row.parts
@@ -323,7 +328,7 @@ def fresh_lines(rows: Sequence[Row]) -> int:
 
 
 def is_sure(group: Sequence[Row]) -> bool:
-    """Whether lines that were joined to a row are certainly one row, and not several rows of short text."""
+    """Whether lines that were joined into a row are certainly one row, and not several rows of short text."""
     return len(group) == 1 or fresh_lines(group) < 2  # noqa: PLR2004
 
 
@@ -339,8 +344,9 @@ def row_cells(group: Sequence[Row], top: int) -> Iterator[Piece]:
 
 
 def assemble(cells: Sequence[Piece], box: Box, confidence: float, *, sure: bool) -> Table:
-    """Make a table from cells. Rows and columns in which no cell starts are dropped; places without a cell become empty
-    cells.
+    """Make a table from cells.
+
+    Rows and columns in which no cell starts are dropped. Positions without a cell become empty cells.
     """
     tops, lefts = sorted({span.top for span, _ in cells}), sorted({span.left for span, _ in cells})
     starts: defaultdict[tuple[int, int], list[Word]] = defaultdict(list)

@@ -1,7 +1,7 @@
-"""Finds the tables of a PDF page from its words, rulings and backgrounds. Pure: positions in, tables out.
+"""Finds the tables of a PDF page from its words, rulings and backgrounds. The functions are pure.
 
-Rulings that touch form a grid. Where there are no rulings, white space, the alignment of words, and numbers decide. Two
-numbers above each other are never in the same row.
+Rulings (printed lines) that touch form a grid. Without rulings, white space, the alignment of words, and numbers
+decide. Two numbers above each other are never in the same row.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ from octavo.extract.pdf.table_geometry import (
 from octavo.extract.pdf.table_rows import Table
 
 _MOST_WORDS = 8000
-_LEAST_FILLED = 0.15  # of the cells
+_LEAST_FILLED = 0.15  # as a share of the cells
 _ABOVE_ITEMS = 40.0  # points
 _HEADER = 6.0
-_MOST_MISSED = 0.2  # of the height of a table
-_BETWEEN_RULES = 0.8  # confidence of tables between horizontal lines
-_RULED = 0.9  # confidence of tables with lines
+_MOST_MISSED = 0.2  # as a share of the height of a table
+_BETWEEN_RULES = 0.8  # confidence in tables between horizontal lines
+_RULED = 0.9  # confidence in tables with a grid of lines
 _MOST_APART = 60.0
 _FEW_STROKES = 4
 _EDGE = 3.0  # points
 _LEAST_HALF = 60.0
-_WIDE = 0.5  # of the width of the text
+_WIDE = 0.5  # as a share of the width of the text
 _LEAST_ROWS = 3
 
 Columns = tuple[Box, ...]  # side by side
 
 
 def page_tables(page: PageContent, pictures: Sequence[Box], columns: Callable[[], Sequence[Columns]]) -> list[Table]:
-    """The tables of a page outside of its pictures. `columns` returns the columns of running text.
+    """The tables of a page outside its pictures. `columns` returns the columns of running text.
 
-    Tables of items that the general finder split or merged with others come first.
+    If the general finder split a table of items or merged it with others, the table of items is used instead.
     """
     found = _within_columns(page, _outside(page, pictures), pictures, columns)
     items = [
@@ -77,7 +77,7 @@ def _outside(page: PageContent, pictures: Sequence[Box]) -> list[Table]:
 def _within_columns(
     page: PageContent, tables: list[Table], pictures: Sequence[Box], columns: Callable[[], Sequence[Columns]]
 ) -> list[Table]:
-    """Look again in each column for tables without lines that reach from one column of text into another."""
+    """Search each column separately if a table without lines reaches from one column of text into another."""
     if all(table.confidence >= _RULED for table in tables):
         return tables
     framed = [(sides, _RULED) for sides in _frames_side_by_side(page)]
@@ -95,7 +95,7 @@ def _within_columns(
 
 
 def _frames_side_by_side(page: PageContent) -> Iterator[Columns]:
-    """Pairs of frames of the same height with space between them, as the halves of a form."""
+    """Pairs of frames of the same height with space between them, such as the halves of a form."""
     frames = sorted(box for box in line_frames(page) if min(box.bottom - box.top, box.right - box.left) > _LEAST_HALF)
     for one, other in pairwise(frames):
         is_level = abs(one.top - other.top) < _EDGE and abs(one.bottom - other.bottom) < _EDGE
@@ -108,7 +108,7 @@ def _crosses(box: Box, sides: Columns) -> bool:
 
 
 def _is_whole(item: Table, tables: Sequence[Table]) -> bool:
-    """Whether the general finder found a complete table of items: its header, all of its rows, and little else."""
+    """Whether the general finder found the complete table of items: its header, all rows, and little else."""
     lowest = item.box.bottom - _MOST_MISSED * (item.box.bottom - item.box.top)
     return any(
         overlaps(table.box, item.box)
@@ -122,7 +122,7 @@ def _is_whole(item: Table, tables: Sequence[Table]) -> bool:
 
 
 def _is_code(table: Table, runs: Sequence[TextRun]) -> bool:
-    """Whether a table without lines is code: letters of equal width are aligned without being a table."""
+    """Whether a table without lines is code. Letters of equal width are aligned even if they are not a table."""
     inside = [run for run in runs if is_inside(run.box, table.box)]
     letters = sum(len(run.text) for run in inside)
     mono = sum(len(run.text) for run in inside if is_monospaced(run.font))
@@ -130,7 +130,10 @@ def _is_code(table: Table, runs: Sequence[TextRun]) -> bool:
 
 
 def _has_rows(table: Table) -> bool:
-    """Whether two rows have text and few cells are empty. A single row is a framed word; empty cells are decoration."""
+    """Whether at least two rows have text and not too many cells are empty.
+
+    A single row is a framed word. Many empty cells are decoration.
+    """
     cells = [cell for row in table.rows for cell in row]
     texts = sum(bool(cell.text) for cell in cells)
     return sum(any(cell.text for cell in row) for row in table.rows) > 1 and texts > _LEAST_FILLED * len(cells)
@@ -194,7 +197,7 @@ def _with_edges(box: Box) -> Box:
 
 
 def _between(boxes: Sequence[Box], words: Sequence[Word]) -> Iterator[list[Word]]:
-    """The words above, between and below tables that take up most of the width of the text."""
+    """The words outside tables, in groups. Tables that take up most of the width of the text separate the groups."""
     if not words:
         return
     width = max(word.right for word in words) - min(word.left for word in words)
@@ -206,16 +209,16 @@ def _between(boxes: Sequence[Box], words: Sequence[Word]) -> Iterator[list[Word]
 
 
 def _is_usable(word: Word) -> bool:
-    """Whether a word has a place and is not only dots that lead to a number."""
+    """Whether a word has a position and is more than the dots that lead to a number."""
     left, top, right, bottom, text = word
     if not isfinite(left + top + right + bottom):
         return False
-    # The quickest check comes first: nearly all words are plain.
+    # The fastest check comes first, because nearly all words are plain.
     return text.isalnum() or bool((without_leader(word).text if text.endswith(LEADER_MARKS) else text).strip())
 
 
 def to_markdown(table: Table) -> str:
-    """Write a table as Markdown. The text of a spanning cell is in the first of its places."""
+    """Write a table as Markdown. The text of a spanning cell is only in its first row and column."""
     return markup.table(table.grid)
 
 
@@ -236,7 +239,7 @@ def _gap_places(runs: Sequence[TextRun]) -> list[float]:
 
 
 def _has_gap(line: list[TextRun]) -> bool:
-    """Whether two runs are as far apart as cells are. Numbers are closer to each other than words."""
+    """Whether two runs are as far apart as cells. Numbers can be closer to each other than words."""
     line.sort(key=lambda run: run.box.left)
     before = line[0]
     for run in line[1:]:
@@ -253,7 +256,7 @@ def _height(run: TextRun) -> float:
 
 
 def _near(words: Sequence[Word], places: Sequence[float]) -> list[Word]:
-    """The words near these places, without the dots that lead to numbers."""
+    """The words near these positions, without the dots that lead to numbers."""
     bands = {round(at / _MOST_APART) + add for at in places for add in (-1, 0, 1)}
     near = (word for word in words if round((word.top + word.bottom) / 2 / _MOST_APART) in bands)
     return [without_leader(word) for word in near]
@@ -265,7 +268,7 @@ def _is_turned(page: PageContent) -> bool:
 
 
 def _upright(page: PageContent) -> PageContent:
-    """Rotate a page with vertical text, so that its text runs from left to right."""
+    """Rotate a page with vertical text, so that the text runs from left to right."""
     runs = tuple(
         run._replace(
             box=_turn(run.box, page),
@@ -280,7 +283,7 @@ def _upright(page: PageContent) -> PageContent:
 
 
 def _reads_up(page: PageContent) -> bool:
-    """Whether rotated text runs from bottom to top, judging by the order of the words in its longest run."""
+    """Whether rotated text runs from bottom to top, judging by the order of words in its longest run."""
     words = max((run.words for run in page.runs), key=len)
     return words[0].top >= words[-1].top
 

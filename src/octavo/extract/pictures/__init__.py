@@ -1,4 +1,4 @@
-"""Opens images safely, rotates them upright and scales them down for display; draws pages and quotes as images.
+"""Opens images safely, rotates them upright and scales them down for display. Draws pages and quotes as images.
 
 Other packages use `picture_file`, `page_images` and `quotes`, which run the rest in the sandbox.
 """

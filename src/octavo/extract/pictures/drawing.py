@@ -14,7 +14,7 @@ from octavo.extract.extracted import Box, SourceType
 from octavo.extract.pdf.document import MOST_SIDE, OpenPage, PageError, fitting_scale, open_document
 from octavo.extract.pictures.image_files import count_sheets, fit_image, open_picture, seek_sheet, to_jpeg
 
-# Measured on books and invoices: a higher level takes 50 % longer, and files are not smaller.
+# Measured on books and invoices: a higher level takes 50 % longer and does not make the files smaller.
 COMPRESSION = 3
 QUICK_COMPRESSION = 1  # for an image that is shown once
 MARKER, MARKER_LINE = "#ffe68f", "#a06a00"
@@ -26,7 +26,7 @@ _HAIR = 0.01  # subtracted, because pypdfium2 rounds sizes up
 
 
 def draw_page(path: Path, source_type: SourceType, number: int, width: int) -> bytes:
-    """Draw a page as a PNG that is at most `width` pixels wide. Pages are counted from 1; images are never enlarged.
+    """Draw a page as a PNG that is at most `width` pixels wide. Pages are counted from 1. Images are never enlarged.
 
     Raises `PageMissing`, `PageNotDrawn`, and errors from opening the file, such as `Encrypted`.
     """
@@ -35,7 +35,7 @@ def draw_page(path: Path, source_type: SourceType, number: int, width: int) -> b
 
 
 def show_page(path: Path, source_type: SourceType, number: int, side: int) -> bytes:
-    """Draw a page as a JPEG for a model. No side is longer than `side`; a PDF page has at most 200 dots per inch."""
+    """Draw a page as a JPEG for a model. No side is longer than `side`. A PDF page has at most 200 dots per inch."""
     if source_type is SourceType.IMAGE:
         with _open_sheet(path, number) as picture:
             return to_jpeg(fit_image(picture, side))
@@ -46,7 +46,7 @@ def show_page(path: Path, source_type: SourceType, number: int, side: int) -> by
 
 
 def draw_area(path: Path, number: int, box: Box, width: int) -> bytes:
-    """Draw an area of a PDF page as a PNG with a narrow margin: 200 dots per inch, and at most `width` pixels wide."""
+    """Draw an area of a PDF page as a PNG with a narrow margin, at 200 dots per inch, at most `width` pixels wide."""
     with _open_page(path, number) as page:
         across, down = page.size
         left, top = max(box.left - _AREA_MARGIN, 0.0), max(box.top - _AREA_MARGIN, 0.0)
@@ -71,7 +71,7 @@ def draw_member(path: Path, source_type: SourceType, member: str, width: int) ->
 
 
 def page_sizes(path: Path, most: int) -> list[tuple[float, float]]:
-    """The width and height, in points, of the first `most` pages of a PDF; 0 and 0 for a page that cannot be opened."""
+    """The width and height, in points, of the first `most` pages of a PDF. Both are 0 if a page cannot be opened."""
     sizes: list[tuple[float, float]] = []
     with open_document(path) as document:
         for number in range(1, min(document.page_count, most) + 1):
@@ -116,7 +116,7 @@ def _open_sheet(path: Path, number: int) -> Generator[Image.Image]:
 
 
 def _longest_side(picture: Image.Image, width: int) -> int:
-    """The longest side that an image must have to be `width` pixels wide after it is rotated by its EXIF data."""
+    """The longest side that an image needs to be `width` pixels wide after it is rotated by its EXIF data."""
     lies = picture.getexif().get(_ORIENTATION, 1) >= _LYING
     across, down = (picture.height, picture.width) if lies else picture.size
     return min(width * max(across, down) // across, MOST_SIDE)

@@ -23,7 +23,7 @@ from octavo.extract.pdf.letters import one_line
 from octavo.extract.pdf.page_batches import PageText, PdfFacts
 from octavo.extract.pictures import SHOWN_PIXELS
 
-# Only these: Pillow also supports formats that run other programs or are unmaintained.
+# Only these formats: for others, Pillow runs external programs or is unmaintained.
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "TIFF", "HEIF", "AVIF", "BMP")
 MOST_PIXELS = 200_000_000
 _PAGED = "TIFF"
@@ -32,7 +32,7 @@ MOST_HEIF_BYTES = 15 << 20
 
 
 class PictureDamaged(BadInput):
-    """This picture cannot be decoded. The file is kept. If another program opens it, save it there and add it again."""
+    """This picture cannot be decoded. The file is kept. If another program opens it, save it there and add the copy."""
 
     code = "DAMAGED"
 
@@ -45,7 +45,7 @@ def _prepare_pillow() -> None:
     import pi_heif
 
     pi_heif.register_heif_opener()  # pyright: ignore[reportUnknownMemberType]
-    Image.MAX_IMAGE_PIXELS = None  # checked here instead, for all formats
+    Image.MAX_IMAGE_PIXELS = None  # the size is checked in `open_picture` instead, for all formats
     ImageFile.LOAD_TRUNCATED_IMAGES = False
 
 
@@ -60,7 +60,7 @@ def open_picture(file: Path | BytesIO) -> Generator[Image.Image]:
                 raise TooLarge(f"Images of this format are supported up to {MOST_HEIF_BYTES >> 20} MB.")
             yield picture
     except (OSError, ValueError, SyntaxError, EOFError, IndexError, KeyError, TypeError, RuntimeError):
-        # The decoders fail in many ways, and each of them means that the file is bad.
+        # The decoders fail in many ways. In each case the file is damaged.
         raise PictureDamaged from None
 
 
@@ -69,7 +69,7 @@ def _size_of(file: Path | BytesIO) -> int:
 
 
 def count_sheets(picture: Image.Image) -> int:
-    """The number of sheets of a fax or multi-page scan; an animated image counts as one."""
+    """The number of sheets of a fax or multi-page scan. An animated image counts as one sheet."""
     return getattr(picture, "n_frames", 1) if picture.format == _PAGED else 1
 
 
@@ -93,7 +93,8 @@ _MIXABLE = {"1": "L", "P": "RGBA", "PA": "RGBA", "I;16": "I", "I;16B": "I", "I;1
 def fit_image(picture: Image.Image, side: int = SHOWN_PIXELS) -> Image.Image:
     """Rotate an image by its EXIF data, convert it to RGB on white, and scale it down.
 
-    No side is then longer than `side` pixels. Changes the given image, because memory may be too small for two.
+    No side of the result is longer than `side` pixels. The given image is changed, because memory may be too small for
+    two images.
     """
     if picture.mode in _MIXABLE:
         picture = picture.convert(_MIXABLE[picture.mode])
@@ -120,7 +121,7 @@ def _eight_bits(picture: Image.Image) -> Image.Image:
 
 
 def to_jpeg(picture: Image.Image, quality: int = JPEG_QUALITY) -> bytes:
-    """Encode an image as JPEG without metadata, so that the place and time of a photo are not passed on."""
+    """Encode an image as JPEG without metadata, so that the place and time of a photo are not disclosed."""
     body = BytesIO()
     picture.save(body, "JPEG", quality=quality, optimize=True)
     return body.getvalue()
@@ -154,7 +155,7 @@ def open_sheets(path: Path) -> PdfFacts:
 
 
 def read_sheet(path: Path, number: int, language: str = ANY_LANGUAGE) -> PageText:
-    """Recognise the text of a sheet; positions are in pixels of the upright image."""
+    """Recognise the text of a sheet. Positions are in pixels of the upright image."""
     # Imported late: loading the engine takes a second, and opening the file does not need it.
     from octavo.extract.ocr.page_recognition import recognise_page
 

@@ -1,4 +1,4 @@
-"""Images of pages, always drawn in the sandbox, even if only boxes are added to an existing image.
+"""Images of pages. They are always drawn in the sandbox, even if only boxes are added to an existing image.
 
 An image comes from a child process that read an untrusted file, so opening it is as unsafe as opening the file.
 """
@@ -40,7 +40,7 @@ async def draw_in_sandbox(sandbox: Sandbox, path: Path, source_type: SourceType,
 
 @dataclass(frozen=True, slots=True)
 class FigurePlace:
-    """Where a figure is: in an area of a page (`page` and `box`), or in a `member` of the file."""
+    """The place of a figure: an area of a page (`page` and `box`), or a `member` of the file."""
 
     source_type: SourceType
     page: int | None
@@ -77,12 +77,12 @@ async def sizes_in_sandbox(sandbox: Sandbox, path: Path, most: int) -> list[tupl
     except (ValueError, TypeError):
         sizes = []
     if not sizes or not all(isfinite(side) for size in sizes for side in size):
-        raise PageNotDrawn("The sizes of its pages cannot be read.")
+        raise PageNotDrawn("The page sizes of the file cannot be read.")
     return sizes[:most]
 
 
 async def mark_in_sandbox(sandbox: Sandbox, png: bytes, boxes: Iterable[Box], page_width: float) -> bytes:
-    """Draw boxes on the image of a page. Boxes are in points; the page is `page_width` points wide."""
+    """Draw boxes on the image of a page. Boxes are in points, and the page is `page_width` points wide."""
     with tempfile.TemporaryFile() as given:
         given.write(png)
         given.flush()

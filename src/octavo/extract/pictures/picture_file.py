@@ -37,7 +37,7 @@ class PictureInSandbox(PagesInSandbox):
         except ENDED as error:
             raise BadInput(error.title) from error
         if not made.startswith(JPEG):
-            raise BadInput("It could not be converted to an image for display.")
+            raise BadInput("The picture could not be converted for display.")
         return made
 
     async def extract(self, on_progress: OnProgress | None = None) -> Extracted:

@@ -25,7 +25,7 @@ PRELOAD = ("octavo.extract.pictures.quotes", "octavo.extract.pdf.document")
 SECONDS = 10
 MOST_BYTES = 1 << 20
 _LEFT_OUT = re.compile(r"\.\.\.|…")
-_SAME_LINE = 0.5  # of a word's height; words of one line overlap vertically by at least this
+_SAME_LINE = 0.5  # as a share of the height of a word; words on one line overlap vertically by at least this
 
 
 async def quote_in_sandbox(sandbox: Sandbox, path: Path, number: int, quote: str) -> QuoteOnPage:
@@ -41,7 +41,7 @@ async def quote_in_sandbox(sandbox: Sandbox, path: Path, number: int, quote: str
 
 
 async def words_in_sandbox(sandbox: Sandbox, path: Path, number: int) -> list[PlacedWord]:
-    """The words of a page with their boxes; none if the page is a scan. Raises `PageNotDrawn` and other errors."""
+    """The words of a page with their boxes. Empty if the page is a scan. Raises `PageNotDrawn` and other errors."""
     try:
         with tempfile.TemporaryFile() as output:
             call = read_words_of_page.call(number=number)
@@ -107,7 +107,7 @@ def find_quote(path: Path, number: int, quote: str) -> QuoteOnPage:
 
 
 def locate(words: Sequence[PlacedWord], quote: str) -> list[Box]:
-    """The boxes of all parts of the quote, in order; empty if any part is not found.
+    """The boxes of all parts of the quote, in order. Empty if any part is not found.
 
     Only letters and digits are compared, so punctuation and hyphenation do not matter.
     """
@@ -129,7 +129,7 @@ def locate(words: Sequence[PlacedWord], quote: str) -> list[Box]:
 
 
 def _find(text: str, part: str, place: int, owners: Sequence[int]) -> int:
-    """The offset of the first match of `part` at or after `place`; -1 if not found.
+    """The offset of the first match of `part` at or after `place`, or -1 if there is none.
 
     Matches of whole words are preferred.
     """

@@ -1,4 +1,4 @@
-"""Converts plain text to Markdown that shows the same text. Only obvious structure is recognised."""
+"""Converts plain text to Markdown that displays the same text. Only obvious structure is recognised."""
 
 from octavo.extract.plain_text.convert import ConvertedText, convert
 

@@ -1,6 +1,7 @@
-"""Decides what each group of lines is, and writes it as Markdown.
+"""Decides whether each group of lines is a heading, list, code or prose, and writes it as Markdown.
 
-Only obvious headings are recognised; a line that might be one stays text. Lists have bullets or consecutive numbers.
+Only obvious headings are recognised. A line that might be a heading stays text. Lists have bullets or consecutive
+numbers.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from octavo.extract.plain_text.groups import Group, split_groups, split_pages, u
 RULE = "* * *"
 
 _RULE = re.compile(r"\s*(?:[-=_*~#+·•.]\s*+){3,}+")
-# Columns separated by spaces or borders, and program statements.
+# Signs of code: columns separated by spaces or borders, and program statements.
 _ALIGNED = re.compile(r"\S(?: {3,}|\t+)\S|^\s*[|+].*[|+]$|[\u2500-\u257f]|[{};]$")
 _LEAST_ALIGNED = 0.5
 _ITEM = re.compile(r"([ \t]*)(?:([-*+•‣◦▪●·\u2013])|(\d{1,3})([.)]))[ \t]+(?=\S)")
 
 
 class _Block(NamedTuple):
-    """The Markdown of one block. `is_code`: whether the text is code that has no fence yet."""
+    """The Markdown of one block. `is_code` is true if the text is code that has no fence yet."""
 
     text: str
     page: int
@@ -33,7 +34,7 @@ class _Block(NamedTuple):
 
 
 class ConvertedText(NamedTuple):
-    """Converted text. `pages` contains the start and end of each page's text; empty if the text has no form feeds."""
+    """Converted text. `pages` contains the start and end of each page. It is empty if the text has no form feeds."""
 
     markdown: str
     pages: list[tuple[int, int]]
@@ -71,7 +72,7 @@ class _Converter:
     def __init__(self, groups: Sequence[Group]) -> None:
         self._groups = groups
         self._width = wrap_width(groups)
-        self._last_item: Item | None = None  # of the list that has just ended
+        self._last_item: Item | None = None  # the last item of the list that has just ended
 
     def blocks(self) -> Iterator[_Block]:
         for place, group in enumerate(self._groups):
@@ -123,7 +124,7 @@ class _Converter:
 
 def _heading(heading: Heading) -> str:
     text = escape(heading.text)
-    if text.endswith("#"):  # otherwise it would close the heading
+    if text.endswith("#"):  # otherwise this character would close the heading
         text = text[:-1] + "\\#"
     return f"{'#' * heading.level} {text}"
 
@@ -245,7 +246,10 @@ def _is_title(text: str) -> bool:
 
 @dataclass(slots=True)
 class Item:
-    """`number` is None for a bullet. In `lines`, spaces replace the marker, so that the lines keep their length."""
+    """A list item. `number` is None for a bullet.
+
+    In `lines`, spaces replace the marker, so that the lines keep their length.
+    """
 
     indent: int
     number: int | None
@@ -258,9 +262,9 @@ class Item:
 
 
 def read_items(lines: Sequence[str]) -> list[Item]:
-    """Read list items; none if the first line does not start an item.
+    """Read list items. Empty if the first line does not start an item.
 
-    A line without a marker continues the item before it.
+    A line without a marker continues the previous item.
     """
     items: list[Item] = []
     for line in lines:
@@ -284,7 +288,7 @@ def first_item(lines: Sequence[str]) -> int | None:
 def form_list(items: Sequence[Item], neighbours: Sequence[Group]) -> bool:
     """Whether the items form a list that Markdown would number in the same way.
 
-    A single item is a list only if a neighbouring group continues it.
+    A single item is a list only if a neighbouring group continues the list.
     """
     outer = [item for item in items if item.indent <= items[0].indent] if items else []
     if not outer or any(item.sign != outer[0].sign for item in outer) or not _counts_up(items):
@@ -293,7 +297,7 @@ def form_list(items: Sequence[Item], neighbours: Sequence[Group]) -> bool:
 
 
 def _counts_up(items: Sequence[Item]) -> bool:
-    """Whether the numbers are consecutive. Markdown renumbers list items, so other numbers would be lost."""
+    """Whether the numbers are consecutive. Markdown renumbers list items, so other numbers would change."""
     last: dict[int, int] = {}
     for item in items:
         last = {indent: number for indent, number in last.items() if indent <= item.indent}
@@ -306,7 +310,7 @@ def _counts_up(items: Sequence[Item]) -> bool:
 
 
 def would_merge(last: Item, item: Item) -> bool:
-    """Whether Markdown would add the item to the list before it and give it a wrong number."""
+    """Whether Markdown would add the item to the previous list and give it a wrong number."""
     return item.number is not None and last.sign == item.sign and last.number not in {None, item.number - 1}
 
 
@@ -321,7 +325,7 @@ def _continues(item: Item, group: Group) -> bool:
 def render_list(items: Sequence[Item], width: int) -> str:
     """Write the list as Markdown. Items with a deeper indent become children of the item above."""
     rendered: list[str] = []
-    parents: list[tuple[int, int]] = []  # its original indent, and the indent of its children
+    parents: list[tuple[int, int]] = []  # the original indent of the item, and the indent of its children
     for item in items:
         while parents and parents[-1][0] >= item.indent:
             parents.pop()

@@ -27,7 +27,7 @@ _BEGINS_WITHOUT_SPACE = re.compile(f"[{_WITHOUT_SPACES}]")
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Adjacent non-empty lines; indents are kept, trailing spaces are not."""
+    """Adjacent non-empty lines. Indents are kept, and trailing spaces are removed."""
 
     lines: list[str]
     page: int
@@ -91,7 +91,7 @@ def _is_verse(lines: Sequence[str]) -> bool:
 
 
 def _is_full(line: str, following: str, width: float) -> bool:
-    """Whether the first word of the next line would not have fitted on this line."""
+    """Whether the line is full: the first word of the next line would not have fitted on it."""
     word = _FIRST_WORD.match(following)
     return len(line) + 1 + (len(word[1]) if word else 0) >= width
 

@@ -40,7 +40,7 @@ _FIELD_LINK = re.compile(r'\s*HYPERLINK\s+(?:\\[a-z]\s+)*"([^"]{1,2000})"')
 _CONTROLS = re.compile("[\x00-\x08\x0e-\x1f]")
 _CHARACTERS = {"\x0b": "\n", "\x0e": "\n", "\x1e": "\u2011", "\x1f": "", "\t": "\t"}
 _HEADINGS, _TITLE, _CONTENTS = range(1, 10), 62, range(19, 28)
-_TOLERANCE = 60  # twentieths of a point: edges of columns that are closer are the same
+_TOLERANCE = 60  # in twentieths of a point; column edges that are closer than this are the same edge
 _CELL_BYTES = 20
 _MOST_COLUMNS = 200
 _MOST_FIELDS = 50
@@ -72,7 +72,7 @@ def _open(container: Container) -> tuple[word.WordFile, bytes]:
 
 
 def read_figure(path: Path, member: str) -> bytes:
-    """The bytes of a picture; `data:1234` is the picture at offset 1234."""
+    """The bytes of a picture. `member` is `data:1234` for the picture at offset 1234."""
     number = member.removeprefix("data:")
     with open_container(path) as container:
         data = container.read("Data")
@@ -83,13 +83,13 @@ def read_figure(path: Path, member: str) -> bytes:
 
 
 def _picture(data: bytes, place: int) -> bytes:
-    """The picture at a place, if it has a format that can be shown."""
+    """The picture at this offset, if it is a PNG or JPEG."""
     size = struct.unpack_from("<I", data, place)[0] if place + 4 <= len(data) else 0
     return find_picture(data[place : place + size])
 
 
 def _joined(text: str) -> str:
-    """Join surrogate pairs, which the file stores as two characters."""
+    """Join surrogate pairs, which the file stores as two separate characters."""
     return clean(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))
 
 
@@ -102,7 +102,7 @@ class _Field:
 
 @dataclass(slots=True)
 class _Row:
-    """The cells of a row; `edges` are the positions of their borders, `merged` cells continue the ones above."""
+    """The cells of a row. `edges` are the positions of their borders. `merged` cells continue the cells above them."""
 
     cells: list[list[DocumentBlock]]
     edges: list[int] = field(default_factory=list[int])
@@ -124,7 +124,7 @@ class _Reader:
 
     def body(self) -> list[DocumentBlock]:
         blocks = list(self.blocks(0, self.file.counts.text))
-        # Text boxes inside groups have no position of their own.
+        # Text boxes inside groups have no position in the text.
         for box in self.anchored.others:
             blocks += self.blocks(*box)
         return [*blocks, *self.comments]
@@ -147,7 +147,7 @@ class _Reader:
         yield from table.finish()
 
     def _paragraphs(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """The start of each paragraph and the position of its mark."""
+        """The start of each paragraph and the position of its paragraph mark."""
         end = min(end, len(self.file.text))
         while start < end:
             found = _PARAGRAPH_ENDS.search(self.file.text, start, end)
@@ -167,7 +167,7 @@ class _Reader:
             for change in word.modifiers(style.paragraph):
                 form.change(*change)
         for what, value in word.modifiers(run.modifiers):
-            if what in {0x6645, 0x6646}:  # the properties are elsewhere, because they are long
+            if what in {0x6645, 0x6646}:  # long properties are stored elsewhere
                 at = int.from_bytes(value, "little")
                 size = int.from_bytes(self.data[at : at + 2], "little")
                 for change in word.modifiers(self.data[at + 2 : at + 2 + size]):
@@ -200,7 +200,7 @@ class _Reader:
         return Paragraph(inline(runs))
 
     def _styled(self, style: int) -> CharacterFormat:
-        """The format of the characters of a style."""
+        """The character format of a style."""
         found = CharacterFormat()
         for one in reversed(list(self.file.ancestry(style))):
             for change in word.modifiers(one.characters):
@@ -244,7 +244,7 @@ class _Reader:
             yield TextRun(text.replace("\x0b", "\n"), form.bold, form.italic, form.struck, link=link)
 
     def _control(self, sign: str, position: int, form: CharacterFormat) -> Iterator[TextRun]:
-        """Handle a control character: fields, notes, comments, pictures, boxes and other characters."""
+        """Handle a control character, which can be a field, note, comment, picture, text box or special character."""
         match sign:
             case "\x13" | "\x14" | "\x15":
                 self._field(sign)
@@ -263,7 +263,7 @@ class _Reader:
                 yield from self._text(_CHARACTERS.get(sign, ""), form)
 
     def _line(self, start: int, end: int) -> str:
-        """The text of a note or a comment. Comments of the surrounding text wait."""
+        """The text of a note or comment on one line. Pending comments on the surrounding text are kept for later."""
         waiting, self.comments = self.comments, []
         fields, self.fields = self.fields, []
         text = one_line(self.blocks(start, end))
@@ -292,7 +292,7 @@ class _Reader:
 
 
 def _symbol(code: int) -> str:
-    """A character of a symbol font."""
+    """The Unicode character for a character of a symbol font."""
     return WINGDINGS.get(code & 0xFF, "") if code >> 8 == _SYMBOL_FONT else chr(code) if code else ""
 
 
@@ -330,7 +330,7 @@ class _TableParts:
 
 
 def _columns(definition: bytes) -> tuple[list[int], set[int]]:
-    """The edges of the cells of a row, and the cells that continue the one above."""
+    """The column edges of a table row, and which cells continue the cell above."""
     count = min(definition[2], _MOST_COLUMNS) if len(definition) > 2 else 0  # noqa: PLR2004 - the size comes first
     cells = 3 + 2 * (count + 1)
     if not count or len(definition) < cells:

@@ -55,7 +55,7 @@ def _level(data: bytes, at: int) -> tuple[Level, int]:
 
 
 def _uses(data: bytes) -> Iterator[tuple[str, dict[int, int]]]:
-    """The list that each use refers to, and the numbers at which it restarts."""
+    """Each use of a list in the text: the id of the list, and the numbers at which its levels restart."""
     count = struct.unpack_from("<I", data)[0] if len(data) > 3 else 0  # noqa: PLR2004 - the count itself
     count = min(count, max(len(data) - 4, 0) // _USE_BYTES)
     at = 4 + count * _USE_BYTES
@@ -137,9 +137,10 @@ class CharacterFormat:
 
 @dataclass(slots=True)
 class Anchored:
-    """Parts of the text by the position they belong to: where their text is, and the author of a comment.
+    """The positions in the text of notes, comments and text boxes.
 
-    `shapes` are the positions of all drawings, `others` text boxes without a position.
+    Each dictionary maps a position to the start and end of the text that belongs there. Comments also have an author.
+    `shapes` contains the positions of all drawings, and `others` the text boxes without a position.
     """
 
     notes: dict[int, tuple[int, int]]

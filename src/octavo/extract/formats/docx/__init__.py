@@ -1,6 +1,6 @@
-"""Word documents: headings, paragraphs, lists, tables, charts, text boxes, comments; notes at the end.
+"""Word documents: headings, paragraphs, lists, tables, charts, text boxes and comments. Notes are at the end.
 
-Octavo reads their XML itself, because styles and numbering decide what a paragraph is.
+Octavo parses the XML directly, because styles and numbering decide whether a paragraph is a heading or a list item.
 """
 
 from __future__ import annotations
@@ -108,8 +108,8 @@ def _comments(package: Package, part: str) -> dict[str, tuple[str, str]]:
 class _BodyReader:
     """Reads the blocks of the body.
 
-    `pending` holds the page breaks of empty paragraphs until the next block with text. `depth` counts the tables
-    around the current block; comments follow the outermost table or the whole list.
+    `pending` holds the page breaks of empty paragraphs until the next block with text. `depth` is the number of tables
+    around the current block. Comments are added after the outermost table or after the whole list.
     """
 
     reader: ParagraphReader
@@ -121,7 +121,7 @@ class _BodyReader:
     depth: int = 0
 
     def take_comments(self) -> Iterator[DocumentBlock]:
-        """The comments on the text so far, each once."""
+        """Return the comments on the text read so far, and forget them."""
         for one in self.reader.comments:
             yield from write_comment(*self.comments.pop(one, ("", "")))
         self.reader.comments = []
@@ -139,7 +139,7 @@ class _BodyReader:
                 yield from self.blocks(one)
 
     def _with_comments(self, blocks: Iterator[DocumentBlock]) -> Iterator[DocumentBlock]:
-        """Add the comments on a block after it. Comments on list items are added after the whole list."""
+        """Add the comments on a block after that block. Comments on list items are added after the whole list."""
         earlier, self.reader.comments = self.reader.comments, []
         found = list(blocks)
         if self.depth or not found or isinstance(found[-1], Item):

@@ -1,4 +1,7 @@
-"""The text of a paragraph: runs, links, fields, formulas, notes. Tracked insertions are kept, deletions dropped."""
+"""Reads the text of a paragraph: runs, links, fields, formulas, notes.
+
+Tracked insertions are kept, and tracked deletions are dropped.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ _SKIPPED = frozenset({"w:del", "w:moveFrom", "w:rPr", "w:pPr", "w:sdtPr", "w:del
 _CHARACTERS = {"w:tab": "\t", "w:ptab": "\t", "w:br": "\n", "w:cr": "\n", "w:noBreakHyphen": "\u2011"}
 _FIELD_LINK = re.compile(r'\s*HYPERLINK\s+"([^"]{1,2000})"')
 _SYMBOL_FONT = range(0xF000, 0xF100)
-# Check marks and arrows of the fonts Wingdings, by their place in the font.
+# Check marks and arrows of the Wingdings fonts, by character code.
 WINGDINGS = {
     0x6F: "☐",
     0x71: "☐",
@@ -32,7 +35,7 @@ WINGDINGS = {
     0xA7: "▪",
 }
 _MOST_FIELDS = 50
-_SPACER = 40_000  # of the unit that is a 914,400th of an inch: about four pixels
+_SPACER = 40_000  # in 914,400ths of an inch; about four pixels
 _MOST_DIGITS = 12
 _MOST_BEFORE_NAME = 20
 
@@ -184,7 +187,7 @@ class ParagraphReader:
         return _CHARACTERS.get(name, "")
 
     def _check_box(self, element: Element) -> Iterator[TextRun]:
-        """A check box of a form, which is a field without a result."""
+        """A check box in a form. Word stores it as a field without a result."""
         box = next(descendants(element, "w:checkBox"), None)
         if box is not None:
             state = child(box, "w:checked") if child(box, "w:checked") is not None else child(box, "w:default")

@@ -1,7 +1,7 @@
 """Styles and list numbering of a Word document.
 
-Word stores the names of built-in styles in English in every language. It stores numbering rules instead of numbers;
-the numbers are computed here, so that a reference such as "see 2.3" still makes sense.
+Word stores the names of built-in styles in English, for documents in any language. It stores numbering rules instead of
+numbers. The numbers are computed here, so that a reference such as "see 2.3" still makes sense.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class Styles:
         return Formatting(*values)
 
     def contents_depth(self, style: str) -> int | None:
-        """The depth of a style for entries of the table of contents; None for other styles."""
+        """The depth of a style that is used for entries of the table of contents. None for other styles."""
         return next(
             (int(found[1]) - 1 for one in self._ancestry(style) if (found := _CONTENTS.fullmatch(one.name))), None
         )
@@ -165,7 +165,7 @@ class Level:
 
 @dataclass(slots=True)
 class Counters:
-    """The current numbers of an abstract list. All lists based on it share them."""
+    """The current numbers of an abstract list. They are shared by all lists that are based on it."""
 
     levels: dict[int, Level]
     values: dict[int, int] = field(default_factory=dict[int, int])
@@ -189,7 +189,10 @@ class Numbering:
     def of_levels(
         cls, lists: dict[str, dict[int, Level]], uses: dict[str, str], starts: dict[str, dict[int, int]]
     ) -> Numbering:
-        """Numbering from known levels: `uses` maps the number of a list to its levels, `starts` where it restarts."""
+        """Make the numbering from levels that are already known.
+
+        `uses` maps the id of a list to its key in `lists`. `starts` maps it to the numbers at which levels restart.
+        """
         numbering = cls(None)
         numbering._counters = {kind: Counters(levels) for kind, levels in lists.items()}
         numbering._kinds, numbering._changes = uses, starts

@@ -36,7 +36,7 @@ _NOT_A_WORD = re.compile(r"[\W_]+")
 class BookText:
     """The text of a book.
 
-    `outline` is None if it has no table of contents. `pages` are printed pages, if it lists them.
+    `outline` is None if the book has no table of contents. `pages` are its printed pages, if the book lists them.
     """
 
     markdown: str

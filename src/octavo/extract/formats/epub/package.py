@@ -1,4 +1,4 @@
-"""The package of a book: spine, metadata, table of contents and list of printed pages (XHTML or NCX)."""
+"""Reads the package of an EPUB book: spine, metadata, table of contents and list of printed pages (XHTML or NCX)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from octavo.extract.zips import DAMAGED, Archive
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
-# These only obfuscate embedded fonts; the text is readable.
+# These algorithms only obfuscate embedded fonts. The text is readable.
 _FONT_METHODS = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
 _OTHER_FIELDS = {
     "publisher": "publisher",
@@ -38,7 +38,7 @@ class Chapter:
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """A book. `contents` lists the files with a table of contents; files in the newer format come first."""
+    """A book. `contents` lists the files that contain a table of contents; files in the newer format come first."""
 
     chapters: list[Chapter]
     contents: list[Chapter]
@@ -65,7 +65,7 @@ def read_package(archive: Archive) -> Book:
 
 
 def resolve(folder: str, reference: str) -> tuple[str, str]:
-    """The archive name of the file that a reference points to, and the fragment in it."""
+    """The archive name of the file that a reference points to, and the fragment within that file."""
     path, _, fragment = reference.partition("#")
     return posixpath.normpath(posixpath.join("/", folder, unquote(path))).lstrip("/"), unquote(fragment)
 
@@ -96,7 +96,7 @@ def _reject_drm(archive: Archive) -> None:
     data = archive.find(_ENCRYPTION)
     methods = [one.get("Algorithm") or "" for one in _named(parse(data), "EncryptionMethod")] if data else []
     if any(method not in _FONT_METHODS for method in methods):
-        raise Encrypted("It is protected by a bookshop's DRM. Only that shop's reading app can open it.")
+        raise Encrypted("The book is protected by a shop's DRM. Only that shop's reading app can open it.")
 
 
 def _metadata(root: Element) -> Metadata:
@@ -127,7 +127,7 @@ def _is_author(element: Element) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry of a table of contents; level 1 is the highest. `place` is the name of a file and a fragment in it."""
+    """An entry of a table of contents. Level 1 is the highest. `place` is the name of a file and a fragment in it."""
 
     level: int
     title: str
@@ -141,7 +141,7 @@ class Contents:
 
 
 def read_contents(archive: Archive, book: Book) -> Contents:
-    """Read the entries and the printed pages, each from the first file that lists any.
+    """Read the table of contents and the list of printed pages, each from the first file that contains one.
 
     Damaged files are skipped, because a book can be read without a table of contents.
     """
