@@ -30,7 +30,10 @@ class EmbeddingReply:
 
 @dataclass(frozen=True, slots=True)
 class VisionLimits:
-    """Limits of one call: the longest side of a picture in pixels, the number of pages, and PDF support."""
+    """What one call accepts:
+
+    the longest side of a picture in pixels, the number of pages, and whether PDFs are allowed.
+    """
 
     pixels: int
     pages: int
