@@ -75,7 +75,7 @@ def contradict(pair: ChunkPair, claim_cache: ClaimCache) -> DetectedConnection |
 
 @dataclass(frozen=True, slots=True)
 class ClausePair:
-    """Two clauses about the same thing. `known` are the words that occur in both chunks, in any clause."""
+    """Two clauses about the same thing. `known` contains the words that occur in both chunks, in any clause."""
 
     one: Claim
     other: Claim
@@ -93,7 +93,7 @@ class ClausePair:
 def _conflicts(pair: ChunkPair, claim_cache: ClaimCache) -> Iterator[Conflict]:
     """Find conflicts between clauses that share a word.
 
-    An index by word avoids comparing every clause with every other.
+    An index by word makes it unnecessary to compare every clause with every other.
     """
     mine, theirs = claim_cache.claims(pair.source), claim_cache.claims(pair.target)
     my_places, their_places = claim_cache.places(pair.source), claim_cache.places(pair.target)
@@ -236,7 +236,7 @@ def _other_scope(one: Claim, other: Claim) -> bool:
 
 
 def _about_another(clauses: ClausePair, mine: int | str, theirs: int | str) -> bool:
-    """Whether the part of a clause before the conflict contains a word that the other chunk never mentions."""
+    """Whether the part of a clause before the conflict contains a word that does not occur in the other chunk."""
     sides = ((clauses.one, mine), (clauses.other, theirs))
     return any(claim.before(place) - clauses.known - _words_of(clauses.opposed) for claim, place in sides)
 

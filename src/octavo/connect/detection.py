@@ -210,7 +210,10 @@ def _as_row(one: DetectedConnection) -> dict[str, Any]:
 def find_opposite_tones(
     pairs: Iterable[ChunkPair], claim_cache: ClaimCache, known: Container[tuple[UUID, UUID]] = ()
 ) -> list[DetectedConnection]:
-    """Find pairs for the model. `known` are the pairs of chunks in which rules already found a contradiction."""
+    """Find pairs for the model to judge.
+
+    `known` contains the pairs in which rules have already found a contradiction.
+    """
     return [
         _connect(pair, concept, claim_cache)
         for pair in pairs
@@ -242,7 +245,7 @@ def _connect(pair: ChunkPair, concept: str, claim_cache: ClaimCache) -> Detected
 
 
 def _promise(pair: ChunkPair, concept: str) -> float:
-    """How promising a pair is, up to 1: the importance of the concept for both chunks times the weaker tone."""
+    """How promising a pair is, from 0 to 1: the lower importance of the concept times the weaker of the two tones."""
     weights = [
         {name.casefold(): weight for name, weight in chunk.concepts.items()}.get(concept.casefold(), 0.0)
         for chunk in (pair.source, pair.target)

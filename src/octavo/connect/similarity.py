@@ -19,11 +19,11 @@ MOST_NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Cosine similarities that depend on the embedding model.
+    """Limits of cosine similarity, which depend on the embedding model.
 
     At or above `similar`, chunks say the same thing. At or above `related`, they are about the same subject and may
-    contradict each other. Below `apart`, their subjects differ, and shared concepts make a bridge. At or above
-    `same_domain`, the mean vectors of two documents show that they are about the same subject.
+    contradict each other. Below `apart`, their subjects differ, and shared concepts form a bridge. Two documents whose
+    mean vectors reach `same_domain` are in the same domain.
     """
 
     similar: float
