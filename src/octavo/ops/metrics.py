@@ -1,4 +1,4 @@
-"""Metrics in the Prometheus format. They come from the database, so any process can serve them."""
+"""Metrics in the Prometheus format. They are read from the database, so any process can serve them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STATES = (
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One gauge with its values, which differ in their labels."""
+    """A gauge with its values. Each value has different labels."""
 
     name: str
     help: str
