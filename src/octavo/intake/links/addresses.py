@@ -1,4 +1,4 @@
-"""Canonical URLs, readable names for them, and ids of YouTube videos, without network access.
+"""Canonical URLs, readable names for URLs, and ids of YouTube videos. Works without network access.
 
 Any part of a URL that could matter stays unchanged.
 """
