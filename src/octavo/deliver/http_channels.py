@@ -29,7 +29,7 @@ _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 @dataclass(frozen=True, slots=True)
 class WebhookChannel:
-    """Sends the fields of the event to a program, signed, without any content of the document."""
+    """Sends the signed fields of an event to a program, without any content of the document."""
 
     client: GuardedClient | None
     allow: frozenset[str]
@@ -95,7 +95,7 @@ def signed_headers(secret: str, message_id: str, timestamp: int, body: bytes) ->
 
 @dataclass(frozen=True, slots=True)
 class SlackChannel:
-    """Sends a sentence and a link to a chat. Uses the format of Slack's webhooks, which many other chats accept."""
+    """Sends a sentence and a link to a chat, in the format of Slack's webhooks, which many other chats accept."""
 
     client: GuardedClient | None
     allow: frozenset[str]
@@ -128,7 +128,7 @@ def check_url(address: str, allow: frozenset[str]) -> str:
 
 
 async def post(client: GuardedClient, address: str, body: bytes, headers: Mapping[str, str], *, seconds: float) -> int:
-    """Send one request. Returns the status code of a success; every other response raises an error."""
+    """Send one request. Returns the status code if it succeeds; every other response raises an error."""
     limits = FetchLimits(bytes=RESPONSE_BYTES, seconds=seconds, redirects=0)
     sent = {"content-type": "application/json", **headers}
     try:
