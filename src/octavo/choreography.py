@@ -107,7 +107,7 @@ CHOREOGRAPHY: Mapping[Cause, Consequence] = {
         priority=6,
     ),
     Cause.VECTORS_REQUESTED: Consequence(
-        "embed_document", (PERSON,), "Vectors were requested for documents that have none of this model."
+        "embed_document", (PERSON,), "Vectors of a model were requested for documents that do not have them."
     ),
     Cause.MODEL_CHANGED: Consequence(
         "embed_document",
@@ -172,12 +172,12 @@ CHOREOGRAPHY: Mapping[Cause, Consequence] = {
     Cause.BATCH_REQUESTED: Consequence(
         "convert_batch",
         (PERSON,),
-        "The conversion of selected documents, or of all of a filter, was requested.",
+        "A person requested the conversion of selected documents, or of all documents that match a filter.",
     ),
     Cause.BATCH_PART_LISTED: Consequence(
         "convert",
         ("convert_batch",),
-        "A document of a batch is a PDF, and the owner does not have an identical conversion yet.",
+        "A document in a batch is a PDF, and the owner does not have an identical conversion yet.",
         priority=7,
     ),
     Cause.DELIVERY_DUE: Consequence(

@@ -32,7 +32,7 @@ QUOTA_SECONDS = 60.0
 ABANDONED = "abandoned"
 SCOPES = {
     "document": ("for this document", "Raise the document's budget."),
-    "owner": ("for this owner this month", "An administrator can raise the owner budget."),
+    "owner": ("for this owner this month", "An administrator can raise the owner's budget."),
     "month": ("for all owners this month", "An administrator can raise the monthly budget."),
 }
 

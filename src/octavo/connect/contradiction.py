@@ -165,7 +165,9 @@ def _negation_or_antonym(clauses: ClausePair) -> Conflict | None:
     ) > MOST_DENIED_ELSEWHERE * _weight(denier.denied):
         return None
     about = ", ".join(_as_written(one, other, denier.denied & clauses.shared))
-    return Conflict("negation", 0.6 + 0.35 * clauses.overlap, one, other, f"One denies what the other says: {about}.")
+    return Conflict(
+        "negation", 0.6 + 0.35 * clauses.overlap, one, other, f"One passage denies what the other says: {about}."
+    )
 
 
 def _numbers(clauses: ClausePair) -> Conflict | None:
@@ -204,7 +206,8 @@ def _opposite_tones(pair: ChunkPair, mine: Sequence[Claim], theirs: Sequence[Cla
         for one in (claim for claim in mine if roots <= claim.roots):
             for other in (claim for claim in theirs if roots <= claim.roots):
                 if _judge_oppositely(one, other):
-                    yield Conflict("polarity", 0.5, one, other, f"One is positive about {concept}, the other is not.")
+                    why = f"One passage is positive about {concept}, the other is not."
+                    yield Conflict("polarity", 0.5, one, other, why)
 
 
 def _judge_oppositely(one: Claim, other: Claim) -> bool:

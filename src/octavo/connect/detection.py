@@ -238,7 +238,7 @@ def _connect(pair: ChunkPair, concept: str, claim_cache: ClaimCache) -> Detected
         round(0.5 + 0.4 * _promise(pair, concept), 3),
         _quote(pair.source, concept, claim_cache),
         _quote(pair.target, concept, claim_cache),
-        f"One speaks well of {concept}, the other does not.",
+        f"One passage is positive about {concept}, the other is negative.",
         Status.POSSIBLE,
         detail={"kind": "polarity"},
     )

@@ -58,7 +58,8 @@ def find_similar(pairs: Iterable[ChunkPair], threshold: float, claim_cache: Clai
 def _connect(pair: ChunkPair, claim_cache: ClaimCache) -> DetectedConnection:
     mine, theirs = shared_quotes(pair.source, pair.target, claim_cache)
     shared = shared_concepts(pair)
-    about = f"Both are about {', '.join(shared[:MOST_NAMED])}." if shared else "Both say much the same."
+    named = ", ".join(shared[:MOST_NAMED])
+    about = f"Both passages are about {named}." if shared else "Both passages say nearly the same."
     strength = round(min(max(pair.similarity, 0.0), 1.0), 3)
     return DetectedConnection(Engine.SIMILARITY, pair, strength, mine, theirs, about)
 

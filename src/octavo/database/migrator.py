@@ -90,7 +90,7 @@ async def create_schema(connection: Connection, numbers: set[int]) -> None:
             await connection.execute(QUERIES.create_table)
             applied = set(await applied_migrations(connection))
             if applied - numbers:
-                raise WrongDatabase("Its schema is newer than the backup. Use an empty database.")
+                raise WrongDatabase("The schema of the database is newer than the backup. Use an empty database.")
             await _apply(connection, [one for one in known_migrations() if one.number in numbers - applied])
             await connection.execute(EVENTS.ensure_partitions)
     finally:
@@ -119,14 +119,14 @@ def missing_migrations(known: Sequence[Migration], applied: Mapping[int, Applied
     first = applied.get(FIRST)
     if first and first.name != known[0].name:
         raise WrongDatabase(
-            "It was created by a development version from before the first release, which cannot be upgraded. "
+            "The database was created by a development version from before the first release. It cannot be upgraded. "
             "Use an empty database or another data folder, and add your documents again."
         )
     newer = sorted(set(applied) - {migration.number for migration in known})
     if newer:
         raise WrongDatabase(
-            f"It was created by a newer version of Octavo (migration {newer[-1]}; this version has {len(known)}). "
-            "Install that version, or use another database."
+            f"The database was created by a newer version of Octavo (migration {newer[-1]}; this version has "
+            f"{len(known)}). Install that version, or use another database."
         )
     for migration in known:
         row = applied.get(migration.number)
@@ -179,7 +179,7 @@ def _explained_privileges() -> Generator[None]:
         yield
     except psycopg.errors.InsufficientPrivilege as error:
         reason = str(error).strip().splitlines()[0]
-        raise WrongDatabase(f"Its user cannot create the schema: {reason}. Grant the privilege.") from None
+        raise WrongDatabase(f"The database user cannot create the schema: {reason}. Grant the privilege.") from None
 
 
 async def _exists(connection: Connection) -> bool:

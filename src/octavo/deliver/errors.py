@@ -41,7 +41,7 @@ class DeliveryFailed(OctavoError):
 
 
 class ReceiverFailed(DeliveryFailed):
-    """The receiver failed."""
+    """The receiver could not be reached or reported an error."""
 
     code = "RECEIVER_FAILED"
     error_class = ErrorClass.TRANSIENT

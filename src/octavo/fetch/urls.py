@@ -95,7 +95,7 @@ def join_url(base: Target, location: str) -> Target:
     try:
         return _target(_parsed(base.url).join(location))
     except (httpx.InvalidURL, ValueError):
-        raise BadUrl("It redirects to an invalid URL.") from None
+        raise BadUrl("The redirect leads to an invalid URL.") from None
 
 
 def is_allowed(allow: frozenset[str], host: str, port: int) -> bool:
@@ -123,7 +123,7 @@ def _is_private_name(host: str) -> bool:
 
 def _parsed(url: str) -> httpx.URL:
     if len(url) > URL_CHARACTERS:
-        raise BadUrl(f"It is longer than {URL_CHARACTERS:,} characters.")
+        raise BadUrl(f"The URL is longer than {URL_CHARACTERS:,} characters.")
     try:
         return httpx.URL(url.strip())
     except (httpx.InvalidURL, ValueError):
@@ -134,7 +134,7 @@ def _target(url: httpx.URL) -> Target:
     if url.scheme not in _PORTS:
         raise BadUrl("Only http:// and https:// are supported.")
     if url.userinfo:
-        raise BadUrl("Remove the user name and password from it.")
+        raise BadUrl("Remove the user name and password from the URL.")
     host = url.raw_host.decode("ascii").lower()
     if not _HOST.fullmatch(host):
         raise BadUrl("The host name is invalid.")

@@ -73,7 +73,7 @@ async def read_metrics(connection: Connection) -> list[Metric]:
             "Model answers in the last hour: new ones, and reused ones that cost nothing.",
             [({"from": name}, answers[column]) for name, column in (("model", "new"), ("cache", "reused"))],
         ),
-        Metric("ai_files_expiring", "Files uploaded to providers that expire within an hour.", [({}, files["files"])]),
+        Metric("ai_files_expiring", "Files stored at providers, expiring within an hour.", [({}, files["files"])]),
         Metric(
             "stage_seconds",
             "Mean duration of a stage for documents completed in the last hour, by source type.",

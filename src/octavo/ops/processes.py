@@ -128,7 +128,7 @@ class RecordFile:
         if not lock.try_lock():
             lock.close()
             running = self.read()
-            where = f"It is running at {running.address} (process {running.pid}). " if running else ""
+            where = f"Octavo is running at {running.address} (process {running.pid}). " if running else ""
             raise AlreadyRunning(
                 f"{where}Stop it with `octavo stop`, or set OCTAVO_DATA_DIR to start another instance."
             )

@@ -25,7 +25,7 @@ MOST_CHUNKS = 12
 # Most chunks per document if all documents are searched. If documents were chosen, one may provide all chunks.
 MOST_OF_ONE = 5
 MOST_CHARACTERS = 48_000
-NOTHING = "Nothing in these documents answers this."
+NOTHING = "These documents do not answer the question."
 
 
 @dataclass(frozen=True, slots=True)

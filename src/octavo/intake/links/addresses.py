@@ -25,7 +25,7 @@ def canonical_url(given: str) -> str:
     """
     written = given.strip()
     if len(written) > MOST_CHARACTERS:
-        raise BadUrl(f"It is longer than {MOST_CHARACTERS:,} characters.")
+        raise BadUrl(f"The URL is longer than {MOST_CHARACTERS:,} characters.")
     parsed = parse_url(written)
     parts = urlsplit(parsed.url)
     port = "" if parsed.port == _DEFAULT_PORTS[parsed.scheme] else f":{parsed.port}"

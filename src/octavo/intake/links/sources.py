@@ -52,7 +52,7 @@ def paste_source(
     video that its timestamps link to.
     """
     if not text.strip():
-        raise Empty("It contains no text.")
+        raise Empty("The pasted text is empty.")
     given: dict[str, JSON] = {"title": title, "source": attribution}
     upload = NewUpload(
         _first_line(text) if title is None else title,
