@@ -95,7 +95,7 @@ class ModelJudge:
     async def explain(self, candidates: Sequence[Candidate]) -> list[DetectedConnection]:
         """Return the bridges that a model confirmed, and the best of those that no model judged.
 
-        The model gets the most promising bridges first, because the budget may not be enough for all.
+        The model gets the most promising bridges first, because the budget may run out before the last one.
         """
         kept: list[DetectedConnection] = []
         promising = best_first(candidates)

@@ -154,8 +154,8 @@ class Database:
     def seconds_exhausted(self) -> float:
         """How many seconds the pool has been exhausted; 0 if a connection is free.
 
-        Counts from the moment when all connections were in use or the first caller started to wait, whichever is
-        earlier.
+        Counts from the earlier of two moments: when all connections were in use, or when the first caller started to
+        wait.
         """
         if self._taken < self._pool.max_size:
             return 0.0
