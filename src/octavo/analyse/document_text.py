@@ -50,7 +50,7 @@ class UnitLengths:
     characters: Sequence[int]
 
     def tokens(self, *, as_files: bool) -> list[int]:
-        """Estimate the tokens of each unit, rather too high than too low.
+        """Estimate the tokens of each unit (page or chunk). The estimate is deliberately high.
 
         A page in a file costs as much as an image.
         """

@@ -166,7 +166,7 @@ async def find_exactly(
 async def _fetch(connection: Connection, query: bytes, values: dict[str, Any]) -> tuple[NDArray[np.void], Matrix]:
     """Fetch ids and unit vectors.
 
-    All ids come as one value, and all vectors as another: one row per vector would be slower.
+    All ids are fetched as one value and all vectors as another, because one row per vector would be slower.
     """
     rows = await (await connection.execute(query, values, binary=True)).fetchall()
     count, ids, vectors = rows[0]

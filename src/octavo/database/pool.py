@@ -203,7 +203,7 @@ async def connect(connection_info: str) -> Connection:
 async def _limit_idle_time(connection: Connection) -> None:
     """Limit the idle time of transactions.
 
-    This is a statement, because connection poolers refuse the option in the connection string.
+    Uses a statement, because connection poolers refuse this option in the connection string.
     """
     await connection.execute(IDLE_IN_TRANSACTION)
 

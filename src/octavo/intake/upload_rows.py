@@ -187,7 +187,10 @@ async def insert_upload(connection: Connection, upload: Upload) -> None:
 
 
 async def check_version(connection: Connection, upload: Upload) -> None:
-    """Check that the document to be replaced by a new version exists. Checked again when the bytes are stored."""
+    """Check that the document to be replaced by a new version exists.
+
+    This check is repeated when the bytes are stored.
+    """
     if upload.version_of is None:
         return
     values = {"owner": upload.owner_id, "document": upload.version_of}

@@ -139,9 +139,9 @@ class Sandbox:
         return explain(outcome.value)
 
     async def _ready_link(self) -> ParentLink:
-        """The link to the parent process, which is started if necessary.
+        """Return the link to the parent process, and start the process if necessary.
 
-        The start continues if this caller is cancelled: others wait for it, and the next caller needs it too.
+        The start continues if this caller is cancelled, because other callers wait for it.
         """
         if self._closed:
             raise RuntimeError("the sandbox is closed")
