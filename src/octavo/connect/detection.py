@@ -255,8 +255,9 @@ def _promise(pair: ChunkPair, concept: str) -> float:
 
 
 def _quote(chunk: ComparableChunk, concept: str, claim_cache: ClaimCache) -> Span:
-    """Quote the sentence about the concept that best shows the tone of the chunk, and as many following sentences as
-    fit.
+    """Quote the sentence about the concept that best shows the tone of the chunk.
+
+    As many of the following sentences as fit are added.
     """
     text = chunk.content
     sentences = [one for one in split_sentences(text) if not text.startswith(_MARKUP, one[0])]
