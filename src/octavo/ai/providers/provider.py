@@ -30,9 +30,8 @@ class EmbeddingReply:
 
 @dataclass(frozen=True, slots=True)
 class VisionLimits:
-    """What one call accepts:
-
-    the longest side of a picture in pixels, the number of pages, and whether PDFs are allowed.
+    """Limits of one call: the longest side of a picture in pixels, the number of pages, and whether it may contain
+    PDFs.
     """
 
     pixels: int

@@ -85,9 +85,9 @@ def consolidate_offline(given: AnswersToConsolidate) -> ConsolidatedAnswer:
 
 
 def _combine_found(given: AnswersToConsolidate, parts: Sequence[SegmentResult]) -> ConsolidatedAnswer:
-    """Combine offline answers:
+    """Combine offline answers.
 
-    run the rules over all pages together or, if no rules fit, list the best quotes in page order.
+    Runs the rules over all pages together or, if no rules fit the prompt, lists the best quotes in page order.
     """
     from octavo.language import find_subject
 
