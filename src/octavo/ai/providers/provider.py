@@ -30,9 +30,7 @@ class EmbeddingReply:
 
 @dataclass(frozen=True, slots=True)
 class VisionLimits:
-    """Limits of one call: the longest side of a picture in pixels, the number of pages, and whether it may contain
-    PDFs.
-    """
+    """Limits of one call: the longest side of a picture in pixels, the number of pages, and whether PDFs are allowed."""
 
     pixels: int
     pages: int
