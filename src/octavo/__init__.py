@@ -1,8 +1,8 @@
-"""Octavo: a self-hosted platform that takes documents in, never loses one, and makes each useful."""
+"""Octavo: a self-hosted platform that stores documents safely and turns each one into clean, connected Markdown."""
 
 
 def __getattr__(name: str) -> str:
-    """Look up the version only when it is requested: reading the package's metadata would slow down every start."""
+    """Look up the version only on request, because reading the package's metadata would slow down every start."""
     if name != "__version__":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib.metadata import version

@@ -1,8 +1,8 @@
-"""The table of job kinds that follow events: after each event, one job is enqueued.
+"""The table of which job follows which event. Each of these events enqueues one job.
 
 Code that enqueues a job builds it here and enqueues it in the transaction of the event, so that both are committed or
-neither is. Triggers and functions of the database check and count; they do not enqueue jobs. Two groups of jobs are not
-in this table: scheduled jobs, and jobs that `octavo jobs add` creates.
+neither is. Triggers and functions of the database do not enqueue jobs. Two groups of jobs are not in this table:
+scheduled jobs, and jobs that `octavo jobs add` creates.
 
 This module is not part of `pipeline`, because packages that `pipeline` imports also enqueue jobs. `make docs` writes
 the table to docs/reference/what-follows-what.md.
@@ -57,10 +57,10 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Consequence:
-    """The job that follows an event: one job of `kind`.
+    """The job that follows an event.
 
     `sources` are the causes of the event: job kinds, a person or the relay. A job with a lower `priority` runs earlier;
-    5 is the default, for jobs that a person is waiting for.
+    the default of 5 is for jobs that a person is waiting for.
     """
 
     kind: str
@@ -107,7 +107,7 @@ CHOREOGRAPHY: Mapping[Cause, Consequence] = {
         priority=6,
     ),
     Cause.VECTORS_REQUESTED: Consequence(
-        "embed_document", (PERSON,), "Vectors were requested for documents that have none of this model."
+        "embed_document", (PERSON,), "Vectors of a model were requested for documents that do not have them."
     ),
     Cause.MODEL_CHANGED: Consequence(
         "embed_document",
@@ -172,12 +172,12 @@ CHOREOGRAPHY: Mapping[Cause, Consequence] = {
     Cause.BATCH_REQUESTED: Consequence(
         "convert_batch",
         (PERSON,),
-        "The conversion of selected documents, or of all of a filter, was requested.",
+        "A person requested the conversion of selected documents, or of all documents that match a filter.",
     ),
     Cause.BATCH_PART_LISTED: Consequence(
         "convert",
         ("convert_batch",),
-        "A document of a batch is a PDF, and the owner does not have an identical conversion yet.",
+        "A document in a batch is a PDF, and the owner does not have an identical conversion yet.",
         priority=7,
     ),
     Cause.DELIVERY_DUE: Consequence(
@@ -226,8 +226,8 @@ async def compare_documents(
 ) -> None:
     """Enqueue a comparison of each document with all others of its owner.
 
-    Documents in the trash and documents without vectors are skipped. Each revision is enqueued at most once for the
-    same `because`, which is part of the job's key.
+    Documents in the trash and documents without vectors are skipped. `because` is part of the job's key, so each
+    revision is enqueued at most once for the same reason.
     """
     rows = await fetch_rows(connection, QUERIES.documents_to_compare, {"documents": list(documents)})
     jobs = [comparison_job(cause, row["owner_id"], row["id"], row["revision"], because) for row in rows]

@@ -1,1 +1,4 @@
-"""Calls AI models for typed answers, within budgets and rate limits, and falls back to offline rules (`local`)."""
+"""Calls AI models and returns typed answers, within budgets and rate limits.
+
+The provider `local` works offline and costs nothing.
+"""

@@ -1,6 +1,6 @@
 """JSON Schemas of model answers: complete schemas for validation and plain schemas for providers.
 
-An answer that only exceeds a limit is cut to fit: requesting another answer would cost money again.
+An answer that is only too long is cut to fit, because another call would cost money again.
 """
 
 from __future__ import annotations
@@ -54,7 +54,10 @@ def _strip(node: Schema) -> Schema:
 
 
 def fit_to_schema(value: JSON, schema: Schema) -> JSON:
-    """Cut texts and lists that are too long, and clamp numbers. Missing and wrong values are left for validation."""
+    """Cut texts and lists that are too long, and clamp numbers.
+
+    Missing and wrong values stay; validation rejects them.
+    """
     if "anyOf" in schema:
         return _fit_optional(value, schema)
     match value:
@@ -73,7 +76,7 @@ def fit_to_schema(value: JSON, schema: Schema) -> JSON:
 
 
 def clean_text(text: str) -> str:
-    """Remove NUL characters and replace lone surrogates: the database cannot store them."""
+    """Remove NUL characters and replace lone surrogates, because the database cannot store them."""
     return text.replace("\x00", "").encode(errors="replace").decode()
 
 

@@ -32,7 +32,7 @@ QUOTA_SECONDS = 60.0
 ABANDONED = "abandoned"
 SCOPES = {
     "document": ("for this document", "Raise the document's budget."),
-    "owner": ("for this owner this month", "An administrator can raise the owner budget."),
+    "owner": ("for this owner this month", "An administrator can raise the owner's budget."),
     "month": ("for all owners this month", "An administrator can raise the monthly budget."),
 }
 
@@ -54,10 +54,10 @@ class CallResult(Generic[OutputT]):
 
 @dataclass(frozen=True, slots=True)
 class BilledCall(Generic[OutputT]):
-    """A call that any model can answer. `seconds` limits one attempt.
+    """A model call to be billed. `seconds` limits one attempt.
 
-    `deadline` (`time.monotonic`) limits all attempts together. `files_seconds`: extra time for uploading files.
-    `restore` turns a stored response back into the output.
+    `deadline` (`time.monotonic`) limits all attempts together. `files_seconds` is extra time for uploading files.
+    `restore` converts a stored response back into the output.
     """
 
     purpose: str
@@ -166,7 +166,10 @@ class Billing:
                 return reservation
 
     async def _abandon(self, request: CallRequest, seconds: float, *, is_sent: bool) -> None:
-        """Close a cancelled call so that an identical request can start. A sent call costs its estimate."""
+        """Close a cancelled call so that an identical request can start.
+
+        If the call was sent, its estimated cost is billed.
+        """
         cost = None if is_sent else Decimal(0)
         await self._ledger.fail(request.id, ABANDONED, TokenUsage(), cost, seconds, trips_circuit=None)
 

@@ -1,4 +1,4 @@
-"""Spending limits: defaults from the settings, overridden by an administrator or by the owner of a document.
+"""Spending limits: the settings define defaults, which an administrator or the owner of a document can override.
 
 The database reads them under the ledger's lock when it reserves money, so a change applies to every worker's next call.
 """

@@ -155,12 +155,11 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class OfflineUse:
-    """When the offline implementation of a task may answer.
+    """When a task may run offline, without a model.
 
-    `if_configured`: true allows it if `local` is among the task's models; false allows it only if the task has no other
-    model. `if_away`: also allows it without `local`, if all models failed and at least one provider is only temporarily
-    unavailable. `decide`: a function that gets the error of the other models; `local` answers only if it returns true.
-    The other models are tried before `local`, unless `local` is first in the list.
+    `if_configured`: True allows this if `local` is one of the task's models, False only if the task has no other model.
+    `if_away`: also allow it if all models failed and at least one provider is only temporarily unavailable. `decide`: a
+    function that gets the error of the failed models; the task runs offline only if it returns True.
     """
 
     if_configured: bool = True

@@ -1,4 +1,4 @@
-"""Circuit breakers of model providers and of the conversion service: their state, and ending a pause early."""
+"""Circuit breakers of model providers and of the conversion service: read their state, or end a pause early."""
 
 from __future__ import annotations
 

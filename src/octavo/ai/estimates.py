@@ -1,6 +1,6 @@
 """Estimates what models will cost for a document, before anything is sent. Pure functions.
 
-The constants come from a book of 500 pages and 250,000 words (docs/decisions/0021-texts-by-a-model.md). Budgets
+The constants were derived from a book of 500 pages and 250,000 words (docs/decisions/0021-texts-by-a-model.md). Budgets
 are checked against other, higher estimates when a call is reserved.
 """
 
@@ -52,7 +52,7 @@ class DocumentSize:
 
 
 class Estimator:
-    """Estimates costs with the configured models. Everything that is done offline costs nothing."""
+    """Estimates costs with the configured models. Offline work costs nothing."""
 
     def __init__(self, settings: Settings, *, is_offline: bool = False) -> None:
         local = Model(LOCAL)
@@ -87,7 +87,10 @@ class Estimator:
         return self._sum([(model, TokenUsage(read, round(size.tokens * WRITTEN_AGAIN)))])
 
     def _connections(self) -> CostEstimate:
-        """The highest possible cost. The real cost depends on how many chunks of other documents are similar."""
+        """The highest possible cost of judging connections.
+
+        The actual cost depends on how many similar chunks are found.
+        """
         paid = [model for model in map(self._model, CONNECTION_TASKS) if model.provider != LOCAL]
         return CostEstimate(float(MOST_FOR_CONNECTIONS) if paid else 0.0, sorted({str(model) for model in paid}))
 
@@ -118,7 +121,10 @@ def _page_tokens(model: Model) -> int:
 
 
 def estimate_size(settings: Settings, caller: Caller, size: DocumentSize, prompts: int = 1) -> DocumentEstimate:
-    """Estimate the costs of a document of this size. For visitors they are 0, unless the settings allow them models."""
+    """Estimate what models will cost for a document of this size.
+
+    Visitors pay nothing if the settings do not let them use models.
+    """
     is_offline = caller.is_anonymous and not settings.anonymous_models
     return Estimator(settings, is_offline=is_offline).estimate(size, prompts)
 

@@ -39,7 +39,7 @@ class Fault(StrEnum):
 
 
 class FaultPattern(NamedTuple):
-    """A response that means a fault. `body` is a regular expression to search for in the response body.
+    """A pattern of responses that indicate a fault. `body` is a regular expression to search for in the response body.
 
     An empty `provider` matches every provider.
     """
@@ -105,7 +105,7 @@ FINISH_REASONS: dict[str, dict[str, Fault]] = {
 class FaultRule(NamedTuple):
     """How a fault is handled.
 
-    `trips_circuit`: whether five such faults in a row open the provider's circuit breaker.
+    `trips_circuit`: whether the circuit breaker counts it. Five such faults in a row open the circuit breaker.
     """
 
     error: type[OctavoError]
@@ -179,7 +179,7 @@ class ProviderFault(Exception):
 
 
 def classify_error(provider: str, status: int, body: str) -> Fault:
-    """Return the fault that a provider's error response means."""
+    """Map a provider's error response to a fault."""
     for pattern in FAULT_PATTERNS:
         if pattern.provider in {"", provider} and status in pattern.statuses and re.search(pattern.body, body):
             return pattern.fault
@@ -191,7 +191,7 @@ def classify_finish(provider: str, reason: str) -> Fault | None:
 
 
 def most_recoverable(faults: Iterable[ProviderFault]) -> ProviderFault:
-    """Choose the fault to report if every model failed. Prefers one that a retry may solve, with the shortest delay."""
+    """Choose the fault to report if every model failed: the one most likely to be fixed by a retry."""
 
     def severity(fault: ProviderFault) -> tuple[int, float]:
         rule = RETRY_RULES[fault.rule.error.error_class]

@@ -49,7 +49,7 @@ class MalformedAnswer(ProviderFault):
 
 @dataclass(frozen=True, slots=True)
 class RemoteModels:
-    """The providers that are called over the network, the billing of their calls, and a function to disconnect."""
+    """The providers that are called over the network, their billing, and a function that closes the connections."""
 
     providers: Mapping[str, Provider]
     billing: Billing
@@ -80,7 +80,7 @@ class Gateway:
         return any(model.provider == LOCAL for model in self._chain.default)
 
     def vision_limits(self, task: str) -> VisionLimits | None:
-        """The vision limits that suit all remote models of a task; None if the task has no remote model."""
+        """The vision limits that all remote models of a task accept; None if the task has no remote model."""
         if self._remote is None:
             return None
         providers = self._remote.providers
@@ -94,15 +94,15 @@ class Gateway:
         caller: Caller,
         offline: OfflineUse = AS_CONFIGURED,
     ) -> ModelAnswer[Out]:
-        """Run a task of `octavo.ai.tasks` with the first model that can do it.
+        """Run a task with the first configured model that can do it.
 
         Calling again is safe: identical requests of one owner are paid for once, even if the process is killed in
         between. `made_by` in the answer is the model that answered, or `local` if no data left this machine.
 
-        Raises an `OctavoError` of the class that a job should fail with; do not catch it. Temporary errors
-        (`RateLimited`, `QuotaExhausted`, `ModelUnavailable`, `NetworkFailed`) carry `retry_after_seconds`; `OverBudget`
-        pauses the job until the budget allows the call; `TokenLimit` means the request must be smaller; `BadModelKey`
-        never falls back to another model; `NoModel` means no configured model can do the task.
+        Raises the `OctavoError` that a job should fail with; do not catch it. Temporary errors (`RateLimited`,
+        `QuotaExhausted`, `ModelUnavailable`, `NetworkFailed`) have `retry_after_seconds`. `OverBudget` pauses the job
+        until the budget allows the call. `TokenLimit` means that the request must be smaller. `BadModelKey` never falls
+        back to another model. `NoModel` means that no configured model can do the task.
         """
         request = task.request(given)
         call = BilledCall(
@@ -176,8 +176,8 @@ class Gateway:
     async def embed(self, texts: Sequence[str], caller: Caller, model: str | None = None) -> ModelAnswer[Vectors]:
         """Embed any number of texts of any length with `model` (`provider:model` or `local`) or the configured model.
 
-        There is no fallback to another model, because vectors of two models cannot be compared. Each call contains up
-        to 100 windows and is paid for only once: embedding the same texts again costs nothing.
+        There is no fallback to another model, because vectors of two models cannot be compared. Long texts are split
+        into windows, up to 100 per call. Embedding the same texts again costs nothing.
         """
         chosen = parse_model(model) if model else self._chain.embedding
         if chosen.provider == LOCAL:

@@ -77,7 +77,7 @@ class CallRequest:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """The answer to a `CallRequest`. `seconds` is the delay before sending or before the next attempt.
+    """The result of a `CallRequest`. `seconds` is the delay before sending or before the next attempt.
 
     `scope`, `taken_usd` and `limit_usd` describe the budget that was exceeded.
     """
@@ -179,9 +179,7 @@ class Ledger:
         await self._write(QUERIES.fail, values | _tokens(usage))
 
     async def maintain(self) -> None:
-        """Close abandoned calls, resume paused jobs that fit into their budget again, and wake jobs that waited for a
-        provider that works again.
-        """
+        """Close abandoned calls, and resume jobs that waited for their budget or for a provider that works again."""
         async with self._database.connection() as connection:
             await connection.execute(QUERIES.maintain, {"kept_days": ANSWERS_KEPT_DAYS})
             await connection.execute(QUERIES.wake_jobs)

@@ -1,4 +1,4 @@
-"""The configured models, the order in which they are tried, the limits of one call for each provider, and prices.
+"""The configured models, the order in which they are tried, their prices, and the limits of one call for each provider.
 
 `tools/make_prices.py` writes the table of prices; the settings can add models that are missing from it.
 """

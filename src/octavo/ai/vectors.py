@@ -1,4 +1,4 @@
-"""Embedding vectors: long texts are cut into windows, and vectors are packed for the ledger."""
+"""Embedding vectors. Long texts are cut into windows, and vectors are packed for storage in the ledger."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Vectors:
 
 
 def cut_windows(text: str, characters: int = WINDOW_CHARACTERS) -> list[str]:
-    """Cut a text into windows, at word boundaries where possible. No part of the text is left out."""
+    """Cut a text into windows, at word boundaries where possible. The windows cover the whole text."""
     windows: list[str] = []
     while len(text) > characters:
         end = text.rfind(" ", characters // 2, characters) + 1 or characters
@@ -68,7 +68,7 @@ def embedding_digest(texts: Sequence[str], model: Model, caller: Caller) -> byte
 
 
 def pack(vectors: Sequence[Sequence[float]]) -> JSON:
-    """Encode vectors as base64. This takes a third of the space of decimal numbers."""
+    """Encode vectors as base64, which takes a third of the space of decimal numbers."""
     return [b64encode(array(FLOATS, vector).tobytes()).decode() for vector in vectors]
 
 

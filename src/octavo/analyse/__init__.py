@@ -1,1 +1,1 @@
-"""Runs prompts on documents that are too large for one model call: segment by segment, then combines the answers."""
+"""Runs prompts on documents that are too large for one model call, segment by segment, and combines the answers."""

@@ -1,4 +1,4 @@
-"""Actions on analyses: start, change, run items again, stop, restart, delete. Each runs in the caller's transaction."""
+"""Actions on analyses: start, change, rerun items, stop, restart, delete. Each runs in the caller's transaction."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ async def change_prompts(connection: Connection, owner: UUID, analysis: UUID, pr
 async def ask_again(
     connection: Connection, owner: UUID, analysis: UUID, *, prompt: UUID | None = None, item: UUID | None = None
 ) -> int:
-    """Discard the answers of one item, of one prompt or of the whole analysis, and run these items again.
+    """Discard the answers of one item, of one prompt or of the whole analysis, and run the items again.
 
     Returns the number of items.
     """
@@ -94,14 +94,14 @@ async def restart_analysis(connection: Connection, owner: UUID, analysis: UUID) 
 
 
 async def delete_analysis(connection: Connection, owner: UUID, analysis: UUID) -> None:
-    """Delete an analysis permanently. The daily sweep removes the files of its segments."""
+    """Delete an analysis permanently. The daily clean-up removes the files of its segments."""
     await stop_analysis(connection, owner, analysis)
     await connection.execute(QUERIES.delete_segment_files, {"analysis": analysis})
     await connection.execute(QUERIES.delete_analysis, {"analysis": analysis})
 
 
 async def _hold(connection: Connection, owner: UUID, analysis: UUID, *, planned: bool = False) -> None:
-    """Lock an analysis and its jobs. With `planned`, raises `NotPlanned` if the analysis has not been planned yet."""
+    """Lock an analysis and its jobs. If `planned` is set, raises `NotPlanned` for an analysis without a plan."""
     values = {"owner": owner, "analysis": analysis}
     await connection.execute(QUERIES.hold_jobs, values)
     rows = await fetch_rows(connection, QUERIES.hold, values)

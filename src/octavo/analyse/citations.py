@@ -55,7 +55,7 @@ class PageTexts:
 
 
 def verify(cited: Iterable[tuple[int, str, float]], texts: PageTexts) -> list[Citation]:
-    """Verify (page, quote, relevance) triples.
+    """Verify triples of (page, quote, relevance).
 
     If a quote is on exactly one other page, its page number is corrected.
     """

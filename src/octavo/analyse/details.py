@@ -32,9 +32,10 @@ _COUNTED = [one.name for one in fields(Counts)]
 
 @dataclass(frozen=True, slots=True)
 class SegmentView:
-    """A segment. It owns the units `first` to `last`; the `context` units before them are only shown.
+    """A segment.
 
-    `split`: whether smaller segments have replaced it. `answered_by` names the models that answered prompts for it.
+    It covers the units (pages or chunks) `first` to `last`; the `context` units before them are only shown. `split`:
+    whether smaller segments have replaced it. `answered_by` names the models that answered prompts for it.
     """
 
     id: UUID
@@ -50,7 +51,7 @@ class SegmentView:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """An item of the grid of segments (rows) and prompts (columns)."""
+    """An item in the grid of segments (rows) and prompts (columns)."""
 
     id: UUID
     status: str

@@ -1,4 +1,4 @@
-"""The document of an analysis, and the texts of its pages or chunks."""
+"""Loads the document of an analysis and the texts of its pages or chunks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Unit = Literal["pages", "passages"]
 
 @dataclass(frozen=True, slots=True)
 class AnalysedDocument:
-    """An analysis with its document. `unit` and `units` are None until the analysis is planned."""
+    """An analysis with its document. `unit` and `units` are None until the analysis has been planned."""
 
     id: UUID
     owner_id: UUID
@@ -44,13 +44,16 @@ class AnalysedDocument:
 
 @dataclass(frozen=True, slots=True)
 class UnitLengths:
-    """The text length of each unit in characters, in order."""
+    """The text length of each unit (page or chunk) in characters, in order."""
 
     unit: Unit
     characters: Sequence[int]
 
     def tokens(self, *, as_files: bool) -> list[int]:
-        """Estimate the tokens of each unit, erring on the high side. A page in a file costs as much as an image."""
+        """Estimate the tokens of each unit (page or chunk). The estimate is deliberately high.
+
+        A page in a file costs as much as an image.
+        """
         if as_files:
             return [PAGE_TOKENS for _ in self.characters]
         return [count // CHARACTERS_PER_TOKEN + 1 for count in self.characters]
@@ -70,7 +73,7 @@ async def load_analysis(database: Database, analysis: UUID) -> AnalysedDocument:
 
 
 async def measure(database: Database, analysed: AnalysedDocument) -> UnitLengths:
-    """Measure the pages or, if there are none, the chunks.
+    """Measure the pages or, if there are no pages, the chunks.
 
     Raises `DocumentChanged` if the revision no longer exists.
     """
@@ -88,7 +91,7 @@ async def measure(database: Database, analysed: AnalysedDocument) -> UnitLengths
 async def read_texts(
     database: Database, bucket: Bucket, analysed: AnalysedDocument, first: int, last: int
 ) -> list[tuple[int, str]]:
-    """Read the numbers and texts of these units, in order. Raises `DocumentChanged` if some are missing."""
+    """Read the numbers and texts of these pages or chunks, in order. Raises `DocumentChanged` if some are missing."""
     place = {"document": analysed.document_id, "revision": analysed.revision, "first": first, "last": last}
     async with database.connection() as connection:
         if analysed.unit == "passages":

@@ -16,7 +16,10 @@ LEAST_SAMPLES = 3
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Counts of one analysis at one moment. Segments and items that were replaced by their parts are not included."""
+    """Counts of one analysis at one point in time.
+
+    Segments and items that were replaced by their parts are not included.
+    """
 
     status: str
     phase: str
@@ -49,7 +52,7 @@ def percent_of(counts: Counts) -> Percent:
 
 
 def eta_of(counts: Counts) -> Eta | None:
-    """The time left, as a range from the quartiles of item durations; None if it cannot be estimated."""
+    """The time left, as a range computed from the quartiles of item durations; None if it cannot be estimated."""
     left = counts.items - counts.items_done - counts.items_failed + counts.results - counts.results_completed
     if counts.status != "analyzing" or counts.samples < LEAST_SAMPLES or left <= 0:
         return None
@@ -60,12 +63,12 @@ def eta_of(counts: Counts) -> Eta | None:
 
 
 def health_of(counts: Counts) -> Health:
-    """The most serious problem or, if there is none, the current state, as a message for people."""
+    """The most serious problem of the analysis or, if there is none, its current state, as a message for people."""
     if counts.status == "completed":
         gaps = counts.error_message is not None
         return Health(ok=not gaps, message=counts.error_message or "All prompts have been answered.")
     if counts.status == "stopped":
-        return Health(ok=True, message="Stopped by you. Resume it to answer the rest.")
+        return Health(ok=True, message="Stopped by you. Resume it to answer the remaining prompts.")
     problem = next((message for applies, message in _problems(counts) if applies), None)
     state = f"{counts.running} running." if counts.running else "Waiting in the queue."
     return Health(ok=problem is None, message=problem or state)
@@ -82,7 +85,7 @@ PHASES = {
 
 
 def describe_progress(analysis: Analysis) -> str:
-    """The phase, the answers so far, retries and errors of a running analysis, in one line."""
+    """Describe a running analysis in one line: its phase, answers so far, retries and errors."""
     asking = analysis.status == "analyzing" and analysis.phase == "processing"
     counted = f"{analysis.items.done:,} of {analysis.items.total:,}" if asking else ""
     retries = count_of(analysis.retries, "retry", "retries") if analysis.retries else ""

@@ -1,4 +1,7 @@
-"""The answers of an analysis as one file: Markdown to read, CSV for tables, JSON for programs. Pure functions."""
+"""Exports the answers of an analysis to one file: Markdown to read, CSV for tables, JSON for programs.
+
+Pure functions.
+"""
 
 from __future__ import annotations
 

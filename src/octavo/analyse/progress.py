@@ -1,7 +1,7 @@
 """Moves an analysis forward: enqueues its items, consolidates their answers, and completes, stops or restarts it.
 
-Except for `recover_all`, every function runs in the caller's transaction, and the caller has locked the row of the
-analysis, so changes to its items and results never overlap.
+Except for `recover_all`, every function runs in the caller's transaction. The caller must have locked the row of the
+analysis, so that changes to its items and results never overlap.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NO_PROGRESS = "No progress for two days."
 async def enqueue_due_items(connection: Connection, analysis: UUID) -> int:
     """Enqueue all items that can run now, in execution order, then by page. Returns the number of items.
 
-    In sequential mode, the next segment of a prompt waits until the previous segment is answered.
+    In sequential mode, the next segment of a prompt waits until the previous segment has been answered.
     """
     rows = await fetch_rows(connection, QUERIES.take_due_items, {"analysis": analysis})
     jobs = [
@@ -135,7 +135,7 @@ async def _discard_consolidations(connection: Connection, values: dict[str, Any]
 
 
 async def recover_all(database: Database) -> tuple[int, int]:
-    """Recover all open analyses. Returns the numbers of enqueued items and of abandoned analyses."""
+    """Recover all open analyses. Returns the number of enqueued items and the number of abandoned analyses."""
     async with database.connection() as connection:
         analyses = await fetch_rows(connection, QUERIES.open_analyses, {})
     enqueued = abandoned = 0

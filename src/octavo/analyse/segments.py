@@ -1,6 +1,6 @@
 """Divides a document into segments, one per model call, and checks that they cover it. Pure functions.
 
-A unit is a page of the document or, if it has no pages, a chunk. Each unit is owned by exactly one segment; later
+A unit is a page of the document or, if it has no pages, a chunk. Each unit belongs to exactly one segment; later
 segments may show it again as context.
 """
 
@@ -25,7 +25,7 @@ MOST_NAMED = 10
 
 
 class Segment(NamedTuple):
-    """A segment owns the units `first` to `last`.
+    """A segment consists of the units `first` to `last`.
 
     The units from `context_first` to `first - 1` are shown as context.
     """
@@ -45,7 +45,7 @@ class Segment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SegmentLimits:
-    """The maximum number of a segment's own units, its context units, all units shown, and all tokens shown."""
+    """The maximum sizes of a segment: its own units, its context units, all units shown, and all tokens shown."""
 
     own: int
     context: int
@@ -70,9 +70,9 @@ def limits_for_chunks(tokens: Sequence[int], call_limits: CallLimits) -> Segment
 
 
 def plan_segments(tokens: Sequence[int], limits: SegmentLimits) -> list[Segment]:
-    """Divide a document into segments. `tokens` contains an estimate for each unit.
+    """Divide a document into segments. `tokens` contains an estimate for each unit (page or chunk).
 
-    A unit over the limits gets its own segment.
+    A unit over the limits gets a separate segment.
     """
     sums = list(accumulate(tokens, initial=0))
 
@@ -92,11 +92,11 @@ def plan_segments(tokens: Sequence[int], limits: SegmentLimits) -> list[Segment]
 
 
 def subdivide(segment: Segment) -> list[Segment]:
-    """Divide a segment that was too long: into parts of up to 80 units or, if it has no more than 80, into halves.
+    """Divide a segment that was too long: into parts of up to 80 units or, if it has at most 80, into halves.
 
-    A part has at most as many context units as own units. If the segment had little or no context (like the first one
-    of a document), each later part gets context from the part before it: a third as many units as it owns. A segment
-    with a single unit is returned without its context. Returns an empty list if the segment cannot be divided further.
+    A part has at most as many context units as own units. If the segment had little or no context, each part after the
+    first gets context from the part before it: a third as many units as it has itself. A segment with a single unit is
+    returned without its context. Returns an empty list if the segment cannot be divided further.
     """
     if segment.own == 1:
         return [Segment(segment.first, segment.last, segment.first)] if segment.context_first < segment.first else []
@@ -112,7 +112,7 @@ def subdivide(segment: Segment) -> list[Segment]:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Ranges of units (both ends included) that no segment owns, and ranges that several segments own."""
+    """Ranges of units (both ends included) that belong to no segment, and ranges that belong to several segments."""
 
     missing: tuple[tuple[int, int], ...]
     doubled: tuple[tuple[int, int], ...]

@@ -1,1 +1,4 @@
-"""Connections between chunks of an owner's documents: search for candidates, three engines, and storage."""
+"""Connections between chunks of an owner's documents.
+
+Finds candidates, compares them with three engines, and stores the results.
+"""

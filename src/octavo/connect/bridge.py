@@ -64,7 +64,7 @@ def choose_candidates(
 
 
 def best_first(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Sort candidates, strongest first. Their positions in the documents do not matter."""
+    """Sort candidates, strongest first. Equally strong ones are sorted by chunk id, so the order is always the same."""
     return sorted(candidates, key=lambda one: (-strength_of(*one), one[0].source.id, one[0].target.id))
 
 
@@ -103,9 +103,9 @@ def strength_of(pair: ChunkPair, overlap: float) -> float:
 
 
 def concept_overlap(one: ComparableChunk, other: ComparableChunk) -> float:
-    """The weight of the shared concepts, as a fraction of the weight of all concepts of one chunk.
+    """The total weight of the shared concepts, divided by the total weight of all concepts of one chunk.
 
-    Of the two chunks, the one whose concepts weigh less is used.
+    Of the two chunks, the one with the smaller total is used.
     """
     mine, theirs = ({name.lower(): weight for name, weight in chunk.concepts.items()} for chunk in (one, other))
     if not mine or not theirs:

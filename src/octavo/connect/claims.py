@@ -172,7 +172,7 @@ def _is_date_word(token: str) -> bool:
 
 
 def _names(tokens: Sequence[str]) -> Iterator[str]:
-    """Capitalised words, except at the beginning of the clause: people, places, products."""
+    """Capitalised words that are not at the beginning of the clause: names of people, places and products."""
     for place, token in enumerate(tokens):
         if token[0].isupper() and (place > 0 or (token.isupper() and len(token) > 1)) and not _is_date_word(token):
             low = token.lower().removesuffix("'s").removesuffix("\u2019s")

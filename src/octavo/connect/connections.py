@@ -26,7 +26,7 @@ DOCUMENTS = load_queries("documents")
 
 @dataclass(frozen=True, slots=True)
 class ConnectionFilter:
-    """Selects connections. If `status` is None, all except dismissed ones match.
+    """Selects connections. If `status` is None, all connections match except dismissed ones.
 
     `other` selects connections to this document.
     """
@@ -70,7 +70,7 @@ async def show_connection(connection: DatabaseConnection, owner: UUID, ident: UU
 
 
 async def find_connections(connection: DatabaseConnection, owner: UUID, part: str, limit: int) -> list[Connection]:
-    """Connections whose id begins or ends with `part`, as seen from their stored source documents."""
+    """Find connections whose id begins or ends with `part`. The `source` of each one is its stored source document."""
     rows = await fetch_rows(connection, QUERIES.find, {"owner": owner, "part": part.lower(), "most": limit})
     return [await show_connection(connection, owner, row["id"]) for row in rows]
 
@@ -189,7 +189,7 @@ VERDICTS = {Decision.CONFIRM: "confirmed", Decision.DISMISS: "dismissed"}
 async def decide(connection: DatabaseConnection, owner: UUID, ident: UUID, decision: Decision) -> Connection:
     """Store a decision about a connection and record an event for both documents. Returns the updated connection.
 
-    The key of the decision is the content of both quotes, so it also applies to other connections with the same quotes.
+    The decision is stored by the content of both quotes, so it also applies to other connections with the same quotes.
     """
     found = await fetch_rows(connection, QUERIES.document_of, {"owner": owner, "connection": ident})
     if not found:

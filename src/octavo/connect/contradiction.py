@@ -75,7 +75,7 @@ def contradict(pair: ChunkPair, claim_cache: ClaimCache) -> DetectedConnection |
 
 @dataclass(frozen=True, slots=True)
 class ClausePair:
-    """Two clauses about the same thing. `known` are the words that occur in both chunks, in any clause."""
+    """Two clauses about the same thing. `known` contains the words that occur in both chunks, in any clause."""
 
     one: Claim
     other: Claim
@@ -93,7 +93,7 @@ class ClausePair:
 def _conflicts(pair: ChunkPair, claim_cache: ClaimCache) -> Iterator[Conflict]:
     """Find conflicts between clauses that share a word.
 
-    An index by word avoids comparing every clause with every other.
+    An index by word makes it unnecessary to compare every clause with every other.
     """
     mine, theirs = claim_cache.claims(pair.source), claim_cache.claims(pair.target)
     my_places, their_places = claim_cache.places(pair.source), claim_cache.places(pair.target)
@@ -165,7 +165,9 @@ def _negation_or_antonym(clauses: ClausePair) -> Conflict | None:
     ) > MOST_DENIED_ELSEWHERE * _weight(denier.denied):
         return None
     about = ", ".join(_as_written(one, other, denier.denied & clauses.shared))
-    return Conflict("negation", 0.6 + 0.35 * clauses.overlap, one, other, f"One denies what the other says: {about}.")
+    return Conflict(
+        "negation", 0.6 + 0.35 * clauses.overlap, one, other, f"One passage denies what the other says: {about}."
+    )
 
 
 def _numbers(clauses: ClausePair) -> Conflict | None:
@@ -204,7 +206,8 @@ def _opposite_tones(pair: ChunkPair, mine: Sequence[Claim], theirs: Sequence[Cla
         for one in (claim for claim in mine if roots <= claim.roots):
             for other in (claim for claim in theirs if roots <= claim.roots):
                 if _judge_oppositely(one, other):
-                    yield Conflict("polarity", 0.5, one, other, f"One is positive about {concept}, the other is not.")
+                    why = f"One passage is positive about {concept}, the other is not."
+                    yield Conflict("polarity", 0.5, one, other, why)
 
 
 def _judge_oppositely(one: Claim, other: Claim) -> bool:
@@ -236,7 +239,7 @@ def _other_scope(one: Claim, other: Claim) -> bool:
 
 
 def _about_another(clauses: ClausePair, mine: int | str, theirs: int | str) -> bool:
-    """Whether the part of a clause before the conflict contains a word that the other chunk never mentions."""
+    """Whether the part of a clause before the conflict contains a word that does not occur in the other chunk."""
     sides = ((clauses.one, mine), (clauses.other, theirs))
     return any(claim.before(place) - clauses.known - _words_of(clauses.opposed) for claim, place in sides)
 

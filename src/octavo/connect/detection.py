@@ -210,7 +210,10 @@ def _as_row(one: DetectedConnection) -> dict[str, Any]:
 def find_opposite_tones(
     pairs: Iterable[ChunkPair], claim_cache: ClaimCache, known: Container[tuple[UUID, UUID]] = ()
 ) -> list[DetectedConnection]:
-    """Find pairs for the model. `known` are the pairs of chunks in which rules already found a contradiction."""
+    """Find pairs for the model to judge.
+
+    `known` contains the pairs in which rules have already found a contradiction.
+    """
     return [
         _connect(pair, concept, claim_cache)
         for pair in pairs
@@ -235,14 +238,14 @@ def _connect(pair: ChunkPair, concept: str, claim_cache: ClaimCache) -> Detected
         round(0.5 + 0.4 * _promise(pair, concept), 3),
         _quote(pair.source, concept, claim_cache),
         _quote(pair.target, concept, claim_cache),
-        f"One speaks well of {concept}, the other does not.",
+        f"One passage is positive about {concept}, the other is negative.",
         Status.POSSIBLE,
         detail={"kind": "polarity"},
     )
 
 
 def _promise(pair: ChunkPair, concept: str) -> float:
-    """How promising a pair is, up to 1: the importance of the concept for both chunks times the weaker tone."""
+    """How promising a pair is, from 0 to 1: the lower importance of the concept times the weaker of the two tones."""
     weights = [
         {name.casefold(): weight for name, weight in chunk.concepts.items()}.get(concept.casefold(), 0.0)
         for chunk in (pair.source, pair.target)
@@ -252,7 +255,10 @@ def _promise(pair: ChunkPair, concept: str) -> float:
 
 
 def _quote(chunk: ComparableChunk, concept: str, claim_cache: ClaimCache) -> Span:
-    """Quote the sentence about the concept that best shows the tone of the chunk, and as many next sentences as fit."""
+    """Quote the sentence about the concept that best shows the tone of the chunk.
+
+    As many of the following sentences as fit are added.
+    """
     text = chunk.content
     sentences = [one for one in split_sentences(text) if not text.startswith(_MARKUP, one[0])]
     if not sentences:

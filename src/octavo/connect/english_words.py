@@ -1,4 +1,7 @@
-"""Word lists and stemming for comparing claims: negations, hedges, scopes, antonyms, irregular forms. English only."""
+"""Word lists and stemming for comparing claims. English only.
+
+The lists contain negations, hedges, words that limit the scope of a claim, antonyms and irregular forms.
+"""
 
 from __future__ import annotations
 
@@ -149,13 +152,13 @@ _SHORT = 3
 
 @lru_cache(maxsize=50_000)
 def weigh(one: str) -> float:
-    """The weight of a word: rare words say more about the subject of a sentence."""
+    """The weight of a word. Rare words weigh more, because they say more about the subject of a sentence."""
     return 0.25 + rarity(one)
 
 
 @lru_cache(maxsize=50_000)
 def as_root(word: str) -> str:
-    """The root that all forms of a word share: "said", "saying" and "says"; "stop" and "stopped"."""
+    """The root that all forms of a word share, such as "said", "saying" and "says", or "stop" and "stopped"."""
     one = root(stem(IRREGULAR.get(word, word)))
     doubled = len(one) > _SHORT and one[-1] == one[-2] and one[-1] not in "aeiouls"
     return one[:-1] if doubled else one

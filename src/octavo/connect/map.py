@@ -1,7 +1,6 @@
 """The map of an owner's connections: documents as nodes with positions, connections as edges.
 
-Positions are computed, not stored; the same connections always give the same map. The drawing consists of lines, dots,
-and labels that do not overlap.
+Positions are computed and not stored; the same connections always give the same map.
 """
 
 from __future__ import annotations

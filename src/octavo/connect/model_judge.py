@@ -40,7 +40,7 @@ Item = TypeVar("Item")
 class JudgeBudget:
     """The limits for one document.
 
-    A call starts only if the budget allows another call as expensive as the most expensive one so far.
+    No call starts if another call at the highest cost so far would exceed the budget.
     """
 
     calls: int = 0
@@ -66,7 +66,7 @@ class ModelJudge:
         self._claim_cache = claim_cache
 
     async def judge(self, contradictions: Sequence[DetectedConnection]) -> list[DetectedConnection]:
-        """Let a model judge contradictions, and drop those it finds compatible. Unclear ones stay possible."""
+        """Let a model judge contradictions. Drops the pairs that the model finds compatible and keeps unclear ones."""
         return [
             one for one, verdict in await self._judge_strongest(contradictions) if verdict is not Verdict.COMPATIBLE
         ]
@@ -79,7 +79,7 @@ class ModelJudge:
     async def _judge_strongest(
         self, contradictions: Sequence[DetectedConnection]
     ) -> list[tuple[DetectedConnection, Verdict | None]]:
-        """Let a model judge contradictions, strongest first. The verdict is None if no model judged it."""
+        """Let a model judge contradictions, strongest first. Pairs that no model judged have the verdict None."""
         judged: list[tuple[DetectedConnection, Verdict | None]] = []
         for batch in _batches(sorted(contradictions, key=_strongest_first), CONTRADICTIONS_PER_CALL):
             answered = await self._call(JUDGE_CONTRADICTIONS, [TextPair(*one.quotes) for one in batch])
@@ -95,7 +95,7 @@ class ModelJudge:
     async def explain(self, candidates: Sequence[Candidate]) -> list[DetectedConnection]:
         """Return the bridges that a model confirmed, and the best of those that no model judged.
 
-        The model gets the most promising ones first, because the calls or the budget may run out before the last one.
+        The model gets the most promising bridges first, because the budget may run out before the last one.
         """
         kept: list[DetectedConnection] = []
         promising = best_first(candidates)

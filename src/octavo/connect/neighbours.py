@@ -108,9 +108,9 @@ async def has_index(connection: Connection, model: EmbeddingModel) -> bool:
 async def find_by_index(
     connection: Connection, scope: SearchScope, chunks: Sequence[UUID], most: int, least: float
 ) -> list[Neighbour]:
-    """Search the index. If the results for a chunk do not contain the chunk itself, a wider search is made for it.
+    """Search the index. If the results for a chunk do not contain the chunk itself, the search is repeated more widely.
 
-    Vectors form clusters, and a search that ends in the wrong cluster does not even find the chunk it started from.
+    Vectors form clusters. A search that ends in the wrong cluster does not even find the chunk it started from.
     """
     found = await _search_index(connection, scope, chunks, most, EF_SEARCH)
     reliable = {one.source for one in found if one.source == one.target}
@@ -150,7 +150,7 @@ async def find_exactly(
 ) -> list[Neighbour]:
     """Compare the chunks with every vector.
 
-    Vectors are fetched in blocks, so that memory does not grow with their number.
+    Vectors are fetched in blocks, so that memory use does not grow with their number.
     """
     values = {"chunks": list(chunks), "model": scope.model.id}
     sources, source_vectors = await _fetch(connection, QUERIES.vectors_of, values)
@@ -166,7 +166,7 @@ async def find_exactly(
 async def _fetch(connection: Connection, query: bytes, values: dict[str, Any]) -> tuple[NDArray[np.void], Matrix]:
     """Fetch ids and unit vectors.
 
-    All ids come as one value, and all vectors as another: one row per vector would be slower.
+    All ids are fetched as one value and all vectors as another, because one row per vector would be slower.
     """
     rows = await (await connection.execute(query, values, binary=True)).fetchall()
     count, ids, vectors = rows[0]
@@ -177,7 +177,7 @@ async def _fetch(connection: Connection, query: bytes, values: dict[str, Any]) -
 
 
 class TopNeighbours:
-    """The nearest neighbours of each source chunk among all blocks that were added so far."""
+    """The nearest neighbours of each source chunk in all blocks that were added so far."""
 
     def __init__(self, sources: int, most: int) -> None:
         self._most = most
@@ -232,7 +232,7 @@ async def build_index(database: Database, model_id: int) -> str:
 
 
 def _fill_in(query: bytes, model: EmbeddingModel) -> bytes:
-    """Insert names and types into a query; they cannot be query parameters. None of them is user input."""
+    """Insert names and types into a query, because they cannot be query parameters. None of them is user input."""
     kind = model.type.partition("(")[0]
     parts = {"index": model.index, "type": model.type, "model": str(model.id), "operators": f"{kind}_cosine_ops"}
     for name, text in parts.items():

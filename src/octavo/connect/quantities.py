@@ -1,4 +1,4 @@
-"""Numbers and dates in a sentence, each as the range of values it is compatible with. English only."""
+"""Finds numbers and dates in a sentence and the values that each is compatible with. English only."""
 
 from __future__ import annotations
 
@@ -214,7 +214,10 @@ def _read_number(words: Sequence[str], place: int) -> tuple[float | None, int, s
 
 
 def _read_number_words(words: Sequence[str], place: int) -> tuple[float | None, int]:
-    """Read a number in words: forty thousand, twenty-one, three hundred and five. "One" alone is usually a pronoun."""
+    """Read a number in words: forty thousand, twenty-one, three hundred and five.
+
+    "One" alone is not read, because it is usually a pronoun.
+    """
     total, current, start = 0.0, 0.0, place
     while place < len(words):
         parts = words[place].split("-")

@@ -19,11 +19,11 @@ MOST_NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Cosine similarities that depend on the embedding model.
+    """Limits of cosine similarity, which depend on the embedding model.
 
     At or above `similar`, chunks say the same thing. At or above `related`, they are about the same subject and may
-    contradict each other. Below `apart`, their subjects differ, and shared concepts make a bridge. At or above
-    `same_domain`, the mean vectors of two documents show that they are about the same subject.
+    contradict each other. Below `apart`, their subjects differ, and shared concepts form a bridge. Two documents whose
+    mean vectors reach `same_domain` are in the same domain.
     """
 
     similar: float
@@ -58,7 +58,8 @@ def find_similar(pairs: Iterable[ChunkPair], threshold: float, claim_cache: Clai
 def _connect(pair: ChunkPair, claim_cache: ClaimCache) -> DetectedConnection:
     mine, theirs = shared_quotes(pair.source, pair.target, claim_cache)
     shared = shared_concepts(pair)
-    about = f"Both are about {', '.join(shared[:MOST_NAMED])}." if shared else "Both say much the same."
+    named = ", ".join(shared[:MOST_NAMED])
+    about = f"Both passages are about {named}." if shared else "Both passages say nearly the same."
     strength = round(min(max(pair.similarity, 0.0), 1.0), 3)
     return DetectedConnection(Engine.SIMILARITY, pair, strength, mine, theirs, about)
 

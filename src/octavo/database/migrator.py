@@ -1,4 +1,7 @@
-"""Migrates a database to the schema of this version with numbered SQL files, each applied once in a transaction."""
+"""Migrates a database to the schema of this version with numbered SQL files.
+
+Each file is applied once, in a transaction.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,7 @@ class AppliedMigration:
 class MigrationState:
     """The state of a schema.
 
-    `applied` is the number of applied migrations; `missing` contains the names of those still to apply.
+    `applied` is the number of applied migrations; `missing` contains the names of those that must still be applied.
     """
 
     applied: int
@@ -79,7 +82,7 @@ async def migrate(connection_info: str) -> MigrationState:
 
 
 async def create_schema(connection: Connection, numbers: set[int]) -> None:
-    """Create the schema that a backup was made with: apply only the migrations with these numbers."""
+    """Create the schema that a backup was made with, by applying only the migrations with these numbers."""
     await refuse_unfit_server(connection)
     await connection.execute(QUERIES.lock, {"number": LOCK_NUMBER})
     try:
@@ -87,7 +90,7 @@ async def create_schema(connection: Connection, numbers: set[int]) -> None:
             await connection.execute(QUERIES.create_table)
             applied = set(await applied_migrations(connection))
             if applied - numbers:
-                raise WrongDatabase("Its schema is newer than the backup. Use an empty database.")
+                raise WrongDatabase("The schema of the database is newer than the backup. Use an empty database.")
             await _apply(connection, [one for one in known_migrations() if one.number in numbers - applied])
             await connection.execute(EVENTS.ensure_partitions)
     finally:
@@ -112,18 +115,18 @@ async def require_current(connection: Connection) -> MigrationState:
 
 
 def missing_migrations(known: Sequence[Migration], applied: Mapping[int, AppliedMigration]) -> list[Migration]:
-    """The migrations that are still to apply. Raises `WrongDatabase` for a database of another version."""
+    """The migrations that must still be applied. Raises `WrongDatabase` for a database of another version."""
     first = applied.get(FIRST)
     if first and first.name != known[0].name:
         raise WrongDatabase(
-            "It was created by a development version from before the first release, which cannot be upgraded. "
+            "The database was created by a development version from before the first release. It cannot be upgraded. "
             "Use an empty database or another data folder, and add your documents again."
         )
     newer = sorted(set(applied) - {migration.number for migration in known})
     if newer:
         raise WrongDatabase(
-            f"It was created by a newer version of Octavo (migration {newer[-1]}; this version has {len(known)}). "
-            "Install that version, or use another database."
+            f"The database was created by a newer version of Octavo (migration {newer[-1]}; this version has "
+            f"{len(known)}). Install that version, or use another database."
         )
     for migration in known:
         row = applied.get(migration.number)
@@ -176,7 +179,7 @@ def _explained_privileges() -> Generator[None]:
         yield
     except psycopg.errors.InsufficientPrivilege as error:
         reason = str(error).strip().splitlines()[0]
-        raise WrongDatabase(f"Its user cannot create the schema: {reason}. Grant the privilege.") from None
+        raise WrongDatabase(f"The database user cannot create the schema: {reason}. Grant the privilege.") from None
 
 
 async def _exists(connection: Connection) -> bool:
@@ -185,7 +188,7 @@ async def _exists(connection: Connection) -> bool:
 
 
 async def applied_migrations(connection: Connection) -> dict[int, AppliedMigration]:
-    """The migrations that the database records, by number."""
+    """The migrations that were applied to the database, by number."""
     async with connection.cursor(row_factory=class_row(AppliedMigration)) as cursor:
         await cursor.execute(QUERIES.applied)
         return {row.number: row async for row in cursor}

@@ -86,7 +86,7 @@ class Database:
         return await connect(self._connection_info)
 
     def connect_in_thread(self) -> ThreadConnection:
-        """Open a connection for a thread, for heartbeats. It fails soon if the network is lost."""
+        """Open a connection for a thread that sends heartbeats. It fails soon if the network is lost."""
         try:
             guarded = make_conninfo(self._connection_info, **LOST_NETWORK)
             return psycopg.connect(guarded, autocommit=True, connect_timeout=CONNECT_SECONDS)
@@ -136,23 +136,27 @@ class Database:
         return connection
 
     async def _complete(self, exchange: asyncio.Task[T]) -> T:
-        """Await a call of the pool, which continues if the caller is cancelled.
+        """Await a call of the pool. The call continues if the caller is cancelled.
 
-        The pool loses a connection for good if it is cancelled while it hands it over.
+        A pool that is cancelled while it passes on a connection loses that connection for good.
         """
         self._exchanges.add(exchange)
         exchange.add_done_callback(self._exchanges.discard)
         return await asyncio.shield(exchange)
 
     def _return_unused(self, taking: asyncio.Task[Connection]) -> None:
-        """Return the connection of a caller that was cancelled while it waited."""
+        """Return the connection of a caller that was cancelled while waiting for it."""
         if not taking.cancelled() and taking.exception() is None:
             returning = asyncio.create_task(self._pool.putconn(taking.result()))
             self._exchanges.add(returning)
             returning.add_done_callback(self._exchanges.discard)
 
     def seconds_exhausted(self) -> float:
-        """How many seconds all connections have been in use, or the first caller has been waiting; 0 if one is free."""
+        """How many seconds the pool has been exhausted; 0 if a connection is free.
+
+        Counts from the earlier of two moments: when all connections were in use, or when the first caller started to
+        wait.
+        """
         if self._taken < self._pool.max_size:
             return 0.0
         since = [*list(self._waiting.values())[:1], *([] if self._full_since is None else [self._full_since])]
@@ -197,7 +201,10 @@ async def connect(connection_info: str) -> Connection:
 
 
 async def _limit_idle_time(connection: Connection) -> None:
-    """Limit the idle time of transactions. Connection poolers refuse this option in the connection string."""
+    """Limit the idle time of transactions.
+
+    Uses a statement, because connection poolers refuse this option in the connection string.
+    """
     await connection.execute(IDLE_IN_TRANSACTION)
 
 
@@ -215,7 +222,7 @@ def describe(connection_info: str) -> str:
 def explain(error: BaseException) -> str:
     """Describe an error in one line with PostgreSQL's message and SQLSTATE, without any data.
 
-    PostgreSQL quotes rows that it rejects and values that it cannot parse. They can contain texts and names of
+    PostgreSQL quotes rows that it rejects and values that it cannot parse. They can contain text and names of
     documents, which must not appear in logs or in the error message of a job.
     """
     if not isinstance(error, psycopg.Error) or error.sqlstate is None:

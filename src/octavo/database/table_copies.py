@@ -1,7 +1,7 @@
-"""Copies all rows of a database to files, as of one moment, and back into an empty database of any PostgreSQL version.
+"""Copies all rows of a database to files, and back into an empty database of any PostgreSQL version.
 
-Each table is one compressed file in the text format of COPY, which does not depend on the version of the server. The
-schema is not copied: migrations create it.
+The copy shows the database at one point in time. Each table is one compressed file in the text format of COPY, which
+does not depend on the version of the server. The schema is not copied; migrations create it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class TableCopy:
-    """The file of one table. `sha256` is that of the compressed file."""
+    """The file of one table. `sha256` is the hash of the compressed file."""
 
     name: str
     columns: Sequence[str]
@@ -44,7 +44,7 @@ class TableCopy:
 
 @dataclass(frozen=True, slots=True)
 class DatabaseCopy:
-    """All tables as of one moment, and the last values of the sequences."""
+    """All tables at one point in time, and the last values of the sequences."""
 
     tables: Sequence[TableCopy]
     sequences: Mapping[str, int]
@@ -108,7 +108,7 @@ def read_blocks(file: Path) -> Generator[bytes]:
 
 
 def read_rows(table: TableCopy, folder: Path, *columns: str) -> Generator[list[str]]:
-    """Read some columns of a table's file. Their values must not need escaping, such as keys and numbers."""
+    """Read some columns of a table's file. Only for values that need no escaping, such as keys and numbers."""
     places = [table.columns.index(column) for column in columns]
     with gzip.open(table.file(folder), "rt", newline="\n") as lines:
         for line in lines:
@@ -156,7 +156,7 @@ def _quote(names: Iterable[str]) -> str:
 
 
 def _fill_in(query: bytes, **parts: str) -> bytes:
-    """Insert names into a query; they cannot be query parameters."""
+    """Insert names into a query, because they cannot be query parameters."""
     for name, text in parts.items():
         query = query.replace(f"{{{name}}}".encode(), text.encode())
     return query

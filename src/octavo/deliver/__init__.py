@@ -1,1 +1,1 @@
-"""Sends events to recipients by webhook, mail or chat, and shows notifications inside the application."""
+"""Sends events to recipients by webhook, mail or chat, and stores notifications for the application itself."""

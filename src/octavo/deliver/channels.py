@@ -24,7 +24,7 @@ class UnknownChannel(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class EventRecord:
-    """An event in the form sent to programs: its fields, never the text or file name of a document.
+    """An event in the form sent to programs. It never contains the text or the file name of a document.
 
     `facts` are those of a document that is complete, such as its sender, date and amount.
     """

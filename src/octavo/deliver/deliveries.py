@@ -1,6 +1,6 @@
 """Deliveries: the relay creates them from events, and the sender sends each through its channel.
 
-The relay turns events into deliveries to recipients and notifications for owners, each exactly once. Every worker runs
+The relay turns each event into deliveries to recipients and notifications for owners, exactly once. Every worker runs
 it; a row lock lets only one of them work at a time. After a step that had work, the next step follows sooner, because a
 finished delivery makes the next delivery in its queue due.
 """
@@ -80,7 +80,7 @@ def read_input(given: dict[str, JSON]) -> DeliverInput:
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """Prepares and sends deliveries. `public_url` is the base of links to documents."""
+    """Prepares and sends deliveries. `public_url` is the base URL of links to documents."""
 
     database: Database
     channels: Channels
@@ -89,7 +89,7 @@ class Sender:
     async def prepare(self, job: ClaimedJob, wanted: DeliverInput) -> tuple[str, Delivery] | None:
         """Return the channel and the delivery.
 
-        Returns None if the recipient or event was deleted, or the recipient is not active.
+        Returns None if the recipient or the event was deleted, or if the recipient is not active.
         """
         values = {"subscriber": wanted.subscriber, "event": wanted.event, "process": wanted.process}
         async with self.database.connection() as connection:
@@ -165,7 +165,7 @@ def _subject(event_type: str, event: EventRecord, row: Row) -> Subject:
 
 
 def _text_of(detail: Mapping[str, JSON], name: str) -> str | None:
-    """A field of an event's error. If the event has no error, its reason is used as the message."""
+    """A field of the error in an event. If the event has no error, its reason is used as the message."""
     error = detail.get("error")
     found = error.get(name) if isinstance(error, dict) else detail.get("reason") if name == "message" else None
     return found if isinstance(found, str) else None
@@ -180,7 +180,10 @@ async def relay(database: Database) -> float:
 
 
 async def relay_once(database: Database, batch: int = BATCH) -> int:
-    """Process one batch of events. Returns the number of events read plus the number of deliveries started."""
+    """Process one batch of events.
+
+    Returns the number of events that were read plus the number of started deliveries.
+    """
     async with database.connection() as connection:
         row = await (await connection.execute(QUERIES.relay_has_work)).fetchone()
         if not row or not row[0]:

@@ -1,4 +1,4 @@
-"""Delivery errors: before an event is sent, and from the receiver's response."""
+"""Errors of deliveries: those found before an event is sent, and those reported by the receiver."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class DeliveryFailed(OctavoError):
 
 
 class ReceiverFailed(DeliveryFailed):
-    """The receiver failed."""
+    """The receiver could not be reached or reported an error."""
 
     code = "RECEIVER_FAILED"
     error_class = ErrorClass.TRANSIENT

@@ -29,7 +29,7 @@ _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 @dataclass(frozen=True, slots=True)
 class WebhookChannel:
-    """Sends the fields of the event to a program, signed, with the facts of a complete document but not its text."""
+    """Sends the signed fields of an event to a program, with the facts of a completed document but not its text."""
 
     client: GuardedClient | None
     allow: frozenset[str]
@@ -96,7 +96,7 @@ def signed_headers(secret: str, message_id: str, timestamp: int, body: bytes) ->
 
 @dataclass(frozen=True, slots=True)
 class SlackChannel:
-    """Sends a sentence and a link to a chat. Uses the format of Slack's webhooks, which many other chats accept."""
+    """Sends a sentence and a link to a chat, in the format of Slack's webhooks, which many other chats accept."""
 
     client: GuardedClient | None
     allow: frozenset[str]
@@ -129,7 +129,7 @@ def check_url(address: str, allow: frozenset[str]) -> str:
 
 
 async def post(client: GuardedClient, address: str, body: bytes, headers: Mapping[str, str], *, seconds: float) -> int:
-    """Send one request. Returns the status code of a success; every other response raises an error."""
+    """Send one request. Returns the status code if it succeeds; every other response raises an error."""
     limits = FetchLimits(bytes=RESPONSE_BYTES, seconds=seconds, redirects=0)
     sent = {"content-type": "application/json", **headers}
     try:

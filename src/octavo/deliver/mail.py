@@ -112,7 +112,10 @@ def _as_header(address: str, name: str = "") -> Address:
 
 @contextmanager
 def _translated_errors() -> Generator[None]:
-    """Raise our errors instead of the mail library's. The server's message is dropped: it may contain an address."""
+    """Convert errors of the mail library to our errors.
+
+    The server's message is dropped, because it may contain an address.
+    """
     try:
         yield
     except aiosmtplib.SMTPTimeoutError:

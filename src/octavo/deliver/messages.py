@@ -120,7 +120,7 @@ _SENTENCES: Mapping[str, str] = {
 class Message:
     """A message about an event.
 
-    `title` is the subject of a mail, `sentence` the text. `link` is None if the public URL is not set.
+    `title` is the subject of a mail, and `sentence` is its text. `link` is None if the public URL is not set.
     """
 
     title: str
@@ -130,7 +130,10 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What an event is about. `title` is the title of the document, or the file name of a conversion without one."""
+    """The subject of an event.
+
+    `title` is the title of the document, or the file name of a conversion without a document.
+    """
 
     type: str
     process_id: UUID | None = None
@@ -189,11 +192,14 @@ def path_of(about: Subject) -> str | None:
 
 
 def operations_path(about: Subject) -> str | None:
-    """The path of the job's page, for administrators, who cannot open the documents of other owners."""
+    """The path of the job's page.
+
+    Administrators get this link, because they cannot open the documents of other owners.
+    """
     return f"/operations/jobs/{about.process_id}" if about.process_id else None
 
 
 def plain(text: str) -> str:
-    """Put a text on one short line and remove control characters, which could break or reverse the text around them."""
+    """Put a text on one short line and remove control characters, which could break or reverse the surrounding text."""
     line = " ".join(_NOT_SHOWN.sub(" ", text).split())
     return line if len(line) <= TITLE_CHARACTERS else line[: TITLE_CHARACTERS - 1].rstrip() + "…"

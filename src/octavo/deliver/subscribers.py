@@ -34,8 +34,8 @@ ChannelName = Literal["webhook", "mail", "slack"]
 class Subscriber:
     """A recipient. `waiting` counts pending deliveries. The address of a chat is a secret, so it is shortened.
 
-    `failing_since`: the time of the first failure after the last success. `personal`: this is the mail address of a
-    member, for the events of the analyses that this member started.
+    `failing_since`: the time of the first failure after the last success. `personal`: the recipient is the mail address
+    of a member and gets the events of the analyses that this member started.
     """
 
     id: UUID
@@ -95,7 +95,7 @@ async def add_subscriber(
 
 
 async def notify_requester(connection: Connection, caller: Caller, process: UUID) -> None:
-    """Make sure that the person who requests a process gets a mail when it has ended. API keys get none.
+    """Ensure that the person who starts a process gets a mail when it ends. Callers with an API key get none.
 
     Call it in the transaction that starts the process.
     """
@@ -168,7 +168,7 @@ async def list_attempts(
 
 
 async def keep_administrators(connection: Connection, owner_id: UUID, addresses: Mapping[str, str | None]) -> None:
-    """Send failures of all owners to the administrator's addresses in the settings.
+    """Send failures of all owners to the administrator's mail addresses in the settings.
 
     Addresses that were removed from the settings are deleted.
     """
@@ -178,7 +178,7 @@ async def keep_administrators(connection: Connection, owner_id: UUID, addresses:
 
 
 async def warn_of_failing(database: Database) -> int:
-    """Notify owners whose recipients have been failing for a week."""
+    """Notify owners about recipients to which deliveries have been failing for a week."""
     async with database.transaction() as connection:
         return (await connection.execute(QUERIES.warn_of_failing, {"days": FAILING_DAYS})).rowcount
 
@@ -204,7 +204,7 @@ def _as_view(row: Row) -> Subscriber:
 def conceal(address: str) -> str:
     """Shorten an address so that it is still recognisable.
 
-    Anybody who knows the whole address can write to the chat.
+    Anybody who knows the whole address can post to the chat.
     """
     parts = urlsplit(address)
     return f"{parts.scheme}://{parts.netloc}/…{address[-SHOWN_CHARACTERS:]}"

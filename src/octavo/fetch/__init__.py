@@ -1,4 +1,4 @@
-"""Requests to other servers: only public addresses, even after redirects, with limits on size and time."""
+"""Sends requests to other servers: only to public addresses, even after redirects, with limits on size and time."""
 
 from octavo.fetch.client import FetchLimits, FetchResponse, GuardedClient
 from octavo.fetch.connect import SystemResolver, refuse_private_addresses

@@ -115,7 +115,7 @@ class GuardedClient:
 
 
 def _is_tls_failure(error: BaseException) -> bool:
-    """Whether the error, or any error in its chain of causes, is a TLS failure."""
+    """Whether the error or one of its causes is a TLS failure."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ssl.SSLError) and not isinstance(cause, ssl.SSLEOFError):
@@ -138,7 +138,7 @@ def _plain_headers(raw: list[tuple[bytes, bytes]]) -> dict[str, str]:
 
 @asynccontextmanager
 async def _within(limits: FetchLimits) -> AsyncGenerator[None]:
-    """Limit the time of the whole fetch. Raises `TimedOut`."""
+    """Limit the duration of the whole fetch. Raises `TimedOut`."""
     try:
         async with asyncio.timeout(limits.seconds):
             yield

@@ -1,4 +1,4 @@
-"""Parses URLs, and decides which network addresses are public. Pure.
+"""Parses URLs, and decides which network addresses are public. Pure functions.
 
 A URL is parsed only once, so that exactly the URL that was checked is fetched. An address that is not known to be
 public counts as private. Addresses that embed another address (IPv4 in IPv6, in all forms) are refused without checking
@@ -95,7 +95,7 @@ def join_url(base: Target, location: str) -> Target:
     try:
         return _target(_parsed(base.url).join(location))
     except (httpx.InvalidURL, ValueError):
-        raise BadUrl("It redirects to an invalid URL.") from None
+        raise BadUrl("The redirect leads to an invalid URL.") from None
 
 
 def is_allowed(allow: frozenset[str], host: str, port: int) -> bool:
@@ -104,9 +104,9 @@ def is_allowed(allow: frozenset[str], host: str, port: int) -> bool:
 
 
 def refuse_private(target: Target, allow: frozenset[str] = frozenset()) -> None:
-    """Raise `AddressRefused` if the host is a private name or a private IP address, in any notation resolvers accept.
+    """Raise `AddressRefused` if the host is a private name or a private IP address.
 
-    Host names are not looked up.
+    IP addresses are recognised in any notation that resolvers accept. Host names are not looked up.
     """
     if is_allowed(allow, target.host, target.port):
         return
@@ -117,13 +117,13 @@ def refuse_private(target: Target, allow: frozenset[str] = frozenset()) -> None:
 
 
 def _is_private_name(host: str) -> bool:
-    """Whether only a local network resolves this name. A name without a dot is looked up in the local domain."""
+    """Whether this name exists only in a local network. A name without a dot is looked up in the local domain."""
     return "." not in host or host.endswith(_PRIVATE_NAMES)
 
 
 def _parsed(url: str) -> httpx.URL:
     if len(url) > URL_CHARACTERS:
-        raise BadUrl(f"It is longer than {URL_CHARACTERS:,} characters.")
+        raise BadUrl(f"The URL is longer than {URL_CHARACTERS:,} characters.")
     try:
         return httpx.URL(url.strip())
     except (httpx.InvalidURL, ValueError):
@@ -134,7 +134,7 @@ def _target(url: httpx.URL) -> Target:
     if url.scheme not in _PORTS:
         raise BadUrl("Only http:// and https:// are supported.")
     if url.userinfo:
-        raise BadUrl("Remove the user name and password from it.")
+        raise BadUrl("Remove the user name and password from the URL.")
     host = url.raw_host.decode("ascii").lower()
     if not _HOST.fullmatch(host):
         raise BadUrl("The host name is invalid.")
@@ -145,7 +145,7 @@ def _target(url: httpx.URL) -> Target:
 
 
 def _literal(host: str) -> str | None:
-    """The host as an IP address, or None.
+    """The IP address that the host is written as; None if it is a name.
 
     Resolvers also accept notations such as `127.1`, `0x7f.1` and `2130706433`.
     """

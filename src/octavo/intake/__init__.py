@@ -1,4 +1,4 @@
-"""Adds documents: uploads in one or two steps, with deduplication by content."""
+"""Adds documents: uploads in one or several steps, with deduplication by content."""
 
 from octavo.intake.upload_rows import clean_filename
 from octavo.intake.uploads import Intake, IntakeLimits, NewUpload

@@ -51,12 +51,12 @@ class Duplicate(BadInput):
     status = 409
 
     def __init__(self, twin: str) -> None:
-        super().__init__(f"It exists as document {twin}.")
+        super().__init__(f"The file exists as document {twin}.")
         self.fields = {"duplicate_of": twin}
 
 
 class QuotaExceeded(TooLarge):
-    """Storage quota exceeded. Delete something permanently, or ask for a larger quota."""
+    """Storage quota exceeded. Delete documents permanently, or ask for a larger quota."""
 
     code = "QUOTA_EXCEEDED"
 

@@ -1,4 +1,4 @@
-"""Names and rows of uploads: announced uploads, the owner's limits and list of uploads, and abandoned uploads."""
+"""Names and rows of uploads: announced uploads, the limits and uploads of an owner, and abandoned uploads."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def intake_limits(settings: Settings, *, anonymous: bool) -> IntakeLimits:
 
 @dataclass(frozen=True, slots=True)
 class NewUpload:
-    """The properties of a file that a client announces before sending it. They are not trusted.
+    """The properties of a file, announced by the client before it sends the file. They are not trusted.
 
     `version_of` is the document that gets a new version.
     """
@@ -75,7 +75,7 @@ class NewUpload:
 
 
 def with_details(upload: NewUpload, **details: JSON) -> NewUpload:
-    """A copy of the upload with these details added. Empty details are left out."""
+    """A copy of the upload with these details added. Empty details are omitted."""
     return replace(upload, given=upload.given | {name: value for name, value in details.items() if value})
 
 
@@ -143,7 +143,7 @@ _EDGES = f".{_JOINERS}{_SPACES}"
 
 
 def clean_filename(given: str) -> str:
-    """Turn the last part of a path into a readable name: on one line, not too long, and with its extension."""
+    """Turn the last part of a path into a readable name: one line, not too long, and with its extension."""
     # Normalise after removing invisible characters, which may separate a letter from its accent.
     shown = unicodedata.normalize("NFC", "".join(filter(_is_shown, given)))
     name = shown.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1].strip(_EDGES)
@@ -187,7 +187,10 @@ async def insert_upload(connection: Connection, upload: Upload) -> None:
 
 
 async def check_version(connection: Connection, upload: Upload) -> None:
-    """Check that the document that gets a new version exists. This is checked again when the bytes are stored."""
+    """Check that the document to be replaced by a new version exists.
+
+    This check is repeated when the bytes are stored.
+    """
     if upload.version_of is None:
         return
     values = {"owner": upload.owner_id, "document": upload.version_of}
@@ -211,7 +214,7 @@ async def lock_usage(connection: Connection, owner: UUID) -> None:
 async def check_quota(connection: Connection, owner: UUID, most: int | None) -> None:
     """Raise `QuotaExceeded` if the owner stores more than `most` bytes; None means unlimited.
 
-    Call this in the transaction that adds something, after adding it.
+    Call this in the transaction that adds data, after adding it.
     """
     if most is None:
         return

@@ -269,10 +269,10 @@ class Intake:
         fresh: bool = False,
         cause: Cause = Cause.UPLOAD_STORED,
     ) -> Outcome | None:
-        """Finalize an upload in the caller's transaction: find duplicates, and create the document, its job and events.
+        """Finalize an upload in the caller's transaction.
 
-        `fresh` also creates the row of the upload. Returns None if another request finalized the upload in the
-        meantime, or sent its bytes again.
+        Finds duplicates, and creates the document, its job and its events. `fresh` also creates the row of the upload.
+        Returns None if another request finalized the upload in the meantime, or sent its bytes again.
         """
         values = {
             "id": upload.id,
@@ -303,7 +303,7 @@ class Intake:
     async def _heal(self, upload: Upload, outcome: Outcome) -> None:
         """If the stored bytes of a duplicate are damaged, replace them with the new bytes.
 
-        A failure is only logged: the upload itself has succeeded.
+        A failure is only logged, because the upload itself has succeeded.
         """
         if outcome.duplicate_of is None or upload.object_key is None:
             return
@@ -353,7 +353,7 @@ def _process_job(upload: Upload, cause: Cause) -> NewJob:
 
 
 def _comparison_job(upload: Upload) -> NewJob:
-    """The job that compares the new document, if it shares the results of a document with the same content."""
+    """The job that compares a new document that shares the results of a document with the same content."""
     return comparison_job(Cause.EMBEDDED, upload.owner_id, upload.document_id, FIRST_REVISION)
 
 

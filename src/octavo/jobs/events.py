@@ -1,8 +1,9 @@
 """Reads events in an order in which no event is ever skipped.
 
 Ids are assigned before transactions commit, so an event can become visible after an event with a greater id. Readers
-therefore first read the horizon, up to which no open transaction has written events, and then the events below it, in
-a second statement. They are sorted by (epoch, id); an epoch begins when a backup is restored into another cluster.
+therefore first read the horizon: the highest id up to which no open transaction has written events. They then read the
+events up to the horizon in a second statement. Events are sorted by (epoch, id); a new epoch begins when a backup is
+restored into another cluster.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class BadCursor(BadInput):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Cursor:
-    """The position of a reader: all events up to this position have been read."""
+    """The position of a reader. All events up to this position have been read."""
 
     epoch: int
     id: int
@@ -89,8 +90,10 @@ async def latest_cursor(connection: Connection) -> Cursor:
 
 
 async def is_known(connection: Connection, cursor: Cursor) -> bool:
-    """Whether this database issued a cursor. It did not if the cursor comes from another database, or from a time after
-    the backup from which this database was restored.
+    """Whether this database issued a cursor.
+
+    It did not if the cursor comes from another database, or from a time after the backup from which this database was
+    restored.
     """
     values = {"epoch": cursor.epoch, "id": cursor.id}
     row = await (await connection.execute(QUERIES.is_known, values)).fetchone()

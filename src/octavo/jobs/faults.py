@@ -1,4 +1,4 @@
-"""Named points at which tests kill, stop or fail a worker. In normal operation, a point costs only one comparison."""
+"""Named points at which tests kill, stop or fail a worker. In production, a point costs only one comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One attempt of a job, as the job's handler sees it: its input, stages that run once, and progress."""
+"""One attempt of a job, as its handler sees it: the input, stages that run once, and progress."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class LeaseLost(OctavoError):
 
 @dataclass(frozen=True, slots=True)
 class ClaimedJob:
-    """A job that a worker has claimed. Every write carries the fencing token `lease_token`."""
+    """A job that a worker has claimed. Every write includes the fencing token `lease_token`."""
 
     id: UUID
     kind: str
@@ -60,8 +60,7 @@ class FinishedStage:
 class Run(Generic[Tools]):
     """The argument of a job handler. `tools` contains the resources that the worker has opened.
 
-    `aside` is a context manager for long work that has its own limit on parallel work: inside it, the job does not
-    occupy a slot.
+    `aside` is a context manager for long work that is limited elsewhere. Inside it, the job does not occupy a slot.
     """
 
     job: ClaimedJob
@@ -100,14 +99,14 @@ class Run(Generic[Tools]):
         return made
 
     async def progress(self, done: int, total: int | None, unit: str, stage: str | None = None) -> None:
-        """Report how many items are done, to be shown while the stage is running."""
+        """Report how many items are done. This is shown while the stage is running."""
         values = {"done": done, "total": total, "unit": unit, "stage": stage}
         if not await self._write(QUERIES.progress, values):
             raise LeaseLost
         self.renew_limit()
 
     async def keep_alive(self) -> None:
-        """Restart the time limit without reporting progress, while the job waits for something with its own limit."""
+        """Restart the time limit without reporting progress, while the job waits for work that has its own limit."""
         if not await self._write(QUERIES.renew_deadline, {}):
             raise LeaseLost
         self.renew_limit()
@@ -115,8 +114,8 @@ class Run(Generic[Tools]):
     async def current_owner(self, connection: Connection) -> UUID:
         """The current owner of the job.
 
-        When a visitor signs in, running jobs move to the account, but `job.owner_id` is not updated. In a `save`, the
-        owner stays the same until the transaction ends.
+        When a visitor signs in, running jobs move to the account, but `job.owner_id` is not updated. In a `save`
+        function, the owner stays the same until the transaction ends.
         """
         row = await (await connection.execute(QUERIES.owner_of, {"job": self.job.id})).fetchone()
         if row is None:
@@ -128,11 +127,14 @@ class Run(Generic[Tools]):
         return {part for name, part in await self._finished_stages() if name == stage}
 
     async def finished_outputs(self, stages: Collection[str]) -> list[JSON]:
-        """The outputs of the finished stages among these, and of their finished parts."""
+        """The outputs of those stages in `stages` that are finished, and of their finished parts."""
         return [output for (name, _), output in (await self._finished_stages()).items() if name in stages]
 
     async def forget_stages(self, connection: Connection, stages: Collection[str]) -> None:
-        """Mark stages as not finished, so that they run again. Called by a `save` that replaces their input."""
+        """Mark stages as not finished, so that they run again.
+
+        A `save` function that replaces their input calls this.
+        """
         await connection.execute(QUERIES.forget_stages, {"job": self.job.id, "stages": list(stages)})
         finished = await self._finished_stages()
         for known in [known for known in finished if known[0] in stages]:

@@ -33,7 +33,7 @@ class JobKind(Generic[Tools]):
 
     `check_input` raises `BadInput` for input that the handler would reject, so that such a job is not enqueued.
 
-    `after_failure` runs after a failed attempt. If the process crashes, it is skipped, and a schedule must do its work.
+    `after_failure` runs after a failed attempt. A crash skips it, so a schedule must also do its work.
     """
 
     name: str

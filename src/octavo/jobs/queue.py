@@ -1,7 +1,7 @@
 """Enqueues jobs, and cancels, requeues, pauses and discards them.
 
 An action on several jobs is applied to all of them or to none. Retrying a job that waits for its next attempt starts
-that attempt now.
+the attempt now.
 """
 
 from __future__ import annotations
@@ -78,17 +78,20 @@ async def enqueue(connection: Connection, jobs: Sequence[NewJob]) -> list[Enqueu
 
 
 async def cancel(connection: Connection, job: UUID, *, event: str | None = None) -> int:
-    """Cancel a job and all jobs that were started by it. Returns the number of cancelled jobs."""
+    """Cancel a job and all jobs that it started. Returns the number of cancelled jobs."""
     return await _change(connection, QUERIES.cancel, {"job": job, "event": event})
 
 
 async def discard(connection: Connection, job: UUID) -> None:
-    """Discard a dead letter: it will not be retried."""
+    """Discard a dead letter, so that it is never retried."""
     await cancel(connection, job, event="discarded")
 
 
 async def requeue(connection: Connection, job: UUID, *, from_stage: str | None = None) -> None:
-    """Retry a job from the last checkpoint, or from `from_stage`. An empty `from_stage` means from the beginning."""
+    """Retry a job from the last checkpoint, or from the stage `from_stage`.
+
+    An empty string means from the beginning.
+    """
     await _change(connection, QUERIES.requeue, {"job": job, "from_stage": from_stage})
 
 
@@ -100,7 +103,7 @@ async def pause(connection: Connection, job: UUID, *, code: str, message: str) -
 async def release_workers(connection: Connection, workers: Sequence[UUID], *, killed: bool) -> None:
     """Requeue the jobs of workers that have ended.
 
-    Unless the workers were `killed` from outside, their jobs are suspected of having caused this.
+    If the workers were not `killed` from outside, their jobs are suspected of having caused this.
     """
     because = "worker_killed" if killed else "worker_ended"
     values = {"ended": list(workers), "because": because, "suspicious": not killed}
@@ -132,7 +135,7 @@ async def retry_jobs(
     from_stage: str | None = None,
     allowed: Collection[JobStatus] = RETRYABLE,
 ) -> int:
-    """Retry jobs from the last checkpoint, or from the stage `from_stage`; an empty stage means from the beginning."""
+    """Retry jobs from the last checkpoint, or from the stage `from_stage`. An empty string means from the beginning."""
     wanted = set(jobs)
     woken = await _try_now(connection, owner_id, wanted) if from_stage is None and allowed is RETRYABLE else set[UUID]()
     held = await _hold(connection, owner_id, wanted - woken, allowed)
@@ -142,7 +145,7 @@ async def retry_jobs(
 
 
 async def retry_waiting_jobs(connection: Connection, owner_id: UUID, document: UUID) -> int:
-    """Retry now all jobs of a document that are waiting for their next attempt. Returns their number."""
+    """Immediately retry all jobs of a document that wait for their next attempt. Returns their number."""
     rows = await fetch_rows(connection, JOB_QUERIES.waiting_jobs, {"owner": owner_id, "document": document})
     return await retry_jobs(connection, owner_id, [row["id"] for row in rows])
 
@@ -157,7 +160,7 @@ async def _try_now(connection: Connection, owner_id: UUID | None, jobs: Collecti
 
 
 async def cancel_jobs(connection: Connection, owner_id: UUID | None, jobs: Iterable[UUID]) -> int:
-    """Cancel jobs and all jobs that were started by them."""
+    """Cancel jobs and all jobs that they started."""
     held = await _hold(connection, owner_id, jobs, CANCELLABLE)
     for job in held:
         await cancel(connection, job)

@@ -1,4 +1,4 @@
-"""Scheduled jobs. Each run starts once across all workers. If several runs were missed, only one is started.
+"""Scheduled jobs. Each run is started by only one worker. If several runs were missed, only one is started.
 
 Times are UTC.
 """
@@ -71,7 +71,10 @@ def next_run(cron: str, after: datetime) -> datetime:
 
 
 async def sync_schedules(connection: Connection, schedules: Sequence[Schedule]) -> None:
-    """Store the schedules of this version of Octavo. Changed times take effect; disabled schedules stay disabled."""
+    """Store the schedules of this version of Octavo.
+
+    Changed times take effect, and disabled schedules stay disabled.
+    """
     row = await (await connection.execute(QUERIES.engine_time)).fetchone()
     if row is None:
         raise AssertionError("the clock returns one row")

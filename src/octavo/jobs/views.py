@@ -1,6 +1,6 @@
-"""Jobs, their events and workers, in the form that the API returns and the command line prints; and why a job waits.
+"""Jobs, their events and workers, in the form that the API returns and the command line prints.
 
-An `owner_id` of None means all owners, which only administrators can see.
+Also explains why a job is waiting. An `owner_id` of None means all owners, which only administrators can see.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class EventView:
 
 @dataclass(frozen=True, slots=True)
 class WorkerView:
-    """A worker. `alive` is false for a worker that stopped responding in the last hour."""
+    """A worker. `alive` is False if it stopped responding within the last hour."""
 
     id: UUID
     host: str
@@ -152,7 +152,7 @@ def waiting_because(reason: str, facts: dict[str, Any]) -> WaitingBecause:
 
 
 def explain_waiting(reason: str, facts: Mapping[str, Any], zone: tzinfo | None = UTC) -> str:
-    """The reason in words. Times are in the given time zone; None means the time zone of this machine."""
+    """Describe the reason in words. Times are in the given time zone; None means the time zone of this machine."""
     return SENTENCES[reason](facts, zone)
 
 

@@ -83,7 +83,10 @@ class Worker(Generic[Tools]):
         self._exchange_connection: Connection | None = None
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Run until `stopping` is set. Then jobs get a few seconds to finish; unfinished jobs return to the queue."""
+        """Run until `stopping` is set.
+
+        Jobs then get a few seconds to finish, and unfinished jobs return to the queue.
+        """
         if not await self._registered(stopping):
             return
         self._heartbeat.start()
@@ -145,7 +148,7 @@ class Worker(Generic[Tools]):
 
     @asynccontextmanager
     async def _own_connection(self) -> AsyncGenerator[Connection]:
-        """A separate connection for exchanges.
+        """A separate connection for exchanges with the database.
 
         Exchanges are frequent, and a connection from the pool would be checked each time.
         """
@@ -256,7 +259,10 @@ class Worker(Generic[Tools]):
         await self._after_failure(job)
 
     async def _after_failure(self, job: ClaimedJob) -> None:
-        """Call the hook of the kind, which finds out whether the job will be retried."""
+        """Call the `after_failure` hook of the job's kind.
+
+        The hook itself finds out whether the job will be retried.
+        """
         if hook := self._kinds[job.kind].after_failure:
             try:
                 await hook(self._tools, job)
@@ -300,7 +306,7 @@ class Worker(Generic[Tools]):
         return renewed == len(held)
 
     async def _keep_time(self) -> None:
-        """Return jobs of dead workers to the queue, and make delayed jobs claimable when their time has come."""
+        """Return jobs of dead workers to the queue, and make delayed jobs claimable when they are due."""
         takeover_from = 0.0
         while True:
             began = time.monotonic()
@@ -319,7 +325,7 @@ class Worker(Generic[Tools]):
                         self._wake.set()
 
     async def _keep_schedules(self) -> None:
-        """Start due schedules. Every worker checks; a row lock ensures that only one of them starts a schedule."""
+        """Start due schedules. Every worker checks them; a row lock ensures that only one worker starts a schedule."""
         while True:
             await asyncio.sleep(SCHEDULE_SECONDS)
             try:
@@ -329,7 +335,7 @@ class Worker(Generic[Tools]):
                 log.warning("schedules not checked", reason=explain(error))
 
     async def _keep_doing(self, chore: Chore) -> None:
-        """Repeat a chore. All workers repeat it; the chore ensures that only one worker runs it at a time."""
+        """Repeat a chore. Every worker does this; the chore itself ensures that only one worker runs it at a time."""
         while True:
             try:
                 pause = await chore(self._database)
@@ -341,7 +347,7 @@ class Worker(Generic[Tools]):
     # Starting and stopping --------------------------------------------------------------------------------------------
 
     async def _registered(self, stopping: asyncio.Event) -> bool:
-        """Register the worker, waiting for the database if necessary. Returns False if the worker was asked to stop."""
+        """Register the worker. Waits until the database is available. Returns False if the worker was asked to stop."""
         registering = asyncio.create_task(retry_until_available(self._register))
         stop = asyncio.create_task(stopping.wait())
         await asyncio.wait([registering, stop], return_when=asyncio.FIRST_COMPLETED)

@@ -1,4 +1,4 @@
-"""The state of a worker in memory: its slots, its heartbeat, and the queue position at which its next claim begins."""
+"""The state of a worker in memory: its slots, its heartbeat, and the queue position where its next claim begins."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class WorkerLimits:
     """The limits of a worker.
 
     `slots` is the number of jobs that run at the same time. Up to `aside` more jobs can wait for text recognition or
-    similar work. `batch` is the number of jobs claimed in one exchange, so that a worker with many slots leaves some
-    jobs to others. A lease is renewed four times during its duration. If it has not been renewed for two thirds of its
-    duration, the job is abandoned.
+    similar work. `batch` limits the jobs claimed in one exchange, so that a worker with many slots leaves some jobs to
+    others. A lease is renewed four times during its duration. If it has not been renewed for two thirds of its
+    duration, the worker abandons the job.
     """
 
     slots: int = 10
@@ -59,7 +59,7 @@ class WorkerLimits:
 
     @property
     def takeover_delay_seconds(self) -> float:
-        """The number of seconds that other workers have to renew their leases after an outage."""
+        """How many seconds other workers have to renew their leases after an outage."""
         return max(3.0, self.heartbeat_seconds * 2)
 
 
@@ -84,7 +84,7 @@ class RunningJob:
 
     @contextmanager
     def step_aside(self, wake: Callable[[], None]) -> Generator[None]:
-        """A context manager that frees the slot of the job. `wake` makes the worker look for another job."""
+        """A context manager that frees the slot of the job. `wake` makes the worker claim another job."""
         self.aside = True
         wake()
         try:
@@ -131,8 +131,8 @@ class Slots:
     def stop_lost(self, one: RunningJob) -> bool:
         """Cancel a job whose lease is lost.
 
-        Returns False if the job has ended, or if an earlier attempt of the job is still running. A job that has failed
-        no longer has a lease, but the work that follows a failure must be finished.
+        Returns False if the job has ended, or if an earlier attempt of the job is still running. A failed job has lost
+        its lease as well, but is not cancelled, because the work that follows a failure must be finished.
         """
         earliest = next((other for other in self.running.values() if other.job.id == one.job.id), None)
         if not one.task or one.ended or earliest is not one:
@@ -162,7 +162,8 @@ class Slots:
 class Heartbeat:
     """Renews the leases of a worker in a separate thread with its own connection.
 
-    A worker keeps its jobs even while its event loop or pool is busy. `renew` returns whether it renewed all leases.
+    So the worker keeps its jobs even while its event loop or pool is busy. `renew` returns whether it renewed all
+    leases.
     """
 
     def __init__(
@@ -184,12 +185,12 @@ class Heartbeat:
         await asyncio.to_thread(self._thread.join)
 
     def loop_runs(self) -> None:
-        """Record that the event loop is running. If the loop hangs, the worker must not keep its jobs forever."""
+        """Record that the event loop is running. If the loop hangs, the leases are no longer renewed."""
         self._looped = time.monotonic()
 
     @property
     def silent_seconds(self) -> float:
-        """The number of seconds since the leases were renewed."""
+        """How many seconds ago the leases were last renewed."""
         return time.monotonic() - self._renewed
 
     def _run(self) -> None:
@@ -226,11 +227,11 @@ BEGINNING = QueuePosition(0, 0)
 
 
 class ClaimStart:
-    """The queue position at which the next claim starts. Times are seconds of a monotonic clock.
+    """The queue position where the next claim starts. Times are seconds of a monotonic clock.
 
-    Claimed jobs leave dead entries in the index as long as any snapshot can see them. During a backup, the beginning of
-    the queue therefore becomes slower and slower to read, so a busy worker starts where it recently claimed jobs. Jobs
-    that a slow transaction enqueued before that position are found by the next scan from the beginning.
+    Claimed jobs leave dead entries in the index as long as any snapshot can see them. During a backup, reading the
+    beginning of the queue therefore becomes slower and slower, so a busy worker starts where it recently claimed jobs.
+    Jobs that a slow transaction enqueued before that position are found by the next scan from the beginning.
     """
 
     def __init__(self) -> None:
@@ -239,9 +240,9 @@ class ClaimStart:
         self._full_scan_at = 0.0
 
     def at(self, seconds: float) -> QueuePosition:
-        """The queue position at which to claim: where this worker claimed about `LAG_SECONDS` ago.
+        """The queue position where the next claim starts: where this worker claimed jobs about `LAG_SECONDS` ago.
 
-        If a full scan is due, or this worker claimed nothing recently, it is the beginning of the queue.
+        It is the beginning of the queue if a full scan is due or this worker claimed nothing recently.
         """
         while self._recent and self._recent[0][0] <= seconds - LAG_SECONDS:
             self._position = self._recent.popleft()[1]
@@ -258,7 +259,7 @@ class ClaimStart:
 async def cancel_tasks(tasks: Sequence[asyncio.Task[None]]) -> None:
     """Cancel tasks until all have ended.
 
-    One cancellation is not always enough: before Python 3.12 it is lost if a result arrives at the same time.
+    Before Python 3.12, a cancellation is lost if a result arrives at the same time, so it may have to be repeated.
     """
     while left := [task for task in tasks if not task.done()]:
         for task in left:

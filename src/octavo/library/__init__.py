@@ -1,1 +1,1 @@
-"""An owner's documents: reading, editing, retrying, versions, collections and the trash."""
+"""An owner's documents: reading, editing, retries, versions, collections and the trash."""

@@ -1,4 +1,4 @@
-"""Edits, retries, deletes and restores documents. Each change and its events are one transaction."""
+"""Edits, retries, deletes and restores documents. Each change is one transaction together with its events."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ UNSET = Unset()
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Changes to documents by a person. `facts` are further facts by name; None says that there is no such fact."""
+    """Changes that a person makes to documents. `facts` maps names of further facts to values; None removes a fact."""
 
     title: str | Unset | None = UNSET
     author: str | Unset | None = UNSET
@@ -93,7 +93,7 @@ async def lock_documents(
 async def lock_contents(
     connection: Connection, owner: UUID, documents: Iterable[UUID], *, trashed: bool | None = False
 ) -> list[LockedDocument]:
-    """Lock documents and all others with the same content: the change may affect which of them is canonical."""
+    """Lock documents and all others with the same content, because the change may affect which of them is canonical."""
     wanted = list(documents)
     values = {"owner": owner, "documents": wanted}
     await connection.execute(QUERIES.hold_owner, {"owner": owner})
@@ -107,7 +107,7 @@ async def lock_contents(
 
 
 async def edit_documents(connection: Connection, owner: UUID, documents: Iterable[UUID], edit: Edit) -> int:
-    """Change the given fields of all these documents or, on an error, of none."""
+    """Change the given fields of all these documents. If there is an error, no document is changed."""
     held = await lock_documents(connection, owner, documents)
     collection = await _collection(connection, owner, edit.collection)
     tags = await _tags(connection, owner, edit.tags)
@@ -156,7 +156,10 @@ async def _tags(connection: Connection, owner: UUID, names: Sequence[str] | Unse
 
 
 async def _embed_tags(connection: Connection, owner: UUID, document: UUID, tags: Sequence[UUID]) -> None:
-    """Enqueue a job for tags without vectors. All edited documents have the same tags, so one job is enough."""
+    """Enqueue a job to embed tags that have no vectors yet.
+
+    All edited documents get the same tags, so one job is enough.
+    """
     rows = await (await connection.execute(QUERIES.tags_without_vectors, {"tags": list(tags)})).fetchall()
     if rows:
         await enqueue(connection, [job_after(Cause.TAGGED, owner, document=document)])
@@ -174,9 +177,9 @@ async def retry_document(
 ) -> Retried:
     """Retry a failed document, or create a new revision of a complete one. Repeated calls create only one job.
 
-    If only the description is missing, only the description is added. If `from_stage` is a describing stage, the text
-    is described again. An `extraction` other than plain creates a new revision, unless the document's job already uses
-    it.
+    If only the description is missing, only the description is added. If `from_stage` is a stage that describes the
+    text, the text is described again. An `extraction` other than plain creates a new revision, unless the document's
+    job already uses it.
     """
     if from_stage is not None and extraction is not Extraction.PLAIN:
         raise BadInput("Extraction by a model always starts from the file, so `from_stage` is not allowed.")
@@ -219,7 +222,7 @@ async def _has_extraction(connection: Connection, held: LockedDocument, extracti
 
 
 async def _add_description(connection: Connection, held: LockedDocument) -> Retried:
-    """Add the missing description. If there is no job to resume, as for a duplicate, a new revision adds it."""
+    """Add the missing description. If there is no job to resume, for example for a duplicate, start a new revision."""
     if not await _is_paused(connection, held):
         return await _begin_revision(connection, held, None)
     await queue.requeue(connection, held.process_id)
@@ -227,7 +230,10 @@ async def _add_description(connection: Connection, held: LockedDocument) -> Retr
 
 
 async def _stage_to_repeat(connection: Connection, held: LockedDocument) -> str | None:
-    """The stage to retry from. A page that was fetched but not read is fetched again, because it may have changed."""
+    """The stage to retry from; None continues after the last finished stage.
+
+    A web page that was fetched but not read is fetched again, because it may have changed.
+    """
     row = await (await connection.execute(QUERIES.last_stage, {"job": held.process_id})).fetchone()
     return FETCHED if row and row[0] == FETCHED else None
 
@@ -276,7 +282,7 @@ async def _begin_revision(
 
 
 def process_job(cause: Cause, owner: UUID, document: UUID, revision: int, job: UUID) -> NewJob:
-    """The job that creates a revision of a document. It is enqueued only once."""
+    """The job that creates a revision of a document. Its key ensures that it is enqueued only once."""
     key = f"process:{document}:{revision}"
     return job_after(cause, owner, {"revision": revision}, key=key, document=document, job=job)
 

@@ -54,7 +54,7 @@ class StepBudget:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A difference between two unchanged parts: `old[a:b]` is replaced by `new[c:d]`."""
+    """A difference between two unchanged parts: `old[a:b]` was replaced by `new[c:d]`."""
 
     a: int
     b: int
@@ -133,7 +133,7 @@ def _parts(*, same: Sequence[str] = (), removed: Sequence[str] = (), added: Sequ
 
 
 def _join(parts: Sequence[Part]) -> Iterator[Part]:
-    """Join neighbouring changed words into one change, including the space between them."""
+    """Join neighbouring changed words, and the spaces between them, into one change."""
 
     def changed(place: int) -> bool:
         part = parts[place]

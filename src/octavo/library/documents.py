@@ -40,8 +40,8 @@ Sort = Literal[
 class Filters:
     """Selects documents. `q` searches title, file name and author; `id` is the beginning or the end of an id.
 
-    `sender` is a part of the name. `before` is exclusive and `after` inclusive, so that both can be a year. Only the
-    newest version of a document is listed, unless `versions`, `trashed` or `id` is set.
+    `sender` is a part of the sender's name. `before` is exclusive and `after` is inclusive. Only the newest version of
+    a document is listed, unless `versions`, `trashed` or `id` is set.
     """
 
     id: str | None = None
@@ -110,7 +110,7 @@ _SAME_NAME = (*("tag", "collection", "trashed", "kind", "before", "after", "amou
 
 
 def _state(wanted: Filters) -> Row:
-    """The status and the tab. A state is one of both."""
+    """The values for the status filter and the tab filter. The value of `state` is either a status or a tab."""
     if wanted.state in {"pending", "completed", "failed"}:
         return {"status": wanted.state, "tab": wanted.tab}
     return {"status": wanted.status, "tab": wanted.state or wanted.tab}
@@ -256,12 +256,12 @@ def _as_document(
 
 
 def _quality_reason(pages: int, first: int, reason: str) -> str:
-    """Why the text may be wrong: the number of pages that are unsure, and the reason of the first one."""
+    """Why the text may be wrong: the number of pages with uncertain text, and the reason for the first one."""
     return f"Page {first}: {reason}" if pages == 1 else f"{pages:,} pages may be wrong. Page {first}: {reason}"
 
 
 def _is_uncompared(jobs: Sequence[DocumentJob]) -> bool:
-    """Whether the newest comparison failed. The jobs are in the order in which they were created."""
+    """Whether the newest comparison failed. `jobs` must be in the order in which they were created."""
     newest = next((job.status for job in reversed(jobs) if job.kind == COMPARISON), "")
     return newest in {"failed", "dead_letter"}
 

@@ -1,7 +1,7 @@
-"""The facts of documents as rows: read, replaced by what made them, and corrected by people.
+"""The facts of documents in the database: read them, replace them, and save corrections by people.
 
-Each fact belongs to what made it. A stage, a conversion or a description replaces only its own facts; corrections by
-people are never replaced. The fields of a document (title, author, date, kind, …) follow the best facts.
+Each fact records what made it. A stage, a conversion or a description replaces only its own facts; corrections by
+people are never replaced. The fields of a document (title, author, date, kind, …) are copied from its best facts.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _SPACES = re.compile(r"\s+")
 
 
 async def list_facts(connection: Connection, owner: UUID, document: UUID) -> list[FactView]:
-    """The facts of a document, in the order of their names. Of a name that a document has only once, the best one."""
+    """The facts of a document, ordered by name. If a name allows only one fact, the best one is returned."""
     await show_document(connection, owner, document)
     found: dict[tuple[str, str | None], FactView] = {}
     for row in await fetch_rows(connection, QUERIES.facts, {"document": document}):
@@ -73,7 +73,7 @@ def _as_view(row: dict[str, Any]) -> FactView:
 
 @dataclass(frozen=True, slots=True)
 class Facets:
-    """The kinds and languages of an owner's documents with their numbers, the most frequent first."""
+    """The kinds and languages of an owner's documents with their counts, most frequent first."""
 
     kinds: dict[str, int]
     languages: dict[str, int]
@@ -92,10 +92,9 @@ async def list_facets(connection: Connection, owner: UUID) -> Facets:
 async def save_facts(
     connection: Connection, document: UUID, revision: int, facts: Sequence[Fact], made_by: str = PROCESSING
 ) -> int:
-    """Replace all facts that `made_by` made before, in the caller's transaction. Returns the number of facts.
+    """Replace all facts that `made_by` made before, in the caller's transaction. Returns the number of saved facts.
 
-    `made_by` is `processing`, `description` or `mapping:<name>`. The source of each fact is its own: a conversion
-    passes facts with the source `mapping`. Facts without a valid value are omitted.
+    `made_by` is `processing`, `description` or `mapping:<name>`. Facts without a valid value are omitted.
     """
     deleted = await connection.execute(QUERIES.delete_facts, {"document": document, "made_by": made_by})
     names = {row[0] for row in await deleted.fetchall()}
@@ -135,7 +134,7 @@ def _as_rows(facts: Sequence[Fact]) -> list[dict[str, Any]]:
 
 
 async def say_facts(connection: Connection, document: UUID, said: Mapping[str, str | None]) -> None:
-    """Save corrections by a person to a document that the caller has locked. None: the document has no such fact."""
+    """Save a person's corrections to a document that the caller has locked. A value of None removes the fact."""
     for name, value in said.items():
         text = _clean(value or "") or None
         normalized = normalise(name, text) if text else None
@@ -185,9 +184,9 @@ async def delete_view(connection: Connection, owner: UUID, view: UUID) -> None:
 
 
 def normalise(name: str, value: str) -> str | None:
-    """The form in which values are compared and sorted: 2018-03-05, 529.87, EUR, a name in lower case.
+    """Convert a value to the form for comparing and sorting: 2018-03-05, 529.87, EUR, a name in lower case.
 
-    None if the name requires a date, an amount, a currency or a language, and the value is not one.
+    Returns None if the name requires a date, an amount, a currency or a language, and the value is not one.
     """
     return _FORMS.get(name, fold)(_clean(value))
 
@@ -221,7 +220,7 @@ def _currency(text: str) -> str | None:
 
 
 def _language(text: str) -> str | None:
-    """A language tag: en, pt-BR, zh-Hant."""
+    """Normalise a language tag: en, pt-BR, zh-Hant."""
     primary, *rest = text.replace("_", "-").split("-")
     tag = "-".join((primary.lower(), *(part.upper() if len(part) == _REGION else part.title() for part in rest)))
     return _code(tag, r"[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}")

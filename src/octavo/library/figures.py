@@ -1,6 +1,6 @@
 """Pages, regions and figures of a document, and the stored pictures of its figures.
 
-Pictures are made when they are first requested: most figures of a long document are never looked at, and drawing one
+A picture is made when it is first requested, because most figures of a long document are never viewed, and drawing one
 takes as long as reading twenty pages.
 """
 
@@ -36,7 +36,10 @@ class ShownFigure:
 
 @dataclass(frozen=True, slots=True)
 class FigureSource:
-    """A figure and its file: either an area of a page (`page` and `box`), or the `member` of a container."""
+    """A figure and its file.
+
+    The figure is either an area of a page (`page` and `box`) or the `member` of a container.
+    """
 
     source_type: str
     key: str
@@ -65,7 +68,7 @@ async def list_figures(
 async def list_pages(
     connection: Connection, owner: UUID, document: UUID, *, cursor: str | None = None, limit: int = DEFAULT_LIMIT
 ) -> Page[PageView]:
-    """List the pages of a document. A document without pages has none."""
+    """List the pages of a document. The list is empty if the file type has no pages."""
     await show_document(connection, owner, document)
     values = {"owner": owner, "document": document, "after": _number(cursor), "most": limit + 1}
     rows = await fetch_rows(connection, QUERIES.pages, values)
@@ -74,7 +77,7 @@ async def list_pages(
 
 
 async def list_regions(connection: Connection, owner: UUID, document: UUID, page: int) -> list[RegionView]:
-    """List the regions of a page in reading order. Files that are not read by their layout have none."""
+    """List the regions of a page in reading order. Only files that are read by their layout have regions."""
     await show_document(connection, owner, document)
     rows = await fetch_rows(connection, QUERIES.regions, {"owner": owner, "document": document, "page": page})
     return [RegionView(page=page, **_with_box(row)) for row in rows]
@@ -83,20 +86,20 @@ async def list_regions(connection: Connection, owner: UUID, document: UUID, page
 async def known_figures(
     connection: Connection, owner: UUID, document: UUID, numbers: Sequence[int]
 ) -> dict[int, ShownFigure]:
-    """The figures with these numbers that the document has, by number."""
+    """Those of the numbered figures that exist in the document, by number."""
     values = {"owner": owner, "document": document, "numbers": list(numbers)}
     rows = await fetch_rows(connection, QUERIES.known_figures, values) if numbers else []
     return {row["number"]: ShownFigure(figure_path(document, row["number"]), row["caption"]) for row in rows}
 
 
 async def first_figures(connection: Connection, documents: Sequence[UUID]) -> dict[UUID, str]:
-    """The path of a small picture of the first figure of each document."""
+    """For each document, the path of a small picture of its first figure."""
     rows = await fetch_rows(connection, QUERIES.first_figures, {"documents": list(documents)}) if documents else []
     return {row["document_id"]: f"{figure_path(row['document_id'], row['number'])}?width=120" for row in rows}
 
 
 async def find_figure(connection: Connection, owner: UUID, document: UUID, number: int, width: int) -> FigureSource:
-    """Find a figure of an owner's document, with its stored picture of this width."""
+    """Find a figure of an owner's document. `picture` is its stored picture of this width, or None."""
     values = {"owner": owner, "document": document, "number": number, "name": picture_name(number, width)}
     rows = await fetch_rows(connection, QUERIES.figure, values)
     if not rows:
@@ -107,9 +110,9 @@ async def find_figure(connection: Connection, owner: UUID, document: UUID, numbe
 
 
 async def keep_figure(connection: Connection, document: UUID, revision: int, name: str, stored: Stored) -> list[str]:
-    """Store the row of a figure's picture.
+    """Insert the row of a figure's picture.
 
-    Returns the key of the picture if it is not needed after all; delete it after the commit.
+    Returns the key of the picture if it turned out to be unnecessary; delete it after the commit.
     """
     values = {"key": stored.key, "bytes": stored.bytes, "sha256": stored.sha256}
     await connection.execute(QUERIES.insert_object, values)

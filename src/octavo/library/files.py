@@ -41,7 +41,7 @@ class File:
 async def find_file(connection: Connection, owner: UUID, document: UUID, kind: str, name: str = "") -> File:
     """Find a file of the current revision. Missing documents and those of other owners raise the same error.
 
-    The source of a link is the fetched page as soon as it has been fetched.
+    Once a link has been fetched, its source is the fetched page.
     """
     values = {"owner": owner, "document": document}
     async with connection.cursor(row_factory=class_row(File)) as cursor:
@@ -74,7 +74,7 @@ async def count_download(connection: Connection, document: UUID) -> None:
 async def find_locked(connection: Connection, owner: UUID, document: UUID) -> str:
     """The storage key of a PDF that was uploaded as a file.
 
-    Raises `BadInput` for other types, which have no passwords.
+    Raises `BadInput` for other types, because passwords are supported only for PDFs.
     """
     rows = await fetch_rows(connection, UNLOCKED.source, {"owner": owner, "document": document})
     if not rows:
@@ -87,7 +87,10 @@ async def find_locked(connection: Connection, owner: UUID, document: UUID) -> st
 
 
 async def keep_unlocked(connection: Connection, owner: UUID, document: UUID, stored: Stored) -> list[str]:
-    """From now on, process the document from this unlocked copy. Returns the keys to delete after the commit."""
+    """Save an unlocked copy, from which the document is processed from now on.
+
+    Returns keys to delete after the commit.
+    """
     await lock_documents(connection, owner, [document])
     before = await fetch_rows(connection, UNLOCKED.delete_unlocked, {"document": document})
     await connection.execute(

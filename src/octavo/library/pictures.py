@@ -30,7 +30,7 @@ class Picture:
 class PageSource:
     """A page and its file. `key` is the storage key of the file.
 
-    `page_width` is in points, and None until the file is extracted.
+    `page_width` is in points. It is None until the file has been extracted.
     """
 
     source_type: str
@@ -68,9 +68,9 @@ async def find_page(connection: Connection, owner: UUID, document: UUID, number:
 
 
 async def keep_picture(connection: Connection, document: UUID, revision: int, name: str, stored: Stored) -> list[str]:
-    """Store the row of a page image.
+    """Insert the row of a page image.
 
-    Returns the key of the image if it is not needed after all; delete it after the commit.
+    Returns the key of the image if it turned out to be unnecessary; delete it after the commit.
     """
     values = {"key": stored.key, "bytes": stored.bytes, "sha256": stored.sha256}
     await connection.execute(QUERIES.insert_object, values)

@@ -1,4 +1,4 @@
-"""Daily clean-up of old documents in the trash, of expired documents, and of objects without a row."""
+"""Daily clean-up: deletes old documents from the trash, expired documents, and objects without a row."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ async def sweep_objects(database: Database, bucket: Bucket, older_than_seconds: 
 
 
 async def delete_kept_objects(connection: Connection, bucket: Bucket) -> int:
-    """Delete objects that were kept only for a backup: nothing else refers to them. Returns their number."""
+    """Delete objects that were kept only for a backup and that nothing else refers to. Returns their number."""
     rows = await (await connection.execute(QUERIES.delete_kept_objects)).fetchall()
     await bucket.delete([row[0] for row in rows])
     return len(rows)

@@ -53,7 +53,7 @@ class DocumentRevision:
 
 @dataclass(frozen=True, slots=True)
 class _LoadedSide:
-    """One of the two documents that are compared, with its data. `sheets` has the start and number of each page."""
+    """One of the two compared documents with its data. `sheets` contains the start and the number of each page."""
 
     document: Document
     revision: int
@@ -150,7 +150,7 @@ async def _open(connection: Connection, owner: UUID, pick: DocumentRevision) -> 
 
 
 def _first(changes: Sequence[Change]) -> list[Change]:
-    """The first changes, up to a limit. If the whole text is new, the full list would be too long to show."""
+    """The first changes, up to a limit. If the whole text is new, the complete list would be too long to show."""
     chosen, room = list[Change](), MOST_CHARACTERS
     for change in changes[:MOST_CHANGES]:
         size = sum(len(part.text) for part in change.parts)

@@ -1,4 +1,4 @@
-"""`octavo backup` and `octavo restore` copy the database as of one moment, and all files that it refers to.
+"""`octavo backup` and `octavo restore` copy the database at one point in time, and all files that it refers to.
 
 A backup is a folder. `backup.json` names the folder with the copies of the tables. It is replaced last, so that an
 interrupted backup leaves the earlier one intact. Files are never changed, so the next backup to the same folder copies
@@ -87,7 +87,7 @@ class NotEmpty(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class ObjectCopy:
-    """A file that the database names, with its size and hash."""
+    """A file that the database refers to, with its size and hash."""
 
     key: str
     bytes: int
@@ -98,7 +98,7 @@ class ObjectCopy:
 class Manifest:
     """The content of `backup.json`.
 
-    `folder` contains the copies of the tables. `damaged` names files that were already lost when the backup was made.
+    `folder` contains the copies of the tables. `damaged` lists files that were already lost when the backup was made.
     """
 
     format: int
@@ -116,7 +116,7 @@ class Manifest:
         return sum(table.rows for table in self.database.tables)
 
     def objects(self, backup: Path) -> Iterator[ObjectCopy]:
-        """The files that the copied rows name."""
+        """The files that the copied rows refer to."""
         table = next(table for table in self.database.tables if table.name == "objects")
         for key, size, digest in read_rows(table, backup / self.folder, "key", "bytes", "sha256"):
             yield ObjectCopy(key, int(size), digest.removeprefix("\\\\x"))
@@ -154,7 +154,7 @@ class Outcome:
 async def back_up(settings: Settings, path: Path, report: Report, *, verify: bool = False) -> Outcome:
     """Back up an instance to a folder. The instance can be running.
 
-    `verify` also re-reads and checks the files that an earlier backup already copied.
+    `verify` also checks the files that an earlier backup copied, by reading them again.
     """
     _refuse_place(settings, path)
     with _named_failures(path):
@@ -221,7 +221,7 @@ def _objects_of(manifest: Manifest) -> TableCopy:
 
 
 def _publish(path: Path, manifest: Manifest) -> None:
-    """Replace the earlier backup by this one in one step, then remove its tables."""
+    """Replace the earlier backup with this one in one step, then remove the tables of the earlier one."""
     new = path / f"{MANIFEST}.new"
     with new.open("w") as file:
         json.dump(asdict(manifest), file, indent=1)
@@ -245,7 +245,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 async def _prune(copies: Bucket, named: set[str]) -> None:
-    """Remove copies of files that the database no longer names."""
+    """Remove copies of files that the database no longer refers to."""
     await copies.delete([info.key async for info in copies.list() if info.key not in named])
 
 
@@ -396,7 +396,7 @@ async def _restore_database(connection: Connection, path: Path, manifest: Manife
 
 @contextmanager
 def _only_process(folder: DataFolder) -> Generator[None]:
-    """Raise an error if the instance is running, and keep it from starting in the meantime."""
+    """Raise an error if the instance is running, and prevent it from starting in the meantime."""
     record = RecordFile(folder)
     record.claim()
     try:

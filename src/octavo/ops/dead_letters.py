@@ -20,7 +20,10 @@ LOST_PART = "PART_DISCARDED"
 
 
 async def discard(connection: Connection, jobs: Iterable[UUID], then: AfterDiscard = "nothing") -> int:
-    """Discard these dead letters: all of them, or none if one of them is not a dead letter."""
+    """Discard dead letters. If one of the jobs is not a dead letter, none is discarded.
+
+    `then` says whether to start the jobs again or to fail the analysis they belong to.
+    """
     wanted = list(jobs)
     parents = await _parents(connection, wanted) if then == "fail_parent" else set[UUID]()
     discarded = await discard_dead_letters(connection, wanted)

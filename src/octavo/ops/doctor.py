@@ -1,8 +1,8 @@
-"""`octavo doctor`: checks the whole installation and reports problems and how to fix them.
+"""`octavo doctor`: checks the whole installation, and reports problems and how to fix them.
 
 Each check returns a description of its result, or raises an error that explains the problem. `--repair` corrects values
-that can be computed from other rows, and deletes no user data. Missing files, illegal histories and unfinished analyses
-are only reported, because no row contains the right values.
+that can be computed from other rows, and deletes no user data. Missing files, illegal job histories and unfinished
+analyses are only reported, because no row contains the right values.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ CHECKS: dict[str, Examine] = {}
 
 
 def check(name: str) -> Callable[[Examine], Examine]:
-    """Register a check. Names must be unique."""
+    """Decorator that registers a check. Names must be unique."""
 
     def register(examine: Examine) -> Examine:
         if name in CHECKS:
@@ -68,7 +68,7 @@ def check(name: str) -> Callable[[Examine], Examine]:
 
 
 async def examine(settings: Settings, *, checksums: bool = False) -> list[Check]:
-    """Run every check, even after a failure. `checksums`: read all stored files."""
+    """Run every check, even after one has failed. `checksums`: read all stored files."""
     DataFolder(settings.data_dir).prepare()
     async with open_connection(settings) as connection:
         installation = Installation(settings, connection, checksums)
@@ -119,7 +119,7 @@ async def jobs(installation: Installation) -> str:
 
 @check("events")
 async def events(installation: Installation) -> str:
-    """Check that new events come after all earlier ones, also after a restore, and that the relay keeps up."""
+    """Check that new events come after all earlier ones, even after a restore, and that events are relayed."""
     wrong = "Events belong to another PostgreSQL cluster. Run `octavo migrate`"
     await _refuse_rows(installation, QUERIES.foreign_epoch, wrong)
     await _refuse_rows(installation, QUERIES.wrong_order, "New events would come before earlier ones")
@@ -161,7 +161,7 @@ async def documents(installation: Installation) -> str:
 
 @check("connections")
 async def connections(installation: Installation) -> str:
-    """The number of connections of each engine."""
+    """Count the connections of each engine."""
     rows = await (await installation.connection.execute(QUERIES.count_connections)).fetchall()
     found = ", ".join(f"{count} {engine}" for engine, count in rows)
     return f"{sum(count for _, count in rows)} connections{f': {found}' if found else ''}"
@@ -202,7 +202,7 @@ async def ledger(installation: Installation) -> str:
 async def files(installation: Installation) -> str:
     """Check that every object that a row refers to is complete in the bucket and matches its checksum.
 
-    Reading everything can take hours, so without `--checksums` only the first gigabyte is read.
+    Reading all files can take hours, so without `--checksums` only the first gigabyte is read.
     """
     known, read, read_bytes, damaged, last = 0, 0, 0, list[str](), ""
     async with aclosing(bucket_of(installation.settings)) as bucket:

@@ -1,4 +1,4 @@
-"""Reports whether this process is ready, for load balancers and people. Quick and without side effects."""
+"""Reports to load balancers and people whether this process is ready. The checks are quick and have no side effects."""
 
 from __future__ import annotations
 

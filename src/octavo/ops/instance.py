@@ -136,7 +136,7 @@ async def fit_connections(database: Database, settings: Settings) -> None:
 
 
 async def keep_running(server: EmbeddedPostgres) -> None:
-    """Restart the built-in server when it ends while it is still needed."""
+    """Restart the built-in server if it ends while it is still needed."""
     while True:
         await asyncio.sleep(WATCH_SECONDS)
         if server.is_running():
@@ -154,7 +154,7 @@ def storage_place(settings: Settings) -> str:
 
 
 def local_disk(settings: Settings) -> Disk:
-    """The folders that this installation writes to on this machine, and the free space that they need."""
+    """The folders on this machine that the installation writes to, and the free space that they need."""
     folders = [settings.data_dir] if settings.database_url is None or settings.storage_url is None else []
     parts = urlsplit(settings.storage_url or "")
     return Disk([*folders, *([Path(unquote(parts.path))] if parts.scheme == "file" else [])], settings.free_disk_bytes)
@@ -184,7 +184,7 @@ def sandbox_of(
 
 
 def _files_at_once(memory_bytes: int) -> int:
-    """How many files are read in parallel: twice the CPU count, but no more than fit into half of the memory.
+    """How many files are read in parallel: twice the CPU count, but only as many as fit into half of the memory.
 
     The factor of two keeps small files from waiting for slow ones.
     """

@@ -1,4 +1,4 @@
-"""Metrics in the Prometheus format. They come from the database, so any process can serve them."""
+"""Metrics in the Prometheus format. They are read from the database, so any process can serve them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STATES = (
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One gauge with its values, which differ in their labels."""
+    """A gauge with its values. Each value has different labels."""
 
     name: str
     help: str
@@ -73,7 +73,7 @@ async def read_metrics(connection: Connection) -> list[Metric]:
             "Model answers in the last hour: new ones, and reused ones that cost nothing.",
             [({"from": name}, answers[column]) for name, column in (("model", "new"), ("cache", "reused"))],
         ),
-        Metric("ai_files_expiring", "Files uploaded to providers that expire within an hour.", [({}, files["files"])]),
+        Metric("ai_files_expiring", "Files stored at providers, expiring within an hour.", [({}, files["files"])]),
         Metric(
             "stage_seconds",
             "Mean duration of a stage for documents completed in the last hour, by source type.",

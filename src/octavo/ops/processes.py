@@ -50,7 +50,7 @@ def was_killed(code: int, oom_kills: int | None) -> bool:
     """Whether a process with this exit code was killed from outside.
 
     `oom_kills` is the number of out-of-memory kills when the process started. If it has grown since then, or is
-    unknown, the process may have caused the kill with the memory that it used.
+    unknown, the process may have been killed for its own memory use, and the result is False.
     """
     return -code in SIGNALS_FROM_OUTSIDE and not oom_since(oom_kills)
 
@@ -104,12 +104,12 @@ class UpRecord:
     oom_kills: int | None = None
 
     def is_ending(self) -> bool:
-        """Whether a process of this `up` still exists."""
+        """Whether any process of this `octavo up` still exists."""
         return any(one.pid and psutil.pid_exists(one.pid) for one in self.processes)
 
 
 class RecordFile:
-    """The file with the record. It is valid only while its lock is held.
+    """The file with the record of the supervisor. It is valid only while its lock is held.
 
     The kernel releases the lock when the supervisor ends.
     """
@@ -128,7 +128,7 @@ class RecordFile:
         if not lock.try_lock():
             lock.close()
             running = self.read()
-            where = f"It is running at {running.address} (process {running.pid}). " if running else ""
+            where = f"Octavo is running at {running.address} (process {running.pid}). " if running else ""
             raise AlreadyRunning(
                 f"{where}Stop it with `octavo stop`, or set OCTAVO_DATA_DIR to start another instance."
             )

@@ -184,7 +184,7 @@ class Supervisor:
             await asyncio.sleep(pause)
 
     def _release_left_behind(self) -> None:
-        """Requeue the jobs of workers that ended with an earlier supervisor, such as in a power failure."""
+        """Requeue the jobs of workers that ended with an earlier supervisor, for example in a power failure."""
         if before := self._left_behind:
             workers = [UUID(process.worker) for process in before.processes if process.worker]
             self._release(workers, killed=not oom_since(before.oom_kills))
@@ -238,7 +238,8 @@ async def describe_sandbox(settings: Settings) -> str:
 def listen(host: str, port: int, before: UpRecord | None = None) -> socket.socket:
     """Open the port before anything else starts. It stays open while a web process restarts.
 
-    `before` is the record of a killed `up`. While its processes are ending, the port is tried for longer.
+    `before` is the record of a killed `octavo up`. If its processes are still ending, opening the port is retried for
+    longer.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     began = time.monotonic()

@@ -60,8 +60,8 @@ async def work(settings: Settings, *, beside_web: bool = False, worker_id: UUID 
 def _lower_priority() -> None:
     """Lower the priority of this process and of its later children, if the system supports it.
 
-    Linux shares the CPU between sessions or between threads, depending on its settings, so both get the value. The
-    built-in database must not inherit the low priority. It is already running, and the supervisor restarts it.
+    Linux shares the CPU between sessions or between threads, depending on its settings, so both get the lower priority.
+    The built-in database must not inherit it. The database is already running, and the supervisor restarts it.
     """
     with suppress(OSError):
         Path("/proc/self/autogroup").write_text(str(NICENESS))

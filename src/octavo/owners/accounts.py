@@ -1,6 +1,6 @@
-"""Accounts with e-mail address and password. Passwords are hashed with argon2id in threads, outside the event loop.
+"""Accounts with an e-mail address and a password. Passwords are hashed with argon2id in threads.
 
-Hashing is slow, so passwords are hashed before the transaction, and the functions for accounts take password hashes. At
+Hashing is slow, so passwords are hashed before the transaction starts, and these functions take password hashes. At
 most two passwords are hashed in parallel, because each takes 64 MB and several CPUs. Further passwords wait.
 """
 
@@ -118,7 +118,7 @@ async def hash_password(password: str) -> str:
 async def verify_password(kept: str | None, password: str) -> str | None:
     """Check a password. Returns the hash to store, or None if the password is wrong.
 
-    The returned hash is new if the hashing parameters have changed.
+    If the hashing parameters have changed, the returned hash is a new one.
     """
     right = await _run_in_thread(lambda: _matches(kept or NOBODYS_HASH, password))
     if kept is None or not right:

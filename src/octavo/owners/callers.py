@@ -1,4 +1,4 @@
-"""The caller of a request: the owner they act for, and their permissions."""
+"""The caller of a request: the owner that the caller acts for, and the caller's permissions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""API keys: shown once, stored as a hash, with at most the permissions of their creator."""
+"""API keys. A key is shown once and stored as a hash, and has at most the permissions of its creator."""
 
 from __future__ import annotations
 

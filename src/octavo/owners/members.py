@@ -55,7 +55,7 @@ async def add_member(connection: Connection, caller: Caller, email: str, role: R
 
 
 async def change_role(connection: Connection, caller: Caller, user_id: UUID, role: Role) -> Member:
-    """Change the role of a member, effective with their next request."""
+    """Change the role of a member. This takes effect with the member's next request."""
     members = await _lock_members(connection, caller)
     if role != "owner":
         _refuse_last_owner(caller, members, user_id)
@@ -64,7 +64,7 @@ async def change_role(connection: Connection, caller: Caller, user_id: UUID, rol
 
 
 async def remove_member(connection: Connection, caller: Caller, user_id: UUID) -> None:
-    """Remove a member with their sessions and keys for this owner."""
+    """Remove a member, and delete the member's sessions and API keys for this owner."""
     members = await _lock_members(connection, caller)
     _refuse_last_owner(caller, members, user_id)
     await connection.execute(QUERIES.remove_member, {"owner": caller.owner_id, "user": user_id})
@@ -79,7 +79,7 @@ async def switch_owner(connection: Connection, user_id: UUID, secret: str, owner
 
 
 async def _lock_members(connection: Connection, caller: Caller) -> dict[UUID, Member]:
-    """Lock the members of the owner until the end of the transaction and return them.
+    """Lock and return the members of the owner.
 
     Checks the caller's permission again, because it may have been revoked since the request started.
     """

@@ -59,7 +59,7 @@ async def insert_session(connection: Connection, owner_id: UUID, user_id: UUID |
 
 
 async def read_session(connection: Connection, secret: str, *, renew: bool = True) -> OpenSession | None:
-    """The session with this secret; None if it is invalid or expired, or its person is no longer a member."""
+    """The session with this secret; None if it is invalid or expired, or if the person is no longer a member."""
     below = RENEWED_BELOW_SECONDS if renew else 0
     values = {"session_hash": hash_token(secret), "seconds": SESSION_SECONDS, "below": below}
     async with connection.cursor(row_factory=dict_row) as cursor:
@@ -103,7 +103,7 @@ async def local_owner(connection: Connection) -> UUID:
 
 
 async def make_sign_in_link(connection: Connection) -> str:
-    """Create a token that signs in one browser as the local owner, once, within 15 minutes."""
+    """Create a token that signs in one browser as the local owner. It can be used once, within 15 minutes."""
     token = new_token()
     await ensure_local_owner(connection)
     await connection.execute(QUERIES.insert_link, {"token_hash": hash_token(token), "seconds": LINK_SECONDS})

@@ -1,4 +1,4 @@
-"""The job kinds and their stages. Only this package combines the packages that do the work into jobs."""
+"""The job kinds and their stages. Only this package combines the other packages into jobs."""
 
 from octavo.pipeline.registry import known_chores, known_kinds, known_schedules
 from octavo.pipeline.tools import Tools

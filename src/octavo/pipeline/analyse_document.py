@@ -75,7 +75,10 @@ class SegmentFiles(RevisionFiles):
             return bool(await fetch_rows(connection, QUERIES.segment_file, values))
 
     async def keep(self, connection: Connection, kind: str, made: JSON, content_type: str) -> None:
-        """Store the row, unless another analysis has just stored the same pages: its file may already be in use."""
+        """Insert the row of a file.
+
+        Does nothing if another analysis has just stored the same pages, because its file may already be in use.
+        """
         await connection.execute(QUERIES.lock_segment_files, {"document": self._of})
         if await fetch_rows(connection, QUERIES.segment_file, {"document": self._of, "kind": kind}):
             self._unused += [str(made["key"])] if isinstance(made, dict) else []
@@ -178,14 +181,14 @@ async def cut_segment(files: SegmentFiles, pdf: PdfInSandbox, pages: Segment, pl
 
 
 async def keep_segment(connection: Connection, files: SegmentFiles, segment: UUID, pages: Segment, made: JSON) -> None:
-    """Store the row of a segment's file and mark the segment as ready, in the caller's transaction."""
+    """Insert the row of a segment's file and mark the segment as ready, in the caller's transaction."""
     if made is not None:
         await files.keep(connection, name_of(pages), made, PDF_TYPE)
     await connection.execute(QUERIES.set_ready, {"segment": segment})
 
 
 async def analyse_long_document(run: Run[Tools], document: UUID) -> None:
-    """Start an analysis with all active prompts if the document is long, was never analysed, and is cheap enough."""
+    """Start an analysis with all active prompts if the document is long, not yet analysed, and cheap enough."""
     settings = run.tools.settings
     if not settings.analyse_pages:
         return
@@ -211,7 +214,7 @@ async def analyse_long_document(run: Run[Tools], document: UUID) -> None:
 
 
 def estimate_analysis(settings: Settings, document: Row) -> float:
-    """The expected cost of all active prompts, in US dollars. The document's page shows the same estimate."""
+    """The expected cost of all active prompts in US dollars. The document's page shows the same estimate."""
     is_offline = document["owner_kind"] == "anonymous" and not settings.anonymous_models
     size = DocumentSize.of(document["word_count"], document["page_count"])
     return Estimator(settings, is_offline=is_offline).estimate(size, document["prompts"]).analysis.usd

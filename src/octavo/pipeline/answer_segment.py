@@ -1,4 +1,4 @@
-"""Job kind that answers one item: one prompt for one segment. A segment too long for the model is split into parts."""
+"""Job kind that answers one item: one prompt for one segment. A segment that is too long for the model is split."""
 
 from __future__ import annotations
 
@@ -82,8 +82,10 @@ async def answer_segment(run: Run[Tools]) -> JSON:
 
 
 def gives_up(error: OctavoError, attempt: int) -> bool:
-    """Whether `local` can answer instead: a retry is useless or would be much later, or several attempts have
-    failed."""
+    """Whether to answer offline instead of retrying.
+
+    This is the case if a retry is useless or would be much later, or if several attempts have failed.
+    """
     far = isinstance(error, QuotaExhausted) or (error.retry_after_seconds or 0) > LONGEST_WAIT_SECONDS
     return RETRY_RULES[error.error_class] is None or far or attempt >= ATTEMPTS_BEFORE_LOCAL
 
@@ -148,7 +150,7 @@ class SegmentQuestion:
         return await self._run.stage(ANSWERED, work, save=save)
 
     def _goes_offline(self, error: OctavoError) -> bool:
-        """Whether `local` can answer after this error: only if no smaller or later request can succeed."""
+        """Whether to answer offline after this error: only if no smaller or later request can succeed."""
         if isinstance(error, TokenLimit):
             return not subdivide(self._item.segment)
         return gives_up(error, self._run.job.attempt)
@@ -167,7 +169,7 @@ class SegmentQuestion:
         )
 
     async def _before(self) -> str:
-        """The summary of the previous segment. It is read only once, so that every attempt sends the same request."""
+        """The summary of the previous segment. It is loaded only once, so that every attempt sends the same request."""
 
         async def work() -> JSON:
             item = self._item
@@ -192,7 +194,7 @@ class SegmentQuestion:
     # split
 
     async def split(self) -> JSON:
-        """Replace the segment with its parts for this prompt.
+        """Replace the segment with smaller parts for this prompt.
 
         The parts are created only once, and all prompts share them.
         """

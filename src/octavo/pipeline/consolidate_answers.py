@@ -41,7 +41,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class ConsolidatedAnswer:
-    """A consolidated answer in the form in which it is stored."""
+    """A consolidated answer in its stored form."""
 
     answer: str
     citations: list[Citation]
@@ -154,7 +154,10 @@ class Consolidation:
         return half <= 1 if isinstance(error, TokenLimit) else gives_up(error, self._run.job.attempt)
 
     async def _local_texts(self, parts: list[SegmentResult]) -> list[tuple[int, str]]:
-        """The texts of the pages that `local` answered for. It lists names and amounts from all of them together."""
+        """The texts of the pages that were answered offline.
+
+        Offline rules list names and amounts from all of them together.
+        """
         tools = self._run.tools
         texts: list[tuple[int, str]] = []
         for part in parts:
@@ -178,7 +181,7 @@ def as_segment_result(row: Row) -> SegmentResult:
 
 
 def describe_gaps(gaps: list[Row], unit: str) -> str:
-    """The note above an answer that does not cover the whole document, as Markdown."""
+    """A note in Markdown, shown above an answer that does not cover the whole document."""
     if not gaps:
         return ""
     named = [f"{one['first']} to {one['last']}" if one["last"] > one["first"] else str(one["first"]) for one in gaps]

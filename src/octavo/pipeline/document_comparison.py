@@ -1,4 +1,7 @@
-"""Compares a document with all others of its owner: runs the engines, lets a model judge, and saves the result."""
+"""Compares a document with all others of its owner.
+
+Runs the engines, lets a model judge their results, and saves them.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Adds the files of an archive and the attachments of an email as documents, each in one transaction.
 
-Each file is a part of the stage `parts_added`, so a killed job continues after the last one that was added.
+Each file is a part of the stage `parts_added`, so a killed job resumes after the last file that was added.
 """
 
 from __future__ import annotations
@@ -48,7 +48,10 @@ class PartsOf:
 
 
 async def add_parts(run: Run[Tools], files: RevisionFiles, whole: PartsOf) -> None:
-    """Add the parts of a document. A part that exists is not added again, even if the document is processed again."""
+    """Add the parts of a document.
+
+    Parts that already exist are not added again, even if the document is reprocessed.
+    """
     if whole.source_type not in WITH_PARTS or "" in await run.finished_parts(PARTS_ADDED):
         return
     left_out = await _add_parts(run, files, whole)

@@ -26,7 +26,7 @@ QUERIES = load_queries("describe")
 
 
 class ImproveInput(BaseModel):
-    """The revision to describe, with the generation and the picture of the job that described it offline."""
+    """The revision to describe, with the generation and the picture from the job that described it offline."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -66,7 +66,7 @@ async def improve_document(run: Run[Tools]) -> JSON:
 
 
 async def enqueue_improvement(connection: Connection, run: Run[Tools], text: DocumentText) -> None:
-    """Enqueue one job for each revision that a job described offline."""
+    """Enqueue a job that improves this revision. A repeated call for the same run and revision adds no second job."""
     wanted: dict[str, JSON] = {"revision": text.revision, "generation": text.generation}
     if text.picture:
         wanted["picture"] = text.picture

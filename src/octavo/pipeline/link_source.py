@@ -1,4 +1,4 @@
-"""Downloads the target of a link and detects its type. Extraction follows later, in the sandbox."""
+"""Downloads the target of a link and detects its type. The sandbox extracts its text later."""
 
 from __future__ import annotations
 

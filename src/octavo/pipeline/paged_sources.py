@@ -65,7 +65,7 @@ async def read_pdf(run: Run[Tools], files: RevisionFiles, path: Path) -> Extract
 async def _read_batches(run: Run[Tools], parts: PageParts, pdf: PdfInSandbox, facts: PdfFacts) -> list[bytes]:
     """Read the pages in batches, some of them in parallel.
 
-    If there is only one batch, it is not stored: reading it again is as fast as storing it.
+    A single batch is not stored, because reading it again is as fast as storing it.
     """
     ranges = list(batch_ranges(facts.page_count))
     if len(ranges) == 1:

@@ -336,7 +336,10 @@ class Processing:
         }
 
     async def save_rewritten(self, connection: Connection, made: JSON) -> None:
-        """Save the rewritten text and keep the extracted text as well. Chunks and descriptions will be made again."""
+        """Save the rewritten text and keep the extracted text as well.
+
+        Later stages make the chunks and descriptions again.
+        """
         if not isinstance(made, dict):
             return
         place = {"document": self._source.id, "revision": self._revision}
@@ -372,7 +375,7 @@ class Processing:
     # facts_found
 
     async def find_facts(self) -> JSON:
-        """Find the facts. If that fails, the document has none, and is processed further."""
+        """Find the facts. If this fails, processing continues without facts."""
         extracted = await self._read_extracted()
         texts = [one.content for one in self._chunks] or [extracted.markdown[:LANGUAGE_SAMPLE]]
         language = await asyncio.to_thread(detect_document_language, texts, extracted.metadata.language)
@@ -432,7 +435,7 @@ def _regions_by_page(extracted: Extracted) -> dict[int, list[dict[str, JSON]]]:
 
 
 def _without_rewrite_metadata(extracted: Extracted) -> Extracted:
-    """Remove metadata about rewritten texts, in case the file contains it: only Octavo may set it."""
+    """Remove metadata about rewritten texts that the file itself contains, because only Octavo may set it."""
     about = extracted.metadata
     if not about.extra.keys() & set(WRITTEN_BY):
         return extracted
@@ -441,7 +444,7 @@ def _without_rewrite_metadata(extracted: Extracted) -> Extracted:
 
 
 def _details(extracted: Extracted) -> dict[str, JSON]:
-    """Additional metadata to show. It is shortened, because a file can contain any amount of it."""
+    """Additional metadata to show. It is shortened, because a file can contain any amount of metadata."""
     extra = {name: text for name, text in extracted.metadata.extra.items() if name not in WRITTEN_BY}
     said: dict[str, JSON] = {name[:60]: text[:500] for name, text in list(extra.items())[:MOST_DETAILS]}
     if extracted.quality == Quality.PARTIAL:

@@ -39,7 +39,7 @@ class RevisionFiles:
         return {"key": stored.key, "bytes": stored.bytes, "sha256": stored.sha256}
 
     async def keep(self, connection: Connection, kind: str, made: JSON, content_type: str) -> None:
-        """Store the row of a file in the transaction of the stage. It replaces an earlier file of this kind."""
+        """Insert the row of a file in the transaction of the stage. It replaces an earlier file of this kind."""
         if not isinstance(made, dict):
             raise TypeError("this stage returns what it stored")
         place = {"document": self._document, "revision": self._revision, "kind": kind}
@@ -49,7 +49,7 @@ class RevisionFiles:
         await connection.execute(QUERIES.insert_artifact, place | values)
 
     async def forget(self, connection: Connection, cursor: AsyncCursor[TupleRow]) -> None:
-        """Delete the rows of objects that are no longer used. `cursor` returns the keys to check.
+        """Delete the rows of those objects that are no longer used. `cursor` contains the keys to check.
 
         The files are deleted later.
         """
@@ -58,7 +58,10 @@ class RevisionFiles:
         self._unused += [row[0] for row in unused]
 
     def begin_saving(self) -> None:
-        """Clear the list of unused files. If an earlier transaction was rolled back, its files are still in use."""
+        """Clear the list of unused files.
+
+        If an earlier transaction was rolled back, the files it listed are still in use.
+        """
         self._unused = []
 
     async def remove_unused(self) -> None:

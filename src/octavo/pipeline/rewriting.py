@@ -47,7 +47,7 @@ Ask = Callable[[], Awaitable[ModelAnswer[MarkdownText]]]
 class Rewriting:
     """Rewrites one revision.
 
-    `_made_by` is the model of the last answer; almost always, all answers come from the same model.
+    `_made_by` is the model that gave the last answer; almost always, it gave all answers.
     """
 
     run: Run[Tools]
@@ -133,7 +133,10 @@ class Rewriting:
 
     @asynccontextmanager
     async def _kept_alive(self) -> AsyncGenerator[None]:
-        """Keep restarting the time limit of the stage during a call, which can take longer if two models are tried."""
+        """Keep restarting the time limit of the stage during a call.
+
+        A call may take longer than the limit if several models are tried.
+        """
 
         async def renew() -> None:
             while True:

@@ -89,9 +89,9 @@ async def recover_analyses(run: Run[Tools]) -> JSON:
 
 
 async def renew_all_vectors(run: Run[Tools]) -> JSON:
-    """Enqueue jobs for documents with vectors of an earlier embedding model, and for indexes that are due.
+    """Enqueue jobs for documents with vectors of an earlier embedding model, and for indexes that must be built.
 
-    Deletes earlier vectors that nothing needs any more.
+    Deletes earlier vectors that are no longer needed.
     """
     async with run.tools.database.transaction() as connection:
         queued = await renew_vectors(connection, run.tools.settings)
@@ -100,7 +100,7 @@ async def renew_all_vectors(run: Run[Tools]) -> JSON:
 
 
 async def resume_documents(run: Run[Tools]) -> JSON:
-    """Retry the descriptions, vectors and connections of readable documents, some time after they failed for good."""
+    """Retry descriptions, vectors and connections of readable documents, some time after they failed for good."""
     async with run.tools.database.transaction() as connection:
         return {"queued": (await connection.execute(QUERIES.resume_documents)).rowcount}
 

@@ -24,7 +24,7 @@ from octavo.pipeline.tools import Tools
 
 
 class EmbedInput(BaseModel):
-    """The input of the job. `model` has the form of OCTAVO_EMBEDDING_MODEL, which is also the default."""
+    """The input of the job. `model` has the same form as OCTAVO_EMBEDDING_MODEL, which is the default."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -1,4 +1,7 @@
-"""Runs parsers of untrusted files in disposable processes that can read one file, write one file, and nothing else."""
+"""Runs parsers of untrusted files in disposable processes.
+
+Such a process can read one file and write one file, and nothing else.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -106,7 +106,7 @@ class Log:
         self._tail = b""
 
     def feed(self, data: bytes) -> bool:
-        """Add some bytes and keep only the last ones. Returns False, because reading can always pause."""
+        """Add some bytes and keep only the last ones. Returns False, because reading can always pause here."""
         self._tail = (self._tail + data)[-_LOG_BYTES:]
         return False
 
@@ -127,8 +127,8 @@ _MOST_LEFT_CHUNKS = 18
 class PacedReader:
     """Reads from a pipe and passes the data to `feed`.
 
-    Pauses after each read, except after a large one for which `feed` returned True. The pauses limit the CPU time used
-    on a child that never stops writing.
+    Pauses after each read, to limit the CPU time spent on a child that never stops writing. Does not pause after a
+    large read for which `feed` returned True.
     """
 
     def __init__(self, descriptor: int, feed: Callable[[bytes], bool]) -> None:

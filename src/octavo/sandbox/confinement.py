@@ -98,10 +98,10 @@ class Confinement:
 
 
 def hide_other_files(readable: Sequence[Path]) -> bool:
-    """Give the parent process a root with nothing but the files that children can read. Its children inherit this.
+    """Give the parent process a root folder that contains only the files its children can read.
 
-    Without it, children could see the names and sizes of files whose paths they know, because Landlock does not cover
-    that. Returns whether the kernel allows it. A child tries it first, because it cannot be undone if it fails halfway.
+    The children inherit it. Landlock alone would let children see the names and sizes of files whose paths they know.
+    Returns whether the kernel allows it. A child tries it first, because a failure halfway cannot be undone.
     """
     paths = _readable_paths(readable)
     if not kernel.IS_LINUX or not _works_in_child(lambda: _enter_own_root(paths)):
@@ -153,14 +153,17 @@ def _show(source: int, place: Path) -> None:
 
 
 def die_first() -> None:
-    """Let the kernel kill these processes first when memory is short. Some containers do not allow this."""
+    """Let the kernel kill this process and its children first when memory is short.
+
+    Some containers do not allow this.
+    """
     if kernel.IS_LINUX:
         with suppress(OSError):
             Path("/proc/self/oom_score_adj").write_text("1000")
 
 
 def drop_privileges() -> None:
-    """Lower the limits and drop the privileges of the parent process. Its children inherit this."""
+    """Lower the limits and drop the privileges of the parent process. Its children inherit the result."""
     _lower(resource.RLIMIT_STACK, _STACK_BYTES)
     _lower(resource.RLIMIT_NPROC, _USER_THREADS)
     _lower(resource.RLIMIT_CORE, 0)

@@ -98,7 +98,10 @@ def _drop_from_bounding_set(capability: int) -> bool:
 
 
 def enter_own_namespaces() -> None:
-    """Give this process its own mounts. It keeps its user, and gets the privilege to mount only in these namespaces."""
+    """Move this process into its own user and mount namespaces, where it can mount file systems.
+
+    It keeps its user id.
+    """
     user, group = os.getuid(), os.getgid()
     _checked(_libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNS), "unshare")
     Path("/proc/self/setgroups").write_text("deny")

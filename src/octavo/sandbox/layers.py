@@ -62,7 +62,7 @@ _COVERS: dict[str, Callable[[], str]] = {
 
 
 def explain(found: JSON) -> Layers:
-    """Turn the result of `probe`, the forbidden attempts that succeeded for each layer, into a report."""
+    """Build a report from the result of `probe`, which lists the forbidden attempts that succeeded for each layer."""
     if not isinstance(found, dict) or found.keys() != _COVERS.keys():
         raise TypeError(f"the probe returned {found!r}")
     return Layers(tuple(_layer(name, found[name]) for name in _COVERS))

@@ -1,4 +1,4 @@
-"""The worker's connection to the parent process: starts it, sends orders without blocking, handles its notices."""
+"""The worker's connection to the parent process: starts it, sends orders without blocking, and handles its notices."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Runs functions on untrusted files, each in a confined process that can be killed at any time.
 
-A child is watched from start to end, even if the caller is cancelled. Files are always opened again, so a child can
-either read or write a file, never both, and the caller's file positions do not move.
+A child is watched from start to end, even if the caller is cancelled. Every file is opened again for the child, either
+for reading or for writing, so the file positions of the caller do not move.
 """
 
 from __future__ import annotations
@@ -134,14 +134,14 @@ class Sandbox:
         return await Supervision(link, next(self._tasks), limits).run(child_files, worker_files, on_progress)
 
     async def layers(self) -> Layers:
-        """Find out which layers work: a child tries to break each of them."""
+        """Find out which layers work. A child process tries to break each of them."""
         outcome = await self.run(probe.call(memory_bytes=self._limits.memory_bytes))
         return explain(outcome.value)
 
     async def _ready_link(self) -> ParentLink:
-        """The link to the parent process, which is started if necessary.
+        """Return the link to the parent process, and start the process if necessary.
 
-        The start continues if this caller is cancelled: others wait for it, and the next caller needs it too.
+        The start continues if this caller is cancelled, because other callers wait for it.
         """
         if self._closed:
             raise RuntimeError("the sandbox is closed")
@@ -196,7 +196,7 @@ def _path(given: InputFile) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WorkerFiles:
-    """The worker's descriptors: for the child's messages, its stderr, and the output file, to measure its size."""
+    """The worker's descriptors for one task: the child's messages, its stderr, and the output file."""
 
     channel: int
     log: int
@@ -206,9 +206,9 @@ class WorkerFiles:
 def open_files(
     request: int, input_file: InputFile | None, output_file: OutputFile | None
 ) -> tuple[ChildFiles, WorkerFiles]:
-    """Open the descriptors that child and worker need for one task.
+    """Open the descriptors that the child and the worker need for one task.
 
-    If this fails, all are closed, including `request`.
+    If this fails, all descriptors are closed, including `request`.
     """
     with ExitStack() as opened:
 
@@ -285,7 +285,7 @@ class Supervision:
 
 
 async def _wait_undisturbed(exited: asyncio.Future[Exit | None]) -> None:
-    """Wait until the child is dead, and raise a cancellation only then. After SIGKILL this takes little time."""
+    """Wait until the child is dead, and only then raise a pending cancellation. After SIGKILL the wait is short."""
     cancelled: asyncio.CancelledError | None = None
     while not exited.done():
         try:

@@ -1,7 +1,8 @@
 """The system call filter: an allow-list, so that calls added to the kernel later are refused as well.
 
 Refused calls return EPERM, so that a library can do without them. Newer calls return ENOSYS, so that the C library
-falls back to older ones. A foreign calling convention, in which the same numbers mean other calls, kills the process.
+falls back to older ones. A process that uses another calling convention is killed, because the same numbers mean other
+calls there.
 
 The numbers of the calls come from the kernel's `asm/unistd_64.h` for x86_64 and from `asm-generic/unistd.h` for
 aarch64. None means that aarch64, the newer architecture, does not have the call.
@@ -188,7 +189,7 @@ NUMBERS: dict[str, tuple[int, int | None]] = {
 class Check:
     """Allows a call only if `argument & mask` is one of `values`.
 
-    The lower 32 bits are enough: the kernel treats every argument checked here as an int.
+    Only the lower 32 bits are compared, because the kernel treats every argument checked here as an int.
     """
 
     argument: int

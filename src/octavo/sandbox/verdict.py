@@ -1,4 +1,4 @@
-"""Decides how a task ended, from its exit status and messages. The kernel is trusted most and the child least."""
+"""Decides how a task ended, from its exit status and its messages. The kernel is trusted more than the child."""
 
 from __future__ import annotations
 

@@ -25,14 +25,14 @@ MOST_CHUNKS = 12
 # Most chunks per document if all documents are searched. If documents were chosen, one may provide all chunks.
 MOST_OF_ONE = 5
 MOST_CHARACTERS = 48_000
-NOTHING = "Nothing in these documents answers this."
+NOTHING = "These documents do not answer the question."
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question and the chunks to answer it from. Models see nothing else. `snippets` are parts of the same chunks.
+    """A question and the chunks to answer it from. Models get no other text. `snippets` are parts of the same chunks.
 
-    `fact` is the answer if the question asks for a fact that is known.
+    `fact` is the answer if the question asks for a known fact.
     """
 
     owner: UUID
@@ -45,9 +45,9 @@ class Question:
 async def find_sources(
     database: Database, gateway: Gateway, owner: UUID, question: str, documents: Sequence[UUID] = ()
 ) -> Question:
-    """Find the best chunks for a question, in all documents or in those given.
+    """Find the best chunks for a question, in all documents or only in `documents`.
 
-    Raises `NotFound` if one does not exist.
+    Raises `NotFound` if one of them does not exist.
     """
     if documents:
         async with database.connection() as connection:
@@ -77,7 +77,10 @@ def _snippet(draft: HitDraft) -> SourceSnippet:
 
 
 async def answer(gateway: Gateway, question: Question) -> Answer:
-    """Answer from the facts, or else with a model, within the owner's budget, or offline with sentences."""
+    """Answer a question from known facts or, within the owner's budget, with a model.
+
+    If neither is possible, the answer is a list of quoted sentences, found offline.
+    """
     if question.fact:
         return question.fact
     if not question.sources:
@@ -97,7 +100,7 @@ def _nothing(made_by: str, cost: float) -> Answer:
 
 
 def _fitting(sources: Sequence[SourceChunk]) -> list[SourceChunk]:
-    """The best chunks that fit within the character limit; always at least one."""
+    """The best chunks that fit within the character limit. Returns at least one."""
     chosen, left = list[SourceChunk](), MOST_CHARACTERS
     for source in sources:
         if len(source.content) <= left or not chosen:

@@ -64,7 +64,7 @@ NO_FILTERS = Filters()
 
 @dataclass(frozen=True, slots=True)
 class ChunkFilter:
-    """Filters, phrases and exclusions in the form that the database expects. They are the same for every ranking."""
+    """Filters, phrases and exclusions in the form that the database expects. All rankings use the same filter."""
 
     owner: UUID
     chosen: Jsonb
@@ -77,9 +77,9 @@ class ChunkFilter:
 
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
-    """At most `limit` hits, and at most `most_of_one` of each document.
+    """`limit` is the maximum number of hits; `most_of_one` is the maximum for each document.
 
-    `nearest_always`: include the nearest chunks even if they are not similar, for a caller that judges them itself.
+    `nearest_always`: include the nearest chunks even if they are not similar, for a caller that checks them itself.
     """
 
     mode: Mode = "hybrid"
@@ -116,7 +116,7 @@ async def find(
     limit: int = DEFAULT_LIMIT,
     filters: Filters | None = None,
 ) -> SearchPage:
-    """Embed the query and search; a hybrid search falls back to words if embedding fails."""
+    """Embed the query and search. If embedding fails, a hybrid search uses only words."""
     options = SearchOptions(mode, limit, filters or NO_FILTERS)
     return await _find_part(database, embedder, owner, query, options, slice(0, limit))
 
@@ -133,7 +133,10 @@ async def find_page(
     filters: Filters | None = None,
     most_of_one: int | None = None,
 ) -> SearchPage:
-    """One page of hits. A hit has no stable sort key, so the cursor holds the number of hits already shown."""
+    """Search and return one page of hits.
+
+    Hits have no stable sort key, so the cursor contains the number of hits already shown.
+    """
     shown = read_shown(cursor) if cursor else 0
     options = SearchOptions(mode, shown + limit + 1, filters or NO_FILTERS, most_of_one)
     return await _find_part(database, embedder, owner, query, options, slice(shown, shown + limit))
@@ -142,7 +145,7 @@ async def find_page(
 async def find_drafts(
     database: Database, embedder: QueryEmbedder, owner: UUID, query: str, options: SearchOptions
 ) -> list[HitDraft]:
-    """Search without choosing sentences or correcting the spelling, for a caller that reads the chunks itself."""
+    """Search without snippets and spelling suggestions, for a caller that reads the chunks itself."""
     parsed = parse_query(query)
     vectors, degraded = await _embed_if_wanted(database, embedder, owner, parsed, options.mode)
     options = replace(options, mode="text") if degraded else options
@@ -153,7 +156,10 @@ async def find_drafts(
 async def _find_part(
     database: Database, embedder: QueryEmbedder, owner: UUID, query: str, options: SearchOptions, part: slice
 ) -> SearchPage:
-    """Search, and build the hits of one part of the results. The connection is released before sentences are chosen."""
+    """Search, and build the hits of one page of results.
+
+    The database connection is released before the sentences of the snippets are chosen.
+    """
     parsed = parse_query(query)
     vectors, degraded = await _embed_if_wanted(database, embedder, owner, parsed, options.mode)
     options = replace(options, mode="text") if degraded else options
@@ -170,7 +176,7 @@ async def _find_part(
 async def _suggest(
     connection: Connection, owner: UUID, typed: str, query: SearchQuery, result: SearchResult
 ) -> str | None:
-    """Suggest a spelling. The words of a search by meaning alone are counted only now, and only if it found nothing."""
+    """Suggest a spelling. A search by meaning has not counted its words; they are counted here if it found nothing."""
     terms = result.terms
     if not any(term.found_in for term in terms):
         if result.drafts or not query.words:
@@ -207,10 +213,10 @@ async def _embed_if_wanted(
 
 
 async def embed_query(database: Database, embedder: QueryEmbedder, owner: UUID, query: SearchQuery) -> list[Vectors]:
-    """Embed a query with each model that the vectors of the owner's documents come from. Usually there is only one.
+    """Embed a query with each model that the owner's vectors come from, usually only one.
 
-    There are two while documents change to another model. If a model is not available, the others are used; if none is
-    available, the error of the last one is raised. The owner pays for each call, but only once for the same words.
+    There are two while documents get vectors of a new model. If a model is not available, the others are used. If none
+    is available, the error of the last one is raised. The owner pays once for the same query and model.
     """
     async with database.connection() as connection:
         models = [row["name"] for row in await fetch_rows(connection, QUERIES.models_in_use, {"owner": owner})]
@@ -271,7 +277,7 @@ async def _search(
 
 
 async def _by_facts(connection: Connection, chunk_filter: ChunkFilter, options: SearchOptions) -> list[HitDraft]:
-    """The documents that a query without words selects, by date."""
+    """The documents that a query without words selects, sorted by date."""
     values = {"owner": chunk_filter.owner, "chosen": chunk_filter.chosen, "most": POOL}
     rankings = Rankings(fields=await _fetch(connection, QUERIES.by_facts, values))
     return await _draft_hits(connection, chunk_filter.owner, rankings, RankingPlan((), (), few=True), options)
@@ -298,7 +304,7 @@ async def _draft_hits(
 
 
 def place_fields(rankings: Rankings) -> dict[UUID, Row]:
-    """Assign each match of a title, tag or name to the best matching chunk of its document, or else to its first chunk.
+    """Assign each match in a title, tag or name to a chunk of its document: the best matching one, or else the first.
 
     A document without text is a hit itself.
     """
@@ -314,7 +320,7 @@ def _reason(key: UUID, words: Mapping[UUID, Row], vectors: Mapping[UUID, Row], f
 
 
 async def _by_text(connection: Connection, chunk_filter: ChunkFilter, plan: RankingPlan) -> Rankings:
-    """Rank by the words of chunks, and by titles, tags and names. These are ignored if the query has exclusions."""
+    """Rank by the words of chunks, titles, tags and names. If the query has exclusions, only by the words of chunks."""
     if not plan.terms:
         return Rankings()
     words = await _by_words(connection, chunk_filter, plan) if plan.lookups or plan.browsed else []
@@ -395,7 +401,7 @@ async def _by_vectors(
 async def _by_vector(
     connection: Connection, chunk_filter: ChunkFilter, vector: Vectors, options: SearchOptions
 ) -> list[Row]:
-    """Rank chunks by similarity. Returns none if even the nearest chunk is not similar enough to be an answer.
+    """Rank chunks by similarity. Returns no chunks if even the nearest one is not similar enough to be an answer.
 
     Chunks that are far less similar than the nearest one are left out. A chunk with a required phrase always counts as
     an answer.
@@ -418,7 +424,10 @@ async def _count_chunks(connection: Connection, owner: UUID) -> int:
 async def nearest(
     connection: Connection, chunk_filter: ChunkFilter, model: str, vector: str, most: int, chunks: int | None = None
 ) -> list[Row]:
-    """The chunks whose vectors of this model are nearest to this vector. `chunks` is the owner's number of chunks."""
+    """The chunks whose vectors of this model are nearest to `vector`.
+
+    `chunks` is the number of chunks that the owner has.
+    """
     if chunks is None:
         chunks = await _count_chunks(connection, chunk_filter.owner)
     by_index = chunks > EXACT_CHUNKS
@@ -431,5 +440,5 @@ def as_text(vector: Sequence[float]) -> str:
 
 
 async def _fetch(connection: Connection, query: bytes, values: Mapping[str, Any]) -> list[Row]:
-    """Run a query with a plan made for these values, because the best plan depends on how common the words are."""
+    """Run a query with a plan made for its values, because the best plan depends on how common the words are."""
     return await fetch_rows(connection, query, values, prepare=False)

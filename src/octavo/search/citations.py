@@ -1,4 +1,4 @@
-"""Answers with citations. Each quote is looked up in the chunk that it is attributed to. Pure functions."""
+"""Answers with citations. Each quote is checked against the chunk that it is attributed to. Pure functions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class SourceChunk:
-    """A chunk that the model sees. `page_starts` are the text positions at which its second and later pages begin."""
+    """A chunk that the model gets. `page_starts` are the text positions at which its second and later pages begin."""
 
     chunk_id: UUID
     document_id: UUID
@@ -63,7 +63,10 @@ def cite(answer: CitedAnswer, sources: Sequence[SourceChunk]) -> tuple[list[Stat
 
 
 def with_marks(statement: Statement, citations: Sequence[Citation]) -> str:
-    """Format an answer as plain text: [1] is a citation, [2?] an unverified one. `citations` are sorted by number."""
+    """Format a statement as plain text. [1] marks a citation, [2?] an unverified one.
+
+    `citations` are sorted by number.
+    """
     cited = [citations[number - 1] for number in statement.citations]
     marks = "".join(f"[{one.number}]" if one.verified else f"[{one.number}?]" for one in cited)
     return f"{statement.text} {marks}" if marks else statement.text
@@ -72,7 +75,7 @@ def with_marks(statement: Statement, citations: Sequence[Citation]) -> str:
 def _look_up(cited: ChunkCitation, sources: Sequence[SourceChunk], number: int) -> Citation:
     """Find the quote in the chunk that the model named.
 
-    If it is not there, but in exactly one other chunk, that chunk is cited, because models sometimes mix up the
+    If the quote is in exactly one other chunk instead, that chunk is cited, because models sometimes mix up the
     numbers.
     """
     named = sources[cited.passage]

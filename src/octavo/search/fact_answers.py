@@ -1,7 +1,7 @@
-"""Answers a question for a fact, such as "What is Coolblue's invoice number?", from the facts of the documents.
+"""Answers questions such as "What is Coolblue's invoice number?" from the facts of the documents.
 
-Only short questions for one fact of documents that the question names are answered this way, and only if the fact is
-sure. The citation is the line of the text in which the fact is printed.
+A question is answered this way only if it is short, names the document and asks for one fact, and if that fact is
+certain. The citation is the line of text that contains the fact.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _WORD = re.compile(r"[^\W_]+")
 class FactQuestion:
     """The fact that a question asks for, and the words that name the document.
 
-    `needs_sender`: the question must name the sender, because it does not name a kind of document.
+    `needs_sender`: the question must name the sender, because it does not name a type of document.
     """
 
     name: str
@@ -77,7 +77,7 @@ class FactQuestion:
 
 
 def read_question(question: str) -> FactQuestion | None:
-    """The fact that a question asks for; None if it is not a short question for one fact."""
+    """The fact that a question asks for; None if it is not a short question about one fact."""
     text = fold(question)
     if len(text.split()) > MOST_WORDS or _SEVERAL.search(text):
         return None
@@ -101,7 +101,7 @@ _IGNORED = (
 async def answer_from_facts(
     connection: Connection, owner: UUID, question: str, documents: Sequence[UUID] = ()
 ) -> Answer | None:
-    """Answer a question for a fact; None if it asks for something else, or if no document has a sure answer."""
+    """Answer a question about a fact; None if it asks for something else, or if no document has a certain answer."""
     asked = read_question(question)
     if not asked or not (asked.words or documents):
         return None
@@ -158,7 +158,7 @@ _LABELS = {
 
 
 def shown_value(fact: FactView, currency: FactView | None = None) -> str:
-    """The value as people write it: 19 April 2014, € 717.97."""
+    """Format a value for people: 19 April 2014, € 717.97."""
     if fact.name in {"date", "due_date"} and re.fullmatch(r"\d{4}-\d\d-\d\d", fact.normalized or ""):
         return format_full_date(date.fromisoformat(fact.normalized or ""))
     if fact.name == "amount" and fact.normalized:
@@ -167,7 +167,7 @@ def shown_value(fact: FactView, currency: FactView | None = None) -> str:
 
 
 async def _cite(connection: Connection, document: UUID, title: str, fact: FactView, number: int) -> Citation | None:
-    """The line of a chunk that contains the fact, on its page if that is known."""
+    """Cite the line of a chunk that contains the fact, on the page of the fact if it is known."""
     values = {"document": document, "page": fact.page}
     for row in await fetch_rows(connection, QUERIES.chunks_of_page, values):
         found = find_quote(fact.quote or fact.value, row["content"]) or find_quote(fact.value, row["content"])

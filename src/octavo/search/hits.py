@@ -1,4 +1,4 @@
-"""Builds search hits: details of the chosen chunks, the reason for each, and a snippet with the words that matched."""
+"""Builds search hits: details of the chosen chunks, why each was found, and a snippet with the matched words."""
 
 from __future__ import annotations
 
@@ -45,8 +45,9 @@ class QueryEmbedder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a hit was found. `text` and `semantic` are its scores by words and by meaning; `field` is the field of the
-    document that matched.
+    """Why a hit was found. `text` and `semantic` are its scores by words and by meaning.
+
+    `field` is the field of the document that matched.
     """
 
     text: float | None = None
@@ -64,7 +65,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class HitDraft:
-    """A hit whose snippet is not cut yet. `row` has the details from the database."""
+    """A hit that has no snippet yet. `row` contains the details from the database."""
 
     row: Row
     score: float
@@ -72,7 +73,7 @@ class HitDraft:
 
     @property
     def needs_sentence(self) -> bool:
-        """Whether no matched word shows which sentence matched."""
+        """Whether a sentence must be chosen for the snippet, because no matched word shows which one it is."""
         return self.reason.semantic is not None and BEGIN not in self.row["marked"]
 
 
@@ -101,9 +102,9 @@ async def read_details(
 async def choose_sentences(
     embedder: QueryEmbedder, owner: UUID, query: str, drafts: Sequence[HitDraft]
 ) -> dict[UUID, int]:
-    """For each hit found only by meaning, the index of the sentence nearest to the query, by the local model.
+    """For each hit found only by meaning, choose the sentence nearest to the query with the local model.
 
-    Hits beyond the limit show the beginning of their chunk.
+    Returns the indexes of the sentences. Hits beyond the limit show the beginning of their chunk.
     """
     sentences: dict[UUID, list[str]] = {}
     for draft in drafts:
@@ -138,7 +139,7 @@ def _nearest_sentences(sentences: Mapping[UUID, list[str]], vectors: Sequence[Se
 
 
 def finish_hit(draft: HitDraft, sentence: int | None = None) -> SearchHit:
-    """Cut the snippet: around the matched words, or around the given sentence."""
+    """Cut the snippet around the matched words or around the given sentence."""
     row, why = draft.row, draft.reason.why
     snippet = cut_snippet(row["marked"], chosen=sentence)
     return SearchHit(
@@ -166,7 +167,7 @@ def _matched(row: Row, why: Why) -> str | None:
 
 
 def _page(row: Row, snippet: Snippet) -> int | None:
-    """The page of the snippet, if the chunk spans several pages."""
+    """The page on which the snippet begins; None if the document has no pages."""
     if row["page_from"] is None:
         return None
     return row["page_from"] + bisect_right(row["page_starts"], row["char_start"] + snippet.at)
@@ -189,7 +190,7 @@ class Snippet:
 def cut_snippet(marked: str, length: int = LENGTH, chosen: int | None = None) -> Snippet:
     """Cut the part with the most distinct matched words, from the start of its sentence if that is near.
 
-    `chosen` is the index of a sentence of `plain_sentences` to cut instead, for a text without matched words.
+    If the text has no matched words, `chosen` is the index of the sentence to cut, as numbered by `plain_sentences`.
     """
     text, marks = read_marks(_tidy(marked))
     left, right = _spans(text)[chosen] if chosen is not None else _best_sentence(text, marks)
@@ -317,7 +318,7 @@ def _end(text: str, start: int, length: int) -> int:
 
 
 def _first_found(marked: str, number: int) -> int:
-    """The position of a matched word, given by its number, in the text with marks."""
+    """The position of the matched word with this number in the text with marks."""
     for place, match in enumerate(found for found in _FOUND.finditer(marked) if found[1]):
         if place == number:
             return match.start()

@@ -47,7 +47,7 @@ class SearchQuery:
     """A parsed query. `words` rank the hits and include the words of phrases.
 
     A hit must contain all `phrases` and none of `excluded`. `facts` select documents, in the form that the database
-    expects. A query can consist of them alone; it then finds these documents.
+    expects. If a query contains only `facts`, it finds all these documents.
     """
 
     words: tuple[str, ...]

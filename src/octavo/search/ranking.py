@@ -76,9 +76,9 @@ class IndexLookup(NamedTuple):
 class RankingPlan:
     """How chunks are found and scored.
 
-    `lookups` find the chunks to score; there are no lookups if no chunk contains any of the words. `browsed` contains
-    the languages in which so many chunks match that only some chunks of each document are scored, with the approximate
-    score of such a chunk. `terms` also contains words that are in no chunk, because a title may contain them.
+    `lookups` find the chunks to score; they are empty if no chunk contains any of the words. `terms` also contains
+    words that no chunk contains, because a title may contain them. `browsed` contains the languages in which too many
+    chunks match, with the approximate score of such a chunk. For these, only some chunks of each document are scored.
     """
 
     lookups: tuple[IndexLookup, ...]
@@ -90,7 +90,8 @@ class RankingPlan:
 def plan_ranking(terms: Sequence[Term], *, browses: bool = False) -> RankingPlan:
     """Choose the terms to score, and the index lookups that find the candidates.
 
-    `browses`: whether chunks may be scored without a lookup. Not for a required phrase, because few chunks contain it.
+    `browses`: whether chunks may be scored without a lookup. It must be False for a required phrase, because few chunks
+    contain it.
     """
     languages: dict[str, Counter[Term]] = defaultdict(Counter)
     for term in terms:
@@ -129,9 +130,9 @@ def rarity(term: Term) -> float:
 
 
 def choose_lookups(weights: Mapping[Term, float]) -> list[IndexLookup]:
-    """Choose the index lookups. A rare word finds all chunks that contain it.
+    """Choose the index lookups. For a rare word, all chunks that contain it are found.
 
-    A common word finds only the chunks that use it often, and those that contain all words of the query. `weights` must
+    For a common word, only the chunks that use it often or contain all words of the query are found. `weights` must
     list rare words first.
     """
     left = MOST_CANDIDATES
@@ -160,7 +161,7 @@ def choose_lookups(weights: Mapping[Term, float]) -> list[IndexLookup]:
 def fuse(rankings: Iterable[tuple[float, Sequence[Key]]]) -> dict[Key, float]:
     """Merge weighted rankings into one. Keys that rank very high in one ranking, or well in several, come first.
 
-    Scores are between 0 and 1; 1 means first in every ranking.
+    Scores are between 0 and 1; a key that is first in every ranking scores 1.
     """
     used = [(weight, ranking) for weight, ranking in rankings if ranking]
     total = sum(weight for weight, _ in used)
@@ -186,14 +187,17 @@ def spread(ordered: Iterable[Key], group_of: Mapping[Key, Hashable], most_of_one
 
 @dataclass(frozen=True, slots=True)
 class SimilarityThreshold:
-    """The minimum similarity is `one` for a single chunk, and grows by `tenfold` for ten times as many chunks."""
+    """The minimum similarity of an answer, which grows with the number of chunks.
+
+    It is `one` for a single chunk, and `tenfold` more for ten times as many chunks, up to `most`.
+    """
 
     one: float
     tenfold: float
     most: float
 
     def least(self, chunks: int) -> float:
-        """The minimum similarity that the nearest of this many chunks must have to be an answer."""
+        """The similarity that the nearest of this many chunks must reach to be an answer."""
         return min(self.one + self.tenfold * log10(max(chunks, 1)), self.most)
 
 

@@ -71,7 +71,7 @@ async def similar_tags(
 async def close_tags(
     connection: Connection, owner: UUID, names: Sequence[str], model: str, limit: int = MOST_RELATED
 ) -> list[SimilarTag]:
-    """Tags that are very similar to one of these but not among them, most similar first."""
+    """Tags that are very similar to one of `names` but not among them, most similar first."""
     found = [tag for name in names for tag in await similar_tags(connection, owner, name, model)]
     known = {name.lower() for name in names}
     best: dict[str, SimilarTag] = {}

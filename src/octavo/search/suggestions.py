@@ -1,4 +1,7 @@
-"""Suggests spellings for words of a query that no document of the owner has. Only the owner's words are used."""
+"""Suggests spellings for query words that do not occur in the owner's documents.
+
+Only words from these documents are suggested.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 
 
 async def suggest(connection: Connection, owner: UUID, query: str, terms: Sequence[Term]) -> str | None:
-    """The query with unknown words replaced by similar words of the owner's documents; None if there are none.
+    """Replace unknown words of the query with similar words from the owner's documents; None if there are none.
 
     `terms` are the counted terms of the query.
     """
@@ -91,7 +94,7 @@ def count_changes(word: str, other: str, limit: int) -> int:
 
 
 def replace_words(query: str, corrections: Mapping[str, str]) -> str | None:
-    """The query with these words replaced, in upper or lower case; None if nothing changes."""
+    """Replace these words in the query, in upper or lower case; None if nothing changes."""
     if not corrections:
         return None
     return _LETTERS.sub(lambda found: corrections.get(found[0].lower(), found[0]), query)

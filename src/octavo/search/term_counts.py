@@ -33,7 +33,7 @@ Counts = dict[tuple[str, str], int]
 
 @dataclass(frozen=True, slots=True)
 class TermCount:
-    """The counts of one word in one language, taken when the owner had `chunks` chunks."""
+    """The counts of one word in one language. `chunks` is the number of chunks that the owner had at that time."""
 
     chunks: int
     found_in: int
@@ -69,7 +69,7 @@ _cache = TermCountCache()
 
 
 def forget_counts() -> None:
-    """Empty the cache of this process; for measurements."""
+    """Empty the cache of this process. Benchmarks use this."""
     _cache.clear()
 
 
@@ -96,14 +96,14 @@ async def count_terms(
 
 @dataclass(frozen=True, slots=True)
 class TermCounter:
-    """Counts words in the chunks of an owner, who has `chunks` chunks in all languages together."""
+    """Counts words in the chunks of an owner. `chunks` is the number of these chunks in all languages."""
 
     connection: Connection
     owner: UUID
     chunks: int
 
     async def count(self, terms: Sequence[Term]) -> dict[Term, TermCount]:
-        """Count the chunks with each word and, for common words, the chunks that use it often."""
+        """Count the chunks that contain each word and, for common words, the chunks that contain it often."""
         words = [term.query for term in terms]
         if self.chunks <= FEW:
             counts = await self._count(QUERIES.counts_of_few, words)
@@ -119,13 +119,13 @@ class TermCounter:
         }
 
     async def _count_others(self, queries: Sequence[str], counts: Counts) -> Counts:
-        """Count the queries that have no count in any language yet."""
+        """Count the matches of those queries that have no count in any language yet."""
         known = {query for _, query in counts}
         missing = [query for query in dict.fromkeys(queries) if query not in known]
         return await self._count(QUERIES.counts, missing) if missing else {}
 
     async def _estimate(self, queries: Sequence[str]) -> Counts:
-        """Estimate the counts of those queries that match many chunks."""
+        """Estimate the counts of the queries that match many chunks."""
         if self.chunks < ESTIMATED_FROM:
             return {}
         wanted = {"queries": list(queries), "from_chunks": ESTIMATED_FROM, "from_share": ESTIMATED_SHARE}

@@ -72,9 +72,9 @@ async def _chunks(body: Body, size: int, threads: Threads) -> AsyncGenerator[byt
 
 
 def _read_at(path: Path, position: int, size: int) -> bytes:
-    """Read one block. The file is opened for each block, so that a cancellation cannot leave it open.
+    """Read one block.
 
-    Opening is fast.
+    The file is opened for each block, which is fast, so that a cancellation cannot leave it open.
     """
     with path.open("rb", buffering=0) as file:
         file.seek(position)

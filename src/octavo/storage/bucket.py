@@ -1,4 +1,4 @@
-"""The interface of a bucket, the syntax of its keys, its health check, and copying objects to local files."""
+"""The interface of a bucket, the syntax of its keys, its health check, and functions to copy and repair objects."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _KEY = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*(?:/[A-Za-z0-9_-][A-Za-z0-9._-]*
 
 
 def check_key(key: str) -> str:
-    """Raise `BadKey` if a key is invalid, which is a bug, because the server creates all keys."""
+    """Raise `BadKey` if a key is invalid. That would be a bug, because the server creates all keys."""
     if len(key) > MOST_CHARACTERS or not _KEY.fullmatch(key):
         raise BadKey(repr(key[:MOST_CHARACTERS]))
     return key
@@ -49,7 +49,7 @@ def segments(key: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """An object that was just written, with its size and its hash, which are computed while writing."""
+    """An object that was just written. Its size and its hash are computed while it is written."""
 
     key: str
     bytes: int
@@ -67,7 +67,10 @@ class ObjectInfo:
 
 @dataclass(frozen=True, slots=True)
 class ObjectStream:
-    """The bytes of an object from `start` up to `end` (exclusive). Nothing stays open between two chunks."""
+    """The bytes of an object from `start` up to `end` (exclusive).
+
+    No file or connection stays open between two chunks.
+    """
 
     info: ObjectInfo
     start: int
@@ -81,7 +84,7 @@ class ObjectStream:
 def cut_to_size(start: int, end: int | None, size: int) -> tuple[int, int]:
     """Limit a range to the size of the object.
 
-    A range that is negative or ends before its start is a bug in the caller.
+    Raises an error for a range that is negative or ends before it starts, because this is a bug in the caller.
     """
     if start < 0 or (end is not None and end < start):
         raise Defect(f"Invalid range from {start} to {end}.")
@@ -95,7 +98,7 @@ class Bucket(Protocol):
     """
 
     async def put(self, key: str, body: Body, *, limit: int | None = None) -> Stored:
-        """Store a body durably. Raises `AlreadyStored` or `TooLarge`. A failure leaves nothing behind."""
+        """Store a body durably. Raises `AlreadyStored` or `TooLarge`. A failed write leaves nothing behind."""
         ...
 
     async def read(self, key: str, *, limit: int = READ_LIMIT) -> bytes:
@@ -105,7 +108,7 @@ class Bucket(Protocol):
     async def stream(self, key: str, *, start: int = 0, end: int | None = None) -> ObjectStream:
         """Read an object of any size in parts.
 
-        `end` is exclusive; `start` and `end` are limited to the object's size.
+        `end` is exclusive. A range beyond the end of the object is cut.
         """
         ...
 
@@ -141,7 +144,7 @@ class Bucket(Protocol):
         ...
 
     async def read_clock(self) -> datetime:
-        """The time by which the storage dates objects. It may differ from that of this machine."""
+        """The time of the storage, which dates objects. It may differ from the time of this machine."""
         ...
 
     async def sweep_unfinished(self, older_than_seconds: float) -> int:
@@ -158,7 +161,7 @@ class Bucket(Protocol):
 
 
 async def find_damage(bucket: Bucket, wanted: Stored, *, read: bool = True) -> str | None:
-    """What is wrong with an object; None if it is intact. Without `read`, only its size is checked."""
+    """Describe what is wrong with an object; None if it is intact. If `read` is False, only its size is checked."""
     info = await bucket.stat(wanted.key)
     if info is None:
         return "is missing"
@@ -180,7 +183,7 @@ async def _hash(bucket: Bucket, key: str) -> str | None:
 
 
 async def replace_damaged(bucket: Bucket, wanted: Stored, copy: str) -> str | None:
-    """Replace a damaged object with a copy of its bytes. Returns what was wrong with it.
+    """Replace a damaged object with a copy of its original bytes. Returns what was wrong with it.
 
     The object is missing for a moment while it is replaced. This is harmless, because it was unusable.
     """

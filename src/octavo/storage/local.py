@@ -75,7 +75,8 @@ class LocalBucket:
     def open(cls, root: Path) -> Self:
         """Open the bucket and create its folder.
 
-        If the folder is missing later, for example because a disk was unmounted, that is an error.
+        A folder that is missing later, for example because a disk was unmounted, is not created again but causes an
+        error.
         """
         bucket = cls(root)
         with bucket._named_failures():
@@ -127,7 +128,7 @@ class LocalBucket:
         return content
 
     async def stream(self, key: str, *, start: int = 0, end: int | None = None) -> ObjectStream:
-        """Read in parts. The file is opened for each part, so that an abandoned reader leaves nothing open."""
+        """Read in parts. The file is opened for each part, so that an abandoned reader leaves no file open."""
         info = await self._run(self._stat, key)
         start, end = cut_to_size(start, end, info.bytes)
         return ObjectStream(info, start, end, self._chunks(key, start, end))
@@ -146,7 +147,7 @@ class LocalBucket:
         return chunk
 
     async def stat(self, key: str) -> ObjectInfo | None:
-        """Read size and time from the disk. Nothing is cached."""
+        """Read the size and the modification time from the disk. Nothing is cached."""
         try:
             return await self._run(self._stat, key)
         except ObjectMissing:
@@ -210,7 +211,7 @@ class LocalBucket:
         return await self._run(folder.remove_unfinished, self._root, before.timestamp())
 
     async def read_clock(self) -> datetime:
-        """Read the time that the file system gives to a file that is written now."""
+        """The time that the file system would give to a file written now."""
         return await self._run(folder.read_clock, self._root)
 
     async def check(self) -> None:

@@ -120,7 +120,7 @@ class S3Bucket:
     async def stream(self, key: str, *, start: int = 0, end: int | None = None) -> ObjectStream:
         """Read in parts, one request each.
 
-        A single long response could break for a slow reader and cannot be retried.
+        A single long response could be cut off for a slow reader and could not be retried.
         """
         info = await self._head(check_key(key))
         start, end = cut_to_size(start, end, info.bytes)
@@ -135,9 +135,9 @@ class S3Bucket:
             yield bytes(chunk)
 
     async def stat(self, key: str) -> ObjectInfo | None:
-        """The size and time of an object.
+        """The size and modification time of an object.
 
-        None if the object or the whole bucket is missing: the two cases look the same.
+        None if the object or the whole bucket is missing, because S3 does not distinguish the two cases here.
         """
         try:
             return await self._head(check_key(key))
@@ -206,7 +206,7 @@ class S3Bucket:
     async def sign_get(self, key: str, *, now: datetime, seconds: int, filename: str, content_type: str) -> str:
         """Create a download link.
 
-        With the default credential chain, the link cannot set the file name and the content type.
+        With the default credential chain, the link cannot set the file name or the content type.
         """
         check_key(key)
         if self._keys is None:
@@ -242,7 +242,7 @@ class S3Bucket:
         return len(old)
 
     async def read_clock(self) -> datetime:
-        """Read the time that the server gives to an object that is written now."""
+        """The time that the server would give to an object written now."""
         name = f"{UNFINISHED}/{uuid4().hex}"
         await self._create(name, b"")
         try:
@@ -261,7 +261,7 @@ class S3Bucket:
     async def _ask(self, key: str, answer: Awaitable[T], *, reads: str | None = None) -> T:
         """Await a request and translate its errors. `reads` is the key that the request reads.
 
-        If `reads` is None, "not found" means that the bucket or the server is missing.
+        If `reads` is None, a "not found" response means that the bucket or the server is missing.
         """
         try:
             return await answer

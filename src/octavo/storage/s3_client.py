@@ -56,12 +56,15 @@ class S3Address:
 
 
 def is_missing_bucket(error: Exception) -> bool:
-    """Whether the bucket is missing, and not just the object. Both have the same status, but different error codes."""
+    """Whether the bucket is missing, not just the object. Both cases have the same status but different error codes."""
     return _code(error) == "NoSuchBucket"
 
 
 def explain(error: Exception, address: S3Address) -> StorageFailed:
-    """Turn an error into advice. The server's message is omitted, because it can contain access keys."""
+    """Convert an error into a message with advice.
+
+    The server's message is omitted, because it can contain access keys.
+    """
     status = _found(r"status code: (\d{3})", error)
     answer = f"{status} {_code(error)}".strip()
     if is_missing_bucket(error):
@@ -129,7 +132,10 @@ def open_store(address: S3Address, keys: AccessKeys | None, *, timeout: timedelt
 
 @dataclass(frozen=True, slots=True)
 class _FixedKeys:
-    """A credential provider. If obstore got the keys directly, it would add a session token from the environment."""
+    """A credential provider with fixed keys.
+
+    If obstore got the keys directly, it would add a session token from the environment.
+    """
 
     keys: AccessKeys
 

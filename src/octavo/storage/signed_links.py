@@ -44,7 +44,7 @@ def sign_link(secret: bytes, link: Link) -> str:
 def verify_link(secret: bytes, method: str, key: str, query: Mapping[str, str], *, now: float) -> Link:
     """Check the signature and the expiry time of a link.
 
-    Both failures raise the same error, so that it reveals nothing.
+    Both failures raise the same error, so that the error does not reveal which check failed.
     """
     expires = query.get("expires", "")
     if not _SECONDS.fullmatch(expires):  # int() would also accept signs, underscores and other digits
@@ -59,7 +59,7 @@ def verify_link(secret: bytes, method: str, key: str, query: Mapping[str, str], 
 def attachment_header(filename: str) -> str:
     """A `Content-Disposition` header that makes browsers save the file (RFC 6266).
 
-    It contains the file name in ASCII and the full name.
+    It contains the file name twice: in ASCII and in full.
     """
     plain = "".join(c if c.isascii() and (c.isalnum() or c in " ._-()") else "_" for c in filename)
     return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(filename, safe='')}"

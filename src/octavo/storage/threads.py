@@ -33,9 +33,9 @@ class Threads:
 
 
 async def complete_or_undo(work: Coroutine[Any, Any, None], undo: Callable[[], Awaitable[None]]) -> None:
-    """Run `work`. If cancelled, let it finish and then undo it.
+    """Run `work`. If the caller is cancelled, let `work` finish and then undo it.
 
-    If `work` were stopped, nobody would know whether it had taken effect.
+    If `work` were stopped halfway, it would be unknown whether it had taken effect.
     """
     task = asyncio.ensure_future(work)
     try:
@@ -48,7 +48,7 @@ async def complete_or_undo(work: Coroutine[Any, Any, None], undo: Callable[[], A
 
 
 async def ended(future: asyncio.Future[Any]) -> None:
-    """Wait until a future is done, even if the caller is cancelled several times. The result is ignored."""
+    """Wait until a future is done, even if the caller is cancelled several times. Ignores the result."""
     while not future.done():
         with suppress(asyncio.CancelledError):
             await asyncio.wait([future])

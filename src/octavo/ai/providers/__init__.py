@@ -1,6 +1,6 @@
 """Model providers, one file each: how a request is encoded and how a response is decoded.
 
-No other package knows their formats. Providers never retry: only the gateway does, because each attempt costs money.
+No other package knows these formats. Providers never retry; only the gateway does, because each attempt costs money.
 """
 
 from octavo.ai.providers.anthropic import Anthropic

@@ -1,4 +1,4 @@
-"""HTTP requests to providers. Each is one attempt with a time limit; every failure becomes a `ProviderFault`."""
+"""HTTP requests to providers. Each request is sent once, with a time limit. Every failure becomes a `ProviderFault`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class HttpReply:
     def read_as(self, form: type[Form]) -> Form:
         """Parse the body.
 
-        If it does not match `form`, raises a fault with unknown usage, because the call was billed.
+        Raises a fault with unknown usage if the body does not match `form`, because the call may have been billed.
         """
         try:
             return form.model_validate_json(self.body)
@@ -59,7 +59,7 @@ class HttpClient:
     async def post(
         self, provider: str, url: str, body: object, headers: Mapping[str, str], seconds: float
     ) -> HttpReply:
-        """Send JSON. `provider` selects the patterns by which an error response is classified."""
+        """Send JSON. `provider` selects the patterns that classify an error response."""
         all_headers = {"content-type": "application/json", **headers}
         return await self.send(provider, "POST", url, json.dumps(body).encode(), all_headers, seconds)
 

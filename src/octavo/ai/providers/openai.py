@@ -89,7 +89,7 @@ class Compatible:
         return read
 
     def _find_cut(self, request: ModelRequest, usage: TokenUsage) -> Fault | None:
-        """Whether the server cut the prompt or the answer, judged by the tokens that it counted."""
+        """Return a fault if the token counts show that the server cut the prompt or the answer."""
         if usage.output >= request.output_tokens:
             return Fault.TRUNCATED
         full = self.context_tokens and usage.input + usage.output >= self.context_tokens
@@ -129,7 +129,7 @@ class OpenAI(Compatible):
 def _least_tokens(request: ModelRequest) -> int:
     """The minimum length of the prompt in tokens. If the server counted fewer, it cut the prompt.
 
-    Runs of dots or spaces count as a single token.
+    Runs of dots or spaces are shortened before counting, because they can be a single token.
     """
     written = [part.text for part in request.parts if isinstance(part, InstructionText | QuotedText)]
     texts = [request.instructions, *written]

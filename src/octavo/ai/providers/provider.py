@@ -30,7 +30,7 @@ class EmbeddingReply:
 
 @dataclass(frozen=True, slots=True)
 class VisionLimits:
-    """Limits of one call: the longest side of a picture in pixels, the number of pages, and PDF support."""
+    """Limits of one call: the longest side of a picture in pixels, number of pages, and whether PDFs can be sent."""
 
     pixels: int
     pages: int

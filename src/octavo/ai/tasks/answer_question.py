@@ -65,7 +65,7 @@ def check_citations(given: QuestionToAnswer, answer: CitedAnswer) -> CitedAnswer
 
 
 def answer_offline(given: QuestionToAnswer) -> CitedAnswer:
-    """Answer with the best sentences of the chunks. Each sentence is its own citation."""
+    """Answer with the best sentences of the chunks. Each sentence is quoted verbatim as its own citation."""
     from octavo.language import answer, offline_embedder
 
     quotes = answer(given.question, given.chunks, offline_embedder().embed, most=_MAX_OFFLINE).quotes

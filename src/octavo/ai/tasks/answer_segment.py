@@ -36,9 +36,9 @@ class SegmentAnswer(Output):
 class SegmentToAnswer:
     """A prompt and the segment to answer it from.
 
-    `texts` contains the numbered pages of the segment; `context` contains the pages before it, for context only. If
-    `file` is set, it contains all of these pages in order, and only the offline provider uses the texts. `before` is
-    the summary of the previous segment. `unit` says what the numbers count: `page` or `passage`.
+    `texts` contains the numbered pages of the segment, `context` the pages before it. If `file` is set, it contains all
+    of these pages in order, and only the offline provider uses the texts. `before` is the summary of the previous
+    segment. `unit` says what the numbers count: `page` or `passage`.
     """
 
     question: str
@@ -77,7 +77,7 @@ def build_parts(segment: SegmentToAnswer) -> list[Part]:
 
 
 def answer_offline(segment: SegmentToAnswer) -> SegmentAnswer:
-    """Answer with the findings of rules or, if no rules fit the prompt, with the best sentences of the pages."""
+    """Answer with the findings of rules. If no rules fit the prompt, answer with the best sentences of the pages."""
     from octavo.language import find_subject
 
     if subject := find_subject(segment.question):

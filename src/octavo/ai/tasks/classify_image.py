@@ -1,4 +1,4 @@
-"""Task: find the title, summary, type and tags of a picture from the image."""
+"""Task: find the title, summary, type and tags of a picture."""
 
 from __future__ import annotations
 

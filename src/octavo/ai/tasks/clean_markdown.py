@@ -1,4 +1,4 @@
-"""Task: restore the structure of Markdown that was lost in extraction. The raw text is always kept as well."""
+"""Task: restore Markdown structure that was lost in extraction. The raw text is always kept as well."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class SegmentResult:
 
 @dataclass(frozen=True, slots=True)
 class AnswersToConsolidate:
-    """The answers to combine. `texts` contains the numbered pages that `local` answered; only `local` uses them."""
+    """The answers to combine. `texts` contains the numbered pages that were answered offline; models do not get it."""
 
     question: str
     system: str
@@ -65,7 +65,10 @@ def build_parts(given: AnswersToConsolidate) -> list[Part]:
 
 
 def consolidate_offline(given: AnswersToConsolidate) -> ConsolidatedAnswer:
-    """Combine offline answers into one list. Answers that a model wrote are kept as they are, under their pages."""
+    """Combine offline answers into one list.
+
+    Answers written by a model are kept unchanged, under their page numbers.
+    """
     written = [part for part in given.parts if part.made_by != LOCAL]
     found = _combine_found(given, [part for part in given.parts if part.made_by == LOCAL])
     if not written:
@@ -82,7 +85,10 @@ def consolidate_offline(given: AnswersToConsolidate) -> ConsolidatedAnswer:
 
 
 def _combine_found(given: AnswersToConsolidate, parts: Sequence[SegmentResult]) -> ConsolidatedAnswer:
-    """Combine offline answers: the findings of rules in all pages together, or the best quotes in page order."""
+    """Combine offline answers.
+
+    Runs the rules over all pages together or, if no rules fit the prompt, lists the best quotes in page order.
+    """
     from octavo.language import find_subject
 
     if given.texts and (subject := find_subject(given.question)):

@@ -1,4 +1,7 @@
-"""Task: decide whether two chunks on different subjects share an idea, and explain it. One call takes several pairs."""
+"""Task: decide whether two chunks on different subjects share an idea, and explain it.
+
+Each call handles several pairs.
+"""
 
 from __future__ import annotations
 

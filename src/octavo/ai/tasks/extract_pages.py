@@ -12,7 +12,7 @@ TOKENS_PER_PAGE = 600
 
 @dataclass(frozen=True, slots=True)
 class PagesToRead:
-    """Pages to transcribe. `shown` is a file with only the pages to read, or one picture per page.
+    """Pages to transcribe. `shown` is a file that contains only these pages, or one picture per page.
 
     `first` is the number of the first page.
     """

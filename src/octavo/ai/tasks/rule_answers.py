@@ -1,4 +1,4 @@
-"""Turns the findings of offline rules into an answer: a list with page numbers, and a quote for each entry."""
+"""Turns findings of offline rules into an answer: a list with page numbers, and a quote for each entry."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class RuleAnswer:
 
 
 def list_findings(subject: Subject, texts: Sequence[tuple[int, str]], unit: str) -> RuleAnswer:
-    """List everything of one kind in these numbered texts."""
+    """List everything about a subject, e.g. all dates, that rules find in numbered texts."""
     from octavo.language import extract
 
     found = extract(subject, [ChunkText(text) for _, text in texts])
@@ -44,7 +44,7 @@ def list_findings(subject: Subject, texts: Sequence[tuple[int, str]], unit: str)
 
 
 def _share(found: Extraction) -> list[int]:
-    """How many entries of each group to list: an equal share, plus the shares that other groups leave unused."""
+    """How many entries to list for each group: an equal share, plus the unused shares of other groups."""
     sizes = [len(entries) for _, entries in found.groups]
     equal = MAX_LISTED // len(sizes)
     return [max(equal, MAX_LISTED - sum(min(other, equal) for other in sizes) + min(size, equal)) for size in sizes]
@@ -75,5 +75,5 @@ def _shorten(quote: str, value: str) -> str:
 
 
 def _escape(text: str) -> str:
-    """Escape Markdown characters, so that text of the document cannot become markup of the answer."""
+    """Escape Markdown characters, so that text from the document cannot become markup in the answer."""
     return "".join(f"\\{one}" if one in "*_`[]<>\\" else one for one in text)

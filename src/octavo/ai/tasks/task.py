@@ -36,9 +36,9 @@ class Prompt:
 
 @cache
 def load_prompt(name: str) -> Prompt:
-    """Read `prompts/<name>.md` and append the common instructions about documents.
+    """Read `prompts/<name>.md` and append the instructions about documents that all prompts share.
 
-    Changing the version of a prompt invalidates stored answers.
+    Changing the version of a prompt invalidates its stored answers.
     """
     own, about_documents = _read(name), _read("about_documents")
     return Prompt(f"{own.version}.{about_documents.version}", f"{own.text}\n\n{about_documents.text}")
@@ -52,7 +52,7 @@ def _read(name: str) -> Prompt:
 
 
 class UnusableAnswer(Exception):
-    """The reason why an answer was rejected. The model gets this reason and one chance to correct its answer."""
+    """An answer was rejected. The model gets the reason and one chance to correct its answer."""
 
 
 class MarkdownText(Output):
@@ -113,7 +113,7 @@ def _parse(text: str, schema: Schema) -> JSON:
 
 
 def _explain(error: ValidationError) -> str:
-    """List where and why validation failed. Values are omitted, because they contain text of the document."""
+    """List where and why validation failed. Values are omitted, because they may contain text of the document."""
     wrong = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors(include_input=False)]
     return "; ".join(wrong[:_MAX_MISTAKES])
 

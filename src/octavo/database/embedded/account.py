@@ -27,7 +27,7 @@ class Account:
     gid: int
 
     def process_options(self) -> ProcessAccount:
-        """Options with which `subprocess` starts a program as this account; all None for the current account."""
+        """Options that make `subprocess` start a program as this account; all None for the current account."""
         if self.is_ours:
             return ProcessAccount(user=None, group=None, extra_groups=None)
         return ProcessAccount(user=self.uid, group=self.gid, extra_groups=[])

@@ -43,9 +43,9 @@ def find_binaries(major: int) -> Binaries:
 
 
 def readable_binaries(major: int, account: Account, copies: Path) -> Binaries:
-    """The programs in a place where the account can run them.
+    """Return the PostgreSQL programs in a folder from which the account can run them.
 
-    If the account cannot read the installation, they are copied to the data folder.
+    If the account cannot run the installed programs, they are copied to the data folder.
     """
     installed = find_binaries(major)
     if account.is_ours or can_run(installed.program("postgres"), account):

@@ -1,4 +1,4 @@
-"""Creates the data directory of the bundled PostgreSQL, completely or not at all."""
+"""Creates the data directory of the bundled PostgreSQL. A failed attempt leaves no incomplete directory."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def recorded_major(folder: DataFolder) -> int | None:
 
 
 def read_password(folder: DataFolder) -> str:
-    """The superuser's password. It is created once, and only our account can read it."""
+    """The superuser's password. It is created once, and only the account that runs Octavo can read it."""
     return _password_file(folder).read_text()
 
 

@@ -98,7 +98,7 @@ def start_server(order: dict[str, Any]) -> subprocess.Popen[bytes]:
 
 
 def end_with_keeper() -> None:
-    """Make sure that PostgreSQL shuts down cleanly if the keeper is killed. Works only on Linux."""
+    """Make PostgreSQL shut down cleanly if the keeper is killed. Works only on Linux."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGINT, 0, 0, 0)
 

@@ -106,7 +106,7 @@ class EmbeddedPostgres:
         )
 
     def is_running(self) -> bool:
-        """Whether the server accepts connections and has a keeper. Only two files are read."""
+        """Whether the server accepts connections and has a keeper. Reads only two files and does not connect."""
         postmaster = read_postmaster(self._folder.cluster)
         return postmaster is not None and postmaster.is_ready and self._has_keeper()
 
@@ -163,7 +163,10 @@ class EmbeddedPostgres:
         self._start_server(binaries, account)
 
     def _start_server(self, binaries: Binaries, account: Account) -> None:
-        """Start the server, retrying a few times: processes of a killed server may still hold its shared memory."""
+        """Start the server.
+
+        Retries a few times, because processes of a killed server may still hold its shared memory.
+        """
         for _ in range(START_TRIES):
             self._spawn_keeper(binaries, account)
             if self._wait_until_ready():

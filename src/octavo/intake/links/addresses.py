@@ -1,4 +1,4 @@
-"""Canonical URLs, readable names for them, and ids of YouTube videos, without network access.
+"""Canonical URLs, readable names for URLs, and ids of YouTube videos. Works without network access.
 
 Any part of a URL that could matter stays unchanged.
 """
@@ -25,7 +25,7 @@ def canonical_url(given: str) -> str:
     """
     written = given.strip()
     if len(written) > MOST_CHARACTERS:
-        raise BadUrl(f"It is longer than {MOST_CHARACTERS:,} characters.")
+        raise BadUrl(f"The URL is longer than {MOST_CHARACTERS:,} characters.")
     parsed = parse_url(written)
     parts = urlsplit(parsed.url)
     port = "" if parsed.port == _DEFAULT_PORTS[parsed.scheme] else f":{parsed.port}"

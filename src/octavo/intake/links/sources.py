@@ -48,11 +48,11 @@ def paste_source(
 ) -> NewSource:
     """Create the source for pasted text. `attribution` says where the text comes from.
 
-    If the attribution is a URL, it is stored as the source URL. Without an attribution, a transcript whose timestamps
-    link to a video gets the URL of that video.
+    If the attribution is a URL, it is stored as the source URL. A transcript without an attribution gets the URL of the
+    video that its timestamps link to.
     """
     if not text.strip():
-        raise Empty("It contains no text.")
+        raise Empty("The pasted text is empty.")
     given: dict[str, JSON] = {"title": title, "source": attribution}
     upload = NewUpload(
         _first_line(text) if title is None else title,

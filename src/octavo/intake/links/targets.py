@@ -1,4 +1,4 @@
-"""Fetches the target of a link: a web page, or the transcript of a YouTube video. Failures become errors."""
+"""Fetches the target of a link: a web page, or the transcript of a YouTube video. Failures become errors for users."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _NO_TEXT = re.compile(r"(?:audio|video|font)/", re.IGNORECASE)
 
 @dataclass(slots=True)
 class Exchange:
-    """The requests for one video. The YouTube library sends them from a thread; they run on the event loop."""
+    """The requests for one video. The YouTube library makes them in a thread, and the event loop sends them."""
 
     client: GuardedClient
     loop: asyncio.AbstractEventLoop
@@ -74,7 +74,7 @@ class Exchange:
         return self.base + url.removeprefix(YOUTUBE) if url.startswith((f"{YOUTUBE}/", f"{YOUTUBE}?")) else url
 
     def _note_details(self, body: bytes) -> None:
-        """Keep the details of the video. They are in the same response as the list of transcripts."""
+        """Store the details of the video, which are in the same response as the list of transcripts."""
         try:
             said: object = json.loads(body)
         except ValueError:
@@ -132,7 +132,7 @@ def _fetch(exchange: Exchange, video: str) -> RawTranscript:
 
 
 def choose(offered: TranscriptList) -> Transcript:
-    """Choose the transcript in the video's language, else in English, else the first.
+    """Choose the transcript in the video's language, otherwise in English, otherwise the first one.
 
     The language of the generated transcript is the video's language. Transcripts written by people are preferred.
     """
@@ -151,7 +151,7 @@ def choose(offered: TranscriptList) -> Transcript:
 
 
 def _session(exchange: Exchange) -> Session:
-    """A session whose requests all go through the exchange."""
+    """A session that sends all its requests through the exchange."""
     import requests
     from requests.adapters import BaseAdapter
 
@@ -169,7 +169,7 @@ def _session(exchange: Exchange) -> Session:
             return _response(exchange.send(request), request)
 
         def close(self) -> None:
-            """Nothing to close."""
+            """Do nothing: there is nothing to close."""
 
     session = requests.Session()
     session.trust_env = False
