@@ -197,6 +197,8 @@ def test_documents_of_the_library_are_converted_and_put_right_without_a_script(
     wait_until(lambda: member.ask("GET", done)["completed_at"] is not None, "the batch is done")
     page.reload()
     expect(page.locator(".cv-batch")).to_contain_text("2 of 2 converted · 2 need review · 1 already converted")
+    doubtful_ones = page.get_by_role("region", name="Needs review")
+    expect(doubtful_ones.locator(".conversion")).to_have_count(2)
     look(page, "batch")
     member.open("/conversions")
     expect(page.get_by_role("heading", name="Needs review")).to_be_visible()

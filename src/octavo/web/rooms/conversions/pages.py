@@ -73,8 +73,8 @@ class ListQuery:
 
     @property
     def is_first(self) -> bool:
-        """Whether it is the first page of all conversions, which begins with those that need review."""
-        return not (self.status or self.batch or self.cursor)
+        """Whether this is the first page of all conversions or of a batch. It begins with those that need review."""
+        return not (self.status or self.cursor)
 
     def address(self, path: str = "/conversions", **changed: object) -> str:
         given = {"status": self.status, "batch": self.batch} | changed
@@ -277,13 +277,14 @@ class ListedRows:
 async def load_rows(connection: Connection, frame: Frame, asked: ListQuery) -> ListedRows:
     owner, review = frame.caller.owner_id, list[StoredConversion]()
     if asked.is_first:
-        found = await list_conversions(connection, owner, status="needs_review", cursor=None, limit=REVIEW_ROWS)
+        found = await list_conversions(
+            connection, owner, status="needs_review", batch=asked.batch, cursor=None, limit=REVIEW_ROWS
+        )
         review = found.items
-    whole = asked.status is None and asked.batch is None
     page = await list_conversions(
         connection,
         owner,
-        status="settled" if whole else asked.status,
+        status=asked.status or "settled",
         batch=asked.batch,
         cursor=asked.cursor,
         limit=ROWS,
