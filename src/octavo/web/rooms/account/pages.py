@@ -247,7 +247,7 @@ async def keep(
 
 
 def _keep(request: Request, answer: Response, name: str, value: str | None) -> None:
-    """Store a preference in a cookie that scripts can read. None means the default and deletes the cookie."""
+    """Store a preference in a cookie that scripts can read. None restores the default and deletes the cookie."""
     secure = request.url.scheme == "https"
     if value is None:
         answer.delete_cookie(name, samesite="lax", secure=secure)

@@ -1,4 +1,4 @@
-"""The activity of a document: its events as sentences."""
+"""Turns the events of a document into sentences for its activity list."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Activity:
 async def list_activity(
     connection: Connection, owner: UUID, document: UUID, *, before: int | None = None, most: int
 ) -> list[Activity]:
-    """The activity of a document, newest first."""
+    """List the activity of a document, newest first."""
     values = {"owner": owner, "document": document, "before": before, "most": most}
     rows = await fetch_rows(connection, QUERIES.happened, values)
     kinds = [row.pop("job_kind") for row in rows]
