@@ -54,7 +54,7 @@ HEADERS = {
     "content-security-policy": "sandbox",
 }
 PICTURE = {200: {"description": "The picture", "content": {MEDIA_TYPE: {"schema": {"type": "string"}}}}}
-UNCHANGED = {304: {"description": "The picture still has this ETag"}}
+UNCHANGED = {304: {"description": "Not modified: the caller already has the current picture."}}
 
 
 class Width(IntEnum):

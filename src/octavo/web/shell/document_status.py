@@ -214,7 +214,7 @@ def _picture(document: Document) -> StatusText:
 
 
 def needs_person(document: Document) -> bool:
-    """Whether the document belongs to the tab “Needs you”. The query of the tab uses the same rule."""
+    """Whether the document belongs to the tab “Needs attention”. The query of the tab uses the same rule."""
     if document.quality == "empty":
         return document.needs_classification or _read(document).tone == "warn"
     return document.needs_classification or document.quality == "partial"
@@ -241,7 +241,7 @@ MISSING_PARTS = {
 def _incomplete(document: Document) -> StatusText:
     parts = [part for name, part in MISSING_PARTS.items() if name in document.missing]
     first = parts[0] if parts else MISSING_PARTS["description"]
-    cause = document.error.message if document.error else "Part of the processing of this document failed."
+    cause = document.error.message if document.error else "Some processing steps of this document failed."
     missing = f"Missing: {'; '.join(part.what for part in parts)}." if parts else None
     if document.will_be_resumed:
         cause = f"{cause.rstrip('.')}. It will be retried automatically."

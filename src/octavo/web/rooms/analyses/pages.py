@@ -244,7 +244,7 @@ async def ask_to_rerun(request: Request, services: ServicesOf, frame: AnalysesFr
         shown = await details.show_analysis(connection, frame.caller.owner_id, analysis)
     question = Confirmation(
         title=f"Run all {shown.items.total:,} again?",
-        text="All answers are discarded and every part is run again. The model calls cost money again.",
+        text="All answers are deleted, and every part is run again. You pay for the model calls again.",
         action=f"/analyses/{analysis}/rerun",
         verb="Run all again",
         keep=f"/analyses/{analysis}",

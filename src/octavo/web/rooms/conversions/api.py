@@ -159,7 +159,8 @@ async def convert(
     caller: WriteCaller,
     request: Request,
     mapping: Annotated[
-        Name | None, Query(description="Name of the mapping, for raw bytes. Forms and JSON have a field for it.")
+        Name | None,
+        Query(description="Name of the mapping, if raw bytes are sent. Forms and JSON have a field for it."),
     ] = None,
     content_type: Annotated[str, Header()] = "",
     x_upload_filename: Annotated[str | None, Header(max_length=3000)] = None,

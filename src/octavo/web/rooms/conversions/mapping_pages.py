@@ -150,7 +150,7 @@ async def delete(
 ) -> Response:
     """Delete a mapping. Needs a confirmation."""
     if not sure:
-        text = "It can no longer be chosen. Conversions that were made with it keep its text."
+        text = "You can no longer choose it. Existing conversions keep its text."
         back = f"/settings/mappings/{name}"
         question = Question(f"Delete the mapping {name}?", text, request.url.path, "Delete", back, (("sure", "true"),))
         return ask(request, question, frame)
@@ -221,7 +221,7 @@ async def _keep(body: AsyncIterable[bytes], path: Path, most: int) -> bool:
         async for chunk in body:
             taken += len(chunk)
             if taken > most:
-                raise TooLarge(f"Files of at most {most:,} bytes can be converted.")
+                raise TooLarge(f"The size limit for conversions is {most:,} bytes.")
             await asyncio.to_thread(file.write, chunk)
     if taken and detect(await asyncio.to_thread(_head, path), path.name) is not SourceType.PDF:
         raise NotPdf

@@ -59,7 +59,9 @@ FactName = Literal[
     "language", "iban", "vat_id", "doi", "isbn", "order_id", "account_id", "register_id", "party",
 ]  # fmt: skip
 FactValue = Annotated[str | None, Field(max_length=500, pattern=Plain)]
-UNCHANGED: dict[int | str, dict[str, Any]] = {304: {"description": "The file still has this ETag"}}
+UNCHANGED: dict[int | str, dict[str, Any]] = {
+    304: {"description": "Not modified: the caller already has the current file."}
+}
 
 
 class EditRequest(BaseModel):
@@ -172,7 +174,7 @@ class DownloadHeaders:
     if_range: Annotated[
         str | None, Header(description="Return the range only if the file still has this ETag or date.")
     ] = None
-    if_none_match: Annotated[str | None, Header(description="ETags the caller already has.")] = None
+    if_none_match: Annotated[str | None, Header(description="ETags that the caller already has.")] = None
 
 
 RangeHeaders = Annotated[DownloadHeaders, Depends()]

@@ -34,7 +34,13 @@ QUERIES = load_queries("pages")
 ROWS = 50
 MOST_FRAGMENTS = 100
 MOST_SIMILAR = 6
-TABS = {"": "All", "working": "Working", "needs_you": "Needs you", "failed": "Failed", "stored_only": "Stored only"}
+TABS = {
+    "": "All",
+    "working": "Working",
+    "needs_you": "Needs attention",
+    "failed": "Failed",
+    "stored_only": "Stored only",
+}
 SORTS: dict[Sort, str] = {
     "newest": "Newest first",
     "oldest": "Oldest first",

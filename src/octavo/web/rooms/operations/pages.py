@@ -37,9 +37,9 @@ DISCARDS: dict[str, tuple[AfterDiscard, str]] = {
     "discard": ("nothing", STAYS),
     "discard_restart": (
         "restart",
-        "The results of the jobs are deleted, and they are processed again from the beginning.",
+        "The results of the jobs are deleted, and the jobs run again from the beginning.",
     ),
-    "discard_fail": ("fail_parent", "The analyses of the jobs end as failed. Answers that exist are kept."),
+    "discard_fail": ("fail_parent", "The analyses are marked as failed. Existing answers are kept."),
 }
 STEP = timedelta(minutes=30)
 MINUTE = timedelta(minutes=1)

@@ -18,7 +18,7 @@ SLOW_AFTER = timedelta(minutes=10)
 STATES: dict[str, tuple[str, Tone]] = {
     "queued": ("Queued", ""),
     "working": ("Working", ""),
-    "backing_off": ("Backing off", ""),
+    "backing_off": ("Waiting to retry", ""),
     "paused": ("Paused", "warn"),
     "failed": ("Failed", "bad"),
     "dead_letter": ("Failed for good", "bad"),

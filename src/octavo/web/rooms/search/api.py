@@ -28,7 +28,7 @@ Few = Annotated[int, Query(ge=1, le=MOST_LIMIT)]
 async def search(  # noqa: PLR0917 - query parameters
     services: ServicesOf,
     caller: ReadCaller,
-    q: Annotated[str, Query(description='Words, "required phrases", -excluded words.')],
+    q: Annotated[str, Query(description='Words, "required phrases" and -excluded words.')],
     mode: Mode = "hybrid",
     limit: Few = DEFAULT_LIMIT,
     cursor: Cursor = None,

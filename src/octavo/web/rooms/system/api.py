@@ -31,8 +31,8 @@ from octavo.web.live.stream import EventStream, Follower, public_form
 router = APIRouter(prefix="/api/v1", tags=["events"])
 
 STREAM = {
-    "description": "Server-sent events: first `hello`, whose id is the start of the stream, then one for each event, "
-    "with its JSON as data. With `application/json`, one page of events.",
+    "description": "A stream of server-sent events. The first is `hello`; its id is the start of the stream. "
+    "Each of the others contains one event as JSON. With `application/json`, the response is one page of events.",
     "content": {"text/event-stream": {"schema": {"type": "string"}}},
 }
 After = Annotated[
