@@ -80,7 +80,7 @@ class OneCorrection(BaseModel):
 
     def as_correction(self) -> Correction:
         if self.box and (not self.page or self.box[0] >= self.box[2] or self.box[1] >= self.box[3]):
-            raise BadInput(f"{self.name}: a box needs a page, and left and top before right and bottom.")
+            raise BadInput(f"{self.name}: a box requires a page, with left < right and top < bottom.")
         return Correction(self.name, self.value, self.page, Box(*self.box) if self.box else None)
 
 
