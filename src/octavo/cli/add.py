@@ -64,7 +64,8 @@ def add(  # noqa: PLR0917 - each is an option of the command
     ] = Duplicates.REUSE,
     extraction: HowToRead = Extraction.PLAIN,
     version_of: Annotated[
-        str | None, typer.Option(metavar="ID", help="Add the file as a new version of this document; single file only.")
+        str | None,
+        typer.Option(metavar="ID", help="Add the file as a new version of this document. Only for a single file."),
     ] = None,
     title: Annotated[str | None, typer.Option(help="Title of the document. Only for a single document.")] = None,
     collection: Annotated[str | None, typer.Option(help="Add the documents to this collection.")] = None,
@@ -76,10 +77,10 @@ def add(  # noqa: PLR0917 - each is an option of the command
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Add documents: files, folders with everything in them, glob patterns, URLs, text, or standard input.
+    """Add documents: files, whole folders, glob patterns, URLs, text, or standard input.
 
-    Hidden files and symbolic links in folders are skipped. Exits with code 1 if a document was refused or,
-    with --wait, could not be processed.
+    Hidden files and symbolic links in folders are skipped. Exits with code 1 if a document was refused or, with --wait,
+    could not be processed.
     """
     target = Target(server, key)
     named = list(paths or ())

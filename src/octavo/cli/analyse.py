@@ -1,4 +1,4 @@
-"""`octavo analyse`: runs prompts on a whole document of any length, and shows the progress on the terminal."""
+"""`octavo analyse`: runs prompts on a whole document of any length, and shows the progress in the terminal."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def analyse(  # noqa: PLR0917 - each is an option of the command
 
 
 def show_plan(target: Target, named: str, typed: Sequence[str] | None, *, as_json: bool) -> None:
-    """Print what the analysis would cost. A file is read on this machine and not added."""
+    """Print the estimated cost of the analysis. A file is read on this machine and not added."""
 
     async def run(client: Client) -> tuple[PlannedDocument, int]:
         active = [one for one in await client.analyses.list_prompts() if one.active]
@@ -113,7 +113,7 @@ def show_plan(target: Target, named: str, typed: Sequence[str] | None, *, as_jso
 
 
 async def find_document(client: Client, named: str) -> UUID:
-    """Return the id of the document. A file is added first, and its text must be ready before this returns."""
+    """Return the id of the document. If a file is named, add it first and wait until its text is ready."""
     path = Path(named)
     if not path.exists():  # noqa: ASYNC240 - quicker than a thread call
         return (await find_ids(client, [named]))[0]
@@ -196,7 +196,7 @@ class NoView:
 
 
 class LineView:
-    """The view for logs: prints a line whenever the progress changes."""
+    """Prints a line whenever the progress changes, for output that is not a terminal."""
 
     def __init__(self) -> None:
         self._last = ""
@@ -229,7 +229,7 @@ def draw(console: Console, analysis: Analysis, items: Sequence[ItemView]) -> Ren
 
 
 def lay_out(analysis: Analysis, items: Sequence[ItemView]) -> tuple[list[str], list[list[str]]]:
-    """Arrange the items: a row per segment in page order, a column per prompt in order of execution."""
+    """Arrange the items in a table: a row per segment in page order, a column per prompt in order of execution."""
     prompts = {one.prompt_id: clean(one.prompt_title)[:TITLE_CHARACTERS] for one in items}
     segments = {one.segment_id: (one.first, -one.last) for one in items}
     cells = {(one.segment_id, one.prompt_id): SIGNS.get(one.status, "?") for one in items}

@@ -61,7 +61,7 @@ def stop(analysis: Which, server: Server = None, key: Key = None, as_json: AsJso
 
 @app.command()
 def resume(analysis: Which, server: Server = None, key: Key = None, as_json: AsJson = False) -> None:
-    """Resume an analysis that was stopped or failed, or answer the parts that are missing."""
+    """Resume an analysis that was stopped or failed, or that has missing answers."""
     target = Target(server, key)
     _change(target, analysis, lambda client, one: client.analyses.retry(one), "is resumed", as_json=as_json)
 
@@ -99,7 +99,7 @@ def export(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write the answers of an analysis as Markdown, JSON or CSV. `--json` is the same as `--format json`."""
+    """Export the answers of an analysis as Markdown, JSON or CSV. `--json` is the same as `--format json`."""
     wanted = Format.JSON if as_json else form
 
     async def run(client: Client) -> bytes:
@@ -116,7 +116,7 @@ def export(
 
 
 async def find_analysis(client: Client, typed: str) -> UUID:
-    """Find an analysis by its id or by part of the id of one of the latest."""
+    """Find an analysis by its id. Part of the id is enough for one of the latest analyses."""
     part = read_part(typed, "octavo analyses ls")
     if isinstance(part, UUID):
         return part

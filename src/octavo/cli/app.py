@@ -170,10 +170,7 @@ def worker(
     ] = None,
     parent: Parent = None,
 ) -> None:
-    """Run one worker.
-
-    You can run more of them, including on other machines; `octavo up` starts OCTAVO_WORKERS of them.
-    """
+    """Run one worker. `octavo up` starts OCTAVO_WORKERS of them. You can run more, also on other machines."""
     from octavo.ops.work import work
 
     asyncio.run(work(begin("worker", parent), beside_web=parent is not None, worker_id=worker_id))
@@ -233,7 +230,7 @@ def backup(
     """Back up the database and all files to a folder. Octavo can be running.
 
     A second backup to the same folder replaces the first one and copies only new files. `octavo restore PATH` restores
-    it into an empty instance.
+    it into an empty installation.
     """
     from octavo.cli.local import run_backup
 

@@ -1,4 +1,4 @@
-"""`octavo connections`, `verdict`, `weights` and `related`: how documents are connected with each other."""
+"""`octavo connections`, `verdict`, `weights` and `related`: show how documents are connected to each other."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ def connections(  # noqa: PLR0917 - each is an option of the command
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the passages of other documents that agree with, contradict or relate to a document, with both quotes."""
+    """Show passages of other documents that agree with, contradict or relate to a document, with both quotes."""
     target = Target(server, key)
     if rebuild:
         return rebuild_connections(target, document, as_json)
     if document is None:
-        raise BadInput("Name a document, or use --rebuild to compare all of them.")
+        raise BadInput("Name a document, or use --rebuild to compare all documents.")
 
     async def run(client: Client) -> ConnectionPage:
         (found,) = await find_ids(client, [document])
@@ -85,7 +85,7 @@ def connections(  # noqa: PLR0917 - each is an option of the command
 
 
 def describe_comparison(comparison: ComparisonStatus) -> str:
-    """Whether the list is complete and, if not, why not."""
+    """Say whether the list is complete and, if not, why not."""
     why = f": {clean(comparison.detail)}" if comparison.detail else ""
     return {
         "done": "No connections.",
@@ -114,7 +114,7 @@ def place_of(side: ConnectionSide) -> str:
 
 
 def rebuild_connections(target: Target, document: str | None, as_json: bool) -> None:
-    """Rebuild connections and wait. Progress goes to standard error, so that programs can parse standard output."""
+    """Compare documents again and wait. Progress goes to standard error, so that programs can parse standard output."""
 
     async def run(client: Client) -> dict[str, int]:
         chosen = await find_ids(client, [document]) if document else None
@@ -144,7 +144,7 @@ class Decision(StrEnum):
 
 @app.command()
 def verdict(
-    decision: Annotated[Decision, typer.Argument(help="Your verdict. undo removes an earlier one.")],
+    decision: Annotated[Decision, typer.Argument(help="Your decision. undo removes an earlier one.")],
     connections: Annotated[
         list[str],
         typer.Argument(metavar="ID", help="Ids from `octavo connections`, or at least four characters of each."),
@@ -153,7 +153,10 @@ def verdict(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Confirm or dismiss connections. A verdict applies to the two quotes, so new comparisons keep it."""
+    """Confirm or dismiss connections.
+
+    The decision applies to the two quotes, so it is kept when documents are compared again.
+    """
 
     async def run(client: Client) -> list[Connection]:
         ids = await find_connections(client, connections)
@@ -166,7 +169,7 @@ def verdict(
 
 
 async def find_connections(client: Client, typed: Sequence[str]) -> list[UUID]:
-    """The ids of the named connections, each once. Full ids are not looked up."""
+    """Find the ids of the named connections, each once. Full ids are not looked up."""
     wanted = [read_part(one, LISTED_BY) for one in typed]
     parts = [one for one in wanted if isinstance(one, str)]
     known = [one.id for part in set(parts) for one in await client.find_connections(part)]
@@ -183,7 +186,7 @@ def weights(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the weight of each type of connection, or set some. Lists are sorted by strength times weight."""
+    """Show the weight of each type of connection, or set weights. Lists are sorted by strength times weight."""
     given = {Engine.SIMILAR: similar, Engine.CONTRADICTION: contradiction, Engine.BRIDGE: bridge}
     changed = {ENGINES[engine]: value for engine, value in given.items() if value is not None}
 

@@ -83,13 +83,14 @@ def show(conversion: Which, server: Server = None, key: Key = None, as_json: AsJ
 def correct(
     conversion: Which,
     values: Annotated[
-        list[str], typer.Option("--set", metavar="NAME=VALUE", help="The right value; an empty one clears it.")
+        list[str],
+        typer.Option("--set", metavar="NAME=VALUE", help="The correct value. An empty value clears the field."),
     ],
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Correct values of a conversion. A cell of a table is named such as `lines[2].amount`."""
+    """Correct values of a conversion. To name a cell of a table, write for example `lines[2].amount`."""
     wanted: dict[str, str | None] = {}
     for one in values:
         name, equals, value = one.partition("=")
@@ -124,7 +125,7 @@ def samples(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Export all corrections as JSON Lines: the values before and after, and who corrected them and when."""
+    """Export all corrections as JSON Lines: the values before and after, who corrected them, and when."""
 
     async def run(client: Client) -> bytes:
         return await client.conversions.samples()
@@ -143,7 +144,7 @@ def samples(
 
 
 async def _find(client: Client, typed: str) -> UUID:
-    """Find a conversion by its id, or by a part of the id among the latest ones."""
+    """Find a conversion by its id. Part of the id is enough for one of the latest conversions."""
     part = read_part(typed, "octavo conversions ls")
     if isinstance(part, UUID):
         return part
@@ -173,7 +174,7 @@ def _print(found: ConversionView) -> None:
 
 
 def _certainty(one: FoundValue) -> str:
-    """The confidence as a share if it was measured, and otherwise a word; or who confirmed the value."""
+    """Return the confidence, as a percentage if it was measured and otherwise as a word, or who confirmed the value."""
     if one.confirmed_by:
         return clean(one.confirmed_by)
     if one.calibrated:

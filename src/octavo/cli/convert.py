@@ -47,7 +47,7 @@ def convert(
     ],
     mapping: Annotated[
         str | None,
-        typer.Option(help="Name of the mapping; see `octavo mappings ls`. Default: the default of the server."),
+        typer.Option(help="Name of the mapping; see `octavo mappings ls`. Default: the default mapping of the server."),
     ] = None,
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for the results; created if missing.")] = Path(),
     form: Annotated[
@@ -59,8 +59,8 @@ def convert(
 ) -> None:
     """Convert PDFs to XML with a mapping. A file that has already been converted is not converted again.
 
-    An id converts the stored file of a document, without sending it. Exits with code 1 if a file could not be
-    converted.
+    If an argument is a document id, the stored file of that document is converted; nothing is sent. Exits with code 1
+    if a file could not be converted.
     """
     named = [one for one in files if _is_id(one)]
     found = find_files([one for one in files if one not in named]) if len(named) < len(files) else FileSelection()
@@ -98,7 +98,7 @@ class NotConverted(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """A document of the library. `shown` and `name` are its file name."""
+    """A document of the library. `shown` and `name` both contain its file name."""
 
     id: UUID
     shown: str
@@ -181,7 +181,7 @@ def _folder(out: Path) -> Path:
 
 
 def _names(files: Sequence[Source], form: Form) -> dict[Source, str]:
-    """Choose a different name for each result. Files with the same name from different folders get a number."""
+    """Choose a unique name for each result. Files with the same name from different folders get a number."""
     ending = "json" if form is Form.JSON else "xml"
     stems = {file: Path(file.name).stem or "result" for file in files}
     own = {stem.casefold() for stem in stems.values()}
@@ -207,7 +207,7 @@ def _summary(converting: ConversionBatch) -> str:
 
 
 class _progress:  # noqa: N801 - used as a statement
-    """Show a progress bar on a terminal; elsewhere nothing is shown."""
+    """Show a progress bar on a terminal, and nothing elsewhere."""
 
     def __init__(self, files: int, *, silent: bool) -> None:
         from rich.progress import Progress

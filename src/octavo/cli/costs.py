@@ -1,4 +1,4 @@
-"""`octavo usage` and `octavo budgets`: the cost of model calls, and the limits for it."""
+"""`octavo usage` and `octavo budgets`: the cost of model calls, and the budgets that limit it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def usage(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what models cost in a month, by purpose, model and document, and how much reused answers saved."""
+    """Show what models cost in a month, by purpose, model and document, and how much was saved by reusing answers."""
 
     async def run(client: Client) -> Usage:
         return await client.read_usage(month)
@@ -117,7 +117,10 @@ def set_all(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Set budgets in US dollars for all owners. For administrators. `usual` restores the default from the settings."""
+    """Set budgets in US dollars for all owners (administrators only).
+
+    `usual` restores the default from the settings.
+    """
     given = {"document": document, "owner": owner, "month": month}
     changes = {name: read_dollars(typed) for name, typed in given.items() if typed is not None}
     if not changes:
@@ -137,7 +140,7 @@ def raise_one(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Set the budget of one document. Jobs that are paused for lack of budget resume."""
+    """Set the budget of one document. Its jobs that are paused for lack of budget resume."""
     most = read_dollars(dollars)
 
     async def run(client: Client) -> DocumentBudget:

@@ -64,21 +64,23 @@ def ls(  # noqa: PLR0917 - each is an option of the command
         str | None, typer.Option("--q", "-q", help="Only documents with this text in the title, file name or author.")
     ] = None,
     kind: Annotated[str | None, typer.Option(help="Only documents of this kind, such as invoice.")] = None,
-    sender: Annotated[str | None, typer.Option(help="Only documents from this sender, or a part of the name.")] = None,
+    sender: Annotated[
+        str | None, typer.Option(help="Only documents from this sender. Part of the name is enough.")
+    ] = None,
     after: Annotated[
-        str | None, typer.Option(metavar="DATE", help="Only with a date from this day, month or year on.")
+        str | None, typer.Option(metavar="DATE", help="Only documents dated on or after this day, month or year.")
     ] = None,
     before: Annotated[
-        str | None, typer.Option(metavar="DATE", help="Only with a date before this day, month or year.")
+        str | None, typer.Option(metavar="DATE", help="Only documents dated before this day, month or year.")
     ] = None,
-    amount_min: Annotated[float | None, typer.Option(help="Only with an amount of at least this.")] = None,
-    amount_max: Annotated[float | None, typer.Option(help="Only with an amount of at most this.")] = None,
+    amount_min: Annotated[float | None, typer.Option(help="Only documents with at least this amount.")] = None,
+    amount_max: Annotated[float | None, typer.Option(help="Only documents with at most this amount.")] = None,
     language: Annotated[str | None, typer.Option(help="Only documents in this language, such as en.")] = None,
     sort: Annotated[
         str | None,
         typer.Option(
-            help="Order: newest, oldest, title, kind, sender, date, amount, language, collection or state. "
-            "A minus sign reverses a fact: -date."
+            help="Sort order: newest, oldest, title, kind, sender, date, amount, language, collection or state. "
+            "A minus sign reverses the order of a fact, such as -date."
         ),
     ] = None,
     trashed: Annotated[bool, typer.Option("--trashed", help="List the trash.")] = False,
@@ -145,7 +147,7 @@ def show(
 
 
 def fact_lines(facts: Sequence[FactView]) -> dict[str, str | None]:
-    """The facts by label. Of some, such as identifiers, a document has several."""
+    """Return the facts by label. A document can have several facts with the same label, such as identifiers."""
     found: dict[str, str | None] = {}
     for one in facts:
         label = FACT_LABELS.get(one.name) or one.name.replace("_", " ").capitalize()
@@ -154,7 +156,7 @@ def fact_lines(facts: Sequence[FactView]) -> dict[str, str | None]:
 
 
 def fact_line(fact: FactView) -> str:
-    """A fact with its place and source: 717.97 (page 1, checked)."""
+    """Format a fact with its page and status: 717.97 (page 1, checked)."""
     place = f"page {fact.page}, " if fact.page else ""
     return f"{fact.value} ({place}{'from the file' if fact.source == 'metadata' else fact.status})"
 
@@ -165,14 +167,19 @@ def facts(
     values: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", metavar="NAME=VALUE", help="Correct this fact. Without a value, there is none. Can be repeated."
+            "--set",
+            metavar="NAME=VALUE",
+            help="Correct a fact. An empty value means that the document does not have it. Can be repeated.",
         ),
     ] = None,
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show or correct the facts of a document: kind, sender, number, date, amount. Corrections are always kept."""
+    """Show or correct the facts of a document: kind, sender, number, date, amount.
+
+    Corrections are never overwritten.
+    """
     corrected = dict(map(read_fact, values or ()))
 
     async def run(client: Client) -> list[FactView]:
@@ -213,7 +220,7 @@ def rm(
         changed = change(Target(server, key), "purge", documents, trashed=(False, True))
         return report_changed(changed, "Deleted permanently", as_json)
     changed = change(Target(server, key), "delete", documents)
-    return report_changed(changed, "Moved to the trash; `octavo restore` brings them back", as_json)
+    return report_changed(changed, "Moved to the trash (undo with `octavo restore`)", as_json)
 
 
 @app.command()
@@ -228,9 +235,9 @@ def restore(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Restore documents from the trash, or a backup into an empty instance.
+    """Restore documents from the trash, or a backup into an empty installation.
 
-    To restore a backup, pass the folder that `octavo backup` wrote. The instance must be empty and stopped.
+    To restore a backup, pass the folder that `octavo backup` wrote. The installation must be empty and stopped.
     """
     if len(documents) == 1 and is_folder(documents[0]):
         return run_restore(Path(documents[0]).expanduser(), as_json=as_json)
@@ -243,7 +250,7 @@ def reembed(
         str | None,
         typer.Option(
             metavar="MODEL",
-            help="For example `openai:text-embedding-3-small` or `local`. Default: the server's model.",
+            help="Embedding model, such as `openai:text-embedding-3-small` or `local`. Default: the server's model.",
         ),
     ] = None,
     server: Server = None,
@@ -278,7 +285,7 @@ def retry(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Retry failed documents, and process complete ones again."""
+    """Retry failed documents, or process complete ones again."""
     if dry_run:
         return show_plan(Target(server, key), documents, extraction, as_json=as_json)
     secret = read_password(password)
@@ -351,7 +358,9 @@ def print_page(page: Page[Document], filters: Filters) -> None:
     rows = [row_of(one, now, whole_id=not console.is_terminal) for one in page.items]
     print_on(console, make_table(console, head, rows))
     if page.next_cursor:
-        typer.echo(f"There are more. Use --limit (up to {MOST_LISTED}), or --json to get the cursor of the next page.")
+        typer.echo(
+            f"There are more documents. Use --limit (up to {MOST_LISTED}), or --cursor with the next_cursor of --json."
+        )
     return None
 
 
@@ -363,7 +372,7 @@ def explain_empty(filters: Filters) -> str:
         return "No documents yet. Add some with `octavo add PATH`."
     if filters == Filters(trashed=True):
         return "The trash is empty."
-    return f"No documents match. `octavo ls{' --trashed' if filters.trashed else ''}` lists all."
+    return f"No documents match. To list all, use `octavo ls{' --trashed' if filters.trashed else ''}`."
 
 
 def row_of(document: Document, now: datetime, *, whole_id: bool) -> list[str]:
@@ -378,7 +387,7 @@ def row_of(document: Document, now: datetime, *, whole_id: bool) -> list[str]:
 
 
 def length_of(document: Document) -> str:
-    """The number of pages of a document or, if it has no pages, the number of words."""
+    """Return the number of pages of a document or, if it has no pages, the number of words."""
     if document.page_count:
         return count_of(document.page_count, "page")
     return count_of(document.word_count, "word") if document.word_count else ""
@@ -410,7 +419,7 @@ def facts_of(document: Document, job: Job | None) -> dict[str, str | None]:
         "Copy of": str(document.duplicate_of or ""),
         "Also added as": ", ".join(document.also_named),
         "Part of": f"{document.parent_id} ({document.part_name})" if document.parent_id else None,
-        "Left out": str(document.metadata.get("parts_left_out") or ""),
+        "Files left out": str(document.metadata.get("parts_left_out") or ""),
         "SHA-256": document.sha256,
         "Cost": f"{document.cost_usd:.4f} USD" if document.cost_usd else None,
         "Added": local_time(document.created_at),
@@ -423,7 +432,7 @@ def needs_classification(document: Document) -> bool:
 
 
 def text_by(document: Document) -> str | None:
-    """The model that wrote the text, and the parts that were kept as they were read from the file."""
+    """Return the model that wrote the text, and the parts of the text that were extracted without a model."""
     kept = document.metadata.get("kept_plain")
     writer = document.metadata.get("text_by")
     return f"{writer}; as read from the file: {kept}" if kept else writer

@@ -1,6 +1,6 @@
 """`--dry-run`: shows what models would cost, without adding, changing or paying anything.
 
-Files are read on this machine, like `octavo extract` does; prices and models are those of the server.
+Files are read on this machine, as `octavo extract` does; prices and models are those of the server.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def print_plan(planned: Sequence[PlannedDocument], extraction: Extraction, *, as
 
 
 def _costs(one: PlannedDocument, extraction: Extraction) -> list[float]:
-    """The costs of the text, the description and the connections, and their sum."""
+    """Return the costs of the text, the description and the connections, and their sum."""
     estimate = one.estimate
     texts = {Extraction.PLAIN: 0.0, Extraction.CLEAN: estimate.clean.usd, Extraction.PAGES: estimate.pages.usd}
     costs = [texts[extraction], estimate.describe.usd, estimate.connections.usd]

@@ -1,4 +1,4 @@
-"""`octavo edit`: changes title, author, date, tags and collection of documents."""
+"""`octavo edit`: changes the title, author, date, tags and collection of documents."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ NAMES = {Field.DATE: "document_date"}
 
 @dataclass(frozen=True, slots=True)
 class TagChange:
-    """Tags to add and to remove. `replaces`: all other tags are removed."""
+    """Tags to add and to remove. `replaces`: whether all other tags are removed."""
 
     added: Sequence[str]
     removed: Sequence[str]
@@ -49,7 +49,7 @@ class TagChange:
         return bool(self.added or self.removed or self.replaces)
 
     def apply(self, current: Sequence[str]) -> list[str]:
-        """The new tags. Tags that differ only in case are the same."""
+        """Return the new tags. Tags that differ only in case are treated as the same."""
         kept = [] if self.replaces else list(current)
         gone = {one.strip().casefold() for one in self.removed}
         known = {one.casefold(): one for one in reversed([*kept, *(one.strip() for one in self.added)])}
@@ -96,7 +96,7 @@ def check_edit(fields: Mapping[Field, str], cleared: Collection[Field], tags: Ta
     if not fields and not cleared and not tags:
         raise BadInput(NOTHING)
     if both := sorted(fields.keys() & cleared):
-        raise BadInput(f"--clear {both[0]} and --{both[0]} exclude each other.")
+        raise BadInput(f"--clear {both[0]} and --{both[0]} cannot be used together.")
 
 
 async def edit_one(client: Client, document: UUID, changes: Mapping[str, object], tags: TagChange) -> Document:

@@ -44,13 +44,14 @@ def extract(
         Path | None,
         typer.Option(
             metavar="PATH",
-            help="Write an HTML file that shows each page and its text side by side, to judge the extraction.",
+            help="Write an HTML file that shows each page next to its text, so that you can check the extraction.",
         ),
     ] = None,
 ) -> None:
-    """Print the text of files as Markdown. With --json, one line per file with pages, blocks, outline and regions.
+    """Print the text of files as Markdown. Nothing is stored, and no server is needed.
 
-    Nothing is stored, and no server is needed. Exits with code 1 if a file could not be read.
+    With --json, print one line per file with pages, blocks, outline and regions. Exits with code 1 if a file could not
+    be read.
     """
     settings = load_settings()
     if html and (out or as_json):
@@ -159,7 +160,7 @@ class Output:
 
 
 def json_line(shown: str, extracted: Extracted) -> Iterator[bytes]:
-    """The document as one line of JSON, in pieces, because a document can be long."""
+    """Yield the document as one line of JSON, in parts, because a document can be long."""
     from octavo.extract.extracted import json_pieces
 
     yield f'{{"path":{json.dumps(shown, ensure_ascii=False)},'.encode(errors="replace")
@@ -177,7 +178,7 @@ def as_markdown(shown: str | None, extracted: Extracted) -> str:
 
 
 def describe_lack(extracted: Extracted) -> str | None:
-    """A message if pages of the file have no text, or text that may be wrong; otherwise None."""
+    """Return a message if pages of the file have no text, or text that may be wrong; otherwise None."""
     from octavo.extract.extracted import Quality
 
     doubt = next((f" Page {page.number}: {page.unsure}" for page in extracted.pages if page.unsure), "")

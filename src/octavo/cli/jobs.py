@@ -50,7 +50,7 @@ def add(  # noqa: PLR0917 - each is an option of the command
     count: Annotated[int, typer.Option(min=1, max=MOST_ADDED, help="Number of jobs.")] = 1,
     given: Annotated[str, typer.Option("--input", metavar="JSON", help="Input of each job, as a JSON object.")] = "{}",
     priority: Annotated[int, typer.Option(min=0, max=9, help="Priority from 0 (runs first) to 9 (runs last).")] = 5,
-    key: Annotated[str | None, typer.Option(help="Add nothing if a job with this key exists.")] = None,
+    key: Annotated[str | None, typer.Option(help="Add nothing if a job with this key already exists.")] = None,
     delay: Annotated[
         float, typer.Option(min=0, max=LONGEST_DELAY_SECONDS, help="Seconds to wait before the first attempt.")
     ] = 0,
@@ -58,7 +58,7 @@ def add(  # noqa: PLR0917 - each is an option of the command
     cap: Annotated[int | None, typer.Option(min=1, help="How many jobs of the group can run in parallel.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Queue jobs: all of them or, on an error, none."""
+    """Queue jobs. If there is an error, none is queued."""
     if key and count > 1:
         raise BadInput("--key cannot be combined with --count: a key belongs to one job.")
     if (cap_key is None) != (cap is None):
@@ -181,7 +181,7 @@ def dead_letters(
     cursor: Cursor = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the failed jobs of all owners, queue them again, or discard them permanently."""
+    """List the jobs of all owners that failed for good, queue them again, or discard them permanently."""
     if requeue and discard:
         raise BadInput("--requeue and --discard cannot be combined.")
     if requeue or discard:
@@ -253,7 +253,7 @@ def read_ids(texts: Sequence[str]) -> list[UUID]:
 async def sync_kinds(connection: Connection) -> None:
     """Store the job kinds in the database.
 
-    Workers do this when they start, but it is possible that none has run yet.
+    Workers do this when they start, but there may not have been a worker yet.
     """
     from octavo.jobs import kinds
     from octavo.pipeline import known_kinds
@@ -369,7 +369,7 @@ def row_of_event(event: EventView) -> list[str]:
 
 
 def line_of(job: JobView) -> str:
-    """The error of a job, the reason why it is waiting, or the time left."""
+    """Return the error of a job, the reason why it is waiting, or the time left."""
     from octavo.jobs.views import explain_waiting
 
     if job.error:

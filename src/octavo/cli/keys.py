@@ -1,4 +1,4 @@
-"""`octavo keys`: API keys for programs, and for this command on other machines."""
+"""`octavo keys`: API keys for programs, and for using this command line from other machines."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def rm(
 
 
 def find_key(typed: str, known: Sequence[KeyView]) -> UUID:
-    """Find a key by its name if only one key has that name, otherwise by its id or part of it."""
+    """Find a key by its name, if only one key has that name, or else by its id or part of the id."""
     named = [one.id for one in known if one.name == typed]
     if len(named) == 1:
         return named[0]

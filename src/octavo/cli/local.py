@@ -1,4 +1,4 @@
-"""Access to the Octavo installation on this machine: its address, its database, its backups.
+"""Access to the Octavo installation on this machine: its address, its database and its backups.
 
 A user who can open its database acts as the local owner.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def local_address(settings: Settings) -> str:
-    """The address of the installation that uses this data folder."""
+    """Return the address of the installation that uses this data folder."""
     from octavo.database.embedded import DataFolder
     from octavo.ops.processes import RecordFile
 
@@ -79,7 +79,7 @@ def act(
 
 
 def run_backup(path: Path, *, verify: bool, as_json: bool) -> None:
-    """Back up the instance to a folder and print the result."""
+    """Back up the installation to a folder and print the result."""
     from octavo.ops.backup import back_up, refuse_damaged
 
     began = time.monotonic()
@@ -90,7 +90,7 @@ def run_backup(path: Path, *, verify: bool, as_json: bool) -> None:
 
 
 def run_restore(path: Path, *, as_json: bool) -> None:
-    """Restore a backup into the empty instance that the settings name, and print the result."""
+    """Restore a backup into the empty installation that the settings name, and print the result."""
     from octavo.ops.backup import restore_backup
 
     began = time.monotonic()

@@ -35,7 +35,7 @@ class NotAFile(BadInput):
 class LocalFile:
     """A file to add.
 
-    `shown` is the path as the user named it, in printable characters; `name` is the document's file name.
+    `shown` is the path that the user typed, in printable characters; `name` is the document's file name.
     """
 
     path: Path

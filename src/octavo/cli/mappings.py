@@ -47,7 +47,7 @@ def show(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print a mapping's file."""
+    """Print the text of a mapping."""
 
     async def run(client: Client) -> MappingView:
         return await client.conversions.show_mapping(name)
@@ -60,7 +60,10 @@ def show(
 
 @app.command()
 def add(file: MappingFile, server: Server = None, key: Key = None, as_json: AsJson = False) -> None:
-    """Add your own mapping. It is validated first and cannot be edited later: save changes under a new version."""
+    """Add your own mapping.
+
+    It is validated first. It cannot be edited later; save changes under a new version instead.
+    """
     text = _read(file)
 
     async def run(client: Client) -> MappingSummary:
@@ -79,7 +82,7 @@ def rm(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete one of your mappings. Conversions that were made with it keep its text."""
+    """Delete one of your mappings. Existing conversions keep its text."""
 
     async def run(client: Client) -> None:
         await client.conversions.delete_mapping(name)
@@ -96,7 +99,10 @@ def try_mapping(
     pdfs: Annotated[list[str] | None, typer.Argument(metavar="PDF", help="PDFs to test the mapping with.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Validate a mapping file and, with PDFs, show the values it finds. Nothing is stored, and no server is needed."""
+    """Validate a mapping file. If PDFs are given, show the values that it finds in them.
+
+    Nothing is stored, and no server is needed.
+    """
     from octavo.convert.mappings.shipped_mappings import mapping_from_text
 
     text = _read(file)
@@ -156,7 +162,7 @@ def _print(shown: str, one: Conversion) -> None:
 
 
 def _certainty(value: Value) -> str:
-    """The confidence as a share if it was measured, and otherwise a word."""
+    """Return the confidence: a percentage if it was measured, otherwise a word."""
     if value.calibrated:
         return f"{value.confidence:.0%}"
     return "check this" if value.needs_review else "sure"

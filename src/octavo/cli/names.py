@@ -21,7 +21,7 @@ _PART = re.compile(r"[0-9a-f-]{4,36}")
 async def find_ids(client: Client, typed: Sequence[str], *, trashed: Sequence[bool] = (False,)) -> list[UUID]:
     """Find the ids of the named documents, each once. Full ids are not looked up.
 
-    `trashed` says where to search: False for the library, True for the trash.
+    `trashed` selects where to search: False for the library, True for the trash.
     """
     wanted = [read_part(one) for one in typed]
     parts = [one for one in wanted if isinstance(one, str)]

@@ -33,7 +33,7 @@ Documents = Annotated[
 HowToRead = Annotated[
     Extraction,
     typer.Option(
-        help="How the text is extracted. plain: as it is in the file; clean: a model tidies it up; pages: a model "
+        help="How the text is extracted. plain: as it is in the file; clean: a model cleans it up; pages: a model "
         "reads the pages. The last two cost money, and the plain text is kept.",
     ),
 ]

@@ -82,7 +82,7 @@ def make_table(
 def share(width: int, needs: Mapping[int, int]) -> dict[int, int]:
     """Divide the width among the columns.
 
-    A column gets the width it needs, up to an equal share of the width that narrower columns leave.
+    A column gets the width it needs, up to an equal share of the width that narrower columns leave over.
     """
     shares: dict[int, int] = {}
     for number, need in sorted(needs.items(), key=lambda item: item[1]):
@@ -106,7 +106,7 @@ def make_facts(facts: Mapping[str, str | None]) -> Table:
 
 
 def short_id(document: UUID) -> str:
-    """The last characters of the id. The first characters are the same for ids that were created at the same time."""
+    """Return the last characters of the id. Ids that were created at the same time have the same first characters."""
     return str(document)[-SHORT_ID:]
 
 
@@ -115,7 +115,7 @@ def local_time(at: datetime) -> str:
 
 
 def short_time(at: datetime, now: datetime) -> str:
-    """The time if it is today, otherwise the date."""
+    """Format a time: the time of day if it is today, otherwise the date."""
     here, today = at.astimezone(), now.astimezone()
     if here.date() == today.date():
         return f"{here:%H:%M}"

@@ -37,7 +37,7 @@ class NoDisplay:
 
 
 class LineDisplay(NoDisplay):
-    """The display for logs: prints the result of each file, with the full document id."""
+    """Prints the result of each file with the full document id, for output that is not a terminal."""
 
     def end(self, file: Item, result: AddedItem | RefusedFile | None) -> None:
         del file
@@ -48,7 +48,7 @@ class LineDisplay(NoDisplay):
 
 
 class BarDisplay:
-    """One bar for all files and one for each large file; results are listed if there are at most ten files."""
+    """Shows one bar for all files and one for each large file. Results are listed if there are at most ten files."""
 
     def __init__(self, bars: Bars, files: Sequence[Item]) -> None:
         self._bars = bars
@@ -123,7 +123,7 @@ def describe_added(added: AddedItem, document: str) -> str:
 
 
 def describe_error(result: AddedItem | RefusedFile | None) -> str | None:
-    """Describe the error in one line, if there is an error."""
+    """Return the error in one line; None if there is none."""
     if isinstance(result, RefusedFile):
         return describe_refused(result)
     if result and result.error:

@@ -1,4 +1,4 @@
-"""`octavo prompts`: the library of prompts for analyses."""
+"""`octavo prompts`: manages the prompts for analyses."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def edit(  # noqa: PLR0917 - each is an option of the command
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Edit a prompt. A new text makes a new version; earlier answers keep the old version."""
+    """Edit a prompt. A new text creates a new version; existing answers keep the old version."""
     changes = without_none(content=content, title=title, system=system, execution_order=order, active=active)
     if not changes:
         raise BadInput("Nothing to change. Use at least one option.")
@@ -105,7 +105,7 @@ async def find_prompt(client: Client, typed: str) -> UUID:
 
 
 def choose_prompt(typed: str, known: Sequence[Prompt]) -> UUID:
-    """Find a prompt by its title if only one prompt has that title, otherwise by its id or part of it."""
+    """Find a prompt by its title, if only one prompt has that title, or else by its id or part of the id."""
     named = [one.id for one in known if one.title.casefold() == typed.strip().casefold()]
     if len(named) == 1:
         return named[0]

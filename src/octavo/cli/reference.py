@@ -1,4 +1,4 @@
-"""Generates the reference pages from the code: `make docs`."""
+"""Generates the reference pages of the documentation from the code. `make docs` runs it."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _default(name: str, field: FieldInfo) -> str:
 
 
 def _title(error: type[OctavoError]) -> str:
-    """The first line of the docstring.
+    """Return the first line of the docstring.
 
     It is read from the class, because some errors cannot be created without arguments.
     """

@@ -1,4 +1,4 @@
-"""How commands reach the API: on this machine as the local owner, on another server with an API key."""
+"""Connects commands to the API: on this machine as the local owner, on another server with an API key."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The server and API key from the options of a command. If one is not given, the settings apply."""
+    """The server and API key from the options of a command. Missing values are taken from the settings."""
 
     server: str | None = None
     key: str | None = None

@@ -1,4 +1,4 @@
-"""`octavo schedules`: recurring jobs."""
+"""`octavo schedules`: lists, runs, enables and disables recurring jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`octavo search` finds passages in documents. `octavo ask` prints an answer from them and its sources."""
+"""`octavo search` finds passages in documents. `octavo ask` answers a question from them and prints the sources."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ class Mode(StrEnum):
 def search(  # noqa: PLR0917 - each is an option of the command
     query: Annotated[
         list[str],
-        typer.Argument(help='Words or a question. "Quoted phrases" must occur. After --, -word excludes a word.'),
+        typer.Argument(
+            help='Words or a question. "Quoted phrases" must occur. To exclude a word, write -word after --.'
+        ),
     ],
     mode: Annotated[
         Mode, typer.Option(help="Search by words (text), by meaning (semantic), or both (hybrid).")
@@ -113,7 +115,7 @@ def place_of(hit: SearchHit) -> list[str]:
 
 
 def marked(hit: SearchHit) -> Text:
-    """The snippet with matched words highlighted, and without control characters."""
+    """Return the snippet with matched words highlighted, and without control characters."""
     from rich.text import Text
 
     text = Text()
@@ -126,7 +128,7 @@ def marked(hit: SearchHit) -> Text:
 
 
 def clean_inside(text: str) -> str:
-    """Like `clean`, but keeps spaces at both ends."""
+    """Clean a text like `clean`, but keep spaces at both ends."""
     return clean(f"|{text}|")[1:-1]
 
 
@@ -141,7 +143,7 @@ def ask(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Ask your documents. The answer cites them; quotes that are not in the cited text are marked.
+    """Ask your documents. The answer cites them. Quotes that are not in the cited text are marked.
 
     Exits with code 1 if the documents do not answer the question.
     """

@@ -1,4 +1,4 @@
-"""Shows the pages of a file and their text side by side, for people who judge an extraction.
+"""Shows the pages of a file and their text side by side, for people who judge the quality of an extraction.
 
 The HTML is one file without scripts. All text of the document is escaped, and pictures come from the sandbox.
 """
@@ -78,7 +78,7 @@ async def draw_page(sandbox: Sandbox, path: Path, extracted: Extracted, page: Pa
 
 
 def marks_of(extracted: Extracted, page: int) -> list[Mark]:
-    """The regions of a page; its blocks, if the file has no regions."""
+    """Return the regions of a page, or its blocks if the file has no regions."""
     if extracted.regions:
         regions = (one for one in extracted.regions if one.page == page)
         return [Mark(one.order, one.kind, one.box, one.text) for one in regions]
@@ -87,7 +87,7 @@ def marks_of(extracted: Extracted, page: int) -> list[Mark]:
 
 
 def write_page(page: Page, picture: str, marks: Sequence[Mark], text: str) -> str:
-    unsure = f'<p class="unsure">Not sure: {escape(page.unsure)}</p>' if page.unsure else ""
+    unsure = f'<p class="unsure">The text may be wrong: {escape(page.unsure)}</p>' if page.unsure else ""
     boxes = "".join(_boxes(page, marks))
     return (
         f'<h2>Page {escape(page.label)}</h2>{unsure}\n<div class="page"><div class="sheet">{picture}{boxes}</div>'
@@ -96,7 +96,7 @@ def write_page(page: Page, picture: str, marks: Sequence[Mark], text: str) -> st
 
 
 def _boxes(page: Page, marks: Sequence[Mark]) -> Iterator[str]:
-    """Boxes in percent of the page, so that they fit a picture of any size."""
+    """Return the boxes in percent of the page, so that they fit a picture of any size."""
     if not page.width or not page.height:
         return
     for mark in marks:

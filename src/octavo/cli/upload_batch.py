@@ -94,7 +94,7 @@ FATAL = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
 class AddOptions:
     """How files are added, and the fields to set on their documents.
 
-    `version_of` is the document that gets a new version.
+    `version_of`: the document to add a new version to.
     """
 
     duplicates: Policy = "reuse"
@@ -121,7 +121,7 @@ class AddedItem:
 
 
 class Display(Protocol):
-    """Shows the progress of a run. `progress` gets the number of bytes of a file that have been sent."""
+    """Shows the progress of a run. `progress` is called with the number of bytes of a file that have been sent."""
 
     def begin(self, file: Item) -> None: ...
     def progress(self, file: Item, sent: int) -> None: ...
@@ -190,7 +190,7 @@ class UploadBatch:
     async def _edit(self, client: Client, outcome: Outcome) -> OctavoError | None:
         """Set title, collection and tags. Returns the error, if there is one.
 
-        A document that already existed keeps its earlier tags as well.
+        A document that already existed also keeps its earlier tags.
         """
         changes = self.options.changes
         try:

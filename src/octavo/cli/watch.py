@@ -63,9 +63,10 @@ LINES_AROUND = 4
 
 @dataclass(slots=True)
 class Watch:
-    """The state of `octavo watch`. `only`: the documents to follow, or None for all unfinished documents.
+    """The state of `octavo watch`.
 
-    `ended`: documents that are done, in their final state.
+    `only`: the documents to follow, or None for all unfinished documents. `ended`: documents that have ended, in their
+    final state.
     """
 
     only: Sequence[UUID] | None = None
@@ -79,7 +80,7 @@ class Watch:
         return [one for one in self.ended.values() if one.status == "failed"]
 
     async def poll(self, client: Client) -> None:
-        """Poll once: the unfinished documents, their jobs, and the documents that ended since the last poll."""
+        """Poll once: load the unfinished documents, their jobs, and the documents that ended since the last poll."""
         from octavo.client import Filters
 
         before = set(self.pending) if self.only is None else set(self.only) - set(self.ended) - self._gone
@@ -203,7 +204,7 @@ def progress_of(job: Job | None) -> str:
 
 
 def explain(job: Job | None) -> str:
-    """The reason why a document is waiting, or the time left."""
+    """Return the reason why a document is waiting, or the time left."""
     if job is None:
         return ""
     if job.waiting_because:

@@ -24,7 +24,7 @@ class AnalysisCalls:
         return (await self._list(Prompt, "/prompts", limited=False)).items
 
     async def add_prompt(self, title: str, content: str, **more: object) -> Prompt:
-        """Add a prompt. `more` can contain `system`, `execution_order` and `active`."""
+        """Add a prompt. `more` can contain the fields `system`, `execution_order` and `active`."""
         request = Request("POST", "/prompts", json={"title": title, "content": content, **more})
         return read_record(Prompt, await self._transport.call(request))
 
@@ -69,7 +69,7 @@ class AnalysisCalls:
         return (await self._list(ResultView, f"/analyses/{analysis}/results", limited=False)).items
 
     async def rerun(self, analysis: UUID, *, prompt: UUID | None = None, item: UUID | None = None) -> Analysis:
-        """Run one item, all items of one prompt, or all items again."""
+        """Run again: one item, all items of one prompt, or all items."""
         body = {name: str(one) for name, one in (("prompt_id", prompt), ("item_id", item)) if one}
         return await self._change(Request("POST", f"/analyses/{analysis}/rerun", json=body))
 
@@ -79,7 +79,7 @@ class AnalysisCalls:
         return await self._change(Request("PUT", f"/analyses/{analysis}/prompts", repeatable=True, json=body))
 
     async def export(self, analysis: UUID, form: str = "markdown") -> bytes:
-        """The answers as a file: markdown, json or csv."""
+        """Return the answers as a file: markdown, json or csv."""
         path, query = f"/analyses/{analysis}/export", {"format": form}
         response = await self._transport.send(Request("GET", path, repeatable=True, query=query))
         return response.content if response else b""

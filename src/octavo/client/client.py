@@ -72,8 +72,8 @@ CONNECTIONS = 10
 class Filters:
     """Selects the documents to list. `q` searches title, file name and author; `id` is the start or the end of an id.
 
-    `sender` is a part of the name; `before` (exclusive) and `after` are days, months or years. `versions` includes
-    superseded versions.
+    `sender` is a part of the sender's name; `before` (exclusive) and `after` are days, months or years. `versions`
+    includes superseded versions.
     """
 
     id: str | None = None
@@ -98,7 +98,8 @@ class Filters:
 class SearchFilters:
     """Limits a search to the documents that match every filter.
 
-    For `document`, `tag` and `kind`, one matching entry is enough. `versions` includes superseded versions.
+    `document`, `tag` and `kind` accept several values, one of which must match. `versions` includes superseded
+    versions.
     """
 
     document: Sequence[UUID] = ()
@@ -194,14 +195,14 @@ class Client(UploadCalls):
         return (await self._list(FactView, f"/documents/{document}/facts", {})).items
 
     async def correct_facts(self, document: UUID, facts: Mapping[str, str | None]) -> list[FactView]:
-        """Correct facts. None says that the document has no such fact."""
+        """Correct facts. Pass None for a fact that the document does not have."""
         request = Request("PATCH", f"/documents/{document}/facts", repeatable=True, json={**facts})
         return read_page(FactView, await self._transport.call(request)).items
 
     async def change_documents(self, action: BulkAction, documents: Sequence[UUID]) -> int:
-        """Apply an action to documents, in calls of up to 500.
+        """Apply an action to documents, in calls with up to 500 documents each.
 
-        Each call changes all of its documents or, on an error, none.
+        If a call fails, none of its documents are changed.
         """
         changed = 0
         for begin in range(0, len(documents), MOST_CHANGED):
@@ -230,9 +231,9 @@ class Client(UploadCalls):
         return await self._list(UploadView, "/uploads", {"state": state, "cursor": cursor, "limit": limit})
 
     async def reembed(self, model: str | None = None) -> int:
-        """Create missing embeddings, with this model or, by default, the server's.
+        """Create missing embeddings with this model, by default the server's model.
 
-        Returns the number of documents queued.
+        Returns the number of queued documents.
         """
         body = await self._transport.call(Request("POST", "/embeddings", json={"model": model} if model else {}))
         return read_record(dict[str, int], body)["queued"]
@@ -244,13 +245,13 @@ class Client(UploadCalls):
         return await self._list(PageView, f"/documents/{document}/pages", {"cursor": cursor, "limit": limit})
 
     async def list_regions(self, document: UUID, page: int) -> Page[RegionView]:
-        """List the areas of a page with their kinds, in reading order."""
+        """List the areas of a page and their kinds, in reading order."""
         return await self._list(RegionView, f"/documents/{document}/regions", {"page": page})
 
     async def list_figures(
         self, document: UUID, *, cursor: str | None = None, limit: int = MOST_LISTED
     ) -> Page[FigureView]:
-        """List the figures of a document, in text order."""
+        """List the figures of a document, in the order of the text."""
         return await self._list(FigureView, f"/documents/{document}/figures", {"cursor": cursor, "limit": limit})
 
     async def list_chunks(self, document: UUID, *, cursor: str | None = None, limit: int = MOST_LISTED) -> Page[Chunk]:
@@ -291,7 +292,7 @@ class Client(UploadCalls):
         cursor: str | None = None,
         filters: SearchFilters | None = None,
     ) -> SearchPage:
-        """Find the best matching chunks, in all documents or in those that match the filters."""
+        """Find the best matching chunks, in all documents or in those that the filters select."""
         wanted = {**(filters or SearchFilters()).as_query(), "q": query, "mode": mode, "limit": str(limit)}
         wanted |= {"cursor": cursor} if cursor else {}
         return read_record(SearchPage, await self._transport.get("/search", wanted))
@@ -299,7 +300,7 @@ class Client(UploadCalls):
     async def ask(self, question: str, documents: Sequence[UUID] = ()) -> AsyncGenerator[Statement | AnswerSources]:
         """Yield the answer to a question: first its statements, then its citations.
 
-        Without `documents`, all documents are used.
+        By default, all documents are used.
         """
         async with aclosing(stream_answer(self._transport, question, documents)) as parts:
             async for record, data in parts:
@@ -320,27 +321,27 @@ class Client(UploadCalls):
         return read_record(ConnectionPage, await self._transport.get(f"/documents/{document}/connections", query))
 
     async def find_connections(self, part: str) -> list[Connection]:
-        """Connections whose id begins or ends with `part`."""
+        """Find connections whose id begins or ends with `part`."""
         return (await self._list(Connection, "/connections", {"id": part})).items
 
     async def judge_connection(self, connection: UUID, decision: Decision) -> Connection:
         return await self._call(Connection, Request("POST", f"/connections/{connection}/{decision}", repeatable=True))
 
     async def read_weights(self) -> dict[str, int]:
-        """The weight of each engine, from 0 to 100."""
+        """Return the weight of each connection engine, from 0 to 100."""
         return read_record(dict[str, int], await self._transport.get("/connections/weights"))
 
     async def set_weights(self, weights: Mapping[str, int]) -> dict[str, int]:
-        """Set the weights of all engines. They apply to all lists immediately."""
+        """Set the weights of all connection engines. They apply to all lists immediately."""
         body = await self._transport.call(Request("PUT", "/connections/weights", repeatable=True, json=weights))
         return read_record(dict[str, int], body)
 
     async def related_documents(self, document: UUID, *, limit: int = 10) -> list[RelatedDocument]:
-        """Documents on similar topics, most similar first."""
+        """List documents on similar topics, most similar first."""
         return (await self._list(RelatedDocument, f"/documents/{document}/related", {"limit": limit})).items
 
     async def rebuild_connections(self, documents: Sequence[UUID] | None = None) -> list[UUID]:
-        """Compare these documents, or all documents, again. Returns the ids of the jobs."""
+        """Compare these documents, or all documents, again with the others. Returns the ids of the jobs."""
         wanted = {"document_ids": [str(one) for one in documents]} if documents is not None else {}
         body = await self._transport.call(Request("POST", "/connections/rebuild", json=wanted))
         return read_record(dict[str, list[UUID]], body)["jobs"]
@@ -367,7 +368,7 @@ class Client(UploadCalls):
         return await self._call(JobView, Request("POST", f"/jobs/{job}/cancel"))
 
     async def latest_event(self) -> str:
-        """The current cursor. Pass it to `events` to get only later events."""
+        """Return the cursor of the latest event. Pass it to `events` to get only later events."""
         return read_record(EventCursor, await self._transport.get("/events", {"format": "json"})).cursor
 
     async def events(self, *, after: str | None = None) -> AsyncGenerator[Event]:
@@ -388,16 +389,16 @@ class Client(UploadCalls):
         return read_record(Published, await self._transport.get("/settings"))
 
     async def read_usage(self, month: str | None = None) -> Usage:
-        """The cost of models in a month, such as `2026-11`; by default in the current month."""
+        """Return the cost of model calls in a month, such as `2026-11`; by default in the current month."""
         return read_record(Usage, await self._transport.get("/usage", {"month": month} if month else {}))
 
     async def read_budgets(self) -> BudgetsInForce:
         return read_record(BudgetsInForce, await self._transport.get("/settings/budgets"))
 
     async def set_budgets(self, changes: Mapping[str, float | None]) -> BudgetsInForce:
-        """Set the budgets that are passed (`document`, `owner`, `month`) in US dollars; None restores the default.
+        """Set budgets in US dollars: `document`, `owner`, `month`. None restores the default.
 
-        Only administrators can do this.
+        Budgets that are not passed stay unchanged. Only administrators can do this.
         """
         return await self._call(BudgetsInForce, Request("PUT", "/settings/budgets", repeatable=True, json=changes))
 
@@ -405,12 +406,12 @@ class Client(UploadCalls):
         return read_record(DocumentBudget, await self._transport.get(f"/documents/{document}/budget"))
 
     async def estimate_document(self, document: UUID, prompts: int = 1) -> DocumentEstimate:
-        """Estimate what models would cost for a document. Nothing is spent."""
+        """Estimate the cost of model calls for a document. Nothing is spent."""
         found = await self._transport.get(f"/documents/{document}/estimate", {"prompts": str(prompts)})
         return read_record(DocumentEstimate, found)
 
     async def estimate(self, words: int, pages: int = 0, prompts: int = 1) -> DocumentEstimate:
-        """Estimate what models would cost for a document that has not been added yet."""
+        """Estimate the cost of model calls for a document that has not been added yet."""
         asked = {"words": str(words), "pages": str(pages), "prompts": str(prompts)}
         return read_record(DocumentEstimate, await self._transport.get("/estimate", asked))
 

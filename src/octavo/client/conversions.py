@@ -57,7 +57,7 @@ class ConversionCalls:
         filters: Mapping[str, str] | None = None,
         mapping: str | None = None,
     ) -> BatchView:
-        """Queue the conversion of many documents: those with these ids, or all that match the filters."""
+        """Queue the conversion of many documents, selected by id or by filters."""
         which = {"ids": [str(one) for one in documents]} if documents is not None else {"filter": dict(filters or {})}
         body = {**which, "action": "convert", "edit": {"mapping": mapping} if mapping else {}}
         made = await self._transport.call(Request("POST", "/documents/bulk", json=body))
@@ -69,7 +69,7 @@ class ConversionCalls:
     async def list(
         self, *, status: str | None = None, batch: UUID | None = None, cursor: str | None = None, limit: int = 50
     ) -> Page[ConversionView]:
-        """Your conversions, newest first, without their values."""
+        """List your conversions, newest first, without their values."""
         given = {"status": status, "batch": str(batch) if batch else None, "cursor": cursor, "limit": str(limit)}
         query = {name: value for name, value in given.items() if value is not None}
         return read_page(ConversionView, await self._transport.get("/conversions", query))
@@ -84,7 +84,7 @@ class ConversionCalls:
         await self._transport.send(Request("DELETE", f"/conversions/{conversion}"))
 
     async def samples(self) -> bytes:
-        """All corrections, with the values before and after them, as JSON Lines."""
+        """Return all corrections as JSON Lines, with the values before and after each of them."""
         response = await self._transport.send(Request("GET", "/training-samples", repeatable=True))
         return response.content if response else b""
 

@@ -110,7 +110,7 @@ class Transport:
 
     @asynccontextmanager
     async def open(self, request: Request, *, silence_seconds: float) -> AsyncGenerator[httpx.Response]:
-        """Send a request, and yield the response while it is still arriving. A failed request is not retried."""
+        """Send a request, and yield the response before its body has arrived. A failed request is not retried."""
         timeout = httpx.Timeout(silence_seconds, connect=CONNECT_SECONDS)
         try:
             async with self._http.stream(
@@ -121,7 +121,7 @@ class Transport:
             raise Unreachable(self._explain(error)) from error
 
     async def _try(self, request: Request, retries: Retries) -> httpx.Response | None:
-        """Try once. Returns None, after a pause, if the connection broke and the request can be sent again."""
+        """Send the request once. If the connection breaks and a retry is safe, pause and return None."""
         sent = self._http.build_request(
             request.method,
             request.path,
@@ -148,7 +148,7 @@ class Transport:
 
 
 def seconds_to_wait(request: Request, response: httpx.Response) -> float | None:
-    """How long to wait before a retry; None if a retry is not safe or not useful."""
+    """Return how many seconds to wait before a retry; None if a retry is not safe or not useful."""
     rate_limited = response.status_code == HTTPStatus.TOO_MANY_REQUESTS  # so it was not executed
     if response.status_code not in RETRIED_STATUSES or not (rate_limited or request.repeatable):
         return None
@@ -167,9 +167,9 @@ def read_json(response: httpx.Response) -> Any:  # noqa: ANN401 - any JSON
 
 
 def read_problem(response: httpx.Response) -> RemoteProblem | NotOctavo:
-    """The error that the server reported.
+    """Return the error that the server reported.
 
-    `NotOctavo` if the response is not from Octavo but, for example, from a proxy.
+    Returns `NotOctavo` if the response is not from Octavo but, for example, from a proxy.
     """
     status = response.status_code
     if response.is_redirect:
@@ -236,7 +236,7 @@ def read_key(text: str) -> str:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether requests stay on this machine and must not go through a proxy."""
+    """Whether the address is on this machine. Such requests must not go through a proxy."""
     host = urlsplit(address).hostname or ""
     try:
         return host == "localhost" or ip_address(host).is_loopback
@@ -246,9 +246,10 @@ def is_loopback(address: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """When failed requests are retried. `pauses`: seconds before each retry after a broken connection.
+    """When failed requests are retried.
 
-    Waiting times that the server requests are limited separately.
+    `pauses`: the seconds to wait before each retry after a broken connection. Waiting times that the server requests
+    have a separate limit.
     """
 
     pauses: Sequence[float] = PAUSES

@@ -37,12 +37,12 @@ class File:
 
     @property
     def content_type(self) -> str:
-        """A guess from the name; the server checks the content."""
+        """The content type, guessed from the file name. The server checks the content."""
         return guess_type(self.name)[0] or "application/octet-stream"
 
 
 class FileBody:
-    """One transfer of the first `size` bytes of a file. `on_progress` gets the number of bytes sent so far.
+    """One transfer of the first `size` bytes of a file. `on_progress` is called with the number of bytes sent so far.
 
     A retry needs a new `FileBody`.
     """
@@ -107,7 +107,8 @@ class UploadCalls:
     ) -> Outcome:
         """Add a file, optionally as a new version of a document. `source` says where it comes from.
 
-        `on_progress` gets the number of bytes sent; the number restarts at zero when a transfer is retried.
+        `on_progress` is called with the number of bytes sent so far; the number restarts at zero when a transfer is
+        retried.
         """
         try:
             size = path.stat().st_size  # noqa: ASYNC240 - quicker than a thread call
@@ -184,7 +185,7 @@ class UploadCalls:
         extraction: Extraction = Extraction.PLAIN,
         more: Mapping[str, str] | None = None,
     ) -> Ticket:
-        """Announce a file, with other fields that the server accepts.
+        """Announce a file. `more` contains further fields of the request.
 
         If a retry announces it twice, the server deletes the unused announcement within a day.
         """
@@ -228,5 +229,5 @@ class UploadCalls:
 
 
 def unless_plain(extraction: Extraction) -> dict[str, str]:
-    """The `extraction` field. It is omitted for the default, because older servers do not support it."""
+    """Return the `extraction` field, or nothing for the default, because older servers do not support the field."""
     return {} if extraction is Extraction.PLAIN else {"extraction": extraction.value}

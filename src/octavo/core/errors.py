@@ -1,6 +1,6 @@
 """The base class of all errors, and errors that several packages raise. Others are in `<package>/errors.py`.
 
-An error has a stable code, a class that determines whether to retry, and a message that tells a person what to do: its
+Each error has a stable code, a class that determines whether to retry, and a message for users: the first line of its
 docstring. The caller can correct the cause of a `BadInput`; a `Defect` is a bug in Octavo.
 """
 
@@ -29,7 +29,7 @@ class ErrorClass(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RetryRule:
-    """When a failed attempt is retried. `charged`: whether the attempt counts towards the limit.
+    """When a failed attempt is retried. `charged`: whether the attempt counts towards the maximum number of attempts.
 
     Attempts that fail because of another service do not count.
     """
@@ -70,7 +70,7 @@ class OctavoError(Exception):
 
     @property
     def line(self) -> str:
-        """The title and the detail, on one line."""
+        """The title and the detail on one line."""
         return f"{self.title} {self.detail}" if self.detail else self.title
 
 
@@ -83,7 +83,7 @@ class BadInput(OctavoError):
 
     @property
     def line(self) -> str:
-        """For `BadInput` itself, only the detail, because its title is too general.
+        """Return only the detail for `BadInput` itself, whose title is too general.
 
         Subclasses have a specific title.
         """
@@ -390,7 +390,7 @@ class WrongDatabase(BadInput):
 
 
 class AlreadyStored(Defect):
-    """Objects are written only once, and this key already exists."""
+    """An object with this key already exists. Stored objects are never overwritten."""
 
     code = "ALREADY_STORED"
     error_class = ErrorClass.PERMANENT

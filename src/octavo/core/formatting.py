@@ -1,4 +1,4 @@
-"""Formats numbers, sizes, prices, dates and durations for people, on web pages and on the terminal."""
+"""Formats numbers, sizes, prices, dates and durations for people, on web pages and in the terminal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ EN_DASH = "\N{EN DASH}"
 
 
 class SecondsRange(Protocol):
-    """An estimate: at least `low_seconds`, at most `high_seconds`."""
+    """An estimated duration between `low_seconds` and `high_seconds`."""
 
     @property
     def low_seconds(self) -> float: ...
@@ -26,7 +26,7 @@ def format_number(number: int) -> str:
 
 
 def format_bytes(size: int) -> str:
-    """A size such as 1.1 MB or 48 MB. One megabyte is 1,024 kilobytes, as in the settings."""
+    """Format a size, such as 1.1 MB or 48 MB. One megabyte is 1,024 kilobytes, as in the settings."""
     amount = float(size)
     for unit in ("bytes", "KB", "MB", "GB"):
         if amount < UNIT:
@@ -36,12 +36,15 @@ def format_bytes(size: int) -> str:
 
 
 def format_dollars(amount: float) -> str:
-    """An amount such as $3.12. Amounts below one cent have four decimal places: $0.0004."""
+    """Format an amount, such as $3.12. Amounts below one cent get four decimal places: $0.0004."""
     return f"${amount:.4f}" if 0 < amount < 0.01 else f"${amount:,.2f}"  # noqa: PLR2004 - a cent
 
 
 def format_day(at: datetime, now: datetime) -> str:
-    """A past time: "2 min ago", "Today", "Yesterday", "12 Nov", "12 Nov 2024". The more recent, the more precise."""
+    """Format a past time: "2 min ago", "Today", "Yesterday", "12 Nov" or "12 Nov 2024".
+
+    Recent times are more precise.
+    """
     passed = (now - at).total_seconds()
     if passed < MINUTE:
         return "Just now"
@@ -58,12 +61,12 @@ def format_date(day: date, today: date) -> str:
 
 
 def format_full_date(day: date) -> str:
-    """A date that does not depend on today: 19 April 2014."""
+    """Format a date in full, such as 19 April 2014."""
     return f"{day.day} {day:%B %Y}"
 
 
 def format_money(amount: float, currency: str | None) -> str:
-    """An amount with its currency: € 717.97, CHF 12.50, or 12.50 if the currency is not known."""
+    """Format an amount with its currency: € 717.97, CHF 12.50, or 12.50 if the currency is not known."""
     text = f"{amount:,.2f}"
     return f"{_SIGNS.get(currency, currency)} {text}" if currency else text
 
@@ -72,7 +75,7 @@ _SIGNS = {"EUR": "€", "USD": "$", "GBP": "£", "JPY": "¥", "INR": "₹"}
 
 
 def format_eta(eta: SecondsRange | None) -> str | None:
-    """A remaining time as a range, such as 20 to 35 s or 6 to 9 min, or as "about 1 min"."""
+    """Format a remaining time as a range, such as 20 to 35 s or 6 to 9 min, or as "about 1 min"."""
     if eta is None:
         return None
     low, high = eta.low_seconds, eta.high_seconds
@@ -88,7 +91,7 @@ def _span(low: int, high: int, unit: str) -> str:
 
 
 def format_span(span: timedelta) -> str:
-    """A duration: "14 min", "3 h", "2 days"."""
+    """Format a duration, such as "14 min", "3 h" or "2 days"."""
     seconds = int(span.total_seconds())
     if seconds < MINUTE:
         return f"{seconds} s"
@@ -104,7 +107,7 @@ def format_ago(at: datetime, now: datetime) -> str:
 
 
 def format_moment(at: datetime, now: datetime) -> str:
-    """A time in the future: "in 14 min", "Tomorrow 02:00", "12 Nov 02:00". Times are UTC."""
+    """Format a future time, such as "in 14 min", "Tomorrow 02:00" or "12 Nov 02:00". Times are UTC."""
     if at <= now:
         return "Now"
     if at - now < timedelta(hours=1):

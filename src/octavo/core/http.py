@@ -16,7 +16,7 @@ _SECONDS = re.compile(r"[0-9]+(\.[0-9]+)?")
 
 
 def read_http_date(text: str) -> datetime | None:
-    """Parse a date from an HTTP header; None if it is invalid. A date without a time zone is UTC."""
+    """Parse a date from an HTTP header. Returns None if it is invalid. A date without a time zone is UTC."""
     try:
         at = parsedate_to_datetime(text)
     except ValueError:
@@ -25,7 +25,7 @@ def read_http_date(text: str) -> datetime | None:
 
 
 def read_retry_after(header: str | None, clock: datetime | None, *, longest: float = math.inf) -> float | None:
-    """Parse `Retry-After`: the seconds to wait; None if the header is missing or invalid.
+    """Return the seconds to wait according to `Retry-After`; None if the header is missing or invalid.
 
     The header contains a number or a date. A date is compared with `clock`: pass the Date header of the response,
     because the server's clock may differ.
@@ -40,7 +40,10 @@ def read_retry_after(header: str | None, clock: datetime | None, *, longest: flo
 
 
 def requested_wait(headers: Mapping[str, str], *, longest: float = math.inf) -> float | None:
-    """The seconds that a response asks to wait. A date in `Retry-After` is compared with the server's own clock."""
+    """Return how many seconds a response asks to wait.
+
+    A date in `Retry-After` is compared with the server's own clock.
+    """
     return read_retry_after(headers.get("retry-after"), read_http_date(headers.get("date", "")), longest=longest)
 
 
@@ -75,7 +78,7 @@ async def read_events(chunks: AsyncIterable[bytes]) -> AsyncGenerator[ServerSent
 
 
 def read_event(block: str) -> ServerSentEvent | None:
-    """Parse one event; None if the block has no data, such as a comment or a retry interval."""
+    """Parse one event. Returns None if the block has no data, such as a comment or a retry interval."""
     fields: dict[str, list[str]] = {}
     for line in block.split("\n"):
         name, _, value = line.partition(":")

@@ -20,7 +20,7 @@ _last = 0
 
 
 def new_id() -> UUID:
-    """A new id, greater than all earlier ids of this process, even if the clock stops or goes back.
+    """Return a new id, greater than all earlier ids of this process, even if the clock stops or goes back.
 
     The time in the id is used only for sorting, never as a timestamp.
     """
@@ -39,5 +39,5 @@ def new_token() -> str:
 
 
 def hash_token(token: str) -> bytes:
-    """SHA-256 of a token. A fast hash is safe, because tokens are long and random."""
+    """Return the SHA-256 hash of a token. A fast hash is safe, because tokens are long and random."""
     return hashlib.sha256(token.encode()).digest()

@@ -1,4 +1,4 @@
-"""Language tags, the languages that text recognition supports (ISO 639), and word counts for every script."""
+"""Language tags, the languages that OCR supports (ISO 639), and word counts for every script."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ WORD = re.compile(f"[{ONE_CHARACTER}]|[{FEW_CHARACTERS}]{{1,5}}|[^\\W_][^\\s{ONE
 
 
 def scripts_of_language(language: str) -> tuple[str, ...]:
-    """The scripts in which a recognised language is written."""
+    """Return the scripts in which a language that OCR supports is written."""
     return tuple(script for script, languages in _LANGUAGES.items() if language in languages.split())
 
 
 def primary_language(tag: str | None) -> str | None:
-    """The first part of a language tag, in lower case: `en` for en-US and en_GB. Used to compare languages.
+    """Return the first part of a language tag in lower case, such as `en` for en-US and en_GB.
 
-    The database has a function of the same name.
+    Used to compare languages. The database has a function with the same name.
     """
     return (tag or "").replace("_", "-").partition("-")[0].strip().lower() or None
 

@@ -45,7 +45,7 @@ NAMED_PAIR = re.compile(r"[^=,\s]+=\d+(\.\d+)?/\d+(\.\d+)?")
 
 
 def default_data_dir() -> Path:
-    """The default data folder: in the home folder, but not for root.
+    """Return the default data folder, which is in the home folder unless the user is root.
 
     Root's database runs under another account, which cannot read root's home folder.
     """
@@ -65,7 +65,7 @@ Texts = Annotated[tuple[str, ...], NoDecode, BeforeValidator(split_list)]
 
 
 class Settings(BaseSettings):
-    """All settings, one field each. The descriptions of the fields are shown in the reference."""
+    """All settings, one field each. The descriptions of the fields appear on the reference page."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, extra="forbid", frozen=True, hide_input_in_errors=True)
 
@@ -73,9 +73,9 @@ class Settings(BaseSettings):
         default_factory=default_data_dir
     )
     host: Annotated[str, Field(min_length=1, description="Address the web server listens on.")] = "127.0.0.1"
-    port: Annotated[int, Field(ge=0, le=65535, description="Port the web server listens on; 0 chooses a free one.")] = (
-        8400
-    )
+    port: Annotated[
+        int, Field(ge=0, le=65535, description="Port the web server listens on; 0 chooses a free port.")
+    ] = 8400
     database_url: Annotated[
         SecretStr | None,
         Field(
@@ -155,7 +155,7 @@ class Settings(BaseSettings):
         int,
         Field(
             ge=0,
-            description="Minimum free disk space for the data folder and the local storage, in bytes. With less, "
+            description="Minimum free disk space for the data folder and the local storage, in bytes. If less is free, "
             "`/readyz` reports that this process is not ready.",
         ),
     ] = 256 * MEBIBYTE
@@ -218,7 +218,7 @@ class Settings(BaseSettings):
     ] = ()
     youtube_url: Annotated[
         str,
-        Field(description="Base URL for video transcripts. Change it only for mirrors and tests."),
+        Field(description="Base URL from which video transcripts are fetched. Change it only for mirrors and tests."),
     ] = "https://www.youtube.com"
     anonymous: Annotated[bool, Field(description="Allow visitors without an account to store documents.")] = True
     sign_up: Annotated[bool, Field(description="Allow anyone to create an account.")] = True
@@ -272,8 +272,8 @@ class Settings(BaseSettings):
         int,
         Field(
             ge=0,
-            description="Number of days to keep corrections of conversions as training samples. They outlive the "
-            "results and are applied when the same file is converted again.",
+            description="Number of days to keep corrections of conversions as training samples. They are kept "
+            "longer than the results and are applied when the same file is converted again.",
         ),
     ] = 365
     conversion_gateway_url: Annotated[
@@ -643,7 +643,7 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """The sources in order of precedence: arguments, environment, file."""
+        """Return the sources of settings in order of precedence: arguments, environment, file."""
         del dotenv_settings, file_secret_settings
         file = Path(os.environ.get(CONFIG_VARIABLE) or "octavo.toml")
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, toml_file=file)
@@ -658,7 +658,7 @@ def _is_mail_server(url: str) -> bool:
 
 
 def variable_name(field: str) -> str:
-    """The name of the environment variable for a setting."""
+    """Return the name of the environment variable for a setting."""
     return PREFIX + field.upper()
 
 

@@ -61,7 +61,7 @@ RESTING = frozenset(
 
 
 def first_day(text: str | None) -> date | None:
-    """The first day of a day, month or year in ISO 8601; None if the text is not a date."""
+    """Return the first day of an ISO 8601 date, month or year; None if the text is none of these."""
     if not text or not re.fullmatch(r"\d{4}(-\d\d){0,2}", text):
         return None
     try:

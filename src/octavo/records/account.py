@@ -24,9 +24,9 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """Limits and options that apply to you. `sign_up`: whether anybody can create an account.
+    """Limits and options that apply to you.
 
-    `extraction`: the modes available to you.
+    `sign_up`: whether anybody can create an account. `extraction`: the extraction modes that you can use.
     """
 
     version: str
@@ -51,7 +51,7 @@ class KeyView:
 
 @dataclass(frozen=True, slots=True)
 class NewKey(KeyView):
-    """The only response that contains the key."""
+    """A new API key. This is the only response that contains the key itself."""
 
     key: str = field(repr=False)
 
@@ -85,7 +85,10 @@ class BudgetsInForce:
 
 @dataclass(frozen=True, slots=True)
 class CostEstimate:
-    """US dollars; 0 if no provider is called. `models` are the models that would be called first."""
+    """An estimated cost in US dollars; 0 if no provider is called.
+
+    `models` are the models that would be called first.
+    """
 
     usd: float
     models: list[str]
@@ -95,9 +98,9 @@ class CostEstimate:
 class DocumentEstimate:
     """The estimated costs of a document, before anything is spent.
 
-    `describe`: title, summary, tags, passages and vectors. `clean` and `pages`: the text written by a model, from the
-    extracted text or from the pages. `connections`: the maximum, because it depends on the other documents. `analysis`:
-    for the given number of prompts.
+    `describe`: title, summary, tags, passages and vectors. `clean`: a model cleans up the extracted text. `pages`: a
+    model reads images of the pages. `connections`: the maximum, because it depends on the other documents. `analysis`:
+    the given number of prompts.
     """
 
     describe: CostEstimate
@@ -156,11 +159,12 @@ class MonthUsage:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The usage of a month, such as `2026-11`. `estimated_usd` is the part of `cost_usd` that is only estimated.
+    """The usage of a month, such as `2026-11`.
 
-    `reserved_usd` is set aside for open calls; `saved_usd` is the cost that reused answers avoided; `budget_usd` is the
-    owner's monthly budget. `purposes` and `documents` are for this month, most expensive first; `months` are recent
-    months. `everybody_usd` is the cost of all owners together, for administrators only.
+    `estimated_usd` is the part of `cost_usd` that is only estimated. `reserved_usd` is set aside for open calls, and
+    `saved_usd` is the cost that was avoided by reusing answers. `budget_usd` is the owner's monthly budget. `purposes`
+    and `documents` list the costs of this month, highest first; `months` are recent months. `everybody_usd` is the cost
+    of all owners together, for administrators only.
     """
 
     month: str

@@ -11,7 +11,7 @@ from octavo.records.jobs import Eta, JobError
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A saved prompt. `version` counts changes of `content` and `system`.
+    """A saved prompt. `version` increases when `content` or `system` changes.
 
     An analysis keeps the version that it ran with.
     """
@@ -63,11 +63,11 @@ class LoggedError:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """An analysis of a document.
+    """An analysis of a document. `title` is the document's title.
 
-    `title` is the document's title. `units` counts pages, or passages if there are none; `unit` says which. A completed
-    analysis has an `error` if some parts of the document have no answer. `last_heartbeat` is the time of the last
-    heartbeat of a worker that runs one of its jobs.
+    `units` is the number of pages, or of passages if the document has no pages; `unit` says which. A completed analysis
+    has an `error` if some parts of the document have no answer. `last_heartbeat` is the time of the last heartbeat of a
+    worker that runs one of its jobs.
     """
 
     id: UUID
@@ -142,7 +142,7 @@ class ItemView:
 
 @dataclass(frozen=True, slots=True)
 class AnsweredPart:
-    """The pages from `first` to `last`, and the model that answered for them, or `local`."""
+    """A range of pages, from `first` to `last`, and the model that answered for it, or `local`."""
 
     first: int
     last: int
@@ -151,7 +151,7 @@ class AnsweredPart:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """The pages from `first` to `last` have no answer."""
+    """A range of pages, from `first` to `last`, without an answer."""
 
     first: int
     last: int
@@ -162,8 +162,8 @@ class Gap:
 class ResultView:
     """The answer to one prompt for the whole document; `content` is None until it is complete.
 
-    `prompt` and `system` are the texts that were sent. `made_by` combined the answers of the `parts`; `answered_by`
-    names the models that answered them. `gaps` are the pages without an answer.
+    `prompt` and `system` are the texts that were sent. `answered_by` names the models that answered the `parts`, and
+    `made_by` the model that combined these answers. `gaps` are the pages without an answer.
     """
 
     prompt_id: UUID

@@ -12,12 +12,12 @@ ENDED = frozenset({"complete", NEEDS_REVIEW, "failed", "dead_letter", "cancelled
 
 
 class FoundValue(BaseModel):
-    """A value. `box` is left, top, right and bottom in points from the upper left corner of the page.
+    """A value of a conversion. `box` is left, top, right and bottom, in points from the upper left corner of the page.
 
     `status`: `found` in the document, `checked` by a cross-check, `confirmed` by a person, or `needs_review`.
-    `verified` is true for `checked` and `confirmed`. `calibrated`: the confidence is the share of right values with the
-    same evidence in labelled documents; otherwise it is only a rough order. `confirmed_by` and `confirmed_at` name the
-    person who entered or accepted the value.
+    `verified` is true for `checked` and `confirmed`. `calibrated`: the confidence was measured, as the share of correct
+    values among labelled documents with the same evidence; otherwise it is a rough estimate. `confirmed_by` is the
+    person who entered or accepted the value, and `confirmed_at` is the time.
     """
 
     name: str
@@ -34,7 +34,7 @@ class FoundValue(BaseModel):
 
 
 class FoundCheck(BaseModel):
-    """A cross-check. `accepted`: it failed, but a person accepted its values."""
+    """A cross-check of values. `accepted`: the check failed, but a person accepted its values."""
 
     check: str
     holds: bool | None
@@ -63,9 +63,9 @@ class ModelCall(BaseModel):
 class ConversionView(BaseModel):
     """A conversion.
 
-    `status`: queued, processing, complete, needs_review, failed, dead_letter, or the state of a stopped job. After a
-    repeated submission, `duplicate_of` is the id of this conversion, which already existed. `source_expires_at` is null
-    if the file belongs to a document of the library.
+    `status`: queued, processing, complete, needs_review, failed, dead_letter, or the state of a stopped job.
+    `duplicate_of` is set if the same content was submitted again; it is the id of this existing conversion.
+    `source_expires_at` is null if the file belongs to a document of the library.
     """
 
     id: UUID
@@ -98,8 +98,9 @@ class ConversionView(BaseModel):
 class BatchView(BaseModel):
     """Conversions of many documents, requested together.
 
-    `total` conversions were queued so far, and `ended` of them have ended. `existing` documents had been converted with
-    this mapping before; `skipped` ones are not PDFs. `completed_at` is null until all conversions have ended.
+    `total` is the number of conversions queued so far, and `ended` the number that have ended. `existing` is the number
+    of documents that were already converted with this mapping, and `skipped` the number that are not PDFs.
+    `completed_at` is null until all conversions have ended.
     """
 
     id: UUID

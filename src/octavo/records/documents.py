@@ -29,12 +29,12 @@ class Document:
     `completed`, `needs_classification` is true, and `error` contains the reason. `missing` then lists the parts that
     failed: `text_by_model`, `description`, `chunk_descriptions`, `vectors`; also `connections`, if comparing the
     document with others failed. `will_be_resumed`: these parts are retried automatically. `will_be_improved`: the
-    document was described offline because the providers were unavailable, and a job replaces the description as soon as
-    a provider is available again. `quality_reason` is a sentence that says why the text may be incomplete or wrong.
-    `version` counts uploads of new bytes, `revision` counts how often these bytes were processed. `superseded`: a newer
-    version exists. `also_named` are other file names under which the same bytes were added. `parent_id` is the archive
-    or email that contains the file, and `part_name` its name there, including folders. `title`, `author`,
-    `document_date`, `language`, `kind`, `sender`, `amount` and `currency` are the best facts of the document.
+    document was described offline because the providers were unavailable, and will be described again when a provider
+    is available. `quality_reason` is a sentence that says why the text may be incomplete or wrong. `version` counts
+    uploads of new bytes, and `revision` counts how often these bytes were processed. `superseded`: a newer version
+    exists. `also_named` are other file names under which the same bytes were added. `parent_id` is the archive or email
+    that contains the file, and `part_name` is its name there, including folders. `title`, `author`, `document_date`,
+    `language`, `kind`, `sender`, `amount` and `currency` are the facts with the best evidence.
     """
 
     id: UUID
@@ -92,9 +92,10 @@ FactStatus = Literal["found", "checked", "confirmed"]
 
 @dataclass(frozen=True, slots=True)
 class FactView:
-    """A fact of a document. `value` is as a person reads it; `normalized` is compared and sorted: 2018-03-05, 529.87.
+    """A fact of a document, such as its sender or date.
 
-    `page` and `box` are where it is printed, and `quote` is what is printed there. `source` is what found it, and
+    `value` is written for people; `normalized` is used for comparing and sorting, such as 2018-03-05 or 529.87. `page`
+    and `box` are the place where the fact is printed, and `quote` is the printed text. `source` says how it was found.
     `status` is `checked` if a cross-check supports it, and `confirmed` if a person entered it.
     """
 
@@ -111,7 +112,10 @@ class FactView:
 
 @dataclass(frozen=True, slots=True)
 class SavedView:
-    """Filters and an order of the library, saved under a name. `filter` has the names of the query parameters."""
+    """Filters and a sort order of the library, saved under a name.
+
+    The keys of `filter` are names of query parameters.
+    """
 
     id: UUID
     name: str
@@ -168,7 +172,7 @@ class Chunk:
 class PageView:
     """A page. `start` and `end` are character positions of its text in the document's Markdown; sizes are in points.
 
-    `unsure` is a sentence that says why the text of the page may be incomplete or wrong; null if it is sure.
+    `unsure` is a sentence that says why the text of the page may be incomplete or wrong; null if there is no doubt.
     """
 
     number: int
@@ -182,10 +186,10 @@ class PageView:
 
 @dataclass(frozen=True, slots=True)
 class RegionView:
-    """An area of a page with one kind of content: `body`, `heading`, `list`, `table`, `figure`, `formula`, `caption`,
-    `box`, `header`, `footer`, `footnote` or `field`.
+    """An area of a page with one kind of content. `order` is its position in the reading order.
 
-    `order` is its place in the reading order; `confidence` is between 0 and 1.
+    `kind`: `body`, `heading`, `list`, `table`, `figure`, `formula`, `caption`, `box`, `header`, `footer`, `footnote` or
+    `field`. `confidence` is between 0 and 1.
     """
 
     page: int
@@ -198,9 +202,10 @@ class RegionView:
 
 @dataclass(frozen=True, slots=True)
 class FigureView:
-    """A picture of a document: `figure`, `chart`, `formula`, `photo` or `cover`. `url` is the path of its picture.
+    """A figure of a document. `url` is the path of its picture.
 
-    At `start`, the Markdown contains `![alternative](figures/<number>.png)`.
+    `kind`: `figure`, `chart`, `formula`, `photo` or `cover`. At `start`, the Markdown contains
+    `![alternative](figures/<number>.png)`.
     """
 
     number: int
@@ -227,7 +232,7 @@ class Retried:
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """Where to send the bytes: `put_url` is a path on this server or a full URL."""
+    """Where to send the bytes of an upload. `put_url` is a path on this server or a full URL."""
 
     upload_id: UUID
     document_id: UUID
@@ -237,7 +242,7 @@ class Ticket:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """Size and checksum of the bytes, as the server measured them."""
+    """The size and checksum of the received bytes, as the server measured them."""
 
     bytes: int
     sha256: str
@@ -245,9 +250,10 @@ class Received:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of an upload. `state` is `uploaded`, or `deduplicated` if `document_id` already had this content.
+    """The result of an upload.
 
-    `duplicate`: whether the upload had already been finalised; if so, this is its earlier result.
+    `state` is `uploaded`, or `deduplicated` if the document `document_id` already had this content. `duplicate`: the
+    upload had already been finalised, and this is its earlier result.
     """
 
     state: str
@@ -337,7 +343,7 @@ class TextChange:
 
 @dataclass(frozen=True, slots=True)
 class OtherConnection:
-    """A connection that only one of the two compared versions has. It leads to another document."""
+    """A connection to another document that only one of the two compared versions has."""
 
     engine: str
     strength: float
@@ -350,10 +356,11 @@ class OtherConnection:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The changes between two versions. `changes` is the number of text changes, and `text` contains the first of them.
+    """The changes between two versions.
 
-    `text` is None if one of the versions has no text. Connections in `appeared` exist only in the new version, those in
-    `vanished` only in the old version. Each list contains only the strongest connections.
+    `changes` is the number of text changes, and `text` contains the first of them; `text` is None if one of the
+    versions has no text. Connections in `appeared` exist only in the new version, and those in `vanished` only in the
+    old version. Each list contains only the strongest connections.
     """
 
     old: Side

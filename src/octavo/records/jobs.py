@@ -53,7 +53,7 @@ class WaitingBecause:
 
     @property
     def is_retry(self) -> bool:
-        """Whether the job waits for its next attempt, which can also be started now."""
+        """Whether the job is waiting for its next attempt. Users can also start that attempt now."""
         return self.reason in {"backing_off", "provider"} and "error" in self.facts
 
 
@@ -88,7 +88,7 @@ class JobView:
 
 @dataclass(frozen=True, slots=True)
 class LiveEvent:
-    """An event of a document or a job; `state_after` is set if the job changed its state."""
+    """An event of a document or a job. `state_after` is set if the job changed its state."""
 
     id: int
     at: datetime

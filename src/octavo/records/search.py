@@ -32,7 +32,10 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The BM25 score by words, and the similarity by meaning; None if that search did not find the chunk."""
+    """The BM25 score of the search by words, and the similarity of the search by meaning.
+
+    A score is None if that search did not find the chunk.
+    """
 
     text: float | None
     semantic: float | None
@@ -40,10 +43,10 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """A matching chunk. `snippet` is plain text; `marks` are the start and end of the matched words in it.
+    """A matching chunk. `snippet` is plain text; `marks` are the start and end of each matched word in it.
 
-    `score` is between 0 and 1 and comparable only within one search. `seconds` is the time of a chunk
-    of a video, and `url` opens the video at that time.
+    `score` is between 0 and 1, and can be compared only within one search. In a video transcript, `seconds` is the time
+    at which the chunk begins, and `url` opens the video at that time.
     """
 
     document_id: UUID
@@ -65,7 +68,7 @@ class SearchHit:
 
 @dataclass(frozen=True, slots=True)
 class Degraded:
-    """The reason why a search by meaning used only words."""
+    """The reason why a search by meaning was done by words only."""
 
     code: str
     message: str
@@ -73,10 +76,10 @@ class Degraded:
 
 @dataclass(frozen=True, slots=True)
 class SearchPage:
-    """A page of hits, best first. `mode` is the mode actually used; `degraded` says why it is not the requested one.
+    """A page of search hits, best first.
 
-    `suggestion` is the query with corrected spelling, if some of its words are unknown and similar to words of the
-    owner's documents.
+    `mode` is the mode actually used; `degraded` says why it is not the requested one. `suggestion` is the query with
+    corrected spelling. It is set if some words of the query are unknown but similar to words in the owner's documents.
     """
 
     items: list[SearchHit]
@@ -108,7 +111,10 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class SourceSnippet:
-    """A chunk that a question is answered from, sent before the answer. `snippet` is its part that matches best."""
+    """A chunk that the answer is based on; sent before the answer.
+
+    `snippet` is the part of the chunk that matches best.
+    """
 
     document_id: UUID
     title: str
@@ -131,9 +137,9 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class AnswerSources:
-    """Sent at the end of an answer. `found`: whether the documents answer the question.
+    """The end of an answer.
 
-    `made_by`: `local`, or the name of a model.
+    `found`: whether the documents answer the question. `made_by`: `local`, or the name of a model.
     """
 
     citations: list[Citation]
@@ -160,7 +166,7 @@ class RelatedDocument:
 class ConnectionSide:
     """One of the two connected passages.
 
-    `quote` is verbatim text of the chunk; `start` is its position in the document's Markdown.
+    `quote` is the exact text; `start` is its position in the document's Markdown.
     """
 
     document_id: UUID
@@ -173,10 +179,10 @@ class ConnectionSide:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """A connection. `source` is the passage of the requested document, `target` the passage of the other one.
+    """A connection. `source` is the passage in the requested document, and `target` the passage in the other document.
 
-    A contradiction that only rules found has the status `possible`; its `kind` is negation, antonym, number, date or
-    polarity.
+    A contradiction that was found only by rules has the status `possible`; its `kind` is negation, antonym, number,
+    date or polarity.
     """
 
     id: UUID
@@ -211,7 +217,7 @@ class ComparisonState(StrEnum):
 class ComparisonStatus:
     """The comparison of a document with all others. Until it is `done`, connections may be missing.
 
-    `detail` is the reason why it waits or failed. `may_try_now`: the next attempt can be started now.
+    `detail` is the reason why it is waiting or failed. `may_try_now`: the next attempt can be started now.
     """
 
     state: ComparisonState

@@ -119,7 +119,7 @@ def _routes() -> APIRouter:
 
 
 class Server(uvicorn.Server):
-    """Ends open event streams before waiting for requests to finish, because streams would otherwise never finish."""
+    """A web server that ends open event streams when it stops, because streams would otherwise never finish."""
 
     def __init__(self, app: FastAPI, config: uvicorn.Config) -> None:
         super().__init__(config)

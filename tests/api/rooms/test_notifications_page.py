@@ -48,7 +48,7 @@ async def test_the_newest_is_first_and_unread_ones_are_counted(house: House) -> 
     unread = await browser.get("/notifications?show=unread")
     assert re.findall(r'id="n-([^"]+)"', unread.text) == [str(new)]
     went_to(await browser.post("/notifications/read", data={"back": "//evil.example"}), "/notifications")
-    assert "You have read everything." in words(await browser.get("/notifications?show=unread"))
+    assert "You have no unread notifications." in words(await browser.get("/notifications?show=unread"))
     assert badge_on(await browser.get("/notifications")) == "0"
 
 

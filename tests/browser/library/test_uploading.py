@@ -266,7 +266,7 @@ def test_the_options_of_the_box_hold_for_files_and_texts(
         page.get_by_text("Options", exact=True).click()
         page.get_by_label("Title", exact=True).fill(title)
         page.get_by_label("Source", exact=True).fill("A talk in Rome")
-        page.get_by_label("If it already exists").select_option("Keep both")
+        page.get_by_label("If the document already exists").select_option("Keep both")
 
     choose_options("From the box")
     page.locator("#paste").fill("Rain is what a bog is made of.")

@@ -64,7 +64,7 @@ def test_no_connections_is_shown_only_after_the_comparison_and_a_failed_one_can_
     with place.workers_held():
         member.ask("POST", "/connections/rebuild", json={"document_ids": [document]})
         page.reload()
-        expect(panel).to_contain_text("Waiting to be compared with your other documents")
+        expect(panel).to_contain_text("This document is waiting to be compared with your other documents")
         expect(panel).not_to_contain_text("No connections")
         expect(page.locator(".dock-item a")).to_have_attribute("href", f"/documents/{document}?panel=connections")
         check_axe(page)
@@ -76,7 +76,7 @@ def test_no_connections_is_shown_only_after_the_comparison_and_a_failed_one_can_
         picture(page, "comparison-failed")
         panel.get_by_role("button", name="Try again").focus()
         page.keyboard.press("Enter")
-        expect(panel).to_contain_text("Waiting to be compared")
+        expect(panel).to_contain_text("waiting to be compared")
         history = member.open(f"/documents/{document}/history")
         expect(history.get_by_role("cell", name="Comparison failed", exact=True)).to_be_visible()
         expect(history.get_by_role("cell", name="Comparison", exact=True)).to_have_count(3)
@@ -86,7 +86,7 @@ def test_no_connections_is_shown_only_after_the_comparison_and_a_failed_one_can_
         check_axe(page)
         picture(page, "comparison-map")
         member.open(f"/documents/{document}?panel=connections")
-        expect(panel).to_contain_text("Waiting to be compared")
+        expect(panel).to_contain_text("waiting to be compared")
     expect(panel).to_contain_text("No connections. No other document in your library")
 
 

@@ -57,7 +57,7 @@ def test_a_page_that_is_unsure_shows_its_picture_first(member: Visitor, place: P
     place.database.run("UPDATE pages SET unsure = %s WHERE document_id = %s", REASON, UUID(document))
     place.database.run("UPDATE documents SET quality = 'partial' WHERE id = %s", UUID(document))
     shown = member.open(f"/documents/{document}")
-    expect(shown.locator(".unsure")).to_contain_text(f"Text of this page may be wrong: {REASON}")
+    expect(shown.locator(".unsure")).to_contain_text(f"The text of this page may be wrong: {REASON}")
     picture, text = shown.locator(".leaf > .page-picture"), shown.locator(".passage").first
     above, below = picture.bounding_box(), text.bounding_box()
     assert above

@@ -415,7 +415,7 @@ def refuse_mappings(visitor: Visitor) -> None:
     wrong = {name: f"name: {json.dumps(text)}\nxml: H\n{json.dumps(text)}: 1" for name, text in LABELS.items()}
     for name in ("script", "picture", "attribute"):
         page = visitor.open("/settings/mappings")
-        page.get_by_label("YAML or an invoice2data template").fill(wrong[name])
+        page.get_by_label("Mapping in YAML, or an invoice2data template").fill(wrong[name])
         page.get_by_role("button", name="Add", exact=True).click()
         page.get_by_role("alert").wait_for()
         assert page.evaluate(ASKED) == []

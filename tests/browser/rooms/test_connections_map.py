@@ -54,7 +54,7 @@ def test_of_five_hundred_documents_the_strongest_sixty_are_shown_and_reached_by_
     page = member.open("/connections")
     dots = page.locator("#map .dot")
     expect(dots).to_have_count(60)
-    expect(page.get_by_text("Showing the 60 most strongly connected documents.")).to_be_visible()
+    expect(page.get_by_text("Only the most strongly connected documents are shown (60).")).to_be_visible()
     check_axe(page)
     picture(page, "map")
     dots.first.focus()

@@ -114,7 +114,8 @@ def test_a_pdf_becomes_values_on_its_pages_and_a_corrected_one_is_in_the_xml(
     place.database.run(told, json.dumps(MODEL), page.url.split("?")[0].rsplit("/", 1)[1])
     member.open(address)
     asked = page.get_by_role("region", name="Model")
-    expect(asked).to_contain_text("gemini:gemini-2.5-flash was asked for the values the rules missed: total, buyer.")
+    expect(asked).to_contain_text("A model was asked for the values that the rules did not find: total, buyer.")
+    expect(asked).to_contain_text("Model: gemini:gemini-2.5-flash.")
     expect(asked.get_by_role("listitem")).to_contain_text("Corrected")
     expect(asked).to_contain_text("No answer for buyer.")
     check_axe(page)
@@ -172,7 +173,7 @@ def test_documents_of_the_library_are_converted_and_put_right_without_a_script(
     page.reload()
     failed = page.locator(".cv-checks li", has_text="net + tax")
     expect(failed.first).to_contain_text("Failed")
-    failed.first.get_by_role("button", name="The values are right").click()
+    failed.first.get_by_role("button", name="The values are correct").click()
     expect(page.locator(".cv-checks li", has_text="net + tax").first).to_contain_text("Failed, accepted by a person")
     page.get_by_text("Add a row").click()
     page.locator("#lines-description").fill("Tea")
@@ -188,7 +189,7 @@ def test_documents_of_the_library_are_converted_and_put_right_without_a_script(
     expect(page.locator("#field")).to_contain_text("Confirmed by ")
     look(page, "confirmed")
     member.open("/library")
-    page.get_by_role("link", name="Convert all of this list").click()
+    page.get_by_role("link", name="Convert all documents in this list").click()
     expect(page.locator(".page-head")).to_contain_text("3 documents")
     page.get_by_label("Mapping").select_option("invoice_v1")
     page.get_by_role("button", name="Convert").click()
@@ -222,7 +223,7 @@ def test_a_person_points_at_the_right_value(place: Place, open_browser: OpenBrow
     path = f"/conversions/{made}"
     wait_until(lambda: member.ask("GET", path)["status"] == "needs_review", "it is converted")
     page = member.open(f"{path}?field=total")
-    page.get_by_role("button", name="Point at it").click()
+    page.get_by_role("button", name="Select on page").click()
     sheet = page.locator(".cv-leaf img").bounding_box()
     assert sheet
     scale = sheet["width"] / 612

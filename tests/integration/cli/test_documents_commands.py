@@ -295,8 +295,8 @@ def test_documents_are_listed_with_filters_and_in_pages(console: Console) -> Non
 
 
 def test_a_list_of_nothing_says_what_to_do(console: Console) -> None:
-    assert "`octavo ls` lists all" in console.say("ls", "--tag", "nobody has this")
-    assert "`octavo ls --trashed` lists all" in console.say("ls", "--trashed", "--tag", "nobody has this")
+    assert "To list all, use `octavo ls`." in console.say("ls", "--tag", "nobody has this")
+    assert "To list all, use `octavo ls --trashed`." in console.say("ls", "--trashed", "--tag", "nobody has this")
     assert console.read("ls", "--tag", "nobody has this") == {"items": [], "next_cursor": None}
 
 
@@ -330,7 +330,7 @@ def test_the_parts_of_an_archive_are_shown(console: Console) -> None:
 
 def test_documents_go_to_the_trash_and_come_back(console: Console) -> None:
     first, second = console.add(write("a.md"))[0], console.add(write("b.md"))[0]
-    assert console.say("rm", first[-10:], second, first).endswith("brings them back: 2.\n")
+    assert console.say("rm", first[-10:], second, first).endswith("(undo with `octavo restore`): 2.\n")
     assert {first, second} <= {one["id"] for one in console.read("ls", "--trashed")["items"]}
     assert "Not found" in console.refuse("rm", first)
     assert "No document's id" in console.refuse("show", first[-10:])
@@ -601,7 +601,7 @@ def test_fields_of_documents_can_be_edited_and_cleared(console: Console) -> None
 def test_an_edit_that_changes_nothing_or_contradicts_itself_is_refused(console: Console) -> None:
     (one,) = console.add(write("one.txt"))
     assert "Nothing to change. Use --title" in console.refuse("edit", one)
-    assert "--clear title and --title exclude each other" in console.refuse(
+    assert "--clear title and --title cannot be used together" in console.refuse(
         "edit", one, "--title", "A", "--clear", "title"
     )
     assert console.run("edit", one, "--date", "29.02.2024").returncode == 2

@@ -1,7 +1,7 @@
-"""Identifies the caller of a request: by API key, by session cookie, or as a new visitor.
+"""Identifies the caller of a request by API key, by session cookie, or as a new visitor.
 
-A route takes `ReadCaller`, `WriteCaller` or `AdminCaller` and gets the caller, or the request is refused before it
-reaches the route. A first visit opens an anonymous session with a new owner.
+Routes declare a parameter of type `ReadCaller`, `WriteCaller` or `AdminCaller`. A request without the required access
+is refused before the route runs. A first visit opens an anonymous session with a new owner.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SESSION_COOKIE = "octavo_session"
 
 
 def session_secret(request: Request) -> str | None:
-    """The secret in the session cookie; None if the request has an API key, which takes precedence."""
+    """Return the secret in the session cookie; None if the request has an API key, which takes precedence."""
     return request.cookies.get(SESSION_COOKIE) if bearer_key(request.headers) is None else None
 
 
@@ -55,10 +55,7 @@ def address_of(request: Request) -> str:
 
 
 async def recognise(request: Request, services: ServicesOf) -> Caller | None:
-    """Identify the caller by the credentials of the request; None without credentials.
-
-    Counts against the rate limit.
-    """
+    """Identify the caller by the credentials of the request; None without credentials. Applies the rate limit."""
     key = bearer_key(request.headers)
     caller = await _by_cookie(request, services) if key is None else await _by_key(services, key)
     await services.limits.admit(caller, address_of(request))
@@ -88,7 +85,7 @@ OptionalCaller = Annotated[Caller | None, Depends(recognise)]
 
 
 async def visit(request: Request, services: ServicesOf, caller: OptionalCaller) -> Caller | None:
-    """Identify the caller. A first request without credentials opens an anonymous session, if visitors are allowed."""
+    """Identify the caller. If visitors are allowed, a request without credentials opens an anonymous session."""
     if caller or not services.settings.anonymous:
         return caller
     await services.limits.admit_visitor(address_of(request))
@@ -121,7 +118,10 @@ WriteCaller = Annotated[Caller, Depends(write)]
 
 
 def still_acts_for(request: Request, services: Services, caller: Caller) -> Callable[[], Awaitable[bool]]:
-    """Return a function with which a long response checks that its credentials are still valid for this owner."""
+    """Return a function that checks whether the caller still has access to this owner.
+
+    Long responses call it repeatedly.
+    """
     key = bearer_key(request.headers)
     secret = getattr(request.state, "new_session", None) or session_secret(request) or ""
 
@@ -139,7 +139,7 @@ def still_acts_for(request: Request, services: Services, caller: Caller) -> Call
 
 
 async def require_caller(caller: OptionalCaller) -> Caller:
-    """Return the caller. A request without credentials is refused; no anonymous session is opened for it."""
+    """Return the caller. Refuse a request without credentials, and open no anonymous session for it."""
     if caller is None:
         raise Unauthenticated
     return caller

@@ -1,4 +1,4 @@
-"""Dependencies of routes that add files: the intake, its limits, and a check that the caller can use a model."""
+"""Dependencies of routes that add files: the intake service, its limits, and a check that the caller can use models."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ def limits_of(services: ServicesOf, caller: WriteCaller) -> IntakeLimits:
 
 
 async def early_limited(request: Request, limits: IntakeLimits, body: AsyncIterable[bytes]) -> AsyncGenerator[bytes]:
-    """Pass on the file in a request. Raises `TooLarge` before the first byte if the announced length is too large."""
+    """Yield the bytes of a request body.
+
+    Raises `TooLarge` before the first byte if the announced length is too large.
+    """
     announced = request.headers.get("content-length", "")
     if announced.isdecimal() and int(announced) > limits.upload_bytes + BESIDE_FILE_BYTES:
         raise TooLarge
@@ -40,7 +43,7 @@ async def early_limited(request: Request, limits: IntakeLimits, body: AsyncItera
 
 
 async def check_link(services: Services, upload: NewUpload) -> None:
-    """Refuse a link to a host name with private addresses immediately, not only when a worker fetches it."""
+    """Refuse a link to a private address now, not only when a worker fetches it."""
     if upload.source_type == "web" and upload.source_url:
         allow = frozenset(services.settings.fetch_allow)
         await refuse_private_addresses(parse_url(upload.source_url), allow, services.shared(_make_resolver))

@@ -1,4 +1,4 @@
-"""Page pictures: drawn on demand, a few at a time, and stored as files of their document."""
+"""Page pictures: rendered on demand, a few at a time, and stored as files of their document."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ HEADERS = {
     "content-security-policy": "sandbox",
 }
 PICTURE = {200: {"description": "The picture", "content": {MEDIA_TYPE: {"schema": {"type": "string"}}}}}
-UNCHANGED = {304: {"description": "The picture still has this ETag"}}
+UNCHANGED = {304: {"description": "Not modified: the caller already has the current picture."}}
 
 
 class Width(IntEnum):
-    """Picture widths for list rows, for the column next to a text, and for reading.
+    """The widths of pictures: for list rows, for the column next to a text, and for reading.
 
     There are only three, because every picture is stored.
     """
@@ -80,7 +80,7 @@ class PageRequest:
 
 @dataclass(frozen=True, slots=True)
 class FilePageRequest:
-    """A page of a PDF in the bucket that does not belong to a document, and the width of its picture in pixels."""
+    """A page of a stored PDF that does not belong to a document, and the width of its picture in pixels."""
 
     key: str
     number: int
@@ -98,7 +98,7 @@ class FigureRequest:
 
 
 class PagePictures:
-    """Draws, stores and returns page pictures. Each web process has one instance."""
+    """Renders, stores and returns page pictures. Each web process has one instance."""
 
     def __init__(self, database: Database, bucket: Bucket, sandbox: Sandbox, clock: Clock = time.monotonic) -> None:
         self._database = database
@@ -114,7 +114,7 @@ class PagePictures:
         self._copies.close()
 
     async def find(self, wanted: PageRequest) -> Picture:
-        """Return the picture of a page. Draws and stores it first if it does not exist."""
+        """Return the picture of a page. Renders and stores it first if it does not exist."""
         page = await self._look_up(wanted)
         if page.picture:
             return page.picture
@@ -138,7 +138,7 @@ class PagePictures:
             return picture, await self._bucket.stream(picture.key)
 
     async def find_figure(self, wanted: FigureRequest) -> Picture:
-        """Return the picture of a figure. Draws and stores it first if it does not exist."""
+        """Return the picture of a figure. Renders and stores it first if it does not exist."""
         figure = await self._look_up_figure(wanted)
         if figure.picture:
             return figure.picture
@@ -209,7 +209,7 @@ class PagePictures:
             return await quote_in_sandbox(self._sandbox, path, number, quote)
 
     async def draw_file(self, wanted: FilePageRequest) -> bytes:
-        """Draw a page of a file.
+        """Render a page of a file.
 
         The picture is not stored: the file expires after a few days, and browsers cache the picture.
         """
@@ -222,9 +222,9 @@ class PagePictures:
             raise
 
     async def measure_file(self, key: str) -> list[tuple[float, float]]:
-        """Width and height of each page of a file, in points.
+        """Return the width and height of each page of a file, in points.
 
-        The sizes are cached, because stored files never change.
+        The sizes are cached: stored files never change.
         """
         if key not in self._sizes:
             async with self._limit.take(), self._copies.open(key) as path:
@@ -234,12 +234,12 @@ class PagePictures:
         return self._sizes[key]
 
     async def read_words(self, key: str, number: int) -> list[PlacedWord]:
-        """The words of a page of a file with their boxes; none if the page is a scan."""
+        """Return the words of a page of a file with their boxes; none if the page is a scan."""
         async with self._limit.take(), self._copies.open(key) as path:
             return await words_in_sandbox(self._sandbox, path, number)
 
     async def read_quote(self, key: str, number: int, box: Sequence[float]) -> str:
-        """The words whose centre is inside a box on a page of a file, in reading order."""
+        """Return the words whose centre is inside a box on a page of a file, in reading order."""
         left, top, right, bottom = box
         words = [
             word
@@ -276,7 +276,7 @@ AnyRequest: TypeAlias = PageRequest | FilePageRequest | FigureRequest
 
 
 class FailedPages:
-    """Remembers pages that could not be drawn, so that they are not tried again for a while."""
+    """Remembers pages that could not be rendered, so that they are not tried again for a while."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -309,7 +309,7 @@ class Copy:
 
 
 class LocalCopies:
-    """A disk cache of files from the bucket. Removes the least recently used files first, but never a file in use."""
+    """A disk cache for stored files. Removes the least recently used files first, but never a file in use."""
 
     def __init__(self, bucket: Bucket, *, most_files: int = MOST_FILES, most_bytes: int = MOST_BYTES) -> None:
         self._bucket = bucket

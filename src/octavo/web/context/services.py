@@ -1,4 +1,4 @@
-"""Services that all routes of a process share: database, bucket, sandbox, limits, live events and models."""
+"""Services that all routes of a process share: database, file storage, sandbox, limits, live events and models."""
 
 from __future__ import annotations
 
@@ -27,10 +27,7 @@ Service = TypeVar("Service")
 
 
 class Models:
-    """The gateway to models.
-
-    It is opened on first use, so that a process without model calls does not load its libraries.
-    """
+    """The gateway to models. It is opened on first use, so that its libraries are loaded only if a model is called."""
 
     def __init__(self, settings: Settings, database: Database) -> None:
         self._settings = settings
@@ -55,7 +52,7 @@ class Models:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """Services that several rooms need. A service that only one room needs is created with `shared`."""
+    """Services that several features need. A service that only one feature needs is created with `shared`."""
 
     settings: Settings
     database: Database
@@ -68,7 +65,7 @@ class Services:
     _shared: dict[Callable[[Services], Any], Any] = field(default_factory=dict[Callable[["Services"], Any], Any])
 
     def shared(self, make: Callable[[Services], Service]) -> Service:
-        """Return the object that `make` creates. `make` is called only once per process."""
+        """Return the object that `make` creates. Each process calls `make` only once."""
         if make not in self._shared:
             self._shared[make] = make(self)
         return cast("Service", self._shared[make])

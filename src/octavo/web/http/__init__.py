@@ -1,1 +1,1 @@
-"""HTTP: errors, limits, security, forms, downloads, compression and assets. Independent of all rooms."""
+"""HTTP: errors, limits, security, forms, downloads, compression and assets, for all pages and API routes."""

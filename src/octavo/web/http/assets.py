@@ -48,7 +48,10 @@ VERSION = sha256(b"".join(name.encode() + one.content for name, one in FILES.ite
 
 
 def asset(name: str) -> str:
-    """The address of a file, for templates. Scripts and styles refer to each other by relative addresses instead."""
+    """Return the address of a file, for templates.
+
+    Scripts and styles refer to each other by relative addresses instead.
+    """
     return f"/static/{VERSION}/{name}"
 
 

@@ -1,12 +1,12 @@
 """Compresses pages, JSON and other texts with gzip.
 
 Only whole responses to GET requests are compressed. Event streams, exports and downloads are sent in several parts and
-pass through without being buffered, so byte ranges always refer to the uncompressed file.
+pass through unchanged, so byte ranges always refer to the uncompressed file.
 
-BREACH: the length of a compressed page can reveal a secret on it to a site that makes the browser load the page again
-and again with guesses. So responses to requests of other sites are not compressed, nor are responses to POST, which are
-the only ones that show a new API key or webhook secret. No page contains a CSRF token: forms are protected by the
-Origin and Sec-Fetch-Site headers.
+This module also prevents the BREACH attack: another site makes the browser load a page repeatedly with guesses, and
+learns a secret on the page from the compressed length. Responses to requests from other sites are therefore not
+compressed. Neither are responses to POST requests, the only ones that show a new API key or webhook secret. No page
+contains a CSRF token: forms are protected by the Origin and Sec-Fetch-Site headers.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TYPES = frozenset(
 
 
 def accepts_gzip(headers: Headers) -> bool:
-    """Whether the Accept-Encoding header accepts gzip, that is, names it with a weight above zero."""
+    """Whether the Accept-Encoding header names gzip with a weight above zero."""
     for choice in headers.get("accept-encoding", "").split(","):
         name, _, weight = choice.partition(";")
         if name.strip().lower() == "gzip":
@@ -39,7 +39,7 @@ def accepts_gzip(headers: Headers) -> bool:
 
 
 def is_own_request(headers: Headers) -> bool:
-    """Whether a user, a program or a page of Octavo made this request, and not another site in the browser."""
+    """Whether a user, a program or a page of Octavo sent this request, and not another site in the browser."""
     return headers.get("sec-fetch-site") in {None, "none", "same-origin"}
 
 
@@ -86,7 +86,7 @@ def _is_text(start: Message) -> bool:
 async def _compressed(start: Message, message: Message) -> Message:
     """Compress a response that consists of a single part, and adjust its headers.
 
-    Small responses and responses in several parts are returned unchanged.
+    Small responses and responses in several parts stay unchanged.
     """
     body: bytes = message.get("body", b"")
     if message["type"] != "http.response.body" or message.get("more_body") or len(body) < LEAST_BYTES:

@@ -1,4 +1,4 @@
-"""Downloads: streamed, always as attachments, with support for byte ranges."""
+"""Downloads files as streams, always as attachments, with support for byte ranges."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class RangeNotSatisfiable(BadInput):
 def attachment(
     stream: ObjectStream, filename: str, content_type: str, headers: Mapping[str, str] | None = None
 ) -> StreamingResponse:
-    """A download of any type that browsers save and never display."""
+    """Return a download that browsers save and never display."""
     size = stream.info.bytes
     all_headers = {
         "content-length": str(stream.end - stream.start),
@@ -56,7 +56,7 @@ def attachment(
 
 
 def is_known(etag: str, if_none_match: str | None) -> bool:
-    """Whether If-None-Match contains this ETag, which means that the caller already has the current file."""
+    """Whether If-None-Match contains this ETag. If so, the caller already has the current file."""
     known = [one.strip().removeprefix("W/") for one in (if_none_match or "").split(",")]
     return etag in known or "*" in known
 
@@ -66,7 +66,7 @@ def names_a_date(if_range: str | None) -> bool:
 
 
 def is_still(if_range: str | None, etag: str, modified: datetime | None) -> bool:
-    """Whether the file is unchanged since the ETag or date in If-Range.
+    """Whether the ETag or date in If-Range still matches the file.
 
     Weak ETags and unreadable values do not match.
     """

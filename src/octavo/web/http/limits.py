@@ -1,6 +1,7 @@
-"""Rate limits, limits for wrong passwords, uploads and streams in progress, and bounded concurrency.
+"""Limits for request rates, wrong passwords, uploads and streams in progress, and parallel tasks.
 
-Counts are in the database, so that limits apply to all web processes together. They may be lost if it crashes.
+Counts are in the database, so that limits apply to all web processes together. They may be lost if the database
+crashes.
 """
 
 from __future__ import annotations
@@ -56,13 +57,16 @@ class Allowance:
 
     @property
     def batch(self) -> int:
-        """How many calls a web process takes from the bucket in one batch. Small buckets are counted call by call."""
+        """The number of calls that a web process takes from the bucket in one batch.
+
+        Small buckets are counted call by call.
+        """
         return max(1, self.size // 100)
 
 
 @dataclass(slots=True)
 class Lease:
-    """Calls that a process has taken from a bucket and not used yet, or the time until which the bucket is empty."""
+    """Unused calls that a process has taken from a bucket, or the time until which the bucket is empty."""
 
     calls: int = 0
     empty_until: float = 0.0
@@ -82,7 +86,7 @@ class Allowances:
         return len(self._leases)
 
     async def take(self, key: str, allowance: Allowance) -> None:
-        """Use one call of this key. Raises `TooFast` if there is none left."""
+        """Take one call from the bucket of this key. Raises `TooFast` if none is left."""
         lease = self._lease_of(key)
         if (wait := lease.empty_until - self._clock()) > 0:
             raise TooFast(wait)
@@ -91,7 +95,7 @@ class Allowances:
         lease.calls -= 1
 
     async def give_back(self, key: str, allowance: Allowance) -> None:
-        """Return one call that should not count after all."""
+        """Return a call to the bucket, so that it does not count."""
         self._lease_of(key).empty_until = 0.0
         async with self._database.connection() as connection:
             await connection.execute(QUERIES.return_allowance, {"key": key, "size": allowance.size})
@@ -113,7 +117,7 @@ class Allowances:
         return lease
 
     async def _forget_old(self, connection: Connection) -> None:
-        """Delete buckets that are full again, from time to time."""
+        """From time to time, delete buckets that are full again."""
         now = self._clock()
         if now >= self._forget_at:
             self._forget_at = now + FORGET_SECONDS
@@ -123,7 +127,7 @@ class Allowances:
 class Slots:
     """Counts uploads and streams in progress in all web processes together.
 
-    Each process writes its own count, and repeats it every few seconds. The count of a process that was killed expires.
+    Each process writes its own count and renews it every few seconds. The count of a process that was killed expires.
     """
 
     def __init__(self, database: Database) -> None:
@@ -157,7 +161,7 @@ class Slots:
             await asyncio.gather(self._keeping, return_exceptions=True)
 
     async def _return(self, key: str) -> None:
-        """Return a slot. If this fails or is cancelled, the next heartbeat corrects the count."""
+        """Release a slot. If this fails or is cancelled, the next heartbeat corrects the count."""
         with suppress(DatabaseUnavailable, psycopg.Error):
             async with self._database.connection(wait_seconds=RETURN_SECONDS) as connection:
                 await connection.execute(QUERIES.return_slot, {"key": key, "process": self._process})
@@ -187,7 +191,7 @@ class Transfers:
 
 
 class SignIns:
-    """Limits wrong passwords: by e-mail and address together, by address, and by e-mail.
+    """Limits wrong passwords: per email and IP address together, per IP address, and per email.
 
     An attempt counts from its start, unless it succeeds. When the attempts of a bucket are used up, the account is not
     locked but slowed down: one more attempt is allowed every `15 minutes / size`.
@@ -209,9 +213,9 @@ class SignIns:
             await self._allowances.give_back(key, allowance)
 
     def _buckets(self, email: str, address: str) -> list[tuple[str, Allowance]]:
-        """The buckets that an attempt counts against, starting with that of the address.
+        """Return the buckets that an attempt counts against, that of the IP address first.
 
-        Only a hash of the e-mail is stored.
+        Only a hash of the email is stored.
         """
         person = hash_token(email.lower()).hex()
         return [
@@ -237,7 +241,7 @@ class Limits:
     async def admit(self, caller: Caller | None, address: str) -> None:
         """Count a request of an owner.
 
-        Visitors are also counted by address, as one address can create any number of owners.
+        Visitors are also counted by IP address, as one address can create any number of owners.
         """
         if caller is None or caller.is_anonymous:
             await self.allowances.take(f"requests from {address}", self.visitor)
@@ -268,7 +272,7 @@ def make_limits(settings: Settings, database: Database, clock: Clock = time.mono
 
 
 def group_address(host: str | None) -> str:
-    """The key for rate limits: an IPv4 address, or the first half of an IPv6 address.
+    """Return the key for rate limits: an IPv4 address, or the first half of an IPv6 address.
 
     One customer usually controls all IPv6 addresses with the same first half.
     """

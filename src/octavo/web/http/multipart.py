@@ -1,4 +1,4 @@
-"""Reads multipart forms as they arrive: small fields are buffered, the file is streamed."""
+"""Reads multipart forms as they arrive. Small fields are buffered; the file is streamed."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class FormReader:
                 return
 
     async def _more(self) -> bool:
-        """Parse the next piece of the request body. Returns False at the end of a complete form."""
+        """Parse the next part of the request body. Returns False at the end of a complete form."""
         async for data in self._body:
             try:
                 self._parser.write(data)

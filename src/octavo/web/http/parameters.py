@@ -64,9 +64,9 @@ class Problem(BaseModel):
 
 
 class RetryRequest(BaseModel):
-    """A request to retry a job. `from_stage` is the stage to retry from.
+    """A request to retry a job. `from_stage` is the stage to start from.
 
-    Null resumes after the last finished stage; an empty string starts over.
+    Null continues after the last finished stage; an empty string starts over.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -80,14 +80,17 @@ _PROBLEM = {"schema": Problem.model_json_schema()}
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The error responses of a route, as OpenAPI describes them."""
+    """Return the error responses of a route for the OpenAPI description."""
     return {
         status: {"description": "Refused", "content": {"application/problem+json": _PROBLEM}} for status in statuses
     }
 
 
 def read_name(header: str) -> str:
-    """Decode the file name in a header: percent-encoded by browsers, raw UTF-8 (read as Latin-1) by other clients."""
+    """Decode the file name in a header.
+
+    Browsers send it percent-encoded, other clients as raw UTF-8 (read as Latin-1).
+    """
     try:
         return unquote(header.encode("latin-1").decode())
     except UnicodeError:

@@ -58,9 +58,10 @@ def problem(
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An error before it is rendered. `is_plain`: raised by a library, without a specific message.
+    """An error before it is rendered.
 
-    `fields` are additional fields of the problem, such as `duplicate_of`.
+    `is_plain`: a library raised it, without a specific message. `fields` are additional fields of the response, such as
+    `duplicate_of`.
     """
 
     status: int
@@ -124,7 +125,7 @@ def handle_problems(app: FastAPI, as_page: AsPage, crash_headers: Mapping[str, s
 
     @app.exception_handler(ClientDisconnect)
     async def disconnected(request: Request, error: ClientDisconnect) -> JSONResponse:
-        """Handle a caller that disconnected. A response must be returned, but nobody reads it."""
+        """Handle a disconnected caller. A response must be returned, although nobody reads it."""
         del error
         log.info("caller left", path=request.url.path)
         return problem(BadInput.status, "CALLER_LEFT", "The connection was closed before the request was complete.")
@@ -136,7 +137,7 @@ def handle_problems(app: FastAPI, as_page: AsPage, crash_headers: Mapping[str, s
 
 
 def allowed_methods(request: Request) -> set[str]:
-    """All methods allowed for this path. Each route knows only its own methods, so all routes are checked."""
+    """Return all methods allowed for this path. Each route knows only its own methods, so all routes are checked."""
     routes: list[BaseRoute] = request.app.routes
     return {method for method in METHODS if any(_takes(route, request, method) for route in routes)}
 
@@ -183,7 +184,7 @@ MOST_PLACE = 200
 
 
 def describe_validation_errors(errors: Iterable[Mapping[str, Any]]) -> str:
-    """The first validation errors in one line, without repeating the input.
+    """Describe the first validation errors in one line, without repeating the input.
 
     A hostile request can contain thousands of errors; the response must not be larger than the request.
     """
@@ -193,7 +194,7 @@ def describe_validation_errors(errors: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _place(error: Mapping[str, Any]) -> str:
-    """The name of the invalid field or, if the error has no field, the part of the request, such as `body`."""
+    """Return the name of the invalid field or, if the error has no field, the part of the request, such as `body`."""
     first, *rest = error["loc"] or ("request",)
     named = [] if error["type"] == "json_invalid" else rest
     return ".".join(map(str, named or [first]))[:MOST_PLACE]

@@ -4,8 +4,9 @@ The side that closes a connection first keeps its port in TIME_WAIT for a minute
 program could not use the port right after a stop. A client that knows the length of a response closes the connection as
 soon as it has read the whole response.
 
-A client that trickles its headers or its body (slow loris) would hold a connection and memory forever. Headers have a
-time limit; a body has a minimum rate, because a large file over a slow connection is legitimate.
+A client that sends its headers or body extremely slowly (slow loris) would hold a connection and memory forever.
+Headers therefore have a time limit. A body has a minimum rate instead, because uploading a large file over a slow
+connection is legitimate.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class PatientTransport:
 
 
 class Phase(Enum):
-    """What a connection expects from the client."""
+    """What the server expects from the client on this connection."""
 
     HEADERS = "headers"
     BODY = "body"
@@ -113,7 +114,7 @@ class PatientProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def _expect(self, phase: Phase, seconds: float | None = None) -> None:
-        """Begin a phase. Without `seconds` it has no limit."""
+        """Begin a phase with a time limit. Without `seconds`, there is no limit."""
         self._phase, self._received = phase, 0
         if self._limit:
             self._limit.cancel()
@@ -128,13 +129,16 @@ class PatientProtocol(HttpToolsProtocol):
             self._refuse(408)
 
     def _body_arrives(self) -> bool:
-        """Whether the body arrives fast enough, or the client is waiting for the server."""
+        """Whether the body arrives fast enough. Also true while the client is waiting for the server."""
         cycle = self._current()
         waits = self.flow.read_paused or (cycle is not None and cycle.waiting_for_100_continue)
         return waits or self._received >= LEAST_BODY_RATE * self.body_seconds
 
     def _refuse(self, status: int) -> None:
-        """Send a response without a body, unless the application has already begun one, and close the connection."""
+        """Send a response without a body, unless the application has already started a response.
+
+        Then close the connection.
+        """
         cycle = self._current()
         unanswered = cycle is not None and not cycle.response_complete
         if cycle is None or not (unanswered and cycle.response_started):
@@ -162,6 +166,9 @@ class PatientProtocol(HttpToolsProtocol):
 
 
 def protocol_for(header_seconds: float, body_seconds: float) -> type[PatientProtocol]:
-    """A protocol with these limits. The web server creates one object per connection, without arguments."""
+    """Return a protocol class with these limits.
+
+    The web server creates one object per connection, without arguments.
+    """
     limits = {"header_seconds": header_seconds, "body_seconds": body_seconds}
     return type("LimitedProtocol", (PatientProtocol,), limits)

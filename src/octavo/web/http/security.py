@@ -1,4 +1,4 @@
-"""Checks for every request and headers for every response, around all routes.
+"""Security checks for every request, and security headers for every response.
 
 Written as plain ASGI middleware, so that streamed responses are not buffered.
 """
@@ -80,10 +80,10 @@ def is_address(name: str) -> bool:
 
 
 def answers_to(header: str | None, settings: Settings) -> bool:
-    """Whether the Host header names this server. A request without the header is not from a browser and is accepted.
+    """Whether the Host header names this server.
 
-    Another site can point its own name to this server (DNS rebinding), but it cannot make a browser send an IP address
-    or another name in the header.
+    A request without the header is not from a browser and is accepted. Another site can point its own name to this
+    server (DNS rebinding), but it cannot make a browser send an IP address or a different name in the header.
     """
     if header is None:
         return True
@@ -100,13 +100,16 @@ def answers_to(header: str | None, settings: Settings) -> bool:
 
 
 def bearer_key(headers: Headers) -> str | None:
-    """The API key in the Authorization header, possibly empty; None for other schemes, which are meant for a proxy."""
+    """Return the API key in the Authorization header, possibly empty.
+
+    Returns None for other schemes, which are meant for a proxy.
+    """
     scheme, _, key = headers.get("authorization", "").partition(" ")
     return key.strip() if scheme.lower() == "bearer" else None
 
 
 def is_local(scope: Scope) -> bool:
-    """Whether the request comes from a program on this machine, and not through a proxy on this machine."""
+    """Whether a program on this machine sent the request. Requests through a proxy on this machine do not count."""
     client = scope.get("client")
     if client is None or not is_address(client[0]) or not ip_address(client[0]).is_loopback:
         return False
@@ -150,7 +153,7 @@ def is_cross_site(headers: Headers, origins: Collection[str]) -> bool:
 
 
 def is_other_origin(headers: Headers, origins: Collection[str]) -> bool:
-    """Whether the request names an origin that is neither this server nor allowed. Programs send no origin."""
+    """Whether the request has an origin that is neither this server nor allowed. Programs send no origin."""
     origin = headers.get("origin")
     return origin is not None and origin.lower() not in origins and not is_same_origin(origin, headers.get("host"))
 
@@ -159,7 +162,7 @@ def is_other_origin(headers: Headers, origins: Collection[str]) -> bool:
 
 
 class SecurityHeaders:
-    """Adds the security headers; headers set by a route take precedence."""
+    """Adds security headers to every response. Headers set by a route take precedence."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -196,9 +199,10 @@ class HostCheck:
 
 
 class SameSite:
-    """Refuses changing requests that another site makes a browser send (CSRF). Allowed origins can use an API key.
+    """Refuses requests that change data if another site makes the browser send them (CSRF).
 
-    If there is a list of allowed origins, other origins are refused even with a key: extensions can bypass CORS.
+    Allowed origins can use an API key. If there is a list of allowed origins, other origins are refused even with a
+    key: extensions can bypass CORS.
     """
 
     def __init__(self, app: ASGIApp, origins: Collection[str]) -> None:
@@ -250,7 +254,7 @@ class SessionHeaders:
 
 
 def readable_from(origin: str, send: Send) -> Send:
-    """Let scripts of this origin read the response, but only if their request sends no cookies."""
+    """Allow scripts of this origin to read the response, but only if their request sends no cookies."""
 
     async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -279,7 +283,7 @@ def refusal(error: OctavoError) -> Response:
 
 
 class BodyLimit:
-    """Limits the size of request bodies: by their Content-Length or, without it, while they are read."""
+    """Limits the size of request bodies, by the Content-Length header or, without it, while reading."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -1,1 +1,1 @@
-"""Live events: one reader of the database for each web process, and the streams it feeds."""
+"""Live events: each web process reads them from the database once and sends them to all its open streams."""

@@ -1,4 +1,4 @@
-"""Distributes live events: one reader of the database for each web process, for any number of streams.
+"""Distributes live events: one database reader for each web process, for any number of streams.
 
 All events are read from the database, so it does not matter which process wrote them. A stream first subscribes, then
 reads the events it missed from the database, and then continues with the events that the reader delivered in the
@@ -45,7 +45,7 @@ class TooFarBehind(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class StreamIntervals:
-    """How often to read the database, send heartbeats, and check the access of callers again."""
+    """How often to read the database, send heartbeats, and check again whether callers still have access."""
 
     poll_seconds: float = 0.25
     heartbeat_seconds: float = 15.0
@@ -55,8 +55,8 @@ class StreamIntervals:
 class Subscription:
     """The queue of one stream, and the signal that the stream must end.
 
-    While a stream still reads missed events from the database, it takes nothing from the queue. If the queue overflows
-    in the meantime, the stream does not end: it also reads the dropped events from the database.
+    While a stream is still reading missed events from the database, it takes nothing from the queue. If the queue
+    overflows in the meantime, the stream does not end: it also reads the dropped events from the database.
     """
 
     def __init__(self, *, is_behind: bool = False) -> None:
@@ -121,7 +121,7 @@ class Hub:
 
     @asynccontextmanager
     async def subscribe(self, owner: UUID, *, is_behind: bool = False) -> AsyncGenerator[Subscription]:
-        """Subscribe one stream; from now on it gets all events of the owner."""
+        """Subscribe one stream. From now on, it gets all events of the owner."""
         if len(self) >= MOST_OF_PROCESS:
             raise TooManyStreams
         async with self._slots.hold(f"streams {owner}", self._most_of_owner, TooManyStreams()):

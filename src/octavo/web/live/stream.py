@@ -43,7 +43,10 @@ def public_form(event: Event) -> LiveEvent:
 
 @dataclass(frozen=True, slots=True)
 class Follower:
-    """The owner whose events are sent, and the cursor after which they start; None sends only new events."""
+    """The owner whose events are sent, and the cursor after which they start.
+
+    Without a cursor, only new events are sent.
+    """
 
     owner: UUID
     after: Cursor | None
@@ -103,7 +106,7 @@ class EventStream(Response):
                 await send_body(send, HEARTBEAT)
 
     async def _events(self, subscription: Subscription, start: Cursor) -> AsyncGenerator[Iterable[Event]]:
-        """Yield missed events page by page, then live events. Yields an empty list each time a heartbeat is due."""
+        """Yield missed events page by page, then live events. An empty list means that a heartbeat is due."""
         position, has_all = start, self._follower.after is None
         while not has_all and not is_cancelled():
             async with self._hub.database.connection() as connection:
@@ -138,7 +141,7 @@ class EventStream(Response):
 
 
 def hello(start: Cursor) -> bytes:
-    """The first message. It contains the start cursor, so that a caller can reconnect before the first event."""
+    """Encode the first message. It contains the start cursor, so that a caller can reconnect before the first event."""
     begin = f": events\nretry: {RETRY_MILLISECONDS}\n\n"
     return begin.encode() + write_event(f'{{"cursor": "{start}"}}', name="hello", event_id=str(start))
 
@@ -172,7 +175,7 @@ async def while_connected(request: Request, work: Coroutine[Any, Any, Result]) -
 
 
 async def first_of(leaving: asyncio.Task[None], *others: Coroutine[Any, Any, object]) -> None:
-    """Wait until the caller leaves or a coroutine finishes, and cancel the rest.
+    """Wait until the caller leaves or one coroutine finishes, then cancel the others.
 
     Raises the errors of the coroutines, except if the database is unavailable.
     """

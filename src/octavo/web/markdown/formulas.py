@@ -1,4 +1,4 @@
-"""Shows formulas, which Markdown contains as one line of text such as `(a + b)/2`, as MathML.
+"""Converts formulas to MathML. In Markdown, a formula is one line of text such as `(a + b)/2`.
 
 The notation is written by `octavo.extract.office.formulas`. A document can contain any text, so parsing never fails:
 text that is not in this notation is shown unchanged.
@@ -27,7 +27,7 @@ _MOST_TOKENS = 4000
 
 
 def to_mathml(line: str, *, is_block: bool = False) -> str:
-    """The MathML of a formula. A formula that is nested too deeply is shown as text."""
+    """Convert a formula to MathML. A formula that is nested too deeply is shown as text."""
     tokens = [found.group() for found in _TOKEN.finditer(_BRACKET.sub(_OPEN, unescape(line)))]
     try:
         content = _Parser(tokens[:_MOST_TOKENS]).row()
@@ -38,14 +38,14 @@ def to_mathml(line: str, *, is_block: bool = False) -> str:
 
 @dataclass(slots=True)
 class _Parser:
-    """Reads tokens one after another. `depth` counts the groups and operands around the current one."""
+    """Reads tokens one after another. `depth` is the nesting depth of the current token."""
 
     tokens: list[str]
     at: int = 0
     depth: int = 0
 
     def row(self, *ends: str) -> str:
-        """The parts up to one of the closing tokens, or up to the end."""
+        """Parse everything up to one of the closing tokens, or to the end."""
         return f"<mrow>{''.join(self._parts(ends))}</mrow>"
 
     def _parts(self, ends: tuple[str, ...]) -> Iterator[str]:
@@ -89,7 +89,7 @@ class _Parser:
         return index
 
     def _operand(self, *, scripts: bool = False) -> str:
-        """An operand of a fraction, script or root. Brackets that only group it are not shown."""
+        """Parse an operand of a fraction, script or root. Brackets that only group it are not shown."""
         if self._peek() != "(":
             return self._scripted() if scripts else self._atom()
         start = self.at
@@ -159,5 +159,5 @@ def _sign(token: str) -> str:
 
 
 def _ungrouped(group: str) -> str:
-    """A group without the brackets around it."""
+    """Remove the brackets around a group."""
     return group.removeprefix("<mrow><mo>(</mo>").removesuffix("<mo>)</mo></mrow>") if group else group

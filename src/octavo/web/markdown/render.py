@@ -58,9 +58,10 @@ class Block:
 def render_window(
     text: str, start: int = 0, references: References | None = None, figures: Mapping[int, Picture] | None = None
 ) -> list[Block]:
-    """Render Markdown to its top-level blocks, in order. `start` is the position of the text in its document.
+    """Render Markdown to its top-level blocks, in order.
 
-    `figures` are the pictures of the document that are shown, by number. No other pictures are loaded.
+    `start` is the position of the text in its document. `figures` are the pictures of the document to show, by number.
+    No other pictures are loaded.
     """
     environment: Environment = {"references": dict(references or {}), "figures": dict(figures or {})}
     parser = make_parser()
@@ -70,12 +71,12 @@ def render_window(
 
 
 def render_plain(text: str, start: int = 0) -> list[Block]:
-    """Return the Markdown source, unrendered, as one block; no block if the text is blank."""
+    """Return the unrendered Markdown source as one block, or no block if the text is blank."""
     return [Block(start, start + len(text.rstrip()), _plain(text))] if text.strip() else []
 
 
 def read_references(texts: Sequence[str]) -> References:
-    """Read the link definitions in these texts. If a name is defined twice, the first definition counts."""
+    """Read the link definitions in these texts. If a name is defined twice, the first definition is used."""
     environment: Environment = {"references": {}}
     parser = make_parser()
     for text in texts:
@@ -234,6 +235,6 @@ def _outermost(tokens: Sequence[Token]) -> Iterator[list[Token]]:
 
 
 def _line_starts(text: str) -> list[int]:
-    """The positions at which lines start, as the parser counts lines, followed by the end of the text."""
+    """Return the positions at which lines start, as the parser counts lines, followed by the end of the text."""
     starts = [0, *(found.end() for found in _LINE_BREAK.finditer(text))]
     return [*starts, len(text)] if starts[-1] < len(text) or not text else starts

@@ -1,7 +1,8 @@
 """Sanitises the HTML of documents: only allowed tags, and nothing that loads, runs, styles or has an id.
 
 All HTML made from documents goes through `clean`, block by block, so that no block can affect another. HTML inside
-Markdown is reduced to a few bare tags first; anything that is not HTML stays text, so that no word is lost.
+Markdown is first reduced to a few tags without attributes. Text that only looks like HTML stays text, so that no word
+is lost.
 """
 
 from __future__ import annotations
@@ -92,18 +93,18 @@ class Picture(Protocol):
 
 
 def figure_number(address: str) -> int | None:
-    """The number in an address such as `figures/3.png`, which a processor writes for a picture of the file."""
+    """Return the number in an address such as `figures/3.png`, which text extraction writes for a picture."""
     found = _FIGURE.fullmatch(address)
     return int(found[1]) if found else None
 
 
 def mark_figure(words: str, number: int | None, *, linked: bool = False) -> str:
-    """Mark the place of a figure. Documents cannot write this mark, because their own tags lose all classes."""
+    """Return a placeholder for a figure. Documents cannot forge it, because classes are removed from their own tags."""
     return f'<span class="figure{" linked" if linked else ""}">{number} {escape(words.strip())}</span>'
 
 
 def show_figures(cleaned: str, figures: Mapping[int, Picture]) -> str:
-    """Replace marks in sanitised HTML with pictures. Only their alternative texts come from the document."""
+    """Replace placeholders in sanitised HTML with pictures. Only the alternative texts come from the document."""
     return _FIGURE_MARK.sub(lambda found: _shown(found, figures), cleaned)
 
 
@@ -117,12 +118,15 @@ def _shown(found: re.Match[str], figures: Mapping[int, Picture]) -> str:
 
 
 def mark_formula(line: str, *, is_block: bool) -> str:
-    """Mark the place of a formula. As with figures, documents cannot write this mark."""
+    """Return a placeholder for a formula. Like placeholders for figures, it cannot be forged by documents."""
     return f'<span class="formula{" block" if is_block else ""}">{escape(line)}</span>'
 
 
 def show_formulas(cleaned: str) -> str:
-    """Replace marks in sanitised HTML with MathML, which documents cannot write: browsers parse HTML inside of it."""
+    """Replace placeholders in sanitised HTML with MathML.
+
+    Documents cannot contain MathML themselves, because browsers parse HTML inside it.
+    """
     return _FORMULA_MARK.sub(lambda found: to_mathml(unescape(found[2]), is_block=bool(found[1])), cleaned)
 
 
@@ -135,7 +139,7 @@ def is_address(address: str) -> bool:
 
 
 def describe_picture(words: str, address: str, *, linked: bool = False) -> str:
-    """Replace a picture, which is not loaded, with its description and address.
+    """Replace a picture with its description and address, because it is not loaded.
 
     `linked`: whether it is inside a link.
     """

@@ -1,4 +1,4 @@
-"""Documents as rows and cards of the library, ready for a template."""
+"""Prepares documents for the rows and cards of the library."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Row:
 
     @property
     def picture(self) -> str | None:
-        """The address of the picture of the first page, or else of the first figure; None if there is neither."""
+        """The address of a picture: of the first page, else of the first figure; None if there is neither."""
         document = self.document
         return f"/api/v1/documents/{document.id}/pages/1.png?width=120" if is_pictured(document) else self.figure
 
@@ -143,9 +143,9 @@ async def make_rows(connection: Connection, owner: UUID, documents: Sequence[Doc
 
 
 def facts_line(document: Document, facts: Mapping[str, FactView]) -> str:
-    """The facts of a document in one line: Invoice 993548900 · Coolblue · 19 April 2014 · € 717.97.
+    """Return the facts of a document in one line: Invoice 993548900 · Coolblue · 19 April 2014 · € 717.97.
 
-    What the title says already is left out, and so is a date that only the metadata of the file has.
+    Facts that the title already contains are left out, and so is a date that comes only from the metadata of the file.
     """
     title, number = document.title.casefold(), facts.get("number")
     day = document.document_date if "date" in facts and facts["date"].source != "metadata" else None
@@ -164,7 +164,7 @@ def kind_label(kind: str | None) -> str:
 
 
 async def _openings(connection: Connection, documents: list[UUID]) -> dict[UUID, str]:
-    """The first words of documents that have no summary."""
+    """Return the first words of documents that have no summary."""
     values = {"documents": documents, "characters": OPENING_CHARACTERS}
     rows = await fetch_rows(connection, QUERIES.openings, values) if documents else []
     return {row["document_id"]: row["opening"] for row in rows}
@@ -185,7 +185,7 @@ def make_row(document: Document, words: StatusText, now: datetime, opening: str 
 
 
 def plain_words(markdown: str, title: str) -> str:
-    """The beginning of a text on one line, without Markdown syntax and without the title."""
+    """Return the beginning of a text on one line, without Markdown syntax and without the title."""
     lines = [_MARKS.sub("", _EMPHASIS.sub(r"\2", line)).strip() for line in markdown.splitlines()]
     words = [line for line in lines if line and line != title and not _RULES.fullmatch(line)]
     return " ".join(" ".join(words).split())
@@ -196,7 +196,7 @@ def kind_of(document: Document) -> str:
 
 
 def badge_of(document: Document) -> str:
-    """The short label, such as PDF, that is shown instead of a picture."""
+    """Return the short label, such as PDF, that is shown instead of a picture."""
     if document.source_type in {"web", "youtube", "paste"}:
         return {"web": "WEB", "youtube": "VIDEO", "paste": "TEXT"}[document.source_type]
     return (_suffix(document.filename) or document.source_type).upper()[: BADGE_LETTERS + 1]

@@ -1,6 +1,6 @@
-"""How pages show the status of a document: its label, the cause and the available actions.
+"""Texts for the status of a document: its label, the cause and the available actions.
 
-Pure functions: they take a document, its processing job and the time, and return texts.
+The functions take a document, its processing job and the time, and return texts.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ LINKS = frozenset({"web", "youtube"})
 
 @dataclass(frozen=True, slots=True)
 class StatusAction:
-    """A button: a form, or a link if `method` is get. `asks`: whether the user must confirm it.
+    """A button that submits a form, or a link if `method` is get. `asks`: whether the user must confirm it.
 
     For a document, `action` is the last part of the path: after `/actions/documents/{id}/` for a form, after
     `/documents/{id}/` for a link. For a conversion, it is the whole path.
@@ -85,8 +85,8 @@ RAISE_BUDGET = StatusAction("Raise budget", "budget", "get")
 class StatusText:
     """The status of a document in words.
 
-    `chip` is None while the document is being processed; `line` and the progress are shown instead. `missing` names
-    what a completed document lacks.
+    `chip` is the status label. It is None while the document is being processed; `line` and the progress are shown
+    instead. `missing` names the missing parts of a completed document.
     """
 
     tone: Tone = ""
@@ -105,7 +105,7 @@ class StatusText:
 
 
 def describe(document: Document, job: JobView | None, now: datetime) -> StatusText:
-    """The status texts of a document. `job` is its processing job."""
+    """Return the status texts of a document. `job` is its processing job."""
     if document.deleted_at:
         return StatusText("", "trash", "In the trash", f"Since {format_date(document.deleted_at.date(), now.date())}")
     if document.status == "failed":
@@ -124,7 +124,7 @@ def stage_of(job: JobView, source_type: str = "") -> str:
 
 
 def last_progress(job: JobView) -> datetime:
-    """The time at which this attempt last made progress or, if it has made none, the time at which it started."""
+    """Return the time of the last progress in this attempt or, without progress, the time at which it started."""
     return max(filter(None, (job.progressed_at, job.started_at, job.created_at)))
 
 
@@ -189,7 +189,10 @@ def _read(document: Document) -> StatusText:
 
 
 def _partial(document: Document) -> StatusText:
-    """The status of a text that is incomplete or unsure. If it is only unsure, there are no more pages to read."""
+    """Describe the status of a text that is incomplete or uncertain.
+
+    If all pages have text, reading the file again is offered; otherwise, reading the remaining pages.
+    """
     all_pages = document.metadata.get("pages_with_text") in {None, str(document.page_count)}
     line = document.quality_reason or _readable_pages(document)
     action = READ_AGAIN if document.quality_reason and all_pages else READ_REST
@@ -201,7 +204,7 @@ def _reason(document: Document) -> dict[str, str]:
 
 
 def _picture(document: Document) -> StatusText:
-    """The status of a picture without text. A retry is offered only if the picture could not be decoded."""
+    """Describe the status of a picture without text. A retry is offered only if the picture could not be decoded."""
     why = document.metadata.get("unreadable")
     if not why:
         return StatusText("", "image", "Picture")
@@ -219,7 +222,7 @@ def needs_person(document: Document) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class MissingPart:
-    """A part of a completed document that failed. The first missing part determines the chip and the action."""
+    """A part of a completed document that failed. The first missing part determines the status label and the action."""
 
     chip: str
     verb: StatusAction
@@ -238,7 +241,7 @@ MISSING_PARTS = {
 def _incomplete(document: Document) -> StatusText:
     parts = [part for name, part in MISSING_PARTS.items() if name in document.missing]
     first = parts[0] if parts else MISSING_PARTS["description"]
-    cause = document.error.message if document.error else "Part of the processing of this document failed."
+    cause = document.error.message if document.error else "Some processing steps of this document failed."
     missing = f"Missing: {'; '.join(part.what for part in parts)}." if parts else None
     if document.will_be_resumed:
         cause = f"{cause.rstrip('.')}. It will be retried automatically."

@@ -31,7 +31,7 @@ class NoFileSelected(BadInput):
 def read_form(
     model: type[Model], given: Mapping[str, Any], sentences: Mapping[str, str]
 ) -> tuple[Model | None, dict[str, str]]:
-    """The validated form, or a message for each invalid field."""
+    """Return the validated form, or a message for each invalid field."""
     try:
         return model.model_validate(dict(given)), {}
     except ValidationError as error:
@@ -51,7 +51,7 @@ def local_path(address: str, otherwise: str = "/") -> str:
 class Question:
     """A confirmation page.
 
-    `keep` is the address that "no" leads to; `other` is the label and the address of an alternative.
+    `keep` is the address that is opened if the user declines; `other` is the label and the address of an alternative.
     """
 
     title: str
@@ -73,7 +73,7 @@ def read_number(text: str) -> int | None:
 
 
 def read_id(text: str) -> UUID:
-    """The id as a UUID. Raises `NotFound` for an invalid id, as for an unknown one."""
+    """Parse an id. Raises `NotFound` if it is invalid, as for an unknown id."""
     try:
         return UUID(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The frame around every page: the caller, the selected entry in the rail, and the jobs in the dock."""
+"""The frame around every page: the caller, the selected navigation entry, and the list of running jobs (dock)."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ class Frame:
     """The frame around a page.
 
     `cursor`: live events start after it. `ring`: overall progress in percent. `working`: number of jobs in progress.
-    `comparing`: how many of them compare documents. `may_rewrite`: whether a model can rewrite text. `hundred_pages`:
-    the estimated price of 100 pages. `views`: ids and names of saved views.
+    `comparing`: number of these jobs that compare documents. `may_rewrite`: whether a model can rewrite text.
+    `hundred_pages`: the estimated price of 100 pages. `views`: ids and names of saved views.
     """
 
     caller: Caller
@@ -117,7 +117,7 @@ async def load_dock(connection: Connection, owner: UUID, now: datetime) -> list[
 
 
 def _analysis_item(analysis: Analysis, now: datetime) -> DockItem:
-    """An analysis as one item, because it has hundreds of jobs."""
+    """Return one item for a whole analysis, because an analysis has hundreds of jobs."""
     return DockItem(
         job_id=analysis.id,
         document_id=None,
@@ -135,7 +135,7 @@ def _analysis_item(analysis: Analysis, now: datetime) -> DockItem:
 
 
 def _describe_life(analysis: Analysis, now: datetime) -> str:
-    """How long an analysis has been running, and when one of its workers last sent a heartbeat."""
+    """Describe how long an analysis has been running, and when one of its workers last sent a heartbeat."""
     elapsed = format_span(timedelta(seconds=analysis.elapsed_seconds))
     seen = f" · last heartbeat {format_ago(analysis.last_heartbeat, now)}" if analysis.last_heartbeat else ""
     return f"Running for {elapsed}{seen}"
@@ -164,7 +164,7 @@ def _address(job: JobView) -> str | None:
 
 
 class FrameFor:
-    """A dependency that loads the frame with one entry of the rail selected."""
+    """A dependency that loads the frame with one navigation entry selected."""
 
     def __init__(self, place: str) -> None:
         self._place = place

@@ -48,7 +48,7 @@ def is_for_people(request: Request) -> bool:
 
 
 async def as_page(request: Request, failure: Failure) -> Response | None:
-    """Render the error as a page; None for programs. A caller who must sign in is redirected to the sign-in page."""
+    """Render the error as a page; None for programs. Callers who must sign in are redirected to the sign-in page."""
     if not is_for_people(request):
         return None
     if failure.code == Unauthenticated.code:
@@ -74,7 +74,7 @@ async def as_page(request: Request, failure: Failure) -> Response | None:
 
 
 async def _frame(request: Request, caller: Caller) -> Frame | None:
-    """The frame around the page, unless loading it fails too."""
+    """Return the frame around the page; None if loading it fails too."""
     with contextlib.suppress(OctavoError, psycopg.Error):
         services = await services_of(request)
         async with services.database.connection() as connection:

@@ -19,7 +19,7 @@ THEMES = ("light", "dark")
 
 
 def common_values(request: Request) -> dict[str, str | None]:
-    """Values that every template needs."""
+    """Return the values that every template needs."""
     theme = request.cookies.get(THEME_COOKIE)
     return {"version": __version__, "theme": theme if theme in THEMES else None}
 

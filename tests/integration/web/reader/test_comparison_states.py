@@ -81,7 +81,7 @@ async def test_a_waiting_comparison_is_shown_in_the_panel_the_map_the_dock_and_t
     shown = await comparison(room, document)
     assert (shown["state"], bool(shown["detail"])) == ("waiting", True)
     text = await panel(room, document)
-    assert "Waiting to be compared" in text
+    assert "waiting to be compared" in text
     assert NOTHING not in text
     assert "Documents are being compared" in await room.read("/connections")
     library = await room.read("/library")

@@ -134,7 +134,7 @@ async def test_a_page_that_is_unsure_shows_its_reason_and_its_picture_first(
 ) -> None:
     document = await add(room, monkeypatch, extracted())
     page = await room.read(f"/documents/{document}")
-    said = page.index(f"Text of this page may be wrong: {REASON}")
+    said = page.index(f"The text of this page may be wrong: {REASON}")
     assert said < page.index(f'src="{path(document, "pages/1.png?width=800")}"', said) < page.index("Behind it.")
     (one,) = (await room.owner.get(path(document, "pages"))).json()["items"]
     assert (one["number"], one["unsure"]) == (1, REASON)

@@ -312,7 +312,7 @@ async def test_a_document_that_was_too_expensive_to_analyse_says_so_and_offers_i
     await room.house.run(SKIPPED, document)
     page = (await room.owner.get(f"/documents/{document}")).text
     note = page.partition('id="skipped-analysis"')[2].partition("</a>")[0]
-    assert "about $3.20 is more than the limit of $1.00" in note
+    assert "Estimate: $3.20. Limit (OCTAVO_ANALYSE_BUDGET): $1.00." in note
     assert f'href="/analyses/new?document={document}">Start analysis' in note
     prompts = (await room.owner.get("/api/v1/prompts")).json()["items"]
     wanted = {"document_id": document, "prompt_ids": [prompts[0]["id"]]}

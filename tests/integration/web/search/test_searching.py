@@ -313,7 +313,7 @@ async def test_the_page_says_that_the_embedding_model_changes_and_how_far_it_is(
     ids = await add_all(room, bread=BREAD, bog=BOG)
     assert "embedding model has changed" not in await room.read("/search")
     await room.house.rows(EARLIER, ids["bog"])
-    assert "The embedding model has changed. 1 of 2 documents have new vectors" in await room.read("/search")
+    assert "Documents with new vectors: 1 of 2" in await room.read("/search")
     state = (await room.owner.get("/api/v1/embeddings")).json()
     assert (state["documents"], state["done"]) == (2, 1)
     # The earlier model cannot be called any more: the document is found by its words, and the other one by meaning.

@@ -1,4 +1,4 @@
-"""Accounts: signing up, in and out, members, API keys and appearance."""
+"""Accounts: sign-up, sign-in and sign-out, members, API keys and appearance."""
 
 from octavo.web.rooms.account import api, pages, sign_in_pages
 

@@ -1,4 +1,4 @@
-"""Signing up, in and out, for the pages and the API."""
+"""Sign-up, sign-in and sign-out, for the pages and the API."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ONLY_THIS_BROWSER = (
 
 @dataclass(frozen=True, slots=True)
 class Me:
-    """The current user. `owners`: the owners you are a member of. `note`: a hint for anonymous visitors."""
+    """The current user. `owners` are the owners that you are a member of; `note` is a hint for anonymous visitors."""
 
     owner_id: UUID
     kind: str
@@ -38,7 +38,7 @@ class Me:
 
 
 async def sign_up(request: Request, services: Services, caller: Caller | None, email: str, password: SecretStr) -> Me:
-    """Create an account; the documents of this browser are moved to it."""
+    """Create an account and move the documents of this browser to it."""
     if not services.settings.sign_up:
         raise SignUpClosed
     await services.limits.admit_sign_up(address_of(request))
@@ -52,7 +52,7 @@ async def sign_up(request: Request, services: Services, caller: Caller | None, e
 
 
 async def sign_in(request: Request, services: Services, caller: Caller | None, email: str, password: SecretStr) -> Me:
-    """Sign in; documents of an anonymous browser are moved to the account."""
+    """Sign in, and move the documents of an anonymous browser to the account."""
     async with services.database.connection() as connection:
         account = await find_account(connection, email)
     account, password_hash = await _verify(request, services, email, account, password)

@@ -1,4 +1,4 @@
-"""The API for accounts: signing up, in and out, owners, API keys and members."""
+"""The API for accounts: sign-up, sign-in and sign-out, owners, API keys and members."""
 
 from __future__ import annotations
 
@@ -47,19 +47,19 @@ class OwnerRequest(BaseModel):
 
 @router.post("/account", status_code=201, responses=problems(400, 401, 403, 409, 422), openapi_extra=NO_SIGN_IN)
 async def sign_up(request: Request, services: ServicesOf, caller: OptionalCaller, wanted: Credentials) -> Me:
-    """Create an account; the documents of this browser are moved to it."""
+    """Create an account and move the documents of this browser to it."""
     return await accounts.sign_up(request, services, caller, wanted.email, wanted.password)
 
 
 @router.post("/session", responses=problems(400, 401, 403, 422), openapi_extra=NO_SIGN_IN)
 async def sign_in(request: Request, services: ServicesOf, caller: OptionalCaller, wanted: Credentials) -> Me:
-    """Sign in; documents of an anonymous browser are moved to the account."""
+    """Sign in, and move the documents of an anonymous browser to the account."""
     return await accounts.sign_in(request, services, caller, wanted.email, wanted.password)
 
 
 @router.get("/session", responses=problems(401))
 async def session(services: ServicesOf, caller: ReadCaller) -> Me:
-    """The current user and owner."""
+    """Return the current user and owner."""
     async with services.database.connection() as connection:
         return await accounts.describe(connection, caller)
 
@@ -97,14 +97,14 @@ class NewKeyRequest(BaseModel):
 
 @keys_router.get("", responses=problems(401, 403))
 async def list_keys(services: ServicesOf, caller: KnownCaller) -> Page[KeyView]:
-    """Your API keys, newest first; with the role owner, the keys of all members."""
+    """List your API keys, newest first. With the role owner, list the keys of all members."""
     async with services.database.connection() as connection:
         return Page(await keys.list_keys(connection, caller), None)
 
 
 @keys_router.post("", status_code=201, responses=problems(400, 401, 403, 422))
 async def make_key(services: ServicesOf, caller: KnownCaller, wanted: NewKeyRequest) -> NewKey:
-    """Create an API key. `key` is shown only this once."""
+    """Create an API key. Only this response contains the `key`."""
     async with services.database.transaction() as connection:
         return await keys.make_key(
             connection, caller, name=wanted.name, scope=wanted.scope, days=wanted.expires_in_days
@@ -113,7 +113,7 @@ async def make_key(services: ServicesOf, caller: KnownCaller, wanted: NewKeyRequ
 
 @keys_router.delete("/{key}", status_code=204, responses=problems(401, 403, 404, 422))
 async def revoke_key(services: ServicesOf, caller: KnownCaller, key: UUID) -> None:
-    """Revoke an API key, effective immediately."""
+    """Revoke an API key. It stops working immediately."""
     async with services.database.transaction() as connection:
         await keys.revoke_key(connection, caller, key)
     services.live.recheck(caller.owner_id)
@@ -137,28 +137,28 @@ class RoleRequest(BaseModel):
 
 @members_router.get("", responses=problems(401))
 async def list_members(services: ServicesOf, caller: KnownCaller) -> Page[Member]:
-    """Members of the current owner."""
+    """List the members of the current owner."""
     async with services.database.connection() as connection:
         return Page(await members.list_members(connection, caller.owner_id), None)
 
 
 @members_router.post("", status_code=201, responses=problems(400, 401, 403, 404, 409, 422))
 async def add_member(services: ServicesOf, caller: KnownCaller, wanted: NewMemberRequest) -> Member:
-    """Add a member by the e-mail of an existing account."""
+    """Add a member by the email address of an existing account."""
     async with services.database.transaction() as connection:
         return await members.add_member(connection, caller, wanted.email, wanted.role)
 
 
 @members_router.patch("/{user}", responses=problems(400, 401, 403, 404, 409, 422))
 async def change_role(services: ServicesOf, caller: KnownCaller, user: UUID, wanted: RoleRequest) -> Member:
-    """Change the role of a member, effective with their next request."""
+    """Change the role of a member. It applies from their next request."""
     async with services.database.transaction() as connection:
         return await members.change_role(connection, caller, user, wanted.role)
 
 
 @members_router.delete("/{user}", status_code=204, responses=problems(401, 403, 404, 409, 422))
 async def remove_member(services: ServicesOf, caller: KnownCaller, user: UUID) -> None:
-    """Remove a member. Their sessions and API keys for this owner end."""
+    """Remove a member. Their sessions and API keys for this owner stop working."""
     async with services.database.transaction() as connection:
         await members.remove_member(connection, caller, user)
     services.live.recheck(caller.owner_id)

@@ -152,7 +152,7 @@ LASTS = {"": "Never", "7": "In 7 days", "30": "In 30 days", "90": "In 90 days", 
 KEY_WRONG = {
     "name": "Enter a name of at most 100 characters.",
     "scope": "Choose a scope.",
-    "expires_in_days": "Choose when it expires.",
+    "expires_in_days": "Choose when the key expires.",
 }
 
 
@@ -203,7 +203,7 @@ async def ask_to_revoke(request: Request, services: ServicesOf, frame: SettingsF
         raise NotFound
     question = Question(
         title=f"Revoke “{found[key].name}”?",
-        text=f"Programs that use the key {found[key].start}… will be refused. This cannot be undone.",
+        text=f"Programs that use this key will lose access. This cannot be undone. Key: {found[key].start}…",
         action=f"/settings/keys/{key}/revoke",
         verb="Revoke",
         keep="/settings/keys",
@@ -247,7 +247,7 @@ async def keep(
 
 
 def _keep(request: Request, answer: Response, name: str, value: str | None) -> None:
-    """Store a preference in a cookie that scripts can read. None means the default and deletes the cookie."""
+    """Store a preference in a cookie that scripts can read. None restores the default and deletes the cookie."""
     secure = request.url.scheme == "https"
     if value is None:
         answer.delete_cookie(name, samesite="lax", secure=secure)

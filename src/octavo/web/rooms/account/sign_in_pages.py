@@ -1,4 +1,4 @@
-"""Signing in with a password or the one-time link of `octavo up`, signing up and signing out."""
+"""Pages for signing up, signing out, and signing in with a password or with the one-time link of `octavo up`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ async def sign_in_page(
 
 
 async def _show_link(request: Request, services: Services, token: str) -> Response:
-    """Show the form that uses the link. Opening a link changes nothing, because mail scanners and previews open it."""
+    """Show the form that uses the link.
+
+    Merely opening a link changes nothing, because mail scanners and previews open it.
+    """
     async with services.database.connection() as connection:
         valid = await is_sign_in_link(connection, token)
     return render(request, "sign_in_link.html", None, token=token) if valid else _refuse_link(request, SignInRefused())

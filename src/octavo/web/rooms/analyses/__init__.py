@@ -1,4 +1,4 @@
-"""Analyses: prompts run on whole documents, their results, and the prompts themselves."""
+"""Analyses: run prompts on whole documents, show the results, and manage the prompts."""
 
 from octavo.web.rooms.analyses import api, pages, prompt_pages
 

@@ -1,4 +1,4 @@
-"""The API for analyses, which run prompts on whole documents, and for the prompts."""
+"""The API for prompts, and for analyses, which run prompts on whole documents."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class PromptSelection(BaseModel):
 
 
 class RerunRequest(BaseModel):
-    """Run one item again, all items of a prompt or, if both fields are null, the whole analysis."""
+    """What to run again: one item, all items of a prompt or, if both fields are null, the whole analysis."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -66,7 +66,7 @@ async def list_analyses(
     cursor: Cursor = None,
     limit: Limit = DEFAULT_LIMIT,
 ) -> Page[Analysis]:
-    """Your analyses, newest first."""
+    """List your analyses, newest first."""
     async with services.database.connection() as connection:
         return await details.list_analyses(
             connection, caller.owner_id, document=document_id, cursor=cursor, limit=limit
@@ -92,7 +92,7 @@ async def start_analysis(services: ServicesOf, caller: WriteCaller, wanted: NewA
 
 @router.get("/{analysis}", responses=problems(401, 404, 422))
 async def show_analysis(services: ServicesOf, caller: ReadCaller, analysis: UUID) -> Analysis:
-    """Progress and health of an analysis."""
+    """Return the progress and health of an analysis."""
     async with services.database.connection() as connection:
         return await details.show_analysis(connection, caller.owner_id, analysis)
 
@@ -106,7 +106,7 @@ async def delete_analysis(services: ServicesOf, caller: WriteCaller, analysis: U
 
 @router.get("/{analysis}/segments", responses=problems(401, 404, 422))
 async def list_segments(services: ServicesOf, caller: ReadCaller, analysis: UUID) -> Page[SegmentView]:
-    """The segments of the document: ranges of pages that are sent in one call."""
+    """List the segments of the document. A segment is a range of pages that is sent in one call."""
     async with services.database.connection() as connection:
         return Page(await details.list_segments(connection, caller.owner_id, analysis), None)
 
@@ -115,14 +115,14 @@ async def list_segments(services: ServicesOf, caller: ReadCaller, analysis: UUID
 async def list_items(
     services: ServicesOf, caller: ReadCaller, analysis: UUID, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
 ) -> Page[ItemView]:
-    """The answer to each prompt for each segment, in order of execution."""
+    """List the answers to each prompt for each segment, in order of execution."""
     async with services.database.connection() as connection:
         return await details.list_items(connection, caller.owner_id, analysis, cursor=cursor, limit=limit)
 
 
 @router.get("/{analysis}/results", responses=problems(401, 404, 422))
 async def list_results(services: ServicesOf, caller: ReadCaller, analysis: UUID) -> Page[ResultView]:
-    """One answer for each prompt, with citations; quotes that are not `verified` were not found on their page."""
+    """List one answer for each prompt, with citations. Quotes that are not `verified` were not found on their page."""
     async with services.database.connection() as connection:
         return Page(await details.list_results(connection, caller.owner_id, analysis), None)
 
@@ -134,7 +134,7 @@ async def export_analysis(
     analysis: UUID,
     form: Annotated[ExportFormat, Query(alias="format")] = "markdown",
 ) -> Response:
-    """The answers as a file: `markdown`, `json` or `csv`. The JSON contains the analysis and its results."""
+    """Download the answers as a file: `markdown`, `json` or `csv`. The JSON contains the analysis and its results."""
     async with services.database.connection() as connection:
         shown = await details.show_analysis(connection, caller.owner_id, analysis)
         results = await details.list_results(connection, caller.owner_id, analysis)
@@ -164,7 +164,7 @@ async def change_prompts(
 async def rerun(
     services: ServicesOf, caller: WriteCaller, analysis: UUID, wanted: RerunRequest | None = None
 ) -> Analysis:
-    """Discard answers and run their items again."""
+    """Discard answers and run the same items again."""
     chosen = wanted or RerunRequest()
     async with services.database.transaction() as connection:
         await analyses.ask_again(connection, caller.owner_id, analysis, prompt=chosen.prompt_id, item=chosen.item_id)
@@ -173,7 +173,10 @@ async def rerun(
 
 @router.post("/{analysis}/stop", responses=problems(401, 403, 404, 422))
 async def stop_analysis(services: ServicesOf, caller: WriteCaller, analysis: UUID) -> Analysis:
-    """Stop an analysis immediately. This is not a failure. Existing answers are kept, and `retry` resumes the rest."""
+    """Stop an analysis immediately. Existing answers are kept, and `retry` resumes the rest.
+
+    A stopped analysis does not count as failed.
+    """
     async with services.database.transaction() as connection:
         await analyses.stop_analysis(connection, caller.owner_id, analysis)
         return await details.show_analysis(connection, caller.owner_id, analysis)
@@ -181,7 +184,7 @@ async def stop_analysis(services: ServicesOf, caller: WriteCaller, analysis: UUI
 
 @router.post("/{analysis}/cancel", responses=problems(401, 403, 404, 422))
 async def cancel_analysis(services: ServicesOf, caller: WriteCaller, analysis: UUID) -> Analysis:
-    """The same as `stop`."""
+    """Stop an analysis immediately. This is the same as `stop`."""
     async with services.database.transaction() as connection:
         await analyses.stop_analysis(connection, caller.owner_id, analysis)
         return await details.show_analysis(connection, caller.owner_id, analysis)
@@ -189,7 +192,7 @@ async def cancel_analysis(services: ServicesOf, caller: WriteCaller, analysis: U
 
 @router.post("/{analysis}/retry", responses=problems(401, 403, 404, 422))
 async def restart_analysis(services: ServicesOf, caller: WriteCaller, analysis: UUID) -> Analysis:
-    """Resume an analysis that failed, was stopped or stalled, or answer the parts that are missing."""
+    """Resume an analysis that failed, was stopped or stalled, or that has missing answers."""
     async with services.database.transaction() as connection:
         await analyses.restart_analysis(connection, caller.owner_id, analysis)
         return await details.show_analysis(connection, caller.owner_id, analysis)
@@ -204,9 +207,9 @@ Order = Annotated[int, Field(ge=0, le=1_000_000), WHOLE]
 
 
 class NewPrompt(BaseModel):
-    """A prompt to add.
+    """A prompt to add. `system` is the system prompt, which says how to answer.
 
-    `system` is the system prompt, which says how to answer. Prompts with a lower `execution_order` run first.
+    Prompts with a lower `execution_order` run first.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -232,7 +235,7 @@ class PromptChange(BaseModel):
 
 @prompts_router.get("", responses=problems(401))
 async def list_prompts(services: ServicesOf, caller: ReadCaller) -> Page[Prompt]:
-    """Your prompts and the `built_in` ones, in order of execution."""
+    """List your prompts and the `built_in` ones, in order of execution."""
     async with services.database.connection() as connection:
         return Page(await prompts.list_prompts(connection, caller.owner_id), None)
 
@@ -251,14 +254,14 @@ async def show_prompt(services: ServicesOf, caller: ReadCaller, prompt: UUID) ->
 
 @prompts_router.get("/{prompt}/versions", responses=problems(401, 404, 422))
 async def list_versions(services: ServicesOf, caller: ReadCaller, prompt: UUID) -> Page[PromptVersion]:
-    """All versions of a prompt, newest first."""
+    """List all versions of a prompt, newest first."""
     async with services.database.connection() as connection:
         return Page(await prompts.list_versions(connection, caller.owner_id, prompt), None)
 
 
 @prompts_router.patch("/{prompt}", responses=problems(400, 401, 403, 404, 409, 422))
 async def change_prompt(services: ServicesOf, caller: WriteCaller, prompt: UUID, wanted: PromptChange) -> Prompt:
-    """Change a prompt, which creates a new version. Analyses keep the version they ran with."""
+    """Change a prompt. This creates a new version; analyses keep the version they ran with."""
     async with services.database.transaction() as connection:
         words = PromptFields(**wanted.model_dump())
         return await prompts.change_prompt(connection, caller.owner_id, prompt, words)

@@ -1,4 +1,4 @@
-"""Pages for analyses: a form to start one, a grid of segments and prompts with the progress, and the answers."""
+"""Pages for analyses: a form to start one, a progress grid of segments and prompts, and the answers."""
 
 from __future__ import annotations
 
@@ -73,14 +73,17 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A result with its answer as safe HTML, and the model of each part if different models answered the parts."""
+    """A result with its answer as safe HTML.
+
+    If different models answered the parts, it also names the model of each part.
+    """
 
     result: ResultView
     html: str
 
     @property
     def answered_by(self) -> str:
-        """The models that answered and, if it is another one, the model that combined the answers."""
+        """The models that answered, and the model that combined the answers, if it is another one."""
         names = [_name(one) for one in self.result.answered_by]
         if len(names) > 1:
             return f"Answered by {', '.join(names[:-1])} and {names[-1]}; combined by {_name(self.result.made_by)}"
@@ -107,7 +110,7 @@ class AnalysisView:
     more_rows: int
 
     def values(self) -> dict[str, object]:
-        """Values for templates."""
+        """Return the values for templates."""
         return {
             "analysis": self.analysis,
             "answers": [Answer(one, _as_html(one.content)) for one in self.results],
@@ -123,7 +126,7 @@ class AnalysisView:
 
 
 def status_of(analysis: Analysis) -> tuple[str, str, str]:
-    """The icon, label and tone of an analysis."""
+    """Return the icon, label and tone of an analysis."""
     return GAPS if analysis.status == "completed" and analysis.error else STATUS[analysis.status]
 
 
@@ -173,7 +176,10 @@ async def start(
     mode: Annotated[Mode, Form()] = "parallel",
     at_once: Annotated[int, Form(ge=1, le=MOST_AT_ONCE)] = AT_ONCE,
 ) -> Response:
-    """Start an analysis. A question typed into the form becomes an inactive prompt, used again only when selected."""
+    """Start an analysis.
+
+    A question typed into the form becomes an inactive prompt, which runs again only when selected.
+    """
     chosen, owner = list(prompt or ()), caller.owner_id
     async with services.database.transaction() as connection:
         if asked := question.replace("\0", "").strip():
@@ -199,7 +205,7 @@ async def show_page(
     prompt: UUID | None = None,
     cited: Annotated[int | None, Query(ge=0, le=100_000)] = None,
 ) -> Response:
-    """Show an analysis. The query can name an item, a page or a citation to open next to the answers."""
+    """Show an analysis. Query parameters can name an item, a page or a citation to open next to the answers."""
     owner = frame.caller.owner_id
     async with services.database.connection() as connection:
         shown = await _load(connection, owner, analysis)
@@ -211,7 +217,7 @@ async def show_page(
 
 @router.get("/{analysis}/pieces")
 async def show_pieces(request: Request, services: ServicesOf, frame: AnalysesFrame, analysis: UUID) -> Response:
-    """The parts of the page that change while the analysis runs."""
+    """Return the parts of the page that change while the analysis runs."""
     async with services.database.connection() as connection:
         shown = await _load(connection, frame.caller.owner_id, analysis)
     return render(request, "analysis_pieces.html", frame, 200, **shown.values())
@@ -238,7 +244,7 @@ async def ask_to_rerun(request: Request, services: ServicesOf, frame: AnalysesFr
         shown = await details.show_analysis(connection, frame.caller.owner_id, analysis)
     question = Confirmation(
         title=f"Run all {shown.items.total:,} again?",
-        text="All answers are discarded and every part is run again. The model calls cost money again.",
+        text="All answers are deleted, and every part is run again. You pay for the model calls again.",
         action=f"/analyses/{analysis}/rerun",
         verb="Run all again",
         keep=f"/analyses/{analysis}",
@@ -275,7 +281,7 @@ async def _load(connection: Connection, owner: UUID, analysis: UUID) -> Analysis
 
 
 def _as_html(content: str | None) -> str:
-    """Render the answer of a model as safe HTML, because it is as untrusted as a document."""
+    """Render a model's answer as safe HTML. It is as untrusted as the text of a document."""
     return "".join(block.html for block in render_window(content)) if content else ""
 
 
@@ -320,7 +326,7 @@ class SidePanel:
 
     @property
     def words(self) -> str | None:
-        """The message to show if the quote cannot be marked on the page."""
+        """The message that is shown if the quote cannot be marked on the page."""
         if not self.citation or (self.found and self.found.boxes):
             return None
         if not self.citation.verified:
@@ -358,7 +364,7 @@ def _citation(item: ItemView | None, results: Sequence[ResultView], opened: Side
 
 
 async def _find(services: Services, owner: UUID, document: UUID, citation: CitationView) -> QuoteOnPage | None:
-    """Find the position of a verified quote. Returns None if it is unknown; the page is then shown without a mark."""
+    """Find the position of a verified quote; None if it is unknown. The page is then shown without a mark."""
     if not citation.verified:
         return None
     try:

@@ -33,7 +33,7 @@ WRONG = {
 
 
 class PromptForm(BaseModel):
-    """The prompt form as submitted, valid or not."""
+    """The submitted prompt form, whether it is valid or not."""
 
     title: Line = ""
     content: Text = ""
@@ -91,7 +91,7 @@ async def show_page(
 async def change(
     request: Request, services: ServicesOf, frame: SettingsFrame, caller: WriteCaller, prompt: UUID, given: Filled
 ) -> Response:
-    """Save a prompt as a new version. Existing answers keep the version they were made with."""
+    """Save a prompt as a new version. Existing answers keep the version that produced them."""
     wanted, wrong = _read(given)
     if wanted is None:
         found, versions = await _load(services, frame, prompt)
@@ -181,7 +181,7 @@ def _form_of(prompt: Prompt) -> PromptForm:
 def _read(given: PromptForm) -> tuple[PromptFields | None, dict[str, str]]:
     """Validate the form with the rules of the API.
 
-    Line endings are normalised, so that saving without changes makes no new version.
+    Line endings are normalised, so that saving without changes creates no new version.
     """
     words: dict[str, Any] = {name: text.replace("\r\n", "\n").strip() for name, text in given.model_dump().items()}
     order = words["execution_order"] or str(DEFAULT_ORDER)

@@ -1,4 +1,4 @@
-"""The API for questions: the answer is streamed as server-sent events."""
+"""The API for questions. Answers are streamed as server-sent events."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ async def answer_events(
 ) -> AsyncGenerator[bytes]:
     """Yield the events of an answer: the passages found, its statements, their citations and `done`.
 
-    If it fails, `error` takes the place of the answer.
+    If answering fails, an `error` event is sent instead of the answer.
     """
     yield frame("passages", {"passages": [asdict(one) for one in snippets]})
     try:
@@ -121,7 +121,7 @@ class AnswerStream(Response):
 
 
 class AskRequest(BaseModel):
-    """A question. `document_ids`: answer from these documents only; null for all documents."""
+    """A question. If `document_ids` is null, all documents are used; otherwise only these."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -133,11 +133,13 @@ class AskRequest(BaseModel):
 async def ask(services: ServicesOf, caller: ReadCaller, wanted: AskRequest) -> AnswerStream:
     """Answer a question from your documents, as server-sent events.
 
-    The `passages` event comes first and lists the passages that the question is answered from, each with document,
-    chunk, page and the part that matches. Each `text` event is one statement: its text and the numbers of its
-    citations. The `citations` event lists the citations with document, chunk, page and quote; `verified` is true if the
-    quote is in the text word for word. The answer is made as a whole and sent statement by statement. Without a model
-    it consists of sentences from the documents.
+    The `passages` event comes first and lists the passages that the answer is based on, each with document, chunk, page
+    and the part that matches. Each `text` event is one statement: its text and the numbers of its citations. The
+    `citations` event lists the citations with document, chunk, page and quote; `verified` is true if the quote is in
+    the text word for word.
+
+    The answer is made as a whole and sent statement by statement. Without a model it consists of sentences from the
+    documents.
     """
     gateway = services.models.gateway
     asking = await find_sources(services.database, gateway, caller.owner_id, wanted.question, wanted.document_ids or ())
@@ -149,6 +151,6 @@ def answer_limit(_: Services) -> ConcurrencyLimit:
 
 
 async def answer_in_turn(services: Services, asking: AskedQuestion) -> Answer:
-    """Answer a question. The number of parallel answers is limited: without a model they use this machine's CPU."""
+    """Answer a question. The number of parallel answers is limited, because offline answers use this machine's CPU."""
     async with services.shared(answer_limit).take():
         return await answer(services.models.gateway, asking)

@@ -43,7 +43,10 @@ async def ask(
     question: Written = "",
     document: Annotated[list[UUID] | None, Form(max_length=MOST_CHOSEN)] = None,
 ) -> Response:
-    """Answer with a whole page, for browsers without scripts. The form uses POST, because an answer may cost money."""
+    """Show the answer as a whole page, for browsers without scripts.
+
+    The form uses POST, because an answer may cost money.
+    """
     chosen = document or []
     try:
         asking = await find_sources(
@@ -84,11 +87,11 @@ async def _render(
 
 
 def _offer(named: list[Document], newest: list[Document]) -> list[Document]:
-    """The documents to choose from: the selected ones, then the newest readable ones."""
+    """Return the documents to choose from: first the selected ones, then the newest readable ones."""
     known = {one.id for one in named}
     return [*named, *(one for one in newest if one.text_ready and one.id not in known)]
 
 
 def address_of(cited: Citation) -> str:
-    """The address that opens the text at the cited chunk."""
+    """Return the address that opens the text at the cited chunk."""
     return f"/documents/{cited.document_id}?c={cited.chunk_id}#c-{cited.chunk_id}"

@@ -1,4 +1,4 @@
-"""Budgets for models, and their costs."""
+"""Budgets for models, and the costs of model calls."""
 
 from octavo.web.rooms.budgets import api, pages
 

@@ -25,7 +25,7 @@ Dollars = Annotated[float, Field(strict=True, ge=0, le=MAX_USD, allow_inf_nan=Fa
 
 
 class BudgetsRequest(BaseModel):
-    """Budgets in US dollars. Budgets that are not sent stay unchanged; null resets to the default in the settings."""
+    """Budgets in US dollars. Budgets that are not sent stay unchanged; null restores the default from the settings."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -40,7 +40,7 @@ class BudgetsRequest(BaseModel):
 
 
 class DocumentBudgetRequest(BaseModel):
-    """The budget in US dollars; null resets to the default for all documents."""
+    """The budget in US dollars; null restores the default for all documents."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -49,20 +49,20 @@ class DocumentBudgetRequest(BaseModel):
 
 @router.get("/settings/budgets", responses=problems(401))
 async def budgets(services: ServicesOf, caller: ReadCaller) -> BudgetsInForce:
-    """The budgets per document and per owner; administrators also see the budget for all owners together."""
+    """Return the budgets per document and per owner. Administrators also see the budget for all owners together."""
     return await budgets_of(services, caller)
 
 
 @router.put("/settings/budgets", responses=problems(400, 401, 403, 422))
 async def change_budgets(services: ServicesOf, caller: AdminCaller, wanted: BudgetsRequest) -> BudgetsInForce:
-    """Change the budgets for everybody, immediately. Paused jobs resume if the new budgets allow it."""
+    """Change the budgets for everybody, effective immediately. Paused jobs resume if the new budgets allow it."""
     await change(services, caller, wanted)
     return await budgets_of(services, caller)
 
 
 @router.get("/documents/{document}/budget", responses=problems(401, 404, 422))
 async def document_budget(services: ServicesOf, caller: ReadCaller, document: UUID) -> DocumentBudget:
-    """The budget of a document, its costs, and the amount that its paused jobs need."""
+    """Return the budget of a document, its costs, and the amount that its paused jobs need."""
     async with services.database.connection() as connection:
         return await read_document_budget(connection, caller.owner_id, document, Budgets.of(services.settings))
 
@@ -71,7 +71,10 @@ async def document_budget(services: ServicesOf, caller: ReadCaller, document: UU
 async def document_estimate(
     services: ServicesOf, caller: ReadCaller, document: UUID, prompts: Annotated[int, Query(ge=1, le=100)] = 1
 ) -> DocumentEstimate:
-    """What models would cost for this document: to describe it, write its text, connect it, or run prompts on it."""
+    """Estimate what models would cost for this document.
+
+    The costs are separate for describing it, writing its text, connecting it, and running prompts on it.
+    """
     async with services.database.connection() as connection:
         found = await show_document(connection, caller.owner_id, document)
     return estimate_document(services.settings, caller, found, prompts)
@@ -85,7 +88,7 @@ async def estimate(
     pages: Annotated[int, Query(ge=0, le=MOST_WORDS)] = 0,
     prompts: Annotated[int, Query(ge=1, le=100)] = 1,
 ) -> DocumentEstimate:
-    """What models would cost for a document of this size, before it is added."""
+    """Estimate what models would cost for a document of this size, before it is added."""
     return estimate_size(services.settings, caller, DocumentSize(words, pages), prompts)
 
 
@@ -93,7 +96,7 @@ async def estimate(
 async def change_document_budget(
     services: ServicesOf, caller: WriteCaller, document: UUID, wanted: DocumentBudgetRequest
 ) -> DocumentBudget:
-    """Set the budget of a document, up to your monthly budget. Its paused jobs resume if the budget allows."""
+    """Set the budget of a document, up to your monthly budget. Its paused jobs resume if the new budget allows it."""
     await change_of_document(services, caller, document, wanted.usd)
     return await document_budget(services, caller, document)
 
@@ -132,7 +135,7 @@ Month = Annotated[
 
 @usage_router.get("/usage", responses=problems(401, 422))
 async def usage(services: ServicesOf, caller: ReadCaller, month: Month = None) -> Usage:
-    """What models cost you in a month, by purpose, and how much reused answers saved."""
+    """Return what models cost you in a month, by purpose, and how much was saved by reusing answers."""
     owner, everybody, defaults = caller.owner_id, caller.is_admin, Budgets.of(services.settings)
     async with services.database.connection() as connection:
         budgets = await read_budgets(connection, owner, defaults, everybody=everybody)

@@ -1,4 +1,4 @@
-"""Budgets for models: the settings page, and the budget of one document."""
+"""Pages for model budgets: the settings page, and the budget of one document."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ async def document_page(
 async def raise_budget(
     request: Request, services: ServicesOf, caller: WriteCaller, frame: LibraryFrame, document: str, usd: Field = ""
 ) -> Response:
-    """Raise the budget of a document and go back to the document, whose paused work resumes."""
+    """Raise the budget of a document and return to its page. Its paused work resumes."""
     ident = read_id(document)
     wanted, wrong = read_form(DocumentBudgetRequest, read_amounts({"usd": usd}), SENTENCES)
     if wanted is not None:
@@ -97,16 +97,15 @@ async def _show(
 
 
 def as_written(found: BudgetsInForce) -> dict[str, str]:
-    """The form fields with the budgets that are set. A budget at its default is an empty field."""
+    """Return the form fields with the budgets that are set. A budget at its default is an empty field."""
     given = {"document": found.document, "owner": found.owner, "month": found.month}
     return {name: plain_number(one.usd) if one and one.is_set else "" for name, one in given.items()}
 
 
 def suggest(budget: DocumentBudget) -> str:
-    """The amount suggested in the form.
+    """Suggest an amount for the form: enough for all paused calls, in whole dollars.
 
-    It is enough for all paused calls, in whole dollars. If no calls are paused, it is the current budget, or empty if
-    none is set.
+    If no calls are paused, it is the current budget, or empty if none is set.
     """
     if budget.paused:
         enough = ceil(max(budget.spent_usd + budget.needed_usd, budget.usd))
@@ -115,7 +114,7 @@ def suggest(budget: DocumentBudget) -> str:
 
 
 def plain_number(amount: float) -> str:
-    """An amount in the format of a form field: 2.5, 1000000."""
+    """Format an amount for a form field, such as 2.5 or 1000000."""
     return f"{amount:.8f}".rstrip("0").rstrip(".")
 
 

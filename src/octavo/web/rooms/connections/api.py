@@ -1,4 +1,4 @@
-"""The API for connections: lists, decisions, weights, the map, and comparing documents again."""
+"""The API for connections: lists, decisions, weights, the map, and repeated comparisons."""
 
 from __future__ import annotations
 
@@ -70,9 +70,10 @@ async def connections(
     cursor: Cursor = None,
     limit: Limit = DEFAULT_LIMIT,
 ) -> ConnectionPage:
-    """Connections of a document to others, sorted by strength times the weight of their engine.
+    """List the connections of a document to others, sorted by strength times the weight of their engine.
 
-    Dismissed ones are listed only with `status=dismissed`. The list is complete when `comparison.state` is `done`.
+    Dismissed connections are listed only with `status=dismissed`. The list is complete when `comparison.state` is
+    `done`.
     """
     async with services.database.connection() as connection:
         found = await show_document(connection, caller.owner_id, document)
@@ -85,7 +86,7 @@ async def connections(
 
 @router.get("/connections", responses=problems(401, 422))
 async def find(services: ServicesOf, caller: ReadCaller, id: IdPart, limit: Few = FEW) -> Page[Connection]:  # noqa: A002
-    """Connections whose id begins or ends with these characters. Dismissed ones are included."""
+    """List connections whose id begins or ends with these characters, including dismissed ones."""
     async with services.database.connection() as connection:
         return Page(await find_connections(connection, caller.owner_id, id, limit), None)
 
@@ -121,14 +122,14 @@ async def _decide(services: Services, caller: Caller, connection_id: UUID, decis
 
 @router.get("/connections/weights", responses=problems(401))
 async def weights(services: ServicesOf, caller: ReadCaller) -> Weights:
-    """The weight of each engine, from 0 to 100."""
+    """Return the weight of each connection engine, from 0 to 100."""
     async with services.database.connection() as connection:
         return await read_weights(connection, caller.owner_id)
 
 
 @router.put("/connections/weights", responses=problems(400, 401, 403, 422))
 async def weigh(services: ServicesOf, caller: WriteCaller, wanted: WeightsRequest) -> Weights:
-    """Set the weights. They apply to all lists immediately."""
+    """Set the weights of the connection engines. They apply to all lists immediately."""
     async with services.database.transaction() as connection:
         chosen = Weights(**wanted.model_dump())
         await set_weights(connection, caller.owner_id, chosen)
@@ -143,7 +144,7 @@ async def connections_map(
     engine: Engine | None = None,
     least: Annotated[float, Query(alias="min", ge=0, le=1, allow_inf_nan=False)] = 0.0,
 ) -> ConnectionMap:
-    """The sixty documents with the strongest connections as nodes with positions, and the connections between them."""
+    """Return the map: the sixty documents with the strongest connections as nodes, and the connections between them."""
     async with services.database.connection() as connection:
         if focus is not None:
             await show_document(connection, caller.owner_id, focus)
@@ -154,7 +155,7 @@ async def connections_map(
 async def rebuild_connections(
     services: ServicesOf, caller: WriteCaller, wanted: RebuildRequest | None = None
 ) -> RebuildAnswer:
-    """Compare documents again. Decisions are kept, and cached model answers are not paid for again."""
+    """Compare documents again. Decisions are kept, and model answers in the cache cost nothing."""
     async with services.database.transaction() as connection:
         chosen = wanted.document_ids if wanted else None
         return RebuildAnswer(jobs=await rebuild(connection, caller.owner_id, chosen))

@@ -1,4 +1,4 @@
-"""Connections between documents: the map, the list, the weights, and the decisions of people."""
+"""Pages for connections between documents: the map, the list, the weights, and the decisions of people."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ ENGINES: dict[Engine, tuple[str, str, str, str]] = {
 class MapQuery(BaseModel):
     """Query parameters of the map page; empty ones are ignored.
 
-    `one` and `other` are documents whose quotes are shown.
+    `one` and `other` are the two documents whose quotes are shown.
     """
 
     focus: UUID | Literal[""] = ""
@@ -65,9 +65,9 @@ class MapQuery(BaseModel):
         return bool(self.focus or self.engine or self.least)
 
     def address(self, **changed: object) -> str:
-        """The address of this page with some parameters changed.
+        """Return the address of this page with some parameters changed.
 
-        The open pair is closed, unless `changed` contains it.
+        The selected pair is dropped, unless `changed` contains it.
         """
         kept = {"focus": self.focus, "engine": self.engine, "min": self.least or "", "view": self.view}
         query = {name: str(value) for name, value in {**kept, **changed}.items() if value}
@@ -89,7 +89,7 @@ class Pair:
 async def map_page(
     request: Request, services: ServicesOf, frame: MapFrame, asked: Annotated[MapQuery, Query()]
 ) -> Response:
-    """Show the map or the list. Filters, view and the open pair are query parameters."""
+    """Show the map or the list. Filters, view and the selected pair are query parameters."""
     owner = frame.caller.owner_id
     async with services.database.connection() as connection:
         focus = await show_document(connection, owner, asked.focus) if asked.focus else None
@@ -115,7 +115,10 @@ async def map_page(
 
 
 async def _pair(connection: Database, owner: UUID, asked: MapQuery) -> Pair | None:
-    """The connections between the two documents of the open pair; None if no pair is open or a document was deleted."""
+    """Return the connections between the two selected documents.
+
+    Returns None if no pair is selected or a document was deleted.
+    """
     if not (asked.one and asked.other):
         return None
     try:

@@ -1,4 +1,4 @@
-"""Conversions of PDFs to XML, the review of their values, and mappings."""
+"""Conversions of PDFs to XML, the review of their values, and the mappings."""
 
 from octavo.web.rooms.conversions import api, mapping_api, mapping_pages, pages, review
 

@@ -1,4 +1,4 @@
-"""The API for conversions: converting PDFs to XML, values, corrections, revisions and downloads."""
+"""The API for conversions: convert PDFs to XML, read and correct values, list revisions, and download results."""
 
 from __future__ import annotations
 
@@ -65,9 +65,10 @@ class ConvertRequest(BaseModel):
 
 
 class OneCorrection(BaseModel):
-    """The right value of a field, and its place if it is known.
+    """The correct value of a field, and its position if it is known.
 
-    `page` alone names the page; `box` is left, top, right and bottom in points from the upper left corner of that page.
+    `page` can be sent without `box`. `box` is left, top, right and bottom, in points from the upper left corner of that
+    page.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -79,12 +80,15 @@ class OneCorrection(BaseModel):
 
     def as_correction(self) -> Correction:
         if self.box and (not self.page or self.box[0] >= self.box[2] or self.box[1] >= self.box[3]):
-            raise BadInput(f"{self.name}: a box needs a page, and left and top before right and bottom.")
+            raise BadInput(f"{self.name}: a box requires a page, with left < right and top < bottom.")
         return Correction(self.name, self.value, self.page, Box(*self.box) if self.box else None)
 
 
 class OneRow(BaseModel):
-    """A row of a table to add, remove or move. Rows are counted from 1; a row without `row` is added at the end."""
+    """A row of a table to add, remove or move.
+
+    Rows are counted from 1. Without `row`, a new row is added at the end.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -101,7 +105,7 @@ class OneRow(BaseModel):
 class CorrectionRequest(BaseModel):
     """Corrections. Only the values that are sent are changed; null clears a value.
 
-    `rows` changes tables, after the values. `accept` names failed checks whose values are right nevertheless.
+    `rows` changes tables, after the values. `accept` names failed checks whose values are correct nevertheless.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -112,7 +116,7 @@ class CorrectionRequest(BaseModel):
 
 
 class RevisionView(BaseModel):
-    """A revision. `person` is the name of the person who made it, and `changes` what this person changed."""
+    """A revision. `person` is the person who made it, and `changes` are the changes by this person."""
 
     number: int
     made_by: str
@@ -155,14 +159,15 @@ async def convert(
     caller: WriteCaller,
     request: Request,
     mapping: Annotated[
-        Name | None, Query(description="Name of the mapping, for raw bytes. Forms and JSON have a field for it.")
+        Name | None,
+        Query(description="Name of the mapping, if raw bytes are sent. Forms and JSON have a field for it."),
     ] = None,
     content_type: Annotated[str, Header()] = "",
     x_upload_filename: Annotated[str | None, Header(max_length=3000)] = None,
 ) -> ConversionView:
     """Convert a PDF: a form with `file` and `mapping`, raw bytes with `X-Upload-Filename`, or JSON with `document_id`.
 
-    The same content with the same mapping returns the existing conversion.
+    If the same content was already converted with the same mapping, the existing conversion is returned.
     """
     intake, owner = conversion_intake(services, limits), caller.owner_id
     if mapping:
@@ -197,9 +202,9 @@ async def convert_document(
     document: UUID,
     wanted: ConvertRequest | None = None,
 ) -> ConversionView:
-    """Convert a PDF of the library. Its stored file is used; nothing is uploaded, and no other document is made.
+    """Convert a PDF of the library. The stored file is used; nothing is uploaded, and no other document is created.
 
-    The same content with the same mapping returns the existing conversion.
+    If the same content was already converted with the same mapping, the existing conversion is returned.
     """
     name = (wanted or ConvertRequest()).mapping
     begun = await conversion_intake(services, limits).submit_document(caller.owner_id, document, name)
@@ -213,7 +218,10 @@ async def _begun(services: Services, owner: UUID, begun: Submission) -> Conversi
 
 
 def conversion_intake(services: Services, limits: IntakeLimits) -> ConversionIntake:
-    """The intake for conversions. If a remote conversion service has a lower size limit, that limit applies."""
+    """Return the service that accepts conversions.
+
+    If a remote conversion service has a lower size limit, that limit applies.
+    """
     settings = services.settings
     most = limits.upload_bytes
     if settings.conversion_gateway_url:
@@ -245,7 +253,10 @@ async def conversions(
     cursor: Cursor = None,
     limit: Limit = DEFAULT_LIMIT,
 ) -> Page[ConversionView]:
-    """Your conversions, newest first, without their values. `batch` and `document_id` select those of one."""
+    """List your conversions, newest first, without their values.
+
+    `batch` and `document_id` list only the conversions of one batch or document.
+    """
     async with services.database.connection() as connection:
         found = await library.list_conversions(
             connection,
@@ -261,7 +272,7 @@ async def conversions(
 
 @router.get("/conversion-batches/{batch}", responses=problems(401, 404, 422))
 async def show_batch(services: ServicesOf, caller: ReadCaller, batch: UUID) -> BatchView:
-    """The progress of conversions that were requested together."""
+    """Return the progress of a batch: conversions that were requested together."""
     async with services.database.connection() as connection:
         found = await library.list_batches(connection, caller.owner_id, batch)
     if not found:
@@ -271,7 +282,7 @@ async def show_batch(services: ServicesOf, caller: ReadCaller, batch: UUID) -> B
 
 @router.get("/training-samples", responses=problems(401, 422), response_class=Response)
 async def samples(services: ServicesOf, caller: ReadCaller) -> Response:
-    """The values before and after correction, with the history of corrections, as JSON Lines.
+    """Download the values before and after correction, with the history of corrections, as JSON Lines.
 
     They are kept for OCTAVO_CORRECTION_DAYS, longer than the conversions.
     """
@@ -281,7 +292,7 @@ async def samples(services: ServicesOf, caller: ReadCaller) -> Response:
 
 @router.get("/model-checks", responses=problems(401, 422), response_class=Response)
 async def checks(services: ServicesOf, caller: ReadCaller) -> Response:
-    """Every model call for missing values, with its answers and whether they were accepted, as JSON Lines."""
+    """Download all model calls for missing values as JSON Lines, with the answers and whether they were accepted."""
     async with services.database.connection() as connection:
         return _json_lines(await library.model_checks(connection, caller.owner_id))
 
@@ -293,7 +304,7 @@ def _json_lines(rows: Sequence[Mapping[str, Any]]) -> Response:
 
 @router.get("/conversions/{conversion}", responses=problems(401, 404, 422))
 async def conversion(services: ServicesOf, caller: ReadCaller, conversion: UUID) -> ConversionView:
-    """The status of a conversion and, once it is complete, its values with their positions."""
+    """Return the status of a conversion and, once it is complete, its values with their positions."""
     async with services.database.connection() as connection:
         return await _show(connection, caller.owner_id, conversion)
 
@@ -302,7 +313,10 @@ async def conversion(services: ServicesOf, caller: ReadCaller, conversion: UUID)
 async def correct(
     services: ServicesOf, caller: WriteCaller, conversion: UUID, wanted: CorrectionRequest
 ) -> ConversionView:
-    """Correct values and rows, or accept failed checks: all of it or nothing. This creates the next revision."""
+    """Correct values and rows, or accept failed checks. This creates the next revision.
+
+    If one of the changes is invalid, none is made.
+    """
     if not (wanted.values or wanted.rows or wanted.accept):
         raise BadInput("Send `values`, `rows` or `accept`.")
     await corrections_of(services).correct(
@@ -325,7 +339,7 @@ def corrections_of(services: Services) -> Corrections:
 
 
 def person_without_account(caller: Caller) -> str:
-    """The name for a caller who has no account; a person with one is named by the email address."""
+    """Return the name for a caller without an account. A person with an account is named by their email address."""
     if caller.via == "key":
         return "API key"
     return "Visitor" if caller.is_anonymous else "Local user"
@@ -346,7 +360,10 @@ async def words(
     conversion: UUID,
     page: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
 ) -> Page[PageWord]:
-    """The words of a page with their boxes, in points; none if the page is a scan. People point at values with them."""
+    """List the words of a page with their boxes, in points; none if the page is a scan.
+
+    The review page uses them to let people select values on the page.
+    """
     async with services.database.connection() as connection:
         await show_conversion(connection, caller.owner_id, conversion)
         file = await find_result(connection, caller.owner_id, conversion, "source")
@@ -363,7 +380,7 @@ async def words(
 
 @router.get("/conversions/{conversion}/revisions", responses=problems(401, 404, 422))
 async def revisions(services: ServicesOf, caller: ReadCaller, conversion: UUID) -> Page[RevisionView]:
-    """The revisions of a conversion: the original values, then one revision for each correction."""
+    """List the revisions of a conversion: the original values, then one revision for each correction."""
     async with services.database.connection() as connection:
         found = await library.show_conversion(connection, caller.owner_id, conversion)
         made = await library.list_revisions(connection, caller.owner_id, conversion)
@@ -388,7 +405,7 @@ async def revisions(services: ServicesOf, caller: ReadCaller, conversion: UUID) 
 async def download(
     services: ServicesOf, caller: ReadCaller, conversion: UUID, form: Literal["xml", "plain", "json"] = "xml"
 ) -> Response:
-    """Download the result. `xml` contains the positions of the values, `plain` is XML without them."""
+    """Download the result. `xml` contains the positions of the values; `plain` is XML without positions."""
     async with services.database.connection() as connection:
         found = await library.show_conversion(connection, caller.owner_id, conversion)
         record = found.complete_record
@@ -408,7 +425,7 @@ async def download(
 
 @router.get("/conversions/{conversion}/source", responses=problems(401, 404, 409, 410, 422), response_class=Response)
 async def source(services: ServicesOf, caller: ReadCaller, conversion: UUID) -> StreamingResponse:
-    """The converted file, while it is still stored."""
+    """Download the converted file, while it is still stored."""
     async with services.database.connection() as connection:
         found = await library.show_conversion(connection, caller.owner_id, conversion)
         file = await library.find_result(connection, caller.owner_id, conversion, "source")
@@ -481,7 +498,7 @@ async def page_picture(
     width: Annotated[Width, Query(description="Maximum width in pixels.")] = Width.MEDIUM,
     if_none_match: Annotated[str | None, Header()] = None,
 ) -> Response:
-    """A page picture of the converted file, while the file is still stored."""
+    """Return a page picture of the converted file, while the file is still stored."""
     async with services.database.connection() as connection:
         await show_conversion(connection, caller.owner_id, conversion)
         file = await find_result(connection, caller.owner_id, conversion, "source")

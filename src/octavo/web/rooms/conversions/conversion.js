@@ -91,7 +91,7 @@ const words = new Map();
 function point(on) {
   review.classList.toggle("pointing", on);
   one("[data-point]", review)?.setAttribute("aria-pressed", String(on));
-  if (on) announce("Click the right value on the page, or draw a box around it.");
+  if (on) announce("Click the correct value on the page, or draw a box around it.");
 }
 
 /** The position of an event on the page, in points. @param {PointerEvent} event */

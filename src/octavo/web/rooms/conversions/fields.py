@@ -1,7 +1,4 @@
-"""The values of a conversion as its page shows them: fields, tables, boxes, changes, and the model's answers.
-
-Pure functions.
-"""
+"""Prepares the values of a conversion for its page: fields, tables, boxes, changes, and the model's answers."""
 
 from __future__ import annotations
 
@@ -36,10 +33,7 @@ class Cell:
 
     @property
     def is_settled(self) -> bool:
-        """Whether nobody needs to look at the value.
-
-        A missing value is settled unless it is required.
-        """
+        """Whether the value needs no review. A missing value needs none unless it is required."""
         if self.value is None:
             return not self.required
         return not self.value.needs_review
@@ -50,7 +44,7 @@ class Cell:
 
     @property
     def certainty(self) -> str:
-        """The confidence as a share if it was measured, and otherwise a word; nothing for what a person confirmed."""
+        """The confidence: a percentage if it was measured, otherwise a word; empty for values confirmed by a person."""
         if self.value is None or self.value.is_confirmed:
             return ""
         if self.value.calibrated:
@@ -81,7 +75,10 @@ class ReviewFields:
         return next((one for one in self.every if one.path == path), None)
 
     def next_unsettled(self, path: str | None) -> Cell | None:
-        """The next field after this one that is not settled, wrapping around to the first field."""
+        """Return the next field after this one that needs review.
+
+        After the last field, the search continues at the first.
+        """
         every = self.every
         at = next((index for index, one in enumerate(every) if one.path == path), -1)
         return next(
@@ -100,7 +97,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of one value; or, if `before` and `after` are both None, a label that says everything."""
+    """A change of one value. If `before` and `after` are both None, the label alone describes the change."""
 
     label: str
     before: str | None = None
@@ -108,7 +105,7 @@ class Change:
 
 
 def arrange_fields(conversion: Conversion, mapping: Mapping) -> ReviewFields:
-    """All fields and tables in the order of the mapping."""
+    """Return all fields and tables in the order of the mapping."""
     cells = [_cell(one.name, one.name, one, conversion.single(one.name)) for one in mapping.singles]
     return ReviewFields(cells, [_table(conversion, one) for one in mapping.tables])
 
@@ -135,7 +132,7 @@ def _cell(path: str, label: str, kind: Field | Column, value: Value | None) -> C
 
 
 def marks_on(laid: ReviewFields, page: int, current: str | None) -> list[Mark]:
-    """The boxes of values on a page. The selected box is last, so that it is drawn on top."""
+    """Return the boxes of the values on a page. The selected box is last, so that it is drawn on top."""
     marks = [
         Mark(one.path, one.value.place.box, one.path == current)
         for one in laid.every
@@ -145,7 +142,7 @@ def marks_on(laid: ReviewFields, page: int, current: str | None) -> list[Mark]:
 
 
 def describe_changes(changes: Sequence[Mapping_[str, Any]]) -> list[Change]:
-    """What a person changed in one revision, in words."""
+    """Describe the changes that a person made in one revision."""
     return [_describe(one) for one in changes]
 
 
@@ -192,7 +189,10 @@ def describe_earlier(entry: Mapping_[str, Any]) -> EarlierCorrection | None:
 
 
 def normal_form(mapping: Mapping, path: str, text: str) -> str:
-    """A text of the page in the form of its field, such as 1234.50 for 1.234,50; or the text itself."""
+    """Convert text from the page to the format of its field, such as 1.234,50 to 1234.50.
+
+    Text that has no unique meaning for this field is returned unchanged.
+    """
     cell = re.fullmatch(r"(\w+)\[\d+\]\.(\w+)", path)
     kind = type_of(mapping, cell[2], cell[1]) if cell else type_of(mapping, path, None)
     if kind is None or FIELD_TYPES[kind].accepts(text):
@@ -203,7 +203,7 @@ def normal_form(mapping: Mapping, path: str, text: str) -> str:
 
 
 def changes_between(before: Conversion | None, after: Conversion | None) -> list[Change]:
-    """The changes of a revision; none for the first.
+    """Return the changes of a revision; none for the first.
 
     A value that a person only confirmed has the same text before and after.
     """
@@ -242,10 +242,7 @@ MODEL_ERRORS = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The model's answer for one field.
-
-    `outcome` is the tone, icon and label of the chip that shows what became of the answer.
-    """
+    """The model's answer for one field. `outcome` is the tone, icon and label that show whether the answer was used."""
 
     path: str
     label: str
@@ -256,9 +253,9 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswers:
-    """The answers of the model for a conversion.
+    """The model's answers for a conversion.
 
-    `made_by` is None if no model answered, and `why` is the reason. `unanswered` are fields without an answer.
+    If no model answered, `made_by` is None and `why` is the reason. `unanswered` are fields without an answer.
     """
 
     made_by: str | None
@@ -273,7 +270,7 @@ class ModelAnswers:
 
 
 def describe_model(asked: ModelLookup | None, laid: ReviewFields, cost: ModelCost) -> ModelAnswers | None:
-    """The answers of the model; None if no model was called."""
+    """Describe the answers of the model; None if no model was called."""
     if asked is None:
         return None
     said = {one.name for one in asked.answers}

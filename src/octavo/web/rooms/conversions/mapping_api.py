@@ -57,14 +57,14 @@ class NewMapping(BaseModel):
 
 @router.get("", responses=problems(401))
 async def mappings(services: ServicesOf, caller: ReadCaller) -> Page[MappingSummary]:
-    """Built-in mappings, then your own."""
+    """List the built-in mappings, then your own."""
     async with services.database.connection() as connection:
         return Page(await list_mappings(connection, caller.owner_id), None)
 
 
 @router.post("", status_code=201, responses=problems(400, 401, 403, 409, 422))
 async def add(request: Request, services: ServicesOf, caller: WriteCaller, new: NewMapping) -> MappingView:
-    """Add a mapping. It is validated first and cannot be edited later: save changes under a new version."""
+    """Add a mapping. It is validated first. It cannot be edited later; save changes under a new version instead."""
     label = clean_filename(new.file)
     summary = await services.shared(MappingTrials).check(request, caller, new.text, label)
     async with services.database.transaction() as connection:
@@ -80,7 +80,7 @@ async def check(request: Request, services: ServicesOf, caller: WriteCaller, new
 
 @router.get("/{name}", responses=problems(401, 404, 422))
 async def mapping(services: ServicesOf, caller: ReadCaller, name: Name) -> MappingView:
-    """One mapping with its text."""
+    """Return one mapping with its text."""
     stored = await _find(services, caller, name)
     return _view(summarise(await stored.read_in_thread()), stored)
 
@@ -94,14 +94,17 @@ async def delete(services: ServicesOf, caller: WriteCaller, name: Name) -> None:
 
 @router.get("/{name}/schema", responses=problems(401, 404, 422), response_class=Response)
 async def schema(services: ServicesOf, caller: ReadCaller, name: Name) -> Response:
-    """The XML Schema for results of this mapping."""
+    """Return the XML Schema for results of this mapping."""
     found = await _find(services, caller, name)
     body = await asyncio.to_thread(found.xml_schema)
     return Response(body, media_type="application/xml", headers={"x-content-type-options": "nosniff"})
 
 
 async def _find(services: Services, caller: Caller, name: str) -> StoredMapping:
-    """Find the mapping with this name. Returns 404 for an unknown name, because the name is part of the path."""
+    """Find the mapping with this name.
+
+    An unknown name leads to a 404 response, because the name is part of the path.
+    """
     async with services.database.connection() as connection:
         try:
             return await find_mapping(connection, caller.owner_id, name)

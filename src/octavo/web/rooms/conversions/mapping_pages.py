@@ -64,7 +64,7 @@ class MappingRow:
 
 @dataclass(frozen=True, slots=True)
 class TrialResult:
-    """The values a mapping found, or why it failed."""
+    """The values that a mapping found, or the reason why it failed."""
 
     mapping: str = ""
     found: Conversion | None = None
@@ -104,7 +104,10 @@ async def try_out(
     limits: LimitsOf,
     content_type: Annotated[str, Header()] = "",
 ) -> Response:
-    """Try a stored mapping (`name`) or a new `text` on a `file` or on the file of a `conversion`."""
+    """Try a mapping on a PDF.
+
+    The mapping is a stored one (`name`) or a new `text`; the PDF is an uploaded `file` or the file of a `conversion`.
+    """
     fields: dict[str, str] = {}
     try:
         async with services.limits.transfers.one(caller.owner_id, limits.concurrent):
@@ -147,7 +150,7 @@ async def delete(
 ) -> Response:
     """Delete a mapping. Needs a confirmation."""
     if not sure:
-        text = "It can no longer be chosen. Conversions that were made with it keep its text."
+        text = "You can no longer choose it. Existing conversions keep its text."
         back = f"/settings/mappings/{name}"
         question = Question(f"Delete the mapping {name}?", text, request.url.path, "Delete", back, (("sure", "true"),))
         return ask(request, question, frame)
@@ -192,14 +195,14 @@ async def _show_one(
 
 
 async def _to_try_on(services: Services, frame: Frame) -> dict[str, str]:
-    """Recent conversions whose files can be used to try a mapping. Some of the files may have been removed."""
+    """List recent conversions whose files can be used to try a mapping. Some of the files may have been deleted."""
     async with services.database.connection() as connection:
         page = await list_conversions(connection, frame.caller.owner_id, status=None, cursor=None, limit=TO_TRY_ON)
     return {str(one.id): one.filename for one in page.items if one.sha256 and not one.archived_at}
 
 
 def _as_written(text: str) -> str:
-    """Normalise the line endings of a submitted text, and remove NUL characters."""
+    """Normalise the line endings of a submitted text and remove NUL characters."""
     return text.replace("\r\n", "\n").replace("\0", "")
 
 
@@ -218,7 +221,7 @@ async def _keep(body: AsyncIterable[bytes], path: Path, most: int) -> bool:
         async for chunk in body:
             taken += len(chunk)
             if taken > most:
-                raise TooLarge(f"Files of at most {most:,} bytes can be converted.")
+                raise TooLarge(f"The size limit for conversions is {most:,} bytes.")
             await asyncio.to_thread(file.write, chunk)
     if taken and detect(await asyncio.to_thread(_head, path), path.name) is not SourceType.PDF:
         raise NotPdf

@@ -65,7 +65,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class ListQuery:
-    """Query parameters of the list: only one state or one batch, and the page of results."""
+    """Query parameters of the list: a status or a batch to filter by, and the page of results."""
 
     status: str | None = None
     batch: UUID | None = None
@@ -100,7 +100,7 @@ async def list_page(request: Request, services: ServicesOf, frame: ConversionsFr
 
 @router.get("/rows")
 async def show_rows(request: Request, services: ServicesOf, frame: ConversionsFrame, asked: ListParameters) -> Response:
-    """The rows of the list and the progress of batches, for live updates."""
+    """Return the rows of the list and the progress of batches, for live updates."""
     async with services.database.connection() as connection:
         listed = await load_rows(connection, frame, asked)
         state = await _state(connection, frame, asked)
@@ -109,7 +109,7 @@ async def show_rows(request: Request, services: ServicesOf, frame: ConversionsFr
 
 @router.get("/new")
 async def choose_mapping(request: Request, services: ServicesOf, frame: ConversionsFrame) -> Response:
-    """Choose a mapping for a `document` of the library, or for all documents of a filter of the library."""
+    """Choose a mapping for one `document` of the library, or for all documents that a filter selects."""
     return await _show_choice(request, services, frame, read_selection(request.query_params.multi_items()))
 
 
@@ -117,7 +117,10 @@ async def choose_mapping(request: Request, services: ServicesOf, frame: Conversi
 async def convert_selection(
     request: Request, services: ServicesOf, caller: WriteCaller, frame: ConversionsFrame, limits: LimitsOf
 ) -> Response:
-    """Convert documents of the library: a `document`, several `ids`, or all of a filter. First choose a mapping."""
+    """Convert documents of the library: one `document`, several `ids`, or all that a filter selects.
+
+    If no mapping was chosen yet, the page to choose one is shown.
+    """
     fields = [(name, value) for name, value in (await request.form()).multi_items() if isinstance(value, str)]
     wanted, mapping = read_selection(fields), dict(fields).get("mapping", "")
     if not mapping:
@@ -145,7 +148,10 @@ async def _begin(services: Services, limits: IntakeLimits, owner: UUID, wanted: 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The documents to convert: these, or all that the filters select. `fields` are the form fields that say so."""
+    """The documents to convert: a list, or all that the filters select.
+
+    `fields` are the form fields of this selection.
+    """
 
     documents: list[UUID]
     filters: Filters | None
@@ -153,7 +159,7 @@ class Selection:
 
 
 def read_selection(given: Iterable[tuple[str, str]]) -> Selection:
-    """Read the fields of a form or address. The names of filters are those of the library page."""
+    """Read the selection from form fields or query parameters. Filters have the same names as on the library page."""
     fields = [(name, value) for name, value in given if value]
     ids = [read_id(value) for name, value in fields if name in {"document", "ids"}][:MOST_IDS]
     if ids:
@@ -210,7 +216,7 @@ async def convert(
     limits: LimitsOf,
     content_type: Annotated[str, Header()] = "",
 ) -> Response:
-    """Convert one file; scripts send several files one by one.
+    """Convert one file. Scripts send several files one by one.
 
     A rejected file also appears in the list, with the reason.
     """
@@ -259,7 +265,7 @@ async def _show(
 
 
 async def _state(connection: Connection, frame: Frame, asked: ListQuery) -> dict[str, Any]:
-    """The counts of each state, and the progress of batches."""
+    """Return the number of conversions in each state, and the progress of batches."""
     owner = frame.caller.owner_id
     counts, batches = await count_states(connection, owner), await list_batches(connection, owner, asked.batch)
     return {"counts": counts, "batches": batches, "tabs": TABS, "asked": asked}
@@ -267,7 +273,7 @@ async def _state(connection: Connection, frame: Frame, asked: ListQuery) -> dict
 
 @dataclass(frozen=True, slots=True)
 class ListedRows:
-    """A page of the list. `review` are the rows that need review, on the first page of all conversions."""
+    """A page of the list. On the first page of all conversions, `review` contains those that need review."""
 
     rows: list[Row]
     review: list[Row]

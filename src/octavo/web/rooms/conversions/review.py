@@ -1,4 +1,4 @@
-"""The review of a conversion: the page next to its values, corrections, and earlier revisions."""
+"""The review page of a conversion: a page of the file next to its values, corrections, and earlier revisions."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class RejectedCorrection:
 async def show_page(
     request: Request, services: ServicesOf, frame: ConversionsFrame, conversion: UUID, asked: ReviewParameters
 ) -> Response:
-    """Show the review page. `field` is marked on its page; `page` shows another page instead."""
+    """Show the review page. `field` is marked on its page, unless `page` selects another page."""
     return render(request, "conversion.html", frame, **await _shown(services, frame, conversion, asked))
 
 
@@ -122,7 +122,7 @@ async def show_page(
 async def show_pieces(
     request: Request, services: ServicesOf, frame: ConversionsFrame, conversion: UUID, asked: ReviewParameters
 ) -> Response:
-    """The content of the review page as a fragment, for scripts."""
+    """Return the content of the review page as a fragment, for scripts."""
     return render(request, "conversion_pieces.html", frame, **await _shown(services, frame, conversion, asked))
 
 
@@ -140,7 +140,7 @@ async def correct(  # noqa: PLR0917 - fields of the form
 ) -> Response:
     """Correct a value; an empty text clears it. A rejected correction is shown again with the reason.
 
-    `page` is the page on which the value is; scripts also send the `box` that the person pointed at.
+    `page` is the page that contains the value. Scripts also send the `box` that the person selected.
     """
     given = value.replace("\0", "").strip()
     place = _read_box(box) if read_number(page) else None
@@ -173,7 +173,7 @@ async def _correct(
 
 
 def _read_box(text: str) -> Box | None:
-    """The box that a script sent: four numbers, separated by spaces."""
+    """Parse the box that a script sent: four numbers, separated by spaces."""
     try:
         sides = [float(side) for side in text.split()]
     except ValueError:
@@ -184,7 +184,7 @@ def _read_box(text: str) -> Box | None:
 
 
 async def _as_typed(services: Services, owner: UUID, conversion: UUID, wanted: Correction) -> str | None:
-    """The value in the form of its field, if the person pointed at a text such as 1.234,50 that can only mean this."""
+    """Convert text selected on the page, such as 1.234,50, to the format of its field, if it has only one meaning."""
     async with services.database.connection() as connection:
         found = await show_conversion(connection, owner, conversion)
         mapping = await mapping_of_conversion(connection, owner, conversion, found.mapping)
@@ -203,7 +203,7 @@ async def change_rows(  # noqa: PLR0917 - fields of the form
     row: Annotated[str, Form(max_length=20)] = "",
     to: Annotated[str, Form(max_length=20)] = "",
 ) -> Response:
-    """Add, remove or move a row of a table. The values of a new row are the fields `cell.NAME`."""
+    """Add, remove or move a row of a table. The fields `cell.NAME` contain the values of a new row."""
     sent = (await request.form()).items()
     cells = {
         name.removeprefix(CELL): str(text).replace("\0", "").strip() for name, text in sent if name.startswith(CELL)
@@ -223,7 +223,7 @@ async def change_rows(  # noqa: PLR0917 - fields of the form
 async def accept_check(
     services: ServicesOf, caller: WriteCaller, conversion: UUID, check: Annotated[str, Form(max_length=2000)]
 ) -> Response:
-    """Accept the values of a failed check. The check still says that it failed."""
+    """Accept the values of a failed check. The check is still shown as failed."""
     await _correct(services, caller, conversion, [], accept=[check])
     return back_to(f"/conversions/{conversion}#checks-head")
 
@@ -290,7 +290,7 @@ async def _shown(services: Services, frame: Frame, conversion: UUID, asked: Revi
 
 
 async def _values(connection: Connection, owner: UUID, found: StoredConversion, number: int | None) -> Values | None:
-    """The values of a revision; None if the conversion is not complete or its values are no longer stored."""
+    """Return the values of a revision; None if the conversion is not complete or its values are no longer stored."""
     if found.status != JobStatus.COMPLETE or found.archived_at or found.record is None:
         return None
     stored = await mapping_of_conversion(connection, owner, found.id, found.mapping)
@@ -310,7 +310,7 @@ def _fields(laid: ReviewFields, asked: ReviewQuery) -> dict[str, Any]:
 
 
 async def _sheets(services: Services, owner: UUID, found: StoredConversion) -> dict[str, Any]:
-    """The sizes of the pages, which are needed to mark values, or the reason why they are unknown."""
+    """Return the page sizes, which are needed to mark values, or the reason why they are unknown."""
     try:
         async with services.database.connection() as connection:
             source = await find_result(connection, owner, found.id, "source")
@@ -329,7 +329,10 @@ def _page(laid: ReviewFields, asked: ReviewQuery, sheets: list[tuple[float, floa
 
 
 def _history(values: Values) -> list[dict[str, Any]]:
-    """All revisions, newest first, each with its changes. Those of older versions did not store their changes."""
+    """List all revisions with their changes, newest first.
+
+    For revisions without stored changes, made by earlier versions of Octavo, the changes are computed.
+    """
     made = {one.number: values.of(one.number) for one in values.revisions if not one.changes}
     return [
         {
@@ -343,7 +346,10 @@ def _history(values: Values) -> list[dict[str, Any]]:
 
 
 def _earlier(kept: list[dict[str, Any]], values: Values) -> list[EarlierCorrection]:
-    """Corrections of earlier conversions of the same file, newest first. The last entries are of this conversion."""
+    """List the corrections of earlier conversions of the same file, newest first.
+
+    `kept` ends with the corrections of this conversion, which are left out.
+    """
     own = sum(one.made_by == "person" for one in values.revisions)
     return [one for one in map(describe_earlier, reversed(kept[: max(len(kept) - own, 0)])) if one]
 

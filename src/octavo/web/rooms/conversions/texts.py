@@ -1,4 +1,4 @@
-"""How pages show the status of a conversion: its label, the cause and the available actions. Pure functions."""
+"""Texts for the status of a conversion: its label, the cause and the available actions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ CHOOSE = StatusAction("Choose another", "/conversions#file", "get")
 def describe_conversion(
     found: StoredConversion, job: JobView | None, sure: ConfidenceSummary | None, now: datetime
 ) -> StatusText:
-    """The status texts of a conversion. `sure` summarises the confidence; None while there are no values."""
+    """Return the status texts of a conversion.
+
+    `sure` summarises the confidence; it is None while there are no values.
+    """
     if found.archived_at:
         return StatusText(
             "",

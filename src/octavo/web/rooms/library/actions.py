@@ -48,9 +48,9 @@ async def retry(connection: Connection, owner: UUID, document: UUID) -> None:
 
 
 async def resume(connection: Connection, owner: UUID, document: UUID) -> None:
-    """Take a stale job away from its worker and queue it again; finished stages are kept.
+    """Take a stalled job away from its worker and queue it again; finished stages are kept.
 
-    Repeating this is safe: a job that is queued or makes progress is left alone.
+    Repeating this is safe: a job that is queued or makes progress is not changed.
     """
     (held,) = await changes.lock_documents(connection, owner, [document])
     job = await show_job(connection, owner, held.process_id)
@@ -62,7 +62,10 @@ async def resume(connection: Connection, owner: UUID, document: UUID) -> None:
 
 
 async def try_now(connection: Connection, owner: UUID, document: UUID) -> None:
-    """Start the next attempt of the document's waiting jobs now. Repeating this is safe: other jobs are left alone."""
+    """Start the next attempt of the document's waiting jobs now.
+
+    Repeating this is safe: other jobs are not changed.
+    """
     await show_document(connection, owner, document)
     await retry_waiting_jobs(connection, owner, document)
 
@@ -77,12 +80,12 @@ async def classify(connection: Connection, owner: UUID, document: UUID) -> None:
 
 
 async def clean(connection: Connection, owner: UUID, document: UUID) -> None:
-    """Let a model clean up the text."""
+    """Process the document again: a model cleans up the extracted text."""
     await changes.retry_document(connection, owner, document, None, Extraction.CLEAN)
 
 
 async def reread(connection: Connection, owner: UUID, document: UUID) -> None:
-    """Let a model read the page images."""
+    """Process the document again: a model reads images of the pages."""
     await changes.retry_document(connection, owner, document, None, Extraction.PAGES)
 
 
@@ -132,7 +135,7 @@ async def discard_document(
     back: Back = LIBRARY,
     sure: Sure = False,  # noqa: FBT002 - a form field
 ) -> Response:
-    """Discard a job that failed for good: it will not be retried. The file is kept. Needs a confirmation."""
+    """Discard a job that failed for good, so that it is not retried. The file is kept. Needs a confirmation."""
     async with services.database.transaction() as connection:
         if sure:
             await discard(connection, caller.owner_id, document)
@@ -214,7 +217,7 @@ async def act_on_many(
     tag: Annotated[str, Form(max_length=200)] = "",
     back: Back = LIBRARY,
 ) -> Response:
-    """Apply one action to all of these documents, or to none."""
+    """Apply one action to these documents. If it fails for one of them, none is changed."""
     owner, wanted = caller.owner_id, set(ids)
     async with services.database.transaction() as connection:
         if action == "delete":

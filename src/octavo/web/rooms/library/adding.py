@@ -1,4 +1,4 @@
-"""Forms that add documents, with or without scripts: links, texts, files, replacements for failed files, samples.
+"""Forms that add links, texts, files, sample documents, and replacements for failed files. They work without scripts.
 
 Also unlocks PDFs with a password, in the sandbox. The password is used once and not stored.
 """
@@ -63,7 +63,7 @@ class SameFile(BadInput):
 
 
 class AddOptions(BaseModel):
-    """The options for files, links and text. Empty fields are ignored, so that forms can send them all."""
+    """The form options for files, links and text. Empty fields are ignored, so that forms can send them all."""
 
     title: Annotated[str, Field(max_length=500, pattern=PLAIN)] = ""
     source: Annotated[str, Field(max_length=2000, pattern=PLAIN)] = ""
@@ -81,7 +81,7 @@ class AddForm(AddOptions):
     back: str = LIBRARY
 
     def as_source(self, allow: frozenset[str]) -> NewSource:
-        """The link or the text in the box."""
+        """Return the entered link or text as a source."""
         written = self.text.strip()
         if not written:
             raise Empty("Paste a link or text first.")
@@ -101,7 +101,7 @@ def read_box(fields: Mapping[str, str]) -> AddForm:
 
 
 def added(request: Request, outcomes: list[Outcome], back: str = LIBRARY) -> Response:
-    """The response after adding documents: JSON for scripts, a redirect for forms."""
+    """Return the response after adding documents: JSON for scripts, a redirect for forms."""
     if wants_json(request):
         return JSONResponse(jsonable_encoder([asdict(one) for one in outcomes]), 202)
     return back_to(local_path(back, LIBRARY))
@@ -140,7 +140,7 @@ async def upload(
     limits: LimitsOf,
     content_type: ContentType = "",
 ) -> Response:
-    """Add the file of the add box, and the link or text in it."""
+    """Add the selected file, and the link or text that was entered with it."""
     form = await FormReader(content_type, request.stream(), field_bytes=BOX_BYTES).read()
     box = read_box(form.fields)
     if not form.filename and not box.text.strip():
@@ -158,7 +158,7 @@ async def upload(
 
 @router.post("/actions/samples")
 async def add_samples(request: Request, caller: WriteCaller, intake: IntakeOf, limits: LimitsOf) -> Response:
-    """Add three short related texts to try Octavo with."""
+    """Add three short, related sample texts for trying out Octavo."""
     files = sorted(path for path in SAMPLES.iterdir() if path.suffix in {".md", ".txt"} and path.stem != "LICENSE")
     outcomes = [
         await intake.take(caller.owner_id, NewUpload(path.name, "text/plain"), path.read_bytes(), limits)
@@ -189,7 +189,7 @@ async def replace_file(
 ) -> Response:
     """Replace a document with a new file.
 
-    The new document gets the old one's tags and collection; the old one goes to the trash.
+    The new document gets the old one's tags and collection; the old one is moved to the trash.
     """
     owner = caller.owner_id
     async with services.database.connection() as connection:
@@ -256,7 +256,7 @@ class FileUnlocker:
         return retried
 
     async def _unlock(self, owner: UUID, document: UUID, password: str) -> Stored | None:
-        """Store an unlocked copy of the file, to which no row refers yet.
+        """Store an unlocked copy of the file. It is not yet recorded in the database.
 
         Returns None if the file needs no password.
         """

@@ -1,4 +1,4 @@
-"""The API for documents: list, read, edit, delete, retry, download, and their events."""
+"""The API for documents: list, read, edit, delete, retry and download them, and list their events."""
 
 from __future__ import annotations
 
@@ -59,7 +59,9 @@ FactName = Literal[
     "language", "iban", "vat_id", "doi", "isbn", "order_id", "account_id", "register_id", "party",
 ]  # fmt: skip
 FactValue = Annotated[str | None, Field(max_length=500, pattern=Plain)]
-UNCHANGED: dict[int | str, dict[str, Any]] = {304: {"description": "The file still has this ETag"}}
+UNCHANGED: dict[int | str, dict[str, Any]] = {
+    304: {"description": "Not modified: the caller already has the current file."}
+}
 
 
 class EditRequest(BaseModel):
@@ -92,13 +94,13 @@ class RetryDocumentRequest(RetryRequest):
 
 
 class BulkEdit(EditRequest):
-    """Changes to many documents. `mapping` is for the action convert."""
+    """Changes to many documents. `mapping` is used only by the action `convert`."""
 
     mapping: Label | None = None
 
 
 class FilterRequest(BaseModel):
-    """Selects documents, with the names of the query parameters of `GET /documents`."""
+    """Selects documents. The fields are the query parameters of `GET /documents`."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -126,7 +128,7 @@ class FilterRequest(BaseModel):
 
 
 class BulkRequest(BaseModel):
-    """One action for many documents, applied to all of them or to none. Name them, or select them with a filter."""
+    """One action for many documents, selected by id or by a filter. If it fails for one of them, none is changed."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -149,13 +151,14 @@ EDITED = frozenset(EditRequest.model_fields)
 
 
 class CorrectedFacts(RootModel[dict[FactName, FactValue]]):
-    """Corrections by a person: the value of each fact, or null if the document has no such fact."""
+    """Corrections by a person: the value of each fact; null if the document does not have this fact."""
 
 
 class BulkAnswer(BaseModel):
-    """`ids` are the documents that a filter selected, so that the change can be undone.
+    """The result of an action on many documents.
 
-    `batch_id` is the id of the batch of conversions that was queued.
+    `ids` are the documents that a filter selected, so that the change can be undone. `batch_id` is the id of the batch
+    of conversions that was queued.
     """
 
     changed: int
@@ -171,7 +174,7 @@ class DownloadHeaders:
     if_range: Annotated[
         str | None, Header(description="Return the range only if the file still has this ETag or date.")
     ] = None
-    if_none_match: Annotated[str | None, Header(description="ETags the caller already has.")] = None
+    if_none_match: Annotated[str | None, Header(description="ETags that the caller already has.")] = None
 
 
 RangeHeaders = Annotated[DownloadHeaders, Depends()]
@@ -207,10 +210,11 @@ async def documents(  # noqa: PLR0917 - query parameters
     cursor: Cursor = None,
     limit: Limit = DEFAULT_LIMIT,
 ) -> Page[Document]:
-    """Your documents, newest first. `trashed`: list the trash instead. `versions`: include older versions.
+    """List your documents, newest first.
 
-    `sender` is a part of the name. `after` and `before` are days, months or years; `before` is exclusive. `sort` is an
-    order or a fact; with a minus sign, the order of the fact is reversed, and documents without it come last.
+    `trashed`: list the trash instead. `versions`: include older versions. `sender` is a part of the sender's name.
+    `after` and `before` are days, months or years; `before` is exclusive. `sort` is an order or a fact. A minus sign
+    before a fact reverses the order. Documents without the fact come last.
     """
     filters = Filters(
         *(id, q, status, tag, collection, trashed),
@@ -237,9 +241,9 @@ def read_bound(name: str, text: str | None) -> date | None:
 
 @router.post("/bulk", response_model_exclude_none=True, responses=problems(400, 401, 403, 404, 409, 422))
 async def bulk(services: ServicesOf, caller: WriteCaller, wanted: BulkRequest) -> BulkAnswer:
-    """Apply one action to many documents, to all of them or to none.
+    """Apply one action to many documents. If it fails for one of them, none is changed.
 
-    `convert` queues their conversions with `edit.mapping`; one notification reports the end of all of them.
+    `convert` queues their conversions with `edit.mapping`; a single notification is sent when all of them have ended.
     """
     wanted.check()
     owner = caller.owner_id
@@ -283,7 +287,7 @@ async def _convert(services: Services, owner: UUID, wanted: BulkRequest) -> Bulk
 
 @router.api_route("/bulk", methods=NOT_POST, include_in_schema=False)
 async def refuse_other_methods() -> None:
-    """Allow only POST for `/bulk`. For other methods, `bulk` would be taken for the id of a document."""
+    """Allow only POST for `/bulk`. With other methods, `bulk` would be read as the id of a document."""
     raise WrongMethod(["POST"])
 
 
@@ -294,7 +298,7 @@ async def document(
     document: UUID,
     trashed: bool = False,  # noqa: FBT001, FBT002 - a query parameter
 ) -> Document:
-    """One of your documents. `trashed`: look for it in the trash instead."""
+    """Return one of your documents. `trashed`: look for it in the trash instead."""
     async with services.database.connection() as connection:
         return await show_document(connection, caller.owner_id, document, trashed=trashed)
 
@@ -351,14 +355,17 @@ async def retry(
 async def chunks(
     services: ServicesOf, caller: ReadCaller, document: UUID, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
 ) -> Page[Chunk]:
-    """The chunks of a document, in order."""
+    """List the chunks of a document, in order."""
     async with services.database.connection() as connection:
         return await list_chunks(connection, caller.owner_id, document, cursor=cursor, limit=limit)
 
 
 @router.get("/{document}/facts", responses=problems(401, 404, 422))
 async def facts(services: ServicesOf, caller: ReadCaller, document: UUID) -> Page[FactView]:
-    """The facts of a document: kind, title, sender, number, date, amount and others, each with its place and source."""
+    """List the facts of a document: kind, title, sender, number, date, amount and others.
+
+    Each fact has its position and its source.
+    """
     async with services.database.connection() as connection:
         return Page(await list_facts(connection, caller.owner_id, document), None)
 
@@ -367,7 +374,7 @@ async def facts(services: ServicesOf, caller: ReadCaller, document: UUID) -> Pag
 async def correct_facts(
     services: ServicesOf, caller: WriteCaller, document: UUID, wanted: CorrectedFacts
 ) -> Page[FactView]:
-    """Correct facts. Null says that the document has no such fact. Corrections are never overwritten."""
+    """Correct facts. Send null for a fact that the document does not have. Corrections are never overwritten."""
     async with services.database.transaction() as connection:
         await changes.edit_documents(connection, caller.owner_id, [document], Edit(facts={**wanted.root}))
         return Page(await list_facts(connection, caller.owner_id, document), None)
@@ -377,7 +384,7 @@ async def correct_facts(
 async def events(
     services: ServicesOf, caller: ReadCaller, document: UUID, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
 ) -> Page[EventView]:
-    """The events of a document, oldest first."""
+    """List the events of a document, oldest first."""
     async with services.database.connection() as connection:
         return await list_events(connection, caller.owner_id, document, cursor=cursor, limit=limit)
 
@@ -392,13 +399,13 @@ async def markdown(
     asked: RangeHeaders,
     plain: bool = False,  # noqa: FBT001, FBT002 - a query parameter
 ) -> Response:
-    """The text of a document. `plain`: as extracted from the file, even if a model rewrote it."""
+    """Download the text of a document. `plain`: the text as extracted from the file, even if a model rewrote it."""
     kind = await _text_kind(services, caller.owner_id, document) if plain else "markdown"
     return await _download(services, caller.owner_id, document, kind, asked)
 
 
 async def _text_kind(services: Services, owner: UUID, document: UUID) -> str:
-    """The kind of stored file that contains the plain text."""
+    """Return the kind of stored file that contains the plain text."""
     async with services.database.connection() as connection:
         found = await show_document(connection, owner, document)
     return "plain_markdown" if "text_by" in found.metadata else "markdown"
@@ -406,7 +413,7 @@ async def _text_kind(services: Services, owner: UUID, document: UUID) -> str:
 
 @router.get("/{document}/source", responses={**UNCHANGED, **problems(401, 404, 409, 416, 422)}, response_class=Response)
 async def source(services: ServicesOf, caller: ReadCaller, document: UUID, asked: RangeHeaders) -> Response:
-    """The source of a document: its original file."""
+    """Download the source of a document: its original file."""
     return await _download(services, caller.owner_id, document, "source", asked)
 
 
@@ -414,7 +421,10 @@ async def source(services: ServicesOf, caller: ReadCaller, document: UUID, asked
     "/{document}/picture", responses={**UNCHANGED, **problems(401, 404, 409, 416, 422)}, response_class=Response
 )
 async def picture(services: ServicesOf, caller: ReadCaller, document: UUID, asked: RangeHeaders) -> Response:
-    """The JPEG copy of a picture: upright and at most 2048 pixels wide and high. The source is kept unchanged."""
+    """Return the JPEG copy of a picture: upright and at most 2048 pixels wide and high.
+
+    The source is kept unchanged.
+    """
     return await _download(services, caller.owner_id, document, JPEG_KIND, asked)
 
 
@@ -422,7 +432,7 @@ async def picture(services: ServicesOf, caller: ReadCaller, document: UUID, aske
 async def link(
     services: ServicesOf, caller: ReadCaller, document: UUID, kind: Literal["source", "markdown"] = "source"
 ) -> SignedLink:
-    """A link that downloads the file without signing in and expires after five minutes."""
+    """Create a link that downloads the file without signing in. It expires after five minutes."""
     async with services.database.transaction() as connection:
         file = await find_file(connection, caller.owner_id, document, kind)
         await count_download(connection, document)

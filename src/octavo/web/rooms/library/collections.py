@@ -1,4 +1,4 @@
-"""The API for collections, tags and saved views, and the settings page for how long collections are kept."""
+"""The API for collections, tags and saved views, and the settings page for the retention time of collections."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class CollectionName(BaseModel):
 
 
 class CollectionEdit(BaseModel):
-    """Changes to a collection.
+    """Changes to a collection. Only the fields that are sent are changed.
 
-    Only the fields that are sent are changed. `keep_days`: null keeps the documents forever.
+    With `keep_days` set to null, documents are kept forever.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -46,14 +46,14 @@ class CollectionEdit(BaseModel):
 
 @router.get("/collections", responses=problems(401))
 async def list_collections(services: ServicesOf, caller: ReadCaller) -> Page[Collection]:
-    """Your collections by name, with the number of documents in each."""
+    """List your collections by name, with the number of documents in each."""
     async with services.database.connection() as connection:
         return Page(await collections.list_collections(connection, caller.owner_id), None)
 
 
 @router.post("/collections", status_code=201, responses=problems(400, 401, 403, 422))
 async def make_collection(services: ServicesOf, caller: WriteCaller, wanted: CollectionName) -> Page[Collection]:
-    """The collection with this name, created if it does not exist."""
+    """Return the collection with this name. It is created if it does not exist."""
     async with services.database.transaction() as connection:
         made = await collections.ensure_collection(connection, caller.owner_id, wanted.name)
         all_of_them = await collections.list_collections(connection, caller.owner_id)
@@ -62,7 +62,7 @@ async def make_collection(services: ServicesOf, caller: WriteCaller, wanted: Col
 
 @router.patch("/collections/{collection}", status_code=204, responses=problems(400, 401, 403, 404, 409, 422))
 async def edit_collection(services: ServicesOf, caller: WriteCaller, collection: UUID, wanted: CollectionEdit) -> None:
-    """Rename a collection, or set how many days its documents are kept after they were last changed."""
+    """Rename a collection, or set how many days its documents are kept after their last change."""
     async with services.database.transaction() as connection:
         if wanted.name is not None:
             await collections.rename_collection(connection, caller.owner_id, collection, wanted.name)
@@ -79,13 +79,13 @@ async def delete_collection(services: ServicesOf, caller: WriteCaller, collectio
 
 @router.get("/tags", responses=problems(401))
 async def list_tags(services: ServicesOf, caller: ReadCaller) -> Page[Tag]:
-    """Your tags, the most used first."""
+    """List your tags, most used first."""
     async with services.database.connection() as connection:
         return Page(await collections.list_tags(connection, caller.owner_id), None)
 
 
 class ViewRequest(BaseModel):
-    """A view to save: filters and an order of the library."""
+    """A view to save: filters and a sort order of the library."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -96,14 +96,14 @@ class ViewRequest(BaseModel):
 
 @router.get("/views", responses=problems(401))
 async def views(services: ServicesOf, caller: ReadCaller) -> Page[SavedView]:
-    """Your saved views, by name."""
+    """List your saved views by name."""
     async with services.database.connection() as connection:
         return Page(await facts.list_views(connection, caller.owner_id), None)
 
 
 @router.post("/views", status_code=201, responses=problems(400, 401, 403, 422))
 async def save_view(services: ServicesOf, caller: WriteCaller, wanted: ViewRequest) -> SavedView:
-    """Save filters and an order of the library. A view with the same name is replaced."""
+    """Save filters and a sort order of the library. A view with the same name is replaced."""
     wanted.filter.as_filters()
     async with services.database.transaction() as connection:
         return await facts.save_view(connection, caller.owner_id, wanted.name, wanted.filter.as_json(), wanted.sort)
@@ -135,7 +135,7 @@ async def save(
     collection: UUID,
     days: Annotated[str, Form(max_length=20)] = "",
 ) -> Response:
-    """Set how long a collection keeps its documents; an empty field keeps them forever."""
+    """Set how many days a collection keeps its documents. If the field is empty, they are kept forever."""
     text = days.strip()
     given = {"keep_days": int(text) if text.isascii() and text.isdecimal() else text or None}
     wanted, wrong = read_form(CollectionEdit, given, SENTENCES)

@@ -1,4 +1,4 @@
-"""Editing the title, author, date, tags and collection of a document."""
+"""The page for editing the title, author, date, tags and collection of a document."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ async def save(  # noqa: PLR0917 - fields of a form
 
 
 def as_written(document: Document) -> dict[str, str]:
-    """The form fields of a document. The title is empty if it is just the file name."""
+    """Return the form fields of a document. The title is empty if it is only the file name."""
     return {
         "title": document.title if document.title != document.filename else "",
         "author": document.author or "",
@@ -94,7 +94,7 @@ def as_written(document: Document) -> dict[str, str]:
 
 
 def read_fields(written: Mapping[str, str]) -> dict[str, Any]:
-    """The fields in the format of the API: an empty field is null, and tags are a list."""
+    """Convert form fields to the format of the API: an empty field becomes null, and tags become a list."""
     given: dict[str, Any] = {name: value.strip() or None for name, value in written.items()}
     if "tags" in given:
         given["tags"] = [tag.strip() for tag in written["tags"].split(",") if tag.strip()]

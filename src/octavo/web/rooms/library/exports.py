@@ -1,4 +1,4 @@
-"""Export of a whole document as one JSON file."""
+"""Exports a whole document as one JSON or ZIP file."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ async def export(
     document: UUID,
     format: Annotated[Literal["json", "zip"], Query()] = "json",  # noqa: A002 - the name of the query parameter
 ) -> StreamingResponse:
-    """Export a document: its record, facts, text, chunks, connections, figures and conversions as JSON.
+    """Export a document as JSON: its record, facts, text, chunks, connections, figures and conversions.
 
-    `zip`: the text as Markdown, with the pictures of the figures that it refers to.
+    With `format=zip`, export the text as Markdown, with the pictures of the figures that it refers to.
     """
     async with services.database.connection() as connection:
         found = await show_document(connection, caller.owner_id, document)
@@ -80,7 +80,10 @@ async def export(
 
 
 async def _bundle(services: Services, owner: UUID, document: Document) -> StreamingResponse:
-    """A ZIP file with the Markdown and the pictures of its figures. Pictures that cannot be drawn are left out."""
+    """Return a ZIP file with the Markdown and the pictures of its figures.
+
+    Pictures that cannot be rendered are left out.
+    """
     async with services.database.connection() as connection:
         file = await find_file(connection, owner, document.id, "markdown")
         figures = (await list_figures(connection, owner, document.id, limit=MOST_FIGURES)).items
@@ -106,7 +109,7 @@ async def _bundle(services: Services, owner: UUID, document: Document) -> Stream
 
 
 def _entry(name: str, method: int) -> zipfile.ZipInfo:
-    """An entry with a fixed date, so that the same document gives the same bytes."""
+    """Create a ZIP entry with a fixed date, so that the same document always gives the same bytes."""
     entry = zipfile.ZipInfo(name)
     entry.compress_type = method
     return entry
@@ -120,9 +123,9 @@ async def _read_and_close(bundle: IO[bytes]) -> AsyncGenerator[bytes]:
 
 
 async def _whole_or_cut(request: Request, parts: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
-    """Pass on the parts of an export.
+    """Yield the parts of an export.
 
-    If a part fails, drop the connection, so that the interrupted export does not look complete.
+    If a part fails, the connection is dropped, so that the interrupted export does not look complete.
     """
     try:
         async for part in parts:

@@ -1,4 +1,4 @@
-"""Documents added as JSON instead of a file: a link, a video or text."""
+"""Documents that are added as JSON instead of a file: a link, a video or text."""
 
 from __future__ import annotations
 

@@ -34,7 +34,13 @@ QUERIES = load_queries("pages")
 ROWS = 50
 MOST_FRAGMENTS = 100
 MOST_SIMILAR = 6
-TABS = {"": "All", "working": "Working", "needs_you": "Needs you", "failed": "Failed", "stored_only": "Stored only"}
+TABS = {
+    "": "All",
+    "working": "Working",
+    "needs_you": "Needs you",
+    "failed": "Failed",
+    "stored_only": "Stored only",
+}
 SORTS: dict[Sort, str] = {
     "newest": "Newest first",
     "oldest": "Oldest first",
@@ -73,7 +79,7 @@ class LibraryQuery(BaseModel):
 
     @property
     def filters(self) -> Filters:
-        """The filters. A date or an amount that is not one is ignored."""
+        """Return the filters. Invalid dates and amounts are ignored."""
         texts: dict[str, Any] = {
             name: getattr(self, name) or None for name in ("q", "tag", "collection", "kind", "sender", "language")
         }
@@ -88,7 +94,7 @@ class LibraryQuery(BaseModel):
 
     @property
     def by_facts(self) -> list[str]:
-        """The filters by facts that are set, as people read them."""
+        """Return the filters by facts that are set, as text for people."""
         return [value.replace("_", " ") for name in FACTS if (value := str(getattr(self, name)))]
 
     @property
@@ -96,7 +102,7 @@ class LibraryQuery(BaseModel):
         return self.filters != Filters()
 
     def address(self, **changed: str) -> str:
-        """The address of this page with some parameters changed.
+        """Return the address of this page with some parameters changed.
 
         It leads to the first page of results, unless `changed` contains a cursor.
         """
@@ -131,7 +137,7 @@ async def open_view(services: ServicesOf, caller: ReadCaller, view: UUID) -> Res
 
 @router.post("/views")
 async def save_current_view(services: ServicesOf, caller: WriteCaller, asked: Annotated[ViewForm, Form()]) -> Response:
-    """Save the filters and the order of the page under a name."""
+    """Save the filters and the sort order of the page under a name."""
     given = asked.model_dump(exclude={"name", "view", "cursor", "status", "sort"}, exclude_defaults=True)
     if asked.status:
         given["state"] = asked.status
@@ -231,7 +237,7 @@ async def rows(
     id: Annotated[list[UUID], Query(max_length=MOST_FRAGMENTS)],  # noqa: A002 - the name of the query parameter
     view: str = "",
 ) -> Response:
-    """The rows of these documents, without the rest of the page. Documents that no longer exist are omitted."""
+    """Return the rows of these documents, without the rest of the page. Documents that no longer exist are left out."""
     async with services.database.connection() as connection:
         frame = await load_frame(connection, caller, "library", services.settings)
         found = await find_documents(connection, caller.owner_id, id)
@@ -241,7 +247,7 @@ async def rows(
 
 @router.get("/fragments/frame")
 async def frame_pieces(request: Request, services: ServicesOf, caller: ReadCaller) -> Response:
-    """The parts of the frame that are updated live: the dock, and the counts in the rail and on the tabs."""
+    """Return the parts around the page that are updated live: the list of running jobs, and the navigation counts."""
     async with services.database.connection() as connection:
         frame = await load_frame(connection, caller, "library", services.settings)
         counts = (await fetch_rows(connection, QUERIES.tabs, {"owner": caller.owner_id}))[0]

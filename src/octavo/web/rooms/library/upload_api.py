@@ -1,4 +1,4 @@
-"""The API for adding files: announce, send and finalize, or everything in one request."""
+"""The API for adding files, either in three steps (announce, send, finalize) or in one request."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def _whole(value: object) -> object:
 
 
 class Announcement(BaseModel):
-    """The file that will be sent. `bytes` and `sha256` are checked against the received data.
+    """The file that will be sent.
 
-    `source` says where it comes from, in words or as a URL. `version_of` is the id of a document; the file becomes a
-    new version of it, and the old version is kept.
+    `bytes` and `sha256` are checked against the received data. `source` says where the file comes from, in words or as
+    a URL. If `version_of` is the id of a document, the file becomes a new version of it, and the old version is kept.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -70,7 +70,7 @@ class Announcement(BaseModel):
 
 
 class RawFields(BaseModel):
-    """Fields of a raw upload, sent in the query."""
+    """Fields of a raw upload, sent as query parameters."""
 
     duplicates: Policy = "reuse"
     extraction: ExtractionField = Extraction.PLAIN
@@ -98,7 +98,7 @@ async def uploads(
     cursor: Cursor = None,
     limit: Limit = DEFAULT_LIMIT,
 ) -> Page[UploadView]:
-    """Your uploads in one state, newest first. Refused uploads (`rejected`) have the reason in `error`."""
+    """List your uploads in one state, newest first. Refused uploads (`rejected`) have the reason in `error`."""
     async with services.database.connection() as connection:
         return await list_uploads(connection, caller.owner_id, state, cursor=cursor, limit=limit)
 
@@ -167,9 +167,8 @@ async def add(
 ) -> Outcome:
     """Add a document in one request: a form with `file` as its last field, raw bytes with `X-Upload-Filename`, or JSON.
 
-    For raw bytes, send the fields in the query: `duplicates`, `title`, `source`, `extraction`, `sha256`, `bytes`,
-    `version_of`.
-    JSON contains one of `url`, `youtube_url` and `text`.
+    For raw bytes, send these fields as query parameters: `duplicates`, `title`, `source`, `extraction`, `sha256`,
+    `bytes`, `version_of`. JSON contains exactly one of `url`, `youtube_url` and `text`.
     """
     media_type = content_type.partition(";")[0].strip().lower()
     async with services.limits.transfers.one(caller.owner_id, limits.concurrent):

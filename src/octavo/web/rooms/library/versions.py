@@ -1,4 +1,4 @@
-"""Versions of a document: add a version, list all versions, and compare two of them side by side."""
+"""Pages and API for versions of a document: add a version, list all versions, and compare two of them side by side."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def comparison_limit(_: Services) -> ConcurrencyLimit:
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """One change as two table cells."""
+    """One change as two table cells, with the old and the new text."""
 
     change: TextChange
     old: list[tuple[Kind, str]]
@@ -81,7 +81,7 @@ async def add_version(
 
 @router.get("/documents/{document}/compare/{other}")
 async def compare(request: Request, services: ServicesOf, frame: LibraryFrame, document: str, other: str) -> Response:
-    """The changes from `other`, an older version or a revision number, to this document."""
+    """Show the changes from `other`, an older version or a revision number, to this document."""
     ident, revision = read_id(document), read_number(other)
     old = DocumentRevision(ident, revision) if revision else DocumentRevision(read_id(other))
     async with services.shared(comparison_limit).take():
@@ -120,7 +120,7 @@ Revision = Annotated[int | None, Query(ge=1, lt=1 << 31), WHOLE]
 
 @api_router.get("/versions", responses=problems(401, 404, 422))
 async def versions(services: ServicesOf, caller: ReadCaller, document: UUID) -> Page[Version]:
-    """All versions of the document, newest first. `document` can be any of them."""
+    """List all versions of the document, newest first. `document` can be the id of any of them."""
     async with services.database.connection() as connection:
         return Page(await list_versions(connection, caller.owner_id, document), None)
 
@@ -129,7 +129,7 @@ async def versions(services: ServicesOf, caller: ReadCaller, document: UUID) -> 
 async def children(
     services: ServicesOf, caller: ReadCaller, document: UUID, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
 ) -> Page[Document]:
-    """The documents made from the files of an archive or the attachments of an email, in their original order."""
+    """List the documents made from the files of an archive or the attachments of an email, in their original order."""
     async with services.database.connection() as connection:
         return await list_parts(connection, caller.owner_id, document, cursor=cursor, limit=limit)
 
@@ -143,7 +143,7 @@ async def diff(
     since_revision: Revision = None,
     revision: Revision = None,
 ) -> Comparison:
-    """The changes from another document (`since`) or revision (`since_revision`) to this document.
+    """Return the changes from another document (`since`) or revision (`since_revision`) to this document.
 
     The default is the previous version or, for a first version, the previous revision.
     """

@@ -38,7 +38,7 @@ async def list_notifications(
     cursor: Cursor = None,
     limit: Limit = DEFAULT_LIMIT,
 ) -> NotificationPage:
-    """Your notifications, newest first. `unread`: only unread ones."""
+    """List your notifications, newest first. `unread`: only unread ones."""
     async with services.database.connection() as connection:
         return await notifications.list_notifications(
             connection, caller.owner_id, unread=unread, cursor=cursor, limit=limit
@@ -60,7 +60,7 @@ async def mark_read(services: ServicesOf, caller: WriteCaller, notification: UUI
 
 @router.post("/{notification}/resolve", responses=problems(401, 403, 404, 409, 422))
 async def resolve(services: ServicesOf, caller: WriteCaller, notification: UUID) -> Notification:
-    """Mark an error as resolved; the user and the time are recorded."""
+    """Mark an error as resolved. The user and the time are recorded."""
     async with services.database.transaction() as connection:
         return await notifications.resolve(connection, caller.owner_id, caller.user_id, notification)
 
@@ -100,14 +100,14 @@ class TestJob:
 
 @webhooks_router.get("", responses=problems(401))
 async def list_webhooks(services: ServicesOf, caller: KnownCaller) -> Page[Subscriber]:
-    """Your recipients, oldest first."""
+    """List your recipients, oldest first."""
     async with services.database.connection() as connection:
         return Page(await subscribers.list_subscribers(connection, caller.owner_id), None)
 
 
 @webhooks_router.post("", status_code=201, responses=problems(400, 401, 403, 409, 422))
 async def add_webhook(services: ServicesOf, caller: KnownCaller, wanted: WebhookRequest) -> NewSubscriber:
-    """Add a recipient. `secret`, which signs webhooks, is shown only this once."""
+    """Add a recipient. Only this response contains the `secret` that signs webhooks."""
     async with services.database.transaction() as connection:
         return await subscribers.add_subscriber(
             connection,
@@ -149,7 +149,7 @@ async def delete_webhook(services: ServicesOf, caller: KnownCaller, webhook: UUI
 
 @webhooks_router.post("/{webhook}/test", status_code=202, responses=problems(401, 403, 404, 422))
 async def test_webhook(services: ServicesOf, caller: KnownCaller, webhook: UUID) -> TestJob:
-    """Send a test event now, with a single attempt."""
+    """Send a test event now. It is tried only once."""
     async with services.database.transaction() as connection:
         return TestJob(await subscribers.send_test(connection, caller, webhook))
 
@@ -158,6 +158,6 @@ async def test_webhook(services: ServicesOf, caller: KnownCaller, webhook: UUID)
 async def list_deliveries(
     services: ServicesOf, caller: KnownCaller, webhook: UUID, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
 ) -> Page[DeliveryAttempt]:
-    """Delivery attempts of the last 90 days, newest first."""
+    """List the delivery attempts of the last 90 days, newest first."""
     async with services.database.connection() as connection:
         return await subscribers.list_attempts(connection, caller.owner_id, webhook, cursor=cursor, limit=limit)

@@ -167,7 +167,7 @@ async def show_webhook(
     said: str = "",
     cursor: Annotated[str | None, Query(max_length=500)] = None,
 ) -> Response:
-    """One recipient with its delivery log."""
+    """Show one recipient with its delivery log."""
     owner = frame.caller.owner_id
     async with services.database.connection() as connection:
         hook = await subscribers.show_subscriber(connection, owner, webhook)

@@ -1,4 +1,4 @@
-"""The API for jobs, and for administrators: failed jobs, workers and health of all owners."""
+"""The API for jobs. Administrators also see failed jobs, workers and health of the whole installation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ router = APIRouter(
 
 
 class ManyJobs(BaseModel):
-    """Either all of these jobs are changed or none."""
+    """Jobs to change. If one of them cannot be changed, none is changed."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -38,7 +38,7 @@ class ManyJobs(BaseModel):
 class DiscardRequest(BaseModel):
     """How to discard a job that failed for good.
 
-    `then`: `restart` deletes the results of the job and processes it again; `fail_parent` ends its analysis.
+    `then`: `restart` deletes the results of the job and runs it again; `fail_parent` ends its analysis.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -47,7 +47,7 @@ class DiscardRequest(BaseModel):
 
 
 class DiscardManyRequest(ManyJobs, DiscardRequest):
-    """Either all of these jobs are discarded or none."""
+    """Jobs to discard. If one of them cannot be discarded, none is discarded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,21 +67,21 @@ class Health:
 
 @router.get("/dead-letters")
 async def letters(services: ServicesOf, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT) -> Page[JobView]:
-    """Jobs that failed for good, newest first."""
+    """List the jobs that failed for good (dead letters), newest first."""
     async with services.database.connection() as connection:
         return await dead_letters(connection, cursor=cursor, limit=limit)
 
 
 @router.post("/dead-letters/requeue", responses=problems(400, 404, 409))
 async def requeue_many(services: ServicesOf, wanted: ManyJobs) -> ChangeCount:
-    """Requeue these dead letters: all of them, or none if one of them is not a dead letter."""
+    """Requeue these dead letters. If one of the jobs is not a dead letter, none is requeued."""
     async with services.database.transaction() as connection:
         return ChangeCount(await requeue_dead_letters(connection, wanted.ids))
 
 
 @router.post("/dead-letters/discard", responses=problems(400, 404, 409))
 async def discard_many(services: ServicesOf, wanted: DiscardManyRequest) -> ChangeCount:
-    """Discard these dead letters: all of them, or none if one of them is not a dead letter."""
+    """Discard these dead letters. If one of the jobs is not a dead letter, none is discarded."""
     async with services.database.transaction() as connection:
         return ChangeCount(await dead_letter_jobs.discard(connection, wanted.ids, wanted.then))
 
@@ -104,14 +104,14 @@ async def discard(services: ServicesOf, job: UUID, wanted: DiscardRequest | None
 
 @router.get("/workers")
 async def workers(services: ServicesOf) -> Page[WorkerView]:
-    """Running workers, and those lost in the last hour."""
+    """List running workers, and workers lost in the last hour."""
     async with services.database.connection() as connection:
         return Page(await list_workers(connection), None)
 
 
 @router.get("/health")
 async def health(services: ServicesOf) -> Health:
-    """Readiness checks, live workers and job counts."""
+    """Return the readiness checks, the number of live workers and the number of jobs by state."""
     checks = await services.readiness()
     async with services.database.connection() as connection:
         live = sum(worker.alive for worker in await list_workers(connection))
@@ -120,14 +120,17 @@ async def health(services: ServicesOf) -> Health:
 
 @router.get("/circuits")
 async def circuits(services: ServicesOf) -> Page[Circuit]:
-    """Circuit breakers of the model providers and of the conversion service."""
+    """List the circuit breakers of the model providers and the conversion service."""
     async with services.database.connection() as connection:
         return Page(await list_circuits(connection, services.settings), None)
 
 
 @router.post("/circuits/{name}/try", responses=problems(404))
 async def try_circuit(services: ServicesOf, name: str) -> Page[Circuit]:
-    """Send the next call now, although the circuit is open. If it succeeds, the circuit closes."""
+    """Send the next call now, although the circuit breaker is open.
+
+    If the call succeeds, the circuit breaker closes.
+    """
     async with services.database.transaction() as connection:
         await try_now(connection, services.settings, name)
         return Page(await list_circuits(connection, services.settings), None)
@@ -148,7 +151,7 @@ async def jobs(
     cursor: Cursor = None,
     limit: Limit = DEFAULT_LIMIT,
 ) -> Page[JobView]:
-    """Your jobs, newest first."""
+    """List your jobs, newest first."""
     async with services.database.connection() as connection:
         return await list_jobs(
             connection, caller.owner_id, status=status, kind=kind, document_id=document_id, cursor=cursor, limit=limit
@@ -157,7 +160,7 @@ async def jobs(
 
 @jobs_router.get("/{job}", responses=problems(401, 404, 422))
 async def job(services: ServicesOf, caller: ReadCaller, job: UUID) -> JobView:
-    """One of your jobs, with its finished stages."""
+    """Return one of your jobs, with its finished stages."""
     async with services.database.connection() as connection:
         return await show_job(connection, caller.owner_id, job)
 

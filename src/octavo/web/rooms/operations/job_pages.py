@@ -1,4 +1,4 @@
-"""Jobs of all owners, for administrators: a filtered list, and one job with its stages and events."""
+"""Pages for administrators with the jobs of all owners: a filtered list, and one job with its stages and events."""
 
 from __future__ import annotations
 

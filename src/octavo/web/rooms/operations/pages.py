@@ -37,9 +37,9 @@ DISCARDS: dict[str, tuple[AfterDiscard, str]] = {
     "discard": ("nothing", STAYS),
     "discard_restart": (
         "restart",
-        "The results of the jobs are deleted, and they are processed again from the beginning.",
+        "The results of the jobs are deleted, and the jobs run again from the beginning.",
     ),
-    "discard_fail": ("fail_parent", "The analyses of the jobs end as failed. Answers that exist are kept."),
+    "discard_fail": ("fail_parent", "The analyses are marked as failed. Existing answers are kept."),
 }
 STEP = timedelta(minutes=30)
 MINUTE = timedelta(minutes=1)
@@ -107,7 +107,7 @@ async def operations(request: Request, services: ServicesOf, frame: OperationsFr
 
 @router.get("/pieces")
 async def pieces(request: Request, services: ServicesOf, caller: Administrator) -> Response:
-    """The parts that are updated live, for the script of the page."""
+    """Return the parts of the page that are updated live."""
     overview = await _look(services, caller)
     return render(request, "operations_pieces.html", None, now=overview.counts["now"], o=overview, states=STATES)
 
@@ -192,7 +192,7 @@ async def run_schedule(services: ServicesOf, caller: Administrator, name: str) -
 
 @router.post("/circuits/{name}/try")
 async def try_circuit(services: ServicesOf, caller: Administrator, name: str) -> Response:
-    """Send the next call to a provider or service now, although its circuit is open."""
+    """Send the next call to a provider or service now, although its circuit breaker is open."""
     del caller
     async with services.database.transaction() as connection:
         await try_now(connection, services.settings, name)
@@ -209,9 +209,9 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart as an SVG that is stretched to its frame. `line` and `area` are points of the SVG.
+    """A chart as an SVG that is stretched to its container. `line` and `area` are points of the SVG.
 
-    The labels are outside the SVG, because they must not be stretched.
+    The labels are outside the SVG, so that they are not stretched.
     """
 
     line: str
@@ -225,7 +225,7 @@ class Chart:
 
 
 def follow_depth(changes: Iterable[tuple[datetime, int]], now: datetime, hours: int) -> list[Point]:
-    """The maximum queue length in each half hour, computed from the changes in each minute."""
+    """Return the maximum queue length in each half hour, computed from the changes in each minute."""
     by_minute = dict[datetime, int](changes)
     at = now.replace(minute=now.minute // 30 * 30, second=0, microsecond=0) - timedelta(hours=hours)
     depth = sum(change for minute, change in by_minute.items() if minute < at)
@@ -256,7 +256,10 @@ def draw_depth(points: Sequence[Point]) -> Chart:
 
 
 def round_up(number: int) -> int:
-    """The next round number, for the top of the scale. Half of it is a whole number, for the middle of the scale."""
+    """Return the next round number, for the top of the scale.
+
+    Half of it is a whole number, for the middle of the scale.
+    """
     step = 2
     while step * 5 < number:
         step *= 10

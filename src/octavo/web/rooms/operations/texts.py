@@ -1,4 +1,4 @@
-"""Texts of the operations pages about health and jobs. Pure functions."""
+"""Texts about health and jobs for the operations pages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SLOW_AFTER = timedelta(minutes=10)
 STATES: dict[str, tuple[str, Tone]] = {
     "queued": ("Queued", ""),
     "working": ("Working", ""),
-    "backing_off": ("Backing off", ""),
+    "backing_off": ("Waiting to retry", ""),
     "paused": ("Paused", "warn"),
     "failed": ("Failed", "bad"),
     "dead_letter": ("Failed for good", "bad"),
@@ -40,7 +40,7 @@ CHIPS: dict[JobStatus, tuple[Tone, str, str]] = {
 class Health:
     """The health of the installation.
 
-    It has a status chip (`tone`, `glyph`, `chip`) and a message for each problem (`wrong`).
+    `tone`, `glyph` and `chip` form a status label; `wrong` has a message per problem.
     """
 
     tone: Tone
@@ -72,14 +72,14 @@ def waiting_time(oldest: datetime | None, now: datetime) -> timedelta | None:
 
 
 def stage_words(job: JobView) -> str:
-    """A description of what a document job is doing now. For other kinds of jobs, the name of their stage."""
+    """Describe what a document job is doing now. For other kinds of jobs, return the name of their stage."""
     if job.kind == "process_document":
         return stage_of(job)
     return job.stage or "the start"
 
 
 def finished_words(kind: str, stage: str) -> str:
-    """A description of what a document job did in this stage. For other kinds of jobs, the name of the stage."""
+    """Describe what a document job did in this stage. For other kinds of jobs, return the name of the stage."""
     if kind != "process_document":
         return stage
     names = list(STAGES)

@@ -1,4 +1,4 @@
-"""The activity of a document: its events as sentences."""
+"""Turns the events of a document into sentences for its activity list."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ JOB_NAMES = {
     "embed_tags": "Indexing of tags",
     "analyse_document": "Analysis",
     "answer_segment": "Part of an analysis",
-    "consolidate_answers": "Answers of an analysis",
+    "consolidate_answers": "Combining answers of an analysis",
     "convert": "Conversion",
 }
 # The result of each finished stage.
@@ -67,17 +67,17 @@ STAGES = {
     "inherited": "Reused existing results",
     "pictured": "Created page previews",
     "reading": "Read some pages",
-    "recognising": "Recognised a page",
+    "recognising": "Recognised the text of a page",
     "extracted": "Read the file",
     "markdown_saved": "Saved the text",
     "rewriting": "A model wrote part of the text",
     "rewritten": "A model wrote the text",
     "chunked": "Split into passages",
-    "parts_added": "Added a file it contains",
-    "facts_found": "Found its facts",
+    "parts_added": "Added a file from the archive or email",
+    "facts_found": "Found facts",
     "classified": "Classified",
     "describing": "Described some passages",
-    "enriched": "Described its passages",
+    "enriched": "Described the passages",
     "indexing": "Indexed some passages",
     "embedded": "Indexed",
     "improvement_planned": "Described offline; will be improved",
@@ -108,7 +108,7 @@ class Activity:
 async def list_activity(
     connection: Connection, owner: UUID, document: UUID, *, before: int | None = None, most: int
 ) -> list[Activity]:
-    """The activity of a document, newest first."""
+    """List the activity of a document, newest first."""
     values = {"owner": owner, "document": document, "before": before, "most": most}
     rows = await fetch_rows(connection, QUERIES.happened, values)
     kinds = [row.pop("job_kind") for row in rows]

@@ -53,7 +53,7 @@ async def page_picture(
     chunk: Annotated[UUID | None, Query(description="Id of a chunk to mark on the page.")] = None,
     if_none_match: Annotated[str | None, Header()] = None,
 ) -> Response:
-    """A page of a PDF or image as a picture, optionally with boxes."""
+    """Return a picture of a page of a PDF or image, optionally with boxes drawn on it."""
     wanted = PageRequest(caller.owner_id, document, number, width)
     boxes = [Box(*map(float, one.split(","))) for one in box]
     if chunk:
@@ -71,7 +71,7 @@ async def page_picture(
 async def pages(
     services: ServicesOf, caller: ReadCaller, document: UUID, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
 ) -> Page[PageView]:
-    """The pages of a document, each with the reason why its text may be wrong, if there is one."""
+    """List the pages of a document. If the text of a page may be wrong, the reason is included."""
     async with services.database.connection() as connection:
         return await list_pages(connection, caller.owner_id, document, cursor=cursor, limit=limit)
 
@@ -80,7 +80,7 @@ async def pages(
 async def regions(
     services: ServicesOf, caller: ReadCaller, document: UUID, page: Annotated[int, Query(ge=1, le=1_000_000)]
 ) -> Page[RegionView]:
-    """The areas of a page with their kinds, in reading order. Boxes are in points from the upper left corner."""
+    """List the areas of a page with their kinds, in reading order. Boxes are in points from the upper left corner."""
     async with services.database.connection() as connection:
         return Page(await list_regions(connection, caller.owner_id, document, page), None)
 
@@ -89,7 +89,7 @@ async def regions(
 async def figures(
     services: ServicesOf, caller: ReadCaller, document: UUID, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
 ) -> Page[FigureView]:
-    """The figures of a document with their captions, in text order."""
+    """List the figures of a document with their captions, in the order of the text."""
     async with services.database.connection() as connection:
         return await list_figures(connection, caller.owner_id, document, cursor=cursor, limit=limit)
 
@@ -107,7 +107,7 @@ async def figure_picture(
     width: Annotated[Width, Query(description="Maximum width in pixels.")] = Width.LARGE,
     if_none_match: Annotated[str | None, Header()] = None,
 ) -> Response:
-    """The picture of a figure."""
+    """Return the picture of a figure."""
     wanted = FigureRequest(caller.owner_id, document, number, width)
     picture = await services.pictures.find_figure(wanted)
     headers = {"etag": f'"{picture.sha256}"', **HEADERS}
@@ -128,5 +128,5 @@ async def _answer(services: Services, wanted: PageRequest, boxes: list[Box], hea
 
 
 def _digest(picture: str, boxes: list[Box]) -> str:
-    """A checksum for the picture with its boxes, computed without drawing it."""
+    """Compute a checksum for the picture with its boxes, without rendering it."""
     return sha256(f"{picture} {boxes}".encode()).hexdigest() if boxes else picture

@@ -1,4 +1,4 @@
-"""Details of a document and its chunks, shown next to the text: themes, tone, facts, related documents, tags."""
+"""Details of a document and its chunks, shown next to the text: themes, tone, facts, related documents and tags."""
 
 from __future__ import annotations
 
@@ -45,13 +45,16 @@ class Neighbours:
 
 
 async def find_skipped_analysis(connection: Connection, owner: UUID, document: UUID) -> float | None:
-    """What the automatic analysis would have cost, in US dollars, if it was skipped because of its budget."""
+    """Return the estimated cost in US dollars of an automatic analysis that was skipped because of its budget.
+
+    Returns None if none was skipped.
+    """
     rows = await fetch_rows(connection, QUERIES.skipped_analysis, {"owner": owner, "document": document})
     return rows[0]["estimated_usd"] if rows else None
 
 
 async def find_insight(connection: Connection, owner: UUID, document: UUID, chunk: UUID) -> ChunkInsight | None:
-    """The description of a chunk of the current text; None if it has none yet."""
+    """Return the description of a chunk of the current text; None if it has none yet."""
     values = {"owner": owner, "document": document, "passage": chunk}
     rows = await fetch_rows(connection, QUERIES.insight, values)
     if not rows:
@@ -69,7 +72,7 @@ async def find_insight(connection: Connection, owner: UUID, document: UUID, chun
 
 
 def describe_tone(polarity: float | None, emotion: str | None) -> str | None:
-    """For example “Negative, fear”; None if the tone is unknown."""
+    """Describe the tone, for example “Negative, fear”. Returns None if it is unknown."""
     if polarity is None:
         return None
     word = "Neutral" if abs(polarity) < CLEAR_POLARITY else "Positive" if polarity > 0 else "Negative"
@@ -84,7 +87,7 @@ def describe_importance(importance: float | None) -> str | None:
 
 
 async def find_neighbours(database: Database, settings: Settings, owner: UUID, document: Document) -> Neighbours:
-    """Related documents and similar tags. There are none for a document in the trash."""
+    """Find related documents and similar tags. There are none for a document in the trash."""
     if document.deleted_at:
         return Neighbours([], [])
     model = embedding_model(settings)
@@ -158,7 +161,7 @@ def fact_label(name: str) -> str:
 
 
 def _shown_value(fact: FactView, document: Document) -> str:
-    """The value as people write it: 19 April 2014, € 717.97, Invoice."""
+    """Format the value of a fact for people: 19 April 2014, € 717.97, Invoice."""
     if fact.name in {"date", "due_date"} and len(fact.normalized or "") == len("2014-04-19"):
         return format_full_date(date.fromisoformat(fact.normalized or ""))
     if fact.name == "amount" and fact.normalized:

@@ -78,7 +78,7 @@ MOST_SHOWN, MOST_DISMISSED = 40, 20
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """The position to open: a page or a character. Positions outside the text lead to the nearest window."""
+    """The position to open: a page or a character. A position outside the text opens the nearest part of it."""
 
     page: int | None = None
     at: int | None = None
@@ -90,7 +90,7 @@ class Position:
 
 
 async def find_row(connection: Connection, frame: LibraryFrame, document: UUID) -> Row:
-    """The document with its status texts; it may be in the trash."""
+    """Return the document with its status texts. It may be in the trash."""
     owner = frame.caller.owner_id
     found = await find_documents(connection, owner, [document])
     one = found[0] if found else await show_document(connection, owner, document, trashed=True)
@@ -171,7 +171,7 @@ async def reader(  # noqa: PLR0917 - query parameters
 
 
 async def _margins(services: Services, owner: UUID, document: UUID, text: OpenText | None) -> Margins:
-    """The number of connections of each visible chunk, shown in the margin."""
+    """Return the number of connections of each visible chunk, shown in the margin."""
     chunks = [chunk for leaf in text.leaves for chunk in leaf.chunks] if text else []
     places = [chunk.place.id for chunk in chunks if chunk.place and chunk.begins]
     async with services.database.connection() as connection:
@@ -179,7 +179,7 @@ async def _margins(services: Services, owner: UUID, document: UUID, text: OpenTe
 
 
 def _page(text: OpenText | None, wanted: Position) -> int | None:
-    """The number of the page to show first; None if the text has no pages."""
+    """Return the number of the page to show first; None if the text has no pages."""
     if text is None or not text.plan.sheets:
         return None
     numbers = [sheet.number for _, sheet in text.plan.breaks_in(text.window)]
@@ -189,7 +189,7 @@ def _page(text: OpenText | None, wanted: Position) -> int | None:
 
 
 def _view(request: Request, panel: str, document: Document) -> dict[str, Any]:
-    """View settings of this browser, and other values for templates."""
+    """Return the view settings of this browser and other values for templates."""
     size = request.cookies.get(SIZE_COOKIE, DEFAULT_SIZE)
     closed = panel == "closed" or (not panel and request.cookies.get(PANEL_COOKIE) == "closed")
     query = {name: value for name, value in request.query_params.items() if name in {"p", "at", "c"}}
@@ -215,7 +215,7 @@ def _view(request: Request, panel: str, document: Document) -> dict[str, Any]:
 
 
 def _origin(document: Document) -> dict[str, str | None]:
-    """The origin of the document, as entered by the person who added it; None if it only repeats the link."""
+    """Return the origin that was entered for the document; None if it only repeats the link."""
     origin = str(document.metadata.get("source") or "")
     address = origin if is_address(origin) else None
     is_told = address is not None and document.source_url is not None
@@ -223,19 +223,19 @@ def _origin(document: Document) -> dict[str, str | None]:
 
 
 def _language(language: str | None) -> str | None:
-    """Convert a language code to a tag for HTML: en-GB, not en_GB."""
+    """Convert a language code to an HTML language tag: en-GB, not en_GB."""
     tag = (language or "").replace("_", "-")
     return tag if tag and all(part.isascii() and part.isalnum() for part in tag.split("-")) else None
 
 
 async def _parent(connection: Connection, owner: UUID, document: Document) -> Document | None:
-    """The archive or email that contains this document; None if there is none, or if it is in the trash."""
+    """Return the archive or email that contains this document; None if there is none, or if it is in the trash."""
     found = await find_documents(connection, owner, [document.parent_id]) if document.parent_id else []
     return found[0] if found else None
 
 
 async def _twin(connection: Connection, owner: UUID, document: Document) -> Document | None:
-    """The document with the same file, if this one is a duplicate."""
+    """Return the document with the same file, if this one is a duplicate."""
     found = await find_documents(connection, owner, [document.duplicate_of]) if document.duplicate_of else []
     return found[0] if found else None
 
@@ -292,7 +292,7 @@ async def correct_fact(
     name: Annotated[str, Form(max_length=40)],
     value: Annotated[str, Form(max_length=500)] = "",
 ) -> Response:
-    """Correct a fact. An empty value says that the document has no such fact."""
+    """Correct a fact. An empty value means that the document does not have this fact."""
     ident = read_id(document)
     if name not in NAMES:
         raise BadInput("Unknown fact.")
@@ -313,7 +313,7 @@ async def window(
     start: Annotated[int, Query(alias="from", ge=0, lt=1 << 31)] = 0,
     revision: Annotated[int, Query(ge=0, lt=1 << 31)] = 0,
 ) -> Response:
-    """One window of the text; 409 if the text has been replaced."""
+    """Return one window of the text. The status is 409 if the text has been replaced."""
     ident = read_id(document)
     found, text = await _open(services, caller.owner_id, ident, Position(at=start))
     if text is None or (revision and text.revision != revision):
@@ -334,7 +334,7 @@ async def _open(services: Services, owner: UUID, document: UUID, wanted: Positio
 
 @router.get("/state")
 async def state(request: Request, services: ServicesOf, frame: LibraryFrame, document: str) -> Response:
-    """The status of the document, for live updates while it is being read."""
+    """Return the status of the document, for live updates while it is open in the reader."""
     async with services.database.connection() as connection:
         row = await find_row(connection, frame, read_id(document))
     return render(request, "reader_state.html", frame, row=row, d=row.document)
@@ -342,7 +342,7 @@ async def state(request: Request, services: ServicesOf, frame: LibraryFrame, doc
 
 @dataclass(frozen=True, slots=True)
 class ConnectionsPanel:
-    """The content of the panel. Until the comparison is done, connections may be missing."""
+    """The content of the connections panel. Until the comparison is done, connections may be missing."""
 
     document_id: UUID
     chunk: UUID | None
@@ -356,7 +356,7 @@ class ConnectionsPanel:
 async def show_connections(
     connection: Connection, owner: UUID, document: Document, *, chunk: UUID | None = None
 ) -> ConnectionsPanel:
-    """Connections of a document or of one chunk; `total` always counts the whole document.
+    """List the connections of a document or of one chunk. `total` always counts the whole document.
 
     The state of the comparison is read first, so that a comparison is never reported as done too early.
     """
@@ -373,9 +373,9 @@ async def show_connections(
 async def connections_fragment(
     request: Request, services: ServicesOf, caller: ReadCaller, document: UUID, of: UUID | None = None
 ) -> Response:
-    """The panel as a fragment.
+    """Return the connections panel as an HTML fragment.
 
-    `of` is the chunk whose connections are shown; without it, the connections of the whole document are shown.
+    `of` is the chunk whose connections are shown. Without it, the connections of the whole document are shown.
     """
     async with services.database.connection() as connection:
         found = await show_document(connection, caller.owner_id, document)

@@ -1,4 +1,4 @@
-"""Opens the text of a document at one of its windows and lays it out for the page."""
+"""Opens the text of a document at one of its windows and arranges it for the page."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _HEADING = re.compile(r"<(h[2-6])>")
 
 @dataclass(frozen=True, slots=True)
 class OpenText:
-    """A text that is opened at one window. `front` is the front matter of the Markdown, if the window contains it."""
+    """A text that is open at one window. `front` is the front matter of the Markdown, if the window contains it."""
 
     revision: int
     plan: Plan
@@ -64,14 +64,14 @@ class OpenText:
 
     @property
     def frame(self) -> tuple[int, int]:
-        """Width and height of the frame for page pictures."""
+        """The width and height of the frame for page pictures."""
         return most_common_size(self.plan.sheets)
 
     def marks_of(self, place: ChunkPosition) -> list[Mark]:
         return marks_of(place.boxes, self.plan)
 
     def pages_of(self, window: Window) -> str | None:
-        """The label of a window: its first and last page."""
+        """Return the label of a window: its first and last page."""
         sheets = [sheet for _, sheet in self.plan.breaks_in(window)]
         if not sheets:
             return None
@@ -88,7 +88,7 @@ class StoredText:
 
 
 async def find_text(connection: Connection, owner: UUID, document: UUID) -> StoredText | None:
-    """The stored text of a document; None if there is none."""
+    """Return the stored text of a document; None if there is none."""
     values = {"owner": owner, "document": document}
     rows = await fetch_rows(connection, QUERIES.text, values)
     if not rows:
@@ -121,7 +121,7 @@ async def open_text(services: Services, owner: UUID, document: UUID, stored: Sto
 
 
 def figure_numbers(text: str) -> list[int]:
-    """The numbers of the figures that a text refers to."""
+    """Return the numbers of the figures that a text refers to."""
     return sorted({int(number) for number in _FIGURE.findall(text)})
 
 
@@ -140,7 +140,7 @@ def lay_out(
 
 
 async def find_place(connection: Connection, owner: UUID, document: UUID, chunk: str) -> ChunkPosition | None:
-    """The position of a chunk, if it belongs to the current text."""
+    """Return the position of a chunk, if it belongs to the current text."""
     if not _ID.fullmatch(chunk):
         return None
     values = {"owner": owner, "document": document, "passage": chunk}
@@ -152,7 +152,7 @@ async def find_place(connection: Connection, owner: UUID, document: UUID, chunk:
 
 
 def moment_address(document: Document, seconds: float | None) -> str | None:
-    """The address of the recording at that second."""
+    """Return the address that opens the recording at this second."""
     is_video = document.source_type == "youtube" or moment_url(document.source_url, seconds)
     if seconds is None or not is_video or not document.source_url:
         return None
@@ -172,10 +172,10 @@ def format_moment(seconds: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ChunkPosition:
-    """A stored chunk of the document. `seconds` is the time at which it starts in a recording.
+    """A stored chunk of the document.
 
-    `boxes` are its positions on pages, each as page, left, top, right and bottom, in points. `described`: it has
-    themes, concepts, tone, importance and a summary.
+    `seconds` is the time at which it starts in a recording. `boxes` are its positions on pages: page, left, top, right
+    and bottom, in points. `described`: it has themes, concepts, tone, importance and a summary.
     """
 
     id: UUID
@@ -188,7 +188,7 @@ class ChunkPosition:
 
 @dataclass(frozen=True, slots=True)
 class ShownBlock:
-    """A block as shown. `anchors` are the ids of chunks that start inside it."""
+    """A block as it is shown. `anchors` are the ids of chunks that start inside it."""
 
     start: int
     end: int
@@ -282,7 +282,7 @@ class Mark(NamedTuple):
 
 
 def marks_of(boxes: Iterable[Sequence[float]], plan: Plan) -> list[Mark]:
-    """Convert chunk boxes (page, left, top, right, bottom, in points) to marks.
+    """Convert the boxes of a chunk (page, left, top, right, bottom, in points) to marks.
 
     Boxes on pages of unknown size are dropped.
     """
@@ -298,9 +298,9 @@ def _mark(box: Sequence[float], sheet: Sheet | None) -> Mark | None:
 
 
 def most_common_size(sheets: Iterable[Sheet]) -> tuple[int, int]:
-    """The most common page size.
+    """Return the most common page size.
 
-    The picture frame has this size, so that the layout does not shift from page to page.
+    The picture frame has this size, so that the layout does not shift between pages.
     """
     sizes = Counter((round(one.width), round(one.height)) for one in sheets if one.width and one.height)
     width, height = sizes.most_common(1)[0][0] if sizes else FALLBACK_SIZE

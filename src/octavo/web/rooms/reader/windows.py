@@ -26,8 +26,8 @@ _DEFINES = frozenset({BlockKind.PARAGRAPH, BlockKind.QUOTE, BlockKind.LIST})
 class Sheet:
     """A page of the document. `start` is where its text begins in the Markdown; sizes are in points.
 
-    `bookmarks` are levels and titles of table-of-contents entries that start here and are not headings of the text.
-    `unsure` is the reason why the text of the page may be wrong.
+    `bookmarks` are the entries of the file's table of contents that start on this page and are not headings of the
+    text. `unsure` is the reason why the text of the page may be wrong.
     """
 
     number: int
@@ -46,7 +46,7 @@ class Sheet:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading. `number` is None for an entry that is only in the table of contents of the file."""
+    """A heading. `number` is None if the entry is only in the file's table of contents, not in the text."""
 
     number: int | None
     level: int
@@ -70,7 +70,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How a text is divided. `places` are the positions of the first block of each page."""
+    """How a text is divided into windows. `places` are the positions of the first block of each page."""
 
     windows: tuple[Window, ...]
     headings: tuple[Heading, ...]
@@ -81,7 +81,7 @@ class Plan:
 
     @property
     def outline(self) -> list[Heading]:
-        """The headings, together with the other entries of the file's table of contents."""
+        """The headings, and the other entries of the file's table of contents."""
         beside = [
             Heading(None, level, title, place, sheet.number)
             for place, sheet in zip(self.places, self.sheets, strict=True)
@@ -90,7 +90,7 @@ class Plan:
         return sorted([*beside, *self.headings], key=lambda one: one.start)
 
     def window_at(self, position: int) -> Window:
-        """The window that contains this character, or the nearest window."""
+        """Return the window that contains this character, or the nearest window."""
         place = bisect_right([window.start for window in self.windows], position) - 1
         return self.windows[max(place, 0)]
 
@@ -103,7 +103,7 @@ class Plan:
         return self.sheets[place] if place < len(self.sheets) and self.sheets[place].number == number else None
 
     def breaks_in(self, window: Window) -> list[tuple[int, Sheet]]:
-        """The page breaks in a window. The last window also has the page breaks after the end of the text."""
+        """Return the page breaks in a window. The last window also has the page breaks after the end of the text."""
         first = bisect_left(self.places, window.start)
         is_last = window.number == len(self.windows)
         last = len(self.places) if is_last else bisect_left(self.places, window.end)
@@ -144,7 +144,7 @@ def _windows(markdown: str, blocks: Sequence[Block], places: Sequence[int]) -> I
 
 
 def _cuts(markdown: str, blocks: Sequence[Block], places: Sequence[int]) -> list[tuple[int, bool]]:
-    """The start of each window, and whether the window shows its source unrendered."""
+    """Return the start of each window, and whether the window shows its source unrendered."""
     longest = CHARACTERS_OF_PAGES if places else CHARACTERS
     cuts: list[tuple[int, bool]] = []
     begun = 0
@@ -159,7 +159,7 @@ def _cuts(markdown: str, blocks: Sequence[Block], places: Sequence[int]) -> list
 
 
 def _window_starts(markdown: str, block: Block) -> Iterator[int]:
-    """The starts of the windows into which a block that is too large is cut: after a line or a word, if possible."""
+    """Return where to split a block that is too large into windows: after a line or a word, if possible."""
     start = block.start
     while start < block.end:
         yield start
@@ -179,7 +179,7 @@ def _headings(blocks: Sequence[Block], plan: Plan) -> Iterator[Heading]:
 
 
 def _definitions(markdown: str, blocks: Sequence[Block]) -> Iterator[str]:
-    """The blocks that may define links, up to a limit."""
+    """Return the blocks that may define links, up to a limit."""
     left = MOST_DEFINITIONS
     for block in blocks:
         length = block.end - block.start

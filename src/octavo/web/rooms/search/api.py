@@ -28,7 +28,7 @@ Few = Annotated[int, Query(ge=1, le=MOST_LIMIT)]
 async def search(  # noqa: PLR0917 - query parameters
     services: ServicesOf,
     caller: ReadCaller,
-    q: Annotated[str, Query(description='Words, "required phrases", -excluded words.')],
+    q: Annotated[str, Query(description='Words, "required phrases" and -excluded words.')],
     mode: Mode = "hybrid",
     limit: Few = DEFAULT_LIMIT,
     cursor: Cursor = None,
@@ -41,7 +41,7 @@ async def search(  # noqa: PLR0917 - query parameters
     until: Date | None = None,
     versions: bool = False,  # noqa: FBT001, FBT002 - a query parameter
 ) -> SearchPage:
-    """The best matching chunks of all or of selected documents. `versions`: include older versions.
+    """Find the best matching chunks in all or in selected documents. `versions`: include older versions.
 
     `hybrid` searches by words and by meaning. If the query cannot be embedded at the moment, only words are used:
     `mode` is then `text`, and `degraded` contains the reason.
@@ -56,7 +56,7 @@ async def search(  # noqa: PLR0917 - query parameters
 async def related(
     services: ServicesOf, caller: ReadCaller, document: UUID, limit: Few = MOST_RELATED
 ) -> Page[RelatedDocument]:
-    """Your documents about similar topics, most similar first."""
+    """List your documents about similar topics, most similar first."""
     model = embedding_model(services.settings)
     async with services.database.transaction() as connection:
         await show_document(connection, caller.owner_id, document)
@@ -65,7 +65,7 @@ async def related(
 
 @router.get("/tags/similar", responses=problems(401, 422))
 async def similar(services: ServicesOf, caller: ReadCaller, name: Word, limit: Few = MOST_RELATED) -> Page[SimilarTag]:
-    """Your tags with a similar meaning."""
+    """List your tags with a similar meaning."""
     model = embedding_model(services.settings)
     async with services.database.connection() as connection:
         return Page(await similar_tags(connection, caller.owner_id, name, model, limit), None)
@@ -75,7 +75,7 @@ embeddings_router = APIRouter(prefix="/api/v1", tags=["documents"])
 
 
 class EmbedRequest(BaseModel):
-    """A request to create embeddings. `model` is `provider:model` or `local`; null for the model in the settings."""
+    """A request to create embeddings. `model` is `provider:model` or `local`; null uses the model in the settings."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -90,7 +90,7 @@ class EmbedAnswer(BaseModel):
 
 @embeddings_router.get("/embeddings", responses=problems(401))
 async def embeddings_state(services: ServicesOf, caller: ReadCaller) -> EmbeddingProgress:
-    """The embedding model, and how many of your documents have its vectors.
+    """Return the embedding model, and how many of your documents have vectors from it.
 
     The others get new vectors automatically. Until then, they are searched with their old vectors.
     """

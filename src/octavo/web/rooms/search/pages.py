@@ -1,4 +1,4 @@
-"""The search page: matching passages by document, with highlighted words."""
+"""The search page: matching passages grouped by document, with highlighted words."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class SearchQuery(BaseModel):
         return any((self.tag, self.collection, self.kind, self.language, self.since, self.until))
 
     def address(self, **changed: str) -> str:
-        """The address of this search with some fields changed: the next page, or another spelling."""
+        """Return the address of this search with some fields changed, such as the next page or another spelling."""
         return "/search?" + urlencode({name: value for name, value in (self.model_dump() | changed).items() if value})
 
     def filters(self) -> Filters:
@@ -78,7 +78,7 @@ class SearchQuery(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class SnippetPart:
-    """A part of a snippet, matched or not."""
+    """A part of a snippet. `found`: whether it matches the query."""
 
     text: str
     found: bool
@@ -136,7 +136,7 @@ async def search_page(
 
 
 async def _find(services: Services, owner: UUID, asked: SearchQuery) -> tuple[SearchPage | None, str | None]:
-    """The results, or the reason why the search is invalid."""
+    """Return the results, or the reason why the search is invalid."""
     try:
         mode = asked.mode or "hybrid"
         return await find_page(
@@ -155,7 +155,7 @@ async def _find(services: Services, owner: UUID, asked: SearchQuery) -> tuple[Se
 
 
 async def _choices(connection: Connection, owner: UUID) -> dict[str, object]:
-    """The filters to choose from: only values that exist in the library."""
+    """Return the filters to choose from: only values that exist in the library."""
     kinds = await fetch_rows(connection, QUERIES.kinds, {"owner": owner})
     return {
         "collections": await list_collections(connection, owner),
@@ -166,7 +166,7 @@ async def _choices(connection: Connection, owner: UUID) -> dict[str, object]:
 
 
 def group(hits: Iterable[SearchHit]) -> list[Group]:
-    """Group hits by document, ordered by the best hit of each."""
+    """Group hits by document. Documents are sorted by their best hit."""
     groups: dict[UUID, Group] = {}
     for hit in hits:
         one = groups.setdefault(hit.document_id, Group(hit.document_id, hit.title, hit.source_type, []))
@@ -183,7 +183,7 @@ def group(hits: Iterable[SearchHit]) -> list[Group]:
 
 
 def cut(text: str, marks: Iterable[tuple[int, int]]) -> Iterable[SnippetPart]:
-    """Split a snippet into matched and other parts, so that a template can highlight matches and escape all text."""
+    """Split a snippet into matched and other parts, so that the template can highlight matches and escape all text."""
     end = 0
     for start, stop in marks:
         if start > end:

@@ -31,8 +31,8 @@ from octavo.web.live.stream import EventStream, Follower, public_form
 router = APIRouter(prefix="/api/v1", tags=["events"])
 
 STREAM = {
-    "description": "Server-sent events: first `hello`, whose id is the start of the stream, then one for each event, "
-    "with its JSON as data. With `application/json`, one page of events.",
+    "description": "A stream of server-sent events. The first is `hello`; its id is the start of the stream. "
+    "Each of the others contains one event as JSON. With `application/json`, the response is one page of events.",
     "content": {"text/event-stream": {"schema": {"type": "string"}}},
 }
 After = Annotated[
@@ -64,7 +64,7 @@ async def events(
     format: Format = None,  # noqa: A002 - the name of the query parameter
     last_event_id: LastEventId = None,
 ) -> EventStream | Events:
-    """Events of your documents and jobs, in order and without duplicates, as an open stream or as one page."""
+    """Return events of your documents and jobs in order and without duplicates, as an open stream or as one page."""
     place = parse_cursor(after) if after is not None else None
     if wants_json(format, request.headers.get("accept", "")):
         return await list_new(services, caller.owner_id, place, limit)
@@ -79,7 +79,7 @@ def wants_json(format: str | None, accept: str) -> bool:  # noqa: A002 - the nam
 
 
 def read_header(last_event_id: str | None) -> Cursor | None:
-    """The cursor in the header Last-Event-ID, which browsers send when they reconnect; None if it is invalid."""
+    """Return the cursor in the header Last-Event-ID, which browsers send when they reconnect; None if it is invalid."""
     try:
         return parse_cursor(last_event_id) if last_event_id else None
     except BadCursor:
@@ -87,7 +87,7 @@ def read_header(last_event_id: str | None) -> Cursor | None:
 
 
 async def list_new(services: Services, owner: UUID, place: Cursor | None, limit: int) -> Events:
-    """One page of events after a cursor; without a cursor, no events and the current cursor."""
+    """Return one page of events after a cursor. Without a cursor, return no events and the current cursor."""
     async with services.database.connection() as connection:
         if place is None:
             return Events(items=[], cursor=str(await latest_cursor(connection)))
@@ -107,7 +107,10 @@ async def healthz() -> dict[str, str]:
 
 @health_router.get("/readyz")
 async def readyz(request: Request, services: ServicesOf, response: Response) -> dict[str, Any]:
-    """Whether this server can serve requests. The details are for programs on this machine and holders of the token."""
+    """Report whether this server can serve requests.
+
+    Only programs on this machine and holders of the token get the details.
+    """
     checks = await services.readiness()
     ready = all(check.ok for check in checks)
     response.status_code = 200 if ready else 503
@@ -119,7 +122,7 @@ async def readyz(request: Request, services: ServicesOf, response: Response) -> 
 
 @health_router.get("/metrics", response_class=Response, responses=problems(401))
 async def metrics(request: Request, services: ServicesOf) -> Response:
-    """Queue and worker metrics in Prometheus format.
+    """Return queue and worker metrics in Prometheus format.
 
     From another machine, send the token set in OCTAVO_METRICS_TOKEN as a bearer token.
     """
@@ -147,7 +150,7 @@ settings_router = APIRouter(prefix="/api/v1", tags=["settings"])
 
 @settings_router.get("/settings", responses=problems(401))
 async def settings(services: ServicesOf, caller: ReadCaller) -> Published:
-    """Limits and options that apply to you."""
+    """Return the limits and options that apply to you."""
     allowed = intake_limits(services.settings, anonymous=caller.is_anonymous)
     limits = Limits(
         upload_bytes=allowed.upload_bytes, stored_bytes=allowed.stored_bytes, concurrent_uploads=allowed.concurrent

@@ -21,7 +21,7 @@ const HELP = [
   ["g n", "Notifications"],
   ["j  k", "Next or previous document"],
   ["Enter", "Open the document"],
-  ["x", "Select; with Shift, a range"],
+  ["x", "Select (Shift: a range)"],
   ["r", "Press the button in the highlighted row"],
   ["Esc", "Close / clear selection"],
   ["?", "Show this list"],
