@@ -61,6 +61,8 @@ ROOMS = (
     operations,
 )
 GRACE_SECONDS = 10
+# Longer than proxies and clients keep idle connections, so that they do not send a request while the server closes one.
+KEEP_ALIVE_SECONDS = 75
 
 
 def create_app(settings: Settings, *, clock: Clock = time.monotonic, pace: StreamIntervals | None = None) -> FastAPI:
@@ -147,6 +149,7 @@ def server_of(app: FastAPI, settings: Settings) -> Server:
         proxy_headers=bool(settings.proxies),
         forwarded_allow_ips=list(settings.proxies),
         lifespan="on",
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
     return Server(app, config)

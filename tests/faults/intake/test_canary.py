@@ -25,8 +25,6 @@ from tests.support.instance import Instance, instance_in
 from tests.support.processes import PATIENCE_SECONDS, THE_USUAL_WAY, wait_until
 from tests.support.s3 import running_s3_server
 
-# A connection that rested can be closed by the server at the moment it is used again.
-NO_REUSE = httpx.Limits(max_keepalive_connections=0)
 LARGEST = 200_000
 CLOSED = "127.0.0.1:9"  # nobody listens there
 
@@ -44,7 +42,6 @@ class Canary:
         return httpx.Client(
             base_url=self.instance.address,
             headers=headers,
-            limits=NO_REUSE,
             trust_env=False,
             timeout=PATIENCE_SECONDS,
         )
@@ -53,7 +50,6 @@ class Canary:
         hooks = {"response": [self.listen]}
         return httpx.Client(
             base_url=self.instance.address,
-            limits=NO_REUSE,
             trust_env=False,
             timeout=PATIENCE_SECONDS,
             event_hooks=hooks,
