@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from octavo.core.errors import BadInput, Empty, Encrypted
+from octavo.extract.extracted import Quality
 from octavo.extract.formats.epub import PROCESSOR
 from tests.support.office import archive, epub, markdown, page, read
 
@@ -182,3 +183,29 @@ def test_damage_is_told(tmp_path: Path, data: bytes) -> None:
 def test_pictures_only_are_empty(tmp_path: Path) -> None:
     with pytest.raises(Empty):
         read(PROCESSOR, tmp_path, epub({"a.xhtml": page('<img src="a.png"/>')}))
+
+
+def drawing(content: str) -> str:
+    return (
+        '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">'
+        f"<metadata><format>image/svg+xml</format></metadata>{content}</svg>"
+    )
+
+
+def test_a_page_that_is_a_drawing_gives_its_text_and_its_pictures(tmp_path: Path) -> None:
+    texts = (
+        '<path d="M1,2"/><image xlink:href="crane.jpg"/><text>The Crane</text>'
+        '<text><tspan x="0,5" y="20">Japanese </tspan><tspan x="40,45" y="20">cr</tspan><tspan x="50,55" y="20">ane'
+        '</tspan><tspan x="0,5" y="40">flies</tspan></text>'
+    )
+    chapters = {"a.svg": drawing(texts), "b.xhtml": page("<p>After.</p>")}
+    toc = '<li><a href="a.svg">Cover</a></li>'
+    read_book = read(PROCESSOR, tmp_path, epub(chapters, toc=toc, more={"OEBPS/crane.jpg": b"\xff\xd8\xff"}))
+    assert read_book.markdown == "![](figures/1.png)\nThe Crane\nJapanese crane\nflies\n\nAfter."
+    assert [(one.number, one.member) for one in read_book.figures] == [(1, "OEBPS/crane.jpg")]
+
+
+def test_a_book_of_pictures_is_empty_and_keeps_them(tmp_path: Path) -> None:
+    chapters = {"a.svg": drawing('<image xlink:href="1.jpg"/>'), "b.svg": drawing('<path d="M1,2"/>')}
+    book = read(PROCESSOR, tmp_path, epub(chapters, more={"OEBPS/1.jpg": b"\xff\xd8\xff"}))
+    assert (book.quality, book.word_count, book.markdown) == (Quality.EMPTY, 0, "![](figures/1.png)")
