@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from octavo.core.languages import count_words
+from octavo.core.languages import ONE_CHARACTER, count_words
 from octavo.extract.decode import clean
 from octavo.extract.markdown.block_writer import MOST_REPEATED
 from octavo.extract.markdown.escape import escape, escape_inline
@@ -57,6 +57,10 @@ _LINE_NUMBER = re.compile(r"\d{1,5}")
 _NOT_DRAWN = ("script", "style", "metadata")
 _DRAWN_LINES = frozenset({"text", "title", "desc", "p", "div", "br"})
 _PLACES = re.compile(r"\d[\s,]+[-.\d]")
+# Chinese and Japanese: a line break in the source is not a space.
+_EASTERN = re.compile(f"[\u3000-\u303f\uff01-\uff65{ONE_CHARACTER}]")
+_WRAPPED = re.compile(f"(?<={_EASTERN.pattern})[ \t]*[\r\n]\\s*(?={_EASTERN.pattern})")
+_WRAPPED_START = re.compile(f"[ \t]*[\r\n]\\s*{_EASTERN.pattern}")
 _MOST_SPAN = 200
 _MOST_SPREAD = 100_000
 _AS_IT_IS = frozenset({"pre", "code", "kbd", "samp", "tt"})
@@ -187,9 +191,21 @@ def _simplify_power(element: Element) -> None:
 
 
 def _simplify_span(element: Element) -> None:
-    """Separate a line number from the word before it."""
-    if _LINE_NUMBER.fullmatch(element.text or "") and text_before(element)[-1:].isalpha():
+    """Separate the number at the end of a line from the word before it."""
+    after = element.getnext()
+    is_last = not (element.tail or "").strip() and (after is None or after.tag == "br")
+    before = text_before(element)[-1:]
+    if is_last and before.isalpha() and not _EASTERN.match(before) and _LINE_NUMBER.fullmatch(element.text or ""):
         element.text = f" {element.text}"
+
+
+def _simplify_ruby(element: Element) -> None:
+    """Write each reading in parentheses behind the characters that it belongs to."""
+    for inside in list(element.iter("rp", "rt")):
+        reading = text_of(inside)
+        replace(inside, f"({reading})" if inside.tag == "rt" and reading else "")
+    for one in [element, *element.iter("rb", "rtc")]:
+        one.tag = "span"
 
 
 def _simplify_object(element: Element) -> None:
@@ -326,6 +342,7 @@ _SIMPLIFIED: dict[str, Callable[[Element], None]] = {
     "a": _simplify_link,
     "input": _simplify_input,
     "object": _simplify_object,
+    "ruby": _simplify_ruby,
     "select": _simplify_select,
     "span": _simplify_span,
     "sup": _simplify_power,
@@ -350,7 +367,10 @@ def _escape_texts(body: Element) -> None:
 
 def _escaped(text: str, before: str, *, in_link: bool) -> str:
     """Escape a text. `before` is the text that precedes it: the two together could look like a link."""
-    text = escape_inline(_SPACES.sub(" ", _CONTROL.sub("", text)), _ESCAPE).replace("\\", _BACKSLASH)
+    text = _WRAPPED.sub("", _CONTROL.sub("", text))
+    if _EASTERN.match(before[-1:]) and _WRAPPED_START.match(text):
+        text = text.lstrip()
+    text = escape_inline(_SPACES.sub(" ", text), _ESCAPE).replace("\\", _BACKSLASH)
     if before.endswith("]") and text.startswith(("(", ":")):
         text = _ESCAPE + text
     if in_link:
