@@ -191,6 +191,29 @@ def test_latex(tmp_path: Path) -> None:
     assert (extracted.metadata.title, extracted.quality) == ("On Walls", Quality.FULL)
 
 
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (r"\newcommand{\name}{Octo} We study \name{} and \name.", "We study Octo and Octo."),
+        (r"\newcommand{\mark}[2][red]{\textcolor{#1}{#2}} A \mark{b} \mark[blue]{c}.", "A b c."),
+        (r"\def\eg{e.g.} \newcommand\both[1]{\eg{} #1} Say \both{x}.", "Say e.g. x."),
+        (r"\newcommand{\loop}{a \other} \newcommand{\other}{b \loop} End \bold{x}.", "End x."),
+        (r"\pdfbookmark[1]{A}{b}\hypertarget{t}{Text} in \parbox{3cm}{a box}", "Text in a box"),
+        (r"\SI{5}{\meter\per\second} and \texorpdfstring{one}{two}", "5 meter per second and one"),
+        (r"\begin{theorem}[Main] It holds.\end{theorem}", "**Theorem (Main).** It holds."),
+        (r"\begin{tikzpicture}\draw (0,0);\end{tikzpicture} After.", "*[Drawing]*\n\nAfter."),
+        (r"\begin{equation}\label{eq:a} x \end{equation}", "$$\nx\n$$"),
+        (
+            r"\begin{tabular}{ll}\multicolumn{2}{c}{G} & Z \\ \multirow{2}{*}{A} & 1 & 2 \\ & 3 & 4 \end{tabular}",
+            "| G | G | Z |\n| --- | --- | --- |\n| A | 1 | 2 |\n| A | 3 | 4 |",
+        ),
+    ],
+)
+def test_latex_shows_text_and_not_its_commands(tmp_path: Path, source: str, expected: str) -> None:
+    document = f"\\begin{{document}}{source}\\end{{document}}"
+    assert read(latex.PROCESSOR, tmp_path, document.encode()).markdown == expected
+
+
 def test_latex_that_includes_other_files_is_partial(tmp_path: Path) -> None:
     extracted = read(latex.PROCESSOR, tmp_path, rb"\begin{document}Words \input{chapter}\end{document}")
     assert extracted.quality is Quality.PARTIAL
