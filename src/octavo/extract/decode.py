@@ -1,5 +1,7 @@
 """Decodes bytes of unknown encoding to text that can be stored. Never fails."""
 
+# ruff: noqa: RUF001 - mathematical characters look like others
+
 from __future__ import annotations
 
 import codecs
@@ -39,6 +41,19 @@ _ERASED = re.compile(
 )
 _SUSPECT = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\u00ad\ufeff\ud800-\udfff]")
 
+# Characters of the font Symbol from 0x20, and of Wingdings by their place. Office files store them as U+F020 to U+F0FF.
+_SYMBOL = (
+    " !∀#∃%&∋()∗+,−./0123456789:;<=>?≅ΑΒΧ∆ΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ[∴]⊥_‾αβχδεφγηιϕκλμνοπθρστυϖωξψζ{|}∼"
+    + "\ufffd" * 33
+    + "€ϒ′≤⁄∞ƒ♣♦♥♠↔←↑→↓°±″≥×∝∂•÷≠≡≈…⏐⎯↵ℵℑℜ℘⊗⊕∅∩∪⊃⊇⊄⊂⊆∈∉∠∇®©™∏√⋅¬∧∨⇔⇐⇑⇒⇓◊〈®©™∑⎛⎜⎝⎡⎢⎣⎧⎨⎩⎪\ufffd〉∫⌠⎮⌡⎞⎟⎠⎤⎥⎦⎫⎬⎭\ufffd"
+)
+_WINGDINGS = {
+    0x28: "☎", 0x2A: "✉", 0x46: "☞", 0x4A: "☺", 0x4C: "☹", 0x6C: "●", 0x6E: "■", 0x6F: "☐", 0x71: "☐", 0x72: "☐",
+    0x73: "⧫", 0x75: "◆", 0x76: "❖", 0x9F: "•", 0xA7: "▪", 0xA8: "☐", 0xD8: "➢", 0xDF: "←", 0xE0: "→", 0xE1: "↑",
+    0xE2: "↓", 0xE8: "➔", 0xF0: "⇨", 0xFB: "✗", 0xFC: "✓", 0xFD: "☒", 0xFE: "☑",
+}  # fmt: skip
+_SYMBOLS = re.compile("[\uf020-\uf0ff]")
+
 
 def decode(data: bytes) -> str:
     """Decode the text of a file. Line ends become "\\n".
@@ -52,6 +67,21 @@ def clean(text: str) -> str:
     """Remove characters that the database refuses or a reader never sees."""
     text = _NEWLINES.sub("\n", text)
     return _ERASED.sub("", text) if _SUSPECT.search(text) else text
+
+
+def symbols_of(text: str, font: str = "") -> str:
+    """The text with the characters of symbol fonts as Unicode. An unknown one becomes U+FFFD."""
+    return _SYMBOLS.sub(lambda found: _symbol(ord(found[0]) & 0xFF, font), text)
+
+
+def _symbol(place: int, font: str) -> str:
+    """A character of a symbol font. Without the name of the font, only what no text in Symbol contains is Wingdings."""
+    wingdings = _WINGDINGS.get(place, "\ufffd")
+    if "dings" in font.lower():
+        return wingdings
+    symbol = _SYMBOL[place - 0x20]
+    is_symbol = font or symbol.isalnum() or symbol.isascii() or wingdings == "\ufffd"
+    return symbol if is_symbol else wingdings
 
 
 def encoding_of(data: bytes) -> str:

@@ -335,8 +335,14 @@ def _list_pieces(records: Sequence[Record]) -> Iterator[bytes]:
     yield b"]"
 
 
+# Characters that Unicode reserves for internal use: placeholders of processors, or part of a damaged file.
+_NONCHARACTER = re.compile("[\ufdd0-\ufdef\ufffe\uffff]")
+
+
 def _dump(value: JSON) -> bytes:
-    document = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    """The value as JSON. Noncharacters become U+FFFD, which leaves all offsets as they are."""
+    written = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    document = _NONCHARACTER.sub("\ufffd", written).encode()
     _refuse_nul(document)
     return document
 

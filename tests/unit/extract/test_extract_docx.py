@@ -298,3 +298,32 @@ def test_no_words_are_empty(tmp_path: Path, body: str) -> None:
 def test_damage_is_told(tmp_path: Path, content: str) -> None:
     with pytest.raises(BadInput):
         read(PROCESSOR, tmp_path, docx("", more={"word/document.xml": content}))
+
+
+def test_powers_symbols_and_readings_are_kept(tmp_path: Path) -> None:
+    body = (
+        "<w:p><w:r><w:t>10</w:t></w:r><w:r><w:rPr><w:vertAlign w:val='superscript'/></w:rPr><w:t>-5</w:t></w:r>"
+        "<w:r><w:t xml:space='preserve"
+        "'> m</w:t></w:r><w:r><w:rPr><w:vertAlign w:val='superscript'/></w:rPr><w:t>2</w:t></w:r></w:p>"
+        "<w:p><w:r><w:sym w:font='Symbol' w:char='F061'/></w:r><w:r><w:t> at 20 </w:t></w:r>"
+        "<w:r><w:sym w:font='Symbol' w:char='F0B0'/></w:r><w:r><w:sym w:font='Wingdings' w:char='F0FC'/></w:r>"
+        "<w:r><w:rPr><w:rFonts w:ascii='Symbol'/></w:rPr><w:t>\uf0b3\uf02d</w:t></w:r></w:p>"
+        "<w:p><w:r><w:ruby><w:rt><w:r><w:t>かんじ</w:t></w:r></w:rt>"
+        "<w:rubyBase><w:r><w:t>漢字</w:t></w:r></w:rubyBase></w:ruby></w:r></w:p>"
+    )
+    assert markdown(PROCESSOR, tmp_path, docx(body)) == "10^-5 m2\n\nα at 20 °✓≥−\n\n漢字(かんじ)"  # noqa: RUF001
+
+
+def test_list_styles_are_as_deep_as_their_names_say(tmp_path: Path) -> None:
+    names = ("List Bullet", "List Bullet 2", "List Bullet 3")
+    styles = "".join(
+        f'<w:style w:styleId="B{n}"><w:name w:val="{name}"/><w:pPr>{numbered(n)}</w:pPr></w:style>'
+        for n, name in enumerate(names, 1)
+    )
+    level = '<w:lvl w:ilvl="0"><w:numFmt w:val="bullet"/></w:lvl>'
+    lists = "".join(f'<w:abstractNum w:abstractNumId="{n}">{level}</w:abstractNum>' for n in (1, 2, 3))
+    lists += "".join(f'<w:num w:numId="{n}"><w:abstractNumId w:val="{n}"/></w:num>' for n in (1, 2, 3))
+    body = paragraph("one", "B1") + paragraph("two", "B2") + paragraph("three", "B3") + paragraph("four", "B1")
+    assert markdown(PROCESSOR, tmp_path, docx(body, styles=styles, numbering=lists)) == (
+        "- one\n  - two\n    - three\n- four"
+    )

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from octavo.core.errors import BadInput, Empty, Encrypted
+from octavo.extract.extracted import Quality
 from octavo.extract.formats.epub import PROCESSOR
 from tests.support.office import archive, epub, markdown, page, read
 
@@ -182,3 +183,45 @@ def test_damage_is_told(tmp_path: Path, data: bytes) -> None:
 def test_pictures_only_are_empty(tmp_path: Path) -> None:
     with pytest.raises(Empty):
         read(PROCESSOR, tmp_path, epub({"a.xhtml": page('<img src="a.png"/>')}))
+
+
+def drawing(content: str) -> str:
+    return (
+        '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">'
+        f"<metadata><format>image/svg+xml</format></metadata>{content}</svg>"
+    )
+
+
+def test_a_page_that_is_a_drawing_gives_its_text_and_its_pictures(tmp_path: Path) -> None:
+    texts = (
+        '<path d="M1,2"/><image xlink:href="crane.jpg"/><text>The Crane</text>'
+        '<text><tspan x="0,5" y="20">Japanese </tspan><tspan x="40,45" y="20">cr</tspan><tspan x="50,55" y="20">ane'
+        '</tspan><tspan x="0,5" y="40">flies</tspan></text>'
+    )
+    chapters = {"a.svg": drawing(texts), "b.xhtml": page("<p>After.</p>")}
+    toc = '<li><a href="a.svg">Cover</a></li>'
+    read_book = read(PROCESSOR, tmp_path, epub(chapters, toc=toc, more={"OEBPS/crane.jpg": b"\xff\xd8\xff"}))
+    assert read_book.markdown == "![](figures/1.png)\nThe Crane\nJapanese crane\nflies\n\nAfter."
+    assert [(one.number, one.member) for one in read_book.figures] == [(1, "OEBPS/crane.jpg")]
+
+
+def test_a_book_of_pictures_is_empty_and_keeps_them(tmp_path: Path) -> None:
+    chapters = {"a.svg": drawing('<image xlink:href="1.jpg"/>'), "b.svg": drawing('<path d="M1,2"/>')}
+    book = read(PROCESSOR, tmp_path, epub(chapters, more={"OEBPS/1.jpg": b"\xff\xd8\xff"}))
+    assert (book.quality, book.word_count, book.markdown) == (Quality.EMPTY, 0, "![](figures/1.png)")
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ('これは<span class="tcy">12</span>月の<em>強調</em>です。', "これは12月の*強調*です。"),
+        ("<ruby>東<rt>とう</rt>京<rt>きょう</rt></ruby>へ", "東(とう)京(きょう)へ"),
+        ("<ruby><rb>東京</rb><rp>(</rp><rt>とうきょう</rt><rp>)</rp></ruby>へ", "東京(とうきょう)へ"),
+        ("第一行的文字\n    第二行。<b>粗体</b>\n  第三行", "第一行的文字第二行。**粗体**第三行"),
+        ("English text\nof 中文\nand 한국어\n문장", "English text of 中文 and 한국어 문장"),
+        ("H<span>2</span>O and x<span>1</span>, y", "H2O and x1, y"),
+        ('A line of verse<span class="number">15</span><br/>and one more', "A line of verse 15  \nand one more"),
+    ],
+)
+def test_spaces_are_where_the_script_has_them(tmp_path: Path, body: str, expected: str) -> None:
+    assert markdown(PROCESSOR, tmp_path, epub({"a.xhtml": page(f"<p>{body}</p>")})) == expected

@@ -140,3 +140,30 @@ def test_a_table_with_an_empty_first_row_is_read(tmp_path: Path) -> None:
     assert "| Name | Sum |" in found
     assert found.startswith("Before.")
     assert found.endswith("After.")
+
+
+def test_cells_that_a_span_covers_may_be_left_out_or_repeated(tmp_path: Path) -> None:
+    def one(text: str, more: str = "") -> str:
+        return f"<table:table-cell {more}><text:p>{text}</text:p></table:table-cell>"
+
+    down, across = 'table:number-rows-spanned="2"', 'table:number-columns-spanned="3"'
+    covered = '<table:covered-table-cell table:number-columns-repeated="2"/>'
+    rows = [
+        one("a", down) + one("b") + one("c"),
+        one("d") + one("e"),
+        one("wide", across),
+        one("all", across) + covered,
+    ]
+    body = f"<table:table>{''.join(f'<table:table-row>{row}</table:table-row>' for row in rows)}</table:table>"
+    assert markdown(PROCESSOR, tmp_path, odt(body)) == (
+        "| a | b | c |\n| --- | --- | --- |\n| a | d | e |\n| wide | wide | wide |\n| all | all | all |"
+    )
+
+
+def test_powers_and_readings_are_kept_in_text(tmp_path: Path) -> None:
+    styles = '<style:style style:name="T1"><style:text-properties style:text-position="super 58%"/></style:style>'
+    body = (
+        '<text:p>10<text:span text:style-name="T1">5</text:span> and <text:ruby><text:ruby-base>漢字</text:ruby-base>'
+        "<text:ruby-text>かんじ</text:ruby-text></text:ruby></text:p>"
+    )
+    assert markdown(PROCESSOR, tmp_path, odt(body, styles=styles)) == "10^5 and 漢字(かんじ)"

@@ -105,3 +105,20 @@ def test_bullets_come_from_the_layout_and_the_master(tmp_path: Path) -> None:
     }
     lines = '<a:p><a:r><a:t>plain</a:t></a:r></a:p><a:p><a:pPr lvl="1"/><a:r><a:t>point</a:t></a:r></a:p>'
     assert markdown(PROCESSOR, tmp_path, pptx([slide(body.format(lines))], more)) == "plain\n\n- point"
+
+
+def box(text: str, left: int, top: int) -> str:
+    place = f'<p:spPr><a:xfrm><a:off x="{left}" y="{top}"/><a:ext cx="100" cy="50"/></a:xfrm></p:spPr>'
+    return shape(None, text).replace("<p:txBody>", f"{place}<p:txBody>")
+
+
+def test_boxes_in_a_row_are_read_from_left_to_right(tmp_path: Path) -> None:
+    boxes = box("right", 300, 0) + box("below", 0, 200) + box("left", 0, 10)
+    assert markdown(PROCESSOR, tmp_path, pptx([slide(boxes)])) == "left\n\nright\n\nbelow"
+
+
+def test_hidden_slides_say_so_and_powers_stay_powers(tmp_path: Path) -> None:
+    power = '<a:p><a:r><a:t>10</a:t></a:r><a:r><a:rPr baseline="30000"/><a:t>6</a:t></a:r></a:p>'
+    hidden = slide(shape("title", "Spare") + shape(None, power)).replace("<p:sld ", '<p:sld show="0" ')
+    untitled = slide(shape(None, "Text")).replace("<p:sld ", '<p:sld show="0" ')
+    assert markdown(PROCESSOR, tmp_path, pptx([hidden, untitled])) == "# Spare (hidden)\n\n10^6\n\n(hidden)\n\nText"

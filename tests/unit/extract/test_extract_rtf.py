@@ -119,3 +119,15 @@ def test_damage_is_read_or_named(tmp_path: Path, data: bytes) -> None:
 def test_no_words_are_empty(tmp_path: Path) -> None:
     with pytest.raises(Empty):
         read(PROCESSOR, tmp_path, rtf(r"\par\par"))
+
+
+def test_powers_symbols_and_bullets_of_word_are_kept(tmp_path: Path) -> None:
+    fonts = r"{\fonttbl{\f0\fcharset0 Arial;}{\f3\froman\fcharset2{\*\panose 05050102010706020507}Symbol;}}"
+    text = rf"{{\rtf1\ansi{fonts}\pard 10{{\super 6}} of {{\f3\'61\'b3}}b, {{\super 2}}x\nosupersub\par"
+    text += r"{\listtext o\tab}\pard\ls1\ilvl0 Item\par}"
+    assert markdown(PROCESSOR, tmp_path, text.encode()) == "10^6 of α≥b, 2x\n\n- Item"  # noqa: RUF001
+
+
+def test_empty_rows_above_a_table_are_not_its_header(tmp_path: Path) -> None:
+    rows = r"\trowd\cellx1\cellx2\intbl\cell\cell\row\trowd\cellx1\cellx2\intbl A\cell B\cell\row"
+    assert markdown(PROCESSOR, tmp_path, rf"{{\rtf1 {rows}}}".encode()) == "| A | B |\n| --- | --- |"

@@ -16,6 +16,7 @@ from octavo.extract.extracted import BlockKind, Quality
 from octavo.extract.formats import data as data_files
 from octavo.extract.formats import xlsx
 from octavo.extract.markdown import table_grid
+from octavo.extract.office.ooxml import format_number
 from tests.support.office import cell, core, markdown, read, rows
 from tests.support.office import xlsx as workbook
 
@@ -172,3 +173,81 @@ def test_any_text_is_a_table_or_empty(text: str) -> None:
     except Empty:
         return
     assert extracted.word_count > 0
+
+
+@pytest.mark.parametrize(
+    ("value", "code", "expected"),
+    [
+        (0.1534, "0%", "15%"),
+        (2.345, "0.00", "2.35"),
+        (-1234.5, '#,##0.00 "€";[Red]-#,##0.00 "€"', "-1,234.50 €"),
+        (1234.5, "[$$-409]#,##0.00", "$1,234.50"),
+        (0, '_-* #,##0.00_-;\\-* #,##0.00_-;_-* "-"??_-;_-@_-', "-"),
+        (-5, '_-* #,##0.00_-;\\-* #,##0.00_-;_-* "-"??_-;_-@_-', "-5.00"),
+        (12_345_678, '0.0,,"M"', "12.3M"),
+        (7, "000", "007"),
+        (3, "0.##", "3"),
+        (12345, "0.00E+00", "1.23E+04"),
+        (5, "# ?/?", None),
+        (5, "General", None),
+        (5, "[>=3]0;0.0", None),
+        (3, "yyyy-mm-dd", None),
+        (1e300, "0.00", None),
+        (float("nan"), "0.00", None),
+    ],
+)
+def test_numbers_are_written_as_displayed_or_not_formatted(value: float, code: str, expected: str | None) -> None:
+    assert format_number(value, code) == expected
+
+
+def test_cells_have_the_number_format_of_their_style(tmp_path: Path) -> None:
+    styles = (
+        '<numFmts><numFmt numFmtId="170" formatCode="#,##0.00 &quot;€&quot;"/></numFmts>'
+        '<cellXfs><xf numFmtId="0"/><xf numFmtId="10"/><xf numFmtId="170"/></cellXfs>'
+    )
+    content = (
+        f'<row r="3">{cell("B3", "Share")}{cell("C3", "Sum")}</row>'
+        '<row r="4"><c r="B4" s="1"><v>0.1534</v></c><c s="2" r="C4"><v>1234.5</v></c></row>'
+        '<row r="5"><c r="B5"><v>0.1534</v></c><c r="C5" t="b" s="2"><v>1</v></c></row>'
+    )
+    assert markdown(xlsx.PROCESSOR, tmp_path, workbook({"S": content}, styles=styles)).endswith(
+        "| 15.34% | 1,234.50 € |\n| 0.1534 | TRUE |"
+    )
+
+
+def test_a_formula_without_a_result_is_shown_and_makes_the_text_partial(tmp_path: Path) -> None:
+    content = (
+        f'<row r="1">{cell("A1", "Sum")}{cell("B1", 3)}</row><row r="2">{cell("A2", "Twice")}'
+        '<c r="B2"><f>SUM(B1,&quot;3&quot;)*2</f><v></v></c></row><row r="3"><c r="A3"><f>1+1</f><v/></c></row>'
+        '<row r="4"><c r="A4"><f>1+2</f><v>3</v></c></row>'
+    )
+    extracted = read(xlsx.PROCESSOR, tmp_path, workbook({"S": content}))
+    assert extracted.quality is Quality.PARTIAL
+    assert extracted.markdown == (
+        '# S\n\n| Sum | 3 |\n| --- | --- |\n| Twice | =SUM(B1,"3")\\*2 |\n| =1+1 |  |\n| 3 |  |\n\n'
+        "*Omitted: the results of formulas (2). The file does not contain them.*"
+    )
+
+
+def test_rows_stay_whole_where_an_empty_column_runs_through_them(tmp_path: Path) -> None:
+    content = rows(
+        ["Power"], [1, None, "Voltage", None, "kV", ":", 130], [2, None, "Phases", None, None, ":", 3], ["Notes"],
+        [1, None, "Converted"],
+    )  # fmt: skip
+    assert markdown(xlsx.PROCESSOR, tmp_path, workbook({"S": content})) == (
+        "# S\n\nPower\n\n| 1 | Voltage | kV | : | 130 |\n| --- | --- | --- | --- | --- |\n| 2 | Phases |  | : | 3 |\n"
+        "| Notes |  |  |  |  |\n| 1 | Converted |  |  |  |"
+    )
+
+
+def test_tables_side_by_side_stay_apart(tmp_path: Path) -> None:
+    content = rows(["a", "b", None, "c", "d"], [1, 2, None, 3, 4], [5, 6])
+    assert markdown(xlsx.PROCESSOR, tmp_path, workbook({"S": content})).count("| --- | --- |") == 2
+
+
+def test_a_column_that_merged_cells_cover_everywhere_is_no_column(tmp_path: Path) -> None:
+    content = rows(["Package", None, "Revision"], ["A-1", None, "B"])
+    merges = '<mergeCells><mergeCell ref="A1:B1"/><mergeCell ref="A2:B2"/></mergeCells>'
+    assert markdown(xlsx.PROCESSOR, tmp_path, workbook({"S": content}, after=merges)) == (
+        "# S\n\n| Package | Revision |\n| --- | --- |\n| A-1 | B |"
+    )

@@ -66,7 +66,7 @@ def test_restructured_text(tmp_path: Path) -> None:
     extracted = read(markup.PROCESSOR, tmp_path, RST.encode())
     assert extracted.markdown == (
         "# Garden\n\n**Author:** Ann Bee\n\n"
-        "First *paragraph* with `code`, a [link](https://example.org) and a `role`.\n\n"
+        "First *paragraph* with `code`, a [link](https://example.org) and a role.\n\n"
         "## Walls\n\n- one\n- two\n  - inner\n\n1. first\n2. second\n\nExample:\n\n```\nx = 1\n```\n\n"
         "```python\nprint(2)\n```\n\n> Mind the **step**.\n\n"
         "| Name | Age |\n| --- | --- |\n| Ann | 5 |\n\n| A | B |\n| --- | --- |\n| long text | cell |"
@@ -189,6 +189,63 @@ def test_latex(tmp_path: Path) -> None:
         "| A | B |\n| --- | --- |\n| 1 | 2 |\n\n### More\n\nSee [this](https://example.org) (A note.)."
     ).replace("Ann , Bob", extracted.metadata.author or "")
     assert (extracted.metadata.title, extracted.quality) == ("On Walls", Quality.FULL)
+
+
+GRID = """\
++--------+---------+-----+
+| Head   | Two     | C   |
++========+=========+=====+
+| wide over both   | x   |
++--------+---------+-----+
+| down   | a       | b   |
+| more   +---------+-----+
+|        | c       | d   |
++--------+---------+-----+
+"""
+GRID_READ = (
+    "| Head | Two | C |\n| --- | --- | --- |\n| wide over both | wide over both | x |\n"
+    "| down more | a | b |\n| down more | c | d |"
+)
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (GRID, GRID_READ),
+        ("=====  =====  ===\n   Inputs     Out\n------------  ---\nA      B      C\n=====  =====  ===\n",
+         "| Inputs | Inputs | Out |\n| --- | --- | --- |\n| A | B | C |"),
+        ("See Python_, `the site`_ and other_.\n\n.. _Python: https://python.org\n.. _the site: https://x.org\n",
+         "See [Python](https://python.org), [the site](https://x.org) and other."),
+        ("Use :PEP:`287`, :sub:`x`, :func:`run` and :strong:`this`.", "Use PEP 287, x, `run` and **this**."),
+        ("| One line\n  goes on\n| Two\n", "One line goes on  \nTwo"),
+        ("A link__.\n\n__ https://x.org\n\nEnd.", "A link.\n\nEnd."),
+    ],
+)  # fmt: skip
+def test_restructured_text_shows_tables_and_references(tmp_path: Path, source: str, expected: str) -> None:
+    assert read(markup.PROCESSOR, tmp_path, source.encode()).markdown == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (r"\newcommand{\name}{Octo} We study \name{} and \name.", "We study Octo and Octo."),
+        (r"\newcommand{\mark}[2][red]{\textcolor{#1}{#2}} A \mark{b} \mark[blue]{c}.", "A b c."),
+        (r"\def\eg{e.g.} \newcommand\both[1]{\eg{} #1} Say \both{x}.", "Say e.g. x."),
+        (r"\newcommand{\loop}{a \other} \newcommand{\other}{b \loop} End \bold{x}.", "End x."),
+        (r"\pdfbookmark[1]{A}{b}\hypertarget{t}{Text} in \parbox{3cm}{a box}", "Text in a box"),
+        (r"\SI{5}{\meter\per\second} and \texorpdfstring{one}{two}", "5 meter per second and one"),
+        (r"\begin{theorem}[Main] It holds.\end{theorem}", "**Theorem (Main).** It holds."),
+        (r"\begin{tikzpicture}\draw (0,0);\end{tikzpicture} After.", "*[Drawing]*\n\nAfter."),
+        (r"\begin{equation}\label{eq:a} x \end{equation}", "$$\nx\n$$"),
+        (
+            r"\begin{tabular}{ll}\multicolumn{2}{c}{G} & Z \\ \multirow{2}{*}{A} & 1 & 2 \\ & 3 & 4 \end{tabular}",
+            "| G | G | Z |\n| --- | --- | --- |\n| A | 1 | 2 |\n| A | 3 | 4 |",
+        ),
+    ],
+)
+def test_latex_shows_text_and_not_its_commands(tmp_path: Path, source: str, expected: str) -> None:
+    document = f"\\begin{{document}}{source}\\end{{document}}"
+    assert read(latex.PROCESSOR, tmp_path, document.encode()).markdown == expected
 
 
 def test_latex_that_includes_other_files_is_partial(tmp_path: Path) -> None:

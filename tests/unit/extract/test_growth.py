@@ -62,7 +62,20 @@ MARKUP = {
     SourceType.RST: (markup.PROCESSOR, ["**a ", "``a ", ":a:`", ".. a::\n", "= =\n", "+-", " a\n", ":"]),
     SourceType.ORG: (org.ORG, ["* a   ", "*a ", "[[a", "|a", "- a\n", ":a:\n"]),
     SourceType.ASCIIDOC: (org.ASCIIDOC, ["= a   ", "a:: b\n", "+\n", "|===\n", ". a\n", "*a "]),
-    SourceType.LATEX: (latex.PROCESSOR, ["\\begin{verbatim}a", "{", "$a", "\\\\", "\\item a ", "%a\n", "a & b \\\\ "]),
+    SourceType.LATEX: (
+        latex.PROCESSOR,
+        [
+            "\\begin{verbatim}a",
+            "{",
+            "$a",
+            "\\\\",
+            "\\item a ",
+            "%a\n",
+            "a & b \\\\ ",
+            "\\def\\a{\\b}\\a ",
+            "\\newcommand{\\a}[1]{{",
+        ],
+    ),
 }
 
 

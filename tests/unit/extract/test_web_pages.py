@@ -165,3 +165,53 @@ def test_lines_between_two_breaks_are_paragraphs_and_links_do_not_end_them() -> 
 def test_links_that_run_scripts_are_only_text() -> None:
     html = ARTICLE.replace('<a href="/map">the map</a>', '<a href="javascript:void(0);">the map</a>')
     assert "See the map." in web.from_html(html, "https://example.org/x").markdown
+
+
+def page_with(inside: str) -> str:
+    paragraphs = "".join(f"<p>Part {number} of the river. {SENTENCE * 6}</p>" for number in range(4))
+    return f"<html><body><article><h1>The River</h1>{paragraphs}{inside}</article></body></html>"
+
+
+@pytest.mark.parametrize(
+    "aside",
+    [
+        "<div hidden><p>Thanks! Check the messages in your mailbox now.</p></div>",
+        '<div class="js-modal"><p>This site stores small files on your computer to know you.</p></div>',
+        '<div id="signup"><p>Get the latest stories by mail every week.</p></div>',
+        '<div role="dialog"><p>Do you want to know when a new story appears here?</p></div>',
+    ],
+    ids=["hidden", "modal", "signup", "dialog"],
+)
+def test_what_asks_the_reader_for_something_is_not_the_article(aside: str) -> None:
+    with_it = web.from_html(page_with(aside), "https://www.x.org/river").markdown
+    assert with_it == web.from_html(page_with(""), "https://www.x.org/river").markdown
+    assert with_it.count(SENTENCE.strip()) == 24
+
+
+def test_a_page_that_is_one_form_keeps_its_text() -> None:
+    text = page_with("").replace("<article>", "<form><input><article>").replace("</article>", "</article></form>")
+    assert web.from_html(text, "https://x.org/river").markdown.count(SENTENCE.strip()) == 24
+
+
+@pytest.mark.parametrize(
+    ("end", "is_kept"),
+    [
+        ("## More from us\n\n- The [Lake](https://x.org/a)\n- A [Pond](/b)\n- The [Sea](https://www.x.org/c)", False),
+        ("**Related**\n\n[A long story about the lake](https://x.org/a)\n\nWrite to [Ann](mailto:ann@x.org)", False),
+        ("## Sources\n\n- [The Lake](https://a.org)\n- [The Pond](https://b.org)\n- [The Sea](https://c.org)", True),
+        ("See also [the lake](https://x.org/a), which is much larger than the river and colder in summer.", True),
+    ],
+)
+def test_links_to_the_same_site_below_an_article_are_left_out(end: str, *, is_kept: bool) -> None:
+    article = SENTENCE * 20
+    shown = web.without_links_at_end(f"{article}\n\n{end}", "https://www.x.org/river")
+    assert shown == (f"{article}\n\n{end}" if is_kept else article)
+
+
+def test_a_page_of_links_is_kept() -> None:
+    links = "\n".join(f"- [Story {number}](https://x.org/{number})" for number in range(9))
+    assert web.without_links_at_end(f"Our stories:\n\n{links}", "https://x.org/") == f"Our stories:\n\n{links}"
+
+
+def test_names_of_boxes_are_not_the_beginning_of_the_article() -> None:
+    assert web._without_additions("- ### Search\n- ### News\n\nThe text.", "The text.") == "The text."

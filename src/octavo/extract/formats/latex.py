@@ -1,4 +1,7 @@
-"""LaTeX documents: text, sections, lists, tables and code. Formulas are kept as LaTeX, and macros are not expanded."""
+"""LaTeX documents: text, sections, lists, tables and code. Formulas are kept as LaTeX.
+
+Macros that the file defines are expanded: authors define the names of their systems and terms as macros.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,21 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 
 from octavo.extract.decode import clean, decode
 from octavo.extract.extracted import Extracted, Metadata, Quality, SourceType
-from octavo.extract.markdown.block_writer import DocumentBlock, Heading, Item, Paragraph, Quote, Table, write_blocks
+from octavo.extract.markdown.block_writer import (
+    MOST_REPEATED,
+    DocumentBlock,
+    Heading,
+    Item,
+    Paragraph,
+    Quote,
+    Table,
+    write_blocks,
+)
 from octavo.extract.markdown.escape import fence
 from octavo.extract.markdown.inline import TextRun, inline, safe_link
 from octavo.extract.office.assemble import clean_date, clean_line, to_extracted
@@ -51,6 +64,29 @@ _HIDDEN = frozenset(
 _TWO_HIDDEN = frozenset(
     {"setlength", "addtolength", "setcounter", "newcommand", "renewcommand", "newtheorem", "fontsize"}
 )
+# Commands and environments whose first arguments are not text; the number of these arguments.
+_ARGUMENTS_BEFORE_TEXT = {
+    "parbox": 1, "colorbox": 1, "textcolor": 1, "fcolorbox": 2, "hypertarget": 1, "hyperlink": 1, "raisebox": 1,
+    "rotatebox": 1, "scalebox": 1, "resizebox": 2, "foreignlanguage": 1, "pdfbookmark": 2, "minipage": 1,
+    "multicols": 1, "adjustbox": 1, "wrapfigure": 2, "phantom": 1, "hphantom": 1, "vphantom": 1, "selectlanguage": 1,
+    "setstretch": 1, "newenvironment": 3, "renewenvironment": 3, "DeclareMathOperator": 2, "captionsetup": 1,
+    "enlargethispage": 1,
+}  # fmt: skip
+# Commands for quantities, with the number of their arguments: the last one is the unit.
+_QUANTITIES = {"SI": 2, "qty": 2, "si": 1, "unit": 1}
+# Commands with a second argument for another purpose than reading.
+_FIRST_ARGUMENT = frozenset({"texorpdfstring"})
+_DRAWINGS = frozenset({"tikzpicture", "pspicture", "picture", "axis", "tikzcd", "forest"})
+_STATEMENTS = frozenset(
+    {"theorem", "lemma", "proposition", "corollary", "definition", "remark", "example", "proof", "claim", "conjecture"}
+)
+_IN_FORMULA = re.compile(r"\\label\s*\{[^{}]{0,200}\}\s*|\\(?:nonumber|notag)\b\s*")
+_MACRO = re.compile(
+    r"\\(?:(?:re)?newcommand|providecommand|DeclareRobustCommand)\*?\s*\{?\s*\\(?P<name>[a-zA-Z@]+)\s*\}?"
+    r"\s*(?:\[(?P<count>\d)\])?\s*(?:\[(?P<default>[^\]\n]{0,200})\])?\s*(?=\{)"
+    r"|\\[gex]?def\s*\\(?P<defined>[a-zA-Z@]+)(?P<parameters>(?:#\d)*)\s*(?=\{)"
+)
+_MOST_MACROS, _LONGEST_MACRO, _MOST_ROUNDS = 1000, 2000, 8
 _SYMBOLS = {
     "ldots": "…", "dots": "…", "textendash": "\u2013", "textemdash": "\u2014", "ss": "ß", "ae": "æ", "AE": "Æ",
     "o": "ø",
@@ -67,13 +103,19 @@ _ACCENTS = {
 _RULES = re.compile(
     r"\\(?:[hv]line|(?:top|mid|bottom)rule|(?:cline|cmidrule(?:\([lr]+\))?)\{[^}]*\}|end(?:first)?(?:head|foot))"
 )
+_SPAN = re.compile(
+    r"\s*\\multi(column|row)\s*(?:\[[^\]]*\])?\s*\{\s*(\d{1,3})\s*\}\s*(?:\[[^\]]*\])?"
+    r"\s*(?:\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}|\*)\s*(?=\{)"
+)
+_MOST_SPAN = 100
+_KNOWN = frozenset(_STYLES) | _REFERENCES | _HIDDEN | frozenset(_SECTIONS) | frozenset(_SYMBOLS) | frozenset(_ACCENTS)
 _DASHES = (("---", "\u2014"), ("--", "\u2013"), ("``", "\u201c"), ("''", "\u201d"))
 
 
 def extract(path: Path, _hints: Hints) -> Extracted:
     source = clean(decode(path.read_bytes())).replace("\f", "\n").replace(_KEPT, "")
     text, kept = _without_code(source)
-    text = _COMMENT.sub(r"\1", text)
+    text = _expand(*_macros(_COMMENT.sub(r"\1", text)))
     with reject_deep_nesting():
         metadata = _metadata(text)
         blocks = _blocks(_body(text), kept, metadata)
@@ -114,6 +156,82 @@ def _code(name: str, content: str) -> str:
     return fence(content.strip("\n").split("\n"), language[1].lower() if language else "")
 
 
+@dataclass(frozen=True, slots=True)
+class _Macro:
+    """A macro with the number of its arguments. The first one is optional if it has a default."""
+
+    body: str
+    count: int = 0
+    default: str | None = None
+
+    def use(self, text: str, place: int) -> tuple[str, int]:
+        """The body with the arguments that follow in the text, and the position after them."""
+        values: list[str] = []
+        if self.default is not None:
+            given = _OPTION.match(text, place)
+            values.append(given[1] if given else self.default)
+            place = given.end() if given else place
+        while len(values) < self.count:
+            space = _SPACE.match(text, place)
+            place = space.end() if space else place
+            if text[place : place + 1] == "{":
+                value, place = _short(text, place)
+            else:
+                value, place = text[place : place + 1], place + 1
+            values.append(value)
+        return _PARAMETER.sub(lambda found: "".join(values[int(found[1]) - 1 : int(found[1])]), self.body), place
+
+
+_OPTION = re.compile(r"\s{0,9}\[([^\]\n]{0,500})\]")
+_SPACE = re.compile(r"\s{0,9}")
+_PARAMETER = re.compile(r"#([1-9])")
+
+
+def _short(text: str, start: int) -> tuple[str, int]:
+    """The text in the braces that open at `start`, up to a limited length, and the position after them."""
+    content, end = _balanced(text[start : start + _LONGEST_MACRO], 0)
+    return content, start + end
+
+
+def _macros(text: str) -> tuple[str, dict[str, _Macro]]:
+    """The text without the definitions of macros, and the macros."""
+    macros: dict[str, _Macro] = {}
+    parts: list[str] = []
+    place = 0
+    for found in islice(_MACRO.finditer(text), _MOST_MACROS):
+        if found.start() < place:
+            continue
+        body, end = _short(text, found.end())
+        name = found["name"] or found["defined"]
+        count = int(found["count"] or 0) or len(found["parameters"] or "") // 2
+        if f"\\{name}" not in body and name not in _KNOWN:
+            macros[name] = _Macro(body, count, found["default"])
+        parts.append(text[place : found.start()])
+        place = end
+    return "".join([*parts, text[place:]]), macros
+
+
+def _expand(text: str, macros: dict[str, _Macro]) -> str:
+    """Replace macros by their bodies, up to a limited length."""
+    if not macros:
+        return text
+    names = "|".join(sorted(macros, key=len, reverse=True))
+    pattern = re.compile(rf"\\({names})(?![a-zA-Z@])")
+    most = 3 * len(text) + 100_000
+    for _ in range(_MOST_ROUNDS):
+        parts: list[str] = []
+        place = length = 0
+        for found in pattern.finditer(text):
+            if found.start() >= place and length < most:
+                body, end = macros[found[1]].use(text, found.end())
+                parts += (text[place : found.start()], body)
+                place, length = end, length + len(body)
+        if not parts:
+            break
+        text = "".join([*parts, text[place:]])
+    return text
+
+
 def _body(text: str) -> str:
     start = text.find("\\begin{document}")
     end = text.rfind("\\end{document}")
@@ -122,7 +240,7 @@ def _body(text: str) -> str:
 
 def _metadata(text: str) -> Metadata:
     found = {name: _argument_of(text, name) for name in ("title", "author", "date")}
-    author = re.sub(r"\\and\b", ", ", re.sub(r"\\\\|\n", " ", found["author"]))
+    author = re.sub(r"\s*\\(?:and|AND)\b\s*", ", ", re.sub(r"\\\\|\n", " ", found["author"]))
     return Metadata(
         title=clean_line(_plain(found["title"])),
         author=clean_line(_plain(author)),
@@ -222,7 +340,7 @@ class _LatexReader:
     def _math(self, mark: str) -> str:
         end = self.text.find(mark, self.place)
         end = end if end >= 0 else len(self.text)
-        formula = " ".join(self.text[self.place : end].split())
+        formula = " ".join(_IN_FORMULA.sub("", self.text[self.place : end]).split())
         self.place = end + len(mark)
         return f"{mark}{formula}{mark}" if formula else ""
 
@@ -306,8 +424,29 @@ class _LatexReader:
             self.finish()
             self.pending.extend(self._inner(style))
             self.finish()
+        else:
+            yield from self._arguments(name, style)
+
+    def _arguments(self, name: str, style: TextRun) -> Iterator[TextRun]:
+        """Read the arguments of a command. Those of an unknown command are read as text."""
+        if name in _ARGUMENTS_BEFORE_TEXT:
+            self._skip_arguments(_ARGUMENTS_BEFORE_TEXT[name])
+        elif name in _FIRST_ARGUMENT:
+            yield from self._inner(style)
+            self.argument()
+        elif name in _QUANTITIES:
+            parts = [self.argument() for _ in range(_QUANTITIES[name])]
+            words = re.sub(r"\\([a-zA-Z]+)", r" \1 ", parts[-1])
+            yield replace(style, text=" ".join([*parts[:-1], *words.split()]))
         elif self.text[self.place : self.place + 1] in {"{", "["}:
-            self._skip_options()  # the arguments of an unknown command are read as text
+            self._skip_options()
+
+    def _skip_arguments(self, count: int) -> None:
+        for _ in range(count):
+            self._skip_options()
+            if self.text[self.place : self.place + 1] == "{":
+                self.argument()
+        self._skip_options()
 
     def _section(self, name: str) -> None:
         self.finish()
@@ -330,7 +469,7 @@ class _LatexReader:
     def _environment(self, name: str, *, is_start: bool) -> Iterator[TextRun]:
         bare = name.rstrip("*")
         if bare in _MATH and is_start:
-            content = self._until(name)
+            content = _IN_FORMULA.sub("", self._until(name))
             self.finish()
             self.blocks.append(Paragraph(f"$$\n{content.strip()}\n$$" if content.strip() else ""))
             return
@@ -347,8 +486,15 @@ class _LatexReader:
             self.quotes += 1 if is_start else -min(1, self.quotes)
         elif bare == "abstract" and is_start:
             self.blocks.append(Heading(max(1, 3 - self.first), "Abstract"))
+        elif bare in _DRAWINGS and is_start:
+            self._until(name)
+            self.blocks.append(Paragraph("*[Drawing]*"))
+        elif bare.lower() in _STATEMENTS and is_start:
+            about = self._skip_options()
+            self.pending.append(TextRun(f"{bare.capitalize()}{f' ({_plain(about)})' if about else ''}.", bold=True))
+            self.pending.append(TextRun(" "))
         elif is_start:
-            self._skip_options()
+            self._skip_arguments(_ARGUMENTS_BEFORE_TEXT.get(bare, 0))
         yield from ()
 
     def _until(self, name: str) -> str:
@@ -362,16 +508,35 @@ class _LatexReader:
         for _ in range(1 + (name in {"tabularx", "tabulary"})):
             inner.argument()
         rows: list[list[str]] = []
+        down: dict[int, tuple[int, str]] = {}
         for line in re.split(r"\\\\(?:\[[^\]]*\])?|\\tabularnewline", content[inner.place :]):
             row = _RULES.sub("", line)
-            cells = [self._cell(cell) for cell in re.split(r"(?<!\\)&", row)]
+            cells = self._row(re.split(r"(?<!\\)&", row), down) if row.strip() else []
             rows += [cells] if any(cells) else []
         self.blocks += [Table(rows)] if rows else []
 
-    def _cell(self, text: str) -> str:
-        spanned = re.match(r"\s*\\multi(?:column|row)\s*\{[^{}]*\}\s*\{[^{}]*\}\s*(?=\{)", text)
-        content = _balanced(text, spanned.end())[0] if spanned else text
-        return inline(_LatexReader(content, self.kept).runs(TextRun("")), one_line=True).strip()
+    def _row(self, parts: Sequence[str], down: dict[int, tuple[int, str]]) -> list[str]:
+        """The cells of a row. Cells that span columns or rows are repeated; `down` has the rows that are left."""
+        cells: list[str] = []
+        for part in parts:
+            text, across, rows = self._cell(part)
+            left, above = down.pop(len(cells), (0, ""))
+            if left > 1:
+                down[len(cells)] = (left - 1, above)
+            if rows > 1:
+                down[len(cells)] = (rows - 1, text if len(text) <= MOST_REPEATED else "")
+            cells.append(text or (above if left else ""))
+            cells += [text if len(text) <= MOST_REPEATED else ""] * (across - 1)
+        return cells
+
+    def _cell(self, text: str) -> tuple[str, int, int]:
+        """The text of a cell, and the numbers of columns and rows that it spans."""
+        spans = {"column": 1, "row": 1}
+        while found := _SPAN.match(text):
+            spans[found[1]] = min(int(found[2]), _MOST_SPAN)
+            text = _balanced(text, found.end())[0]
+        shown = inline(_LatexReader(text, self.kept).runs(TextRun("")), one_line=True).strip()
+        return shown, max(spans["column"], 1), max(spans["row"], 1)
 
 
 def _typographic(text: str) -> str:

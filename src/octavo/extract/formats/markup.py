@@ -10,11 +10,21 @@ import re
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 from octavo.extract.decode import decode
 from octavo.extract.extracted import Extracted, Metadata, SourceType
-from octavo.extract.markdown.block_writer import DocumentBlock, Heading, Item, Paragraph, Quote, Table, write_blocks
+from octavo.extract.markdown.block_writer import (
+    MOST_REPEATED,
+    DocumentBlock,
+    Heading,
+    Item,
+    Paragraph,
+    Quote,
+    Table,
+    write_blocks,
+)
 from octavo.extract.markdown.escape import fence
 from octavo.extract.markdown.inline import TextRun, inline, safe_link
 from octavo.extract.office.assemble import clean_date, clean_language, clean_line, to_extracted
@@ -111,9 +121,10 @@ def _runs(text: str, pattern: re.Pattern[str], links: dict[str, str]) -> Iterato
         if "note" in parts:
             yield TextRun(f"[^{parts['note']}]", is_raw=True)
             continue
-        link = safe_link(parts.get("url") or links.get(" ".join(parts.get("name", "").lower().split()), ""))
+        name = parts.get("name") or parts.get("word", "")
+        link = safe_link(parts.get("url") or links.get(" ".join(name.lower().split()), ""))
         shown = next(
-            (parts[name] for name in ("label", "name", "code", "bold", "italic", "struck") if name in parts), ""
+            (parts[name] for name in ("label", "name", "word", "code", "bold", "italic", "struck") if name in parts), ""
         )
         yield TextRun(
             shown or parts.get("url", ""),
@@ -176,10 +187,18 @@ _RST_INLINE = re.compile(
     r"|\[#?(?P<note>\w{1,50})\]_(?!\w)"
     r"|(?<![\w`])`(?P<label>[^`<>]{1,1000}?) ?<(?P<url>[^<>`]{1,2000})>`__?"
     r"|(?<![\w`])`(?P<name>[^`]{1,1000})`__?"
+    r"|(?<![\w`./-])(?P<word>[A-Za-z0-9](?:[\w.+-]{0,80}[A-Za-z0-9])?)__?(?=[\s.,;:!?)\]\"'-]|$)"
     r"|(?<![\w*])\*\*(?=\S)(?P<bold>.{1,1000}?)(?<=\S)\*\*(?![\w*])"
     r"|(?<![\w*])\*(?=\S)(?P<italic>[^*]{1,1000}?)(?<=\S)\*(?![\w*])"
 )
-_RST_ROLE = re.compile(r":[\w:+.-]{1,60}:`(?:([^`<>]{1,1000}?) ?<[^`<>]{0,1000}>|[~!]?([^`]{1,1000}))`")
+_RST_ROLE = re.compile(r":([\w:+.-]{1,60}):`(?:([^`<>]{1,1000}?) ?<[^`<>]{0,1000}>|[~!]?([^`]{1,1000}))`")
+# A line between paragraphs, and the target of a link without a name.
+_RST_NOTHING = re.compile(rf"{_RST_RULE.pattern}|__ .*")
+_RST_PLAIN_ROLES = frozenset(
+    {"abbr", "abbreviation", "acronym", "dfn", "doc", "download", "guilabel", "menuselection", "numref", "ref", "sub",
+     "subscript", "sup", "superscript", "t", "term", "title", "title-reference"}
+)  # fmt: skip
+_RST_MARKED_ROLES = {"emphasis": "*", "strong": "**"}
 _RST_SUBSTITUTION = re.compile(r"\|(\w[^|]{0,200})\|_?")
 _RST_DEFAULT_ROLE = re.compile(r"(?<![\w`])`([^`<>]{1,1000})`(?![\w_`])")
 _RST_DIRECTIVE = re.compile(r"\.\. +(?:\|[^|]+\| +)?([\w:.+-]+)::[ \t]*(.*)")
@@ -193,6 +212,7 @@ _RST_CODE = frozenset({"code", "code-block", "sourcecode", "prompt", "highlight"
 _RST_HIDDEN = frozenset(
     {"toctree", "contents", "index", "raw", "include", "meta", "image", "figure", "default-role", "sectnum", "module"}
 )
+_MOST_GRID_COLUMNS = 100
 _RST_BOXES = frozenset({"note", "tip", "warning", "caution", "danger", "important", "hint", "attention", "seealso"})
 
 
@@ -210,21 +230,33 @@ def _rst(reader: MarkupReader) -> None:
 
 
 def _rst_text(reader: MarkupReader, text: str) -> str:
-    text = _RST_ROLE.sub(lambda found: f"``{found[1] or found[2]}``", text)
+    text = _RST_ROLE.sub(_rst_role, text)
     text = _RST_SUBSTITUTION.sub(lambda found: reader.links.get(f"|{found[1]}|", found[1]), text)
     return write_inline(_RST_DEFAULT_ROLE.sub(r"*\1*", text), _RST_INLINE, reader.links)
 
 
+def _rst_role(found: re.Match[str]) -> str:
+    """Text with a role: an abbreviation, a reference, or the name of something in a program."""
+    role, text = found[1].lower().rpartition(":")[2], found[2] or found[3]
+    if role in {"pep", "rfc"}:
+        return f"{role.upper()} {text}"
+    mark = "" if role in _RST_PLAIN_ROLES else _RST_MARKED_ROLES.get(role, "``")
+    return f"{mark}{text}{mark}"
+
+
 def _rst_block(reader: MarkupReader) -> None:
     line = reader.line
-    if not line.strip():
-        reader.place += 1
-    elif _rst_title(reader):
+    if line.strip() and _rst_title(reader):
         return
+    if not line.strip() or _RST_NOTHING.fullmatch(line):
+        reader.place += 1
     elif line.startswith(".. ") or line.strip() == "..":
         _rst_explicit(reader)
     elif line.startswith(("+-", "+=")) or re.match(r"=+(?: +=+)+\s*$", line):
         _rst_table(reader)
+    elif line.startswith("| "):
+        lines = _line_block(reader.take_while(lambda line: bool(line.strip())))
+        reader.blocks.append(Paragraph("  \n".join(_rst_text(reader, one) for one in lines if one)))
     elif _BULLET.match(line) and not line[0].isspace():
         read_items(reader, lambda text: _rst_text(reader, text))
     elif line[0] in " \t":
@@ -234,8 +266,6 @@ def _rst_block(reader: MarkupReader) -> None:
         text = " ".join([found[2], *reader.take_indented()]).strip()
         reader.about.setdefault(found[1].lower(), text)
         reader.blocks += [Paragraph(f"**{found[1]}:** {_rst_text(reader, text)}")] if text and reader.blocks else []
-    elif _RST_RULE.fullmatch(line):
-        reader.place += 1
     else:
         _rst_paragraph(reader)
 
@@ -308,23 +338,89 @@ def _listed_rows(lines: Sequence[str]) -> list[list[str]]:
     return rows
 
 
+def _line_block(lines: Sequence[str]) -> list[str]:
+    """The lines of a block in which each line begins with a bar. Other lines continue the line above."""
+    found: list[str] = []
+    for line in lines:
+        if line.startswith("|") or not found:
+            found.append(line.lstrip("|").strip())
+        else:
+            found[-1] = f"{found[-1]} {line.strip()}"
+    return found
+
+
 def _rst_table(reader: MarkupReader) -> None:
     is_grid = reader.line[0] == "+"
     lines = reader.take_while(lambda line: bool(line.strip()) or (not is_grid and _simple_table_continues(reader)))
-    border = lines[0].rstrip()
-    edges = [found.span() for found in re.finditer(r"(?<=\+)[-=]+" if is_grid else r"=+", border)]
-    if not is_grid:
-        edges[-1] = (edges[-1][0], max(map(len, lines)))
+    rows = _grid_rows(lines) if is_grid else _simple_rows(lines)
+    reader.blocks.append(Table([[_rst_text(reader, cell) for cell in row] for row in rows if any(row)]))
+
+
+def _grid_rows(lines: Sequence[str]) -> list[list[str]]:
+    """The rows of a table that is drawn with lines. A cell that spans columns or rows is repeated in all of them."""
+    edges = sorted({place for line in lines if line.startswith("+") for place, sign in enumerate(line) if sign == "+"})
+    columns = list(pairwise(edges))[:_MOST_GRID_COLUMNS]
+    cells: list[list[str]] = []
+    rows: list[list[int]] = []
+    for line in lines:
+        borders = [bool(part := line[left + 1 : right]) and set(part) <= set("-=+") for left, right in columns]
+        if any(borders):
+            above = rows[-1] if rows else []
+            cells += [[] for _ in columns]
+            fresh = range(len(cells) - len(columns), len(cells))
+            kept = above or list(fresh)
+            rows.append([own if new else old for own, old, new in zip(fresh, kept, borders, strict=True)])
+        for first, last in _spans(line, columns, borders):
+            owner = rows[-1][first]
+            rows[-1][first : last + 1] = [owner] * (last + 1 - first)
+            cells[owner].append(line[columns[first][0] + 1 : columns[last][1]].strip())
+    texts = [" ".join(filter(None, cell)) for cell in cells]
+    return [
+        [_repeated(texts[cell], is_first=not n or cell != row[n - 1]) for n, cell in enumerate(row)] for row in rows
+    ]
+
+
+def _spans(line: str, columns: Sequence[tuple[int, int]], borders: Sequence[bool]) -> Iterator[tuple[int, int]]:
+    """The first and the last column of each text in a line of a table that is drawn with lines."""
+    first = 0
+    for number, (_, right) in enumerate(columns):
+        if borders[number]:
+            first = number + 1
+        elif line[right : right + 1] in {"|", "+", ""}:
+            yield first, number
+            first = number + 1
+
+
+def _repeated(text: str, *, is_first: bool) -> str:
+    return text if is_first or len(text) <= MOST_REPEATED else ""
+
+
+def _simple_rows(lines: Sequence[str]) -> list[list[str]]:
+    """The rows of a table with a line of signs above and below. Text between two columns belongs to both."""
+    edges = [found.span() for found in re.finditer(r"=+", lines[0].rstrip())]
+    edges[-1] = (edges[-1][0], max(map(len, lines)))
     rows: list[list[str]] = [[]]
     for line in lines[1:]:
-        is_border = set(line) <= set("+-=| ") and ("--" in line or "==" in line)
-        cells = [] if is_border else [line[start:end].strip() for start, end in edges]
-        if is_border or (not is_grid and cells[0]):
+        is_border = set(line) <= set("-= ") and ("--" in line or "==" in line)
+        cells = [] if is_border else _simple_cells(line, edges)
+        if is_border or cells[0]:
             rows.append([])
         if cells:
             before = rows[-1] or [""] * len(cells)
             rows[-1] = [" ".join(filter(None, pair)) for pair in zip(before, cells, strict=True)]
-    reader.blocks.append(Table([[_rst_text(reader, cell) for cell in row] for row in rows if any(row)]))
+    return rows
+
+
+def _simple_cells(line: str, edges: Sequence[tuple[int, int]]) -> list[str]:
+    cells: list[str] = []
+    first = 0
+    for number, (_, end) in enumerate(edges):
+        following = edges[number + 1][0] if number + 1 < len(edges) else end
+        if not line[end:following].strip():
+            text = line[edges[first][0] : end].strip()
+            cells += [_repeated(text, is_first=not place) for place in range(number + 1 - first)]
+            first = number + 1
+    return cells
 
 
 def _simple_table_continues(reader: MarkupReader) -> bool:

@@ -174,8 +174,9 @@ class _BodyReader:
                 self._comment(one)
             elif name in {"draw:frame", "draw:custom-shape", "draw:g"}:
                 yield from self._frame(one)
-            elif name == "text:ruby":
-                yield from self._runs(one, formatting)
+            elif name == "text:ruby-text":
+                reading = text_of(one)
+                yield replace(formatting, text=f"({reading})" if reading else "")
             elif name not in _LEFT_OUT:
                 yield from self._runs(one, self._formatting(one, name, formatting))
             yield self._run(one.tail, formatting)
@@ -192,7 +193,8 @@ class _BodyReader:
         bold = next((style.bold for style in styles if style.bold is not None), formatting.bold)
         italic = next((style.italic for style in styles if style.italic is not None), formatting.italic)
         struck = next((style.struck for style in styles if style.struck is not None), formatting.struck)
-        return TextRun("", bold, italic, struck, link=formatting.link)
+        raised = next((style.raised for style in styles if style.raised is not None), formatting.raised)
+        return TextRun("", bold, italic, struck, link=formatting.link, raised=raised)
 
     def _note(self, element: Element) -> Iterator[TextRun]:
         body = child(element, "text:note-body")
@@ -272,23 +274,43 @@ class _BodyReader:
         For each column, `spans` contains how many more rows a cell above covers, and the text of that cell.
         """
         cells: list[str] = []
+        is_marked = any(name_of(cell) == "table:covered-table-cell" for cell in row)
         for cell in row:
             name = name_of(cell)
+            copies = min(number(attribute(cell, "table:number-columns-repeated"), 1), _MOST_REPEATED_CELLS)
             if name == "table:covered-table-cell":
-                left, text = spans.get(len(cells), (0, ""))
-                if left:
-                    spans[len(cells)] = (left - 1, text)
-                cells.append(text if left else cells[-1] if cells and len(cells[-1]) <= MOST_REPEATED else "")
+                for _ in range(copies):
+                    self._cover(cells, spans)
             elif name == "table:table-cell":
+                # Some programs leave out the cells that a cell above covers.
+                while not is_marked and spans.get(len(cells), (0, ""))[0]:
+                    self._cover(cells, spans)
                 text = one_line(self.blocks(cell))
+                repeated = text if len(text) <= MOST_REPEATED else ""
                 down = number(attribute(cell, "table:number-rows-spanned"), 1) - 1
-                spans[len(cells)] = (down, text if len(text) <= MOST_REPEATED else "")
-                copies = min(number(attribute(cell, "table:number-columns-repeated"), 1), _MOST_REPEATED_CELLS)
+                spans[len(cells)] = (down, repeated)
                 cells += [text] * (copies if text else 1)
                 cells += [""] * (copies - 1 if not text else 0)
+                if not _is_covered(cell.getnext()):
+                    across = min(number(attribute(cell, "table:number-columns-spanned"), 1), _MOST_REPEATED_CELLS)
+                    spans |= {len(cells) + place: (down, repeated) for place in range(across - 1)}
+                    cells += [repeated] * (across - 1)
+        while not is_marked and spans.get(len(cells), (0, ""))[0]:
+            self._cover(cells, spans)
         while cells and not cells[-1]:
             cells.pop()
         return cells
+
+    def _cover(self, cells: list[str], spans: dict[int, tuple[int, str]]) -> None:
+        """Add the text of the cell above or at the left that covers the next place."""
+        left, text = spans.get(len(cells), (0, ""))
+        if left:
+            spans[len(cells)] = (left - 1, text)
+        cells.append(text if left else cells[-1] if cells and len(cells[-1]) <= MOST_REPEATED else "")
+
+
+def _is_covered(cell: Element | None) -> bool:
+    return cell is not None and name_of(cell) == "table:covered-table-cell"
 
 
 def _table_of(row: Element) -> Element | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from octavo.extract.extracted import Extracted, SourceType
@@ -56,7 +56,8 @@ def convert_slides(package: Package, figures: Figures) -> list[str]:
 
 
 def _slide(package: Package, part: str | None, authors: dict[str, str], figures: Figures, *, is_first: bool) -> str:
-    tree = child(package.part(part), "p:cSld", "p:spTree")
+    slide = package.part(part)
+    tree = child(slide, "p:cSld", "p:spTree")
     if part is None or tree is None:
         return ""
     layout = package.related(part, "slideLayout")
@@ -66,9 +67,19 @@ def _slide(package: Package, part: str | None, authors: dict[str, str], figures:
     blocks = list(reader.shapes(tree))
     # The title comes first in the text, even if it is the last shape in the file.
     blocks.sort(key=lambda block: not isinstance(block, Heading))
+    if attribute(slide, "show") in {"0", "false"}:
+        blocks = _hidden(blocks)
     notes = package.part(package.related(part, "notesSlide"))
     spoken = [block for shape in descendants(notes, "p:sp") if _kind(shape) == "body" for block in reader.notes(shape)]
     return write_blocks([*blocks, *spoken, *_comments(package, part, authors)])
+
+
+def _hidden(blocks: list[DocumentBlock]) -> list[DocumentBlock]:
+    """Mark a slide that the presentation does not show."""
+    first = blocks[0] if blocks else None
+    if isinstance(first, Heading):
+        return [replace(first, text=f"{first.text} (hidden)"), *blocks[1:]]
+    return [Paragraph("(hidden)"), *blocks] if blocks else []
 
 
 def _authors(package: Package, presentation: str) -> dict[str, str]:
@@ -128,13 +139,15 @@ Area = tuple[int, int, int, int]  # left, top, right, bottom
 
 
 def in_order(areas: list[Area | None]) -> list[int]:
-    """The indexes of the shapes in reading order.
+    """The indexes of shapes in reading order.
 
-    This is the order in the file, except that a shape never comes before a shape above it.
+    This is the order in the file, except that no shape comes before a shape above it or to the left of it in a row.
     """
     if len(areas) > _MOST_ORDERED:
         return list(range(len(areas)))
-    above = [[other for other, area in enumerate(areas) if _is_above(area, own)] for own in areas]
+    above = [
+        [other for other, area in enumerate(areas) if _is_above(area, own) or _is_left(area, own)] for own in areas
+    ]
     order: list[int] = []
     left = list(range(len(areas)))
     while left:
@@ -146,6 +159,14 @@ def in_order(areas: list[Area | None]) -> list[int]:
 
 def _is_above(area: Area | None, own: Area | None) -> bool:
     return area is not None and own is not None and area[3] <= own[1] and area[0] < own[2] and own[0] < area[2]
+
+
+def _is_left(area: Area | None, own: Area | None) -> bool:
+    """Whether a shape is at the left of another, in one row: they share half of the lower one's height."""
+    if area is None or own is None or area[2] > own[0]:
+        return False
+    shared = min(area[3], own[3]) - max(area[1], own[1])
+    return shared > 0 and 2 * shared >= min(area[3] - area[1], own[3] - own[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,6 +314,7 @@ class _Slide:
                     italic=attribute(properties, "i") in {"1", "true"},
                     struck=(attribute(properties, "strike") or "noStrike") != "noStrike",
                     link=self._link(child(properties, "a:hlinkClick")),
+                    raised=(attribute(properties, "baseline") or "-").strip("0%")[:1].isdigit(),
                 )
             elif name == "a:br":
                 yield TextRun("\n")

@@ -18,7 +18,7 @@ from octavo.extract.extracted import Extracted, Metadata, SourceType
 from octavo.extract.markdown.block_writer import DocumentBlock, Heading, Item, Paragraph, write_blocks
 from octavo.extract.markdown.inline import inline, plain
 from octavo.extract.office.assemble import Figures, clean_date, clean_line, clean_title, non_empty, to_extracted
-from octavo.extract.office.rich_text import Line, Reader, finished
+from octavo.extract.office.rich_text import SYMBOLS, Line, Reader, finished
 from octavo.extract.registry import Hints, Processor
 
 # Pictures, written as hexadecimal digits. They can be most of a file.
@@ -30,6 +30,9 @@ _DIGITS = re.compile(r"[0-9a-fA-F\s]+")
 _INFO = re.compile(r"\{\\(title|author|subject|keywords)\s((?:[^{}\\]|\\[^{}]){1,2000})\}")
 _CREATED = re.compile(r"\{\\creatim\s*\\yr(\d{4})\\mo(\d{1,2})\\dy(\d{1,2})")
 _FONT = re.compile(r"\{\\f(\d{1,5})(?!\d)[^{}]{0,200}?\\fcharset(\d{1,3})")
+_SYMBOL_FONT = re.compile(
+    r"\{\\f(\d{1,5})(?!\d)[^{};]{0,200}(?:\{[^{}]{0,200}\}[^{};]{0,50}){0,3}?(?:Symbol|\w{1,20}dings)\b"
+)
 _STYLE = re.compile(r"\{\\s(\d{1,5})(?!\d)([^{};]{0,1000});")
 _STYLE_LEVEL = re.compile(r"\\outlinelevel([0-8])")
 _HEADING_STYLE = re.compile(
@@ -62,8 +65,9 @@ def _joined(text: str) -> str:
 
 
 def _fonts(head: str) -> dict[int, str]:
-    """The encoding of each font that declares one."""
-    return {int(font): _CHARSETS[int(charset)] for font, charset in _FONT.findall(head) if int(charset) in _CHARSETS}
+    """The encoding of each font that declares one, and the symbol fonts."""
+    fonts = {int(font): _CHARSETS[int(charset)] for font, charset in _FONT.findall(head) if int(charset) in _CHARSETS}
+    return fonts | {int(font): SYMBOLS for font in _SYMBOL_FONT.findall(head)}
 
 
 def _styles(head: str) -> dict[int, int]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, unquote_to_bytes
+from urllib.parse import unquote, unquote_to_bytes, urlsplit
 
 from octavo.core.errors import Empty, NotFound, NotSupported, Paywalled
 from octavo.core.languages import count_words
@@ -69,7 +69,21 @@ _EMPTY_LINES = re.compile(r"\n{2,}")
 _LINK = re.compile(r"\[([^\[\]]*)\]\((?:<[^<>]*>|[^()\s]*)\)")
 _SCRIPT_LINK = re.compile(r"\[([^\[\]]*)\]\(<?(?:javascript|data):[^()<>]*(?:\([^()]*\)[^()<>]*)*>?\)", re.IGNORECASE)
 _LETTERS = re.compile(r"[^\W_]+")
+_LINK_TARGET = re.compile(r"\[([^\[\]]*)\]\(<?([^()<>\s]*)>?\)")
+_BOX_NAMES = re.compile(r"(?:- #{1,6} [^\n]{0,200}(?:\n|$)){2,}")
 _MOST_ADDITION = 300
+# The share of the text of a page that a form or a hidden element may have, to be left out.
+_MOST_ASIDE = 0.15
+_NOT_SHOWN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_ASIDE = re.compile(
+    r"(?<![a-z])(?:cookie|consent|gdpr|newsletter|modal|popup|pop-up|sign-?up)(?![a-z]{4})", re.IGNORECASE
+)
+# The share of the letters of a paragraph that belong to links, if it is a list of links.
+_MOSTLY = 0.6
+_MOST_CAPTION = 80
+# The share of an article that can be links at its end. A longer list is what the page is about.
+_MOST_LINKS = 0.3
+_MOST_CONTACT, _LEAST_ITEMS = 12, 3
 _DATA = "data:"
 _SAMPLE_CHARACTERS = 4096
 _NOTHING = (
@@ -242,6 +256,7 @@ def _read_article(html: str, url: str) -> tuple[str, Metadata]:
             return "", Metadata()
         # Looking for metadata removes elements from the tree.
         about: Any = trafilatura.extract_metadata(deepcopy(tree), default_url=url or None)
+        remove_asides(tree)
         wrap_lines(tree)
         plain_tree = deepcopy(tree)
         is_long = len(html) > CAREFUL_CHARACTERS
@@ -259,7 +274,64 @@ def _read_article(html: str, url: str) -> tuple[str, Metadata]:
     except RecursionError:
         raise NotSupported("The page is nested too deeply.") from None
     markdown = _SCRIPT_LINK.sub(r"\1", _SCRIPT_TAGS.sub("", clean(article or "")).strip())
-    return _without_additions(markdown, clean(words or "")), _metadata(about, html)
+    return without_links_at_end(_without_additions(markdown, clean(words or "")), url), _metadata(about, html)
+
+
+def remove_asides(tree: Any) -> None:  # noqa: ANN401 - an untyped library
+    """Remove parts that are not shown or ask for something: hidden elements, dialogs, forms, and boxes about cookies
+    and newsletters. A part with much of the text is kept, because some pages are one form or hide the article first.
+    """
+    most = _MOST_ASIDE * len(text_of(tree))
+    for element in list(tree.iter("*")):
+        is_small = element.getparent() is not None and _is_aside(element) and len(text_of(element)) <= most
+        if is_small and not any(True for _ in element.iter("h1", "article", "main")):
+            remove(element)
+
+
+def _is_aside(element: Any) -> bool:  # noqa: ANN401
+    if element.tag == "form":
+        return any(True for _ in element.iter("input", "button", "select"))
+    is_hidden = element.get("hidden") is not None or _NOT_SHOWN.search(element.get("style") or "")
+    names = f"{element.get('class') or ''} {element.get('id') or ''}"
+    return bool(is_hidden or element.get("role") in {"dialog", "alertdialog"} or _ASIDE.search(names))
+
+
+def without_links_at_end(markdown: str, url: str) -> str:
+    """Leave out the links to other pages of the site below the article, with the heading above them."""
+    host = urlsplit(url).hostname or ""
+    parts = _EMPTY_LINES.split(markdown)
+    end = len(parts)
+    while end and _is_links(parts[end - 1], host):
+        end -= 1
+    if end < len(parts):
+        while end and _is_caption(parts[end - 1]):
+            end -= 1
+    kept = "\n\n".join(parts[:end])
+    return kept if len(kept) >= (1 - _MOST_LINKS) * len(markdown) else markdown
+
+
+def _is_links(part: str, host: str) -> bool:
+    """Whether a paragraph or list consists of links to the same site, or is a line with a mail address."""
+    links = _LINK_TARGET.findall(part)
+    if not links or part.startswith(("|", "#", "![")):
+        return False
+    if all(target.startswith("mailto:") for _, target in links):
+        return count_words(_LINK.sub(r"\1", part)) <= _MOST_CONTACT
+    if not all((urlsplit(target).hostname or host).endswith(_site(host)) for _, target in links):
+        return False
+    items = part.split("\n- ")
+    is_list = part.startswith("- ") and len(items) >= _LEAST_ITEMS and all(_LINK_TARGET.search(one) for one in items)
+    return is_list or sum(len(_letters(shown)) for shown, _ in links) >= _MOSTLY * len(_letters(part))
+
+
+def _site(host: str) -> str:
+    """The last two parts of a host name, which the pages of a site share."""
+    return ".".join(host.split(".")[-2:])
+
+
+def _is_caption(part: str) -> bool:
+    """Whether a short paragraph or heading introduces what follows."""
+    return len(part) <= _MOST_CAPTION and (part.startswith(("#", "**")) or part.endswith(":"))
 
 
 def wrap_lines(tree: Any) -> None:  # noqa: ANN401 - an untyped library
@@ -304,12 +376,13 @@ def _begin(element: Any, text: str | None) -> Any:  # noqa: ANN401
 
 
 def _without_additions(markdown: str, words: str) -> str:
-    """Remove short paragraphs, such as keywords and appeals, that are not in `words`.
+    """Remove short paragraphs that are not in `words`, such as keywords and appeals, and lists of the names of boxes
+    beside the article.
 
     `words` is the article extracted without links and bold type.
     """
     known = _letters(words)
-    parts = _EMPTY_LINES.split(markdown)
+    parts = [part for part in _EMPTY_LINES.split(markdown) if not _BOX_NAMES.fullmatch(part)]
     kept = [
         part
         for part in parts

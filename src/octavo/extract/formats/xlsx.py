@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime, time, timedelta
+from html import unescape
 from io import BytesIO
+from itertools import chain, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,10 +23,10 @@ from octavo.extract.markdown.block_writer import (
     write_comment,
 )
 from octavo.extract.markdown.escape import escape_inside
-from octavo.extract.markdown.table_grid import CellBudget, Grid
+from octavo.extract.markdown.table_grid import CellBudget, Grid, Repeated
 from octavo.extract.office.assemble import Figures, to_extracted
-from octavo.extract.office.ooxml import Package, read_chart
-from octavo.extract.office.xml import attribute, local_name, text_of
+from octavo.extract.office.ooxml import BUILT_IN_FORMATS, Package, format_number, read_chart
+from octavo.extract.office.xml import Element, attribute, local_name, text_of
 from octavo.extract.registry import Hints, Processor
 from octavo.extract.zips import DAMAGED, MEBIBYTE, Archive, read_picture, reject_deep_nesting
 
@@ -41,7 +43,16 @@ _CELL = re.compile(
 )
 _SHEET = re.compile(r"xl/(?:worksheets|chartsheets|dialogsheets|macrosheets)/", re.IGNORECASE)
 _PARTS = (".xml", ".rels", ".bin")
-_OVERLAP = 512
+_OVERLAP = 1024
+# Number formats and formulas of larger sheets are not read.
+_MOST_SCANNED = 64 * MEBIBYTE
+_CELL_ATTRIBUTES = re.compile(rb"<(?:\w{1,10}:)?c\s([^<>/]{1,200})>")
+_NO_RESULT = re.compile(
+    rb"<(?:\w{1,10}:)?c\s([^<>/]{1,200})>\s{0,9}<(?:\w{1,10}:)?f(?:\s[^<>/]{0,200})?>([^<>]{1,300})</(?:\w{1,10}:)?f>"
+    rb"\s{0,9}(?:<(?:\w{1,10}:)?v\s{0,9}/>|<(?:\w{1,10}:)?v></(?:\w{1,10}:)?v>)?\s{0,9}</(?:\w{1,10}:)?c>"
+)
+_STYLE = re.compile(rb"""\bs\s{0,9}=\s{0,9}["'](\d{1,6})["']""")
+_PLACE = re.compile(rb"""\br\s{0,9}=\s{0,9}["']([A-Za-z]{1,3})(\d{1,7})["']""")
 Value = int | float | str | bool | time | date | datetime | timedelta
 Range = tuple[tuple[int, int], tuple[int, int]]
 
@@ -53,12 +64,27 @@ def extract(path: Path, _hints: Hints) -> Extracted:
         check(archive)
         figures = Figures()
         additions = read_additions(package, figures)
-    return sheets_to_document(path.read_bytes(), SourceType.XLSX, metadata, additions, figures)
+        cells = read_cells(package)
+    return sheets_to_document(path.read_bytes(), SourceType.XLSX, metadata, additions, figures, cells)
 
 
 # The contents of a sheet besides its cells, with the row and column where each starts.
 Additions = dict[str, list[tuple[tuple[int, int], list[DocumentBlock]]]]
 _BELOW = (1 << 30, 0)
+
+
+class SheetCells(NamedTuple):
+    """Facts about cells that calamine does not read, by row and column from 0.
+
+    `formats`: number formats. `formulas`: for each row, the formulas without a result, because the program that wrote
+    the file did not calculate it.
+    """
+
+    formats: dict[tuple[int, int], str]
+    formulas: dict[int, dict[int, str]]
+
+
+_NOTHING_KNOWN = SheetCells({}, {})
 
 
 def sheets_to_document(
@@ -67,12 +93,13 @@ def sheets_to_document(
     metadata: Metadata,
     additions: Additions | None = None,
     figures: Figures | None = None,
+    cells: dict[str, SheetCells] | None = None,
 ) -> Extracted:
     """Read a workbook of any type that calamine opens (XLSX, XLSB, XLS, ODS). `additions` is keyed by sheet name.
 
     calamine unpacks without limits, so the caller must first check the sizes inside zip archives, as `check` does.
     """
-    converted = convert(data, additions or {})
+    converted = convert(data, additions or {}, cells or {})
     quality = Quality.PARTIAL if converted.is_cut else Quality.FULL
     return to_extracted(source_type, converted.markdown, metadata, quality=quality, has_title=False, figures=figures)
 
@@ -93,6 +120,55 @@ def read_additions(package: Package, figures: Figures) -> Additions:
             blocks = [*_drawn(package, package.related(part, "drawing"), figures), *_comments(package, part, people)]
             found[sheet.get("name") or ""] = blocks
     return found
+
+
+def read_cells(package: Package) -> dict[str, SheetCells]:
+    """Read the number formats of each sheet, and its formulas without results."""
+    name, root = package.main("xl/workbook.xml")
+    codes = _format_codes(package.part(package.related(name, "styles")))
+    found: dict[str, SheetCells] = {}
+    for sheet in [one for one in root.iter() if local_name(one) == "sheet"][:MOST_SHEETS]:
+        part = package.target(name, attribute(sheet, "r:id"))
+        if part and part in package.archive and package.archive.size(part) <= _MOST_SCANNED:
+            found[sheet.get("name") or ""] = _scan(package.archive.steps(part, MOST_PART), codes)
+    return found
+
+
+def _format_codes(styles: Element | None) -> dict[bytes, str]:
+    """The number format of each style that has one. Styles are numbered by their place."""
+    if styles is None:
+        return {}
+    own = {one.get("numFmtId"): one.get("formatCode") or "" for one in styles.iter() if local_name(one) == "numFmt"}
+    listed = next((one for one in styles if local_name(one) == "cellXfs"), ())
+    codes = {
+        str(place).encode(): own.get(number) or BUILT_IN_FORMATS.get(number, "")
+        for place, one in enumerate(listed)
+        if (number := one.get("numFmtId") or "")
+    }
+    return {place: code for place, code in codes.items() if code}
+
+
+def _scan(parts: Iterable[bytes], codes: dict[bytes, str]) -> SheetCells:
+    found = SheetCells({}, {})
+    rest = b""
+    for part in parts:
+        text = rest + part
+        for attributes in _CELL_ATTRIBUTES.findall(text) if codes else ():
+            style, place = _STYLE.search(attributes), _place(attributes)
+            if style and place and style[1] in codes:
+                found.formats[place] = codes[style[1]]
+        for attributes, formula in _NO_RESULT.findall(text):
+            place = _place(attributes)
+            if place:
+                row = found.formulas.setdefault(place[0], {})
+                row[place[1]] = f"={unescape(formula.decode(errors='replace'))}"
+        rest = text[-_OVERLAP:]
+    return found
+
+
+def _place(attributes: bytes) -> tuple[int, int] | None:
+    found = _PLACE.search(attributes)
+    return (int(found[2]) - 1, _column(found[1]) - 1) if found else None
 
 
 def _drawn(
@@ -180,7 +256,9 @@ def _column(letters: bytes) -> int:
     return number
 
 
-def convert(data: bytes, additions: Additions | None = None) -> WorkbookText:
+def convert(
+    data: bytes, additions: Additions | None = None, cells: dict[str, SheetCells] | None = None
+) -> WorkbookText:
     # Imported late: only the sandbox needs it.
     from python_calamine import CalamineError, CalamineWorkbook, PasswordError, SheetTypeEnum
 
@@ -194,10 +272,11 @@ def convert(data: bytes, additions: Additions | None = None) -> WorkbookText:
         is_cut = len(about) > MOST_SHEETS
         for one in about[:MOST_SHEETS]:
             grid = Grid(budget)
+            known = (cells or {}).get(one.name, _NOTHING_KNOWN)
             if one.typ == SheetTypeEnum.WorkSheet:
-                _read_cells(grid, workbook.get_sheet_by_name(one.name))
-            blocks += _sheet(one, grid, (additions or {}).get(one.name, []))
-            is_cut = is_cut or grid.is_cut
+                _read_cells(grid, workbook.get_sheet_by_name(one.name), known)
+            blocks += [*_sheet(one, grid, (additions or {}).get(one.name, [])), *_formula_note(known)]
+            is_cut = is_cut or grid.is_cut or bool(known.formulas)
     except PasswordError:
         raise Encrypted from None
     except CalamineError as error:
@@ -212,11 +291,19 @@ def convert(data: bytes, additions: Additions | None = None) -> WorkbookText:
     return WorkbookText(clean(write_blocks(blocks)), is_cut)
 
 
-def _read_cells(grid: Grid, sheet: CalamineSheet) -> None:
-    start = sheet.start or (0, 0)
+def _read_cells(grid: Grid, sheet: CalamineSheet, known: SheetCells) -> None:
+    first = (sheet.start or (0, 0))[1]
     merged = _merged(sheet.merged_cell_ranges or [])
-    rows = ([""] * start[1] + _texts(row) for row in sheet.iter_rows())
-    grid.add_rows(_fill_merged(rows, merged))
+    # The rows that calamine knows end before formulas without a result.
+    below = max(known.formulas, default=-1) + 1 - ((sheet.end or (-1, 0))[0] + 1)
+    rows = enumerate(chain(sheet.iter_rows(), repeat([], max(below, 0))))
+    grid.add_rows(_fill_merged(([""] * first + _texts(row, number, first, known) for number, row in rows), merged))
+
+
+def _formula_note(known: SheetCells) -> Iterator[DocumentBlock]:
+    count = sum(map(len, known.formulas.values()))
+    if count:
+        yield Paragraph(f"*Omitted: the results of formulas ({count:,}). The file does not contain them.*")
 
 
 def _sheet(
@@ -230,24 +317,48 @@ def _sheet(
     return [Heading(1, escape_inside(clean(" ".join(name.split())))), *content] if content else []
 
 
-def _texts(row: Sequence[Value]) -> list[str]:
-    return [_text(value) for value in row]
+def _texts(row: Sequence[Value], number: int, first: int, known: SheetCells) -> list[str]:
+    """The texts of a row. `number` is its place in the sheet, `first` the column of its first cell.
+
+    A formula without a result is shown itself.
+    """
+    if not known.formats:
+        texts = [_text(value) for value in row]
+    else:
+        places = ((number, column) for column in range(first, first + len(row)))
+        texts = [_displayed(value, known.formats.get(place)) for value, place in zip(row, places, strict=True)]
+    for column, formula in known.formulas.get(number, {}).items():
+        texts += [""] * (column - first + 1 - len(texts))
+        if column >= first:
+            texts[column - first] = texts[column - first] or formula
+    return texts
+
+
+def _displayed(value: Value, code: str | None) -> str:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return (format_number(value, code) if code and is_number else None) or _text(value)
 
 
 def _text(value: Value) -> str:
     match value:
         case bool():
-            return "TRUE" if value else "FALSE"
+            return str(value).upper()
         case float():
             return str(int(value)) if value.is_integer() and abs(value) < 1e15 else f"{value:.12g}"  # noqa: PLR2004
         case datetime():
             return value.date().isoformat() if value.time() == time() else value.isoformat(" ", "seconds")
-        case date():
-            return value.isoformat()
         case time():
             return value.isoformat("seconds")
+        case timedelta():
+            return _hours(round(value.total_seconds()))
         case _:
             return str(value)
+
+
+def _hours(seconds: int) -> str:
+    sign = "-" if seconds < 0 else ""
+    minutes, seconds = divmod(abs(seconds), 60)
+    return f"{sign}{minutes // 60}:{minutes % 60:02}:{seconds:02}"
 
 
 def _merged(ranges: Iterable[Range]) -> dict[int, list[Range]]:
@@ -271,8 +382,9 @@ def _fill_merged(rows: Iterable[list[str]], merged: dict[int, list[Range]]) -> I
             text = row[left] if 0 <= left < len(row) else ""
             if text and len(text) <= MOST_REPEATED:
                 for column in range(left, min(right + 1, len(row))):
-                    row[column] = row[column] or text
-                    reach[column] = (bottom, text)
+                    covered = text if column == left else Repeated(text)
+                    row[column] = row[column] or covered
+                    reach[column] = (bottom, covered)
         yield row
 
 

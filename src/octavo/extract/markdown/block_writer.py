@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import dropwhile, groupby
 
 from octavo.extract.markdown.escape import escape_inside, fence
 from octavo.extract.markdown.inline import PAGE_BREAK
@@ -129,7 +129,8 @@ def write_heading(level: int, text: str) -> str:
 
 
 def write_table(rows: Sequence[Sequence[str]]) -> str:
-    """Write a table. Short rows are padded with empty cells."""
+    """Write a table. Short rows are padded with empty cells, and empty rows above the first text are left out."""
+    rows = list(dropwhile(lambda row: not any(row), rows)) or rows
     width = max(map(len, rows), default=0)
     if not width:
         return ""

@@ -9,11 +9,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 
+from octavo.extract.decode import symbols_of
 from octavo.extract.markdown.escape import escape_places
 
 # Placeholder for a page break until offsets are known. Unicode reserves this code point for internal use.
 PAGE_BREAK = "\ufdd0"
 _MOST_LINK = 2000
+_POWER = re.compile(r"[-+\u2212]?\d{1,3}")
 
 _SPACES = re.compile("[ \t\r\f\v\x85\xa0\u2028\u2029]+")
 _CORE = re.compile(f"([\\s{PAGE_BREAK}]*)(.*?)([\\s{PAGE_BREAK}]*)", re.DOTALL)
@@ -25,7 +27,8 @@ _LINK_ESCAPES = str.maketrans({"(": "%28", ")": "%29", "<": "%3C", ">": "%3E", "
 class TextRun:
     """Text with uniform formatting.
 
-    `is_raw` is true if the text is already Markdown, such as a formula or a footnote reference.
+    `is_raw` is true if the text is already Markdown, such as a formula or a footnote reference. `raised` is true for
+    superscript.
     """
 
     text: str
@@ -35,6 +38,7 @@ class TextRun:
     code: bool = False
     link: str = ""
     is_raw: bool = False
+    raised: bool = False
 
 
 def safe_link(target: str | None) -> str:
@@ -50,13 +54,24 @@ def plain(runs: Iterable[TextRun]) -> str:
 def inline(runs: Iterable[TextRun], *, is_plain: bool = False, one_line: bool = False) -> str:
     """Write runs as Markdown. `one_line` turns line breaks into spaces; `is_plain` drops formatting except links."""
     if is_plain:
-        runs = [run if run.is_raw else TextRun(run.text, link=run.link) for run in runs]
-    runs = list(runs)
+        runs = [run if run.is_raw else TextRun(run.text, link=run.link, raised=run.raised) for run in runs]
+    runs = list(_readable(runs))
     is_simple = not any(_is_formatted(run) or PAGE_BREAK in run.text for run in runs)
     lines = _simple_lines(runs) if is_simple else ["".join(_line(line)) for line in _lines(runs)]
     return (" " if one_line else "  \n").join(line for line in lines if line.replace(PAGE_BREAK, "")) or _page_breaks(
         lines
     )
+
+
+def _readable(runs: Iterable[TextRun]) -> Iterator[TextRun]:
+    """Write powers with a caret, so that "10^5" does not become "105", and replace characters of symbol fonts."""
+    before = ""
+    for run in runs:
+        text = run.text if run.is_raw else symbols_of(run.text)
+        if run.raised and before.isdigit() and _POWER.fullmatch(text):
+            text = f"^{text}"
+        before = text[-1:] or before
+        yield replace(run, text=text, raised=False) if run.raised or text != run.text else run
 
 
 def _is_formatted(run: TextRun) -> bool:

@@ -17,6 +17,12 @@ MOST_CHARACTERS = 2000
 MOST_PARTS = 200
 
 
+class Repeated(str):
+    """The text of a merged cell in another column that the cell covers."""
+
+    __slots__ = ()
+
+
 @dataclass(slots=True)
 class CellBudget:
     """The number of cells that can still be written, in all sheets of a file together."""
@@ -44,9 +50,9 @@ class Grid:
             if len(self.rows) >= MOST_ROWS or self.budget.cells <= 0:
                 self.rows_left_out += bool(width)
                 continue
-            shown = [" ".join(cell.split()) for cell in row[: min(width, MOST_COLUMNS)]]
-            self.cells_cut += sum(len(cell) > MOST_CHARACTERS for cell in shown)
-            self.rows.append([_cell(cell) for cell in shown])
+            shown = row[: min(width, MOST_COLUMNS)]
+            self.cells_cut += sum(len(" ".join(cell.split())) > MOST_CHARACTERS for cell in shown)
+            self.rows.append([type(cell)(_cell(cell)) for cell in shown])
             self.budget.cells -= max(1, len(self.rows[-1]))
 
     @property
@@ -54,7 +60,10 @@ class Grid:
         return self.rows_left_out > 0 or self.cells_cut > 0 or self.widest > MOST_COLUMNS
 
     def placed_blocks(self) -> Iterator[tuple[tuple[int, int], list[DocumentBlock]]]:
-        """The tables of a sheet, each with its first row and column. Empty rows and columns separate tables."""
+        """The tables of a sheet, each with its first row and column.
+
+        Empty rows and columns separate tables, unless the rows on both sides of an empty column belong together.
+        """
         for top, left, bottom, right in _find_parts(self.rows):
             rows = [row[left : right + 1] for row in self.rows[top : bottom + 1]]
             yield (top, left), list(_table(rows))
@@ -112,7 +121,35 @@ def _find_parts(rows: Sequence[Sequence[str]]) -> list[Part]:
             runs.append((first, last, part))
         above = runs
     alone = [part for number, part in enumerate(parts) if _root(merged, number) == number]
-    return _join_overlapping(alone) if len(alone) <= MOST_PARTS else _between_empty_rows(rows)
+    return _join_rows(_join_overlapping(alone)) if len(alone) <= MOST_PARTS else _between_empty_rows(rows)
+
+
+def _join_rows(parts: list[Part]) -> list[Part]:
+    """Join parts of the same rows that one empty column separates."""
+    merged: dict[int, int] = {}
+    for first, one in enumerate(parts):
+        for second, other in enumerate(parts[:first]):
+            if _is_beside(one, other):
+                merged[_root(merged, first)] = _root(merged, second)
+    joined: dict[int, Part] = {}
+    for number, part in enumerate(parts):
+        root = _root(merged, number)
+        joined[root] = _union(joined.get(root, part), part)
+    return _join_overlapping(list(joined.values()))
+
+
+def _is_beside(one: Part, other: Part) -> bool:
+    """Whether one empty column separates two parts, and each row of one belongs to a row of the other.
+
+    Two tables with columns of their own are only joined if they begin and end in the same rows.
+    """
+    left, right = (one, other) if one[1] < other[1] else (other, one)
+    if right[1] - left[3] != 2:  # noqa: PLR2004 - one column between
+        return False
+    shorter, longer = sorted((one, other), key=lambda part: part[2] - part[0])
+    is_column = one[1] == one[3] or other[1] == other[3]
+    is_inside = longer[0] <= shorter[0] and shorter[2] <= longer[2]
+    return is_inside if is_column and longer[2] > longer[0] else one[0] == other[0] and one[2] == other[2] > one[0]
 
 
 def _runs(row: Sequence[str]) -> Iterator[tuple[int, int]]:
@@ -163,7 +200,7 @@ def _table(rows: list[list[str]]) -> Iterator[DocumentBlock]:
         yield Paragraph(next(cell for cell in rows[0] if cell))
         rows = rows[1:]
     if rows:
-        yield Table(_without_empty_columns(rows))
+        yield Table(_filled_columns(rows))
 
 
 def _filled(row: Sequence[str]) -> int:
@@ -189,7 +226,14 @@ def _without_empty_columns(rows: list[list[str]]) -> list[list[str]]:
     return [row[first:] for row in rows] if first else rows
 
 
+def _filled_columns(rows: list[list[str]]) -> list[list[str]]:
+    """Drop columns without a cell of their own: empty ones, and those that merged cells cover in every row."""
+    used = sorted({place for row in rows for place, cell in enumerate(row) if cell and not isinstance(cell, Repeated)})
+    return [[row[place] for place in used if place < len(row)] for row in rows]
+
+
 def _cell(text: str) -> str:
+    text = " ".join(text.split())
     if len(text) > MOST_CHARACTERS:
         text = text[: MOST_CHARACTERS - 1] + "…"
     return escape_inline(text, r"\\")

@@ -87,16 +87,18 @@ def to_extracted(
 ) -> Extracted:
     """Assemble a document. If `outline` is None, the outline is made from the headings.
 
-    If `has_title` is true and the metadata contains no title, the highest heading becomes the title.
+    If `has_title` is true and the metadata contains no title, the highest heading becomes the title. A document that
+    consists of pictures only is `EMPTY`, with the pictures.
     """
     words = count_words(without_figures(markdown))
-    if not words:
+    placed = figures.placed(markdown) if figures else ()
+    if not words and not any(one.member for one in placed):
         raise Empty("The file contains no text.")
     blocks = tuple(assign_pages(read_blocks(markdown), pages))
     outline = outline_of(blocks) if outline is None else outline
     if not metadata.title and outline and has_title:
         metadata = replace(metadata, title=min(outline, key=lambda entry: entry.level).title)
-    placed = figures.placed(markdown) if figures else ()
+    quality = quality if words else Quality.EMPTY
     return Extracted(source_type, markdown, words, quality, tuple(pages), blocks, outline, metadata, figures=placed)
 
 

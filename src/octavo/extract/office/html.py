@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from octavo.core.languages import count_words
+from octavo.core.languages import ONE_CHARACTER, count_words
 from octavo.extract.decode import clean
 from octavo.extract.markdown.block_writer import MOST_REPEATED
 from octavo.extract.markdown.escape import escape, escape_inline
@@ -53,6 +53,14 @@ _NO_TEXT = frozenset({"script", "style", "head", "template", "iframe", "audio", 
 _SHOWN_INPUTS = frozenset({"text", "number", "email", "tel", "url", "date", "time", "search"})
 _POWER = re.compile(r"\s*[-+\u2212]?\d{1,3}\s*")
 _LINE_NUMBER = re.compile(r"\d{1,5}")
+# Parts of a drawing that describe it for programs.
+_NOT_DRAWN = ("script", "style", "metadata")
+_DRAWN_LINES = frozenset({"text", "title", "desc", "p", "div", "br"})
+_PLACES = re.compile(r"\d[\s,]+[-.\d]")
+# Chinese and Japanese: a line break in the source is not a space.
+_EASTERN = re.compile(f"[\u3000-\u303f\uff01-\uff65{ONE_CHARACTER}]")
+_WRAPPED = re.compile(f"(?<={_EASTERN.pattern})[ \t]*[\r\n]\\s*(?={_EASTERN.pattern})")
+_WRAPPED_START = re.compile(f"[ \t]*[\r\n]\\s*{_EASTERN.pattern}")
 _MOST_SPAN = 200
 _MOST_SPREAD = 100_000
 _AS_IT_IS = frozenset({"pre", "code", "kbd", "samp", "tt"})
@@ -108,11 +116,16 @@ def _simplify(body: Element, picture: Picture | None) -> list[str]:
     Returns the Markdown for each placeholder.
     """
     marks: list[str] = []
+    done: set[Element] = set()
     for element in list(body.iter()):
         name = element.tag
+        if element in done:
+            continue
         if name in _NO_TEXT and element is not body:
+            done.update(element.iter())
             replace(element, "")
         elif name in _REPLACED:
+            done.update(element.iter())
             markup = _REPLACED[name](element, picture)
             replace(element, f"{_MARK_START}{len(marks)}{_MARK_END}" if markup else "")
             marks += [markup] if markup else []
@@ -139,10 +152,12 @@ def _formula(element: Element, _picture: Picture | None) -> str:
 
 
 def _drawing(element: Element, picture: Picture | None) -> str:
-    """The pictures and the text of a vector drawing."""
-    images = (_image(one, picture) for one in element.iter("image"))
-    text = " ".join(" ".join(_drawing_texts(element)).split())
-    return " ".join(filter(None, [*images, escape(text)]))
+    """The pictures and the text of a vector drawing. In a drawing that is a whole page, each text is a line."""
+    images = [_image(one, picture) for one in element.iter("image")]
+    lines = (escape(" ".join(line.split())) for line in "".join(_drawing_texts(element)).split("\n"))
+    page = element.getparent()
+    is_page = page is not None and page.tag == "body" and len(page) == 1
+    return ("\n" if is_page else " ").join(filter(None, [*images, *lines]))
 
 
 _REPLACED: dict[str, Callable[[Element, Picture | None], str]] = {
@@ -176,9 +191,21 @@ def _simplify_power(element: Element) -> None:
 
 
 def _simplify_span(element: Element) -> None:
-    """Separate a line number from the word before it."""
-    if _LINE_NUMBER.fullmatch(element.text or "") and text_before(element)[-1:].isalpha():
+    """Separate the number at the end of a line from the word before it."""
+    after = element.getnext()
+    is_last = not (element.tail or "").strip() and (after is None or after.tag == "br")
+    before = text_before(element)[-1:]
+    if is_last and before.isalpha() and not _EASTERN.match(before) and _LINE_NUMBER.fullmatch(element.text or ""):
         element.text = f" {element.text}"
+
+
+def _simplify_ruby(element: Element) -> None:
+    """Write each reading in parentheses behind the characters that it belongs to."""
+    for inside in list(element.iter("rp", "rt")):
+        reading = text_of(inside)
+        replace(inside, f"({reading})" if inside.tag == "rt" and reading else "")
+    for one in [element, *element.iter("rb", "rtc")]:
+        one.tag = "span"
 
 
 def _simplify_object(element: Element) -> None:
@@ -273,12 +300,28 @@ def _is_layout(table: Element, rows: Sequence[Element]) -> bool:
 
 
 def _drawing_texts(drawing: Element) -> Iterator[str]:
-    """The text of a drawing or formula, without its style sheet."""
-    for element in drawing.iter():
-        if element.text and element.tag not in {"script", "style"}:
-            yield element.text
-        if element.tail and element is not drawing:
-            yield element.tail
+    """The text of a drawing without its style sheet. A text with a place of its own begins a line."""
+    hidden = {inside for one in drawing.iter(*_NOT_DRAWN) for inside in one.iter()}
+    line: str | None = None
+    for event, element in etree.iterwalk(drawing, events=("start", "end")):
+        if event == "start" and element not in hidden:
+            yield _separator(element, line)
+            line = element.get("y") if element.tag == "tspan" else None
+            yield _SPACES.sub(" ", element.text or "")
+        elif event == "end" and element is not drawing and element.getparent() not in hidden:
+            yield _SPACES.sub(" ", element.tail or "")
+
+
+def _separator(element: Element, line: str | None) -> str:
+    """The separator before a part of a drawing. `line` is the height of the part before it."""
+    if element.tag in _DRAWN_LINES:
+        return "\n"
+    if element.tag != "tspan" or not any(element.get(name) for name in ("x", "y", "dy")):
+        return ""
+    if element.get("y") != line or element.get("dy"):
+        return "\n"
+    # A place for each letter means that the text was cut where its font changes.
+    return "" if _PLACES.search(element.get("x") or "") else " "
 
 
 def _simplify_link(element: Element) -> None:
@@ -302,6 +345,7 @@ _SIMPLIFIED: dict[str, Callable[[Element], None]] = {
     "a": _simplify_link,
     "input": _simplify_input,
     "object": _simplify_object,
+    "ruby": _simplify_ruby,
     "select": _simplify_select,
     "span": _simplify_span,
     "sup": _simplify_power,
@@ -325,8 +369,11 @@ def _escape_texts(body: Element) -> None:
 
 
 def _escaped(text: str, before: str, *, in_link: bool) -> str:
-    """Escape a text. `before` is the text that precedes it, because the two together could look like a link."""
-    text = escape_inline(_SPACES.sub(" ", _CONTROL.sub("", text)), _ESCAPE).replace("\\", _BACKSLASH)
+    """Escape a text. `before` is the text that precedes it: the two together could look like a link."""
+    text = _WRAPPED.sub("", _CONTROL.sub("", text))
+    if _EASTERN.match(before[-1:]) and _WRAPPED_START.match(text):
+        text = text.lstrip()
+    text = escape_inline(_SPACES.sub(" ", text), _ESCAPE).replace("\\", _BACKSLASH)
     if before.endswith("]") and text.startswith(("(", ":")):
         text = _ESCAPE + text
     if in_link:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from functools import lru_cache
 from urllib.parse import unquote
 
 from octavo.core.errors import BadInput
@@ -138,3 +141,91 @@ def _points(series: Element, *names: str) -> dict[int, str]:
             if place.isdecimal() and len(place) < 7:  # noqa: PLR2004 - no chart has more points
                 found[int(place)] = " ".join((value.text or "").split())
     return found
+
+
+# Number formats -----------------------------------------------------------------------------------------------------
+
+# Formats that files do not define, by their number. Dates are not among them: they are read as dates.
+BUILT_IN_FORMATS = {
+    "1": "0", "2": "0.00", "3": "#,##0", "4": "#,##0.00", "9": "0%", "10": "0.00%", "11": "0.00E+00", "48": "##0.0E+0",
+    "37": "#,##0;(#,##0)", "38": "#,##0;(#,##0)", "39": "#,##0.00;(#,##0.00)", "40": "#,##0.00;(#,##0.00)",
+}  # fmt: skip
+_FORMAT_PART = re.compile(
+    r'"(?P<text>[^"]*)"|\\(?P<literal>.)|[_*].|\[\$(?P<currency>[^\]-]*)[^\]]*\]|\[(?P<other>[^\]]*)\]'
+    r"|(?P<number>[0#?][0#?,.]*(?:E[+-]0+)?|\.[0#?]+)|(?P<end>;)|(?P<sign>.)",
+    re.DOTALL,
+)
+_COLOURS = re.compile(r"(?:black|blue|cyan|green|magenta|red|white|yellow|color ?\d+)", re.IGNORECASE)
+_MOST_DECIMALS = 15
+_LONGEST_FORMAT = 200
+
+
+@dataclass(frozen=True, slots=True)
+class _NumberFormat:
+    """One section of a number format: the text before and after the number, and the pattern of its digits."""
+
+    before: str
+    pattern: str
+    after: str
+
+    def write(self, value: Decimal) -> str:
+        scaled = value * 100 ** (self.before + self.after).count("%")
+        digits = self.pattern.rstrip(",")
+        scaled /= 1000 ** self.pattern.count(",", len(digits))
+        return f"{self.before}{_write_digits(scaled, digits)}{self.after}".strip() if digits else self.before.strip()
+
+
+def format_number(value: float, code: str) -> str | None:
+    """The number as a workbook displays it; None for formats that are not supported, such as fractions."""
+    sections = _read_format(code[:_LONGEST_FORMAT])
+    try:
+        exact = Decimal(repr(value))
+        if not sections or not exact.is_finite() or abs(exact) >= Decimal(10) ** _MOST_DECIMALS:
+            return None
+        if len(sections) > 2 and not exact:  # noqa: PLR2004 - the third section is for zero
+            return sections[2].write(exact)
+        if exact < 0 and len(sections) > 1:
+            return sections[1].write(-exact)
+        return ("-" if exact < 0 else "") + sections[0].write(abs(exact))
+    except InvalidOperation:
+        return None
+
+
+@lru_cache(maxsize=256)
+def _read_format(code: str) -> tuple[_NumberFormat, ...]:
+    """The sections of a format, for positive and negative numbers and zero. Empty if it is not supported."""
+    sections = [["", "", ""]]
+    for part in _FORMAT_PART.finditer(code):
+        if part["end"]:
+            if len(sections) == 3:  # noqa: PLR2004 - the fourth section is for text
+                break
+            sections.append(["", "", ""])
+            continue
+        section = sections[-1]
+        if part["number"]:
+            if section[1]:
+                return ()
+            section[1] = part["number"]
+        elif _is_unsupported(part["other"], part["sign"] or ""):
+            return ()
+        section[2 if section[1] else 0] += next(filter(None, part.group("text", "literal", "currency", "sign")), "")
+    return tuple(_NumberFormat(*one) for one in sections) if sections[0][1] else ()
+
+
+def _is_unsupported(condition: str | None, sign: str) -> bool:
+    """Whether a part of a format is a condition, a fraction, a date or text."""
+    return bool(condition and not _COLOURS.fullmatch(condition)) or sign.isalpha() or sign in {"/", "@"}
+
+
+def _write_digits(value: Decimal, pattern: str) -> str:
+    whole, _, rest = pattern.partition("E")[0].partition(".")
+    decimals = min(sum(rest.count(mark) for mark in "0#?"), _MOST_DECIMALS)
+    if "E" in pattern:
+        number, _, power = f"{value:.{decimals}E}".partition("E")
+        return f"{number}E{int(power):+03}"
+    rounded = value.quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP)
+    text = f"{rounded:,f}" if "," in whole else f"{rounded:f}"
+    integer, _, fraction = text.partition(".")
+    kept = max(len(fraction.rstrip("0")), len(rest.rstrip("#")))
+    integer = integer.zfill(whole.count("0")) if integer != "0" or "0" in whole else ""
+    return integer + (f".{fraction[:kept]}" if kept else "")

@@ -20,6 +20,7 @@ class Style:
     bold: bool | None = None
     italic: bool | None = None
     struck: bool | None = None
+    raised: bool | None = None
 
 
 @dataclass(slots=True)
@@ -35,11 +36,13 @@ class Styles:
             line = attribute(properties, "style:text-line-through-style")
             weight = attribute(properties, "fo:font-weight")
             slant = attribute(properties, "fo:font-style")
+            position = attribute(properties, "style:text-position")
             self.texts[attribute(one, "style:name") or ""] = Style(
                 attribute(one, "style:parent-style-name") or "",
                 weight not in {"normal", "400"} if weight else None,
                 slant != "normal" if slant else None,
                 line != "none" if line else None,
+                _is_raised(position) if position else None,
             )
         for one in descendants(root, "text:list-style"):
             levels = children(one, "text:list-level-style-number")
@@ -61,6 +64,11 @@ class Styles:
     def is_named(self, name: str, *words: str) -> bool:
         names = (one.replace("_20_", " ").replace("_", " ").lower() for one, _ in self.ancestry(name))
         return any(one.startswith(words) for one in names)
+
+
+def _is_raised(position: str) -> bool:
+    """Whether a position such as "super 58%" or "33% 58%" is above the line."""
+    return position.startswith("super") or (position[:1].isdigit() and not position.startswith("0%"))
 
 
 def reject_encrypted(archive: Archive) -> None:

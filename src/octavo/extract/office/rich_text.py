@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from octavo.core.errors import BadInput
+from octavo.extract.decode import symbols_of
 from octavo.extract.markdown.block_writer import (
     MOST_REPEATED,
     DocumentBlock,
@@ -30,6 +31,7 @@ _TOKEN = re.compile(
 _FIELD_LINK = re.compile(r'\s*HYPERLINK\s+(?:\\[a-z]\s+)?"([^"]{1,2000})"')
 _LABEL = re.compile(r"[(]?(?:\d{1,4}|[a-zA-Z]{1,5})(?:\.\d{1,4})*[.)]?")
 _MOST_DEPTH = 10_000
+SYMBOLS = "symbols"  # instead of the name of an encoding, for fonts without letters
 
 _CHARACTERS = {
     "tab": "\t",
@@ -70,6 +72,7 @@ class State:
     italic: bool = False
     struck: bool = False
     hidden: bool = False
+    raised: bool = False
     skipped: bool = False
     size: int = 24
     codec: str = "cp1252"
@@ -147,21 +150,30 @@ class Reader:
 
     def _flush_bytes(self) -> None:
         if self.pending:
-            text = bytes(self.pending).decode(self.state.codec, "replace")
+            data = bytes(self.pending)
             self.pending.clear()
-            self._add(text)
+            self._add(self._decoded(data))
 
     def _text(self, text: str) -> None:
         skipped = min(self.skip, len(text))
         self.skip -= skipped
         text = text[skipped:]
-        self._add(text if text.isascii() else text.encode("latin-1", "replace").decode(self.state.codec, "replace"))
+        is_plain = text.isascii() and self.state.codec != SYMBOLS
+        self._add(text if is_plain else self._decoded(text.encode("latin-1", "replace")))
+
+    def _decoded(self, data: bytes) -> str:
+        """The text of bytes in the encoding of the font. Characters of symbol fonts get the codes of office files."""
+        if self.state.codec == SYMBOLS:
+            return symbols_of("".join(chr(0xF000 + byte) if byte > 0x20 else chr(byte) for byte in data))  # noqa: PLR2004
+        return data.decode(self.state.codec, "replace")
 
     def _add(self, text: str) -> None:
         state = self.state
         if not text or state.skipped or state.hidden:
             return
-        run = TextRun(text.replace(PAGE_BREAK, ""), state.bold, state.italic, state.struck, link=state.link)
+        run = TextRun(
+            text.replace(PAGE_BREAK, ""), state.bold, state.italic, state.struck, link=state.link, raised=state.raised
+        )
         (self.runs if state.collector is None else state.collector).append(run)
 
     def _sign(self, sign: str) -> None:
@@ -191,7 +203,8 @@ class Reader:
         text = plain(runs)
         match name:
             case "listtext" | "pntext":
-                self.label = text if _LABEL.fullmatch(text) else ""
+                # A lone "o" is the bullet of the second level in Word.
+                self.label = text if _LABEL.fullmatch(text) and text != "o" else ""
             case "fldinst":
                 found = _FIELD_LINK.match(text)
                 self.state.link = safe_link(found[1]) if found else ""
@@ -295,6 +308,9 @@ class Reader:
             return Item(self.format.depth, label or "", inline(runs))
         return Line(runs, self.state.size)
 
+    def lower_characters(self, _number: int = 0) -> None:
+        self.state.raised = False
+
     def end_paragraph(self, _number: int = 0) -> None:
         if self.state.skipped or self.state.collector is not None:
             self._add("\n")
@@ -303,7 +319,7 @@ class Reader:
 
     def reset_characters(self, _number: int = 0) -> None:
         state = self.state
-        state.bold = state.italic = state.struck = state.hidden = False
+        state.bold = state.italic = state.struck = state.hidden = state.raised = False
         state.size = 24
 
     def end_cell(self, _number: int = 0) -> None:
@@ -336,13 +352,22 @@ def finished(block: DocumentBlock | Line) -> DocumentBlock:
     return Paragraph(inline(block.runs)) if isinstance(block, Line) else block
 
 
-_SWITCHES = {"b": "bold", "i": "italic", "strike": "struck", "striked": "struck", "v": "hidden", "deleted": "hidden"}
+_SWITCHES = {
+    "super": "raised",
+    "b": "bold",
+    "i": "italic",
+    "strike": "struck",
+    "striked": "struck",
+    "v": "hidden",
+    "deleted": "hidden",
+}
 _NUMBERS = {"fs": "size", "uc": "fallback"}
 _ACTIONS: dict[str, Callable[[Reader, int], None]] = {
     "ansicpg": Reader.set_code_page,
     "cell": Reader.end_cell,
     "f": Reader.set_font,
     "nestcell": Reader.end_paragraph,
+    "nosupersub": Reader.lower_characters,
     "par": Reader.end_paragraph,
     "plain": Reader.reset_characters,
     "row": Reader.end_row,

@@ -89,6 +89,7 @@ class Element(Protocol):
     def itertext(self) -> Iterator[str]: ...
     def getparent(self) -> Element | None: ...
     def getprevious(self) -> Element | None: ...
+    def getnext(self) -> Element | None: ...
     def remove(self, element: Element) -> None: ...
 
 
@@ -273,7 +274,12 @@ def flat_blocks(body: Element) -> Iterator[tuple[int, str]]:
 
 
 def body_of(root: Element) -> Element:
-    return next(root.iter("body"), root)
+    """The body of a page. A page that is a drawing is put into one."""
+    if root.tag != "svg":
+        return next(root.iter("body"), root)
+    body: Any = etree.Element("body")
+    body.append(root)
+    return body
 
 
 def caption_of(image: Element) -> str:

@@ -77,10 +77,16 @@ def test_a_model_that_only_tries_a_few_lines_is_freed(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.usefixtures("models_stay_open")
-def test_the_language_of_the_settings_decides_the_script() -> None:
-    beginning = (0, 0, 1300, 140)
-    assert not re.search("[a-z]", text_of(read(picture("latin").crop(beginning), "ru")))
-    assert not re.search("[\u0430-\u044f]", text_of(read(picture("cyrillic").crop(beginning), "de")))
+@pytest.mark.parametrize(
+    ("script", "language", "other", "words"),
+    [("latin", "de", "ru", "Whereas the peoples of"), ("cyrillic", "ru", "de", "принимая во внимание")],
+)
+def test_the_language_of_the_settings_decides_the_script(script: str, language: str, other: str, words: str) -> None:
+    """A page in another script is not read, instead of being read in a script that nobody chose."""
+    beginning = picture(script).crop((0, 0, 700, 100))
+    assert words in text_of(read(beginning, language))
+    page = read(beginning, other)
+    assert (page.blocks, page.unsure) == ((), NO_TEXT)
 
 
 def test_the_recorded_hashes_are_those_of_the_models() -> None:

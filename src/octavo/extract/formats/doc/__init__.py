@@ -11,11 +11,10 @@ from functools import lru_cache
 from pathlib import Path
 
 from octavo.core.errors import BadInput, NotFound
-from octavo.extract.decode import clean
+from octavo.extract.decode import clean, symbols_of
 from octavo.extract.extracted import Extracted, SourceType
 from octavo.extract.formats.doc.formatting import CharacterFormat, ParagraphFormat, find_anchored, read_numbering
 from octavo.extract.formats.docx import shift_headings
-from octavo.extract.formats.docx.paragraphs import WINGDINGS
 from octavo.extract.formats.docx.styles import Numbering
 from octavo.extract.markdown.block_writer import (
     MOST_REPEATED,
@@ -45,7 +44,7 @@ _CELL_BYTES = 20
 _MOST_COLUMNS = 200
 _MOST_FIELDS = 50
 _MOST_INSTRUCTION = 3000
-_STYLE, _SYMBOL_FONT = 0x4A30, 0xF0
+_STYLE = 0x4A30
 _MOST_NESTED = 5
 
 
@@ -292,8 +291,8 @@ class _Reader:
 
 
 def _symbol(code: int) -> str:
-    """The Unicode character for a character of a symbol font."""
-    return WINGDINGS.get(code & 0xFF, "") if code >> 8 == _SYMBOL_FONT else chr(code) if code else ""
+    """A character of a symbol font."""
+    return symbols_of(chr(code)) if code and not 0xD800 <= code < 0xE000 else ""  # noqa: PLR2004
 
 
 # Tables -------------------------------------------------------------------------------------------------------------

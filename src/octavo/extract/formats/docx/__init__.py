@@ -224,7 +224,7 @@ class _BodyReader:
             depth = next(one for one in (depth, by_style, styled_depth, 0) if one is not None)
             label = self.numbering.next_label(number, depth)
             if label is not None or number == "0":
-                return depth, label
+                return max(depth, self.reader.styles.list_depth(style)), label
         bullet = self.reader.styles.bullet_depth(style)
         return bullet or 0, None if bullet is None else ""
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
+from octavo.extract.decode import symbols_of
 from octavo.extract.formats.docx.styles import Formatting, Styles, read_formatting
 from octavo.extract.markdown.inline import PAGE_BREAK, TextRun, safe_link
 from octavo.extract.office.assemble import Figures
@@ -19,21 +20,8 @@ from octavo.extract.office.xml import Element, attribute, child, children, desce
 
 _SKIPPED = frozenset({"w:del", "w:moveFrom", "w:rPr", "w:pPr", "w:sdtPr", "w:delText", "w:instrText", "w:rt"})
 _CHARACTERS = {"w:tab": "\t", "w:ptab": "\t", "w:br": "\n", "w:cr": "\n", "w:noBreakHyphen": "\u2011"}
+_SYMBOL_FONTS = re.compile(r"symbol|dings", re.IGNORECASE)
 _FIELD_LINK = re.compile(r'\s*HYPERLINK\s+"([^"]{1,2000})"')
-_SYMBOL_FONT = range(0xF000, 0xF100)
-# Check marks and arrows of the Wingdings fonts, by character code.
-WINGDINGS = {
-    0x6F: "☐",
-    0x71: "☐",
-    0xA8: "☐",
-    0xFE: "☑",
-    0xFD: "☒",
-    0xFB: "✗",
-    0xFC: "✓",
-    0xE0: "→",
-    0xDF: "←",
-    0xA7: "▪",
-}
 _MOST_FIELDS = 50
 _SPACER = 40_000  # in 914,400ths of an inch; about four pixels
 _MOST_DIGITS = 12
@@ -149,6 +137,7 @@ class ParagraphReader:
             styled.struck if own.struck is None else own.struck,
             styled.hidden if own.hidden is None else own.hidden,
             code if own.code is None else own.code,
+            styled.raised if own.raised is None else own.raised,
         )
 
     def _content(self, element: Element, name: str, formatting: Formatting, link: str) -> Iterator[TextRun]:
@@ -161,6 +150,7 @@ class ParagraphReader:
                 bool(formatting.struck),
                 bool(formatting.code),
                 link,
+                raised=bool(formatting.raised),
             )
         elif name in {"w:footnoteReference", "w:endnoteReference"}:
             number = self.notes.number(name[2:-9], attribute(element, "w:id") or "")
@@ -172,18 +162,25 @@ class ParagraphReader:
         elif name == "mc:AlternateContent":
             yield from self._alternative(element, link)
         elif name == "w:ruby":
-            yield from self.read(element, link)
+            yield from self._ruby(element, link)
+
+    def _ruby(self, element: Element, link: str) -> Iterator[TextRun]:
+        """Characters, and their reading in parentheses."""
+        for base in children(element, "w:rubyBase"):
+            yield from self.read(base, link)
+        reading = "".join(one.text or "" for rt in children(element, "w:rt") for one in descendants(rt, "w:t"))
+        if reading.strip():
+            yield TextRun(f"({reading.strip()})", link=link)
 
     def _text(self, element: Element, name: str) -> str:
         if name == "w:t":
-            return (element.text or "").replace("\n", " ").replace(PAGE_BREAK, "")
+            text = element.text or ""
+            text = text if text.isascii() else symbols_of(text, _font_of(element))
+            return text.replace("\n", " ").replace(PAGE_BREAK, "")
         if name == "w:lastRenderedPageBreak":
             return PAGE_BREAK if self.marks_pages else ""
         if name == "w:sym":
-            code = int(found, 16) if (found := attribute(element, "w:char") or "").isalnum() and _is_hex(found) else 0
-            if "dings" in (attribute(element, "w:font") or "").lower():
-                return WINGDINGS.get(code & 0xFF, "")
-            return "" if not code or code in _SYMBOL_FONT or 0xD800 <= code < 0xE000 else chr(code)  # noqa: PLR2004
+            return _symbol(attribute(element, "w:char") or "", attribute(element, "w:font") or "")
         return _CHARACTERS.get(name, "")
 
     def _check_box(self, element: Element) -> Iterator[TextRun]:
@@ -283,5 +280,16 @@ def _outermost_boxes(element: Element) -> Iterator[Element]:
             yield from _outermost_boxes(one)
 
 
-def _is_hex(text: str) -> bool:
-    return re.fullmatch(r"[0-9A-Fa-f]{1,5}", text) is not None
+def _symbol(code: str, font: str) -> str:
+    """A character of a symbol font, or of another font by its code point."""
+    if not re.fullmatch(r"[0-9A-Fa-f]{1,4}", code):
+        return ""
+    place = int(code, 16)
+    if place < 0x100 and _SYMBOL_FONTS.search(font):  # noqa: PLR2004 - a place in the font
+        place += 0xF000
+    return "" if not place or 0xD800 <= place < 0xE000 else symbols_of(chr(place), font)  # noqa: PLR2004
+
+
+def _font_of(text: Element) -> str:
+    fonts = child(text.getparent(), "w:rPr", "w:rFonts")
+    return attribute(fonts, "w:ascii") or attribute(fonts, "w:hAnsi") or ""

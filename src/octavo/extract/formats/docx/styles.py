@@ -20,6 +20,7 @@ _HEADING = re.compile(
 _TITLE = re.compile(r"title|book title|titel", re.IGNORECASE)
 _CONTENTS = re.compile(r"(?:toc|verzeichnis|tm)\s*([1-9])", re.IGNORECASE)
 _BULLET = re.compile(r"list bullet\s*(\d?)", re.IGNORECASE)
+_LIST = re.compile(r"list(?: bullet| number)?\s*([2-5])", re.IGNORECASE)
 _CODE = re.compile(
     r"(?:source|program|html)?\s*-?(?:code|preformatted|preformatted text|listing|verbatim)", re.IGNORECASE
 )
@@ -27,7 +28,7 @@ _QUOTE = re.compile(r"(?:intense |block )?(?:quote|quotation|quotations|block te
 _MONOSPACED = re.compile(r"courier|consolas|mono|menlo|lucida console|fixedsys|cascadia", re.IGNORECASE)
 _BODY_LEVEL = 9
 _MOST_ANCESTORS = 30
-_FORMATTING_FIELDS = ("bold", "italic", "struck", "hidden", "code")
+_FORMATTING_FIELDS = ("bold", "italic", "struck", "hidden", "code", "raised")
 _LEVELS = 9
 _PLACE = re.compile(r"%([1-9])")
 _ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"),
@@ -45,6 +46,7 @@ class Formatting:
     struck: bool | None = None
     hidden: bool | None = None
     code: bool | None = None
+    raised: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,7 @@ def read_formatting(properties: Element | None) -> Formatting:
         struck=is_on(properties, "w:strike") or is_on(properties, "w:dstrike"),
         hidden=is_on(properties, "w:vanish"),
         code=_MONOSPACED.search(font) is not None if font else None,
+        raised=aligned == "superscript" if (aligned := attribute(child(properties, "w:vertAlign"), "w:val")) else None,
     )
 
 
@@ -125,6 +128,11 @@ class Styles:
         """
         found = next(filter(None, (_BULLET.fullmatch(one.name) for one in self._ancestry(style))), None)
         return max(0, int(found[1] or 1) - 1) if found else None
+
+    def list_depth(self, style: str) -> int:
+        """The depth of a list style with a number in its name. Each of these styles has a list of its own."""
+        found = next(filter(None, (_LIST.fullmatch(one.name) for one in self._ancestry(style))), None)
+        return int(found[1]) - 1 if found else 0
 
     def is_code(self, style: str) -> bool:
         return any(_CODE.fullmatch(one.name) for one in self._ancestry(style))
