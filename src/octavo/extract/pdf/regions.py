@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from statistics import median
 
 from octavo.extract.extracted import BlockKind, Box, RegionKind
@@ -13,6 +14,7 @@ from octavo.extract.pdf import markup
 from octavo.extract.pdf.columns import Columns, Flow, Layout, find_columns, text_columns
 from octavo.extract.pdf.content import PageContent, TextRun
 from octavo.extract.pdf.figures import FigureArea, find_captioned, find_figures, may_show_figures
+from octavo.extract.pdf.item_tables import is_figure
 from octavo.extract.pdf.letters import clean_letters, has_right_to_left, is_right_to_left
 from octavo.extract.pdf.lines import (
     LabelRows,
@@ -32,6 +34,7 @@ from octavo.extract.pdf.lines import (
 from octavo.extract.pdf.page_batches import PageBlock
 from octavo.extract.pdf.paragraphs import Part, parts_of, usual_leading
 from octavo.extract.pdf.running_headers import NOTE, PAGE_NUMBER, split_edges, with_notes
+from octavo.extract.pdf.table_geometry import text_lines
 from octavo.extract.pdf.table_rows import Cell, Table
 from octavo.extract.pdf.tables import overlaps, page_tables, to_markdown
 
@@ -47,6 +50,9 @@ _TITLE = 1.15  # as a multiple of the size of the other text
 _PLOTTED = frozenset({"chart", "formula"})
 _FEW_RULINGS = 2
 _FEW_ROWS = 2
+_LEAST_CELLS = 4  # of a row that is not in a table
+_LEAST_FIGURES = 3
+_NEXT_TABLE = 40.0  # points
 _LABEL = 25  # letters
 _LARGE = 1.3  # as a multiple of the size of the body text; larger lines are titles
 _MOST_CHARACTERS = 150
@@ -116,7 +122,7 @@ def lay_out(page: PageContent, images: Sequence[Box] = (), right_text: RightText
     ]
     blocks = tuple(part.block for part in parts if part.block.text or part.block.figure)
     blocks += tuple(map(_beside_text, aside))
-    doubts = tuple(_doubts(tables, blocks))
+    doubts = tuple(_doubts(tables, blocks, misses_rows=maker.misses_rows(tables, areas)))
     if maker.misses_letters(blocks, areas):
         doubts = (*doubts, _INCOMPLETE)
     return PageLayout(page.number, page.width, page.height, blocks, doubts)
@@ -152,11 +158,22 @@ def _beside_tables(area: FigureArea, tables: Sequence[Box]) -> FigureArea | None
     return replace(area, box=Box(left, top, right, bottom))
 
 
-def _doubts(tables: Sequence[Table], blocks: Sequence[PageBlock]) -> Iterator[str]:
-    if any(not table.sure for table in tables):
+def _doubts(tables: Sequence[Table], blocks: Sequence[PageBlock], *, misses_rows: bool) -> Iterator[str]:
+    if misses_rows or any(not table.sure for table in tables) or _is_divided(tables):
         yield _NOT_SURE
     if has_lone_cells(blocks):
         yield _ORDER
+
+
+def _is_divided(tables: Sequence[Table]) -> bool:
+    """Whether a table that begins with figures follows another one: the rest of it, in other columns."""
+    return any(
+        0 <= below.box.top - above.box.bottom < _NEXT_TABLE
+        and overlaps(above.box, below.box._replace(top=above.box.top))
+        and sum(is_figure(cell.text) for cell in below.rows[0]) > 1
+        and len(above.rows[0]) != len(below.rows[0])
+        for above, below in pairwise(tables)
+    )
 
 
 def has_lone_cells(blocks: Sequence[PageBlock]) -> bool:
@@ -249,6 +266,16 @@ class _PageMaker:
         wanted = letters_in("".join(one.text for one in self._segments if not is_inside_any(one, pictures)))
         lost = wanted - letters_in("".join(block.text for block in blocks))
         return lost.total() > max(_FEW_LOST, _LOST_SHARE * wanted.total())
+
+    def misses_rows(self, tables: Sequence[Table], areas: Sequence[FigureArea]) -> bool:
+        """Whether a line outside of the tables and pictures looks like a row of figures."""
+        level = Counter(round(one.bottom / 3) for one in self._segments)
+        if max(level.values(), default=0) < _LEAST_CELLS:
+            return False
+        taken = [*(table.box for table in tables), *(area.box for area in areas)]
+        words = [word for run in self._page.runs for word in run.words if not is_inside_any(word, taken)]
+        lines = (line for line in text_lines(words) if len(line) >= _LEAST_CELLS)
+        return any(sum(is_figure(part.text) for part in line) >= _LEAST_FIGURES for line in lines)
 
     def _left_out(self, tables: Sequence[Table], labels: Sequence[LabelRows]) -> Iterator[Segment]:
         """The segments inside a table or between labels that are missing from its text."""

@@ -31,6 +31,7 @@ from octavo.extract.pdf.table_rows import (
     Table,
     assemble,
     band_groups,
+    header_levels,
     is_sure,
     row_cells,
     row_of,
@@ -260,10 +261,17 @@ def _unjoined(span: Span, words: list[Word], xs: Sequence[float]) -> Iterator[Pi
     """Divide a cell that has no vertical rulings inside, if its words are aligned with the columns of the grid."""
     parts = [part for line in text_lines(words) for part in line] if span.right > span.left else []
     used = {_slot(xs, part.left + 1) for part in parts}
-    if len(used) < 2 or any(_slot(xs, part.left + 1) != _slot(xs, part.right - 1) for part in parts):  # noqa: PLR2004
+    fits = {part: _slot(xs, part.left + 1) == _slot(xs, part.right - 1) for part in parts}
+    across = [part for part in parts if not fits[part]]
+    is_heading = span.top == 0 and len(across) == 1 and across[0] is parts[0] and len(used) > 1
+    is_sum = len(parts) == 1 and fits[parts[0]] and NUMBER.fullmatch(parts[0].text) is not None
+    if not is_sum and not is_heading and (len(used) < 2 or across):  # noqa: PLR2004
         yield span, words
         return
-    for column in sorted(used):
+    if is_heading:
+        yield span, list(across[0].words)
+        parts = parts[1:]
+    for column in sorted({_slot(xs, part.left + 1) for part in parts}):
         inside = [word for part in parts if _slot(xs, part.left + 1) == column for word in part.words]
         yield Span(span.top, column, span.bottom, column), inside
 
@@ -280,16 +288,22 @@ def _with_bands(cells: Sequence[Piece], height: int) -> tuple[list[Piece], bool]
     result: list[Piece] = []
     for band in range(height):
         lines = _band_lines(bands[band])
-        groups = band_groups(lines) if lines else []
+        groups = (header_levels(lines) if band == 0 else band_groups(lines)) if lines else []
         sure = sure and all(map(is_sure, groups))
         for top, group in enumerate(groups, starts[-1]):
             result.extend(row_cells(group, top))
         starts.append(starts[-1] + max(1, len(groups)))
-    tall = (cell for cell in cells if cell[0].top < cell[0].bottom)
+    tall = [cell for cell in cells if cell[0].top < cell[0].bottom]
+    sure = sure and not any(_has_stacked_numbers(words) for _, words in tall)
     result.extend(
         (span._replace(top=starts[span.top], bottom=starts[span.bottom + 1] - 1), words) for span, words in tall
     )
     return result, sure
+
+
+def _has_stacked_numbers(words: Sequence[Word]) -> bool:
+    """Whether a cell has several lines of numbers, which are likely rows that no ruling separates."""
+    return sum(len(line) == 1 and NUMBER.fullmatch(line[0].text) is not None for line in text_lines(words)) > 1
 
 
 def _band_lines(cells: Sequence[Piece]) -> list[Row]:

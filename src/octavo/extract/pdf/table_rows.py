@@ -218,6 +218,14 @@ def _levels(rows: Sequence[Row]) -> list[list[Row]]:
     return levels
 
 
+def header_levels(rows: Sequence[Row]) -> list[list[Row]]:
+    """The rows above the first ruling: the levels of a header, if a heading covers several columns below it."""
+    levels = _levels(rows)
+    below = {place for row in rows[1:] for place in row.parts}
+    is_header = any(len(below & {*range(first, last + 1)}) > 1 for first, last in _wide(rows[0]))
+    return levels if is_header and len(levels) > 1 and not any(map(_has_numbers, rows)) else band_groups(rows)
+
+
 def body_groups(rows: Sequence[Row], rules: Sequence[float]) -> Iterator[list[Row]]:
     """The rows of the body. If rulings separate most of its lines, each band between them is a row."""
     bands: defaultdict[int, list[Row]] = defaultdict(list)

@@ -71,6 +71,63 @@ def test_a_page_with_items_shows_a_table_and_no_lone_cells() -> None:
     assert not found.unsure
 
 
+def test_the_second_line_of_a_heading_is_not_part_of_the_first_item() -> None:
+    found = page([
+        *row({70: "Pos", 120: "Description", 300: "Price", 420: "Amount"}, 100),
+        *row({295: "without", 415: "without"}, 111),
+        *row({295: "tax", 415: "tax per item"}, 122),
+        *row({70: "1", 120: "Dividers", 300: "9.90", 420: "198.00"}, 136),
+        *row({70: "2", 120: "Yoghurt", 300: "5.50", 420: "275.00"}, 160),
+    ])  # fmt: skip
+    (table,) = find_item_tables(found)
+    assert table.grid[0] == ("Pos", "Description", "Price without tax", "Amount without tax per item")
+    assert table.grid[1] == ("1", "Dividers", "9.90", "198.00")
+    assert table.sure
+
+
+def test_a_line_apart_from_a_header_of_two_lines_belongs_to_the_first_item() -> None:
+    found = page([
+        *row({70: "Pos", 120: "Description", 300: "Price", 420: "Amount"}, 100),
+        *row({300: "net", 420: "net"}, 111),
+        *row({120: "Contract"}, 126),
+        *row({70: "1", 120: "Dividers", 300: "9.90", 420: "198.00"}, 142),
+    ])  # fmt: skip
+    (table,) = find_item_tables(found)
+    assert table.grid[1] == ("1", "Contract Dividers", "9.90", "198.00")
+
+
+def test_details_that_cross_the_columns_do_not_end_a_table() -> None:
+    found = page([
+        *row(HEADER, 100),
+        *row({70: "1", 120: "TB100", 190: "Dividers", 340: "9.90", 400: "20 pcs", 490: "198.00"}, 130),
+        *row({230: "* Period of delivery: from the first of May to June"}, 164),
+        *row({70: "2", 120: "ARNR2", 190: "Yoghurt", 340: "5.50", 400: "50 pcs", 490: "275.00"}, 200),
+    ])  # fmt: skip
+    (table,) = find_item_tables(found)
+    assert [row[0] for row in table.grid] == ["Pos", "1", "2"]
+    assert table.grid[1][2] == "Dividers * Period of delivery: from the first of May to June"
+
+
+def test_a_row_of_figures_outside_of_a_table_makes_the_page_unsure() -> None:
+    lone = row({70: "2", 190: "Yoghurt", 340: "5.50", 400: "50 pcs", 490: "275.00"}, 100)
+    prose = [run(PROSE, 70, top) for top in range(300, 400, 13)]
+    assert layout([*lone, *row({190: "Banana"}, 111), *prose]).unsure
+    assert not layout(prose).unsure
+
+
+def test_two_headings_over_one_column_make_a_table_unsure() -> None:
+    items = [
+        *row({70: "1", 190: "Dividers", 340: "9.90", 470: "198.00"}, 130),
+        *row({70: "2", 190: "Yoghurt", 340: "5.50", 470: "275.00"}, 150),
+    ]
+    (clear,) = find_item_tables(page([*row({70: "Pos", 190: "Description", 340: "Price", 470: "Sum"}, 100), *items]))
+    (joined,) = find_item_tables(
+        page([*row({70: "Pos", 190: "Description", 340: "Price", 470: "Tax", 495: "Sum"}, 100), *items])
+    )
+    assert clear.sure
+    assert not joined.sure
+
+
 def test_a_table_ends_before_text_below_it() -> None:
     (table,) = find_item_tables(page([*invoice(), *row({70: PROSE}, 240), *row({70: "Notes"}, 300)]))
     assert table.box.bottom < 230

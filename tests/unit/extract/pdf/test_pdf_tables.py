@@ -97,6 +97,31 @@ def test_a_ruled_table_with_cells_of_two_lines_keeps_its_rows() -> None:
     assert table.box == Box(60, 100, 420, 190)
 
 
+def test_a_header_of_two_levels_without_lines_inside_has_a_row_for_each_level() -> None:
+    texts = [
+        (65.0, 102.0, "Group"),
+        (265.0, 102.0, "All of the people"),
+        *rows_of([["", "Share", "Total"], ["", "(all)"]], (65, 185, 305), 114, 11),
+        *rows_of([["Under 1", "0.01", "353"], ["1 to 2", "0.02", "649"]], (65, 185, 305), 142, 20),
+        (65.0, 182.0, "Total"),
+        (305.0, 182.0, "1002"),
+    ]
+    lines = across((100, 140, 160, 180, 200), 60, 420) + down((60, 180, 420), 100, 200) + down((300,), 140, 180)
+    table = only(find_tables(page(texts, lines)))
+    assert table.grid[:2] == (("Group", "All of the people", ""), ("", "Share (all)", "Total"))
+    assert table.grid[-1] == ("Total", "", "1002")
+
+
+def test_numbers_below_each_other_in_a_tall_cell_make_a_table_unsure() -> None:
+    texts = [
+        *rows_of([["Age", "Count"], ["80", "723"], ["81", "640"]], (65, 185), 102, 20),
+        *rows_of([["Age", "Count", "Year"]], (305, 385, 465), 102),
+        *rows_of([["40", "246", "1980"], ["41", "237", "1981"]], (305, 385, 465), 124, 14),
+    ]
+    lines = across((100, 120, 160), 60, 540) + across((140,), 60, 300) + down((60, 180, 300, 380, 460, 540), 100, 160)
+    assert not only(find_tables(page(texts, lines))).sure
+
+
 def test_a_missing_inner_line_makes_a_cell_that_covers_two_columns() -> None:
     texts = [
         (190.0, 102.0, "Amount in euros"),
