@@ -220,7 +220,9 @@ def _lost(
     seen: defaultdict[tuple[str, int, int], list[Box]] = defaultdict(list)
     for index in _indexes(characters.text, missing):
         letter, box = characters.text[index], characters.box(index)
-        if box is None or not _is_on_page(page, box) or _is_copy(seen, letter, box):
+        if box is None or not _is_on_page(page, box):
+            continue
+        if not _is_in_ligature(characters, index, box) and _is_copy(seen, letter, box):
             continue
         for word, key in words.at(box):
             if used[key][letter] < word.text.count(letter):
@@ -231,6 +233,14 @@ def _lost(
     clear = {letter: found for letter, found in lost.items() if len(found) <= missing[letter]}
     sure = not any(letter.isdigit() for letter in lost if letter not in clear)
     return frozenset(index for found in clear.values() for index in found), sure
+
+
+def _is_in_ligature(characters: Characters, index: int, box: Box) -> bool:
+    """Whether a letter is part of the same glyph as an equal letter before it, as in "ff" and "ffi"."""
+    text = characters.text
+    if not index or text[index - 1] != text[index] or characters.box(index - 1) != box:
+        return False
+    return _ALL_DOUBLED.search(text, max(index - 6, 0), index + 6) is None
 
 
 def _is_on_page(page: PageContent, box: Box) -> bool:

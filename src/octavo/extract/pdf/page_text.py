@@ -19,12 +19,14 @@ from octavo.extract.pdf.document import Document, OpenPage, PageError, fitting_s
 from octavo.extract.pdf.letters import (
     clean_letters,
     count_letters,
+    has_unread_letters,
     is_garbled,
     is_meaningless,
     is_right_to_left,
     one_line,
+    signs_of,
 )
-from octavo.extract.pdf.lines import is_monospaced
+from octavo.extract.pdf.lines import is_inside, is_monospaced
 from octavo.extract.pdf.own_letters import with_own_letters, without_doubles
 from octavo.extract.pdf.page_batches import Batch, Bookmark, PageBlock, PageText, PdfFacts
 from octavo.extract.pdf.placed_words import join_letters
@@ -37,9 +39,7 @@ _LEFT = 0.7  # of PDFium's letters; with fewer, PDFium's text is used
 _NEARLY_ALL = 0.96
 _LEAST_MISSING = 20
 _LEAST_OF_FONT = 0.1  # of the letters of a page
-# PDFium writes glyphs without a character as control characters; 2 is a hyphen at the end of a line.
-_CONTROLS = re.compile(r"[\x01\x03-\x08\x0e-\x1b]")
-_FEW_UNKNOWN = 3
+_JOINED = 0.12  # of the letter size; letters closer than this are one word
 _WORD_SPACE = 0.5  # of the height of a word
 _SCAN = 0.85  # of the page
 _LEAST_OF_LAYER = 0.85  # letters and digits among the characters of a page; less is noise
@@ -50,6 +50,7 @@ _BEYOND_FIRST_PLANE = re.compile("[\U00010000-\U0010ffff]")
 DAMAGED = "The page is damaged."
 _NO_LAYOUT = "The page was read without its layout: order, headings and tables may be wrong."
 _MISSING = "Some letters of the page could not be placed."
+_UNREAD = "Some signs of the page could not be read."
 _GARBLED = "A font of the page has no usable letters; text in it is missing."
 
 
@@ -198,11 +199,18 @@ def _with_right_letters(page: OpenPage, content: PageContent, own: str) -> tuple
         reasons.append(_GARBLED)
     if not own.isascii() and _BEYOND_FIRST_PLANE.search(own):
         content = with_lost_letters(page, content)
-    unknown = len(_CONTROLS.findall(own))
-    misses_letters = unknown > _FEW_UNKNOWN or missing > max(_LEAST_MISSING, (1 - _NEARLY_ALL) * len(own))
+    misses_letters = missing > max(_LEAST_MISSING, (1 - _NEARLY_ALL) * len(own))
     if (misses_digits or misses_letters) and not bad and not is_garbled(own):
         reasons.append(_MISSING)
+    if not bad and not reasons and _has_unread_letters(content, own):
+        reasons.append(_UNREAD)
     return content, tuple(reasons), False
+
+
+def _has_unread_letters(content: PageContent, own: str) -> bool:
+    found = " ".join(run.text for run in content.runs)
+    signs = sum(len(word.text) == 1 for run in content.runs if signs_of(run.font) for word in run.words)
+    return has_unread_letters(own, clean_letters(found), signs)
 
 
 def _is_bad(font: str, text: str, least: float) -> bool:
@@ -211,19 +219,30 @@ def _is_bad(font: str, text: str, least: float) -> bool:
 
 
 def with_lost_letters(page: OpenPage, content: PageContent) -> PageContent:
-    """Add the letters beyond U+FFFF, which liteparse leaves out, as runs at their place."""
+    """Add the letters beyond U+FFFF, which liteparse leaves out, at their place: inside a run, or as a new one."""
     letters = (one if one and one[0] > _LAST_OF_FIRST_PLANE else None for one in page.letters())
-    lost: list[TextRun] = []
+    runs = list(content.runs)
     for word in join_letters(letters):
-        near = min(content.runs, key=lambda run: _distance(run.box, word.box), default=None)
+        place = min(range(len(content.runs)), key=lambda at: _distance(runs[at].box, word.box), default=None)
+        near = runs[place] if place is not None else None
+        if place is not None and near and is_inside(word.box, near.box) and near.words[0].left < word.box.left:
+            runs[place] = _with_letters(near, word.text, word.box)
+            continue
         size = near.size if near else word.box.bottom - word.box.top
-        box = (
-            Box(word.box.left, near.box.top, word.box.right, near.box.bottom)
-            if near and _is_level(near.box, word.box)
-            else word.box
-        )
-        lost.append(TextRun(box, word.text, size, "", False, False, 0.0, None, (Word(*box, word.text),)))  # noqa: FBT003
-    return replace(content, runs=(*content.runs, *lost))
+        is_level = near and _is_level(near.box, word.box)
+        box = Box(word.box.left, near.box.top, word.box.right, near.box.bottom) if near and is_level else word.box
+        runs.append(TextRun(box, word.text, size, "", False, False, 0.0, None, (Word(*box, word.text),)))  # noqa: FBT003
+    return replace(content, runs=tuple(runs))
+
+
+def _with_letters(run: TextRun, text: str, box: Box) -> TextRun:
+    """The run with letters added to the word that ends where they begin, or as a word before those at their right."""
+    place = sum(word.left < box.left for word in run.words)
+    before = run.words[place - 1]
+    is_joined = box.left - before.right < _JOINED * run.size
+    added = before._replace(right=box.right, text=before.text + text) if is_joined else Word(*box, text)
+    words = (*run.words[: place - is_joined], added, *run.words[place:])
+    return run._replace(words=words, text=" ".join(word.text for word in words))
 
 
 def _distance(one: Box, other: Box) -> float:

@@ -26,7 +26,7 @@ _SAME_START = 40.0  # points
 _LINES_BESIDE = 60  # above and below a line
 _FAR_FROM_EDGE = 0.3  # of the width of the column
 _BULLET = re.compile(
-    r"([•◦▪▫‣●○■□▶►➢➤✓✔∙·❑❖\u2043])\s*(?=\S)|([\uf000-\uf0ff\u25a1-\u25ff\u2605\u2606\u2756-\u2794])\s+(?=\S)"
+    r"([•◦▪▫‣●○■□▶►➢➤✓✔∙·❑❖☐☑☒\u2043])\s*(?=\S)|([\uf000-\uf0ff\u25a1-\u25ff\u2605\u2606\u2756-\u2794])\s+(?=\S)"
 )
 _DASH = re.compile(r"([-\u2013\u2014*])\s+(?=\S)")
 _NUMBERED = re.compile(r"(\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{2,4})[.)])\s+(?=\S)|(\d{1,3}[.)])(?=[^\W\d_]{3})")
