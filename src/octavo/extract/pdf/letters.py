@@ -359,6 +359,37 @@ def is_right_to_left(text: str) -> bool:
     return 2 * len(_RIGHT_TO_LEFT.findall(text)) > count_letters(text)
 
 
+_MARKS = "\u064b-\u0652\u0670"  # vowel signs, which follow their letter
+_LATE_MARK = re.compile(rf"(?<=[\u0621-\u064a])\s*([.,:!\u060c\u061b\u061f]?)\s*([{_MARKS}]+)")
+_TOUCHING = re.compile(r"(?<=[A-Za-z]{2})(?=[\u0621-\u064a])")
+_BRACKETS = str.maketrans("()[]{}", ")(][}{")
+_ANY_BRACKET = re.compile(r"[()\[\]]")
+
+
+def with_right_marks(text: str) -> str:
+    """A line from right to left with vowel signs after their letters, and with brackets that open before they close.
+
+    Some programs store the brackets as they are drawn, which is the other way around in these scripts.
+    """
+    text = _TOUCHING.sub(" ", _LATE_MARK.sub(lambda found: found[2] + found[1], text))
+    swapped = text.translate(_BRACKETS)
+    return swapped if _unmatched(swapped) < _unmatched(text) else text
+
+
+def _unmatched(text: str) -> int:
+    """The number of brackets without a partner."""
+    opened: list[str] = []
+    alone = 0
+    for bracket in _ANY_BRACKET.findall(text):
+        if bracket in "([":
+            opened.append(bracket)
+        elif opened and opened[-1] == bracket.translate(_BRACKETS):
+            opened.pop()
+        else:
+            alone += 1
+    return alone + len(opened)
+
+
 HIGH_SURROGATES = range(0xD800, 0xDC00)
 SURROGATES = re.compile("[\ud800-\udfff]")
 _LOW_SURROGATES = range(0xDC00, 0xE000)

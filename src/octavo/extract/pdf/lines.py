@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from octavo.extract.extracted import Box
 from octavo.extract.pdf.content import PageContent, Shape, TextRun, Word
-from octavo.extract.pdf.letters import clean_letters, has_right_to_left, is_right_to_left
+from octavo.extract.pdf.letters import clean_letters, has_right_to_left, is_right_to_left, with_right_marks
 from octavo.extract.pdf.table_geometry import Segment as LineCell
 from octavo.extract.pdf.table_geometry import box_of, text_lines
 
@@ -296,7 +296,8 @@ def _right_to_left(text: str, row: Sequence[Segment], box: Box, right_text: Call
 def in_right_order(own: str, box: Box, right_text: Callable[[Box], str] | None) -> str:
     """The text that PDFium finds in a box, if it has the same number of letters as `own`."""
     found = clean_letters(right_text(box)) if right_text else ""
-    return found if len(found.replace(" ", "")) == len(own.replace(" ", "")) else clean_letters(own)
+    found = found if len(found.replace(" ", "")) == len(own.replace(" ", "")) else clean_letters(own)
+    return with_right_marks(found) if is_right_to_left(found) else found
 
 
 def box_around(boxes: Sequence[Line | Box]) -> Box:
