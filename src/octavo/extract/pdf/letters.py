@@ -359,6 +359,11 @@ def is_right_to_left(text: str) -> bool:
     return 2 * len(_RIGHT_TO_LEFT.findall(text)) > count_letters(text)
 
 
+# Digits and signs that may be an exponent or the number of a note, and how they are written.
+RAISED = re.compile(r"(?<=[\w)\]}.,;:!?\u201d\u2019%])(?:[-+\u2212\u2013]?\d{1,3}|(?<=[\d)])n(?![A-Za-z]))")
+AS_RAISED = str.maketrans("0123456789+-\u2212\u2013n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻ⁿ")
+
+
 _MARKS = "\u064b-\u0652\u0670"  # vowel signs, which follow their letter
 _LATE_MARK = re.compile(rf"(?<=[\u0621-\u064a])\s*([.,:!\u060c\u061b\u061f]?)\s*([{_MARKS}]+)")
 _TOUCHING = re.compile(r"(?<=[A-Za-z]{2})(?=[\u0621-\u064a])")

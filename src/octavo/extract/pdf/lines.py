@@ -10,6 +10,7 @@ from functools import cache
 from itertools import pairwise
 from operator import attrgetter
 from typing import Any, NamedTuple
+from unicodedata import normalize
 
 from octavo.extract.extracted import Box
 from octavo.extract.pdf.content import PageContent, Shape, TextRun, Word
@@ -274,7 +275,8 @@ def _box(row: Sequence[Segment], size: float) -> Box:
 def _marks(row: Sequence[Segment], size: float) -> tuple[tuple[str, ...], bool]:
     main = next(one for one in row if one.size == size)
     raised = [one for one in row if one.size <= _SMALL * size and one.bottom < main.bottom - 0.1 * size]
-    marks = tuple(one.text.strip() for one in raised if _MARK.match(one.text.strip()))
+    texts = (normalize("NFKC", one.text).strip() for one in raised)
+    marks = tuple(text for text in texts if _MARK.match(text))
     return marks, bool(marks) and row[0] in raised
 
 

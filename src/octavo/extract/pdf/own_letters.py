@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from octavo.extract.extracted import Box
 from octavo.extract.pdf.content import PageContent, TextRun, Word
-from octavo.extract.pdf.letters import Characters, has_right_to_left
+from octavo.extract.pdf.letters import AS_RAISED, Characters, has_right_to_left
 
 # The signs that liteparse writes as "-", "'" and '"'. PDFium has its own characters for a hyphen at the end of a line.
 _DASHES, _APOSTROPHES, _QUOTES = (
@@ -48,16 +48,21 @@ _SAME_PLACE = 0.4  # of the width and height of a letter
 
 
 class _Edits(NamedTuple):
-    """Indexes of PDFium's characters to correct: replaced signs, `lost` letters, second copies of `doubled` letters."""
+    """Indexes of PDFium's characters to correct: replaced signs, `lost` letters, second copies of `doubled` letters,
+    and `raised` digits.
+    """
 
     signs: frozenset[int] = frozenset()
     lost: frozenset[int] = frozenset()
     doubled: frozenset[int] = frozenset()
+    raised: frozenset[int] = frozenset()
 
     def old(self, text: str, index: int) -> str:
         return "" if index in self.lost else text[index].translate(_FOLDED)
 
     def new(self, text: str, index: int) -> str:
+        if index in self.raised:
+            return text[index].translate(AS_RAISED)
         return "" if index in self.doubled else text[index].translate(_UNFOLDED)
 
 
@@ -89,6 +94,13 @@ def with_own_letters(page: PageContent, own: str, read: Callable[[], Characters]
     left = lost - placed - added
     misses_digits = not sure or too_many or any(characters.text[index].isdigit() for index in left)
     return OwnLetters(page, missing.total() - len(lost) + len(left), misses_digits)
+
+
+def with_raised_letters(page: PageContent, characters: Characters, raised: frozenset[int]) -> PageContent:
+    """Write exponents and the numbers of notes as raised characters, so that "10⁵" does not become "105"."""
+    if not raised:
+        return page
+    return _edited(page, characters, _Edits(raised=raised), _WordsByPlace(page.runs, only_signs=False))[0]
 
 
 def _unclear_signs(own: str) -> frozenset[str]:
@@ -266,7 +278,7 @@ def _edited(
     """Apply the edits inside words. Returns the page and the lost characters that were put back."""
     texts: defaultdict[int, dict[int, str]] = defaultdict(dict)
     placed: set[int] = set()
-    for index in sorted(edits.signs | edits.lost | edits.doubled):
+    for index in sorted(edits.signs | edits.lost | edits.doubled | edits.raised):
         anchor = _anchor(characters.text, index, edits.lost) if index not in placed else None
         box = characters.box(anchor) if anchor is not None else None
         if anchor is None or box is None:

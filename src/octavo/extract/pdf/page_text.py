@@ -17,6 +17,7 @@ from octavo.extract.pdf.annotations import Annotation, field_regions, merge_anno
 from octavo.extract.pdf.content import ContentError, PageContent, TextRun, Word, read_contents
 from octavo.extract.pdf.document import Document, OpenPage, PageError, fitting_scale, open_document, render
 from octavo.extract.pdf.letters import (
+    RAISED,
     clean_letters,
     count_letters,
     has_unread_letters,
@@ -27,7 +28,7 @@ from octavo.extract.pdf.letters import (
     signs_of,
 )
 from octavo.extract.pdf.lines import is_inside, is_monospaced
-from octavo.extract.pdf.own_letters import with_own_letters, without_doubles
+from octavo.extract.pdf.own_letters import with_own_letters, with_raised_letters, without_doubles
 from octavo.extract.pdf.page_batches import Batch, Bookmark, PageBlock, PageText, PdfFacts
 from octavo.extract.pdf.placed_words import join_letters
 from octavo.extract.pdf.regions import PageLayout, lay_out, turn_of
@@ -185,6 +186,9 @@ def _with_right_letters(page: OpenPage, content: PageContent, own: str) -> tuple
     letters are implausible.
     """
     content, missing, misses_digits = with_own_letters(content, own, page.characters)
+    if RAISED.search(own):
+        characters = page.characters()
+        content = with_raised_letters(content, characters, page.raised(characters.text))
     reasons: list[str] = []
     fonts: defaultdict[str, list[TextRun]] = defaultdict(list)
     for run in content.runs:

@@ -31,7 +31,7 @@ _SIGNS = r"[^\w\s]*[$€£¥~<>≤≥±+\-\u2212\u2013(]*\s*"
 PROSE = 12  # words; a cell with more is a sentence or a note
 NOTE = re.compile(r"(notes?|sources?|anmerkung|quelle|remarque)\b", re.IGNORECASE)
 NUMBER = re.compile(
-    _SIGNS + r"\d[\d.,' \u00a0/:]*\s*[%)*a-z†‡]{0,2}|[-\u2013\u2014.*‡†n/a]{1,4}|\(\d+\)", re.IGNORECASE
+    _SIGNS + r"\d[\d.,' \u00a0/:]*\s*[%)*a-z†‡⁰¹²³⁴-⁹]{0,2}|[-\u2013\u2014.*‡†n/a]{1,4}|\(\d+\)", re.IGNORECASE
 )
 Piece = tuple[Span, list[Word]]
 

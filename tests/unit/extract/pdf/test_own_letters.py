@@ -263,3 +263,19 @@ def test_characters_without_a_meaning_are_noticed(own: str, found: str, *, unrea
 def test_rare_letters_are_garbled() -> None:
     assert is_garbled("ɍɝɥɨɜɚɹ ɲɥɢɮɨɜɚɥɶɧɚɹ ɦɚɲɢɧɚ")
     assert not is_garbled("the word ʃɛp is read as ship, and kæt as cat")
+
+
+def test_exponents_and_numbers_of_notes_stay_raised(tmp_path: Path) -> None:
+    page = [
+        Words("The lime weighs 10", 72, 100, 12),
+        Words("5", 176, 95.5, 7),
+        Words("grams, says the mason", 186, 100, 12),
+        Words("The second line has 105 grams in 3", 72, 120, 12),
+        Words("n", 258, 115.5, 7),
+        Words("parts", 268, 120, 12),
+    ]
+    path = tmp_path / "powers.pdf"
+    path.write_bytes(Pdf([page]).write())
+    markdown = read_pdf(path).markdown
+    assert "10⁵ grams" in markdown
+    assert "105 grams in 3ⁿ parts" in markdown
