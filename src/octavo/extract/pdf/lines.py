@@ -20,6 +20,7 @@ from octavo.extract.pdf.table_geometry import box_of, text_lines
 
 _WIDE_GAP = 0.75  # of the letter size; a wider gap between words may be a gutter between columns
 _EQUAL = 1.15
+_CELL_GAP = 2.0  # of the letter size
 _SPACE = 0.12  # of the letter size; parts closer than this are one word
 _INNER = 0.2  # of the height; boxes of lines are higher than their letters and overlap
 _LARGER = 1.15
@@ -64,7 +65,9 @@ class Segment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of one column. `marks` are the small raised numbers and signs that point to notes."""
+    """A line of one column. `marks` are the small raised numbers and signs that point to notes; `has_cells` is set for
+    a line with several wide gaps.
+    """
 
     left: float
     top: float
@@ -81,6 +84,7 @@ class Line:
     tag: int | None = None
     first_word: str = ""
     block: Any = None
+    has_cells: bool = False
 
 
 def segments_of(runs: Iterable[TextRun]) -> list[Segment]:
@@ -247,6 +251,7 @@ def _line(row: Sequence[Segment], right_text: Callable[[Box], str] | None) -> Li
         first.tag,
         text.split(" ", 1)[0],
         first.block,
+        len(row) > 2 and _has_cells(row, size),  # noqa: PLR2004
     )
 
 
@@ -263,6 +268,11 @@ def _style(row: Sequence[Segment]) -> tuple[float, bool, bool, bool]:
         italic += length * one.italic
     size = max(sizes, key=lambda one: (sizes[one], one))
     return size, bold > 0.9 * letters, mono > 0.7 * letters, italic > 0.7 * letters
+
+
+def _has_cells(row: Sequence[Segment], size: float) -> bool:
+    """Whether a line has several wide gaps, as the header of a table."""
+    return sum(one.left - before.right > _CELL_GAP * size for before, one in pairwise(row)) > 1
 
 
 def _box(row: Sequence[Segment], size: float) -> Box:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from math import isfinite
+from statistics import median
 from typing import NamedTuple
 
 from octavo.extract.extracted import Box
@@ -44,18 +45,23 @@ _LONGEST = 100  # characters before and after a changed one that can belong to i
 _LEAST_HEIGHT = 0.4  # of a line; smaller letters on it are not part of its text
 _FRACTION_SLASHES = "\u2044/"
 _JOINED = 0.12  # of the letter size; parts closer than this are one word
+_LONG_TEXT, _LEAST_LIGATURES = 500, 0.001  # letters, and the share of pairs in any text of European languages
+_LEAST_I = 0.02  # of the letters of a text in a European language
+_TWICE, _FEW_WIDE = 1.7, 0.3
+_MOST_PARTS = 6  # of a word
 _SAME_PLACE = 0.4  # of the width and height of a letter
 
 
 class _Edits(NamedTuple):
     """Indexes of PDFium's characters to correct: replaced signs, `lost` letters, second copies of `doubled` letters,
-    and `raised` digits.
+    `raised` digits, and `halved` ligatures.
     """
 
     signs: frozenset[int] = frozenset()
     lost: frozenset[int] = frozenset()
     doubled: frozenset[int] = frozenset()
     raised: frozenset[int] = frozenset()
+    halved: frozenset[int] = frozenset()
 
     def old(self, text: str, index: int) -> str:
         return "" if index in self.lost else text[index].translate(_FOLDED)
@@ -63,6 +69,8 @@ class _Edits(NamedTuple):
     def new(self, text: str, index: int) -> str:
         if index in self.raised:
             return text[index].translate(AS_RAISED)
+        if index in self.halved:
+            return f"f{text[index]}"
         return "" if index in self.doubled else text[index].translate(_UNFOLDED)
 
 
@@ -101,6 +109,73 @@ def with_raised_letters(page: PageContent, characters: Characters, raised: froze
     if not raised:
         return page
     return _edited(page, characters, _Edits(raised=raised), _WordsByPlace(page.runs, only_signs=False))[0]
+
+
+def may_have_halved_ligatures(own: str) -> bool:
+    """Whether a long text has so few "fi" and "fl" that a font may store both as their second letter."""
+    pairs = own.count("fi") + own.count("fl")
+    return len(own) > _LONG_TEXT and _LEAST_LIGATURES * len(own) > pairs and own.count("i") > _LEAST_I * len(own)
+
+
+def with_whole_ligatures(page: PageContent, characters: Characters) -> PageContent:
+    """Put back the "f" of ligatures that a font stores as "i" or "l": they are much wider than these letters."""
+    halved: set[int] = set()
+    for letter in "il":
+        boxes = {index: box for index in _indexes(characters.text, letter) if (box := _glyph_box(characters, index))}
+        by_height: defaultdict[int, list[int]] = defaultdict(list)
+        for index, box in boxes.items():
+            by_height[round(box.bottom - box.top)].append(index)
+        for indexes in by_height.values():
+            usual = median(boxes[index].right - boxes[index].left for index in indexes)
+            wide = {index for index in indexes if boxes[index].right - boxes[index].left > _TWICE * usual}
+            halved |= wide if len(wide) < _FEW_WIDE * len(indexes) else set()
+    if not halved:
+        return page
+    edits = _Edits(halved=frozenset(halved))
+    return _edited(page, characters, edits, _WordsByPlace(page.runs, only_signs=False))[0]
+
+
+def _glyph_box(characters: Characters, index: int) -> Box | None:
+    """The box of a letter; None if its glyph also stands for the letters beside it."""
+    box = characters.box(index)
+    beside = (at for at in (index - 1, index + 1) if 0 <= at < len(characters.text))
+    return None if any(characters.box(at) == box for at in beside) else box
+
+
+def with_own_spaces(page: PageContent, own: str) -> PageContent:
+    """Join parts of a word that PDFium has as one word, if it does not have all of the parts as words too."""
+    words = frozenset(own.split())
+    runs = tuple(_with_joined_words(run, words) if len(run.words) > 1 else run for run in page.runs)
+    return replace(page, runs=runs)
+
+
+def _with_joined_words(run: TextRun, known: frozenset[str]) -> TextRun:
+    if all(word.text in known for word in run.words):
+        return run
+    words: list[Word] = []
+    text, end, at = "", 0, 0
+    while at < len(run.words):
+        count = _parts_of_word(run.words, at, known)
+        parts = run.words[at : at + count]
+        start = run.text.find(parts[0].text, end)
+        text += run.text[end:start]
+        for part in parts:
+            start = run.text.find(part.text, max(start, end))
+            end = start + len(part.text)
+        whole = "".join(part.text for part in parts)
+        lefts, tops, rights, bottoms, _ = zip(*parts, strict=True)
+        words.append(Word(min(lefts), min(tops), max(rights), max(bottoms), whole))
+        text, at = text + whole, at + count
+    return run._replace(words=tuple(words), text=text + run.text[end:]) if len(words) < len(run.words) else run
+
+
+def _parts_of_word(words: Sequence[Word], at: int, known: frozenset[str]) -> int:
+    """How many words from `at` on are parts of one word of PDFium. Only letters are joined."""
+    for count in range(min(_MOST_PARTS, len(words) - at), 1, -1):
+        parts = [word.text for word in words[at : at + count]]
+        if "".join(parts) in known and all(map(str.isalpha, parts[:-1])) and parts[-1][0].isalpha():
+            return count if not known.issuperset(parts) else 1
+    return 1
 
 
 def _unclear_signs(own: str) -> frozenset[str]:
@@ -278,7 +353,7 @@ def _edited(
     """Apply the edits inside words. Returns the page and the lost characters that were put back."""
     texts: defaultdict[int, dict[int, str]] = defaultdict(dict)
     placed: set[int] = set()
-    for index in sorted(edits.signs | edits.lost | edits.doubled | edits.raised):
+    for index in sorted(edits.signs | edits.lost | edits.doubled | edits.raised | edits.halved):
         anchor = _anchor(characters.text, index, edits.lost) if index not in placed else None
         box = characters.box(anchor) if anchor is not None else None
         if anchor is None or box is None:

@@ -28,7 +28,14 @@ from octavo.extract.pdf.letters import (
     signs_of,
 )
 from octavo.extract.pdf.lines import is_inside, is_monospaced
-from octavo.extract.pdf.own_letters import with_own_letters, with_raised_letters, without_doubles
+from octavo.extract.pdf.own_letters import (
+    may_have_halved_ligatures,
+    with_own_letters,
+    with_own_spaces,
+    with_raised_letters,
+    with_whole_ligatures,
+    without_doubles,
+)
 from octavo.extract.pdf.page_batches import Batch, Bookmark, PageBlock, PageText, PdfFacts
 from octavo.extract.pdf.placed_words import join_letters
 from octavo.extract.pdf.regions import PageLayout, lay_out, turn_of
@@ -186,6 +193,9 @@ def _with_right_letters(page: OpenPage, content: PageContent, own: str) -> tuple
     letters are implausible.
     """
     content, missing, misses_digits = with_own_letters(content, own, page.characters)
+    content = with_own_spaces(content, own)
+    if may_have_halved_ligatures(own):
+        content = with_whole_ligatures(content, page.characters())
     if RAISED.search(own):
         characters = page.characters()
         content = with_raised_letters(content, characters, page.raised(characters.text))

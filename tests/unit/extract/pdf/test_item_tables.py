@@ -239,3 +239,10 @@ def test_first_item_can_begin_above_its_figures() -> None:
     item = [*row({70: "Sales tax (E)"}, 123), *row({70: "Free of tax", 300: "380.00", 400: "0", 490: "0.00"}, 136)]
     (table,) = find_item_tables(page([*header, *item, *row({70: "by law"}, 149)]))
     assert table.grid[1] == ("Sales tax (E) Free of tax by law", "", "380.00", "0", "0.00")
+
+
+def test_a_bold_line_of_cells_is_not_bold_as_a_title() -> None:
+    cells = [one._replace(bold=True) for one in row({70: "Description", 300: "Due", 420: "Part"}, 100)]
+    title = [one._replace(bold=True) for one in row({70: "Description of the payment"}, 100)]
+    assert [block.bold for block in layout([*cells, *row({70: PROSE}, 140)]).blocks] == [False, False]
+    assert [block.bold for block in layout([*title, *row({70: PROSE}, 140)]).blocks] == [True, False]

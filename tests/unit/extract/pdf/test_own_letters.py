@@ -12,7 +12,13 @@ import pytest
 from octavo.extract.extracted import Box
 from octavo.extract.pdf.content import PageContent, TextRun, Word, with_signs
 from octavo.extract.pdf.letters import Characters, clean_letters, has_unread_letters, is_garbled
-from octavo.extract.pdf.own_letters import OwnLetters, with_own_letters
+from octavo.extract.pdf.own_letters import (
+    OwnLetters,
+    may_have_halved_ligatures,
+    with_own_letters,
+    with_own_spaces,
+    with_whole_ligatures,
+)
 from tests.support.pdf import Pdf, Words, paragraph, read_pdf
 
 WIDE, HIGH = 5.0, 10.0
@@ -279,3 +285,26 @@ def test_exponents_and_numbers_of_notes_stay_raised(tmp_path: Path) -> None:
     markdown = read_pdf(path).markdown
     assert "10⁵ grams" in markdown
     assert "105 grams in 3ⁿ parts" in markdown
+
+
+def test_parts_of_a_word_of_pdfium_are_joined() -> None:
+    page = PageContent(1, 600, 800, (run("T he c us to me r pays 04 .03 in to it"),), (), ())
+    found = with_own_spaces(page, "The customer pays 04.03 into it and in to")
+    assert texts(OwnLetters(found)) == ["The customer pays 04 .03 in to it"]
+
+
+def test_wide_letters_are_ligatures_that_lost_their_first_letter() -> None:
+    line = "a signiicant inal sample in this inluence, which it will still fill in"
+    places = [line.index("ica"), line.index("inal"), line.index("luence")]
+    own = characters([Drawn(line)])
+
+    def box(index: int) -> Box | None:
+        place = own.box(index)
+        wide = 2.0 if index in places else 1.0
+        return place._replace(right=place.left + wide * WIDE) if place else None
+
+    page = PageContent(1, 600, 800, (run(line),), (), ())
+    found = with_whole_ligatures(page, Characters(line, box))
+    assert texts(OwnLetters(found)) == ["a significant final sample in this influence, which it will still fill in"]
+    assert may_have_halved_ligatures("in this inal sample it is signiicant " * 20)
+    assert not may_have_halved_ligatures("in this final sample it is significant " * 20)
