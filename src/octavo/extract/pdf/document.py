@@ -42,6 +42,7 @@ _MOST_COMPARED = 3000
 _BELOW_BASE, _ABOVE_BASE = 0.2, 0.8  # of the size of a font
 _SMALLER, _HIGHER = 0.82, 0.15  # raised letters, as multiples of the size of those before them
 _MOST_RAISED = 3000
+_MOST_FONT_NAME = 200
 _MOST_LANGUAGE_BYTES = 1000
 
 _pdfium: Any = pypdfium2
@@ -237,6 +238,13 @@ class OpenPage:
             return place(rectangle.left, rectangle.bottom, rectangle.right, rectangle.top)
 
         return Characters(text, box)
+
+    def font_of(self, index: int) -> bytes:
+        """The name of the font of a character."""
+        name, flags = ctypes.create_string_buffer(_MOST_FONT_NAME), ctypes.c_int()
+        with self._text_page() as text_page:
+            _raw.FPDFText_GetFontInfo(text_page, index, name, _MOST_FONT_NAME, flags)
+        return name.value
 
     def raised(self, text: str) -> frozenset[int]:
         """The indexes of small digits and signs that are printed higher than the letters before them.

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from math import isfinite
 from statistics import median
+from types import MappingProxyType
 from typing import NamedTuple
 
 from octavo.extract.extracted import Box
@@ -47,21 +48,22 @@ _FRACTION_SLASHES = "\u2044/"
 _JOINED = 0.12  # of the letter size; parts closer than this are one word
 _LONG_TEXT, _LEAST_LIGATURES = 500, 0.001  # letters, and the share of pairs in any text of European languages
 _LEAST_I = 0.02  # of the letters of a text in a European language
-_TWICE, _FEW_WIDE = 1.7, 0.3
+_LOST_LETTERS = {"i": "f", "l": "f", "f": "f", "h": "T"}
+_TWICE, _THREE_TIMES, _FEW_WIDE = 1.65, 3.0, 0.4
 _MOST_PARTS = 6  # of a word
 _SAME_PLACE = 0.4  # of the width and height of a letter
 
 
 class _Edits(NamedTuple):
     """Indexes of PDFium's characters to correct: replaced signs, `lost` letters, second copies of `doubled` letters,
-    `raised` digits, and `halved` ligatures.
+    `raised` digits, and the lost first letters of `halved` ligatures.
     """
 
     signs: frozenset[int] = frozenset()
     lost: frozenset[int] = frozenset()
     doubled: frozenset[int] = frozenset()
     raised: frozenset[int] = frozenset()
-    halved: frozenset[int] = frozenset()
+    halved: Mapping[int, str] = MappingProxyType({})
 
     def old(self, text: str, index: int) -> str:
         return "" if index in self.lost else text[index].translate(_FOLDED)
@@ -70,7 +72,7 @@ class _Edits(NamedTuple):
         if index in self.raised:
             return text[index].translate(AS_RAISED)
         if index in self.halved:
-            return f"f{text[index]}"
+            return self.halved[index] + text[index]
         return "" if index in self.doubled else text[index].translate(_UNFOLDED)
 
 
@@ -117,22 +119,33 @@ def may_have_halved_ligatures(own: str) -> bool:
     return len(own) > _LONG_TEXT and _LEAST_LIGATURES * len(own) > pairs and own.count("i") > _LEAST_I * len(own)
 
 
-def with_whole_ligatures(page: PageContent, characters: Characters) -> PageContent:
-    """Put back the "f" of ligatures that a font stores as "i" or "l": they are much wider than these letters."""
-    halved: set[int] = set()
-    for letter in "il":
-        boxes = {index: box for index in _indexes(characters.text, letter) if (box := _glyph_box(characters, index))}
-        by_height: defaultdict[int, list[int]] = defaultdict(list)
-        for index, box in boxes.items():
-            by_height[round(box.bottom - box.top)].append(index)
-        for indexes in by_height.values():
-            usual = median(boxes[index].right - boxes[index].left for index in indexes)
-            wide = {index for index in indexes if boxes[index].right - boxes[index].left > _TWICE * usual}
-            halved |= wide if len(wide) < _FEW_WIDE * len(indexes) else set()
+def with_whole_ligatures(page: PageContent, characters: Characters, font: Callable[[int], bytes]) -> PageContent:
+    """Put back the first letters of ligatures that a font stores as their last letter: they are much wider than it.
+
+    `font` returns the name of the font of a character.
+    """
+    halved = {index: lost for letter in _LOST_LETTERS for index, lost in _halved(characters, letter, font)}
     if not halved:
         return page
-    edits = _Edits(halved=frozenset(halved))
-    return _edited(page, characters, edits, _WordsByPlace(page.runs, only_signs=False))[0]
+    return _edited(page, characters, _Edits(halved=halved), _WordsByPlace(page.runs, only_signs=False))[0]
+
+
+def _halved(characters: Characters, letter: str, font: Callable[[int], bytes]) -> Iterator[tuple[int, str]]:
+    """The indexes of wide letters, and the letters that are lost before them."""
+    boxes = {index: box for index in _indexes(characters.text, letter) if (box := _glyph_box(characters, index))}
+    by_font: defaultdict[tuple[bytes, int], dict[int, float]] = defaultdict(dict)
+    for index, box in boxes.items():
+        by_font[font(index), round(box.bottom - box.top)][index] = box.right - box.left
+    for widths in by_font.values():
+        usual = median(widths.values())
+        wide = [index for index, width in widths.items() if width > _TWICE * usual]
+        if len(wide) > _FEW_WIDE * len(widths):
+            continue
+        for index in wide:
+            is_start = index == 0 or characters.text[index - 1].isspace()
+            if letter != "h" or is_start:
+                lost = _LOST_LETTERS[letter]
+                yield index, 2 * lost if letter in "il" and widths[index] > _THREE_TIMES * usual else lost
 
 
 def _glyph_box(characters: Characters, index: int) -> Box | None:
@@ -353,7 +366,7 @@ def _edited(
     """Apply the edits inside words. Returns the page and the lost characters that were put back."""
     texts: defaultdict[int, dict[int, str]] = defaultdict(dict)
     placed: set[int] = set()
-    for index in sorted(edits.signs | edits.lost | edits.doubled | edits.raised | edits.halved):
+    for index in sorted(edits.signs | edits.lost | edits.doubled | edits.raised | edits.halved.keys()):
         anchor = _anchor(characters.text, index, edits.lost) if index not in placed else None
         box = characters.box(anchor) if anchor is not None else None
         if anchor is None or box is None:

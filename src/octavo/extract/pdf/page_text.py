@@ -195,7 +195,7 @@ def _with_right_letters(page: OpenPage, content: PageContent, own: str) -> tuple
     content, missing, misses_digits = with_own_letters(content, own, page.characters)
     content = with_own_spaces(content, own)
     if may_have_halved_ligatures(own):
-        content = with_whole_ligatures(content, page.characters())
+        content = with_whole_ligatures(content, page.characters(), page.font_of)
     if RAISED.search(own):
         characters = page.characters()
         content = with_raised_letters(content, characters, page.raised(characters.text))

@@ -53,6 +53,7 @@ _FEW_ROWS = 2
 _LEAST_CELLS = 4  # of a row that is not in a table
 _LEAST_FIGURES = 3
 _NEXT_TABLE = 40.0  # points
+_NEXT_IN_BOX = 30.0
 _LABEL = 25  # letters
 _LARGE = 1.3  # as a multiple of the size of the body text; larger lines are titles
 _MOST_CHARACTERS = 150
@@ -315,7 +316,7 @@ class _PageMaker:
         beside = [part for one in layout.beside for part in self._build(one)]
         if layout.leading:
             return _insert(parts, beside, before=True)
-        return _insert(parts, [_as_box(part) for part in beside], before=False)
+        return _insert(parts, _as_one([_as_box(part) for part in beside]), before=False)
 
     def _as_edge(self, part: Part, kind: RegionKind, segments: Sequence[Segment]) -> Part:
         block = part.block
@@ -354,6 +355,24 @@ def _as_box(part: Part) -> Part:
     if part.block.region in {RegionKind.BODY, RegionKind.LIST}:
         return part._replace(block=replace(part.block, region=RegionKind.BOX))
     return part
+
+
+def _as_one(beside: Sequence[Part]) -> list[Part]:
+    """Keep the parts of a side column together if they follow each other closely and one is a table or picture.
+
+    Notes in the margin, in contrast, stay beside the paragraphs that they belong to.
+    """
+    groups: list[list[Part]] = []
+    for part in beside:
+        before = groups[-1][-1].block.box if groups else None
+        is_near = before and part.block.box and -_NEXT_IN_BOX < part.block.box.top - before.bottom < _NEXT_IN_BOX
+        groups = [*groups[:-1], [*groups[-1], part]] if is_near else [*groups, [part]]
+    made: list[Part] = []
+    for group in groups:
+        is_box = any(part.block.kind is BlockKind.TABLE or part.block.figure for part in group)
+        top = group[0].block.box.top if group[0].block.box and is_box and len(group) > _FEW_ROWS else None
+        made += [part if top is None or part.anchor is not None else part._replace(anchor=top) for part in group]
+    return made
 
 
 def _insert(parts: Sequence[Part], beside: Sequence[Part], *, before: bool) -> list[Part]:

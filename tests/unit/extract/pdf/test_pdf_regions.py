@@ -458,3 +458,20 @@ def test_short_chinese_line_does_not_run_into_the_next_paragraph() -> None:
 )
 def test_brackets_and_vowel_signs_of_right_to_left_lines_are_in_order(drawn: str, written: str) -> None:
     assert with_right_marks(drawn) == written
+
+
+def test_a_side_column_with_a_table_stays_together() -> None:
+    body = [one for top in range(200, 440, 60) for one in lines(WIDE, 60, top)]
+    facts = [("Size", "12"), ("Type", "tool"), ("Year", "2011"), ("Town", "Rome")]
+    side = [run("Trowel", 490, 200), run("Facts", 490, 214)]
+    for number, (name, value) in enumerate(facts):
+        side += [run(name, 482, 236 + 30 * number), run(value, 532, 236 + 30 * number)]
+    side += lines(["Used by the", "mason."], 482, 360)
+    across = [Box(478, 230 + 30 * number, 580, 230 + 30 * number) for number in range(5)]
+    down = [Box(left, 230, left, 350) for left in (478, 528, 580)]
+    page = PageContent(1, 595.0, 842.0, (*body, *side), (), (*across, *down))
+    found = [block.text for block in lay_out(page).blocks]
+    assert found[0] == " ".join(WIDE)
+    assert "Size" in " ".join(found[1:4])
+    assert "mason." in " ".join(found[1:4])
+    assert found[4:] == [" ".join(WIDE)] * 3
