@@ -16,7 +16,7 @@ _STAND_IN = re.compile("[\ufdd1-\ufdd3]")
 _BACK = {stand_in: stars for stars, stand_in in _STARS.items()}
 _MAY_MEAN = re.compile(r"[\\`*_\]<&~]")
 _NUMBER = re.compile(r"\(?(\d{1,9})[.)]")
-_BULLETS = re.compile(r"[^\w\s☐☑☒✗✘]{0,2}")  # check boxes are part of the text
+_BULLETS = re.compile(r"[^\w\s]{0,2}")
 _MOST_DEPTH = 5
 
 

@@ -13,7 +13,7 @@ from octavo.core.languages import ANY_LANGUAGE
 from octavo.extract.extracted import BlockKind, Box, Metadata, RegionKind
 from octavo.extract.markdown import read_blocks
 from octavo.extract.markdown.headings import shorten
-from octavo.extract.pdf.annotations import Annotation, field_regions, merge_annotations, read_annotations
+from octavo.extract.pdf.annotations import Annotation, field_regions, merge_annotations, read_annotations, with_ticks
 from octavo.extract.pdf.content import ContentError, PageContent, TextRun, Word, read_contents
 from octavo.extract.pdf.document import Document, OpenPage, PageError, fitting_scale, open_document, render
 from octavo.extract.pdf.letters import (
@@ -109,13 +109,13 @@ def _page(document: Document, number: int, content: PageContent | None) -> PageT
     label = label_of(document, number)
     try:
         with document.page(number) as page:
-            read = _read_page(document, page, number, label, content)
+            found = read_annotations(page.handle, document.form(), page.placed())
+            read = _read_page(document, page, number, label, content, found)
             text = "".join(block.text for block in read.blocks)
             if is_meaningless(text):
                 read = replace(read, blocks=(), pictures=True, plain=False, unsure=None)
             elif 0 < len(text) < _FEW_LETTERS and page.shows_one_picture():
                 read = replace(read, pictures=True)
-            found = read_annotations(page.handle, document.form(), page.placed())
             return _with_annotations(read, found) if found else read
     except PageError:
         return PageText(number, label, None, None, failed=DAMAGED)
@@ -130,7 +130,14 @@ def _with_annotations(page: PageText, found: Sequence[Annotation]) -> PageText:
     return replace(page, blocks=merge_annotations(page.blocks, found), fields=tuple(fields))
 
 
-def _read_page(document: Document, page: OpenPage, number: int, label: str, content: PageContent | None) -> PageText:
+def _read_page(
+    document: Document,
+    page: OpenPage,
+    number: int,
+    label: str,
+    content: PageContent | None,
+    annotations: Sequence[Annotation],
+) -> PageText:
     if content is None or not content.runs:
         return _read_plain(page, number, label)
     own = page.text()
@@ -143,6 +150,7 @@ def _read_page(document: Document, page: OpenPage, number: int, label: str, cont
         if is_garbled(own):
             return PageText(number, label, *page.size, pictures=True)
         content, reasons = _from_own_letters(page, content), ()
+    content = with_ticks(content, annotations)
     images = page.images()
     laid = _laid_out(document, page, number, content, images) if content.runs else None
     if laid is None:

@@ -43,6 +43,8 @@ _LEAST_CELLS = 4
 _MOST_CELLS = 10_000
 _LEAST_GAP = 5.0
 _LEAST_HEIGHT = 15.0
+_WIDEST_LABEL = 200.0
+_MOST_LABELLED, _HALF = 0.85, 0.6  # of the lines of a table
 
 
 class Grid(NamedTuple):
@@ -151,7 +153,8 @@ def _covers(rulings: Iterable[Ruling], middle: float) -> bool:
 def ruled_tables(page: PageContent, words: Sequence[Word], found: Sequence[Grid]) -> Iterator[Table]:
     turned = [Word(*run.box, run.text.strip()) for run in page.runs if abs(run.rotation) >= 1]
     for grid in found:
-        whole = _with_outer_rows(grid, words, [one.box for one in found if one is not grid])
+        others = [one.box for one in found if one is not grid]
+        whole = _with_labels(_with_outer_rows(grid, words, others), words, others)
         table = _ruled_table(whole, _words_in(whole.box, (*words, *turned)))
         if table:
             yield table
@@ -211,6 +214,30 @@ def _with_outer_rows(grid: Grid, words: Sequence[Word], others: Sequence[Box]) -
     last = [line[0].bottom + 1 for line in below[:1] if _fills(line, grid)]
     across = (*grid.rulings.horizontal, Ruling(top, left, right), Ruling(bottom, left, right))
     return Grid(grid.xs, (*first, *grid.ys, *last), grid.rulings._replace(horizontal=across)) if first or last else grid
+
+
+def _with_labels(grid: Grid, words: Sequence[Word], others: Sequence[Box]) -> Grid:
+    """Add the labels of the rows at the left of a grid that encloses only figures: one beside nearly every line."""
+    (left, top, right, bottom) = grid.box
+    if len(grid.xs) < 4 or any(is_inside(word, box) for word in _words_in(grid.box, words) for box in others):  # noqa: PLR2004
+        return grid
+    inside = text_lines(_words_in(Box(left, top, right, bottom), words))
+    figures = [line for line in inside if NUMBER.fullmatch(line[0].text)]
+    beside = text_lines(_words_in(Box(left - _WIDEST_LABEL, top, left, bottom), words))
+    labels = [line[0] for line in beside if len(line) == 1 and not NUMBER.fullmatch(line[0].text)]
+    level = [
+        line
+        for line in figures
+        if any(abs(one.top + one.bottom - line[0].top - line[0].bottom) < line[0].height for one in labels)
+    ]
+    first = min((one.left for one in labels), default=left)
+    aligned = [one for one in labels if one.left - first < _LEAST_HEIGHT]
+    is_complete = len(labels) > _LEAST_CELLS and len(level) > _MOST_LABELLED * len(figures)
+    if not is_complete or len(figures) < _HALF * len(inside) or len(aligned) < _HALF * len(labels):
+        return grid
+    flat = (one._replace(start=first - 1) if one.start < left + NEAR else one for one in grid.rulings.horizontal)
+    sides = (Ruling(first - 1, top, bottom), Ruling(left, top, bottom), *grid.rulings.vertical)
+    return Grid((first - 1, *grid.xs), grid.ys, Rulings(tuple(flat), sides))
 
 
 def _fills(line: Line, grid: Grid) -> bool:

@@ -12,12 +12,13 @@ from octavo.extract.pdf.annotations import (
     field_regions,
     merge_annotations,
     read_annotations,
-    with_values,
+    with_ticks,
 )
-from octavo.extract.pdf.content import PageContent
+from octavo.extract.pdf.content import PageContent, TextRun, Word
 from octavo.extract.pdf.document import open_document
 from octavo.extract.pdf.page_batches import PageBlock
 from octavo.extract.pdf.page_text import read_batch
+from octavo.extract.pdf.regions import lay_out
 
 WIDGET = "/Type /Annot /Subtype /Widget /F 4 /P 4 0 R"
 
@@ -132,13 +133,18 @@ def test_a_value_that_the_text_contains_is_not_added_again() -> None:
     assert merge_annotations([block], [one]) == (block,)
 
 
-def test_values_become_words_at_the_place_of_their_field() -> None:
-    page = PageContent(1, 400, 300, (), (), ())
-    one = Annotation("field", Box(100, 10, 200, 30), "name", "Ada Lovelace")
-    (run,) = with_values(page, [one]).runs
-    assert [word.text for word in run.words] == ["Ada", "Lovelace"]
-    assert 100 <= run.box.left < run.box.right <= 200
-    assert 10 <= run.box.top < run.box.bottom <= 30
+def test_check_boxes_are_read_before_the_labels_at_their_right() -> None:
+    words = (Word(30, 10, 60, 20, "Java"),), (Word(130, 10, 160, 20, "Rust"),)
+    runs = tuple(TextRun(Box(*one[:4]), one.text, 10.0, "", False, False, 0.0, None, (one,)) for (one,) in words)
+    ticks = [
+        Annotation("tick", Box(12, 9, 24, 21), "a", "☑"),
+        Annotation("tick", Box(112, 9, 124, 21), "b", "☐"),
+        Annotation("tick", Box(300, 49, 312, 61), "without a label", "☐"),
+    ]
+    page = with_ticks(PageContent(1, 400, 300, runs, (), ()), ticks)
+    (block,) = lay_out(page).blocks
+    assert block.text == "☑ Java ☐ Rust"
+    assert [one.text for one in merge_annotations([block], ticks)] == [block.text, "☐ without a label"]
 
 
 def test_fields_are_regions() -> None:

@@ -112,6 +112,18 @@ def test_a_header_of_two_levels_without_lines_inside_has_a_row_for_each_level() 
     assert table.grid[-1] == ("Total", "", "1002")
 
 
+def test_labels_at_the_left_of_a_frame_of_figures_are_the_first_column() -> None:
+    labels = ["Cost category", "Salaries", "Travel", "Office rent", "Telephone", "Insurance", "Total"]
+    texts = [
+        *rows_of([[label] for label in labels], (62,), 102, 14),
+        *rows_of([["All", "Direct", "Other"], *[["1,200", "800", "400"]] * 6], (205, 285, 365), 102, 14),
+    ]
+    lines = across((100, 115, 200), 200, 440) + down((200, 280, 360, 440), 100, 200)
+    table = only(find_tables(page(texts, lines)))
+    assert [row[0] for row in table.grid] == labels
+    assert table.grid[1] == ("Salaries", "1,200", "800", "400")
+
+
 def test_numbers_below_each_other_in_a_tall_cell_make_a_table_unsure() -> None:
     texts = [
         *rows_of([["Age", "Count"], ["80", "723"], ["81", "640"]], (65, 185), 102, 20),
