@@ -214,6 +214,16 @@ class OpenPage:
     def is_turned(self) -> bool:
         return bool(self._page.get_rotation())
 
+    @contextmanager
+    def turned(self, turn: int) -> Generator[None]:
+        """Turn the page by `turn` degrees, so that its boxes are those of a turned copy."""
+        rotation = self._page.get_rotation()
+        self._page.set_rotation((rotation + turn) % 360)
+        try:
+            yield
+        finally:
+            self._page.set_rotation(rotation)
+
     @property
     def handle(self) -> Any:  # noqa: ANN401
         """PDFium's handle for the page."""

@@ -293,7 +293,9 @@ def _laid_out(
         return None
     if turned is None:
         return None
-    laid = lay_out(turned)
+    with page.turned(-turn):
+        turned, _, _ = _with_right_letters(page, turned, page.text())
+        laid = lay_out(turned, page.images(), page.right_text())
     blocks = (replace(block, box=_turned_back(block.box, laid, turn)) for block in laid.blocks)
     return PageLayout(number, content.width, content.height, tuple(blocks), laid.unsure)
 
