@@ -37,6 +37,7 @@ _SIZE, _LARGEST = 0.7, 11.0  # letter height: a share of the field's height, and
 _BESIDE = 0.5
 _MOST_TO_LABEL = 2.0  # heights of a check box
 _OVERLAP = 2.0  # points
+_TOUCHING = 0.15  # of the height of a highlighted area
 _TAGS = re.compile(r"<[^>]{0,2000}>")
 
 _MARKS = {
@@ -194,14 +195,30 @@ def _marked_text(text_page: Any, handle: Any) -> str:  # noqa: ANN401
     count = min(_raw.FPDFAnnot_CountAttachmentPoints(handle), _MOST_QUADS) if text_page else 0
     quads = [(index, _raw.FS_QUADPOINTSF()) for index in range(count)]
     read = [quad for index, quad in quads if _raw.FPDFAnnot_GetAttachmentPoints(handle, index, quad)]
-    return one_line(" ".join(_text_in(text_page, quad) for quad in read))
+    text, before = "", None
+    for quad in read:
+        text += ("" if before and _continues(before, quad) else " ") + (_text_in(text_page, quad) or " ")
+        before = quad
+    return one_line(text)
+
+
+def _continues(before: Any, quad: Any) -> bool:  # noqa: ANN401
+    """Whether two highlighted areas touch on the same line: some programs mark every letter."""
+    (_, _, end, high), (start, low, _, top) = _bounds(before), _bounds(quad)
+    return max(abs(start - end), abs(top - high)) < _TOUCHING * (top - low)
+
+
+def _bounds(quad: Any) -> tuple[float, float, float, float]:  # noqa: ANN401
+    """Left, bottom, right and top of an area. Programs store its corners in any order."""
+    across, ups = (quad.x1, quad.x2, quad.x3, quad.x4), (quad.y1, quad.y2, quad.y3, quad.y4)
+    return min(across), min(ups), max(across), max(ups)
 
 
 def _text_in(text_page: Any, quad: Any) -> str:  # noqa: ANN401
-    across, ups = (quad.x1, quad.x2, quad.x3, quad.x4), (quad.y1, quad.y2, quad.y3, quad.y4)
+    left, bottom, right, top = _bounds(quad)
     # Lines above and below overlap the edges of a highlight.
-    inset = 0.2 * (max(ups) - min(ups))
-    sides = min(across), max(ups) - inset, max(across), min(ups) + inset
+    inset = 0.2 * (top - bottom)
+    sides = left, top - inset, right, bottom + inset
     count = _raw.FPDFText_GetBoundedText(text_page, *sides, None, 0)
     if not 0 < count <= _MOST_BYTES:
         return ""

@@ -52,6 +52,9 @@ _FEW_RULINGS = 2
 _FEW_ROWS = 2
 _LEAST_CELLS = 4  # of a row that is not in a table
 _LEAST_FIGURES = 3
+_LABELS = re.compile(r"(?:[^:]{2,30}:\s*){2,}")
+_MATH_FONT = re.compile(r"cmmi|cmsy|cmex|lmmath|math|mtmi|mtsy|rmtmi|stix\w*math")
+_MOST_OF_SYMBOL = 3  # letters
 _NEXT_TABLE = 40.0  # points
 _NEXT_IN_BOX = 30.0
 _LABEL = 25  # letters
@@ -72,6 +75,7 @@ _LOST_SHARE = 0.02  # of the letters of a page
 _ORDER = "The columns of this page may be in the wrong order."
 _NOT_SURE = "A table may have wrong rows or columns."
 _INCOMPLETE = "Some text of the page may be missing."
+_SCATTERED = "Formulas of the page may be incomplete."
 RightText = Callable[[Box], str]
 
 
@@ -126,6 +130,8 @@ def lay_out(page: PageContent, images: Sequence[Box] = (), right_text: RightText
     doubts = tuple(_doubts(tables, blocks, misses_rows=maker.misses_rows(tables, areas)))
     if maker.misses_letters(blocks, areas):
         doubts = (*doubts, _INCOMPLETE)
+    if _has_scattered_formula(page, blocks):
+        doubts = (*doubts, _SCATTERED)
     return PageLayout(page.number, page.width, page.height, blocks, doubts)
 
 
@@ -160,10 +166,22 @@ def _beside_tables(area: FigureArea, tables: Sequence[Box]) -> FigureArea | None
 
 
 def _doubts(tables: Sequence[Table], blocks: Sequence[PageBlock], *, misses_rows: bool) -> Iterator[str]:
-    if misses_rows or any(not table.sure for table in tables) or _is_divided(tables):
+    if misses_rows or not all(table.sure and not _has_stacked_labels(table) for table in tables) or _is_divided(tables):
         yield _NOT_SURE
     if has_lone_cells(blocks):
         yield _ORDER
+
+
+def _has_stacked_labels(table: Table) -> bool:
+    """Whether a cell consists of several labels: the rows beside them were not divided."""
+    return any(_LABELS.fullmatch(cell.text) for row in table.rows for cell in row)
+
+
+def _has_scattered_formula(page: PageContent, blocks: Sequence[PageBlock]) -> bool:
+    """Whether a page with mathematical fonts has a paragraph of a few letters: a part of a formula beside its line."""
+    if not any(len(block.text) <= _MOST_OF_SYMBOL and block.region in _TEXT for block in blocks):
+        return False
+    return any(_MATH_FONT.search(font.lower()) for font in {run.font for run in page.runs})
 
 
 def _is_divided(tables: Sequence[Table]) -> bool:

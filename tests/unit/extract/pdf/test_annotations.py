@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -119,6 +120,15 @@ def test_a_password_in_a_form_is_not_read(tmp_path: Path) -> None:
         [f"{WIDGET} /FT /Tx /Ff 8192 /T (password) /V (hunter2) /Rect [120 244 350 262]"],
     )
     assert read(path) == []
+
+
+def test_letters_that_are_highlighted_one_by_one_are_a_word(tmp_path: Path) -> None:
+    edges = [30.0, 36.67, 41.12, 47.35, 49.57]  # of the letters of "Lime" in Helvetica, and a little more
+    quads = " ".join(f"{left} 260 {left} 248 {right} 260 {right} 248" for left, right in pairwise(edges))
+    mark = f"/Type /Annot /Subtype /Highlight /F 4 /Rect [30 248 60 260] /QuadPoints [{quads}]"
+    (one,) = read(write_pdf(tmp_path / "mark.pdf", "30 250 Td (Limestone) Tj", [mark], form=False))
+    assert " " not in one.text
+    assert one.text.startswith("Li")
 
 
 def test_a_value_without_a_label_has_the_name_of_its_field() -> None:

@@ -246,3 +246,17 @@ def test_a_bold_line_of_cells_is_not_bold_as_a_title() -> None:
     title = [one._replace(bold=True) for one in row({70: "Description of the payment"}, 100)]
     assert [block.bold for block in layout([*cells, *row({70: PROSE}, 140)]).blocks] == [False, False]
     assert [block.bold for block in layout([*title, *row({70: PROSE}, 140)]).blocks] == [True, False]
+
+
+def test_labels_in_one_cell_and_parts_of_formulas_make_a_page_unsure() -> None:
+    stacked = [
+        *row({70: "Bill to", 300: "Date:", 420: "1 May"}, 100),
+        *row({70: "Taylor", 300: "Terms:", 420: "30 days"}, 111),
+        *row({70: "Sum", 300: "Due:", 420: "127.50"}, 140),
+    ]
+    lines = tuple(Box(60, y, 500, y) for y in (95, 130, 155))
+    sides = tuple(Box(x, 95, x, 155) for x in (60, 290, 410, 500))
+    assert lay_out(PageContent(1, 595.0, 842.0, tuple(stacked), (), (*lines, *sides))).unsure
+    prose = [run(PROSE, 70, top) for top in (100, 113, 126)]
+    assert layout([*prose, run("i", 300, 160, font="LMMathItalic10"), run(PROSE, 70, 200)]).unsure
+    assert not layout([*prose, run("i", 300, 160), run(PROSE, 70, 200)]).unsure
