@@ -303,8 +303,9 @@ def _paragraph(column: _Column, group: Sequence[int]) -> Part:
     keep = len(lines) > 1 and _are_intended(column, group, texts)
     text = "\n".join(markup.plain(" ".join(one.split())) for one in texts) if keep else markup.plain(join_lines(texts))
     bold = sum(len(line.text) for line in lines if line.bold) * 2 > sum(map(len, texts))
-    bold = bold and not any(line.has_cells for line in lines)  # a header of a table is not a title
     region = RegionKind.CAPTION if _is_caption(texts[0]) and len(lines) < 12 else RegionKind.BODY  # noqa: PLR2004
+    if len(lines) == 1 and lines[0].has_cells:
+        region = RegionKind.TABLE  # the header of a table is not a title
     italic = all(line.italic for line in lines)
     block = PageBlock(
         BlockKind.PARAGRAPH, text, box_around(lines), size_of(lines), bold, len(lines), region, italic=italic

@@ -203,6 +203,11 @@ def has_lone_cells(blocks: Sequence[PageBlock]) -> bool:
     return level > _MOST_LONE or len(single) > max(_MANY_LONE, len(blocks) / 3)
 
 
+def _is_plain(block: PageBlock) -> bool:
+    """Whether a block is text of the body. A line of cells counts too: headers and footers often have wide gaps."""
+    return block.region is RegionKind.BODY or (block.region, block.kind) == (RegionKind.TABLE, BlockKind.PARAGRAPH)
+
+
 def _is_upright(run: TextRun) -> bool:
     return abs((run.rotation + 180) % 360 - 180) <= _UPRIGHT
 
@@ -338,7 +343,7 @@ class _PageMaker:
 
     def _as_edge(self, part: Part, kind: RegionKind, segments: Sequence[Segment]) -> Part:
         block = part.block
-        if part.note or block.region is not RegionKind.BODY or block.lines > 2 or len(block.text) > _MOST_CHARACTERS:  # noqa: PLR2004
+        if part.note or not _is_plain(block) or block.lines > 2 or len(block.text) > _MOST_CHARACTERS:  # noqa: PLR2004
             return part
         if self._body and block.size > _LARGE * self._body:
             return part

@@ -241,11 +241,11 @@ def test_first_item_can_begin_above_its_figures() -> None:
     assert table.grid[1] == ("Sales tax (E) Free of tax by law", "", "380.00", "0", "0.00")
 
 
-def test_a_bold_line_of_cells_is_not_bold_as_a_title() -> None:
-    cells = [one._replace(bold=True) for one in row({70: "Description", 300: "Due", 420: "Part"}, 100)]
-    title = [one._replace(bold=True) for one in row({70: "Description of the payment"}, 100)]
-    assert [block.bold for block in layout([*cells, *row({70: PROSE}, 140)]).blocks] == [False, False]
-    assert [block.bold for block in layout([*title, *row({70: PROSE}, 140)]).blocks] == [True, False]
+def test_a_line_of_cells_is_part_of_a_table_and_not_a_title() -> None:
+    cells = layout([*row({70: "Description", 300: "Due", 420: "Part"}, 100), *row({70: PROSE}, 140)]).blocks
+    assert [block.region for block in cells] == [RegionKind.TABLE, RegionKind.BODY]
+    title = layout([*row({70: "Description of the payment"}, 100), *row({70: PROSE}, 140)]).blocks
+    assert [block.region for block in title] == [RegionKind.BODY, RegionKind.BODY]
 
 
 def test_labels_in_one_cell_and_parts_of_formulas_make_a_page_unsure() -> None:

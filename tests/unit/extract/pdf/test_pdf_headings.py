@@ -176,3 +176,8 @@ def test_large_words_at_the_very_edge_of_each_page_are_a_running_header() -> Non
     assert running_blocks(pages, 10.0) == {Place(index, 0) for index in range(3)}
     slides = [page(line("Review of the year", 60, 19.0), prose(120), prose(200)) for _ in range(3)]
     assert not running_blocks(slides, 10.0)
+
+
+def test_labels_on_two_lines_are_not_a_heading() -> None:
+    labels = line("Currency: EUR\nDate of delivery: 21.05.2018", 60, 14.0, bold=True)
+    assert found(labels, prose(120), prose(200)) == []
