@@ -53,6 +53,7 @@ _FEW_ROWS = 2
 _LEAST_CELLS = 4  # of a row that is not in a table
 _LEAST_FIGURES = 3
 _LABELS = re.compile(r"(?:[^:]{2,30}:\s*){2,}")
+_AMOUNT_AFTER_LABEL = re.compile(r"[^\W\d_]{3}\W[^\d|]{0,20}?-?\d[\d.,]*[.,]\d\d(?!\d)")
 _MATH_FONT = re.compile(r"cmmi|cmsy|cmex|lmmath|math|mtmi|mtsy|rmtmi|stix\w*math")
 _MOST_OF_SYMBOL = 3  # letters
 _NEXT_TABLE = 40.0  # points
@@ -166,15 +167,16 @@ def _beside_tables(area: FigureArea, tables: Sequence[Box]) -> FigureArea | None
 
 
 def _doubts(tables: Sequence[Table], blocks: Sequence[PageBlock], *, misses_rows: bool) -> Iterator[str]:
-    if misses_rows or not all(table.sure and not _has_stacked_labels(table) for table in tables) or _is_divided(tables):
+    if misses_rows or not all(table.sure and not _has_stacked_rows(table) for table in tables) or _is_divided(tables):
         yield _NOT_SURE
     if has_lone_cells(blocks):
         yield _ORDER
 
 
-def _has_stacked_labels(table: Table) -> bool:
-    """Whether a cell consists of several labels: the rows beside them were not divided."""
-    return any(_LABELS.fullmatch(cell.text) for row in table.rows for cell in row)
+def _has_stacked_rows(table: Table) -> bool:
+    """Whether a cell consists of several labels, or has several amounts with labels: its rows were not divided."""
+    cells = [cell.text for row in table.rows for cell in row]
+    return any(_LABELS.fullmatch(text) or len(_AMOUNT_AFTER_LABEL.findall(text)) >= _LEAST_FIGURES for text in cells)
 
 
 def _has_scattered_formula(page: PageContent, blocks: Sequence[PageBlock]) -> bool:

@@ -44,6 +44,7 @@ _MOST_CELLS = 10_000
 _LEAST_GAP = 5.0
 _LEAST_HEIGHT = 15.0
 _WIDEST_LABEL = 200.0
+_COLUMN_GAP = 0.7  # of the height of a line
 _MOST_LABELLED, _HALF = 0.85, 0.6  # of the lines of a table
 
 
@@ -258,7 +259,25 @@ def _with_columns(grid: Grid, words: Sequence[Word]) -> Grid:
         if several >= max(4, 0.6 * len(lines)) and share(NUMBER.fullmatch, parts) >= 0.3:  # noqa: PLR2004
             columns = columns_of(lines)
             more.extend((before[1] + after[0]) / 2 for before, after in pairwise(columns))
+        else:
+            more.extend(_divided_headings(lines, grid.ys[1]))
     return grid._replace(xs=tuple(sorted((*grid.xs, *more))))
+
+
+def _divided_headings(lines: Sequence[Line], head: float) -> Iterator[float]:
+    """Where white space divides all lines of a column, its heading and at least one of its rows of figures."""
+    header = [part for line in lines for part in line if part.bottom < head + NEAR]
+    below = [line for line in lines if min(part.top for part in line) > head - NEAR]
+    sides = sorted((part.left, part.right) for line in lines for part in line)
+    end = sides[0][1]
+    for left, right in sides[1:]:
+        if left - end > _COLUMN_GAP * lines[0][0].height:
+            at = (left + end) / 2
+            rows = [line for line in below if line[0].left < at < line[-1].right]
+            figures = any(part.left > at and NUMBER.fullmatch(part.text) for line in rows for part in line)
+            if figures and min((part.left for part in header), default=at) < at < max(part.right for part in header):
+                yield at
+        end = max(end, right)
 
 
 def _without_titles(cells: list[Piece], width: int, box: Box) -> tuple[list[Piece], Box]:

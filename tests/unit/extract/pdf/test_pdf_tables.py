@@ -124,6 +124,20 @@ def test_labels_at_the_left_of_a_frame_of_figures_are_the_first_column() -> None
     assert table.grid[1] == ("Salaries", "1,200", "800", "400")
 
 
+def test_white_space_below_two_headings_divides_a_column_of_a_grid() -> None:
+    things = [["Thing", "Pieces", "Sum"], ["Nougat", "20", "81.90"], ["Biscuit", "15", "48.00"]]
+    texts = [
+        *rows_of(things, (65, 185, 385), 102, 20),
+        *rows_of([["Price"], ["4.55"], ["3.20"]], (265,), 102, 20),
+        *rows_of([["Off"], ["10%"]], (320,), 102, 20),
+    ]  # fmt: skip
+    lines = across((100, 120, 140, 160), 60, 440) + down((60, 180, 260, 380, 440), 100, 160)
+    table = only(find_tables(page(texts, lines)))
+    assert table.grid[0] == ("Thing", "Pieces", "Price", "Off", "Sum")
+    assert table.grid[1] == ("Nougat", "20", "4.55", "10%", "81.90")
+    assert table.grid[2] == ("Biscuit", "15", "3.20", "", "48.00")
+
+
 def test_numbers_below_each_other_in_a_tall_cell_make_a_table_unsure() -> None:
     texts = [
         *rows_of([["Age", "Count"], ["80", "723"], ["81", "640"]], (65, 185), 102, 20),
