@@ -1,6 +1,6 @@
 """Reads form values, typed text, comments and highlights of a PDF page. The file stores them apart from the text.
 
-Values and typed text become words at their position on the page, so that a value is read on the line of its label.
+Check boxes become signs at their place on the page; values and typed text are added to the line of their label.
 Comments and highlights become quotes after the paragraph that they belong to.
 """
 
@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from html import unescape
 from math import isfinite
-from textwrap import wrap
 from typing import Any
 
 from pypdfium2 import raw as pypdfium2_raw
@@ -34,10 +33,11 @@ _NUL_BYTES = 2
 _HIDDEN = 0x02 | 0x20  # the flags Hidden and NoView
 _PASSWORD = 1 << 13
 _TICKED, _EMPTY = "☑", "☐"
-_SIZE, _LARGEST, _SMALLEST = 0.7, 11.0, 5.0  # letter height: share of the height of the field, then limits in points
-_LETTER_WIDTH = 0.5  # as a share of the letter height
-_LINE_STEP = 1.25
+_SIZE, _LARGEST = 0.7, 11.0  # letter height: a share of the field's height, and points
 _BESIDE = 0.5
+_MOST_TO_LABEL = 2.0  # heights of a check box
+_OVERLAP = 2.0  # points
+_TOUCHING = 0.15  # as a share of the height of a highlighted area
 _TAGS = re.compile(r"<[^>]{0,2000}>")
 
 _MARKS = {
@@ -195,14 +195,30 @@ def _marked_text(text_page: Any, handle: Any) -> str:  # noqa: ANN401
     count = min(_raw.FPDFAnnot_CountAttachmentPoints(handle), _MOST_QUADS) if text_page else 0
     quads = [(index, _raw.FS_QUADPOINTSF()) for index in range(count)]
     read = [quad for index, quad in quads if _raw.FPDFAnnot_GetAttachmentPoints(handle, index, quad)]
-    return one_line(" ".join(_text_in(text_page, quad) for quad in read))
+    text, before = "", None
+    for quad in read:
+        text += ("" if before and _continues(before, quad) else " ") + (_text_in(text_page, quad) or " ")
+        before = quad
+    return one_line(text)
+
+
+def _continues(before: Any, quad: Any) -> bool:  # noqa: ANN401
+    """Whether two highlighted areas touch on the same line: some programs mark every letter."""
+    (_, _, end, high), (start, low, _, top) = _bounds(before), _bounds(quad)
+    return max(abs(start - end), abs(top - high)) < _TOUCHING * (top - low)
+
+
+def _bounds(quad: Any) -> tuple[float, float, float, float]:  # noqa: ANN401
+    """Left, bottom, right and top of an area. Programs store its corners in any order."""
+    across, ups = (quad.x1, quad.x2, quad.x3, quad.x4), (quad.y1, quad.y2, quad.y3, quad.y4)
+    return min(across), min(ups), max(across), max(ups)
 
 
 def _text_in(text_page: Any, quad: Any) -> str:  # noqa: ANN401
-    across, ups = (quad.x1, quad.x2, quad.x3, quad.x4), (quad.y1, quad.y2, quad.y3, quad.y4)
-    # The lines above and below overlap the edges of a highlight.
-    inset = 0.2 * (max(ups) - min(ups))
-    sides = min(across), max(ups) - inset, max(across), min(ups) + inset
+    left, bottom, right, top = _bounds(quad)
+    # Lines above and below overlap the edges of a highlight.
+    inset = 0.2 * (top - bottom)
+    sides = left, top - inset, right, bottom + inset
     count = _raw.FPDFText_GetBoundedText(text_page, *sides, None, 0)
     if not 0 < count <= _MOST_BYTES:
         return ""
@@ -214,10 +230,16 @@ def _text_in(text_page: Any, quad: Any) -> str:  # noqa: ANN401
 # On the page --------------------------------------------------------------------------------------------------------
 
 
-def with_values(page: PageContent, annotations: Sequence[Annotation]) -> PageContent:
-    """Add field values and typed text to the runs of a page, at the position where they are shown."""
-    shown = [run for one in annotations if one.is_in_place and not _is_shown(one, page.runs) for run in _runs(one)]
+def with_ticks(page: PageContent, annotations: Sequence[Annotation]) -> PageContent:
+    """Add check boxes and radio buttons that have a label at their right to the runs of a page."""
+    ticks = [one for one in annotations if one.kind == "tick" and not _is_shown(one, page.runs)]
+    shown = [_tick_run(one) for one in ticks if any(_is_label(run.box, one.box) for run in page.runs)]
     return replace(page, runs=(*page.runs, *shown)) if shown else page
+
+
+def _is_label(label: Box, box: Box) -> bool:
+    """Whether a text is directly at the right of a check box."""
+    return _is_level(label, box) and -_OVERLAP < label.left - box.right < _MOST_TO_LABEL * (box.bottom - box.top)
 
 
 def _is_shown(one: Annotation, runs: Sequence[TextRun]) -> bool:
@@ -226,30 +248,12 @@ def _is_shown(one: Annotation, runs: Sequence[TextRun]) -> bool:
     return bool(inside) and "".join(one.value.split()) in inside
 
 
-def _runs(one: Annotation) -> Iterator[TextRun]:
-    lines = _lines(one)
-    size = min(max(_SIZE * (one.box.bottom - one.box.top) / len(lines), _SMALLEST), _LARGEST)
-    top = one.box.top if len(lines) > 1 else (one.box.top + one.box.bottom - size) / 2
-    for number, line in enumerate(lines):
-        words = list(_words(line, one.box.left, top + number * _LINE_STEP * size, size))
-        box = Box(words[0].left, words[0].top, words[-1].right, words[0].bottom)
-        yield TextRun(box, line, size, "", bold=False, italic=False, rotation=0.0, tag=None, words=tuple(words))
-
-
-def _lines(one: Annotation) -> list[str]:
-    """The lines of a value. Long lines are wrapped at the width of the field."""
-    width, height = one.box.right - one.box.left, one.box.bottom - one.box.top
-    room = int(width / (_LETTER_WIDTH * _LARGEST))
-    if height < 2 * _LINE_STEP * _LARGEST or room < len("a few words"):
-        return [" ".join(one.value.split())]
-    return [part for line in one.value.split("\n") for part in wrap(line, room, break_long_words=False) or [""] if part]
-
-
-def _words(line: str, left: float, top: float, size: float) -> Iterator[Word]:
-    for word in line.split():
-        right = left + _LETTER_WIDTH * size * len(word)
-        yield Word(left, top, right, top + size, word)
-        left = right + _LETTER_WIDTH * size
+def _tick_run(one: Annotation) -> TextRun:
+    size = min(_SIZE * (one.box.bottom - one.box.top), _LARGEST)
+    top = (one.box.top + one.box.bottom - size) / 2
+    box = Box(one.box.left, top, one.box.right, top + size)
+    words = (Word(*box, one.value),)
+    return TextRun(box, one.value, size, "", bold=False, italic=False, rotation=0.0, tag=None, words=words)
 
 
 # Beside the blocks --------------------------------------------------------------------------------------------------

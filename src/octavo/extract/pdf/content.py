@@ -5,9 +5,9 @@ liteparse is only used for positions. Other modules, which are pure, turn them i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import isfinite
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from liteparse import _liteparse as liteparse
 
 from octavo.extract.extracted import Box
+from octavo.extract.pdf.letters import as_signs, as_symbols, is_symbol_font, signs_of
 
 _native: Any = liteparse  # has no types
 _BOLD_NAMES = ("bold", "black", "heavy", "demi", "cmbx", "sfbx", "ecbx", "lmbx", "cmssbx")
@@ -22,7 +23,8 @@ _BOLD_ENDINGS = (".b", ".bi", "-b", "-bd")
 _ITALIC_NAMES = ("italic", "oblique")
 _BOLD_WEIGHT = 600
 _LEAST_SIZE = 4.0
-_TOO_HIGH = 4.0  # as a multiple of the letter size
+_MOST_OF_ICON = 2  # letters
+_TOO_HIGH = 4.0  # times the size of the letters
 _USUAL_HEIGHT = 1.1
 _MOST_SLANT = 30.0  # degrees
 _SLANTED_HEIGHT = 1.5
@@ -98,7 +100,8 @@ def read_contents(file: bytes) -> Iterator[PageContent]:
         graphics = page.vector_graphics
         shapes = tuple(_shapes(graphics.shapes)) if graphics else ()
         lines = tuple(_lines(graphics.lines)) if graphics and len(shapes) <= MOST_LINES else ()
-        runs = tuple(run for item in page.text_items if (run := text_run(item)) and _fits(run.box, page))
+        found = (run for item in page.text_items if (run := text_run(item)) and _fits(run.box, page))
+        runs = tuple(run for one in found if (run := with_signs(one)))
         yield PageContent(page.page_num, page.width, page.height, runs, shapes, lines)
 
 
@@ -157,6 +160,31 @@ def text_run(item: Any) -> TextRun | None:  # noqa: ANN401
         item.mcid,
         words or (Word(left, top, right, bottom, text),),
     )
+
+
+def with_signs(run: TextRun) -> TextRun | None:
+    """The run with the signs that its font shows instead of letters; None if only icons are left out.
+
+    A run has the font of its first letter, so longer words after a sign are text in another font.
+    """
+    signs = signs_of(run.font)
+    if signs is None:
+        return _replaced(run, as_symbols) if not run.text.isascii() and is_symbol_font(run.font) else run
+    is_icons = not signs and all(len(word.text) <= _MOST_OF_ICON for word in run.words)
+    if is_icons or all(len(set(word.text)) == 1 for word in run.words):
+        run = _replaced(run, partial(as_signs, signs=signs))
+    else:
+        first = run.words[0]
+        text = f"{as_signs(first.text[0], signs)} {first.text[1:]}".strip()
+        words = (first._replace(text=text), *run.words[1:])
+        run = run._replace(words=words, text=" ".join(word.text for word in words))
+    kept = tuple(word for word in run.words if word.text)
+    return run._replace(words=kept, text=" ".join(word.text for word in kept)) if kept else None
+
+
+def _replaced(run: TextRun, change: Callable[[str], str]) -> TextRun:
+    words = tuple(word._replace(text=change(word.text)) for word in run.words)
+    return run._replace(text=change(run.text), words=words)
 
 
 def _rotation(item: Any, size: float) -> float:  # noqa: ANN401

@@ -16,7 +16,14 @@ from pypdfium2 import raw as pypdfium2_raw
 
 from octavo.core.errors import BadInput, Empty, Encrypted, TooLarge
 from octavo.extract.extracted import Box
-from octavo.extract.pdf.letters import HIGH_SURROGATES, SURROGATES, Characters, letter_of, with_right_ligatures
+from octavo.extract.pdf.letters import (
+    HIGH_SURROGATES,
+    RAISED,
+    SURROGATES,
+    Characters,
+    letter_of,
+    with_right_ligatures,
+)
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -32,7 +39,10 @@ _SLACK = 1.5
 _MOST_OF_IT = 0.6
 _WHOLE_PAGE = 0.85
 _MOST_COMPARED = 3000
-_BELOW_BASE, _ABOVE_BASE = 0.2, 0.8  # as a share of the font size
+_BELOW_BASE, _ABOVE_BASE = 0.2, 0.8  # as a share of the size of a font
+_SMALLER, _HIGHER = 0.82, 0.15  # raised letters, as multiples of the size of those before them
+_MOST_RAISED = 3000
+_MOST_FONT_NAME = 200
 _MOST_LANGUAGE_BYTES = 1000
 
 _pdfium: Any = pypdfium2
@@ -207,6 +217,16 @@ class OpenPage:
     def is_turned(self) -> bool:
         return bool(self._page.get_rotation())
 
+    @contextmanager
+    def turned(self, turn: int) -> Generator[None]:
+        """Turn the page by `turn` degrees, so that its boxes are those of a turned copy."""
+        rotation = self._page.get_rotation()
+        self._page.set_rotation((rotation + turn) % 360)
+        try:
+            yield
+        finally:
+            self._page.set_rotation(rotation)
+
     @property
     def handle(self) -> Any:  # noqa: ANN401
         """PDFium's handle for the page."""
@@ -231,6 +251,28 @@ class OpenPage:
             return place(rectangle.left, rectangle.bottom, rectangle.right, rectangle.top)
 
         return Characters(text, box)
+
+    def font_of(self, index: int) -> bytes:
+        """The name of the font of a character."""
+        name, flags = ctypes.create_string_buffer(_MOST_FONT_NAME), ctypes.c_int()
+        with self._text_page() as text_page:
+            _raw.FPDFText_GetFontInfo(text_page, index, name, _MOST_FONT_NAME, flags)
+        return name.value
+
+    def raised(self, text: str) -> frozenset[int]:
+        """The indexes of small digits and signs that are printed higher than the letters before them.
+
+        `text` has one letter for each of PDFium's characters.
+        """
+        found: set[int] = set()
+        with self._text_page() as text_page:
+            for match in islice(RAISED.finditer(text), _MOST_RAISED):
+                base = _line_of(text_page, match.start() - 1)
+                for index in range(match.end() - 1, match.start() - 1, -1):
+                    if not _is_raised(_line_of(text_page, index), base):
+                        break
+                    found.add(index)
+        return frozenset(found)
 
     def right_text(self) -> Callable[[Box], str]:
         """A function that returns the text in a box in logical order. The letters are read on its first call."""
@@ -339,6 +381,17 @@ class OpenPage:
         if self._read_text is None:
             self._read_text = self._page.get_textpage()
         yield self._read_text
+
+
+def _line_of(text_page: Any, index: int) -> tuple[float, float]:  # noqa: ANN401
+    """The base line and the size of a letter."""
+    bottom, top = _by_size(text_page, index) or (0.0, 0.0)
+    size = (top - bottom) / (_ABOVE_BASE + _BELOW_BASE)
+    return bottom + _BELOW_BASE * size, size
+
+
+def _is_raised(one: tuple[float, float], base: tuple[float, float]) -> bool:
+    return 0 < one[1] < _SMALLER * base[1] and _HIGHER * base[1] < one[0] - base[0] < base[1]
 
 
 def _by_size(text_page: Any, index: int) -> tuple[float, float] | None:  # noqa: ANN401

@@ -58,7 +58,7 @@ _NEVER = re.compile(
     r"|^\W*\+?\d[\d ()/-]{6,}|^(?:[A-Z]{1,3}[- ])?\d{5}\s*[^\W\d_]|\b(?-i:[A-Z]{2})\s+\d{5}\b"
     r"|^(?:page|seite|pagina|p[áa]gina|sida|side|strona|blatt)\s*:?\s*\d+(?:\s*(?:/|of|von|de|van|sur|di|av|z)\s*\d+)?\Z"
     rf"|^(?:\d{{1,2}}(?:st|nd|rd|th|er|\.)?\s+(?:de\s+)?)?{_MONTH}\s+(?:de\s+)?(?:\d{{1,2}},?\s+)?\d{{4}}\Z",
-    re.IGNORECASE,
+    re.IGNORECASE | re.DOTALL,
 )
 _BARE_NUMBER = re.compile(r"(?:\d{1,2}|[A-Z])(?:\.\d{1,2})*\.?")
 _DIGIT_AFTER_NUMBER = re.compile(r"(?:-?\d{1,2}(?:[.-]\d{1,2})*[.)]?\s+)?+\D*\d")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations, pairwise, takewhile
 
 from octavo.extract.pdf.content import PageContent, Word
 from octavo.extract.pdf.table_geometry import (
@@ -27,6 +28,7 @@ _MOST_WORDS = 8000
 _LEAST_CELLS = 3
 _MOST_CELLS = 20
 _MOST_LINES = 200
+_MOST_FREE_LINES = 8
 _MOST_HEADER_WORDS = 5
 _MOST_HEADER_LINES = 4
 _LEAST_FIGURES = 2
@@ -37,6 +39,7 @@ _DETAIL = 2.6
 _UNDER = 1.2  # for a line below the first column, where text after the table also starts
 _TOTAL = 3.0
 _SAME_START = 4.0  # points
+_LEVEL = 0.1  # as a share of the height of a line; smaller differences are noise
 _INDENT = 2.0
 _MOST_OF_FIGURE = 40  # letters
 _FIGURE = re.compile(r"[^\w\s]*(?:[A-Z]{3}|Rs\.?)?[^\w]*\d[\d\s.,'/:x%-]*(?:[^\W\d]{1,8}\.?|[^\w\s]{1,3})?\W*")
@@ -163,10 +166,20 @@ def _header_lines(lines: Sequence[Line], place: int) -> tuple[int, int]:
     while start > 0 and place - start < _MOST_HEADER_LINES and _is_heading(lines[start - 1], lines[start:end]):
         start -= 1
     while end < len(lines) - 1 and end - place < _MOST_HEADER_LINES and _is_heading(lines[end], lines[start:end]):
-        if _gap(lines[end - 1], lines[end]) > max(_gap(lines[end], lines[end + 1]), 0.0):
+        if _starts_body(lines, start, end):
             break
         end += 1
     return start, end
+
+
+def _starts_body(lines: Sequence[Line], start: int, end: int) -> bool:
+    """Whether the line at `end` is further from the header above it than from the line below it, or than the lines of
+    the header are from each other.
+    """
+    slack = _LEVEL * lines[end][0].height
+    gap = _gap(lines[end - 1], lines[end])
+    within = [_gap(above, below) for above, below in pairwise(lines[start:end])]
+    return gap > max(_gap(lines[end], lines[end + 1]), 0.0) + slack or bool(within and gap > max(within) + 3 * slack)
 
 
 def _is_heading(line: Line, header: Sequence[Line]) -> bool:
@@ -177,7 +190,12 @@ def _is_heading(line: Line, header: Sequence[Line]) -> bool:
     if gap > _WITHIN_HEADER * height or any(len(part.words) > _MOST_HEADER_WORDS for part in line):
         return False
     inside = line[0].left > box.left - 2 and line[-1].right < box.right + height
+    inside = inside or all(_is_over(part, header) for part in line)
     return (inside or gap < 0) and not any(is_figure(part.text) or ":" in part.text for part in line)
+
+
+def _is_over(part: Segment, header: Sequence[Line]) -> bool:
+    return any(one.left < part.right and part.left < one.right for line in header for one in line)
 
 
 class _Reader:
@@ -225,15 +243,32 @@ class _Reader:
 
     def read(self, lines: Sequence[Line]) -> int:
         """Read lines and return how many of them belong to the table."""
-        used = 0
-        for count, line in enumerate(lines, 1):
-            cells = self._cells(line)
+        used = at = 0
+        while at < len(lines):
+            line, cells = lines[at], self._cells(lines[at])
             gap = min(part.top for part in line) - self._bottom()
-            if cells is None or not self._fits(line, cells, gap / line[0].height, lines[count : count + 1]):
-                break
+            at += 1
+            if cells is None or not self._fits(line, cells, gap / line[0].height, lines[at : at + 1]):
+                free = self._free_lines(lines[at - 1 :])
+                if not free:
+                    break
+                at += free - 1
             if not self._waiting:
-                used = count
+                used = at
         return used
+
+    def _free_lines(self, lines: Sequence[Line]) -> int:
+        """Add lines with other gaps than the table to the last item, if another item follows. Returns their number."""
+        start = self._columns[0][1] - _SAME_START
+        free = list(takewhile(lambda line: line[0].left > start and not _is_header(line), lines[:_MOST_FREE_LINES]))
+        cells = self._cells(lines[len(free)]) if self._items and 0 < len(free) < len(lines) else None
+        gaps = [_gap(above, below) / below[0].height for above, below in pairwise(lines[: len(free) + 1])]
+        if cells is None or 0 not in self._first or not self._starts_item(cells) or max(gaps) > _NEXT_ITEM:
+            return 0
+        self._flush(self._items[-1])
+        for line in free:
+            self._items[-1].add({self._place(line[0]): list(line)}, line)
+        return len(free)
 
     def _bottom(self) -> float:
         last = [self._header, *self._notes, *self._items][-1]
@@ -349,14 +384,19 @@ class _Reader:
         return Table(box, made, _CONFIDENCE, sure=self._is_sure())
 
     def _is_sure(self) -> bool:
-        """Whether every column with figures has a heading, and the last column has no two figures in one cell."""
+        """Whether every column with figures has one heading, and no cell has two figures below each other."""
         filled = {column for item in self._items for column, parts in item.cells.items() if _has_figure(parts)}
         stacked = any(
             sum(is_figure(part.text) for part in parts) > 1 and column > 1 and column == len(self._columns) - 1
             for item in self._items
             for column, parts in item.cells.items()
         )
-        return filled <= self._header.cells.keys() and not stacked
+        return filled <= self._header.cells.keys() and not stacked and not self._has_beside()
+
+    def _has_beside(self) -> bool:
+        """Whether a column has two headings side by side: its cells were not divided."""
+        pairs = (pair for parts in self._header.cells.values() for pair in combinations(parts, 2))
+        return any(abs(one.top - other.top) < _LEVEL * one.height and one.right < other.left for one, other in pairs)
 
     def _row(self, cells: Cells) -> tuple[Cell, ...]:
         made = tuple(_cell(cells.get(column, [])) for column in range(len(self._columns)))

@@ -32,9 +32,21 @@ _LIGATURES = {
     "\uf0fc": "✓",
     "\uf06e": "▪",
     "\uf0ae": "→",
+    "\uf0a8": "☐",
+    "\uf0fd": "☒",
+    "\uf0fe": "☑",
+    **{chr(0xF000 + ord(sign)): sign for sign in "()+<=>°±"},
+    "\uf02d": "\u2212",
+    "\uf0a3": "≤",
+    "\uf0b3": "≥",
+    "\uf0b4": "\u00d7",
+    "\uf0b9": "≠",
+    "\uf0bb": "≈",
+    "\U000f0854": "\u2018",
+    "\U000f0855": "\u2019",
 }
-_STRANGE = re.compile("[\ufb00-\ufb06\u00ad\u00a0\u2002\u2003\u2009\u200b\uf0b7\uf0a7\uf0d8\uf0fc\uf06e\uf0ae]")
-# The character that PDFium uses for a hyphen at the end of a line, with or without the line break.
+_STRANGE = re.compile(f"[{''.join(_LIGATURES)}]")
+# PDFium's character for a hyphen at the end of a line, with or without the line break.
 _BROKEN_WORD = re.compile("(?<=\\w)[\x02\ufffe\u00ad][ \t]*(?:\r?\n[ \t]*|[ \t]+)?(?=\\w)")
 _HYPHENATED = re.compile(r"(?<=[^\W\d_])-[ \t]*\n[ \t]*(?=[^\W\d_A-Z])")
 _NOT_CHARACTERS = re.compile("[\ufdd0-\ufdef\ufffe\uffff]")
@@ -121,6 +133,106 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+# Fonts whose letters are drawn as signs: the signs by code, as office programs and PDFs without a mapping store them.
+_WINGDINGS = (
+    {code: sign for codes, signs in (
+        (range(0x6C, 0x78), "●❍■□❐❑❒⬧⧫◆❖⬥"),
+        (range(0xDF, 0xE3), "←→↑↓"),
+        (range(0xFB, 0xFF), "✗✓☒☑"),
+    ) for code, sign in zip(codes, signs, strict=True)}
+    | {0x22: "✂", 0x28: "☎", 0x2A: "✉", 0x45: "☜", 0x46: "☞", 0x4A: "☺", 0x4C: "☹", 0x78: "☒", 0x9F: "•", 0xA0: "▪"}
+    | {0xA1: "○", 0xA7: "▪", 0xA8: "☐", 0xAB: "★", 0xD8: "➢", 0xE8: "➔", 0xF0: "⇨"}
+)  # fmt: skip
+_MORE_WINGDINGS = {0x4F: "✗", 0x50: "✓", 0x51: "☒", 0x52: "☑", 0x53: "☒", 0x54: "☒", 0xA3: "☐"}
+_DINGBATS = (
+    dict(zip(range(0x33, 0x39), "✓✔✕✖✗✘", strict=True))
+    | dict(zip(range(0x6C, 0x77), "●❍■☐❐☐❒▲▼◆❖", strict=True))
+    | {0x28: "✈", 0x29: "✉", 0x48: "★", 0xD4: "➔", 0xD5: "→", 0xE4: "➤"}
+)
+_SYMBOLS = dict(
+    zip(
+        range(0x21, 0x7F),
+        "!∀#∃%&∋()\u2217+,\u2212./0123456789:;<=>?≅ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ[∴]⊥_‾αβχδεφγηιϕκλμνοπθρστυϖωξψζ{|}\u223c",
+        strict=True,
+    )
+) | dict(
+    zip(
+        range(0xA1, 0xF0),
+        "\u03d2\u2032≤\u2044∞ƒ♣♦♥♠↔←↑→↓°±″≥\u00d7∝∂•÷≠≡≈…⏐⎯↵ℵℑℜ℘⊗⊕∅∩\u222a⊃⊇⊄⊂⊆∈∉∠∇®©™∏√⋅¬∧\u2228⇔⇐⇑⇒⇓◊〈®©™∑⎛⎜⎝⎡⎢⎣⎧⎨⎩⎪",
+        strict=True,
+    )
+)
+_PRIVATE = 0xF000
+_SIGN_FONTS = (
+    (re.compile(r"wingdings\W?[23]"), _MORE_WINGDINGS),
+    (re.compile(r"wingdings"), _WINGDINGS),
+    (re.compile(r"zapfdingbats|zadb"), _DINGBATS),
+)
+_SYMBOL_FONT = re.compile(r"(?:\A|\+)symbol(?:mt|ps|std|neu)?\W?\w*\Z")
+_ICON_FONT = re.compile(r"icons?(?![a-z])|icons|fontawesome|glyphicon|dingbats(?:one|two|three)")
+
+
+@cache
+def signs_of(font: str) -> dict[int, str] | None:
+    """The signs of a font by code: empty for a font of icons, None for a font of letters."""
+    lowered = font.lower().replace(" ", "")
+    found = next((signs for name, signs in _SIGN_FONTS if name.search(lowered)), None)
+    return {} if found is None and _ICON_FONT.search(lowered) else found
+
+
+def as_signs(text: str, signs: dict[int, str]) -> str:
+    """A word in a font of signs. Its unknown signs are most likely bullets; signs that have a character keep it."""
+    if not signs:
+        return ""
+    codes = (ord(letter) - _PRIVATE if "\uf000" <= letter <= "\uf0ff" else ord(letter) for letter in text)
+    return "".join(signs.get(code, "•") if code < 0x100 else chr(code) for code in codes)  # noqa: PLR2004
+
+
+@cache
+def is_symbol_font(font: str) -> bool:
+    return _SYMBOL_FONT.search(font.lower().replace(" ", "")) is not None
+
+
+def as_symbols(text: str) -> str:
+    """Private characters of the font Symbol as Greek letters and mathematical signs."""
+    return _PRIVATE_SYMBOL.sub(lambda found: _SYMBOLS.get(ord(found[0]) - _PRIVATE, found[0]), text)
+
+
+_PRIVATE_SYMBOL = re.compile("[\uf021-\uf0ef]")
+# PDFium writes glyphs without a character as control characters; 2 is a hyphen at the end of a line.
+_UNREAD = re.compile("[\x01\x03-\x08\x0b\x0e-\x1f\x7f-\x9f\ue000-\uf71f\uf800-\uf8ff\ufffd]")
+_BETWEEN_WORDS = re.compile("[ \t\r\n\x02\ufffe]+")
+_IMPLAUSIBLE = re.compile("[a-zß-ÿ][‰¤¢£¥¦¬¶¿¡÷±‡†][a-zß-ÿ]")
+_RARE_LETTERS = re.compile("[\u0180-\u02af]")
+_MOST_UNREAD = 50  # words
+
+
+def has_unread_letters(own: str, found: str, signs: int) -> bool:
+    """Whether some characters of PDFium's text (`own`) have no meaning, and the text that was found does not have
+    others in their place. `signs` is the number of signs that were read with the help of their font.
+    """
+    if _IMPLAUSIBLE.search(found) or _NO_LETTERS.search(found):
+        return True
+    if not _UNREAD.search(own):
+        return False
+    own = _STRANGE.sub(lambda found: _LIGATURES[found.group()], own)
+    words = [word for word in _BETWEEN_WORDS.split(own) if _UNREAD.search(word)]
+    alone = [word for word in words if not _UNREAD.sub("", word)]
+    mixed = {word for word in words if _UNREAD.sub("", word)}
+    return len(alone) > signs or len(mixed) > _MOST_UNREAD or not all(_is_repaired(word, found) for word in mixed)
+
+
+def _is_repaired(word: str, found: str) -> bool:
+    """Whether the text has a word with one to three other letters, or a space inside, for each unread character."""
+    first, *others = map(re.escape, _UNREAD.split(word))
+    *inner, last = others
+    pattern = first + "".join(rf"(?:\S{{1,3}}|\s){part}" for part in inner)
+    pattern = pattern + (rf"(?:\S{{1,3}}|\s){last}" if last else r"\S{1,3}(?!\S)")
+    if not first:
+        pattern = r"(?<!\S)\S{1,3}" + pattern[len(r"(?:\S{1,3}|\s)") :]
+    return re.search(pattern, found) is not None
+
+
 _NOT_LATIN = re.compile("[^A-Za-z\u00c0-\u024f\u1e00-\u1eff]+")
 _LETTER = re.compile(r"[^\W\d_]")
 _LONGER_WORDS = re.compile("[a-z]{4,}")
@@ -144,6 +256,8 @@ def is_garbled(text: str) -> bool:
     if text.isascii():
         return _has_uncommon_letters(text.lower())
     if _has_rare_ideographs(text) or _has_unassigned(text):
+        return True
+    if len(_RARE_LETTERS.findall(text)) > max(_FEW_RARE, count_letters(text) / 2):
         return True
     latin = _NOT_LATIN.sub("", text).lower()
     marked = len(latin) - len(latin.encode("ascii", "ignore"))
@@ -169,6 +283,7 @@ def _has_uncommon_letters(text: str) -> bool:
 
 
 _LEAST_FONT = 20
+_FEW_RARE = 8  # letters
 
 
 def _mixes_alphabets(text: str) -> bool:
@@ -243,6 +358,42 @@ def is_right_to_left(text: str) -> bool:
     if not has_right_to_left(text):
         return False
     return 2 * len(_RIGHT_TO_LEFT.findall(text)) > count_letters(text)
+
+
+# Digits and signs that may be an exponent or the number of a note, and how they are written.
+RAISED = re.compile(r"(?<=[\w)\]}.,;:!?\u201d\u2019%])(?:[-+\u2212\u2013]?\d{1,3}|(?<=[\d)])n(?![A-Za-z]))")
+AS_RAISED = str.maketrans("0123456789+-\u2212\u2013n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻ⁿ")
+
+
+_MARKS = "\u064b-\u0652\u0670"  # vowel signs, which follow their letter
+_LATE_MARK = re.compile(rf"(?<=[\u0621-\u064a])\s*([.,:!\u060c\u061b\u061f]?)\s*([{_MARKS}]+)")
+_TOUCHING = re.compile(r"(?<=[A-Za-z]{2})(?=[\u0621-\u064a])")
+_BRACKETS = str.maketrans("()[]{}", ")(][}{")
+_ANY_BRACKET = re.compile(r"[()\[\]]")
+
+
+def with_right_marks(text: str) -> str:
+    """A line from right to left with vowel signs after their letters, and with brackets that open before they close.
+
+    Some programs store the brackets as they are drawn, which is the other way around in these scripts.
+    """
+    text = _TOUCHING.sub(" ", _LATE_MARK.sub(lambda found: found[2] + found[1], text))
+    swapped = text.translate(_BRACKETS)
+    return swapped if _unmatched(swapped) < _unmatched(text) else text
+
+
+def _unmatched(text: str) -> int:
+    """The number of brackets without a partner."""
+    opened: list[str] = []
+    alone = 0
+    for bracket in _ANY_BRACKET.findall(text):
+        if bracket in "([":
+            opened.append(bracket)
+        elif opened and opened[-1] == bracket.translate(_BRACKETS):
+            opened.pop()
+        else:
+            alone += 1
+    return alone + len(opened)
 
 
 HIGH_SURROGATES = range(0xD800, 0xDC00)

@@ -10,21 +10,23 @@ from functools import cache
 from itertools import pairwise
 from operator import attrgetter
 from typing import Any, NamedTuple
+from unicodedata import normalize
 
 from octavo.extract.extracted import Box
 from octavo.extract.pdf.content import PageContent, Shape, TextRun, Word
-from octavo.extract.pdf.letters import clean_letters, has_right_to_left, is_right_to_left
+from octavo.extract.pdf.letters import clean_letters, has_right_to_left, is_right_to_left, with_right_marks
 from octavo.extract.pdf.table_geometry import Segment as LineCell
 from octavo.extract.pdf.table_geometry import box_of, text_lines
 
 _WIDE_GAP = 0.75  # as a share of the letter size; a wider gap between words may be a gutter between columns
 _EQUAL = 1.15
+_CELL_GAP = 2.0  # as a share of the letter size
 _SPACE = 0.12  # as a share of the letter size; parts closer than this are one word
 _INNER = 0.2  # as a share of the height; boxes of lines are higher than their letters and overlap
 _LARGER = 1.15
-_SMALL = 0.8  # as a share of the line's letter size; smaller raised letters are note marks
-_LONE_BULLET = re.compile("[•◦▪▫‣●○■□▶►➢➤✓✔∙·❑❖\u2043\uf0a7\uf0b7\uf0d8\uf0fc\uf06e]\\Z")
-_MOST_TO_BULLET = 4.0  # as a multiple of the letter size
+_SMALL = 0.8  # as a share of the size of the line; smaller letters that are raised are marks of notes
+_LONE_BULLET = re.compile("[•◦▪▫‣●○■□▶►➢➤✓✔∙·❑❖☐☑☒\u2043\uf0a7\uf0b7\uf0d8\uf0fc\uf06e]\\Z")
+_MOST_TO_BULLET = 4.0  # as a share of the letter size
 _MARK = re.compile(r"[\d*†‡§¶a-z]{1,3}\Z")
 _MONOSPACED = re.compile(
     r"mono|cour|consol|typewriter|cmtt|sftt|menlo|fixed|inconsolata|lucidacons|sourcecode|firacode"
@@ -63,7 +65,9 @@ class Segment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of one column. `marks` are small raised numbers and signs that refer to notes."""
+    """A line of one column. `marks` are the small raised numbers and signs that point to notes; `has_cells` is set for
+    a line with several wide gaps.
+    """
 
     left: float
     top: float
@@ -80,6 +84,7 @@ class Line:
     tag: int | None = None
     first_word: str = ""
     block: Any = None
+    has_cells: bool = False
 
 
 def segments_of(runs: Iterable[TextRun]) -> list[Segment]:
@@ -249,6 +254,7 @@ def _line(row: Sequence[Segment], right_text: Callable[[Box], str] | None) -> Li
         first.tag,
         text.split(" ", 1)[0],
         first.block,
+        len(row) > 2 and _has_cells(row, size),  # noqa: PLR2004
     )
 
 
@@ -267,6 +273,11 @@ def _style(row: Sequence[Segment]) -> tuple[float, bool, bool, bool]:
     return size, bold > 0.9 * letters, mono > 0.7 * letters, italic > 0.7 * letters
 
 
+def _has_cells(row: Sequence[Segment], size: float) -> bool:
+    """Whether a line has several wide gaps, as the header of a table."""
+    return sum(one.left - before.right > _CELL_GAP * size for before, one in pairwise(row)) > 1
+
+
 def _box(row: Sequence[Segment], size: float) -> Box:
     """The box of a line. Its height is that of the main letters, so that raised marks do not affect the spacing."""
     main = [one for one in row if one.size == size]
@@ -277,7 +288,8 @@ def _box(row: Sequence[Segment], size: float) -> Box:
 def _marks(row: Sequence[Segment], size: float) -> tuple[tuple[str, ...], bool]:
     main = next(one for one in row if one.size == size)
     raised = [one for one in row if one.size <= _SMALL * size and one.bottom < main.bottom - 0.1 * size]
-    marks = tuple(one.text.strip() for one in raised if _MARK.match(one.text.strip()))
+    texts = (normalize("NFKC", one.text).strip() for one in raised)
+    marks = tuple(text for text in texts if _MARK.match(text))
     return marks, bool(marks) and row[0] in raised
 
 
@@ -299,7 +311,8 @@ def _right_to_left(text: str, row: Sequence[Segment], box: Box, right_text: Call
 def in_right_order(own: str, box: Box, right_text: Callable[[Box], str] | None) -> str:
     """The text that PDFium finds in a box, if it has the same number of letters as `own`."""
     found = clean_letters(right_text(box)) if right_text else ""
-    return found if len(found.replace(" ", "")) == len(own.replace(" ", "")) else clean_letters(own)
+    found = found if len(found.replace(" ", "")) == len(own.replace(" ", "")) else clean_letters(own)
+    return with_right_marks(found) if is_right_to_left(found) else found
 
 
 def box_around(boxes: Sequence[Line | Box]) -> Box:

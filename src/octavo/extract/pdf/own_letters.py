@@ -8,15 +8,17 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from math import isfinite
+from statistics import median
+from types import MappingProxyType
 from typing import NamedTuple
 
 from octavo.extract.extracted import Box
 from octavo.extract.pdf.content import PageContent, TextRun, Word
-from octavo.extract.pdf.letters import Characters, has_right_to_left
+from octavo.extract.pdf.letters import AS_RAISED, Characters, has_right_to_left
 
 # The signs that liteparse writes as "-", "'" and '"'. PDFium has special characters for a hyphen at a line end.
 _DASHES, _APOSTROPHES, _QUOTES = (
@@ -47,23 +49,33 @@ _LONGEST = 100  # the most characters before and after a changed one that can be
 _LEAST_HEIGHT = 0.4  # as a share of the height of a line; smaller letters on it are not part of its text
 _FRACTION_SLASHES = "\u2044/"
 _JOINED = 0.12  # as a share of the letter size; parts closer than this are one word
+_LONG_TEXT, _LEAST_LIGATURES = 500, 0.001  # letters, and the share of pairs in any text of European languages
+_LEAST_I = 0.02  # of the letters of a text in a European language
+_LOST_LETTERS = {"i": "f", "l": "f", "f": "f", "h": "T"}
+_TWICE, _THREE_TIMES, _FEW_WIDE = 1.65, 3.0, 0.4
+_MOST_PARTS = 6  # as a share of a word
 _SAME_PLACE = 0.4  # as a share of the width and height of a letter
 
 
 class _Edits(NamedTuple):
-    """Indexes of PDFium characters to correct.
-
-    `signs` were replaced, `lost` letters were left out, and `doubled` letters are second copies.
+    """Indexes of PDFium's characters to correct: replaced signs, `lost` letters, second copies of `doubled` letters,
+    `raised` digits, and the lost first letters of `halved` ligatures.
     """
 
     signs: frozenset[int] = frozenset()
     lost: frozenset[int] = frozenset()
     doubled: frozenset[int] = frozenset()
+    raised: frozenset[int] = frozenset()
+    halved: Mapping[int, str] = MappingProxyType({})
 
     def old(self, text: str, index: int) -> str:
         return "" if index in self.lost else text[index].translate(_FOLDED)
 
     def new(self, text: str, index: int) -> str:
+        if index in self.raised:
+            return text[index].translate(AS_RAISED)
+        if index in self.halved:
+            return self.halved[index] + text[index]
         return "" if index in self.doubled else text[index].translate(_UNFOLDED)
 
 
@@ -95,6 +107,91 @@ def with_own_letters(page: PageContent, own: str, read: Callable[[], Characters]
     left = lost - placed - added
     misses_digits = not sure or too_many or any(characters.text[index].isdigit() for index in left)
     return OwnLetters(page, missing.total() - len(lost) + len(left), misses_digits)
+
+
+def with_raised_letters(page: PageContent, characters: Characters, raised: frozenset[int]) -> PageContent:
+    """Write exponents and the numbers of notes as raised characters, so that "10⁵" does not become "105"."""
+    if not raised:
+        return page
+    return _edited(page, characters, _Edits(raised=raised), _WordsByPlace(page.runs, only_signs=False))[0]
+
+
+def may_have_halved_ligatures(own: str) -> bool:
+    """Whether a long text has so few "fi" and "fl" that a font may store both as their second letter."""
+    pairs = own.count("fi") + own.count("fl")
+    return len(own) > _LONG_TEXT and _LEAST_LIGATURES * len(own) > pairs and own.count("i") > _LEAST_I * len(own)
+
+
+def with_whole_ligatures(page: PageContent, characters: Characters, font: Callable[[int], bytes]) -> PageContent:
+    """Put back the first letters of ligatures that a font stores as their last letter: they are much wider than it.
+
+    `font` returns the name of the font of a character.
+    """
+    halved = {index: lost for letter in _LOST_LETTERS for index, lost in _halved(characters, letter, font)}
+    if not halved:
+        return page
+    return _edited(page, characters, _Edits(halved=halved), _WordsByPlace(page.runs, only_signs=False))[0]
+
+
+def _halved(characters: Characters, letter: str, font: Callable[[int], bytes]) -> Iterator[tuple[int, str]]:
+    """The indexes of wide letters, and the letters that are lost before them."""
+    boxes = {index: box for index in _indexes(characters.text, letter) if (box := _glyph_box(characters, index))}
+    by_font: defaultdict[tuple[bytes, int], dict[int, float]] = defaultdict(dict)
+    for index, box in boxes.items():
+        by_font[font(index), round(box.bottom - box.top)][index] = box.right - box.left
+    for widths in by_font.values():
+        usual = median(widths.values())
+        wide = [index for index, width in widths.items() if width > _TWICE * usual]
+        if len(wide) > _FEW_WIDE * len(widths):
+            continue
+        for index in wide:
+            is_start = index == 0 or characters.text[index - 1].isspace()
+            if letter != "h" or is_start:
+                lost = _LOST_LETTERS[letter]
+                yield index, 2 * lost if letter in "il" and widths[index] > _THREE_TIMES * usual else lost
+
+
+def _glyph_box(characters: Characters, index: int) -> Box | None:
+    """The box of a letter; None if its glyph also stands for the letters beside it."""
+    box = characters.box(index)
+    beside = (at for at in (index - 1, index + 1) if 0 <= at < len(characters.text))
+    return None if any(characters.box(at) == box for at in beside) else box
+
+
+def with_own_spaces(page: PageContent, own: str) -> PageContent:
+    """Join parts of a word that PDFium has as one word, if it does not have all of the parts as words too."""
+    words = frozenset(own.split())
+    runs = tuple(_with_joined_words(run, words) if len(run.words) > 1 else run for run in page.runs)
+    return replace(page, runs=runs)
+
+
+def _with_joined_words(run: TextRun, known: frozenset[str]) -> TextRun:
+    if all(word.text in known for word in run.words):
+        return run
+    words: list[Word] = []
+    text, end, at = "", 0, 0
+    while at < len(run.words):
+        count = _parts_of_word(run.words, at, known)
+        parts = run.words[at : at + count]
+        start = run.text.find(parts[0].text, end)
+        text += run.text[end:start]
+        for part in parts:
+            start = run.text.find(part.text, max(start, end))
+            end = start + len(part.text)
+        whole = "".join(part.text for part in parts)
+        lefts, tops, rights, bottoms, _ = zip(*parts, strict=True)
+        words.append(Word(min(lefts), min(tops), max(rights), max(bottoms), whole))
+        text, at = text + whole, at + count
+    return run._replace(words=tuple(words), text=text + run.text[end:]) if len(words) < len(run.words) else run
+
+
+def _parts_of_word(words: Sequence[Word], at: int, known: frozenset[str]) -> int:
+    """How many words from `at` on are parts of one word of PDFium. Only letters are joined."""
+    for count in range(min(_MOST_PARTS, len(words) - at), 1, -1):
+        parts = [word.text for word in words[at : at + count]]
+        if "".join(parts) in known and all(map(str.isalpha, parts[:-1])) and parts[-1][0].isalpha():
+            return count if not known.issuperset(parts) else 1
+    return 1
 
 
 def _unclear_signs(own: str) -> frozenset[str]:
@@ -227,7 +324,9 @@ def _lost(
     seen: defaultdict[tuple[str, int, int], list[Box]] = defaultdict(list)
     for index in _indexes(characters.text, missing):
         letter, box = characters.text[index], characters.box(index)
-        if box is None or not _is_on_page(page, box) or _is_copy(seen, letter, box):
+        if box is None or not _is_on_page(page, box):
+            continue
+        if not _is_in_ligature(characters, index, box) and _is_copy(seen, letter, box):
             continue
         for word, key in words.at(box):
             if used[key][letter] < word.text.count(letter):
@@ -238,6 +337,14 @@ def _lost(
     clear = {letter: found for letter, found in lost.items() if len(found) <= missing[letter]}
     sure = not any(letter.isdigit() for letter in lost if letter not in clear)
     return frozenset(index for found in clear.values() for index in found), sure
+
+
+def _is_in_ligature(characters: Characters, index: int, box: Box) -> bool:
+    """Whether a letter is part of the same glyph as an equal letter before it, as in "ff" and "ffi"."""
+    text = characters.text
+    if not index or text[index - 1] != text[index] or characters.box(index - 1) != box:
+        return False
+    return _ALL_DOUBLED.search(text, max(index - 6, 0), index + 6) is None
 
 
 def _is_on_page(page: PageContent, box: Box) -> bool:
@@ -263,7 +370,7 @@ def _edited(
     """Apply the edits inside words. Returns the page and the indexes of the characters of all changed words."""
     texts: defaultdict[int, dict[int, str]] = defaultdict(dict)
     placed: set[int] = set()
-    for index in sorted(edits.signs | edits.lost | edits.doubled):
+    for index in sorted(edits.signs | edits.lost | edits.doubled | edits.raised | edits.halved.keys()):
         anchor = _anchor(characters.text, index, edits.lost) if index not in placed else None
         box = characters.box(anchor) if anchor is not None else None
         if anchor is None or box is None:

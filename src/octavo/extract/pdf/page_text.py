@@ -13,19 +13,29 @@ from octavo.core.languages import ANY_LANGUAGE
 from octavo.extract.extracted import BlockKind, Box, Metadata, RegionKind
 from octavo.extract.markdown import read_blocks
 from octavo.extract.markdown.headings import shorten
-from octavo.extract.pdf.annotations import Annotation, field_regions, merge_annotations, read_annotations
+from octavo.extract.pdf.annotations import Annotation, field_regions, merge_annotations, read_annotations, with_ticks
 from octavo.extract.pdf.content import ContentError, PageContent, TextRun, Word, read_contents
 from octavo.extract.pdf.document import Document, OpenPage, PageError, fitting_scale, open_document, render
 from octavo.extract.pdf.letters import (
+    RAISED,
     clean_letters,
     count_letters,
+    has_unread_letters,
     is_garbled,
     is_meaningless,
     is_right_to_left,
     one_line,
+    signs_of,
 )
-from octavo.extract.pdf.lines import is_monospaced
-from octavo.extract.pdf.own_letters import with_own_letters, without_doubles
+from octavo.extract.pdf.lines import is_inside, is_monospaced
+from octavo.extract.pdf.own_letters import (
+    may_have_halved_ligatures,
+    with_own_letters,
+    with_own_spaces,
+    with_raised_letters,
+    with_whole_ligatures,
+    without_doubles,
+)
 from octavo.extract.pdf.page_batches import Batch, Bookmark, PageBlock, PageText, PdfFacts
 from octavo.extract.pdf.placed_words import join_letters
 from octavo.extract.pdf.regions import PageLayout, lay_out, turn_of
@@ -37,12 +47,10 @@ _LEFT = 0.7  # as a share of PDFium's letters; with fewer, PDFium's text is used
 _NEARLY_ALL = 0.96
 _LEAST_MISSING = 20
 _LEAST_OF_FONT = 0.1  # as a share of the letters of a page
-# PDFium writes glyphs without a character as control characters. Code 2 is a hyphen at the end of a line.
-_CONTROLS = re.compile(r"[\x01\x03-\x08\x0e-\x1b]")
-_FEW_UNKNOWN = 3
+_JOINED = 0.12  # as a share of the letter size; letters closer than this are one word
 _WORD_SPACE = 0.5  # as a share of the height of a word
 _SCAN = 0.85  # as a share of the page
-_LEAST_OF_LAYER = 0.85  # share of letters and digits among the characters of a page; less is noise
+_LEAST_OF_LAYER = 0.85  # letters and digits among the characters of a page; less is noise
 _LEAST_OF_LINE = 0.5
 _COPY_BYTES = 64 * 1024 * 1024
 _LAST_OF_FIRST_PLANE = "\uffff"
@@ -50,6 +58,7 @@ _BEYOND_FIRST_PLANE = re.compile("[\U00010000-\U0010ffff]")
 DAMAGED = "The page is damaged."
 _NO_LAYOUT = "This page was read without its layout. The order, headings and tables may be wrong."
 _MISSING = "Some letters on this page may be missing."
+_UNREAD = "Some characters on this page could not be read."
 _GARBLED = "A font on this page cannot be decoded. Text in this font is missing."
 
 
@@ -100,13 +109,13 @@ def _page(document: Document, number: int, content: PageContent | None) -> PageT
     label = label_of(document, number)
     try:
         with document.page(number) as page:
-            read = _read_page(document, page, number, label, content)
+            found = read_annotations(page.handle, document.form(), page.placed())
+            read = _read_page(document, page, number, label, content, found)
             text = "".join(block.text for block in read.blocks)
             if is_meaningless(text):
                 read = replace(read, blocks=(), pictures=True, plain=False, unsure=None)
             elif 0 < len(text) < _FEW_LETTERS and page.shows_one_picture():
                 read = replace(read, pictures=True)
-            found = read_annotations(page.handle, document.form(), page.placed())
             return _with_annotations(read, found) if found else read
     except PageError:
         return PageText(number, label, None, None, failed=DAMAGED)
@@ -121,7 +130,14 @@ def _with_annotations(page: PageText, found: Sequence[Annotation]) -> PageText:
     return replace(page, blocks=merge_annotations(page.blocks, found), fields=tuple(fields))
 
 
-def _read_page(document: Document, page: OpenPage, number: int, label: str, content: PageContent | None) -> PageText:
+def _read_page(
+    document: Document,
+    page: OpenPage,
+    number: int,
+    label: str,
+    content: PageContent | None,
+    annotations: Sequence[Annotation],
+) -> PageText:
     if content is None or not content.runs:
         return _read_plain(page, number, label)
     own = page.text()
@@ -134,6 +150,7 @@ def _read_page(document: Document, page: OpenPage, number: int, label: str, cont
         if is_garbled(own):
             return PageText(number, label, *page.size, pictures=True)
         content, reasons = _from_own_letters(page, content), ()
+    content = with_ticks(content, annotations)
     images = page.images()
     laid = _laid_out(document, page, number, content, images) if content.runs else None
     if laid is None:
@@ -187,6 +204,12 @@ def _with_right_letters(page: OpenPage, content: PageContent, own: str) -> tuple
     letters are implausible.
     """
     content, missing, misses_digits = with_own_letters(content, own, page.characters)
+    content = with_own_spaces(content, own)
+    if may_have_halved_ligatures(own):
+        content = with_whole_ligatures(content, page.characters(), page.font_of)
+    if RAISED.search(own):
+        characters = page.characters()
+        content = with_raised_letters(content, characters, page.raised(characters.text))
     reasons: list[str] = []
     fonts: defaultdict[str, list[TextRun]] = defaultdict(list)
     for run in content.runs:
@@ -201,11 +224,18 @@ def _with_right_letters(page: OpenPage, content: PageContent, own: str) -> tuple
         reasons.append(_GARBLED)
     if not own.isascii() and _BEYOND_FIRST_PLANE.search(own):
         content = with_lost_letters(page, content)
-    unknown = len(_CONTROLS.findall(own))
-    misses_letters = unknown > _FEW_UNKNOWN or missing > max(_LEAST_MISSING, (1 - _NEARLY_ALL) * len(own))
+    misses_letters = missing > max(_LEAST_MISSING, (1 - _NEARLY_ALL) * len(own))
     if (misses_digits or misses_letters) and not bad and not is_garbled(own):
         reasons.append(_MISSING)
+    if not bad and not reasons and _has_unread_letters(content, own):
+        reasons.append(_UNREAD)
     return content, tuple(reasons), False
+
+
+def _has_unread_letters(content: PageContent, own: str) -> bool:
+    found = " ".join(run.text for run in content.runs)
+    signs = sum(len(word.text) == 1 for run in content.runs if signs_of(run.font) for word in run.words)
+    return has_unread_letters(own, clean_letters(found), signs)
 
 
 def _is_bad(font: str, text: str, least: float) -> bool:
@@ -214,19 +244,30 @@ def _is_bad(font: str, text: str, least: float) -> bool:
 
 
 def with_lost_letters(page: OpenPage, content: PageContent) -> PageContent:
-    """Add letters beyond U+FFFF, which liteparse leaves out, as runs at their positions."""
+    """Add the letters beyond U+FFFF, which liteparse leaves out, at their place: inside a run, or as a new one."""
     letters = (one if one and one[0] > _LAST_OF_FIRST_PLANE else None for one in page.letters())
-    lost: list[TextRun] = []
+    runs = list(content.runs)
     for word in join_letters(letters):
-        near = min(content.runs, key=lambda run: _distance(run.box, word.box), default=None)
+        place = min(range(len(content.runs)), key=lambda at: _distance(runs[at].box, word.box), default=None)
+        near = runs[place] if place is not None else None
+        if place is not None and near and is_inside(word.box, near.box) and near.words[0].left < word.box.left:
+            runs[place] = _with_letters(near, word.text, word.box)
+            continue
         size = near.size if near else word.box.bottom - word.box.top
-        box = (
-            Box(word.box.left, near.box.top, word.box.right, near.box.bottom)
-            if near and _is_level(near.box, word.box)
-            else word.box
-        )
-        lost.append(TextRun(box, word.text, size, "", False, False, 0.0, None, (Word(*box, word.text),)))  # noqa: FBT003
-    return replace(content, runs=(*content.runs, *lost))
+        is_level = near and _is_level(near.box, word.box)
+        box = Box(word.box.left, near.box.top, word.box.right, near.box.bottom) if near and is_level else word.box
+        runs.append(TextRun(box, word.text, size, "", False, False, 0.0, None, (Word(*box, word.text),)))  # noqa: FBT003
+    return replace(content, runs=tuple(runs))
+
+
+def _with_letters(run: TextRun, text: str, box: Box) -> TextRun:
+    """The run with letters added to the word that ends where they begin, or as a word before those at their right."""
+    place = sum(word.left < box.left for word in run.words)
+    before = run.words[place - 1]
+    is_joined = box.left - before.right < _JOINED * run.size
+    added = before._replace(right=box.right, text=before.text + text) if is_joined else Word(*box, text)
+    words = (*run.words[: place - is_joined], added, *run.words[place:])
+    return run._replace(words=words, text=" ".join(word.text for word in words))
 
 
 def _distance(one: Box, other: Box) -> float:
@@ -255,7 +296,9 @@ def _laid_out(
         return None
     if turned is None:
         return None
-    laid = lay_out(turned)
+    with page.turned(-turn):
+        turned, _, _ = _with_right_letters(page, turned, page.text())
+        laid = lay_out(turned, page.images(), page.right_text())
     blocks = (replace(block, box=_turned_back(block.box, laid, turn)) for block in laid.blocks)
     return PageLayout(number, content.width, content.height, tuple(blocks), laid.unsure)
 

@@ -28,6 +28,7 @@ _FAR_FROM_EDGE = 0.3  # as a share of the width of the column
 _BULLET = re.compile(
     r"([•◦▪▫‣●○■□▶►➢➤✓✔∙·❑❖\u2043])\s*(?=\S)|([\uf000-\uf0ff\u25a1-\u25ff\u2605\u2606\u2756-\u2794])\s+(?=\S)"
 )
+_CHECK_BOXES = ("☐", "☑", "☒")
 _DASH = re.compile(r"([-\u2013\u2014*])\s+(?=\S)")
 _NUMBERED = re.compile(r"(\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{2,4})[.)])\s+(?=\S)|(\d{1,3}[.)])(?=[^\W\d_]{3})")
 _REFERENCE = re.compile(r"\[\w{1,8}\]\s")
@@ -153,8 +154,12 @@ def _begins(column: _Column, group: Sequence[int], index: int) -> bool:
 
 
 def _begins_by_text(before: Line, line: Line) -> bool:
-    """Whether the words of a line show that it begins a reference, a caption or a note."""
-    if _REFERENCE.match(line.text) or (line.starts_raised and line.size <= before.size):
+    """Whether the words of a line show that it begins a reference, a caption, a note or a check box with its label."""
+    if (
+        line.text[:1] in _CHECK_BOXES
+        or _REFERENCE.match(line.text)
+        or (line.starts_raised and line.size <= before.size)
+    ):
         return True
     return _is_caption(line.text) and _SENTENCE_END.search(before.text) is not None
 
@@ -299,6 +304,8 @@ def _paragraph(column: _Column, group: Sequence[int]) -> Part:
     text = "\n".join(markup.plain(" ".join(one.split())) for one in texts) if keep else markup.plain(join_lines(texts))
     bold = sum(len(line.text) for line in lines if line.bold) * 2 > sum(map(len, texts))
     region = RegionKind.CAPTION if _is_caption(texts[0]) and len(lines) < 12 else RegionKind.BODY  # noqa: PLR2004
+    if len(lines) == 1 and lines[0].has_cells:
+        region = RegionKind.TABLE  # the header of a table is not a title
     italic = all(line.italic for line in lines)
     block = PageBlock(
         BlockKind.PARAGRAPH, text, box_around(lines), size_of(lines), bold, len(lines), region, italic=italic

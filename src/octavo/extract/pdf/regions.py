@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from statistics import median
 
 from octavo.extract.extracted import BlockKind, Box, RegionKind
@@ -13,6 +14,7 @@ from octavo.extract.pdf import markup
 from octavo.extract.pdf.columns import Columns, Flow, Layout, find_columns, text_columns
 from octavo.extract.pdf.content import PageContent, TextRun
 from octavo.extract.pdf.figures import FigureArea, find_captioned, find_figures, may_show_figures
+from octavo.extract.pdf.item_tables import is_figure
 from octavo.extract.pdf.letters import clean_letters, has_right_to_left, is_right_to_left
 from octavo.extract.pdf.lines import (
     LabelRows,
@@ -32,6 +34,7 @@ from octavo.extract.pdf.lines import (
 from octavo.extract.pdf.page_batches import PageBlock
 from octavo.extract.pdf.paragraphs import Part, parts_of, usual_leading
 from octavo.extract.pdf.running_headers import NOTE, PAGE_NUMBER, split_edges, with_notes
+from octavo.extract.pdf.table_geometry import text_lines
 from octavo.extract.pdf.table_rows import Cell, Table
 from octavo.extract.pdf.tables import overlaps, page_tables, to_markdown
 
@@ -47,6 +50,14 @@ _TITLE = 1.15  # as a multiple of the size of the other text
 _PLOTTED = frozenset({"chart", "formula"})
 _FEW_RULINGS = 2
 _FEW_ROWS = 2
+_LEAST_CELLS = 4  # of a row that is not in a table
+_LEAST_FIGURES = 3
+_LABELS = re.compile(r"(?:[^:]{2,30}:\s*){2,}")
+_AMOUNT_AFTER_LABEL = re.compile(r"[^\W\d_]{3}\W[^\d|]{0,20}?-?\d[\d.,]*[.,]\d\d(?!\d)")
+_MATH_FONT = re.compile(r"cmmi|cmsy|cmex|lmmath|math|mtmi|mtsy|rmtmi|stix\w*math")
+_MOST_OF_SYMBOL = 3  # letters
+_NEXT_TABLE = 40.0  # points
+_NEXT_IN_BOX = 30.0
 _LABEL = 25  # letters
 _LARGE = 1.3  # as a multiple of the size of the body text; larger lines are titles
 _MOST_CHARACTERS = 150
@@ -61,10 +72,11 @@ _LONGEST_SENTENCE = 300  # letters
 _TYPED = 0.9  # as a share of the letters of a page
 _PROGRAM = re.compile(r"[{};]\s*\Z|\w\(\)|\A\s*(?:def|class|import|return|if|for|while)\b.*[:;{]\Z|[=!<>]=|::|->|//")
 _FEW_LOST = 6  # letters
-_LOST_SHARE = 0.02  # as a share of the letters of a page
-_ORDER = "The columns on this page may be in the wrong order."
-_NOT_SURE = "A table on this page may have wrong rows or columns."
-_INCOMPLETE = "Some text on this page may be missing."
+_LOST_SHARE = 0.02  # of the letters of a page
+_ORDER = "The columns of this page may be in the wrong order."
+_NOT_SURE = "A table may have wrong rows or columns."
+_INCOMPLETE = "Some text of the page may be missing."
+_SCATTERED = "Formulas of the page may be incomplete."
 RightText = Callable[[Box], str]
 
 
@@ -116,9 +128,11 @@ def lay_out(page: PageContent, images: Sequence[Box] = (), right_text: RightText
     ]
     blocks = tuple(part.block for part in parts if part.block.text or part.block.figure)
     blocks += tuple(map(_beside_text, aside))
-    doubts = tuple(_doubts(tables, blocks))
+    doubts = tuple(_doubts(tables, blocks, misses_rows=maker.misses_rows(tables, areas)))
     if maker.misses_letters(blocks, areas):
         doubts = (*doubts, _INCOMPLETE)
+    if _has_scattered_formula(page, blocks):
+        doubts = (*doubts, _SCATTERED)
     return PageLayout(page.number, page.width, page.height, blocks, doubts)
 
 
@@ -152,11 +166,35 @@ def _beside_tables(area: FigureArea, tables: Sequence[Box]) -> FigureArea | None
     return replace(area, box=Box(left, top, right, bottom))
 
 
-def _doubts(tables: Sequence[Table], blocks: Sequence[PageBlock]) -> Iterator[str]:
-    if any(not table.sure for table in tables):
+def _doubts(tables: Sequence[Table], blocks: Sequence[PageBlock], *, misses_rows: bool) -> Iterator[str]:
+    if misses_rows or not all(table.sure and not _has_stacked_rows(table) for table in tables) or _is_divided(tables):
         yield _NOT_SURE
     if has_lone_cells(blocks):
         yield _ORDER
+
+
+def _has_stacked_rows(table: Table) -> bool:
+    """Whether a cell consists of several labels, or has several amounts with labels: its rows were not divided."""
+    cells = [cell.text for row in table.rows for cell in row]
+    return any(_LABELS.fullmatch(text) or len(_AMOUNT_AFTER_LABEL.findall(text)) >= _LEAST_FIGURES for text in cells)
+
+
+def _has_scattered_formula(page: PageContent, blocks: Sequence[PageBlock]) -> bool:
+    """Whether a page with mathematical fonts has a paragraph of a few letters: a part of a formula beside its line."""
+    if not any(len(block.text) <= _MOST_OF_SYMBOL and block.region in _TEXT for block in blocks):
+        return False
+    return any(_MATH_FONT.search(font.lower()) for font in {run.font for run in page.runs})
+
+
+def _is_divided(tables: Sequence[Table]) -> bool:
+    """Whether a table that begins with figures follows another one: the rest of it, in other columns."""
+    return any(
+        0 <= below.box.top - above.box.bottom < _NEXT_TABLE
+        and overlaps(above.box, below.box._replace(top=above.box.top))
+        and sum(is_figure(cell.text) for cell in below.rows[0]) > 1
+        and len(above.rows[0]) != len(below.rows[0])
+        for above, below in pairwise(tables)
+    )
 
 
 def has_lone_cells(blocks: Sequence[PageBlock]) -> bool:
@@ -168,6 +206,11 @@ def has_lone_cells(blocks: Sequence[PageBlock]) -> bool:
     single = [block for block in blocks if block.region in _TEXT and block.box and len(block.text.split()) == 1]
     level = sum(heights[round(block.box.bottom / 3)] > 1 for block in single if block.box)
     return level > _MOST_LONE or len(single) > max(_MANY_LONE, len(blocks) / 3)
+
+
+def _is_plain(block: PageBlock) -> bool:
+    """Whether a block is text of the body. A line of cells counts too: headers and footers often have wide gaps."""
+    return block.region is RegionKind.BODY or (block.region, block.kind) == (RegionKind.TABLE, BlockKind.PARAGRAPH)
 
 
 def _is_upright(run: TextRun) -> bool:
@@ -253,6 +296,16 @@ class _PageMaker:
         lost = wanted - letters_in("".join(block.text for block in blocks))
         return lost.total() > max(_FEW_LOST, _LOST_SHARE * wanted.total())
 
+    def misses_rows(self, tables: Sequence[Table], areas: Sequence[FigureArea]) -> bool:
+        """Whether a line outside of the tables and pictures looks like a row of figures."""
+        level = Counter(round(one.bottom / 3) for one in self._segments)
+        if max(level.values(), default=0) < _LEAST_CELLS:
+            return False
+        taken = [*(table.box for table in tables), *(area.box for area in areas)]
+        words = [word for run in self._page.runs for word in run.words if not is_inside_any(word, taken)]
+        lines = (line for line in text_lines(words) if len(line) >= _LEAST_CELLS)
+        return any(sum(is_figure(part.text) for part in line) >= _LEAST_FIGURES for line in lines)
+
     def _left_out(self, tables: Sequence[Table], labels: Sequence[LabelRows]) -> Iterator[Segment]:
         """The segments inside a table or a group of labels that are missing from its text."""
         texts = [(one.box, " ".join(cell.text for row in one.rows for cell in row)) for one in tables]
@@ -291,11 +344,11 @@ class _PageMaker:
         beside = [part for one in layout.beside for part in self._build(one)]
         if layout.leading:
             return _insert(parts, beside, before=True)
-        return _insert(parts, [_as_box(part) for part in beside], before=False)
+        return _insert(parts, _as_one([_as_box(part) for part in beside]), before=False)
 
     def _as_edge(self, part: Part, kind: RegionKind, segments: Sequence[Segment]) -> Part:
         block = part.block
-        if part.note or block.region is not RegionKind.BODY or block.lines > 2 or len(block.text) > _MOST_CHARACTERS:  # noqa: PLR2004
+        if part.note or not _is_plain(block) or block.lines > 2 or len(block.text) > _MOST_CHARACTERS:  # noqa: PLR2004
             return part
         if self._body and block.size > _LARGE * self._body:
             return part
@@ -330,6 +383,24 @@ def _as_box(part: Part) -> Part:
     if part.block.region in {RegionKind.BODY, RegionKind.LIST}:
         return part._replace(block=replace(part.block, region=RegionKind.BOX))
     return part
+
+
+def _as_one(beside: Sequence[Part]) -> list[Part]:
+    """Keep the parts of a side column together if they follow each other closely and one is a table or picture.
+
+    Notes in the margin, in contrast, stay beside the paragraphs that they belong to.
+    """
+    groups: list[list[Part]] = []
+    for part in beside:
+        before = groups[-1][-1].block.box if groups else None
+        is_near = before and part.block.box and -_NEXT_IN_BOX < part.block.box.top - before.bottom < _NEXT_IN_BOX
+        groups = [*groups[:-1], [*groups[-1], part]] if is_near else [*groups, [part]]
+    made: list[Part] = []
+    for group in groups:
+        is_box = any(part.block.kind is BlockKind.TABLE or part.block.figure for part in group)
+        top = group[0].block.box.top if group[0].block.box and is_box and len(group) > _FEW_ROWS else None
+        made += [part if top is None or part.anchor is not None else part._replace(anchor=top) for part in group]
+    return made
 
 
 def _insert(parts: Sequence[Part], beside: Sequence[Part], *, before: bool) -> list[Part]:

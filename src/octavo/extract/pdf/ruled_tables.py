@@ -31,6 +31,7 @@ from octavo.extract.pdf.table_rows import (
     Table,
     assemble,
     band_groups,
+    header_levels,
     is_sure,
     row_cells,
     row_of,
@@ -42,6 +43,9 @@ _LEAST_CELLS = 4
 _MOST_CELLS = 10_000
 _LEAST_GAP = 5.0
 _LEAST_HEIGHT = 15.0
+_WIDEST_LABEL = 200.0
+_COLUMN_GAP = 0.7  # of the height of a line
+_MOST_LABELLED, _HALF = 0.85, 0.6  # of the lines of a table
 
 
 class Grid(NamedTuple):
@@ -148,7 +152,8 @@ def _covers(rulings: Iterable[Ruling], middle: float) -> bool:
 def ruled_tables(page: PageContent, words: Sequence[Word], found: Sequence[Grid]) -> Iterator[Table]:
     turned = [Word(*run.box, run.text.strip()) for run in page.runs if abs(run.rotation) >= 1]
     for grid in found:
-        whole = _with_outer_rows(grid, words, [one.box for one in found if one is not grid])
+        others = [one.box for one in found if one is not grid]
+        whole = _with_labels(_with_outer_rows(grid, words, others), words, others)
         table = _ruled_table(whole, _words_in(whole.box, (*words, *turned)))
         if table:
             yield table
@@ -213,6 +218,30 @@ def _with_outer_rows(grid: Grid, words: Sequence[Word], others: Sequence[Box]) -
     return Grid(grid.xs, (*first, *grid.ys, *last), grid.rulings._replace(horizontal=across)) if first or last else grid
 
 
+def _with_labels(grid: Grid, words: Sequence[Word], others: Sequence[Box]) -> Grid:
+    """Add the labels of the rows at the left of a grid that encloses only figures: one beside nearly every line."""
+    (left, top, right, bottom) = grid.box
+    if len(grid.xs) < 4 or any(is_inside(word, box) for word in _words_in(grid.box, words) for box in others):  # noqa: PLR2004
+        return grid
+    inside = text_lines(_words_in(Box(left, top, right, bottom), words))
+    figures = [line for line in inside if NUMBER.fullmatch(line[0].text)]
+    beside = text_lines(_words_in(Box(left - _WIDEST_LABEL, top, left, bottom), words))
+    labels = [line[0] for line in beside if len(line) == 1 and not NUMBER.fullmatch(line[0].text)]
+    level = [
+        line
+        for line in figures
+        if any(abs(one.top + one.bottom - line[0].top - line[0].bottom) < line[0].height for one in labels)
+    ]
+    first = min((one.left for one in labels), default=left)
+    aligned = [one for one in labels if one.left - first < _LEAST_HEIGHT]
+    is_complete = len(labels) > _LEAST_CELLS and len(level) > _MOST_LABELLED * len(figures)
+    if not is_complete or len(figures) < _HALF * len(inside) or len(aligned) < _HALF * len(labels):
+        return grid
+    flat = (one._replace(start=first - 1) if one.start < left + NEAR else one for one in grid.rulings.horizontal)
+    sides = (Ruling(first - 1, top, bottom), Ruling(left, top, bottom), *grid.rulings.vertical)
+    return Grid((first - 1, *grid.xs), grid.ys, Rulings(tuple(flat), sides))
+
+
 def _fills(line: Line, grid: Grid) -> bool:
     """Whether each segment of a line is within one column of the grid, and most columns have one."""
     places = [(_slot(grid.xs, part.left + 1), _slot(grid.xs, part.right - 1)) for part in line]
@@ -231,7 +260,25 @@ def _with_columns(grid: Grid, words: Sequence[Word]) -> Grid:
         if several >= max(4, 0.6 * len(lines)) and share(NUMBER.fullmatch, parts) >= 0.3:  # noqa: PLR2004
             columns = columns_of(lines)
             more.extend((before[1] + after[0]) / 2 for before, after in pairwise(columns))
+        else:
+            more.extend(_divided_headings(lines, grid.ys[1]))
     return grid._replace(xs=tuple(sorted((*grid.xs, *more))))
+
+
+def _divided_headings(lines: Sequence[Line], head: float) -> Iterator[float]:
+    """Where white space divides all lines of a column, its heading and at least one of its rows of figures."""
+    header = [part for line in lines for part in line if part.bottom < head + NEAR]
+    below = [line for line in lines if min(part.top for part in line) > head - NEAR]
+    sides = sorted((part.left, part.right) for line in lines for part in line)
+    end = sides[0][1]
+    for left, right in sides[1:]:
+        if left - end > _COLUMN_GAP * lines[0][0].height:
+            at = (left + end) / 2
+            rows = [line for line in below if line[0].left < at < line[-1].right]
+            figures = any(part.left > at and NUMBER.fullmatch(part.text) for line in rows for part in line)
+            if figures and min((part.left for part in header), default=at) < at < max(part.right for part in header):
+                yield at
+        end = max(end, right)
 
 
 def _without_titles(cells: list[Piece], width: int, box: Box) -> tuple[list[Piece], Box]:
@@ -261,10 +308,17 @@ def _unjoined(span: Span, words: list[Word], xs: Sequence[float]) -> Iterator[Pi
     """Divide a cell that spans several columns, if its words are aligned with the columns of the grid."""
     parts = [part for line in text_lines(words) for part in line] if span.right > span.left else []
     used = {_slot(xs, part.left + 1) for part in parts}
-    if len(used) < 2 or any(_slot(xs, part.left + 1) != _slot(xs, part.right - 1) for part in parts):  # noqa: PLR2004
+    fits = {part: _slot(xs, part.left + 1) == _slot(xs, part.right - 1) for part in parts}
+    across = [part for part in parts if not fits[part]]
+    is_heading = span.top == 0 and len(across) == 1 and across[0] is parts[0] and len(used) > 1
+    is_sum = len(parts) == 1 and fits[parts[0]] and NUMBER.fullmatch(parts[0].text) is not None
+    if not is_sum and not is_heading and (len(used) < 2 or across):  # noqa: PLR2004
         yield span, words
         return
-    for column in sorted(used):
+    if is_heading:
+        yield span, list(across[0].words)
+        parts = parts[1:]
+    for column in sorted({_slot(xs, part.left + 1) for part in parts}):
         inside = [word for part in parts if _slot(xs, part.left + 1) == column for word in part.words]
         yield Span(span.top, column, span.bottom, column), inside
 
@@ -282,16 +336,22 @@ def _with_bands(cells: Sequence[Piece], height: int) -> tuple[list[Piece], bool]
     result: list[Piece] = []
     for band in range(height):
         lines = _band_lines(bands[band])
-        groups = band_groups(lines) if lines else []
+        groups = (header_levels(lines) if band == 0 else band_groups(lines)) if lines else []
         sure = sure and all(map(is_sure, groups))
         for top, group in enumerate(groups, starts[-1]):
             result.extend(row_cells(group, top))
         starts.append(starts[-1] + max(1, len(groups)))
-    tall = (cell for cell in cells if cell[0].top < cell[0].bottom)
+    tall = [cell for cell in cells if cell[0].top < cell[0].bottom]
+    sure = sure and not any(_has_stacked_numbers(words) for _, words in tall)
     result.extend(
         (span._replace(top=starts[span.top], bottom=starts[span.bottom + 1] - 1), words) for span, words in tall
     )
     return result, sure
+
+
+def _has_stacked_numbers(words: Sequence[Word]) -> bool:
+    """Whether a cell has several lines of numbers, which are likely rows that no ruling separates."""
+    return sum(len(line) == 1 and NUMBER.fullmatch(line[0].text) is not None for line in text_lines(words)) > 1
 
 
 def _band_lines(cells: Sequence[Piece]) -> list[Row]:

@@ -16,6 +16,7 @@ from octavo.extract.pdf.paragraphs import Part
 
 _VERY_EDGE = 0.09
 _PRINTED = 0.05
+_FAR_OUT = 0.07
 _TWO = 2  # pages
 _EDGE = 0.12  # as a share of the page height
 _WIDE_EDGE = 0.135
@@ -33,7 +34,7 @@ _EDGES = frozenset({RegionKind.HEADER, RegionKind.FOOTER})
 _NUMBERS = re.compile(r"\d+|\b[ivxlc]+\b")
 NOTE = re.compile(r"(\d{1,2}|[*†‡§¶]{1,2})[.)]?\s?(?=[^\W\d_]|[\"\u201c\u2018(])")
 PAGE_NUMBER = re.compile(
-    r"\W*(?:(?:page|seite|p\.|pagina|página|стр\.)\s*)?(?:[A-Z]?\d{1,4}(?:-\d{1,4})?|[ivxlc]{1,7})(?:\s*(?:/|of|von|de)\s*\d{1,4})?\W*",
+    r"\W*(?:(?:page|seite|p\.|pagina|página|стр\.)\s*)?(?:(?:[A-Z]-?)?\d{1,4}(?:-\d{1,4})?|[ivxlc]{1,7})(?:\s*(?:/|of|von|de)\s*\d{1,4})?\W*",
     re.IGNORECASE,
 )
 _SMALL_LETTERS = 0.93  # as a multiple of the size of the body text
@@ -53,7 +54,7 @@ def running_blocks(pages: Sequence[PageText], body_size: float) -> set[Place]:
     for index, page in enumerate(pages):
         for edge, block in _at_edges(page):
             found = page.blocks[block]
-            if body_size and found.size > _LARGE * body_size:
+            if body_size and found.size > _LARGE * body_size and not _is_far_out(page, found):
                 continue
             shown[edge, _pattern(found.text)].append(Place(index, block))
     running = {place for places in shown.values() if _is_running(places) for place in places}
@@ -61,6 +62,12 @@ def running_blocks(pages: Sequence[PageText], body_size: float) -> set[Place]:
         running |= {place for places in shown.values() if _is_printed(pages, places) for place in places}
     running |= {Place(index, block) for index, page in enumerate(pages) for block in _repeating(page)}
     return running | {place for index, page in enumerate(pages) for place in _marked(index, page)}
+
+
+def _is_far_out(page: PageText, block: PageBlock) -> bool:
+    """Whether a block is at the very edge, where even large letters are not the title of a slide."""
+    height = page.height or 0.0
+    return block.lines == 1 and (_is_above(block, _FAR_OUT * height) or _is_below(block, (1 - _FAR_OUT) * height))
 
 
 def _is_printed(pages: Sequence[PageText], places: Sequence[Place]) -> bool:
@@ -139,7 +146,8 @@ def _top(block: PageBlock) -> float:
 
 
 def _pattern(text: str) -> str:
-    return _NO_WORDS.sub(" ", _NUMBERS.sub("#", text.lower())).strip()
+    """The words of a line in alphabetical order: left and right pages often have the same ones in another order."""
+    return " ".join(sorted(_NO_WORDS.sub(" ", _NUMBERS.sub("#", text.lower())).split()))
 
 
 def _is_running(places: Sequence[Place]) -> bool:

@@ -31,7 +31,7 @@ _SIGNS = r"[^\w\s]*[$€£¥~<>≤≥±+\-\u2212\u2013(]*\s*"
 PROSE = 12  # words; a cell with more is a sentence or a note
 NOTE = re.compile(r"(notes?|sources?|anmerkung|quelle|remarque)\b", re.IGNORECASE)
 NUMBER = re.compile(
-    _SIGNS + r"\d[\d.,' \u00a0/:]*\s*[%)*a-z†‡]{0,2}|[-\u2013\u2014.*‡†n/a]{1,4}|\(\d+\)", re.IGNORECASE
+    _SIGNS + r"\d[\d.,' \u00a0/:]*\s*[%)*a-z†‡⁰¹²³⁴-⁹]{0,2}|[-\u2013\u2014.*‡†n/a]{1,4}|\(\d+\)", re.IGNORECASE
 )
 Piece = tuple[Span, list[Word]]
 
@@ -220,6 +220,14 @@ def _levels(rows: Sequence[Row]) -> list[list[Row]]:
         else:
             levels.append([row])
     return levels
+
+
+def header_levels(rows: Sequence[Row]) -> list[list[Row]]:
+    """The rows above the first ruling: the levels of a header, if a heading covers several columns below it."""
+    levels = _levels(rows)
+    below = {place for row in rows[1:] for place in row.parts}
+    is_header = any(len(below & {*range(first, last + 1)}) > 1 for first, last in _wide(rows[0]))
+    return levels if is_header and len(levels) > 1 and not any(map(_has_numbers, rows)) else band_groups(rows)
 
 
 def body_groups(rows: Sequence[Row], rules: Sequence[float]) -> Iterator[list[Row]]:

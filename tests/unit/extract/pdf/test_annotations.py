@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,13 @@ from octavo.extract.pdf.annotations import (
     field_regions,
     merge_annotations,
     read_annotations,
-    with_values,
+    with_ticks,
 )
-from octavo.extract.pdf.content import PageContent
+from octavo.extract.pdf.content import PageContent, TextRun, Word
 from octavo.extract.pdf.document import open_document
 from octavo.extract.pdf.page_batches import PageBlock
 from octavo.extract.pdf.page_text import read_batch
+from octavo.extract.pdf.regions import lay_out
 
 WIDGET = "/Type /Annot /Subtype /Widget /F 4 /P 4 0 R"
 
@@ -120,6 +122,15 @@ def test_a_password_in_a_form_is_not_read(tmp_path: Path) -> None:
     assert read(path) == []
 
 
+def test_letters_that_are_highlighted_one_by_one_are_a_word(tmp_path: Path) -> None:
+    edges = [30.0, 36.67, 41.12, 47.35, 49.57]  # of the letters of "Lime" in Helvetica, and a little more
+    quads = " ".join(f"{left} 260 {left} 248 {right} 260 {right} 248" for left, right in pairwise(edges))
+    mark = f"/Type /Annot /Subtype /Highlight /F 4 /Rect [30 248 60 260] /QuadPoints [{quads}]"
+    (one,) = read(write_pdf(tmp_path / "mark.pdf", "30 250 Td (Limestone) Tj", [mark], form=False))
+    assert " " not in one.text
+    assert one.text.startswith("Li")
+
+
 def test_a_value_without_a_label_has_the_name_of_its_field() -> None:
     one = Annotation("field", Box(10, 10, 100, 30), "person.name", "Ada")
     (block,) = merge_annotations([], [one])
@@ -132,13 +143,18 @@ def test_a_value_that_the_text_contains_is_not_added_again() -> None:
     assert merge_annotations([block], [one]) == (block,)
 
 
-def test_values_become_words_at_the_place_of_their_field() -> None:
-    page = PageContent(1, 400, 300, (), (), ())
-    one = Annotation("field", Box(100, 10, 200, 30), "name", "Ada Lovelace")
-    (run,) = with_values(page, [one]).runs
-    assert [word.text for word in run.words] == ["Ada", "Lovelace"]
-    assert 100 <= run.box.left < run.box.right <= 200
-    assert 10 <= run.box.top < run.box.bottom <= 30
+def test_check_boxes_are_read_before_the_labels_at_their_right() -> None:
+    words = (Word(30, 10, 60, 20, "Java"),), (Word(130, 10, 160, 20, "Rust"),)
+    runs = tuple(TextRun(Box(*one[:4]), one.text, 10.0, "", False, False, 0.0, None, (one,)) for (one,) in words)
+    ticks = [
+        Annotation("tick", Box(12, 9, 24, 21), "a", "☑"),
+        Annotation("tick", Box(112, 9, 124, 21), "b", "☐"),
+        Annotation("tick", Box(300, 49, 312, 61), "without a label", "☐"),
+    ]
+    page = with_ticks(PageContent(1, 400, 300, runs, (), ()), ticks)
+    (block,) = lay_out(page).blocks
+    assert block.text == "☑ Java ☐ Rust"
+    assert [one.text for one in merge_annotations([block], ticks)] == [block.text, "☐ without a label"]
 
 
 def test_fields_are_regions() -> None:

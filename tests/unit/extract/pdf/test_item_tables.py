@@ -71,6 +71,63 @@ def test_a_page_with_items_shows_a_table_and_no_lone_cells() -> None:
     assert not found.unsure
 
 
+def test_the_second_line_of_a_heading_is_not_part_of_the_first_item() -> None:
+    found = page([
+        *row({70: "Pos", 120: "Description", 300: "Price", 420: "Amount"}, 100),
+        *row({295: "without", 415: "without"}, 111),
+        *row({295: "tax", 415: "tax per item"}, 122),
+        *row({70: "1", 120: "Dividers", 300: "9.90", 420: "198.00"}, 136),
+        *row({70: "2", 120: "Yoghurt", 300: "5.50", 420: "275.00"}, 160),
+    ])  # fmt: skip
+    (table,) = find_item_tables(found)
+    assert table.grid[0] == ("Pos", "Description", "Price without tax", "Amount without tax per item")
+    assert table.grid[1] == ("1", "Dividers", "9.90", "198.00")
+    assert table.sure
+
+
+def test_a_line_apart_from_a_header_of_two_lines_belongs_to_the_first_item() -> None:
+    found = page([
+        *row({70: "Pos", 120: "Description", 300: "Price", 420: "Amount"}, 100),
+        *row({300: "net", 420: "net"}, 111),
+        *row({120: "Contract"}, 126),
+        *row({70: "1", 120: "Dividers", 300: "9.90", 420: "198.00"}, 142),
+    ])  # fmt: skip
+    (table,) = find_item_tables(found)
+    assert table.grid[1] == ("1", "Contract Dividers", "9.90", "198.00")
+
+
+def test_details_that_cross_the_columns_do_not_end_a_table() -> None:
+    found = page([
+        *row(HEADER, 100),
+        *row({70: "1", 120: "TB100", 190: "Dividers", 340: "9.90", 400: "20 pcs", 490: "198.00"}, 130),
+        *row({230: "* Period of delivery: from the first of May to June"}, 164),
+        *row({70: "2", 120: "ARNR2", 190: "Yoghurt", 340: "5.50", 400: "50 pcs", 490: "275.00"}, 200),
+    ])  # fmt: skip
+    (table,) = find_item_tables(found)
+    assert [row[0] for row in table.grid] == ["Pos", "1", "2"]
+    assert table.grid[1][2] == "Dividers * Period of delivery: from the first of May to June"
+
+
+def test_a_row_of_figures_outside_of_a_table_makes_the_page_unsure() -> None:
+    lone = row({70: "2", 190: "Yoghurt", 340: "5.50", 400: "50 pcs", 490: "275.00"}, 100)
+    prose = [run(PROSE, 70, top) for top in range(300, 400, 13)]
+    assert layout([*lone, *row({190: "Banana"}, 111), *prose]).unsure
+    assert not layout(prose).unsure
+
+
+def test_two_headings_over_one_column_make_a_table_unsure() -> None:
+    items = [
+        *row({70: "1", 190: "Dividers", 340: "9.90", 470: "198.00"}, 130),
+        *row({70: "2", 190: "Yoghurt", 340: "5.50", 470: "275.00"}, 150),
+    ]
+    (clear,) = find_item_tables(page([*row({70: "Pos", 190: "Description", 340: "Price", 470: "Sum"}, 100), *items]))
+    (joined,) = find_item_tables(
+        page([*row({70: "Pos", 190: "Description", 340: "Price", 470: "Tax", 495: "Sum"}, 100), *items])
+    )
+    assert clear.sure
+    assert not joined.sure
+
+
 def test_a_table_ends_before_text_below_it() -> None:
     (table,) = find_item_tables(page([*invoice(), *row({70: PROSE}, 240), *row({70: "Notes"}, 300)]))
     assert table.box.bottom < 230
@@ -182,3 +239,24 @@ def test_first_item_can_begin_above_its_figures() -> None:
     item = [*row({70: "Sales tax (E)"}, 123), *row({70: "Free of tax", 300: "380.00", 400: "0", 490: "0.00"}, 136)]
     (table,) = find_item_tables(page([*header, *item, *row({70: "by law"}, 149)]))
     assert table.grid[1] == ("Sales tax (E) Free of tax by law", "", "380.00", "0", "0.00")
+
+
+def test_a_line_of_cells_is_part_of_a_table_and_not_a_title() -> None:
+    cells = layout([*row({70: "Description", 300: "Due", 420: "Part"}, 100), *row({70: PROSE}, 140)]).blocks
+    assert [block.region for block in cells] == [RegionKind.TABLE, RegionKind.BODY]
+    title = layout([*row({70: "Description of the payment"}, 100), *row({70: PROSE}, 140)]).blocks
+    assert [block.region for block in title] == [RegionKind.BODY, RegionKind.BODY]
+
+
+def test_labels_in_one_cell_and_parts_of_formulas_make_a_page_unsure() -> None:
+    stacked = [
+        *row({70: "Bill to", 300: "Date:", 420: "1 May"}, 100),
+        *row({70: "Taylor", 300: "Terms:", 420: "30 days"}, 111),
+        *row({70: "Sum", 300: "Due:", 420: "127.50"}, 140),
+    ]
+    lines = tuple(Box(60, y, 500, y) for y in (95, 130, 155))
+    sides = tuple(Box(x, 95, x, 155) for x in (60, 290, 410, 500))
+    assert lay_out(PageContent(1, 595.0, 842.0, tuple(stacked), (), (*lines, *sides))).unsure
+    prose = [run(PROSE, 70, top) for top in (100, 113, 126)]
+    assert layout([*prose, run("i", 300, 160, font="LMMathItalic10"), run(PROSE, 70, 200)]).unsure
+    assert not layout([*prose, run("i", 300, 160), run(PROSE, 70, 200)]).unsure

@@ -10,9 +10,15 @@ from typing import NamedTuple
 import pytest
 
 from octavo.extract.extracted import Box
-from octavo.extract.pdf.content import PageContent, TextRun, Word
-from octavo.extract.pdf.letters import Characters, clean_letters, is_garbled
-from octavo.extract.pdf.own_letters import OwnLetters, with_own_letters
+from octavo.extract.pdf.content import PageContent, TextRun, Word, with_signs
+from octavo.extract.pdf.letters import Characters, clean_letters, has_unread_letters, is_garbled
+from octavo.extract.pdf.own_letters import (
+    OwnLetters,
+    may_have_halved_ligatures,
+    with_own_letters,
+    with_own_spaces,
+    with_whole_ligatures,
+)
 from tests.support.pdf import Pdf, Words, paragraph, read_pdf
 
 WIDE, HIGH = 5.0, 10.0
@@ -201,3 +207,106 @@ def test_accents_that_are_drawn_before_their_letters_join_them(drawn: str, read:
 def test_a_font_with_more_marks_than_letters_is_garbled() -> None:
     assert is_garbled('!"#$!"%&\'!()$ (($<=)!"#$! 8(9%!:8; ' * 5)
     assert not is_garbled("Total ........................ 12.50\n" * 10)
+
+
+def test_letters_of_one_glyph_are_put_back_as_other_lost_letters() -> None:
+    line = Drawn("Efficient arithmetic")
+    own = characters([line])
+    shared = Box(line.left + WIDE, line.top, line.left + 2.5 * WIDE, line.top + HIGH)
+    glyphs = Characters(own.text, lambda index: shared if index in {1, 2, 3} else own.box(index))
+    words = (
+        Word(line.left + WIDE, line.top, line.left + 9 * WIDE, line.top + HIGH, "ficient"),
+        Word(line.left + 10 * WIDE, line.top, line.left + 20 * WIDE, line.top + HIGH, "arithmetic"),
+    )
+    given = run("ficient arithmetic")._replace(words=words)
+    found = with_own_letters(PageContent(1, 600, 800, (given,), (), ()), own.text, lambda: glyphs)
+    assert texts(found) == ["Efficient arithmetic"]
+    assert not found.missing
+
+
+@pytest.mark.parametrize(
+    ("font", "drawn", "text"),
+    [
+        ("ABCDEF+Wingdings-Regular", "\xa8 Yes", "☐ Yes"),
+        ("Wingdings", "\uf0fe Yes", "☑ Yes"),
+        ("Wingdings 2", "T No", "☒ No"),
+        ("ZapfDingbats", "4", "✔"),
+        ("ZapfDingbats", "✔ 12", "✔ 12"),
+        ("ABCDEF+Wingdings", "\x84 They work in parallel", "• They work in parallel"),
+        ("SymbolMT", "a \uf02b \uf062", "a + β"),
+        ("MaterialIcons-Regular", "! Text", "Text"),
+        ("Helvetica", "n 12", "n 12"),
+    ],
+)
+def test_signs_of_symbol_fonts_are_read_as_what_they_show(font: str, drawn: str, text: str) -> None:
+    found = with_signs(run(drawn)._replace(font=font))
+    assert found is not None
+    assert found.text == text
+    assert [word.text for word in found.words] == text.split()
+
+
+def test_icons_alone_are_not_text() -> None:
+    assert with_signs(run("Ķ<")._replace(font="ABCDEF+OCHAIconsBounded")) is None
+
+
+@pytest.mark.parametrize(
+    ("own", "found", "unread"),
+    [
+        ("exposure in \x01g/kg of", "exposure in g/kg of", True),
+        ("Con\x1frmed cases", "Confirmed cases", False),
+        ("two\x03words", "two words", False),
+        ("Allg‰u", "Allg‰u", True),
+        ("5 ‰ of them", "5 ‰ of them", False),
+        ("(IA) pour", "\ufffdIA\ufffd pour", True),
+        ("\x84 They work", "They work", True),
+        ("a divi\x02ded word", "a divided word", False),
+    ],
+)
+def test_characters_without_a_meaning_are_noticed(own: str, found: str, *, unread: bool) -> None:
+    assert has_unread_letters(own, found, signs=0) is unread
+
+
+def test_rare_letters_are_garbled() -> None:
+    assert is_garbled("ɍɝɥɨɜɚɹ ɲɥɢɮɨɜɚɥɶɧɚɹ ɦɚɲɢɧɚ")
+    assert not is_garbled("the word ʃɛp is read as ship, and kæt as cat")
+
+
+def test_exponents_and_numbers_of_notes_stay_raised(tmp_path: Path) -> None:
+    page = [
+        Words("The lime weighs 10", 72, 100, 12),
+        Words("5", 176, 95.5, 7),
+        Words("grams, says the mason", 186, 100, 12),
+        Words("The second line has 105 grams in 3", 72, 120, 12),
+        Words("n", 258, 115.5, 7),
+        Words("parts", 268, 120, 12),
+    ]
+    path = tmp_path / "powers.pdf"
+    path.write_bytes(Pdf([page]).write())
+    markdown = read_pdf(path).markdown
+    assert "10⁵ grams" in markdown
+    assert "105 grams in 3ⁿ parts" in markdown
+
+
+def test_parts_of_a_word_of_pdfium_are_joined() -> None:
+    page = PageContent(1, 600, 800, (run("T he c us to me r pays 04 .03 in to it"),), (), ())
+    found = with_own_spaces(page, "The customer pays 04.03 into it and in to")
+    assert texts(OwnLetters(found)) == ["The customer pays 04 .03 in to it"]
+
+
+def test_wide_letters_are_ligatures_that_lost_their_first_letter() -> None:
+    line = "a signiicant inal sample in this inluence, which it will still fill in, if of half he had an efort"
+    places = [line.index("ica"), line.index("inal"), line.index("luence"), line.index("fort"), line.index("he had")]
+    own = characters([Drawn(line)])
+
+    def box(index: int) -> Box | None:
+        place = own.box(index)
+        wide = 2.0 if index in places else 1.0
+        return place._replace(right=place.left + wide * WIDE) if place else None
+
+    page = PageContent(1, 600, 800, (run(line),), (), ())
+    found = with_whole_ligatures(page, Characters(line, box), lambda _index: b"Serif")
+    assert texts(OwnLetters(found)) == [
+        "a significant final sample in this influence, which it will still fill in, if of half The had an effort"
+    ]
+    assert may_have_halved_ligatures("in this inal sample it is signiicant " * 20)
+    assert not may_have_halved_ligatures("in this final sample it is significant " * 20)

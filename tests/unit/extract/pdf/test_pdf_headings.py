@@ -168,3 +168,16 @@ def test_lines_at_the_edges_of_both_pages_of_a_print_are_headers() -> None:
     assert running_blocks(pages, 10.0) == {Place(0, 0), Place(1, 0)}
     lower = [page(line("Brushes Limited", 60, 8.0), prose(120))] * 2
     assert running_blocks(lower, 10.0) == set()
+
+
+def test_large_words_at_the_very_edge_of_each_page_are_a_running_header() -> None:
+    words = ("APPENDIX A Highlights of 2011", "Highlights of 2011 APPENDIX A", "APPENDIX A Highlights of 2011")
+    pages = [page(line(text, 30, 19.0, bold=True), prose(120), prose(200)) for text in words]
+    assert running_blocks(pages, 10.0) == {Place(index, 0) for index in range(3)}
+    slides = [page(line("Review of the year", 60, 19.0), prose(120), prose(200)) for _ in range(3)]
+    assert not running_blocks(slides, 10.0)
+
+
+def test_labels_on_two_lines_are_not_a_heading() -> None:
+    labels = line("Currency: EUR\nDate of delivery: 21.05.2018", 60, 14.0, bold=True)
+    assert found(labels, prose(120), prose(200)) == []

@@ -11,7 +11,7 @@ import pytest
 from octavo.extract.extracted import BlockKind, Box, Quality, RegionKind
 from octavo.extract.pdf.columns import find_columns, segments_in
 from octavo.extract.pdf.content import PageContent, Shape, TextRun, Word, text_run
-from octavo.extract.pdf.letters import Vocabulary, is_garbled, with_right_ligatures
+from octavo.extract.pdf.letters import Vocabulary, is_garbled, with_right_ligatures, with_right_marks
 from octavo.extract.pdf.lines import Segment, line_numbers, segments_of
 from octavo.extract.pdf.page_batches import PageBlock
 from octavo.extract.pdf.page_text import read_batch
@@ -442,3 +442,36 @@ def test_short_chinese_line_does_not_run_into_the_next_paragraph() -> None:
     body = "发行人各类授信额度总额达其中已使用额度尚未使用的授信额度" * 2
     found = blocks([run("二授信情况", 60, 300), *(run(body, 60, 322 + PITCH * row) for row in range(4))])
     assert all(not block.text.startswith("二授信情况发") for block in found)
+
+
+@pytest.mark.parametrize(
+    ("drawn", "written"),
+    [
+        ("סעיף 15)ב()4( לחוק", "סעיף 15(ב)(4) לחוק"),
+        ("סעיף (ב) לחוק", "סעיף (ב) לחוק"),
+        ("סעיף ב) לחוק", "סעיף ב) לחוק"),
+        ("عذرا.ً إشترى", "عذراً. إشترى"),
+        ("ووفق ًا لما", "ووفقًا لما"),
+        ("بلغة Pythonمن", "بلغة Python من"),
+        ("بلغة R وPython", "بلغة R وPython"),
+    ],
+)
+def test_brackets_and_vowel_signs_of_right_to_left_lines_are_in_order(drawn: str, written: str) -> None:
+    assert with_right_marks(drawn) == written
+
+
+def test_a_side_column_with_a_table_stays_together() -> None:
+    body = [one for top in range(200, 440, 60) for one in lines(WIDE, 60, top)]
+    facts = [("Size", "12"), ("Type", "tool"), ("Year", "2011"), ("Town", "Rome")]
+    side = [run("Trowel", 490, 200), run("Facts", 490, 214)]
+    for number, (name, value) in enumerate(facts):
+        side += [run(name, 482, 236 + 30 * number), run(value, 532, 236 + 30 * number)]
+    side += lines(["Used by the", "mason."], 482, 360)
+    across = [Box(478, 230 + 30 * number, 580, 230 + 30 * number) for number in range(5)]
+    down = [Box(left, 230, left, 350) for left in (478, 528, 580)]
+    page = PageContent(1, 595.0, 842.0, (*body, *side), (), (*across, *down))
+    found = [block.text for block in lay_out(page).blocks]
+    assert found[0] == " ".join(WIDE)
+    assert "Size" in " ".join(found[1:4])
+    assert "mason." in " ".join(found[1:4])
+    assert found[4:] == [" ".join(WIDE)] * 3

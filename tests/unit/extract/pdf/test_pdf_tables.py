@@ -97,6 +97,57 @@ def test_a_ruled_table_with_cells_of_two_lines_keeps_its_rows() -> None:
     assert table.box == Box(60, 100, 420, 190)
 
 
+def test_a_header_of_two_levels_without_lines_inside_has_a_row_for_each_level() -> None:
+    texts = [
+        (65.0, 102.0, "Group"),
+        (265.0, 102.0, "All of the people"),
+        *rows_of([["", "Share", "Total"], ["", "(all)"]], (65, 185, 305), 114, 11),
+        *rows_of([["Under 1", "0.01", "353"], ["1 to 2", "0.02", "649"]], (65, 185, 305), 142, 20),
+        (65.0, 182.0, "Total"),
+        (305.0, 182.0, "1002"),
+    ]
+    lines = across((100, 140, 160, 180, 200), 60, 420) + down((60, 180, 420), 100, 200) + down((300,), 140, 180)
+    table = only(find_tables(page(texts, lines)))
+    assert table.grid[:2] == (("Group", "All of the people", ""), ("", "Share (all)", "Total"))
+    assert table.grid[-1] == ("Total", "", "1002")
+
+
+def test_labels_at_the_left_of_a_frame_of_figures_are_the_first_column() -> None:
+    labels = ["Cost category", "Salaries", "Travel", "Office rent", "Telephone", "Insurance", "Total"]
+    texts = [
+        *rows_of([[label] for label in labels], (62,), 102, 14),
+        *rows_of([["All", "Direct", "Other"], *[["1,200", "800", "400"]] * 6], (205, 285, 365), 102, 14),
+    ]
+    lines = across((100, 115, 200), 200, 440) + down((200, 280, 360, 440), 100, 200)
+    table = only(find_tables(page(texts, lines)))
+    assert [row[0] for row in table.grid] == labels
+    assert table.grid[1] == ("Salaries", "1,200", "800", "400")
+
+
+def test_white_space_below_two_headings_divides_a_column_of_a_grid() -> None:
+    things = [["Thing", "Pieces", "Sum"], ["Nougat", "20", "81.90"], ["Biscuit", "15", "48.00"]]
+    texts = [
+        *rows_of(things, (65, 185, 385), 102, 20),
+        *rows_of([["Price"], ["4.55"], ["3.20"]], (265,), 102, 20),
+        *rows_of([["Off"], ["10%"]], (320,), 102, 20),
+    ]  # fmt: skip
+    lines = across((100, 120, 140, 160), 60, 440) + down((60, 180, 260, 380, 440), 100, 160)
+    table = only(find_tables(page(texts, lines)))
+    assert table.grid[0] == ("Thing", "Pieces", "Price", "Off", "Sum")
+    assert table.grid[1] == ("Nougat", "20", "4.55", "10%", "81.90")
+    assert table.grid[2] == ("Biscuit", "15", "3.20", "", "48.00")
+
+
+def test_numbers_below_each_other_in_a_tall_cell_make_a_table_unsure() -> None:
+    texts = [
+        *rows_of([["Age", "Count"], ["80", "723"], ["81", "640"]], (65, 185), 102, 20),
+        *rows_of([["Age", "Count", "Year"]], (305, 385, 465), 102),
+        *rows_of([["40", "246", "1980"], ["41", "237", "1981"]], (305, 385, 465), 124, 14),
+    ]
+    lines = across((100, 120, 160), 60, 540) + across((140,), 60, 300) + down((60, 180, 300, 380, 460, 540), 100, 160)
+    assert not only(find_tables(page(texts, lines))).sure
+
+
 def test_a_missing_inner_line_makes_a_cell_that_covers_two_columns() -> None:
     texts = [
         (190.0, 102.0, "Amount in euros"),
