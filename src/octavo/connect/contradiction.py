@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from octavo.connect.differences import describe_difference
+from octavo.connect.differences import WORDING, describe_difference
 from octavo.connect.engine_types import ChunkPair, DetectedConnection
 from octavo.connect.english_words import is_negation, weigh
 from octavo.connect.evidence import SentenceCache, shorten
@@ -33,6 +33,8 @@ LEAST_FORWARD = 0.5
 MOST_PER_PAIR, MOST_PER_STATEMENT = 5, 3
 # Higher than the threshold of the model alone: see docs/decisions/0030-contradictions.md.
 THRESHOLD = max(0.9, small_model.CONTRADICTION_THRESHOLD)
+# The model takes other words for the same thing for a contradiction if two sentences are nearly the same.
+THRESHOLD_OF_WORDING = 0.98
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,7 @@ def _numbers(statement: Statement) -> list[str]:
     return [word for one in statement.quantities for word in statement.words[one.place : one.end]]
 
 
-def judge_candidates(candidates: Iterable[StatementPair], threshold: float = THRESHOLD) -> list[DetectedConnection]:
+def judge_candidates(candidates: Iterable[StatementPair]) -> list[DetectedConnection]:
     """Let the model judge the most promising pairs. Returns the contradictions, strongest first.
 
     Pairs with the same words are judged once, in however many chunks they occur.
@@ -129,9 +131,8 @@ def judge_candidates(candidates: Iterable[StatementPair], threshold: float = THR
     chosen = sorted(by_words, key=lambda words: (-_promise(by_words[words][0]), words))[:MOST_JUDGED]
     strengths = _judge([by_words[words][0] for words in chosen])
     judged = sorted(zip(strengths, chosen, strict=True), key=lambda both: (-both[0], both[1]))
-    return list(
-        _keep(connect(one, strength) for strength, words in judged if strength >= threshold for one in by_words[words])
-    )
+    likely = ((one, strength) for strength, words in judged if strength >= THRESHOLD for one in by_words[words])
+    return list(_keep(found for one, strength in likely if (found := connect(one, strength))))
 
 
 def _judge(pairs: Sequence[StatementPair]) -> list[float]:
@@ -160,8 +161,11 @@ def _is_denied(statement: Statement) -> bool:
     return sum(map(is_negation, statement.words)) % 2 == 1
 
 
-def connect(one: StatementPair, strength: float) -> DetectedConnection:
+def connect(one: StatementPair, strength: float) -> DetectedConnection | None:
+    """The contradiction with both quotes and what differs; None if only a word differs and the model is not sure."""
     difference = describe_difference(one.mine, one.theirs)
+    if difference.kind == WORDING and one.overlap >= NEARLY_SAME and strength < THRESHOLD_OF_WORDING:
+        return None
     return DetectedConnection(
         Engine.CONTRADICTION,
         one.pair,

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from octavo.connect.english_words import is_negation
+from octavo.connect.numbers import Quantity
 from octavo.connect.statements import WORD, Statement
 
+WORDING = "wording"
 _MOST_WORDS = 4
+_CONTEXT = 4
 _AFTER_NEGATION = 3
 
 
@@ -22,29 +25,50 @@ class Difference:
 
 
 def describe_difference(one: Statement, other: Statement) -> Difference:
-    if (mine := _own_figure(one, other)) and (theirs := _own_figure(other, one)):
-        return Difference("number", _both(mine, theirs))
+    if figures := _own_figures(one, other):
+        return Difference("number", _both(*figures))
     dates = sorted(one.dates - other.dates), sorted(other.dates - one.dates)
     if all(dates):
         return Difference("date", _both(*(_as_written(s, d[0]) for s, d in zip((one, other), dates, strict=True))))
     if (denied := _denial(one)) != (also := _denial(other)) and not (denied and also):
         return Difference("negation", f"One denies it: “{denied or also}”.")
     for mine, theirs in _replaced(one, other):
-        return Difference("wording", _both(mine, theirs))
-    return Difference("wording", "The two statements exclude each other.")
+        return Difference(WORDING, _both(mine, theirs))
+    return Difference(WORDING, "The two statements exclude each other.")
 
 
 def _both(mine: str, theirs: str) -> str:
     return f"One says “{mine}”, the other “{theirs}”."
 
 
-def _own_figure(one: Statement, other: Statement) -> str:
-    """The first number of a statement, with its unit, that the other one does not have."""
+def _own_figures(one: Statement, other: Statement) -> tuple[str, str] | None:
+    """A number of each statement that the other one does not have: the two with the most similar context."""
+    pairs = [
+        (_common_context(one, mine, other, theirs), mine, theirs)
+        for mine in _not_in(one, other)
+        for theirs in _not_in(other, one)
+        if mine.kind == theirs.kind
+    ]
+    if not pairs:
+        return None
+    _, mine, theirs = max(pairs, key=lambda pair: pair[0])
+    return _slice(one, mine.place, mine.end), _slice(other, theirs.place, theirs.end)
+
+
+def _not_in(one: Statement, other: Statement) -> Iterator[Quantity]:
     for figure in one.quantities:
         is_shared = any(figure.agrees(theirs) for theirs in other.quantities)
         if not is_shared and one.words[figure.place] not in one.dates:
-            return _slice(one, figure.place, figure.end)
-    return ""
+            yield figure
+
+
+def _common_context(one: Statement, mine: Quantity, other: Statement, theirs: Quantity) -> int:
+    """The number of words that both numbers have next to them."""
+    around = [
+        set(statement.words[max(figure.place - _CONTEXT, 0) : figure.end + _CONTEXT])
+        for statement, figure in ((one, mine), (other, theirs))
+    ]
+    return len(around[0] & around[1])
 
 
 def _denial(statement: Statement) -> str:

@@ -63,6 +63,13 @@ _DEICTIC = re.compile(
     r"edition|release|version|case|problem|method|algorithm|paragraph|page))\b",
     re.IGNORECASE,
 )
+# What a paper reports of itself: each paper has its own measurements, equations and results.
+_STUDY = re.compile(
+    r"(?:\w+[ -]){0,3}(?:measurements?|results?|calculations?|experiments?|tests|surveys|equations?|analys[ie]s|theory|"
+    r"study|studies|investigations?|methods?|solutions?|comparisons?|examples?|authors?|paper|findings|hypothes[ie]s)\b"
+    r"|.*\b(?:is|are|was|were) (?:presented|discussed|derived|concluded|neglected|computed|calculated|investigated)\b",
+    re.IGNORECASE,
+)
 _SUPPOSED = re.compile(r"(?:suppose|assume|let|consider|imagine|for example|for instance|note that)\b", re.IGNORECASE)
 _STOPWORDS = STOPWORDS["en"]
 _DATE_WORDS = word_set(
@@ -72,7 +79,7 @@ _DATE_WORDS = word_set(
     mondays tuesdays wednesdays thursdays fridays saturdays sundays
     """
 )
-_YEAR = re.compile(r"1[5-9]\d\d|20\d\d")
+_YEAR = re.compile(r"1\d\d\d|20\d\d")
 _ROMAN = re.compile(r"[IVX]{1,5}")
 _LABELS = word_set(
     """
@@ -132,7 +139,7 @@ def is_statement(text: str, written: str) -> bool:
         return False
     if not _ENDING.search(text) or not _OPENING.match(text) or "`" in written:
         return False
-    if _is_reference_or_code(text) or _SUPPOSED.match(text) or _DEICTIC.search(text):
+    if _is_reference_or_code(text) or any(one.match(text) for one in (_SUPPOSED, _STUDY)) or _DEICTIC.search(text):
         return False
     low = [word.lower().replace("\u2019", "'") for word in words]
     if low[0] in _POINTS_BACK or not _SPEAKER.isdisjoint(low):

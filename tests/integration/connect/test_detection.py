@@ -18,7 +18,7 @@ from octavo.ai.gateway import Gateway
 from octavo.ai.gateway_setup import open_gateway
 from octavo.connect import detection
 from octavo.connect.comparisons import rebuild
-from octavo.connect.evidence import ClaimCache
+from octavo.connect.evidence import SentenceCache
 from octavo.core.settings import Settings
 from octavo.library.changes import Edit, edit_documents
 from tests.support.connections import put_passage, put_vector
@@ -140,7 +140,7 @@ async def found_for(desk: Desk, owner: UUID, passage: UUID) -> detection.Detecti
         model = await detection.find_model(connection, document, "test")
         assert model
         scope = await detection.search_scope(connection, owner, document, model)
-    await detection.compare(desk.database, scope, [passage], ClaimCache(), result)
+    await detection.compare(desk.database, scope, [passage], SentenceCache(), result)
     return result
 
 
