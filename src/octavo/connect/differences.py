@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from octavo.connect.english_words import is_negation
+from octavo.connect.english_words import is_content_word, is_negation, word_set
 from octavo.connect.numbers import Quantity
 from octavo.connect.statements import WORD, Statement
 
@@ -14,6 +14,11 @@ WORDING = "wording"
 _MOST_WORDS = 4
 _CONTEXT = 4
 _AFTER_NEGATION = 3
+# From this similarity on, the words in the same place of two sentences stand for each other.
+_LEAST_ALIKE = 0.5
+_EXCLUDING = word_set(
+    "incapable excluded excludes barred banned prohibited forbidden avoids avoided anything only exclusively"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +78,23 @@ def _common_context(one: Statement, mine: Quantity, other: Statement, theirs: Qu
 
 def _denial(statement: Statement) -> str:
     """The first negation with the words that it denies."""
-    place = next((place for place, word in enumerate(statement.words) if is_negation(word)), None)
+    words = enumerate(statement.words)
+    place = next((place for place, word in words if is_negation(word) or word in _EXCLUDING), None)
     return "" if place is None else _slice(statement, place, place + _AFTER_NEGATION)
 
 
 def _replaced(one: Statement, other: Statement) -> Iterator[tuple[str, str]]:
     """Short parts of both statements that stand in the same place, shortest first."""
-    spans = SequenceMatcher(None, one.words, other.words, autojunk=False).get_opcodes()
+    matcher = SequenceMatcher(None, one.words, other.words, autojunk=False)
+    if matcher.ratio() < _LEAST_ALIKE:
+        return
     short = [
         (last - first + end - start, first, last, start, end)
-        for kind, first, last, start, end in spans
-        if kind == "replace" and max(last - first, end - start) <= _MOST_WORDS
+        for kind, first, last, start, end in matcher.get_opcodes()
+        if kind == "replace"
+        and max(last - first, end - start) <= _MOST_WORDS
+        and any(map(is_content_word, one.words[first:last]))
+        and any(map(is_content_word, other.words[start:end]))
     ]
     for _, first, last, start, end in sorted(short):
         yield _slice(one, first, last), _slice(other, start, end)

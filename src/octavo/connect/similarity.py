@@ -45,13 +45,17 @@ def thresholds_of(model: str) -> Thresholds:
 
 
 def find_similar(pairs: Iterable[ChunkPair], threshold: float, sentences: SentenceCache) -> list[DetectedConnection]:
-    """Connect each source chunk with the chunks that are most similar to it."""
+    """Connect each source chunk with the chunks that are most similar to it.
+
+    Chunks without a sentence are skipped: tables of numbers have similar vectors, whatever the numbers mean.
+    """
     kept: Counter[UUID] = Counter()
     connections: list[DetectedConnection] = []
     for pair in sorted(pairs, key=lambda pair: (-pair.similarity, pair.source.id, pair.target.id)):
         if pair.similarity < threshold:
             break
-        if kept[pair.source.id] < MOST_KEPT:
+        has_sentences = sentences.sentences(pair.source) and sentences.sentences(pair.target)
+        if has_sentences and kept[pair.source.id] < MOST_KEPT:
             kept[pair.source.id] += 1
             connections.append(_connect(pair, sentences))
     return connections

@@ -64,12 +64,15 @@ def test_of_each_passage_the_nearest_ten_above_the_threshold_are_kept() -> None:
 
 
 def test_a_long_quote_is_cut_and_stays_verbatim() -> None:
-    endless = chunk("word " * 500)
-    (found,) = find_similar([ChunkPair(endless, chunk("| a | table |"), 0.9)], 0.7, SentenceCache())
-    assert all(
-        quote and quote in text for quote, text in zip(found.quotes, (endless.content, "| a | table |"), strict=True)
-    )
+    endless, note = chunk("word " * 500), chunk("A note.")
+    (found,) = find_similar([ChunkPair(endless, note, 0.9)], 0.7, SentenceCache())
+    assert all(quote and quote in one.content for quote, one in zip(found.quotes, (endless, note), strict=True))
     assert len(found.quotes[0]) <= MOST_QUOTED
+
+
+def test_tables_without_a_sentence_are_not_called_similar() -> None:
+    tables = [chunk("# Enrolment\n\n| 2007 | 34,205 |\n| 2008 | 34,286 |"), chunk("| 40 years | 2,468 |")]
+    assert find_similar([ChunkPair(*tables, 0.9), ChunkPair(tables[0], chunk(), 0.9)], 0.7, SentenceCache()) == []
 
 
 def test_bridges_are_important_of_other_subjects_and_share_some_concepts() -> None:
