@@ -25,7 +25,7 @@ LEAST_OF_SHORTER, LEAST_OF_LONGER = 0.35, 0.25
 LEAST_SHARED = 2
 # From here on two sentences are the same apart from what contradicts.
 NEARLY_SAME = 0.8
-# Statement pairs judged per document: at 8 ms for each direction, 10 s of one core.
+# Statement pairs judged per document: 5 s of one core, measured in docs/decisions/0030-contradictions.md.
 MOST_JUDGED = 600
 # A pair is judged in the other direction only if the first one is at least this likely a contradiction.
 LEAST_FORWARD = 0.5
