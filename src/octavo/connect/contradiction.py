@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from octavo.connect.differences import WORDING, describe_difference
 from octavo.connect.engine_types import ChunkPair, DetectedConnection
-from octavo.connect.english_words import is_negation, weigh
+from octavo.connect.english_words import SCOPES, as_root, is_negation, weigh
 from octavo.connect.evidence import SentenceCache, shorten
 from octavo.connect.numbers import Quantity
 from octavo.connect.statements import Statement
@@ -25,6 +25,8 @@ LEAST_OF_SHORTER, LEAST_OF_LONGER = 0.35, 0.25
 LEAST_SHARED = 2
 # From here on two sentences are the same apart from what contradicts.
 NEARLY_SAME = 0.8
+# Minimum similarity of chunks that have names, but none in common.
+SAME_SUBJECT = 0.7
 # Statement pairs judged per document: 5 s of one core, measured in docs/decisions/0030-contradictions.md.
 MOST_JUDGED = 600
 # A pair is judged in the other direction only if the first one is at least this likely a contradiction.
@@ -54,7 +56,17 @@ def find_candidates(pairs: Iterable[ChunkPair], sentences: SentenceCache) -> lis
         for pair in pairs
         if sentences.is_supported(pair.source) and sentences.is_supported(pair.target)
         for candidate in _candidates_of(pair, sentences)
+        if _name_the_same(candidate, sentences)
     ]
+
+
+def _name_the_same(one: StatementPair, sentences: SentenceCache) -> bool:
+    """Whether the chunks can be about the same thing. "The notice period is 30 days" is different in each contract.
+
+    They have a name in common, are very similar, or one of them has no names.
+    """
+    mine, theirs = sentences.names(one.pair.source), sentences.names(one.pair.target)
+    return not mine or not theirs or not mine.isdisjoint(theirs) or one.pair.similarity >= SAME_SUBJECT
 
 
 def _candidates_of(pair: ChunkPair, sentences: SentenceCache) -> Iterator[StatementPair]:
@@ -85,14 +97,23 @@ def are_comparable(one: Statement, other: Statement, overlap: float) -> bool:
     """Whether two statements with common words are about the same thing, at the same time."""
     figures = _figures(one), _figures(other)
     measure_the_same = not {figure.kind for figure in figures[0]}.isdisjoint(figure.kind for figure in figures[1])
-    if len(one.roots & other.roots) + measure_the_same < LEAST_SHARED or _have_other_labels(one, other):
+    if len(one.roots & other.roots) + measure_the_same < LEAST_SHARED:
         return False
-    if (one.names - other.names) and (other.names - one.names) and overlap < NEARLY_SAME:
+    if _have_other_labels(one, other) or _have_other_scopes(one, other):
+        return False
+    if (one.names - other.names) and (other.names - one.names) and not _only_values_differ(one, other):
         return False
     if one.dates and other.dates and not one.dates & other.dates:
         return overlap >= NEARLY_SAME and _agree(*figures)
     only_numbers_differ = _agree(*figures) and _numbers(one) != _numbers(other) and _is_denied(one) is _is_denied(other)
     return not only_numbers_differ
+
+
+def _only_values_differ(one: Statement, other: Statement) -> bool:
+    """Whether two statements are the same apart from a name that both give as a value: "The director is Anna Berg"."""
+    mine, theirs = (statement.roots - set(map(as_root, statement.values)) for statement in (one, other))
+    is_value = one.names - other.names <= one.values and other.names - one.names <= other.values
+    return is_value and mine == theirs and len(mine) >= LEAST_SHARED and _agree(_figures(one), _figures(other))
 
 
 def _have_other_labels(one: Statement, other: Statement) -> bool:
@@ -102,6 +123,15 @@ def _have_other_labels(one: Statement, other: Statement) -> bool:
         for name, number in statement.labels:
             numbers[name].add(number)
     return any(mine[name].isdisjoint(theirs[name]) for name in mine.keys() & theirs.keys())
+
+
+def _have_other_scopes(one: Statement, other: Statement) -> bool:
+    """Whether two statements distinguish their subjects: the old bridge and the new bridge."""
+    for scope in SCOPES:
+        mine, theirs = scope.intersection(one.words), scope.intersection(other.words)
+        if mine and theirs and mine != theirs:
+            return True
+    return False
 
 
 def _figures(statement: Statement) -> list[Quantity]:
@@ -117,7 +147,7 @@ def _agree(mine: Sequence[Quantity], theirs: Sequence[Quantity]) -> bool:
 
 
 def _numbers(statement: Statement) -> list[str]:
-    return [word for one in statement.quantities for word in statement.words[one.place : one.end]]
+    return [word for one in _figures(statement) for word in statement.words[one.place : one.end]]
 
 
 def judge_candidates(candidates: Iterable[StatementPair]) -> list[DetectedConnection]:

@@ -107,5 +107,12 @@ def _slice(statement: Statement, first: int, last: int) -> str:
 
 
 def _as_written(statement: Statement, date: str) -> str:
-    place = next(place for place, word in enumerate(statement.words) if word.removesuffix("s") == date)
-    return _slice(statement, place, place + 1)
+    """The whole date that contains a part: 12 March 2024."""
+    is_date = [word in statement.dates or word.removesuffix("s") in statement.dates for word in statement.words]
+    place = next(place for place, word in enumerate(statement.words) if date in {word, word.removesuffix("s")})
+    first, last = place, place + 1
+    while first and is_date[first - 1]:
+        first -= 1
+    while last < len(is_date) and is_date[last]:
+        last += 1
+    return _slice(statement, first, last)

@@ -19,6 +19,28 @@ NEGATIONS = word_set(
     refuses refused denies denied unable impossible
     """
 )
+# Words of one line distinguish things: the old bridge is not the new bridge.
+_SCOPES = """
+    old new former current
+    north south east west northern southern eastern western central
+    first second third fourth fifth last next
+    spring summer autumn winter
+    morning afternoon evening night
+    upper lower
+    inner outer
+    men women man woman boys girls boy girl male female
+    imports exports import export
+    minimum maximum
+    weekdays weekends weekday weekend
+    gross net
+    draft final
+    public private
+    primary secondary tertiary
+    adults children adult child
+    domestic foreign
+    urban rural
+"""
+SCOPES = tuple(word_set(line) for line in _SCOPES.strip().splitlines())
 # Function words and reporting verbs that add nothing to a statement.
 _EMPTY = word_set(
     """

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from octavo.connect.engine_types import ComparableChunk, Span
 from octavo.connect.english_words import as_root, is_content_word, weigh
-from octavo.connect.statements import WORD, Statement, read_statements
+from octavo.connect.statements import WORD, Statement, find_names, read_statements
 from octavo.core.languages import primary_language
 from octavo.language.languages import ENGLISH, confirm_language
 from octavo.language.markdown_segments import SegmentKind, split_segments
@@ -46,6 +46,7 @@ class SentenceCache:
     _sentences: dict[UUID, list[Sentence]] = field(default_factory=dict[UUID, list[Sentence]])
     _statements: dict[UUID, list[Statement]] = field(default_factory=dict[UUID, list[Statement]])
     _places: dict[UUID, dict[str, list[int]]] = field(default_factory=dict[UUID, dict[str, list[int]]])
+    _names: dict[UUID, frozenset[str]] = field(default_factory=dict[UUID, frozenset[str]])
     _supported: dict[UUID, bool] = field(default_factory=dict[UUID, bool])
 
     def sentences(self, chunk: ComparableChunk) -> list[Sentence]:
@@ -66,6 +67,13 @@ class SentenceCache:
                 for one in statement.roots:
                     places.setdefault(one, []).append(place)
         return self._places[chunk.id]
+
+    def names(self, chunk: ComparableChunk) -> frozenset[str]:
+        """The names in all sentences of a chunk."""
+        if chunk.id not in self._names:
+            sentences = (chunk.content[one.start : one.end] for one in self.sentences(chunk))
+            self._names[chunk.id] = frozenset(name for text in sentences for name in find_names(WORD.findall(text)))
+        return self._names[chunk.id]
 
     def is_supported(self, chunk: ComparableChunk) -> bool:
         """Whether contradictions can be found in the chunk: it must be in English."""

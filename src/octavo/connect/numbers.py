@@ -84,7 +84,16 @@ class Quantity:
     end: int
 
     def agrees(self, other: Quantity) -> bool:
-        return self.kind == other.kind and self.low <= other.high and other.low <= self.high
+        """Whether both can be true. Two limits agree only if they are equal: within 14 days, within 30 days."""
+        if self.kind != other.kind:
+            return False
+        if (
+            inf in {self.high, -self.low}
+            and (self.low == -inf) is (other.low == -inf)
+            and (self.high == inf) is (other.high == inf)
+        ):
+            return (self.low, self.high) == (other.low, other.high)
+        return self.low <= other.high and other.low <= self.high
 
 
 def read_quantities(words: Sequence[str]) -> Iterator[Quantity]:

@@ -80,6 +80,7 @@ _DATE_WORDS = word_set(
     """
 )
 _YEAR = re.compile(r"1\d\d\d|20\d\d")
+_BEFORE_VALUE = word_set("is was are were by named called")
 _ROMAN = re.compile(r"[IVX]{1,5}")
 _LABELS = word_set(
     """
@@ -94,7 +95,8 @@ _LABELS = word_set(
 class Statement:
     """A sentence of a chunk: `content[start:end]`. `text` is the sentence without markup and references.
 
-    `roots` are the roots of its content words. `labels` are names with a number, such as ("trec", "2002").
+    `roots` are the roots of its content words. `values` are the names after "is" or "by", and `labels` those with a
+    number, such as ("trec", "2002").
     """
 
     start: int
@@ -103,6 +105,7 @@ class Statement:
     words: tuple[str, ...]
     roots: frozenset[str]
     names: frozenset[str]
+    values: frozenset[str]
     labels: frozenset[tuple[str, str]]
     dates: frozenset[str]
     quantities: tuple[Quantity, ...]
@@ -172,18 +175,28 @@ def _read(start: int, end: int, text: str) -> Statement:
     return Statement(
         start, end, text, low,
         roots=frozenset(as_root(word) for word in words if is_content_word(word) and word not in _DATE_WORDS),
-        names=frozenset(_names(tokens)), labels=frozenset(_labels(tokens)), dates=frozenset(_dates(tokens)),
+        names=frozenset(find_names(tokens)),
+        values=frozenset(_values(tokens)), labels=frozenset(_labels(tokens)), dates=frozenset(_dates(tokens)),
         quantities=quantities,
     )  # fmt: skip
 
 
-def _names(tokens: list[str]) -> Iterator[str]:
+def find_names(tokens: list[str]) -> Iterator[str]:
     """Capitalised words, except at the beginning: people, places, products."""
     for place, token in enumerate(tokens):
         low = token.lower().replace("\u2019", "'").removesuffix("'s")
         opens = place == 0 and not (len(token) > 1 and token.isupper())
         if token[0].isupper() and not opens and low not in _STOPWORDS and low not in _DATE_WORDS and len(low) > 1:
             yield low
+
+
+def _values(tokens: list[str]) -> Iterator[str]:
+    """Names directly after "is" or "by": the director is Anna Berg, founded by Karl Lind."""
+    is_value = False
+    for token in tokens:
+        is_value = token.lower() in _BEFORE_VALUE or (is_value and token[0].isupper())
+        if is_value and token[0].isupper():
+            yield token.lower().replace("\u2019", "'").removesuffix("'s")
 
 
 def _labels(tokens: list[str]) -> Iterator[tuple[str, str]]:
