@@ -65,7 +65,8 @@ def _name_the_same(one: StatementPair, sentences: SentenceCache) -> bool:
 
     They have a name in common, are very similar, or one of them has no names.
     """
-    mine, theirs = sentences.names(one.pair.source), sentences.names(one.pair.target)
+    mine = sentences.names(one.pair.source) - one.mine.values
+    theirs = sentences.names(one.pair.target) - one.theirs.values
     return not mine or not theirs or not mine.isdisjoint(theirs) or one.pair.similarity >= SAME_SUBJECT
 
 

@@ -12,6 +12,12 @@ def word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+def word_pairs(text: str) -> tuple[tuple[str, str], ...]:
+    """Parse pairs of words: "sold sell, bought buy"."""
+    both = [pair.split() for pair in text.split(",")]
+    return tuple((one, other) for one, other in both)
+
+
 NUMBER_WORDS = frozenset({*ONES, *TENS, *SCALES})
 NEGATIONS = word_set(
     """
@@ -62,7 +68,7 @@ _IRREGULAR = """
     sunk sink, slept sleep, meant mean, men man, women woman, children child, people person, feet foot, teeth
     tooth, mice mouse, geese goose, lives life
 """
-IRREGULAR = dict(pair.split() for pair in _IRREGULAR.split(","))
+IRREGULAR = dict(word_pairs(_IRREGULAR))
 _SHORT = 3
 
 

@@ -71,8 +71,9 @@ def test_a_long_quote_is_cut_and_stays_verbatim() -> None:
 
 
 def test_tables_without_a_sentence_are_not_called_similar() -> None:
-    tables = [chunk("# Enrolment\n\n| 2007 | 34,205 |\n| 2008 | 34,286 |"), chunk("| 40 years | 2,468 |")]
-    assert find_similar([ChunkPair(*tables, 0.9), ChunkPair(tables[0], chunk(), 0.9)], 0.7, SentenceCache()) == []
+    one, other = chunk("# Enrolment\n\n| 2007 | 34,205 |\n| 2008 | 34,286 |"), chunk("| 40 years | 2,468 |")
+    pairs = [ChunkPair(one, other, 0.9), ChunkPair(one, chunk(), 0.9), ChunkPair(chunk(), other, 0.9)]
+    assert find_similar(pairs, 0.7, SentenceCache()) == []
 
 
 def test_bridges_are_important_of_other_subjects_and_share_some_concepts() -> None:
