@@ -47,7 +47,7 @@ def thresholds_of(model: str) -> Thresholds:
 def find_similar(pairs: Iterable[ChunkPair], threshold: float, sentences: SentenceCache) -> list[DetectedConnection]:
     """Connect each source chunk with the chunks that are most similar to it.
 
-    Chunks without a sentence are skipped: tables of numbers have similar vectors, whatever the numbers mean.
+    Chunks without a sentence are skipped, because all tables of numbers have similar vectors.
     """
     kept: Counter[UUID] = Counter()
     connections: list[DetectedConnection] = []

@@ -136,7 +136,7 @@ def _statements(content: str) -> Iterator[Statement]:
 
 
 def is_statement(text: str, written: str) -> bool:
-    """Whether a sentence states something by itself. `written` is the sentence with its markup."""
+    """Whether a sentence makes sense without the sentences around it. `written` is the sentence with its markup."""
     words = WORD.findall(text)
     if not _LEAST_WORDS <= len(words) <= _MOST_WORDS or len(text) > _MOST_CHARACTERS:
         return False

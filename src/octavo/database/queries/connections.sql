@@ -132,7 +132,7 @@ WHERE ds.owner_id = :owner AND dt.owner_id = :owner AND ds.deleted_at IS NULL AN
 ON CONFLICT DO NOTHING;
 
 -- name: delete_contradicted(document)!
--- Chunks that contradict each other are not called similar, whichever of their comparisons found it.
+-- Chunks that contradict each other are not called similar. Either of the two comparisons may have found the contradiction.
 DELETE FROM connections s USING connections c
 WHERE s.engine = 'semantic_similarity' AND c.engine = 'contradiction_detection'
   AND (s.source_chunk, s.target_chunk) = (c.source_chunk, c.target_chunk)
