@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import groupby
+from operator import itemgetter
 
-from octavo.connect.english_words import is_content_word, is_negation, word_set
+from octavo.connect.english_words import as_root, is_content_word, is_negation, word_set
 from octavo.connect.numbers import Quantity
 from octavo.connect.statements import WORD, Statement
 
 WORDING = "wording"
 _MOST_WORDS = 4
 _CONTEXT = 4
+_SHORT = 3
 _AFTER_NEGATION = 3
 # From this similarity on, the words in the same place of two sentences stand for each other.
 _LEAST_ALIKE = 0.5
@@ -39,6 +42,8 @@ def describe_difference(one: Statement, other: Statement) -> Difference:
         return Difference("negation", f"One denies it: “{denied or also}”.")
     for mine, theirs in _replaced(one, other):
         return Difference(WORDING, _both(mine, theirs))
+    if words := _only_in_shorter(one, other):
+        return Difference(WORDING, f"Only one says “{words}”.")
     return Difference(WORDING, "The two statements exclude each other.")
 
 
@@ -98,6 +103,17 @@ def _replaced(one: Statement, other: Statement) -> Iterator[tuple[str, str]]:
     ]
     for _, first, last, start, end in sorted(short):
         yield _slice(one, first, last), _slice(other, start, end)
+
+
+def _only_in_shorter(one: Statement, other: Statement) -> str:
+    """The longest run of words of the shorter statement that the longer one does not have; names do not count."""
+    short, long = sorted((one, other), key=lambda statement: len(statement.words))
+    known = set(map(as_root, long.words))
+    is_new = [as_root(word) not in known and word not in short.names for word in short.words]
+    runs = [(key, [place for place, _ in group]) for key, group in groupby(enumerate(is_new), key=itemgetter(1))]
+    new = [places for key, places in runs if key and places[0] and any(len(short.words[p]) > _SHORT for p in places)]
+    longest = max(new, key=len, default=None)
+    return _slice(short, longest[0], longest[0] + min(len(longest), _MOST_WORDS)) if longest else ""
 
 
 def _slice(statement: Statement, first: int, last: int) -> str:

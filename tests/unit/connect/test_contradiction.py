@@ -57,6 +57,12 @@ def compare(first: str, second: str, language: str | None = None) -> list[Detect
             "The museum of the harbour opened in 1992.",
         ),
         (
+            "wording",
+            "Only one says “outside”.",
+            "The farm lies in the district of Haifa, in the northern hills, about an hour from the coast.",
+            "The farm lies outside of the district of Haifa.",
+        ),
+        (
             "date",
             "One says “12 March”, the other “19 March”.",
             "The meeting takes place on 12 March in Room 4.",
