@@ -16,7 +16,7 @@ from octavo.records.search import Engine
 MOST_KEPT = 10
 MOST_NAMED = 3
 # From this share of common word weight on, two sentences have a similar wording.
-SIMILAR_WORDING = 0.35
+SIMILAR_WORDING = 0.5
 
 
 @dataclass(frozen=True, slots=True)
