@@ -8,8 +8,7 @@ from difflib import SequenceMatcher
 from itertools import groupby
 from operator import itemgetter
 
-from octavo.connect.english_words import as_root, is_content_word, is_negation, word_set
-from octavo.connect.numbers import Quantity
+from octavo.connect.english_words import Quantity, as_root, is_content_word, is_negation, word_set
 from octavo.connect.statements import WORD, Statement
 
 WORDING = "wording"

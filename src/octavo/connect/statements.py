@@ -10,8 +10,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from octavo.connect.english_words import NUMBER_WORDS, as_root, is_content_word, word_set
-from octavo.connect.numbers import Quantity, read_quantities
+from octavo.connect.english_words import (
+    NUMBER_WORDS,
+    Quantity,
+    as_root,
+    is_content_word,
+    read_quantities,
+    word_set,
+)
 from octavo.language.markdown_segments import SegmentKind, blank_markup, split_segments
 from octavo.language.sentences import split_sentences
 from octavo.language.vocabulary import STOPWORDS
