@@ -61,7 +61,7 @@ def connections(  # noqa: PLR0917 - each is an option of the command
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show passages of other documents that agree with, contradict or relate to a document, with both quotes."""
+    """Show passages of other documents that are similar to a document or contradict it, with both quotes."""
     target = Target(server, key)
     if rebuild:
         return rebuild_connections(target, document, as_json)
@@ -79,6 +79,8 @@ def connections(  # noqa: PLR0917 - each is an option of the command
     show(page.items)
     if not page.items or page.comparison.state != "done":
         typer.echo(describe_comparison(page.comparison))
+    if page.comparison.state == "done" and not page.coverage.contradictions:
+        typer.echo("Contradictions are found in English documents only, unless a model is configured.")
     if page.next_cursor:
         typer.echo(f"Next page: --cursor {page.next_cursor}")
     return None

@@ -1,14 +1,17 @@
 """The bridge engine: finds important chunks of documents in different domains that share some concepts.
 
+These are only candidates. Shared concepts do not show that two subjects have an idea in common, so a bridge is kept
+only if a model confirms it. Without a model there are no bridges.
+
 The domain of a document is its generated topics and its mean vector.
 """
 
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import TypeAlias
 from uuid import UUID
 
@@ -16,9 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octavo.connect.engine_types import ChunkPair, ComparableChunk, DetectedConnection
-from octavo.connect.evidence import ClaimCache, shared_quotes
+from octavo.connect.evidence import SentenceCache, shared_quotes
 from octavo.connect.neighbours import EmbeddingModel
-from octavo.connect.similarity import MOST_NAMED, shared_concepts
 from octavo.database import Connection, Row, fetch_rows, load_queries
 from octavo.records.search import Engine
 
@@ -26,8 +28,6 @@ QUERIES = load_queries("connections")
 LEAST_IMPORTANCE = 0.6
 LEAST_OVERLAP, MOST_OVERLAP = 0.2, 0.7
 MOST_CANDIDATES = 15
-# Most bridges kept per chunk if no model has judged them.
-MOST_UNJUDGED = 3
 # The topics of a document are the most frequent themes of its chunks.
 MOST_TOPICS = 8
 # Documents that share more than this part of the topics of one of them are in the same domain.
@@ -68,30 +68,15 @@ def best_first(candidates: Iterable[Candidate]) -> list[Candidate]:
     return sorted(candidates, key=lambda one: (-strength_of(*one), one[0].source.id, one[0].target.id))
 
 
-def explain_offline(candidates: Sequence[Candidate], claim_cache: ClaimCache) -> list[DetectedConnection]:
-    """Explain bridges without a model: name the shared concepts and the themes of both chunks."""
-    kept: Counter[UUID] = Counter()
-    connections: list[DetectedConnection] = []
-    for pair, overlap in best_first(candidates):
-        if max(kept[pair.source.id], kept[pair.target.id]) >= MOST_UNJUDGED:
-            continue
-        kept.update((pair.source.id, pair.target.id))
-        connections.append(connect(pair, overlap, claim_cache))
-    return connections
-
-
-def connect(pair: ChunkPair, overlap: float, claim_cache: ClaimCache) -> DetectedConnection:
-    mine, theirs = shared_quotes(pair.source, pair.target, claim_cache)
-    shared = ", ".join(shared_concepts(pair)[:MOST_NAMED])
-    return DetectedConnection(
-        Engine.BRIDGE, pair, strength_of(pair, overlap), mine, theirs, f"{_subjects(pair)} share {shared}."
-    )
-
-
-def with_model_explanation(
-    connection: DetectedConnection, explanation: str, strength: float, made_by: str
+def connect(
+    candidate: Candidate, sentences: SentenceCache, explanation: str, strength: float, made_by: str
 ) -> DetectedConnection:
-    return replace(connection, explanation=explanation, strength=round(strength, 3), made_by=made_by)
+    """The bridge that a model confirmed, with the model's explanation and strength."""
+    pair, _ = candidate
+    quotes = shared_quotes(pair.source, pair.target, sentences)
+    return DetectedConnection(
+        Engine.BRIDGE, pair, round(strength, 3), quotes.mine, quotes.theirs, explanation, made_by=made_by
+    )
 
 
 def strength_of(pair: ChunkPair, overlap: float) -> float:
@@ -112,11 +97,6 @@ def concept_overlap(one: ComparableChunk, other: ComparableChunk) -> float:
         return 0.0
     shared = sum(min(mine[name], theirs[name]) for name in mine.keys() & theirs.keys())
     return shared / max(min(sum(mine.values()), sum(theirs.values())), 1e-9)
-
-
-def _subjects(pair: ChunkPair) -> str:
-    mine, theirs = (next(iter(chunk.themes), "") for chunk in (pair.source, pair.target))
-    return f"“{mine}” and “{theirs}”" if mine and theirs and mine != theirs else "Two different subjects"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

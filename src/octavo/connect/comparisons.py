@@ -1,4 +1,4 @@
-"""Comparisons of documents with all others: their state, and requests to compare documents again.
+"""Comparisons of documents with all others: their state, what they cover, and requests to compare documents again.
 
 The state is stored, so that "no connections" is never shown too early.
 """
@@ -8,15 +8,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
+from octavo.ai.models import uses_remote_model
 from octavo.choreography import Cause, job_after
 from octavo.core.errors import NotFound
+from octavo.core.languages import primary_language
+from octavo.core.settings import Settings
 from octavo.core.types import JobStatus
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs.queue import enqueue
 from octavo.jobs.views import find_jobs
+from octavo.language.small_model import LANGUAGES
+from octavo.owners import Caller
 from octavo.records.documents import Document
 from octavo.records.jobs import JobView
-from octavo.records.search import ComparisonState, ComparisonStatus
+from octavo.records.search import ComparisonState, ComparisonStatus, Coverage
 
 QUERIES = load_queries("connection_views")
 # The kind of the jobs that compare documents.
@@ -55,6 +60,19 @@ def _without_job(document: Document) -> ComparisonState:
     if document.embeddings_ready and document.word_count:
         return ComparisonState.NEVER
     return ComparisonState.NOT_INDEXED if document.status == "pending" else ComparisonState.NO_TEXT
+
+
+def coverage_of(settings: Settings, caller: Caller, document: Document | None = None) -> Coverage:
+    """What is looked for with the models that the caller may use; in the language of the document, if one is given.
+
+    Documents in an unknown language may be in English, so they count as covered.
+    """
+    is_offline = caller.is_anonymous and not settings.anonymous_models
+    judged, explained = (
+        not is_offline and uses_remote_model(settings, task) for task in ("judge_contradictions", "explain_bridges")
+    )
+    known = document is None or primary_language(document.language) in {None, *LANGUAGES}
+    return Coverage(sorted(LANGUAGES), known or judged, explained)
 
 
 async def count_unfinished(connection: Connection, owner: UUID) -> int:

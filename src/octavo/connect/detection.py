@@ -10,19 +10,20 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
+from octavo.connect import contradiction
 from octavo.connect.bridge import Candidate, DocumentDomain, choose_candidates, find_candidates, load_domains
-from octavo.connect.contradiction import LEAST_TONE, are_opposed, find_contradictions
+from octavo.connect.contradiction import StatementPair
 from octavo.connect.engine_types import ChunkPair, ComparableChunk, DetectedConnection, Span, digest_of
-from octavo.connect.evidence import MOST_QUOTED, ClaimCache, shorten
+from octavo.connect.evidence import MOST_QUOTED, SentenceCache, shorten
 from octavo.connect.neighbours import EmbeddingModel, Neighbour, SearchScope, find_neighbours
 from octavo.connect.similarity import MOST_KEPT, find_similar, shared_concepts, thresholds_of
 from octavo.core.ids import new_id
@@ -38,23 +39,35 @@ MOST_NEIGHBOURS = 50
 MOST_BY_CONCEPTS = 40
 # Most pairs per chunk checked for contradictions: with its nearest neighbours, and as many that share concepts.
 MOST_COMPARED = 12
+# Minimum absolute polarity of chunks with opposite tones.
+LEAST_TONE = 0.2
 _MARKUP = ("#", "|", "```")
+
+Item = TypeVar("Item")
 
 
 @dataclass(slots=True)
 class DetectionResult:
     """Results of the engines for one document.
 
-    Bridges are only candidates until they are explained, and opposite tones until a model confirms the contradiction.
-    `domains` contains the domains that have been loaded so far, by document.
+    Bridges and opposite tones are only candidates until a configured model confirms them, and `statement_pairs` until
+    octavo-small judges them. `domains` contains the domains that have been loaded so far, by document.
     """
 
     similar: list[DetectedConnection] = field(default_factory=list[DetectedConnection])
+    statement_pairs: list[StatementPair] = field(default_factory=list[StatementPair])
     contradictions: list[DetectedConnection] = field(default_factory=list[DetectedConnection])
     opposite_tones: list[DetectedConnection] = field(default_factory=list[DetectedConnection])
     bridges: list[Candidate] = field(default_factory=list[Candidate])
     domains: dict[UUID, DocumentDomain] = field(default_factory=dict[UUID, DocumentDomain])
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(Engine, 0.0))
+
+    async def timed(self, engine: Engine, work: Callable[[], list[Item]]) -> list[Item]:
+        """Run a part of an engine in a thread and add its time."""
+        started = time.monotonic()
+        output = await asyncio.to_thread(work)
+        self.seconds[engine] += time.monotonic() - started
+        return output
 
 
 async def start_of_comparison(connection: Connection) -> datetime:
@@ -81,9 +94,12 @@ async def search_scope(connection: Connection, owner: UUID, document: UUID, mode
 
 
 async def compare(
-    database: Database, scope: SearchScope, chunks: Sequence[UUID], claim_cache: ClaimCache, result: DetectionResult
+    database: Database, scope: SearchScope, chunks: Sequence[UUID], sentences: SentenceCache, result: DetectionResult
 ) -> None:
-    """Compare one batch of chunks with all other documents of the owner. Adds the connections to `result`."""
+    """Compare one batch of chunks with all other documents of the owner.
+
+    Adds connections and candidates to `result`. Call `judge_contradictions` after the last batch.
+    """
     began, limits = time.monotonic(), thresholds_of(scope.model.name)
     near = await find_neighbours(database, scope, chunks, MOST_NEIGHBOURS, limits.related)
     result.seconds[Engine.SIMILARITY] += time.monotonic() - began
@@ -99,21 +115,32 @@ async def compare(
     compared = list(
         {(p.source.id, p.target.id): p for p in (*_nearest_of_each(nearest), *_nearest_of_each(related))}.values()
     )
-
-    async def timed(engine: Engine, work: Callable[[], Any]) -> Any:  # noqa: ANN401 - the result type of the engine
-        started = time.monotonic()
-        output = await asyncio.to_thread(work)
-        result.seconds[engine] += time.monotonic() - started
-        return output
-
-    result.similar += await timed(Engine.SIMILARITY, lambda: find_similar(nearest, limits.similar, claim_cache))
-    contradictions = await timed(Engine.CONTRADICTION, lambda: find_contradictions(compared, claim_cache))
-    known = {(one.pair.source.id, one.pair.target.id) for one in contradictions}
-    result.contradictions += contradictions
-    result.opposite_tones += await timed(Engine.CONTRADICTION, lambda: find_opposite_tones(sharing, claim_cache, known))
+    timed = result.timed
+    result.similar += await timed(Engine.SIMILARITY, lambda: find_similar(nearest, limits.similar, sentences))
+    result.statement_pairs += await timed(
+        Engine.CONTRADICTION, lambda: contradiction.find_candidates(compared, sentences)
+    )
+    result.opposite_tones += await timed(Engine.CONTRADICTION, lambda: find_opposite_tones(sharing, sentences))
     candidates = await timed(Engine.BRIDGE, lambda: find_candidates(sharing, limits.apart))
     await _load_domains(database, scope, candidates, result.domains)
     result.bridges += choose_candidates(candidates, result.domains, limits.same_domain)
+
+
+async def judge_contradictions(result: DetectionResult) -> None:
+    """Let octavo-small judge the most promising pairs of statements of the whole document.
+
+    A pair of chunks that contradict each other is not called similar, and is not judged once more by its tone.
+    """
+    result.contradictions = await result.timed(
+        Engine.CONTRADICTION, lambda: contradiction.judge_candidates(result.statement_pairs)
+    )
+    known = {_chunks(one) for one in result.contradictions}
+    result.similar = [one for one in result.similar if _chunks(one) not in known]
+    result.opposite_tones = [one for one in result.opposite_tones if _chunks(one) not in known]
+
+
+def _chunks(one: DetectedConnection) -> frozenset[UUID]:
+    return frozenset((one.pair.source.id, one.pair.target.id))
 
 
 async def _load_domains(
@@ -175,9 +202,10 @@ async def save(
     await connection.execute(QUERIES.lock_owner, {"owner": owner})
     await connection.execute(QUERIES.lock_documents, {"documents": [document, *documents]})
     await connection.execute(QUERIES.delete_earlier, {"document": document, "started": started})
-    rows = {(row["source"], row["target"], row["engine"]): row for row in map(_as_row, found)}
+    rows = {(row["source"], row["target"], row["engine"], row["digest"]): row for row in map(_as_row, found)}
     values = {"owner": owner, "found": Jsonb(list(rows.values())), "started": started}
     await connection.execute(QUERIES.save, values)
+    await connection.execute(QUERIES.delete_contradicted, {"document": document})
     affected = {chunk.id for one in found for chunk in (one.pair.source, one.pair.target)}
     limits = {"chunks": list(affected), "engine": Engine.SIMILARITY, "most": MOST_KEPT}
     await connection.execute(QUERIES.prune, limits)
@@ -207,20 +235,18 @@ def _as_row(one: DetectedConnection) -> dict[str, Any]:
     }
 
 
-def find_opposite_tones(
-    pairs: Iterable[ChunkPair], claim_cache: ClaimCache, known: Container[tuple[UUID, UUID]] = ()
-) -> list[DetectedConnection]:
-    """Find pairs for the model to judge.
-
-    `known` contains the pairs in which rules have already found a contradiction.
-    """
+def find_opposite_tones(pairs: Iterable[ChunkPair], sentences: SentenceCache) -> list[DetectedConnection]:
+    """Find candidates for a model: pairs of chunks with a common concept and opposite tones, in any language."""
     return [
-        _connect(pair, concept, claim_cache)
+        _connect(pair, concept, sentences)
         for pair in pairs
-        if (pair.source.id, pair.target.id) not in known
-        and are_opposed(pair.source.polarity or 0.0, pair.target.polarity or 0.0, LEAST_TONE)
-        and (concept := _shared_concept(pair))
+        if _are_opposed(pair.source.polarity or 0.0, pair.target.polarity or 0.0) and (concept := _shared_concept(pair))
     ]
+
+
+def _are_opposed(one: float, other: float) -> bool:
+    """Whether two polarities have opposite signs and are both clear enough."""
+    return min(abs(one), abs(other)) >= LEAST_TONE and one * other < 0
 
 
 def _shared_concept(pair: ChunkPair) -> str | None:
@@ -231,14 +257,14 @@ def _shared_concept(pair: ChunkPair) -> str | None:
     return next(literal, shared[0] if shared else None)
 
 
-def _connect(pair: ChunkPair, concept: str, claim_cache: ClaimCache) -> DetectedConnection:
+def _connect(pair: ChunkPair, concept: str, sentences: SentenceCache) -> DetectedConnection:
     return DetectedConnection(
         Engine.CONTRADICTION,
         pair,
         round(0.5 + 0.4 * _promise(pair, concept), 3),
-        _quote(pair.source, concept, claim_cache),
-        _quote(pair.target, concept, claim_cache),
-        f"One passage is positive about {concept}, the other is negative.",
+        _quote(pair.source, concept, sentences),
+        _quote(pair.target, concept, sentences),
+        f"One speaks well of {concept}, the other does not.",
         Status.POSSIBLE,
         detail={"kind": "polarity"},
     )
@@ -254,18 +280,15 @@ def _promise(pair: ChunkPair, concept: str) -> float:
     return min(*weights, 1.0) * min(*tones, 1.0)
 
 
-def _quote(chunk: ComparableChunk, concept: str, claim_cache: ClaimCache) -> Span:
-    """Quote the sentence about the concept that best shows the tone of the chunk.
-
-    As many of the following sentences as fit are added.
-    """
+def _quote(chunk: ComparableChunk, concept: str, cache: SentenceCache) -> Span:
+    """Quote the sentence about the concept that best shows the tone of the chunk, and as many next sentences as fit."""
     text = chunk.content
     sentences = [one for one in split_sentences(text) if not text.startswith(_MARKUP, one[0])]
     if not sentences:
         return shorten(text, 0, len(text))
     about = [n for n, (start, end) in enumerate(sentences) if concept.casefold() in text[start:end].casefold()] or [0]
     best = about[0]
-    if claim_cache.is_supported(chunk):
+    if cache.is_supported(chunk):
         sign = 1 if (chunk.polarity or 0.0) > 0 else -1
         best = max(about, key=lambda n: sign * polarity_of(text[slice(*sentences[n])]))
     start = sentences[best][0]

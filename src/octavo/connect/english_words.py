@@ -1,13 +1,169 @@
-"""Word lists and stemming for comparing claims. English only.
-
-The lists contain negations, hedges, words that limit the scope of a claim, antonyms and irregular forms.
-"""
+"""Words and numbers of English sentences: which words count, their roots and weights, negations, numbers with units."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from math import inf
 
-from octavo.language.vocabulary import rarity, root, stem
+from octavo.language.vocabulary import STOPWORDS, rarity, root, stem
+
+_ONES = (
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+)  # fmt: skip
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+ONES = {word: value for value, word in enumerate(_ONES)}
+TENS = {word: 10 * (place + 2) for place, word in enumerate(_TENS)}
+SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "dozen": 12}
+# Unit: (kind, factor). Quantities of one kind are compared in one unit.
+UNITS: dict[str, tuple[str, float]] = {
+    "mm": ("length", 1), "millimetre": ("length", 1), "millimeter": ("length", 1), "cm": ("length", 10),
+    "centimetre": ("length", 10), "centimeter": ("length", 10), "m": ("length", 1e3), "metre": ("length", 1e3),
+    "meter": ("length", 1e3), "km": ("length", 1e6), "kilometre": ("length", 1e6), "kilometer": ("length", 1e6),
+    "mile": ("length", 1609344), "foot": ("length", 304.8), "feet": ("length", 304.8), "inch": ("length", 25.4),
+    "g": ("mass", 1), "gram": ("mass", 1), "kg": ("mass", 1e3), "kilogram": ("mass", 1e3), "kilo": ("mass", 1e3),
+    "tonne": ("mass", 1e6), "ton": ("mass", 1e6), "t": ("mass", 1e6), "pound": ("mass", 453.6),
+    "second": ("time", 1), "minute": ("time", 60), "min": ("time", 60), "hour": ("time", 3600), "h": ("time", 3600),
+    "day": ("time", 86400), "week": ("time", 604800), "month": ("time", 2629800), "year": ("time", 31557600),
+    "%": ("share", 1), "percent": ("share", 1), "cent": ("share", 1), "litre": ("volume", 1), "liter": ("volume", 1),
+    "l": ("volume", 1), "degree": ("degree", 1), "°c": ("degree", 1), "hectare": ("area", 1), "acre": ("area", 0.4047),
+    "mw": ("power", 1), "megawatt": ("power", 1), "gw": ("power", 1e3), "gigawatt": ("power", 1e3),
+    "kw": ("power", 1e-3), "kilowatt": ("power", 1e-3), "bar": ("pressure", 1), "eur": ("euro", 1), "euro": ("euro", 1),
+    "usd": ("dollar", 1), "dollar": ("dollar", 1), "gbp": ("sterling", 1),
+}  # fmt: skip
+CURRENCIES = {"$": "dollar", "€": "euro", "£": "sterling"}
+_AT_LEAST = (
+    "at least", "more than", "over", "above", "no fewer than", "no less than", "not less than", "exceeding", "exceeds",
+    "exceeded", "upwards of", "beyond", "minimum of",
+)  # fmt: skip
+_AT_MOST = (
+    "at most",
+    "fewer than",
+    "less than",
+    "under",
+    "below",
+    "up to",
+    "no more than",
+    "not more than",
+    "maximum of",
+    "within",
+)
+_ABOUT = (
+    "about",
+    "around",
+    "roughly",
+    "approximately",
+    "nearly",
+    "almost",
+    "some",
+    "circa",
+    "ca",
+    "estimated",
+    "approx",
+)
+# "Roughly forty" is compatible with 44.
+_ABOUT_SHARE = 0.15
+# From here on, a number that ends in zeros may be rounded.
+_ROUND_FROM, _ROUNDED_SHARE = 1000, 0.05
+_MONEY = frozenset({"euro", "dollar", "sterling"})
+_REACH = 4
+_DIGITS = re.compile(r"[$€£]?\d+(?:,\d{3})*(?:\.\d+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number, `words[place:end]` with its unit, as the range of values that it is compatible with.
+
+    `kind` is what the unit measures; empty if no unit follows.
+    """
+
+    low: float
+    high: float
+    kind: str
+    place: int
+    end: int
+
+    def agrees(self, other: Quantity) -> bool:
+        """Whether both can be true. Two limits agree only if they are equal: within 14 days, within 30 days."""
+        if self.kind != other.kind:
+            return False
+        if (
+            inf in {self.high, -self.low}
+            and (self.low == -inf) is (other.low == -inf)
+            and (self.high == inf) is (other.high == inf)
+        ):
+            return (self.low, self.high) == (other.low, other.high)
+        return self.low <= other.high and other.low <= self.high
+
+
+def read_quantities(words: Sequence[str]) -> Iterator[Quantity]:
+    """Read all numbers of a sentence. The words must be in lower case."""
+    place = 0
+    while place < len(words):
+        value, end = _read_number(words, place)
+        if value is None:
+            place += 1
+            continue
+        kind, factor, after = _read_unit(words, place, end)
+        low, high = _range(words, place, value, kind)
+        yield Quantity(low * factor, high * factor, kind, place, after)
+        place = after
+
+
+def _range(words: Sequence[str], place: int, value: float, kind: str) -> tuple[float, float]:
+    before = " ".join(words[max(place - _REACH, 0) : place])
+    bound = max((one for one in (*_AT_LEAST, *_AT_MOST) if before.endswith(one)), key=len, default="")
+    if bound:
+        return (value, inf) if bound in _AT_LEAST else (-inf, value)
+    share = _ABOUT_SHARE if before.endswith(_ABOUT) else 0.0 if kind in _MONEY else _rounded_share(value)
+    return value * (1 - share), value * (1 + share)
+
+
+def _rounded_share(value: float) -> float:
+    """How far a number may be from the exact one. 40,000 may be 41,300; 40 and 41,300 are exact, and so are prices."""
+    digits = str(int(value))
+    zeros = len(digits) - len(digits.rstrip("0"))
+    rounded = value >= _ROUND_FROM and value == int(value) and zeros >= max(2, len(digits) - 2)
+    return _ROUNDED_SHARE if rounded else 0.0
+
+
+def _read_number(words: Sequence[str], place: int) -> tuple[float | None, int]:
+    if _DIGITS.fullmatch(words[place]):
+        value, end = float(words[place].lstrip("$€£").replace(",", "")), place + 1
+    else:
+        value, end = _read_number_words(words, place)
+    while value is not None and end < len(words) and words[end] in SCALES:
+        value, end = value * SCALES[words[end]], end + 1
+    return value, end
+
+
+def _read_number_words(words: Sequence[str], place: int) -> tuple[float | None, int]:
+    """Read "twenty-one" or "forty" before a possible "thousand". "One" alone is usually a pronoun."""
+    total, end = 0, place
+    while end < len(words) and all(part in ONES or part in TENS for part in words[end].split("-")):
+        total += sum(ONES.get(part, 0) + TENS.get(part, 0) for part in words[end].split("-"))
+        end += 1
+    alone = end == place + 1 and words[place] == "one"
+    return (None, place) if end == place or alone else (float(total), end)
+
+
+def _read_unit(words: Sequence[str], place: int, end: int) -> tuple[str, float, int]:
+    """The kind of the unit, its factor, and the index after it. A word after a number is a unit only if it is known."""
+    if kind := CURRENCIES.get(words[place][:1]):
+        return kind, 1.0, end
+    following = [*words[end : end + 2], "", ""]
+    if following[:2] == ["per", "cent"]:
+        return "share", 1.0, end + 2
+    for word in (following[0], following[0].removesuffix("s")):
+        if word in UNITS:
+            return *UNITS[word], end + 1
+    return "", 1.0, end
+
+
+# Words ----------------------------------------------------------------------------------------------------------------
 
 
 def word_set(text: str) -> frozenset[str]:
@@ -15,122 +171,49 @@ def word_set(text: str) -> frozenset[str]:
 
 
 def word_pairs(text: str) -> tuple[tuple[str, str], ...]:
-    """Parse pairs of words: "open closed, early late"."""
+    """Parse pairs of words: "sold sell, bought buy"."""
     both = [pair.split() for pair in text.split(",")]
     return tuple((one, other) for one, other in both)
 
 
+NUMBER_WORDS = frozenset({*ONES, *TENS, *SCALES})
 NEGATIONS = word_set(
     """
-    not no never none nobody nothing nowhere neither nor without cannot hardly scarcely barely fail fails failed
-    failing failure lack lacks lacked lacking refuse refuses refused refusing denies denied unable impossible
-    absent absence rejects rejected declined declines
+    not no never none nobody nothing nowhere neither nor without cannot hardly scarcely barely fails failed lacks lacked
+    refuses refused denies denied unable impossible
     """
 )
-# A negation followed by one of these does not deny what follows ("not only", "no later than").
-NEGATION_EXCEPTIONS = {
-    "not": word_set("only just merely simply necessarily until least more less fewer"),
-    "no": word_set("doubt later more less fewer wonder matter sooner"),
-    "nothing": word_set("but short"),
-    "none": word_set("other"),
-}
-# Words that mark a statement as uncertain, or as a statement of somebody else.
-HEDGES = word_set(
+# Words of one line distinguish things: the old bridge is not the new bridge.
+_SCOPES = """
+    old new former current
+    north south east west northern southern eastern western central
+    first second third fourth fifth last next
+    spring summer autumn winter
+    morning afternoon evening night
+    upper lower
+    inner outer
+    men women man woman boys girls boy girl male female
+    imports exports import export
+    minimum maximum
+    weekdays weekends weekday weekend
+    gross net
+    draft final
+    public private
+    primary secondary tertiary
+    adults children adult child
+    domestic foreign
+    urban rural
+"""
+SCOPES = tuple(word_set(line) for line in _SCOPES.strip().splitlines())
+# Function words and reporting verbs that add nothing to a statement.
+_EMPTY = word_set(
     """
-    may might could perhaps possibly maybe probably allegedly reportedly supposedly presumably seemingly
-    potentially apparently if unless whether would hypothetical rumour rumor claim claims claimed alleged
-    alleges hope hopes hoped fear feared plan plans planned propose proposes proposed proposal expected expect
-    expects should suppose imagine wish wonder wondered asked ask asks doubted
-    """
-)
-# Words that limit a statement to another time or to some occasions.
-FORMERLY = word_set(
-    """
-    formerly previously initially originally earlier former historically yesterday ago until later afterwards
-    eventually temporarily sometimes occasionally usually normally typically often previous
-    """
-)
-# Words that limit a statement to a part: it may be true of some and not of others.
-PARTIAL = word_set("some several few many most certain others another other half partly")
-APPROXIMATIONS = word_set("about around roughly approximately nearly almost some circa ca estimated approx")
-# Pairs that distinguish things: the old bridge is not the new bridge.
-SCOPES = word_pairs(
-    """
-    old new, north south, northern southern, east west, eastern western, upper lower, left right, first second,
-    first last, inner outer, male female, men women, man woman, boy girl, indoor outdoor, summer winter, spring
-    autumn, day night, morning evening, morning afternoon, early late, public private, small large, big small,
-    young old, domestic foreign, urban rural, adult child, front back, rear front, primary secondary, import
-    export, winter autumn, weekday weekend, minimum maximum, short long, wet dry, eldest youngest, inland
-    coastal, gross net, senior junior, black white, paper digital, draft final
-    """
-)
-# Groups in which each word means a different thing.
-SIBLINGS = (word_set("spring summer autumn winter"),)
-ANTONYMS = word_pairs(
-    """
-    safe dangerous, safe hazardous, safe risky, secure insecure, excellent poor, good bad, good poor, great
-    terrible, excellent terrible, strong weak, stronger weaker, high low, higher lower, highest lowest, increase
-    decrease, increase decline, increase reduce, increase fall, increase drop, rise fall, rise drop, rose fell,
-    rose dropped, grow shrink, grew shrank, grew fell, grew declined, raise lower, raise cut, expand contract,
-    expand shrink, gain lose, gained lost, profit loss, improve worsen, improve deteriorate, open close, open
-    shut, accept reject, approve reject, approve oppose, support oppose, agree disagree, allow forbid, allow
-    prohibit, allow ban, permit forbid, permit forbidden, allow forbidden, permit prohibit, sober drunk, raw
-    pasteurised, better worse, permit ban, legal illegal, lawful unlawful, mandatory optional, required
-    optional, compulsory voluntary, include exclude, present absent, true false, correct wrong, correct
-    incorrect, right wrong, accurate inaccurate, complete incomplete, success failure, succeed fail, win lose,
-    won lost, victory defeat, pass fail, guilty innocent, alive dead, live die, survive die, full empty, hot
-    cold, warm cold, warm cool, heat cool, wet dry, clean dirty, fast slow, quick slow, quickly slowly, rapid
-    slow, rapidly slowly, accelerate slow, easy difficult, easy hard, simple complex, simple complicated, cheap
-    expensive, rich poor, happy sad, happy unhappy, healthy sick, healthy ill, toxic harmless, harmful harmless,
-    harmful beneficial, benefit harm, help hinder, help harm, protect harm, toxic safe, poisonous harmless,
-    effective ineffective, effective useless, useful useless, necessary unnecessary, essential unnecessary,
-    possible impossible, likely unlikely, common rare, frequent rare, always never, everyone nobody, everybody
-    nobody, all none, everything nothing, many few, more fewer, more less, most fewest, major minor, important
-    unimportant, significant insignificant, large small, big small, larger smaller, bigger smaller, longer
-    shorter, long short, wide narrow, deep shallow, thick thin, heavy light, loud quiet, noisy quiet, noisy
-    silent, bright dark, visible hidden, visible invisible, public secret, public private, known unknown, stable
-    unstable, stable volatile, steady erratic, permanent temporary, temporary lasting, begin end, start end,
-    start stop, start finish, begin stop, continue stop, arrive leave, arrive depart, enter leave, enter exit,
-    come go, buy sell, bought sold, borrow lend, give take, send receive, push pull, lift lower, up down, on
-    off, in out, above below, before after, inside outside, indoors outdoors, forward backward, near far, attack
-    defend, love hate, like dislike, trust distrust, friend enemy, peace war, calm violent, calm stormy, gentle
-    rough, smooth rough, soft hard, sharp blunt, tight loose, sleep wake, asleep awake, climb descend, ascend
-    descend, appear disappear, build demolish, built demolished, create destroy, preserve destroy, attach
-    detach, connect disconnect, lock unlock, load unload, cover uncover, tie untie, fill empty, freeze melt,
-    thaw freeze, praise criticise, praise criticize, praise condemn, welcome criticise, welcome condemn,
-    optimistic pessimistic, positive negative, confirm deny, confirm refute, prove disprove, support refute,
-    support contradict, reliable unreliable, reliable faulty, intact damaged, intact broken, whole broken,
-    repaired broken, sufficient insufficient, adequate inadequate, enough insufficient, abundant scarce,
-    plentiful scarce, surplus deficit, surplus shortage, early late, young old, new old, modern outdated, fresh
-    stale, ripe unripe, natural artificial, real fake, genuine fake, genuine forged, original copy, honest
-    dishonest, free captive, free paid, unanimous divided, majority minority, united divided, single married,
-    maximum minimum, front back, left right, north south, east west, first last, male female, dangerous
-    harmless, vacant occupied, encourage discourage, hire fire, hired dismissed, lengthen shorten, widen narrow,
-    strengthen weaken, tighten loosen, tighten relax, simplify complicate, brighten darken, speed slow,
-    decelerate accelerate, wax wane, export import, upstream downstream, uphill downhill, upstairs downstairs,
-    dressed naked, put remove, add remove, wear remove, insert remove, mix separate, join separate, gather
-    scatter, collect scatter, float sink, swim sink, dive surface, laugh cry, smile frown, speak listen, crowded
-    deserted, crowded empty, busy idle, active inactive, active passive, active dormant, waste save, renewable
-    exhaustible, fertile barren, edible inedible, sour sweet, sunny cloudy, sunny rainy, clear cloudy, extinct
-    surviving, voluntary forced, solvent bankrupt, unchanged changed, constant variable, constant varying
-    """
-)
-PREFIXES = ("un", "non", "dis", "in", "im", "ir", "il", "mis", "de")
-# Words that start with a negating prefix but do not negate another word.
-NOT_NEGATED = word_set(
-    """
-    inform import display discover invent infect inside income index intend intent interest internal improve
-    impress impact unit union under until decide deliver detail degree design desert depart describe invest
-    involve input insight install instance increase decrease deform demand depend depress depose deposit insure
-    intense instead indeed inland disease impart impose discuss discount dispatch district distant inspect
-    instruct infer deserve unite universe define default deport defend delight invite illustrate irritate
-    missing mission mist mistake dismiss
+    there is are was were be been being has have had do does did it its this that these those which who also very too
+    however moreover therefore thus still yet such according say says said state states stated report reports
     """
 )
 # Irregular forms, each followed by its base form.
-IRREGULAR = dict(
-    word_pairs(
-        """
+_IRREGULAR = """
     rang ring, rung ring, rose rise, risen rise, fell fall, fallen fall, grew grow, grown grow, shrank shrink,
     lost lose, won win, broke break, broken break, sold sell, bought buy, left leave, took take, taken take,
     gave give, given give, began begin, begun begin, built build, sent send, spent spend, paid pay, said say,
@@ -142,11 +225,8 @@ IRREGULAR = dict(
     hide, bore bear, forbade forbid, forbidden forbid, showed show, shown show, wore wear, worn wear, sank sink,
     sunk sink, slept sleep, meant mean, men man, women woman, children child, people person, feet foot, teeth
     tooth, mice mouse, geese goose, lives life
-    """
-    )
-)
-
-
+"""
+IRREGULAR = dict(word_pairs(_IRREGULAR))
 _SHORT = 3
 
 
@@ -162,3 +242,16 @@ def as_root(word: str) -> str:
     one = root(stem(IRREGULAR.get(word, word)))
     doubled = len(one) > _SHORT and one[-1] == one[-2] and one[-1] not in "aeiouls"
     return one[:-1] if doubled else one
+
+
+@lru_cache(maxsize=50_000)
+def is_content_word(word: str) -> bool:
+    """Whether a word in lower case says something about the subject: no number, stop word or negation."""
+    if not word[0].isalpha() or len(word) == 1 or is_negation(word) or word in _EMPTY or word in STOPWORDS["en"]:
+        return False
+    return not all(part in NUMBER_WORDS for part in word.split("-"))
+
+
+@lru_cache(maxsize=50_000)
+def is_negation(word: str) -> bool:
+    return word in NEGATIONS or word.endswith("n't")

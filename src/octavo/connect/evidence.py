@@ -2,68 +2,119 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from octavo.connect.claims import Claim, read_claims
 from octavo.connect.engine_types import ComparableChunk, Span
-from octavo.connect.english_words import weigh
+from octavo.connect.english_words import as_root, is_content_word, weigh
+from octavo.connect.statements import WORD, Statement, find_names, read_statements
 from octavo.core.languages import primary_language
-from octavo.language.languages import ENGLISH
+from octavo.language.languages import ENGLISH, confirm_language
+from octavo.language.markdown_segments import SegmentKind, split_segments
 from octavo.language.sentences import split_sentences
 
 MOST_QUOTED = 400
+_QUOTED_SEGMENTS = frozenset({SegmentKind.PARAGRAPH, SegmentKind.ITEM})
 
 
 @dataclass(frozen=True, slots=True)
-class ClaimCache:
-    """Splits each chunk into claims once, no matter how many pairs the chunk is part of."""
+class Sentence:
+    """A sentence of a chunk in any language, with its numbers and the roots of its content words."""
 
-    _claims: dict[UUID, list[Claim]] = field(default_factory=dict[UUID, list[Claim]])
+    start: int
+    end: int
+    roots: frozenset[str]
+    figures: frozenset[str]
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class SharedQuotes:
+    """The most similar sentences. `overlap` is the share of word weight they have in common."""
+
+    mine: Span
+    theirs: Span
+    overlap: float = 0.0
+    figures: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceCache:
+    """Splits each chunk into sentences once, no matter how many pairs the chunk is part of."""
+
+    _sentences: dict[UUID, list[Sentence]] = field(default_factory=dict[UUID, list[Sentence]])
+    _statements: dict[UUID, list[Statement]] = field(default_factory=dict[UUID, list[Statement]])
     _places: dict[UUID, dict[str, list[int]]] = field(default_factory=dict[UUID, dict[str, list[int]]])
+    _names: dict[UUID, frozenset[str]] = field(default_factory=dict[UUID, frozenset[str]])
+    _supported: dict[UUID, bool] = field(default_factory=dict[UUID, bool])
 
-    def claims(self, chunk: ComparableChunk) -> list[Claim]:
-        if chunk.id not in self._claims:
-            self._claims[chunk.id] = read_claims(chunk.content)
-        return self._claims[chunk.id]
+    def sentences(self, chunk: ComparableChunk) -> list[Sentence]:
+        if chunk.id not in self._sentences:
+            self._sentences[chunk.id] = list(_read_sentences(chunk.content))
+        return self._sentences[chunk.id]
+
+    def statements(self, chunk: ComparableChunk) -> list[Statement]:
+        if chunk.id not in self._statements:
+            self._statements[chunk.id] = read_statements(chunk.content)
+        return self._statements[chunk.id]
 
     def places(self, chunk: ComparableChunk) -> dict[str, list[int]]:
-        """Map every root in a chunk to the indexes of the claims that contain it."""
+        """Map every root in a chunk to the indexes of the statements that contain it."""
         if chunk.id not in self._places:
             places = self._places[chunk.id] = {}
-            for place, claim in enumerate(self.claims(chunk)):
-                for one in claim.roots:
+            for place, statement in enumerate(self.statements(chunk)):
+                for one in statement.roots:
                     places.setdefault(one, []).append(place)
         return self._places[chunk.id]
 
+    def names(self, chunk: ComparableChunk) -> frozenset[str]:
+        """The names in all sentences of a chunk."""
+        if chunk.id not in self._names:
+            sentences = (chunk.content[one.start : one.end] for one in self.sentences(chunk))
+            self._names[chunk.id] = frozenset(name for text in sentences for name in find_names(WORD.findall(text)))
+        return self._names[chunk.id]
+
     def is_supported(self, chunk: ComparableChunk) -> bool:
-        """Whether the contradiction rules apply to the chunk: its language must be English or unknown."""
-        return primary_language(chunk.language) in {None, ENGLISH}
+        """Whether contradictions can be found in the chunk: it must be in English."""
+        if chunk.id not in self._supported:
+            may_be = primary_language(chunk.language) in {None, ENGLISH}
+            self._supported[chunk.id] = may_be and confirm_language(chunk.content, ENGLISH) == ENGLISH
+        return self._supported[chunk.id]
 
 
-def shared_quotes(source: ComparableChunk, target: ComparableChunk, claim_cache: ClaimCache) -> tuple[Span, Span]:
+def _read_sentences(content: str) -> Iterator[Sentence]:
+    for segment in split_segments(content):
+        if segment.part in _QUOTED_SEGMENTS:
+            for start, end in split_sentences(content, segment.start, segment.end):
+                words = [word.lower().replace("\u2019", "'") for word in WORD.findall(content, start, end)]
+                roots = frozenset(map(as_root, filter(is_content_word, words)))
+                figures = frozenset(word for word in words if len(word) > 1 and word[-1].isdigit())
+                yield Sentence(start, end, roots, figures, sum(map(weigh, roots)))
+
+
+def shared_quotes(source: ComparableChunk, target: ComparableChunk, sentences: SentenceCache) -> SharedQuotes:
     """The two sentences that share the most words. If no sentences share a word, the first sentence of each chunk."""
-    best, most = (None, None), 0.0
-    for mine in claim_cache.claims(source):
-        for theirs in claim_cache.claims(target):
+    best, most, overlap = None, 0.0, 0.0
+    for mine in sentences.sentences(source):
+        for theirs in sentences.sentences(target):
             shared = mine.roots & theirs.roots
             if not shared:
                 continue
             weight = sum(map(weigh, shared))
             score = weight * weight / (1 + mine.weight + theirs.weight)
             if score > most:
-                best, most = (mine, theirs), score
+                best, most, overlap = (mine, theirs), score, weight / (mine.weight + theirs.weight - weight)
+    if best is None:
+        return SharedQuotes(_first_sentence(source), _first_sentence(target))
     mine, theirs = best
-    return quote_of(source, mine), quote_of(target, theirs)
+    spans = shorten(source.content, mine.start, mine.end), shorten(target.content, theirs.start, theirs.end)
+    return SharedQuotes(*spans, overlap, tuple(sorted(mine.figures & theirs.figures)))
 
 
-def quote_of(chunk: ComparableChunk, claim: Claim | None) -> Span:
-    """The range of the claim's sentence, cut at a word boundary if it is very long.
-
-    Without a claim, the first sentence.
-    """
+def _first_sentence(chunk: ComparableChunk) -> Span:
     text = chunk.content
-    return shorten(text, *((claim.start, claim.end) if claim else next(split_sentences(text), (0, len(text)))))
+    return shorten(text, *next(split_sentences(text), (0, len(text))))
 
 
 def shorten(text: str, start: int, end: int) -> Span:

@@ -1,6 +1,6 @@
-"""Lets models judge the contradictions and bridges that rules found, within a budget per document.
+"""Lets configured models judge contradictions and bridges, within a budget per document.
 
-Without a model, or when the budget is used up, the results of the rules are kept unchanged.
+Without a model, or when the budget is used up, contradictions stay possible. Bridges and opposite tones are dropped.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from octavo.ai.tasks import EXPLAIN_BRIDGES, JUDGE_CONTRADICTIONS, Task
 from octavo.ai.tasks.explain_bridges import MAX_PAIRS as BRIDGES_PER_CALL
 from octavo.ai.tasks.judge_contradictions import MAX_PAIRS as CONTRADICTIONS_PER_CALL
 from octavo.ai.tasks.judge_contradictions import Judgement, Verdict
-from octavo.connect.bridge import Candidate, best_first, connect, explain_offline, with_model_explanation
+from octavo.connect.bridge import Candidate, best_first, connect
 from octavo.connect.engine_types import DetectedConnection
-from octavo.connect.evidence import ClaimCache
+from octavo.connect.evidence import SentenceCache
 from octavo.language.insights import TextPair
 from octavo.records.search import Status
 
@@ -59,11 +59,11 @@ class JudgeBudget:
 
 
 class ModelJudge:
-    def __init__(self, gateway: Gateway, caller: Caller, budget: JudgeBudget, claim_cache: ClaimCache) -> None:
+    def __init__(self, gateway: Gateway, caller: Caller, budget: JudgeBudget, sentences: SentenceCache) -> None:
         self._gateway = gateway
         self._caller = caller
         self._budget = budget
-        self._claim_cache = claim_cache
+        self._sentences = sentences
 
     async def judge(self, contradictions: Sequence[DetectedConnection]) -> list[DetectedConnection]:
         """Let a model judge contradictions. Drops the pairs that the model finds compatible and keeps unclear ones."""
@@ -93,27 +93,22 @@ class ModelJudge:
         return judged
 
     async def explain(self, candidates: Sequence[Candidate]) -> list[DetectedConnection]:
-        """Return the bridges that a model confirmed, and the best of those that no model judged.
+        """Return the bridges that a model confirmed; without a model, none.
 
         The model gets the most promising bridges first, because the budget may run out before the last one.
         """
         kept: list[DetectedConnection] = []
-        promising = best_first(candidates)
-        unjudged = promising[MOST_BRIDGES:]
-        for batch in _batches(promising[:MOST_BRIDGES], BRIDGES_PER_CALL):
+        for batch in _batches(best_first(candidates)[:MOST_BRIDGES], BRIDGES_PER_CALL):
             pairs = [TextPair(pair.source.content, pair.target.content) for pair, _ in batch]
             answered = await self._call(EXPLAIN_BRIDGES, pairs)
             if answered is None or answered.made_by == LOCAL:
-                unjudged += batch
                 continue
             kept += [
-                with_model_explanation(
-                    connect(pair, overlap, self._claim_cache), answer.explanation, answer.strength, answered.made_by
-                )
-                for (pair, overlap), answer in zip(batch, answered.output.pairs, strict=True)
+                connect(candidate, self._sentences, answer.explanation, answer.strength, answered.made_by)
+                for candidate, answer in zip(batch, answered.output.pairs, strict=True)
                 if answer.is_bridge and answer.explanation
             ]
-        return kept + explain_offline(unjudged, self._claim_cache)
+        return kept
 
     async def _call(self, task: Task[Sequence[TextPair], Out], pairs: list[TextPair]) -> ModelAnswer[Out] | None:
         if self._budget.is_exhausted:

@@ -1,4 +1,4 @@
-"""The similarity engine: finds chunks that say the same thing, by the cosine similarity of their vectors."""
+"""The similarity engine: finds chunks with similar content, by the cosine similarity of their vectors."""
 
 from __future__ import annotations
 
@@ -8,22 +8,24 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from octavo.connect.engine_types import ChunkPair, DetectedConnection
-from octavo.connect.evidence import ClaimCache, shared_quotes
+from octavo.connect.evidence import SentenceCache, SharedQuotes, shared_quotes
 from octavo.language.embedding import NAME as LOCAL_MODEL
 from octavo.records.search import Engine
 
 # Most connections per source chunk.
 MOST_KEPT = 10
 MOST_NAMED = 3
+# From this share of common word weight on, two sentences have a similar wording.
+SIMILAR_WORDING = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
     """Limits of cosine similarity, which depend on the embedding model.
 
-    At or above `similar`, chunks say the same thing. At or above `related`, they are about the same subject and may
-    contradict each other. Below `apart`, their subjects differ, and shared concepts form a bridge. Two documents whose
-    mean vectors reach `same_domain` are in the same domain.
+    At or above `similar`, chunks are similar. At or above `related`, they are about the same subject and may
+    contradict each other. Below `apart`, their subjects differ, and shared concepts make a bridge. At or above
+    `same_domain`, the mean vectors of two documents show that they are about the same subject.
     """
 
     similar: float
@@ -42,26 +44,34 @@ def thresholds_of(model: str) -> Thresholds:
     return BY_MODEL.get(model, UNKNOWN)
 
 
-def find_similar(pairs: Iterable[ChunkPair], threshold: float, claim_cache: ClaimCache) -> list[DetectedConnection]:
-    """Connect each source chunk with the chunks that are most similar to it."""
+def find_similar(pairs: Iterable[ChunkPair], threshold: float, sentences: SentenceCache) -> list[DetectedConnection]:
+    """Connect each source chunk with the chunks that are most similar to it.
+
+    Chunks without a sentence are skipped, because all tables of numbers have similar vectors.
+    """
     kept: Counter[UUID] = Counter()
     connections: list[DetectedConnection] = []
     for pair in sorted(pairs, key=lambda pair: (-pair.similarity, pair.source.id, pair.target.id)):
         if pair.similarity < threshold:
             break
-        if kept[pair.source.id] < MOST_KEPT:
+        has_sentences = sentences.sentences(pair.source) and sentences.sentences(pair.target)
+        if has_sentences and kept[pair.source.id] < MOST_KEPT:
             kept[pair.source.id] += 1
-            connections.append(_connect(pair, claim_cache))
+            connections.append(_connect(pair, sentences))
     return connections
 
 
-def _connect(pair: ChunkPair, claim_cache: ClaimCache) -> DetectedConnection:
-    mine, theirs = shared_quotes(pair.source, pair.target, claim_cache)
-    shared = shared_concepts(pair)
-    named = ", ".join(shared[:MOST_NAMED])
-    about = f"Both passages are about {named}." if shared else "Both passages say nearly the same."
+def _connect(pair: ChunkPair, sentences: SentenceCache) -> DetectedConnection:
+    quotes = shared_quotes(pair.source, pair.target, sentences)
     strength = round(min(max(pair.similarity, 0.0), 1.0), 3)
-    return DetectedConnection(Engine.SIMILARITY, pair, strength, mine, theirs, about)
+    return DetectedConnection(Engine.SIMILARITY, pair, strength, quotes.mine, quotes.theirs, _what_is_similar(quotes))
+
+
+def _what_is_similar(quotes: SharedQuotes) -> str:
+    """Describe the two quotes, and claim nothing about what they mean."""
+    if quotes.figures:
+        return f"Same figures: {', '.join(quotes.figures[:MOST_NAMED])}."
+    return "Similar wording." if quotes.overlap >= SIMILAR_WORDING else "Similar subject."
 
 
 def shared_concepts(pair: ChunkPair) -> list[str]:

@@ -11,9 +11,8 @@ from uuid import UUID
 from octavo.ai.calls import Caller, CallerGone
 from octavo.choreography import Cause, job_after
 from octavo.connect import detection
-from octavo.connect.bridge import explain_offline
 from octavo.connect.engine_types import DetectedConnection
-from octavo.connect.evidence import ClaimCache
+from octavo.connect.evidence import SentenceCache
 from octavo.connect.model_judge import JudgeBudget, ModelJudge
 from octavo.connect.neighbours import needs_index
 from octavo.core.errors import RETRY_RULES, OctavoError
@@ -35,7 +34,7 @@ class DocumentComparison:
         self._is_last = is_last
         self._found: list[DetectedConnection] = []
         self._started = datetime.min.replace(tzinfo=UTC)
-        self._claim_cache = ClaimCache()
+        self._sentences = SentenceCache()
 
     async def find(self) -> JSON:
         outcome, model = detection.DetectionResult(), ""
@@ -52,8 +51,9 @@ class DocumentComparison:
             model = among.model.name
             for start in range(0, len(chunks), detection.CHUNKS_PER_BATCH):
                 part = chunks[start : start + detection.CHUNKS_PER_BATCH]
-                await detection.compare(self._tools.database, among, part, self._claim_cache, outcome)
+                await detection.compare(self._tools.database, among, part, self._sentences, outcome)
                 await self._run.progress(start + len(part), len(chunks), "passages", "connecting")
+            await detection.judge_contradictions(outcome)
         asked = await self._judge(outcome)
         by_engine: dict[str, JSON] = {
             engine: {"found": sum(one.engine is engine for one in self._found), "seconds": round(seconds, 3)}
@@ -64,15 +64,15 @@ class DocumentComparison:
     async def _judge(self, outcome: detection.DetectionResult) -> dict[str, JSON]:
         """Let a model judge the candidates. A temporary error is raised, so that the job is retried.
 
-        If the error is permanent, or this is the last attempt, the candidates are kept without a judgement, except
-        those that only a model can confirm.
+        If the error is permanent, or this is the last attempt, contradictions are kept as octavo-small judged them, and
+        what only a configured model can confirm is dropped.
         """
         job, budget = self._run.job, JudgeBudget()
         judge = ModelJudge(
             self._tools.gateway,
             Caller(job.owner_id, self._document, job.id, job.lease_token),
             budget,
-            self._claim_cache,
+            self._sentences,
         )
         told: dict[str, JSON] = {}
         try:
@@ -84,8 +84,7 @@ class DocumentComparison:
         except OctavoError as error:
             if RETRY_RULES[error.error_class] and not self._is_last:
                 raise
-            bridges = explain_offline(outcome.bridges, self._claim_cache)
-            self._found = [*outcome.similar, *outcome.contradictions, *bridges]
+            self._found = [*outcome.similar, *outcome.contradictions]
             told["not_judged"] = error.code
         return {"calls": budget.calls, "cost_usd": float(budget.spent), **told}
 

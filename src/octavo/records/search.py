@@ -19,7 +19,8 @@ class Engine(StrEnum):
 
 
 class Status(StrEnum):
-    """The status of a connection. `POSSIBLE`: found by a rule and not confirmed yet.
+    """The status of a connection. `POSSIBLE`: found offline and not shown to be right 8 times out of 10, so a person
+    or a configured model should confirm it.
 
     `DISMISSED`: rejected by a person.
     """
@@ -181,8 +182,8 @@ class ConnectionSide:
 class Connection:
     """A connection. `source` is the passage in the requested document, and `target` the passage in the other document.
 
-    A contradiction that was found only by rules has the status `possible`; its `kind` is negation, antonym, number,
-    date or polarity.
+    The `strength` of a contradiction found offline is the probability that it is one, and its status is `possible`.
+    `kind` says what differs: number, date, negation or wording; polarity if a configured model judged opposite tones.
     """
 
     id: UUID
@@ -228,7 +229,21 @@ class ComparisonStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class Coverage:
+    """What is looked for in a document. `contradictions`: whether its language is covered.
+
+    `contradiction_languages` are the languages in which contradictions are found without a configured model. `bridges`
+    are found only with one.
+    """
+
+    contradiction_languages: list[str]
+    contradictions: bool
+    bridges: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ConnectionPage:
     items: list[Connection]
     next_cursor: str | None
     comparison: ComparisonStatus
+    coverage: Coverage

@@ -18,7 +18,8 @@ from octavo.ai.gateway import Gateway
 from octavo.ai.gateway_setup import open_gateway
 from octavo.connect import detection
 from octavo.connect.comparisons import rebuild
-from octavo.connect.evidence import ClaimCache
+from octavo.connect.connections import Decision, decide, list_connections
+from octavo.connect.evidence import SentenceCache
 from octavo.core.settings import Settings
 from octavo.library.changes import Edit, edit_documents
 from tests.support.connections import put_passage, put_vector
@@ -49,6 +50,11 @@ GERMAN = (
     "# Bericht\n\nDie neue Hafenbrücke ist ein Segen für die Stadt und ihre Bürger, sagt der Rat.",
     "# Brief\n\nDie neue Hafenbrücke ist eine Gefahr für alle, die sie betreten müssen, schreibt der Ingenieur.",
 )
+LEASES = [
+    f"# Lease of the tower crane\n\nEither party may end the lease with a notice period of {days} days. "
+    f"The lessee pays a deposit of {deposit} EUR before delivery."
+    for days, deposit in ((30, "10,000"), (90, "12,500"))
+]
 PAIRS = """SELECT engine, least(source_document::text, target_document::text) AS one,
                   greatest(source_document::text, target_document::text) AS other FROM connections"""
 
@@ -90,6 +96,24 @@ async def test_what_agrees_and_what_contradicts_is_found_and_bread_is_left_alone
     assert engines["semantic_similarity"]["kept"] > 0
     assert all(engine["seconds"] >= 0 for engine in engines.values())
     assert (output["output"]["calls"], output["output"]["cost_usd"]) == (0, 0.0)
+
+
+async def test_all_contradictions_of_two_passages_are_kept_and_judged_one_by_one(
+    desk: Desk, owner: UUID, sandbox: OpenSandbox, folder: Path
+) -> None:
+    async with working(desk, sandbox, folder):
+        draft, mail = [await add(desk, owner, "lease.md", text.encode()) for text in LEASES]
+        await settled(desk)
+        assert await found_between(desk, draft, mail) == {"contradiction_detection"}
+        async with desk.database.transaction() as connection:
+            first, second = (await list_connections(connection, owner, draft)).items
+            await decide(connection, owner, first.id, Decision.DISMISS)
+            await rebuild(connection, owner)
+        await settled(desk)
+    async with desk.database.connection() as connection:
+        (left,) = (await list_connections(connection, owner, mail)).items
+    assert {one.source.quote for one in (first, second)} == set(re.findall(r"(?:Either|The lessee) .*?\.", LEASES[0]))
+    assert (left.source.quote, left.target.quote) == (second.target.quote, second.source.quote)
 
 
 async def test_a_comparison_that_ends_late_keeps_what_a_later_one_found(
@@ -140,7 +164,7 @@ async def found_for(desk: Desk, owner: UUID, passage: UUID) -> detection.Detecti
         model = await detection.find_model(connection, document, "test")
         assert model
         scope = await detection.search_scope(connection, owner, document, model)
-    await detection.compare(desk.database, scope, [passage], ClaimCache(), result)
+    await detection.compare(desk.database, scope, [passage], SentenceCache(), result)
     return result
 
 

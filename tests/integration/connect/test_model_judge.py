@@ -1,4 +1,4 @@
-"""Models confirm contradictions and explain bridges, within what a document may cost; without them rules decide."""
+"""Models confirm contradictions and explain bridges, within what a document may cost; offline there are no bridges."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from octavo.ai.calls import Caller
 from octavo.ai.gateway import Gateway
 from octavo.ai.gateway_setup import open_gateway, open_local_gateway
 from octavo.connect import model_judge
-from octavo.connect.contradiction import find_contradictions
+from octavo.connect.contradiction import find_candidates, judge_candidates
 from octavo.connect.detection import find_opposite_tones
 from octavo.connect.engine_types import ChunkPair, ComparableChunk, DetectedConnection
-from octavo.connect.evidence import ClaimCache
+from octavo.connect.evidence import SentenceCache
 from octavo.connect.model_judge import JudgeBudget, ModelJudge
 from octavo.core.settings import Settings
 from octavo.records.search import Status
@@ -67,9 +67,9 @@ def candidates(count: int) -> list[tuple[ChunkPair, float]]:
 
 async def test_a_model_confirms_drops_or_leaves_open(gateway: Gateway, gemini: FakeGemini, owner: UUID) -> None:
     pairs = [pair_of(CLAIMS[0].format(place), CLAIMS[1].format(place)) for place in PLACES]
-    possible = find_contradictions(pairs, ClaimCache())
+    possible = judge_candidates(find_candidates(pairs, SentenceCache()))
     budget = JudgeBudget()
-    judged = await ModelJudge(gateway, Caller(owner), budget, ClaimCache()).judge(possible)
+    judged = await ModelJudge(gateway, Caller(owner), budget, SentenceCache()).judge(possible)
     assert [(one.status, one.made_by) for one in judged] == [
         (Status.CONFIRMED, "gemini:gemini-2.5-flash"),
         (Status.POSSIBLE, "local"),
@@ -89,14 +89,14 @@ def tones(count: int) -> list[DetectedConnection]:
             for text, polarity in zip(texts, (0.9, -0.9), strict=True)
         )
         pairs.append(ChunkPair(one, other, 0.1))
-    return find_opposite_tones(pairs, ClaimCache())
+    return find_opposite_tones(pairs, SentenceCache())
 
 
 async def test_opposite_tones_are_kept_only_if_a_model_confirms_them(
     gateway: Gateway, gemini: FakeGemini, owner: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(model_judge, "MOST_OPPOSITE_TONES", 6)
-    judged = await ModelJudge(gateway, Caller(owner), JudgeBudget(), ClaimCache()).confirm(tones(9))
+    judged = await ModelJudge(gateway, Caller(owner), JudgeBudget(), SentenceCache()).confirm(tones(9))
     # Of the six most promising every third is confirmed; what is unclear is not shown.
     assert [(one.quotes[0], one.status) for one in judged] == [
         ("Die Brücke 8 ist ein Segen.", Status.CONFIRMED),
@@ -107,19 +107,18 @@ async def test_opposite_tones_are_kept_only_if_a_model_confirms_them(
     assert "Die Brücke 2 " not in gemini.asked[0].text
 
 
-async def test_the_cost_limit_of_a_document_holds_and_the_rest_is_explained_offline(
+async def test_the_cost_limit_of_a_document_holds_and_the_rest_is_dropped(
     gateway: Gateway, gemini: FakeGemini, owner: UUID, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(model_judge, "MOST_CALLS", 3)
-    found = await ModelJudge(gateway, Caller(owner), JudgeBudget(), ClaimCache()).explain(candidates(60))
+    found = await ModelJudge(gateway, Caller(owner), JudgeBudget(), SentenceCache()).explain(candidates(60))
     assert len(gemini.asked) == 3
-    by_model = [one for one in found if one.made_by != "local"]
-    assert len(by_model) == 15
-    assert len(found) == 15 + 30
+    assert len(found) == 15
+    assert all((one.made_by, one.explanation) == ("gemini:gemini-2.5-flash", "Slowness.") for one in found)
     monkeypatch.setattr(model_judge, "MOST_CALLS", 200)
     monkeypatch.setattr(model_judge, "MOST_FOR_CONNECTIONS", (await spent(desk)) / 2)
     budget = JudgeBudget()
-    await ModelJudge(gateway, Caller(owner, generation=1), budget, ClaimCache()).explain(candidates(200))
+    await ModelJudge(gateway, Caller(owner, generation=1), budget, SentenceCache()).explain(candidates(200))
     assert budget.spent <= model_judge.MOST_FOR_CONNECTIONS
     assert budget.calls < 3
 
@@ -132,7 +131,7 @@ async def test_the_most_promising_bridges_are_judged_not_the_first_pages(
         (pair_of(f"Bog {n}.", f"Bank {n}.", concepts={"buffer": 0.5}, importance=0.61 + n / 100), 0.4)
         for n in range(30)
     ]
-    await ModelJudge(gateway, Caller(owner), JudgeBudget(), ClaimCache()).explain(in_page_order)
+    await ModelJudge(gateway, Caller(owner), JudgeBudget(), SentenceCache()).explain(in_page_order)
     assert len(gemini.asked) == 1
     assert [int(n) for n in re.findall(r"Bog (\d+)\.", gemini.asked[0].text)] == list(range(29, 19, -1))
 
@@ -141,11 +140,13 @@ async def spent(desk: Desk) -> Decimal:
     return await desk.one("SELECT sum(cost_usd) FROM ai_calls WHERE purpose = 'explain_bridges'")
 
 
-async def test_offline_nothing_is_asked_and_contradictions_stay_possible(owner: UUID) -> None:
+async def test_offline_nothing_is_asked_contradictions_stay_possible_and_there_are_no_bridges(owner: UUID) -> None:
     budget = JudgeBudget()
-    judge = ModelJudge(open_local_gateway(), Caller(owner), budget, ClaimCache())
-    possible = find_contradictions([pair_of(CLAIMS[0].format("castle"), CLAIMS[1].format("castle"))], ClaimCache())
+    judge = ModelJudge(open_local_gateway(), Caller(owner), budget, SentenceCache())
+    pair = pair_of(CLAIMS[0].format("castle"), CLAIMS[1].format("castle"))
+    possible = judge_candidates(find_candidates([pair], SentenceCache()))
+    assert possible
     assert await judge.judge(possible) == possible
     assert await judge.confirm(tones(4)) == []
-    assert all(one.made_by == "local" for one in await judge.explain(candidates(4)))
+    assert await judge.explain(candidates(4)) == []
     assert (budget.calls, budget.spent) == (0, 0)

@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from uuid import UUID, uuid4
 
 import numpy as np
+import pytest
 
 from octavo.connect.bridge import (
     MOST_CANDIDATES,
     DocumentDomain,
     are_different,
     choose_candidates,
-    explain_offline,
     find_candidates,
 )
 from octavo.connect.bridge import UNKNOWN as UNKNOWN_DOMAIN
 from octavo.connect.engine_types import ChunkPair, ComparableChunk, digest_of
-from octavo.connect.evidence import MOST_QUOTED, ClaimCache
+from octavo.connect.evidence import MOST_QUOTED, SentenceCache
 from octavo.connect.map import HEIGHT, WIDTH, lay_out
 from octavo.connect.similarity import MOST_KEPT, UNKNOWN, find_similar, thresholds_of
 from octavo.language.embedding import NAME
@@ -32,7 +32,7 @@ def chunk(content: str = HARBOUR, number: int = 0, **more: object) -> Comparable
 
 
 def test_the_sentences_that_are_quoted_are_those_that_have_most_in_common() -> None:
-    (found,) = find_similar([ChunkPair(chunk(), chunk(STUDY), 0.9)], 0.7, ClaimCache())
+    (found,) = find_similar([ChunkPair(chunk(), chunk(STUDY), 0.9)], 0.7, SentenceCache())
     assert found.quotes == (
         "The harbour bridge carries forty thousand vehicles every day.",
         "Every day forty thousand vehicles use the bridge in the harbour.",
@@ -40,21 +40,40 @@ def test_the_sentences_that_are_quoted_are_those_that_have_most_in_common() -> N
     assert found.strength == 0.9
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "explanation"),
+    [
+        (HARBOUR, STUDY, "Similar wording."),
+        ("The dam holds 4,500 litres.", "In all, 4,500 litres are kept behind it.", "Same figures: 4,500."),
+        ("Rye is sown in autumn.", "Bakers like flour of many kinds.", "Similar subject."),
+    ],
+)
+def test_similar_passages_are_described_by_their_quotes_and_nothing_more_is_claimed(
+    first: str, second: str, explanation: str
+) -> None:
+    (found,) = find_similar([ChunkPair(chunk(first), chunk(second), 0.9)], 0.7, SentenceCache())
+    assert found.explanation == explanation
+
+
 def test_of_each_passage_the_nearest_ten_above_the_threshold_are_kept() -> None:
     source = chunk()
     pairs = [ChunkPair(source, chunk(STUDY), 0.6 + number / 100) for number in range(30)]
-    found = find_similar(pairs, 0.7, ClaimCache())
+    found = find_similar(pairs, 0.7, SentenceCache())
     assert len(found) == MOST_KEPT
     assert min(one.strength for one in found) >= 0.79
 
 
 def test_a_long_quote_is_cut_and_stays_verbatim() -> None:
-    endless = chunk("word " * 500)
-    (found,) = find_similar([ChunkPair(endless, chunk("| a | table |"), 0.9)], 0.7, ClaimCache())
-    assert all(
-        quote and quote in text for quote, text in zip(found.quotes, (endless.content, "| a | table |"), strict=True)
-    )
+    endless, note = chunk("word " * 500), chunk("A note.")
+    (found,) = find_similar([ChunkPair(endless, note, 0.9)], 0.7, SentenceCache())
+    assert all(quote and quote in one.content for quote, one in zip(found.quotes, (endless, note), strict=True))
     assert len(found.quotes[0]) <= MOST_QUOTED
+
+
+def test_tables_without_a_sentence_are_not_called_similar() -> None:
+    one, other = chunk("# Enrolment\n\n| 2007 | 34,205 |\n| 2008 | 34,286 |"), chunk("| 40 years | 2,468 |")
+    pairs = [ChunkPair(one, other, 0.9), ChunkPair(one, chunk(), 0.9), ChunkPair(chunk(), other, 0.9)]
+    assert find_similar(pairs, 0.7, SentenceCache()) == []
 
 
 def test_bridges_are_important_of_other_subjects_and_share_some_concepts() -> None:
@@ -63,10 +82,9 @@ def test_bridges_are_important_of_other_subjects_and_share_some_concepts() -> No
     bank = chunk(
         "A bank keeps reserves as a buffer.", 2, concepts={**concepts, "bank": 0.9, "money": 0.8}, importance=0.8
     )
-    (candidate,) = find_candidates([ChunkPair(bog, bank, 0.2)], 0.5)
-    (found,) = explain_offline([candidate], ClaimCache())
-    assert "buffer" in found.explanation
-    assert "slow release" in found.explanation
+    ((found, overlap),) = find_candidates([ChunkPair(bog, bank, 0.2)], 0.5)
+    assert (found.source, found.target) == (bog, bank)
+    assert 0.2 < overlap < 0.7
     refused = [
         ChunkPair(bog, chunk(number=3, concepts=bank.concepts, importance=0.5), 0.2),  # of little importance
         ChunkPair(bog, bank, 0.8),  # the same subject

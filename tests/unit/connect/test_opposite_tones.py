@@ -6,10 +6,9 @@ from uuid import uuid4
 
 import pytest
 
-from octavo.connect.contradiction import find_contradictions
 from octavo.connect.detection import find_opposite_tones
 from octavo.connect.engine_types import ChunkPair, ComparableChunk
-from octavo.connect.evidence import MOST_QUOTED, ClaimCache
+from octavo.connect.evidence import MOST_QUOTED, SentenceCache
 from octavo.records.search import Engine, Status
 
 GERMAN = (
@@ -34,8 +33,7 @@ def german(first: float | None = 0.7, second: float | None = -0.8, importance: f
 
 def test_a_shared_concept_in_opposite_tones_is_a_candidate_in_every_language() -> None:
     one = german()
-    assert find_contradictions([one], ClaimCache()) == []
-    (found,) = find_opposite_tones([one], ClaimCache())
+    (found,) = find_opposite_tones([one], SentenceCache())
     assert (found.engine, found.status, found.detail["kind"]) == (Engine.CONTRADICTION, Status.POSSIBLE, "polarity")
     assert all("Hafenbrücke ist" in quote for quote in found.quotes)
     assert found.quotes[0].startswith("Die neue")
@@ -44,22 +42,17 @@ def test_a_shared_concept_in_opposite_tones_is_a_candidate_in_every_language() -
 
 @pytest.mark.parametrize(("first", "second"), [(0.7, 0.8), (0.7, -0.1), (0.0, -0.8), (None, -0.8), (0.7, None)])
 def test_tones_that_are_not_clearly_opposite_are_none(first: float | None, second: float | None) -> None:
-    assert find_opposite_tones([german(first, second)], ClaimCache()) == []
+    assert find_opposite_tones([german(first, second)], SentenceCache()) == []
 
 
 def test_without_a_shared_concept_there_is_no_candidate() -> None:
     one = pair(chunk(GERMAN[0], 0.7, {"Hafenbrücke": 0.9}), chunk(GERMAN[1], -0.8, {"Regen": 0.9}))
-    assert find_opposite_tones([one], ClaimCache()) == []
-
-
-def test_what_rules_found_already_is_not_judged_twice() -> None:
-    one = german()
-    assert find_opposite_tones([one], ClaimCache(), {(one.source.id, one.target.id)}) == []
+    assert find_opposite_tones([one], SentenceCache()) == []
 
 
 def test_the_more_central_the_concept_and_the_clearer_the_tone_the_stronger() -> None:
     clear, faint, aside = german(0.9, -0.9), german(0.3, -0.3), german(0.9, -0.9, importance=0.1)
-    strengths = [find_opposite_tones([one], ClaimCache())[0].strength for one in (clear, faint, aside)]
+    strengths = [find_opposite_tones([one], SentenceCache())[0].strength for one in (clear, faint, aside)]
     assert strengths[0] == max(strengths)
     assert all(0.5 <= strength <= 0.9 for strength in strengths)
 
@@ -68,12 +61,12 @@ def test_in_english_the_sentence_with_the_tone_of_the_chunk_is_quoted() -> None:
     text = "# Bridge\n\nThe bridge was built in 1987. " + "It rains. " * 60 + "The bridge is a wonderful success."
     other = "The bridge is in town. " + "It rains. " * 60 + "The bridge is a horrible disaster."
     one = pair(chunk(text, 0.6, {"bridge": 0.9}, "en-GB"), chunk(other, -0.6, {"bridge": 0.9}, "en"))
-    (found,) = find_opposite_tones([one], ClaimCache())
+    (found,) = find_opposite_tones([one], SentenceCache())
     assert found.quotes == ("The bridge is a wonderful success.", "The bridge is a horrible disaster.")
 
 
 @pytest.mark.parametrize("text", ["word " * 500, "# Only a heading", "| a | table |", "吾輩は猫である。" * 200])
 def test_a_quote_is_verbatim_and_short(text: str) -> None:
     one = pair(chunk(text, 0.6, {"other": 0.9}, "ja"), chunk(text.strip(), -0.6, {"other": 0.9}, "ja"))
-    (found,) = find_opposite_tones([one], ClaimCache())
+    (found,) = find_opposite_tones([one], SentenceCache())
     assert all(quote and quote in text and len(quote) <= MOST_QUOTED for quote in found.quotes)

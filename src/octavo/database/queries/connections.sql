@@ -129,7 +129,14 @@ FROM jsonb_to_recordset(:found) AS f (
 JOIN chunks s ON s.id = f.source JOIN documents ds ON ds.id = s.document_id AND ds.revision = s.revision
 JOIN chunks t ON t.id = f.target JOIN documents dt ON dt.id = t.document_id AND dt.revision = t.revision
 WHERE ds.owner_id = :owner AND dt.owner_id = :owner AND ds.deleted_at IS NULL AND dt.deleted_at IS NULL
-ON CONFLICT (source_chunk, target_chunk, engine) DO NOTHING;
+ON CONFLICT DO NOTHING;
+
+-- name: delete_contradicted(document)!
+-- Chunks that contradict each other are not called similar. Either of the two comparisons may have found the contradiction.
+DELETE FROM connections s USING connections c
+WHERE s.engine = 'semantic_similarity' AND c.engine = 'contradiction_detection'
+  AND (s.source_chunk, s.target_chunk) = (c.source_chunk, c.target_chunk)
+  AND (s.source_document = :document OR s.target_document = :document);
 
 -- name: count_by_engine(document)
 SELECT engine, count(*)::integer FROM connections

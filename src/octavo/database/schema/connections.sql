@@ -1,6 +1,6 @@
 -- Connections between chunks of different documents.
 
--- A connection has no direction, so each pair is stored once, in a fixed order. A quote is a range in its chunk and is read
+-- A connection has no direction, so each pair of quotes is stored once, in a fixed order. A quote is a range in its chunk and is read
 -- from there, so it always matches the text. Connections are deleted with their chunk, revision or document.
 CREATE TABLE connections (
     id              uuid PRIMARY KEY,
@@ -21,7 +21,7 @@ CREATE TABLE connections (
     digest          bytea NOT NULL CHECK (length(digest) = 32),
     detail          jsonb NOT NULL DEFAULT '{}',
     found_at        timestamptz NOT NULL DEFAULT clock_timestamp(),
-    CONSTRAINT kept_once UNIQUE (source_chunk, target_chunk, engine),
+    CONSTRAINT kept_once UNIQUE (source_chunk, target_chunk, engine, digest),
     CONSTRAINT without_direction CHECK (source_chunk < target_chunk),
     CONSTRAINT between_documents CHECK (source_document <> target_document)
 );
@@ -29,6 +29,9 @@ CREATE TABLE connections (
 COMMENT ON COLUMN connections.source_start IS 'In characters of the chunk; the quote goes from here to source_end.';
 COMMENT ON COLUMN connections.digest IS 'Hash of both quotes. The verdict of a person is stored under it.';
 
+-- Only contradictions can have several pairs of quotes in the same two chunks.
+CREATE UNIQUE INDEX connections_one_of_a_kind ON connections (source_chunk, target_chunk, engine)
+WHERE engine <> 'contradiction_detection';
 CREATE INDEX connections_target ON connections (target_chunk);
 CREATE INDEX connections_source_document ON connections (source_document);
 CREATE INDEX connections_target_document ON connections (target_document);

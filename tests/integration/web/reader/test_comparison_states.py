@@ -17,6 +17,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 NOTHING = "No connections. No other document in your library"
 NOTE = "# Sourdough\n\nFeed the starter with flour and water and let the dough rest overnight."
+GERMAN = "# Brot\n\nDer Sauerteig wird am Abend mit Mehl und Wasser angesetzt und ruht dann bis zum nächsten Morgen."
 
 BUSY_WORKER = """INSERT INTO workers (id, host, pid, kinds, slots, started_at, heartbeat_at, expires_at)
 VALUES (%s, 'here', 1, '{detect_connections}', 1, engine_now(), engine_now(), engine_now() + interval '1 hour')"""
@@ -25,8 +26,8 @@ BACKED_OFF = """UPDATE jobs SET run_after = engine_now() + interval '15 minutes'
 WHERE document_id = %s AND kind = 'detect_connections' AND status = 'queued'"""
 
 
-async def add_and_compare(room: Room) -> str:
-    document = await room.upload("note.md", NOTE)
+async def add_and_compare(room: Room, text: str = NOTE) -> str:
+    document = await room.upload("note.md", text)
     async with room.working():
         await room.until_done()
         await until_compared(room)
@@ -72,6 +73,22 @@ async def test_a_finished_comparison_without_a_result_says_so(room: Room) -> Non
     assert (await comparison(room, document))["state"] == "done"
     assert NOTHING in await panel(room, document)
     assert "No connections yet" in await room.read("/connections")
+
+
+async def test_languages_without_contradictions_and_missing_bridges_are_named(room: Room) -> None:
+    english = await add_and_compare(room)
+    german = await add_and_compare(room, GERMAN)
+    coverage = [
+        (await room.owner.get(f"/api/v1/documents/{document}/connections")).json()["coverage"]
+        for document in (english, german)
+    ]
+    assert coverage == [
+        {"contradiction_languages": ["en"], "contradictions": covered, "bridges": False} for covered in (True, False)
+    ]
+    limited = "Contradictions are found in English documents only."
+    assert limited not in await panel(room, english)
+    assert limited in await panel(room, german)
+    assert "Bridges need a configured model." in await room.read("/connections?engine=thematic_bridge")
 
 
 async def test_a_waiting_comparison_is_shown_in_the_panel_the_map_the_dock_and_the_history(room: Room) -> None:

@@ -9,7 +9,7 @@ from uuid import UUID
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from octavo.connect.comparisons import rebuild, show_comparison
+from octavo.connect.comparisons import coverage_of, rebuild, show_comparison
 from octavo.connect.connections import (
     ConnectionFilter,
     Decision,
@@ -72,8 +72,8 @@ async def connections(
 ) -> ConnectionPage:
     """List the connections of a document to others, sorted by strength times the weight of their engine.
 
-    Dismissed connections are listed only with `status=dismissed`. The list is complete when `comparison.state` is
-    `done`.
+    Dismissed ones are listed only with `status=dismissed`. The list is complete when `comparison.state` is `done`.
+    `coverage` says whether contradictions in the document's language and bridges are looked for.
     """
     async with services.database.connection() as connection:
         found = await show_document(connection, caller.owner_id, document)
@@ -81,7 +81,8 @@ async def connections(
         # Read first: if the comparison ends in between, the next request finds more, and nothing is reported too early.
         comparison = await show_comparison(connection, caller.owner_id, found)
         page = await list_connections(connection, caller.owner_id, document, wanted, cursor=cursor, limit=limit)
-        return ConnectionPage(page.items, page.next_cursor, comparison)
+        coverage = coverage_of(services.settings, caller, found)
+        return ConnectionPage(page.items, page.next_cursor, comparison, coverage)
 
 
 @router.get("/connections", responses=problems(401, 422))

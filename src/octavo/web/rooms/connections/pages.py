@@ -11,7 +11,7 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Form, Query, Request, Response
 from pydantic import BaseModel, Field
 
-from octavo.connect.comparisons import count_unfinished, failed_comparisons, rebuild
+from octavo.connect.comparisons import count_unfinished, coverage_of, failed_comparisons, rebuild
 from octavo.connect.connections import (
     DEFAULT_WEIGHTS,
     ConnectionFilter,
@@ -108,6 +108,7 @@ async def map_page(
         pair=pair,
         left=left,
         failed=len(failed),
+        coverage=coverage_of(services.settings, frame.caller),
         engines=ENGINES,
         size=(int(WIDTH), int(HEIGHT)),
         is_full=len(drawn.nodes) >= MOST_NODES,

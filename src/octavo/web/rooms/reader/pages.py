@@ -11,7 +11,7 @@ from uuid import UUID
 from fastapi import APIRouter, Form, Query, Request, Response
 
 from octavo.ai.estimates import estimate_document
-from octavo.connect.comparisons import show_comparison
+from octavo.connect.comparisons import coverage_of, show_comparison
 from octavo.connect.connections import (
     ConnectionFilter,
     count_by_chunk,
@@ -29,7 +29,7 @@ from octavo.library.facts import list_facts
 from octavo.library.pictures import is_pictured
 from octavo.library.versions import list_versions
 from octavo.records.documents import Document
-from octavo.records.search import ComparisonStatus, Engine, Status
+from octavo.records.search import ComparisonStatus, Coverage, Engine, Status
 from octavo.records.search import Connection as ConnectionView
 from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.intake import may_rewrite
@@ -128,7 +128,8 @@ async def reader(  # noqa: PLR0917 - query parameters
         cited = await find_place(connection, owner, ident, c) if c else None
         twin = await _twin(connection, owner, row.document)
         chunk = await find_place(connection, owner, ident, of) if of else None
-        related = await show_connections(connection, owner, row.document, chunk=chunk.id if chunk else None)
+        coverage = coverage_of(services.settings, frame.caller, row.document)
+        related = await show_connections(connection, coverage, owner, row.document, chunk=chunk.id if chunk else None)
         versions = [] if row.document.deleted_at else await list_versions(connection, owner, ident)
         parent = await _parent(connection, owner, row.document)
         parts = None if row.document.deleted_at else await list_parts(connection, owner, ident, limit=MOST_PARTS)
@@ -351,10 +352,11 @@ class ConnectionsPanel:
     total: int
     weights: dict[str, int]
     comparison: ComparisonStatus
+    coverage: Coverage
 
 
 async def show_connections(
-    connection: Connection, owner: UUID, document: Document, *, chunk: UUID | None = None
+    connection: Connection, coverage: Coverage, owner: UUID, document: Document, *, chunk: UUID | None = None
 ) -> ConnectionsPanel:
     """List the connections of a document or of one chunk. `total` always counts the whole document.
 
@@ -366,7 +368,8 @@ async def show_connections(
     gone = ConnectionFilter(status=Status.DISMISSED, chunk=chunk)
     dismissed = await list_connections(connection, owner, ident, gone, limit=MOST_DISMISSED)
     weights = asdict(await read_weights(connection, owner))
-    return ConnectionsPanel(ident, chunk, items.items, dismissed.items, sum(counts.values()), weights, comparison)
+    total = sum(counts.values())
+    return ConnectionsPanel(ident, chunk, items.items, dismissed.items, total, weights, comparison, coverage)
 
 
 @router.get("/connections")
@@ -379,6 +382,7 @@ async def connections_fragment(
     """
     async with services.database.connection() as connection:
         found = await show_document(connection, caller.owner_id, document)
-        shown = await show_connections(connection, caller.owner_id, found, chunk=of)
+        coverage = coverage_of(services.settings, caller, found)
+        shown = await show_connections(connection, coverage, caller.owner_id, found, chunk=of)
     back = f"/documents/{document}?panel=connections" + (f"&of={of}" if of else "")
     return render(request, "reader_connections.html", None, connections=shown, back=back, may_write=caller.may_write)
