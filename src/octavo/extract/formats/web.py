@@ -274,7 +274,7 @@ def _read_article(html: str, url: str) -> tuple[str, Metadata]:
     except RecursionError:
         raise NotSupported("The page is nested too deeply.") from None
     markdown = _SCRIPT_LINK.sub(r"\1", _SCRIPT_TAGS.sub("", clean(article or "")).strip())
-    return without_links_at_end(_without_additions(markdown, clean(words or "")), url), _metadata(about, html)
+    return without_links_at_end(without_additions(markdown, clean(words or "")), url), _metadata(about, html)
 
 
 def remove_asides(tree: Any) -> None:  # noqa: ANN401 - an untyped library
@@ -312,7 +312,7 @@ def without_links_at_end(markdown: str, url: str) -> str:
 
 def _is_links(part: str, host: str) -> bool:
     """Whether a paragraph or list consists of links to the same site, or is a line with a mail address."""
-    links = _LINK_TARGET.findall(part)
+    links: list[tuple[str, str]] = _LINK_TARGET.findall(part)
     if not links or part.startswith(("|", "#", "![")):
         return False
     if all(target.startswith("mailto:") for _, target in links):
@@ -375,7 +375,7 @@ def _begin(element: Any, text: str | None) -> Any:  # noqa: ANN401
     return paragraph
 
 
-def _without_additions(markdown: str, words: str) -> str:
+def without_additions(markdown: str, words: str) -> str:
     """Remove short paragraphs that are not in `words`, such as keywords and appeals, and lists of the names of boxes
     beside the article.
 

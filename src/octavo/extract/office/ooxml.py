@@ -180,13 +180,14 @@ def format_number(value: float, code: str) -> str | None:
     sections = _read_format(code[:_LONGEST_FORMAT])
     try:
         exact = Decimal(repr(value))
-        if not sections or not exact.is_finite() or abs(exact) >= Decimal(10) ** _MOST_DECIMALS:
+        first, negative, zero = (*sections, None, None, None)[:3]
+        if not first or not exact.is_finite() or abs(exact) >= Decimal(10) ** _MOST_DECIMALS:
             return None
-        if len(sections) > 2 and not exact:  # noqa: PLR2004 - the third section is for zero
-            return sections[2].write(exact)
-        if exact < 0 and len(sections) > 1:
-            return sections[1].write(-exact)
-        return ("-" if exact < 0 else "") + sections[0].write(abs(exact))
+        if zero and not exact:
+            return zero.write(exact)
+        if negative and exact < 0:
+            return negative.write(-exact)
+        return ("-" if exact < 0 else "") + first.write(abs(exact))
     except InvalidOperation:
         return None
 

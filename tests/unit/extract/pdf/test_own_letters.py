@@ -213,7 +213,11 @@ def test_letters_of_one_glyph_are_put_back_as_other_lost_letters() -> None:
     line = Drawn("Efficient arithmetic")
     own = characters([line])
     shared = Box(line.left + WIDE, line.top, line.left + 2.5 * WIDE, line.top + HIGH)
-    glyphs = Characters(own.text, lambda index: shared if index in {1, 2, 3} else own.box(index))
+
+    def box(index: int) -> Box | None:
+        return shared if index in {1, 2, 3} else own.box(index)
+
+    glyphs = Characters(own.text, box)
     words = (
         Word(line.left + WIDE, line.top, line.left + 9 * WIDE, line.top + HIGH, "ficient"),
         Word(line.left + 10 * WIDE, line.top, line.left + 20 * WIDE, line.top + HIGH, "arithmetic"),
