@@ -135,7 +135,7 @@ def test_slides_have_pictures_charts_and_comments(tmp_path: Path) -> None:
     assert read_figure(file, SourceType.PPTX, extracted.figures[0].member or "") == PNG
 
 
-def test_shapes_are_read_from_top_to_bottom(tmp_path: Path) -> None:
+def test_no_shape_is_read_before_one_above_it_or_at_its_left(tmp_path: Path) -> None:
     def placed(text: str, left: int, top: int) -> str:
         return (
             f'<p:sp><p:nvSpPr><p:nvPr/></p:nvSpPr><p:spPr><a:xfrm><a:off x="{left}" y="{top}"/><a:ext cx="90" cy="9"/>'
@@ -144,7 +144,7 @@ def test_shapes_are_read_from_top_to_bottom(tmp_path: Path) -> None:
 
     shapes = placed("below", 0, 50) + placed("right", 200, 0) + placed("above", 0, 0)
     _, extracted = read(tmp_path, SourceType.PPTX, pptx([slide(shapes)]))
-    assert extracted.markdown == "right\n\nabove\n\nbelow"
+    assert extracted.markdown == "above\n\nbelow\n\nright"
 
 
 def test_sheets_have_charts_pictures_and_comments_where_they_are(tmp_path: Path) -> None:
