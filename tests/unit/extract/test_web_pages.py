@@ -214,4 +214,4 @@ def test_a_page_of_links_is_kept() -> None:
 
 
 def test_names_of_boxes_are_not_the_beginning_of_the_article() -> None:
-    assert web._without_additions("- ### Search\n- ### News\n\nThe text.", "The text.") == "The text."
+    assert web.without_additions("- ### Search\n- ### News\n\nThe text.", "The text.") == "The text."

@@ -270,7 +270,7 @@ def _read_article(html: str, url: str) -> tuple[str, Metadata]:
     except RecursionError:
         raise NotSupported("The page is nested too deeply.") from None
     markdown = _SCRIPT_LINK.sub(r"\1", _SCRIPT_TAGS.sub("", clean(article or "")).strip())
-    return without_links_at_end(_without_additions(markdown, clean(words or "")), url), _metadata(about, html)
+    return without_links_at_end(without_additions(markdown, clean(words or "")), url), _metadata(about, html)
 
 
 def remove_asides(tree: Any) -> None:  # noqa: ANN401 - an untyped library
@@ -371,7 +371,7 @@ def _begin(element: Any, text: str | None) -> Any:  # noqa: ANN401
     return paragraph
 
 
-def _without_additions(markdown: str, words: str) -> str:
+def without_additions(markdown: str, words: str) -> str:
     """Leave out short paragraphs that are only found with their links or bold type, such as keywords and appeals, and
     lists of headings, which are the names of boxes beside the article.
     """

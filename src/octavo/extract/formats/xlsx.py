@@ -344,8 +344,9 @@ def _texts(row: Sequence[Value], number: int, first: int, known: SheetCells) -> 
 
 
 def _displayed(value: Value, code: str | None) -> str:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return (format_number(value, code) if code and is_number else None) or _text(value)
+    if code and isinstance(value, int | float) and not isinstance(value, bool):
+        return format_number(value, code) or _text(value)
+    return _text(value)
 
 
 def _text(value: Value) -> str:

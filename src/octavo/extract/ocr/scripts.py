@@ -171,7 +171,7 @@ def read_script(upright: Image, candidates: tuple[str, ...], language: str = ANY
         return first
     if first.certainty >= CERTAIN:
         return _with_accents(upright, first)
-    best = _best_script(upright, first.lines, first.script)
+    best = best_script(upright, first.lines, first.script)
     if best in candidates:
         return first
     return max(first, _read(best, upright), key=lambda reading: reading.certainty)
@@ -184,7 +184,7 @@ def _with_accents(upright: Image, first: Reading) -> Reading:
     if first.script != "Latin" or accents < MANY_ACCENTS * len(letters):
         return first
     samples = _samples(upright, first.lines)
-    is_better = _fit("Vietnamese", samples).certainty > _fit("Latin", samples).certainty + BETTER
+    is_better = fit("Vietnamese", samples).certainty > fit("Latin", samples).certainty + BETTER
     return _read("Vietnamese", upright) if is_better else first
 
 
@@ -197,9 +197,9 @@ def _read(script: str, upright: Image) -> Reading:
     return Reading(script, lines if len(lines) <= FEW_LINES else [])
 
 
-def _best_script(upright: Image, lines: Sequence[Line], first: str) -> str:
+def best_script(upright: Image, lines: Sequence[Line], first: str) -> str:
     samples = _samples(upright, lines)
-    fits = [_fit(script, samples) for script in dict.fromkeys((first, *SCRIPTS))]
+    fits = [fit(script, samples) for script in dict.fromkeys((first, *SCRIPTS))]
 
     def rank(reading: Reading) -> float:
         return reading.certainty + BETTER * (reading.script == "Latin")
@@ -215,7 +215,7 @@ def _samples(upright: Image, lines: Sequence[Line]) -> list[Image]:
     return [upright.crop(_around(line.box)) for line in longest]
 
 
-def _fit(script: str, samples: Sequence[Image]) -> Reading:
+def fit(script: str, samples: Sequence[Image]) -> Reading:
     reader = open_reader(script)
     lines = [line for sample in samples for line in reader.read_line(sample)]
     reader.close()
