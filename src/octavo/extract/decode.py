@@ -80,7 +80,9 @@ def _symbol(place: int, font: str) -> str:
     if "dings" in font.lower():
         return wingdings
     symbol = _SYMBOL[place - 0x20]
-    is_symbol = font or symbol.isalnum() or symbol.isascii() or wingdings == "\ufffd"
+    # The smile that Word puts in place of ":-)" is more frequent than the letter of Symbol.
+    is_letter = symbol.isalnum() and wingdings != "☺"
+    is_symbol = font or is_letter or symbol.isascii() or wingdings == "\ufffd"
     return symbol if is_symbol else wingdings
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from octavo.extract.decode import clean, decode, encoding_of
+from octavo.extract.decode import clean, decode, encoding_of, symbols_of
 
 patient = settings(deadline=None)  # machines that run tests are busy
 
@@ -100,3 +100,19 @@ def test_cleaning_twice_changes_nothing_more(text: str) -> None:
 @given(st.binary())
 def test_the_encoding_is_one_that_python_has(data: bytes) -> None:
     codecs.lookup(encoding_of(data))
+
+
+@pytest.mark.parametrize(
+    ("text", "font", "expected"),
+    [
+        ("\uf061\uf0b3", "Symbol", "\u03b1≥"),
+        ("\uf0fc\uf0e0", "Wingdings", "✓→"),
+        ("a \uf0b7 b \uf04a", "", "a • b ☺"),
+        ("\uf061", "", "\u03b1"),
+        ("\uf020x", "", " x"),
+        ("plain", "Symbol", "plain"),
+        ("\uf021", "Wingdings", "\ufffd"),
+    ],
+)
+def test_characters_of_symbol_fonts_are_unicode(text: str, font: str, expected: str) -> None:
+    assert symbols_of(text, font) == expected

@@ -225,3 +225,13 @@ def test_a_book_of_pictures_is_empty_and_keeps_them(tmp_path: Path) -> None:
 )
 def test_spaces_are_where_the_script_has_them(tmp_path: Path, body: str, expected: str) -> None:
     assert markdown(PROCESSOR, tmp_path, epub({"a.xhtml": page(f"<p>{body}</p>")})) == expected
+
+
+def test_a_caption_with_a_heading_is_no_line_of_italics(tmp_path: Path) -> None:
+    figures = (
+        "<figure><figcaption><h2>New Moon</h2><p>In shadow.</p></figcaption></figure>"
+        "<figure><figcaption>One <b>line</b></figcaption></figure>"
+    )
+    assert (
+        markdown(PROCESSOR, tmp_path, epub({"a.xhtml": page(figures)})) == "## New Moon\n\nIn shadow.\n\n*One **line***"
+    )

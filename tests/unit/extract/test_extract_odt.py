@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 
 from octavo.core.errors import BadInput, Empty, Encrypted
+from octavo.extract.extracted import SourceType
+from octavo.extract.formats import related_office
 from octavo.extract.formats.odt import PROCESSOR
-from tests.support.office import ODF, markdown, odt, read
+from octavo.extract.registry import Hints
+from tests.support.office import ODF, O, archive, markdown, odt, read
 
 STYLES = """
 <style:style style:name="T1" style:family="text"><style:text-properties fo:font-weight="bold"/></style:style>
@@ -167,3 +170,31 @@ def test_powers_and_readings_are_kept_in_text(tmp_path: Path) -> None:
         "<text:ruby-text>かんじ</text:ruby-text></text:ruby></text:p>"
     )
     assert markdown(PROCESSOR, tmp_path, odt(body, styles=styles)) == "10^5 and 漢字(かんじ)"
+
+
+def test_sheets_show_amounts_as_displayed(tmp_path: Path) -> None:
+    def one(kind: str, value: str, shown: str) -> str:
+        value_name = {"time": "time-value", "string": "string-value"}.get(kind, "value")
+        return (
+            f'<table:table-cell office:value-type="{kind}" office:{value_name}="{value}">'
+            f"<text:p>{shown}</text:p></table:table-cell>"
+        )
+
+    amounts = (("percentage", "0.25", "25 %"), ("currency", "1234.5", "1.234,50 €"), ("time", "PT27H1M0S", "27:01:00"))
+    cells = "".join(one(*amount) for amount in amounts)
+    head = "".join(one("string", name, name) for name in ("Share", "Sum", "Time"))
+    rows = f"<table:table-row>{head}</table:table-row><table:table-row>{cells}</table:table-row>"
+    table = f'<table:table table:name="S">{rows}</table:table>'
+    content = (
+        f"<office:document-content {O}><office:body><office:spreadsheet>{table}</office:spreadsheet></office:body>"
+        "</office:document-content>"
+    )
+    files = {
+        "mimetype": "application/vnd.oasis.opendocument.spreadsheet",
+        "META-INF/manifest.xml": f'<manifest:manifest xmlns:manifest="{ODF}:manifest:1.0"/>',
+        "content.xml": content,
+    }
+    sheet = tmp_path / "object"
+    sheet.write_bytes(archive(files))
+    extracted = related_office.extract(sheet, Hints(SourceType.ODS))
+    assert extracted.markdown.endswith("| 25 % | 1.234,50 € | 27:01:00 |")

@@ -251,3 +251,11 @@ def test_a_column_that_merged_cells_cover_everywhere_is_no_column(tmp_path: Path
     assert markdown(xlsx.PROCESSOR, tmp_path, workbook({"S": content}, after=merges)) == (
         "# S\n\n| Package | Revision |\n| --- | --- |\n| A-1 | B |"
     )
+
+
+def test_errors_are_shown_as_in_the_sheet(tmp_path: Path) -> None:
+    content = (
+        f'<row r="1">{cell("A1", "Ratio")}{cell("B1", "Name")}</row>'
+        '<row r="2"><c r="A2" t="e"><f>1/0</f><v>#DIV/0!</v></c><c r="B2" t="e"><v>#N/A</v></c></row>'
+    )
+    assert markdown(xlsx.PROCESSOR, tmp_path, workbook({"S": content})).endswith("| #DIV/0! | #N/A |")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from octavo.core.errors import BadInput, Empty
+from octavo.core.errors import BadInput, Empty, NotFound
 from octavo.extract.extracted import Quality, SourceType
 from octavo.extract.formats import data, known_processors, latex, markup, org, transcripts, xml_documents
 from octavo.extract.registry import STORED_ONLY, Hints
@@ -273,9 +273,29 @@ def test_notebooks_are_text_code_and_outputs(tmp_path: Path) -> None:
         {"cell_type": "raw", "source": "raw"},
     )
     assert markdown(data.NOTEBOOK, tmp_path, notebook(*cells)) == (
-        "# Tides\n\n```\nopen\n```\n\n```r\nx <- 1\n```\n\n```text\n1\n```\n\n*[Picture]*\n\n```text\nE: bad\n```\n\n"
-        "```\nraw\n```"
+        "# Tides\n\n```\nopen\n```\n\n```r\nx <- 1\n```\n\n```text\n1\n```\n\n![](figures/1.png)\n\n"
+        "```text\nE: bad\n```\n\n```\nraw\n```"
     )
+
+
+def test_pictures_of_notebooks_are_figures(tmp_path: Path) -> None:
+    cells = (
+        {
+            "cell_type": "markdown",
+            "source": "A ![map](attachment:m.png) and ![none](attachment:n.png)",
+            "attachments": {"m.png": {"image/png": "bWFw"}},
+        },
+        {"cell_type": "code", "source": "plot()", "outputs": [{"data": {"image/png": ["cGxv\n", "dA==\n"]}}]},
+        {"cell_type": "code", "source": "draw()", "outputs": [{"data": {"image/svg+xml": "<svg/>"}}]},
+    )
+    extracted = read(data.NOTEBOOK, tmp_path, notebook(*cells))
+    assert "A ![map](figures/1.png) and ![none](attachment:n.png)" in extracted.markdown
+    assert extracted.markdown.endswith("*[Picture]*")
+    path = tmp_path / "object"
+    assert [data.read_figure(path, one.member or "") for one in extracted.figures] == [b"map", b"plot"]
+    for unknown in ("", "9:output:0", "1:output:5", "0:attachment:x", "x"):
+        with pytest.raises(NotFound):
+            data.read_figure(path, unknown)
 
 
 @pytest.mark.parametrize("broken", [b'{"cells": [', b"[" * 100_000, b'{"cells": 5, "nbformat": 4}'])

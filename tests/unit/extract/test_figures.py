@@ -135,7 +135,7 @@ def test_slides_have_pictures_charts_and_comments(tmp_path: Path) -> None:
     assert read_figure(file, SourceType.PPTX, extracted.figures[0].member or "") == PNG
 
 
-def test_a_shape_is_never_read_before_one_above_it_or_at_its_left(tmp_path: Path) -> None:
+def test_no_shape_is_read_before_one_above_it_or_at_its_left(tmp_path: Path) -> None:
     def placed(text: str, left: int, top: int) -> str:
         return (
             f'<p:sp><p:nvSpPr><p:nvPr/></p:nvSpPr><p:spPr><a:xfrm><a:off x="{left}" y="{top}"/><a:ext cx="90" cy="9"/>'

@@ -8,19 +8,21 @@ from __future__ import annotations
 import csv
 import json
 import re
+from base64 import b64decode
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from octavo.core.errors import BadInput, Empty
+from octavo.core.errors import BadInput, Empty, NotFound
 from octavo.extract.decode import clean, decode
 from octavo.extract.extracted import Extracted, Metadata, Quality, SourceType
 from octavo.extract.markdown.block_writer import write_blocks, write_heading
 from octavo.extract.markdown.escape import escape_inside, fence
 from octavo.extract.markdown.table_grid import Grid
-from octavo.extract.office.assemble import clean_line, to_extracted
+from octavo.extract.office.assemble import Figures, clean_line, to_extracted
 from octavo.extract.registry import Hints, Processor
 from octavo.extract.zips import DAMAGED, reject_deep_nesting
 
@@ -37,6 +39,9 @@ _LEAST_SHARE = 0.5
 _MOST_FIELDS = 60
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s\[\]{},:"]+')
 _DEEPEST = 20
+# The formats of pictures in notebooks; the short names are from before 2014.
+_PICTURES = ("image/png", "image/jpeg", "image/gif", "png", "jpeg")
+_ATTACHED = re.compile(r"!\[([^\[\]]{0,500})\]\(attachment:([^()\s]{1,200})\)")
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
 
 
@@ -157,16 +162,70 @@ def _newline(depth: int) -> str:
 
 
 def extract_notebook(path: Path, _hints: Hints) -> Extracted:
+    notebook = _notebook(path)
+    about = _dict(notebook.get("metadata"))
+    language = _language(about)
+    figures = Figures()
+    parts = [
+        part
+        for number, cell in enumerate(_cells(notebook))
+        for part in _cell_parts(_dict(cell), language, _CellPictures(figures, number))
+    ]
+    metadata = Metadata(title=clean_line(_text(about.get("title"))), author=clean_line(_author(about)))
+    return to_extracted(SourceType.IPYNB, clean("\n\n".join(filter(None, parts))), metadata, figures=figures)
+
+
+def _notebook(path: Path) -> dict[str, Any]:
     try:
         with reject_deep_nesting():
-            notebook: object = json.loads(decode(path.read_bytes()))
+            return _dict(json.loads(decode(path.read_bytes())))
     except ValueError as error:
         raise BadInput(f"{DAMAGED}its JSON cannot be read.") from error
-    about = _dict(_dict(notebook).get("metadata"))
-    language = _language(about)
-    parts = [part for cell in _cells(_dict(notebook)) for part in _cell_parts(_dict(cell), language)]
-    metadata = Metadata(title=clean_line(_text(about.get("title"))), author=clean_line(_author(about)))
-    return to_extracted(SourceType.IPYNB, clean("\n\n".join(filter(None, parts))), metadata)
+
+
+@dataclass(frozen=True, slots=True)
+class _CellPictures:
+    """Adds the pictures of a cell. They are named by the number of the cell, and by their output or attachment."""
+
+    figures: Figures
+    cell: int
+
+    def output(self, number: int, data: dict[str, Any]) -> str | None:
+        """A picture among the outputs. None if the output is text."""
+        if any(name in data for name in _PICTURES):
+            return self.figures.add(f"{self.cell}:output:{number}")
+        return "*[Picture]*" if any(name.startswith("image/") or name == "svg" for name in data) else None
+
+    def attached(self, markdown: str, attachments: dict[str, Any]) -> str:
+        """Replace references to attached pictures."""
+        return _ATTACHED.sub(
+            lambda found: (
+                self.figures.add(f"{self.cell}:attachment:{found[2]}", found[1])
+                if found[2] in attachments
+                else found[0]
+            ),
+            markdown,
+        )
+
+
+def read_figure(path: Path, member: str) -> bytes:
+    """The bytes of a picture in a notebook: `3:output:0` is the first output of the fourth cell."""
+    cell, kind, name = [*member.split(":", 2), "", ""][:3]
+    cells = list(_cells(_notebook(path)))
+    place = int(cell) if cell.isdecimal() and len(cell) < 7 else len(cells)  # noqa: PLR2004 - no notebook has more
+    found = _dict(cells[place]) if place < len(cells) else {}
+    if kind == "output":
+        outputs = [_dict(one) for one in _list(found.get("outputs"))]
+        output = outputs[int(name)] if name.isdecimal() and len(name) < 7 and int(name) < len(outputs) else {}  # noqa: PLR2004
+        data = _dict(output.get("data")) or output
+    else:
+        data = _dict(_dict(found.get("attachments")).get(name))
+    written = next((_text(data[one]) for one in _PICTURES if one in data), None)
+    if written is None:
+        raise NotFound("The notebook has no such picture.")
+    with suppress(ValueError):
+        return b64decode("".join(written.split()))
+    return b""
 
 
 def _language(about: dict[str, Any]) -> str:
@@ -184,18 +243,18 @@ def _cells(notebook: dict[str, Any]) -> Iterator[object]:
         yield from _list(_dict(sheet).get("cells"))
 
 
-def _cell_parts(cell: dict[str, Any], language: str) -> Iterator[str]:
+def _cell_parts(cell: dict[str, Any], language: str, pictures: _CellPictures) -> Iterator[str]:
     source = _text(cell.get("source", cell.get("input"))).strip("\n")
     match cell.get("cell_type"):
         case "markdown":
-            yield _closed(source)
+            yield _closed(pictures.attached(source, _dict(cell.get("attachments"))))
         case "heading":
             level = cell.get("level")
             yield write_heading(level if isinstance(level, int) else 1, escape_inside(" ".join(source.split())))
         case "code":
             yield _code(source, language)
-            for output in _list(cell.get("outputs")):
-                yield _output(_dict(output))
+            for number, output in enumerate(_list(cell.get("outputs"))):
+                yield _output(_dict(output), number, pictures)
         case _:
             yield _code(source)
 
@@ -212,15 +271,12 @@ def _closed(markdown: str) -> str:
     return f"{markdown}\n{opened}" if opened else markdown
 
 
-def _output(output: dict[str, Any]) -> str:
+def _output(output: dict[str, Any], number: int, pictures: _CellPictures) -> str:
     if output.get("output_type") in {"error", "pyerr"}:
         return _code(f"{_text(output.get('ename'))}: {_text(output.get('evalue'))}", "text")
     data = _dict(output.get("data")) or output
-    text = _text(data.get("text/plain", data.get("text")))
-    pictures = [name for name in data if name.startswith("image/") or name in {"png", "jpeg", "svg"}]
-    if pictures:
-        return "*[Picture]*"
-    return _code(text, "text")
+    picture = pictures.output(number, data)
+    return _code(_text(data.get("text/plain", data.get("text"))), "text") if picture is None else picture
 
 
 def _code(text: str, language: str = "") -> str:
@@ -315,5 +371,5 @@ def has_header(rows: Sequence[Sequence[str]]) -> bool:
 
 
 PROCESSOR = Processor((SourceType.JSON,), extract)
-NOTEBOOK = Processor((SourceType.IPYNB,), extract_notebook)
+NOTEBOOK = Processor((SourceType.IPYNB,), extract_notebook, read_figure)
 CSV = Processor((SourceType.CSV,), extract_csv)

@@ -15,11 +15,14 @@ from octavo.extract.markdown.escape import escape, escape_inside
 from octavo.extract.office.assemble import join_pages, to_extracted
 from octavo.extract.office.ole import open_container
 from octavo.extract.office.ooxml import Package
+from octavo.extract.office.open_document import number
 from octavo.extract.office.xml import Element, attribute, child, children, descendants, name_of, parse
 from octavo.extract.registry import Hints, Processor
 from octavo.extract.zips import Archive, reject_deep_nesting
 
 _DEEPEST = 8
+_DISPLAYED = frozenset({"percentage", "currency", "time", "float"})
+_MOST_DISPLAYED, _MOST_COPIES = 32 << 20, 100
 _CONTAINER = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 # Record types in old workbooks: a password, the beginning of a sheet, and its cells.
 _PASSWORD, _BEGIN = 0x002F, 0x0809
@@ -32,16 +35,18 @@ _SPACES = frozenset({"text:line-break", "text:tab", "text:s"}) | _PARAGRAPHS
 
 def extract(path: Path, hints: Hints) -> Extracted:
     metadata = Metadata()
+    cells: dict[str, xlsx.SheetCells] = {}
     if hints.source_type is SourceType.ODS:
-        with Archive(path) as archive:
+        with Archive(path) as archive, reject_deep_nesting():
             metadata = _checked(archive)
+            cells = _displayed_cells(archive)
     elif hints.source_type is SourceType.XLS:
         metadata = _checked_container(path)
     elif hints.source_type is SourceType.XLSB:
         with Archive(path) as archive:
             metadata = Package(archive).metadata()
             xlsx.check(archive)
-    converted = xlsx.convert(path.read_bytes())
+    converted = xlsx.convert(path.read_bytes(), cells=cells)
     quality = Quality.PARTIAL if converted.is_cut else Quality.FULL
     return to_extracted(hints.source_type, converted.markdown, metadata, quality=quality, has_title=False)
 
@@ -85,6 +90,33 @@ def _checked(archive: Archive) -> Metadata:
             for _ in archive.steps(name, xlsx.MOST_PART):
                 pass
     return odt.read_metadata(archive)
+
+
+def _displayed_cells(archive: Archive) -> dict[str, xlsx.SheetCells]:
+    """The displayed text of percentages, amounts and times, which calamine reads as raw numbers."""
+    data = archive.find("content.xml") if "content.xml" in archive else None
+    if not data or len(data) > _MOST_DISPLAYED:
+        return {}
+    found: dict[str, xlsx.SheetCells] = {}
+    for table in descendants(parse(data), "table:table"):
+        texts: dict[tuple[int, int], str] = {}
+        row = 0
+        for line in descendants(table, "table:table-row"):
+            texts |= {(row, column): text for column, text in _displayed_row(line)}
+            row += number(attribute(line, "table:number-rows-repeated"), 1)
+        found[attribute(table, "table:name") or ""] = xlsx.SheetCells({}, {}, texts)
+    return found
+
+
+def _displayed_row(row: Element) -> Iterator[tuple[int, str]]:
+    column = 0
+    for cell in row:
+        if name_of(cell) in {"table:table-cell", "table:covered-table-cell"}:
+            text = " ".join(_text(one) for one in children(cell, "text:p"))
+            copies = number(attribute(cell, "table:number-columns-repeated"), 1)
+            if text and attribute(cell, "office:value-type") in _DISPLAYED:
+                yield from ((column + place, text) for place in range(min(copies, _MOST_COPIES)))
+            column += copies
 
 
 def _reject_encrypted(archive: Archive) -> None:

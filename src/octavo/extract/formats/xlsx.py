@@ -51,6 +51,10 @@ _NO_RESULT = re.compile(
     rb"<(?:\w{1,10}:)?c\s([^<>/]{1,200})>\s{0,9}<(?:\w{1,10}:)?f(?:\s[^<>/]{0,200})?>([^<>]{1,300})</(?:\w{1,10}:)?f>"
     rb"\s{0,9}(?:<(?:\w{1,10}:)?v\s{0,9}/>|<(?:\w{1,10}:)?v></(?:\w{1,10}:)?v>)?\s{0,9}</(?:\w{1,10}:)?c>"
 )
+_ERROR = re.compile(
+    rb"""<(?:\w{1,10}:)?c\s([^<>/]{0,190}t=["']e["'][^<>/]{0,190})>(?:<(?:\w{1,10}:)?f[^<>]{0,300}>[^<>]{0,300}</[^<>]{1,12}>)?"""
+    rb"<(?:\w{1,10}:)?v>(#[^<>]{1,20})</"
+)
 _STYLE = re.compile(rb"""\bs\s{0,9}=\s{0,9}["'](\d{1,6})["']""")
 _PLACE = re.compile(rb"""\br\s{0,9}=\s{0,9}["']([A-Za-z]{1,3})(\d{1,7})["']""")
 Value = int | float | str | bool | time | date | datetime | timedelta
@@ -77,14 +81,15 @@ class SheetCells(NamedTuple):
     """Facts about cells that calamine does not read, by row and column from 0.
 
     `formats`: number formats. `formulas`: for each row, the formulas without a result, because the program that wrote
-    the file did not calculate it.
+    the file did not calculate it. `texts`: what is displayed, for errors and for files that store it.
     """
 
     formats: dict[tuple[int, int], str]
     formulas: dict[int, dict[int, str]]
+    texts: dict[tuple[int, int], str]
 
 
-_NOTHING_KNOWN = SheetCells({}, {})
+_NOTHING_KNOWN = SheetCells({}, {}, {})
 
 
 def sheets_to_document(
@@ -149,7 +154,7 @@ def _format_codes(styles: Element | None) -> dict[bytes, str]:
 
 
 def _scan(parts: Iterable[bytes], codes: dict[bytes, str]) -> SheetCells:
-    found = SheetCells({}, {})
+    found = SheetCells({}, {}, {})
     rest = b""
     for part in parts:
         text = rest + part
@@ -157,6 +162,10 @@ def _scan(parts: Iterable[bytes], codes: dict[bytes, str]) -> SheetCells:
             style, place = _STYLE.search(attributes), _place(attributes)
             if style and place and style[1] in codes:
                 found.formats[place] = codes[style[1]]
+        for attributes, error in _ERROR.findall(text):
+            place = _place(attributes)
+            if place:
+                found.texts[place] = error.decode(errors="replace")
         for attributes, formula in _NO_RESULT.findall(text):
             place = _place(attributes)
             if place:
@@ -322,11 +331,14 @@ def _texts(row: Sequence[Value], number: int, first: int, known: SheetCells) -> 
 
     A formula without a result is shown itself.
     """
-    if not known.formats:
+    if not known.formats and not known.texts:
         texts = [_text(value) for value in row]
     else:
-        places = ((number, column) for column in range(first, first + len(row)))
-        texts = [_displayed(value, known.formats.get(place)) for value, place in zip(row, places, strict=True)]
+        places = [(number, column) for column in range(first, first + len(row))]
+        texts = [
+            known.texts.get(place) or _displayed(value, known.formats.get(place))
+            for value, place in zip(row, places, strict=True)
+        ]
     for column, formula in known.formulas.get(number, {}).items():
         texts += [""] * (column - first + 1 - len(texts))
         if column >= first:

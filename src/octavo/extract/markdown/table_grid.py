@@ -139,17 +139,15 @@ def _join_rows(parts: list[Part]) -> list[Part]:
 
 
 def _is_beside(one: Part, other: Part) -> bool:
-    """Whether one empty column separates two parts, one of which is a single column beside rows of the other.
+    """Whether one empty column separates a single column from another part, and all rows of one are rows of the other.
 
-    Two parts with several columns each are two tables.
+    Two parts with several columns are tables of their own.
     """
     left, right = (one, other) if one[1] < other[1] else (other, one)
-    if right[1] - left[3] != 2:  # noqa: PLR2004 - one column between
+    if right[1] - left[3] != 2 or not (one[1] == one[3] or other[1] == other[3]):  # noqa: PLR2004 - one column between
         return False
     shorter, longer = sorted((one, other), key=lambda part: part[2] - part[0])
-    is_column = one[1] == one[3] or other[1] == other[3]
-    is_inside = longer[0] <= shorter[0] and shorter[2] <= longer[2]
-    return is_column and is_inside and longer[2] > longer[0]
+    return longer[0] <= shorter[0] and shorter[2] <= longer[2] and longer[2] > longer[0]
 
 
 def _runs(row: Sequence[str]) -> Iterator[tuple[int, int]]:

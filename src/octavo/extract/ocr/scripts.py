@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median
@@ -34,6 +35,9 @@ SURE_SCRIPT = 2.0
 LIKE_LATIN = frozenset({"Armenian", "Cyrillic", "Greek"})
 # Another model must fit better than the Latin one by this much, because most models also know Latin letters and digits.
 BETTER = 0.05
+IN_LATIN = frozenset({"Latin", "Vietnamese"})
+# The share of letters with accents from which a page can be Vietnamese: there it is .2 to .4, in Hungarian .15.
+MANY_ACCENTS = 0.12
 # Lines of this height in pixels have letters of about 7 points at 200 dots per inch. They are read enlarged.
 SMALL_PRINT, ENLARGED = 24, 1.5
 # Scripts that the orientation model calls by other names. It cannot tell the two sets of Chinese characters apart.
@@ -166,12 +170,25 @@ def read_script(upright: Image, candidates: tuple[str, ...], language: str = ANY
     """Read with the candidate scripts. If none is certain, also try the script that fits a few sample lines best."""
     readings = [_read(script, upright) for script in candidates]
     first = max(readings, key=lambda reading: reading.certainty + BETTER * (reading.script == "Latin"))
-    if not first.lines or first.certainty >= CERTAIN or language != ANY_LANGUAGE:
+    if not first.lines or language != ANY_LANGUAGE:
         return first
-    best = _best_script(upright, first.lines, first.script)
+    if first.certainty >= CERTAIN:
+        return _with_accents(upright, first)
+    best = best_script(upright, first.lines, first.script)
     if best in candidates:
         return first
     return max(first, _read(best, upright), key=lambda reading: reading.certainty)
+
+
+def _with_accents(upright: Image, first: Reading) -> Reading:
+    """Read Vietnamese with its own model. The model of Latin reads it with other accents, and is sure of them."""
+    letters = [letter for line in first.lines for letter in line.text if letter.isalpha()]
+    accents = sum(not letter.isascii() for letter in letters)
+    if first.script != "Latin" or accents < MANY_ACCENTS * len(letters):
+        return first
+    samples = _samples(upright, first.lines)
+    is_better = fit("Vietnamese", samples).certainty > fit("Latin", samples).certainty + BETTER
+    return _read("Vietnamese", upright) if is_better else first
 
 
 def _read(script: str, upright: Image) -> Reading:
@@ -183,19 +200,35 @@ def _read(script: str, upright: Image) -> Reading:
     return Reading(script, lines if len(lines) <= FEW_LINES else [])
 
 
-def _best_script(upright: Image, lines: Sequence[Line], first: str) -> str:
+def best_script(upright: Image, lines: Sequence[Line], first: str) -> str:
+    samples = _samples(upright, lines)
+    fits = [fit(script, samples) for script in dict.fromkeys((first, *SCRIPTS))]
+
+    def rank(reading: Reading) -> float:
+        return reading.certainty + BETTER * (reading.script == "Latin")
+
+    best = max(fits, key=rank)
+    if best.script not in IN_LATIN and _is_latin(best.lines):
+        best = max((one for one in fits if one.script in IN_LATIN), key=rank)
+    return best.script
+
+
+def _samples(upright: Image, lines: Sequence[Line]) -> list[Image]:
     longest = sorted(lines, key=lambda line: line.width, reverse=True)[:SAMPLE_LINES]
-    samples = [upright.crop(_around(line.box)) for line in longest]
-    fits = {script: _fit(script, samples) for script in dict.fromkeys((first, *SCRIPTS))}
-    fits["Latin"] += BETTER
-    return max(fits, key=lambda script: fits[script])
+    return [upright.crop(_around(line.box)) for line in longest]
 
 
-def _fit(script: str, samples: Sequence[Image]) -> float:
+def fit(script: str, samples: Sequence[Image]) -> Reading:
     reader = open_reader(script)
     lines = [line for sample in samples for line in reader.read_line(sample)]
     reader.close()
-    return certainty(lines)
+    return Reading(script, lines)
+
+
+def _is_latin(lines: Sequence[Line]) -> bool:
+    """Whether most letters are Latin. Most models also know them, so this is no sign of another script."""
+    letters = [letter for line in lines for letter in line.text if letter.isalpha()]
+    return 2 * sum(unicodedata.name(letter, "").startswith("LATIN") for letter in letters) > len(letters)
 
 
 def _around(box: Box) -> tuple[int, int, int, int]:

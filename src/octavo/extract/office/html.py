@@ -17,6 +17,7 @@ from octavo.extract.markdown.escape import escape, escape_inline
 from octavo.extract.markdown.inline import safe_link
 from octavo.extract.office.formulas import from_mathml, to_markup
 from octavo.extract.office.xml import (
+    BLOCK_TAGS,
     HEADING_TAGS,
     Element,
     attribute,
@@ -208,6 +209,12 @@ def _simplify_ruby(element: Element) -> None:
         one.tag = "span"
 
 
+def _simplify_caption(element: Element) -> None:
+    """Keep headings and paragraphs of a caption apart. Otherwise all of it would be written in one line of italics."""
+    if any(BLOCK_TAGS.fullmatch(one.tag) for one in element.iter() if one is not element):
+        element.tag = "div"
+
+
 def _simplify_object(element: Element) -> None:
     """Keep the content of an object element. It is meant for programs that cannot show the object."""
     element.tag = "div"
@@ -343,6 +350,7 @@ def _simplify_link(element: Element) -> None:
 
 _SIMPLIFIED: dict[str, Callable[[Element], None]] = {
     "a": _simplify_link,
+    "figcaption": _simplify_caption,
     "input": _simplify_input,
     "object": _simplify_object,
     "ruby": _simplify_ruby,

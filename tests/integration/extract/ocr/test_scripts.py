@@ -89,6 +89,30 @@ def test_the_language_of_the_settings_decides_the_script(script: str, language: 
     assert (page.blocks, page.unsure) == ((), NO_TEXT)
 
 
+@pytest.mark.usefixtures("models_stay_open")
+@pytest.mark.parametrize(("page", "script"), [("vietnamese", "Vietnamese"), ("latin", "Latin")])
+def test_vietnamese_is_not_read_as_latin_with_other_accents(
+    monkeypatch: pytest.MonkeyPatch, page: str, script: str
+) -> None:
+    """Large print is read as Latin with high confidence; here the limit is lower, because the page has small print."""
+    monkeypatch.setattr(scripts, "CERTAIN", 0.5)
+    assert scripts.read_script(picture(page).crop((0, 0, 700, 100)), ("Latin",)).script == script
+
+
+def test_latin_letters_are_no_sign_of_another_script(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most models also know Latin letters, and read a short word with higher confidence than the model of Latin."""
+    scores = {"Latin": ("tiéng", 0.58), "Vietnamese": ("tiếng", 0.66), "Armenian": ("tiéng", 0.93)}
+    monkeypatch.setattr(scripts, "SCRIPTS", tuple(scores))
+
+    def fit(script: str, _samples: list[Image.Image]) -> scripts.Reading:
+        return scripts.Reading(script, [line(*scores[script])])
+
+    monkeypatch.setattr(scripts, "fit", fit)
+    assert scripts.best_script(Image.new("L", (9, 9)), [], "Latin") == "Vietnamese"
+    scores["Armenian"] = ("\u0562\u0561\u057c", 0.93)
+    assert scripts.best_script(Image.new("L", (9, 9)), [], "Latin") == "Armenian"
+
+
 def test_the_recorded_hashes_are_those_of_the_models() -> None:
     names = sorted(f"{script}.traineddata.xz" for script in (*SCRIPTS, ORIENTATION))
     sums = [f"{hashlib.sha256((DATA / name).read_bytes()).hexdigest()}  {name}" for name in names]
