@@ -37,6 +37,7 @@ PAGE_NUMBER = re.compile(
     r"\W*(?:(?:page|seite|p\.|pagina|página|стр\.)\s*)?(?:(?:[A-Z]-?)?\d{1,4}(?:-\d{1,4})?|[ivxlc]{1,7})(?:\s*(?:/|of|von|de)\s*\d{1,4})?\W*",
     re.IGNORECASE,
 )
+TYPED_RULE = re.compile(r"_{15,}")
 _SMALL_LETTERS = 0.93  # of the size of the body text
 _NO_WORDS = re.compile(r"[^\w#]+")
 
@@ -156,8 +157,8 @@ def _is_running(places: Sequence[Place]) -> bool:
 def split_edges(segments: list[Segment], height: float) -> tuple[list[Segment], list[Segment], list[Segment]]:
     """Separate the lines at the upper and lower edge that have white space between them and the rest of the page."""
     bands = list(bands_of(segments))
-    first, last = 0, len(bands)
-    for at in range(min(_MOST_EDGE_BANDS, last - 1)):
+    first, last = _after_rule(bands, height), len(bands)
+    for at in range(first, min(_MOST_EDGE_BANDS, last - 1)):
         if bands[at].bottom >= _edge(bands[at]) * height:
             break
         gap = bands[at + 1].top - bands[at].bottom
@@ -175,6 +176,15 @@ def split_edges(segments: list[Segment], height: float) -> tuple[list[Segment], 
         [one for band in bands[first:last] for one in band.segments],
         [one for band in bands[last:] for one in band.segments],
     )
+
+
+def _after_rule(bands: Sequence[Band], height: float) -> int:
+    """The number of lines at the upper edge up to a rule of typed underscores, which divides a header from the text."""
+    for at, band in enumerate(bands[:_MOST_EDGE_BANDS]):
+        is_rule = TYPED_RULE.fullmatch(" ".join(one.text for one in band.segments)) is not None
+        if is_rule and band.bottom < _WIDE_EDGE * height and at < len(bands) - 1:
+            return at + 1
+    return 0
 
 
 def _edge(band: Band) -> float:

@@ -475,3 +475,10 @@ def test_a_side_column_with_a_table_stays_together() -> None:
     assert "Size" in " ".join(found[1:4])
     assert "mason." in " ".join(found[1:4])
     assert found[4:] == [" ".join(WIDE)] * 3
+
+
+def test_words_above_a_typed_rule_at_the_upper_edge_are_a_header() -> None:
+    head = [run("Healthy students", 60, 40), run("_" * 50, 60, 54)]
+    found = blocks([*head, *lines(WIDE, 60, 68), *lines(WIDE, 60, 120)])
+    assert [block.region for block in found[-2:]] == [RegionKind.BODY] * 2
+    assert {block.region for block in found[:-2]} == {RegionKind.HEADER}
