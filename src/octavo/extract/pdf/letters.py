@@ -215,7 +215,7 @@ def has_unread_letters(own: str, found: str, signs: int) -> bool:
         return True
     if not _UNREAD.search(own):
         return False
-    own = _STRANGE.sub(_usual_form, own)
+    own, found = _STRANGE.sub(_usual_form, own), clean_letters(found)
     words = [word for word in _BETWEEN_WORDS.split(own) if _UNREAD.search(word)]
     alone = [word for word in words if not _UNREAD.sub("", word)]
     mixed = {word for word in words if _UNREAD.sub("", word)}
