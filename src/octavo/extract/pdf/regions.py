@@ -56,6 +56,7 @@ _LABELS = re.compile(r"(?:[^:]{2,30}:\s*){2,}")
 _AMOUNT_AFTER_LABEL = re.compile(r"[^\W\d_]{3}\W[^\d|]{0,20}?-?\d[\d.,]*[.,]\d\d(?!\d)")
 _AMOUNT = re.compile(r"[^\w\s]?\s?-?\d[\d.,]*\s?(?:[^\w\s]|[A-Z]{3})?\s?(?:[A-Z]{3})?")
 _WORDS_AND_AMOUNT = re.compile(r"\W*(?:[^\W\d_]{2,}\.?\s+){2,}-?\d[\d.,]*[.,]\d\d\s?[^\w\s]?")
+_TWICE = re.compile(r"([^\W\d_].{3,40}) \1")  # the same heading in two columns that were read across
 _MATH_FONT = re.compile(r"cmmi|cmsy|cmex|lmmath|math|mtmi|mtsy|rmtmi|stix\w*math")
 _MOST_OF_SYMBOL = 3  # letters
 _NEXT_TABLE = 40.0  # points
@@ -171,7 +172,7 @@ def _beside_tables(area: FigureArea, tables: Sequence[Box]) -> FigureArea | None
 def _doubts(tables: Sequence[Table], blocks: Sequence[PageBlock], *, misses_rows: bool) -> Iterator[str]:
     if misses_rows or not all(table.sure and not _has_stacked_rows(table) for table in tables) or _is_divided(tables):
         yield _NOT_SURE
-    if has_lone_cells(blocks):
+    if has_lone_cells(blocks) or any(_TWICE.fullmatch(block.text) for block in blocks if block.region in _TEXT):
         yield _ORDER
 
 
