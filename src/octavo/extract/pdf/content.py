@@ -101,7 +101,7 @@ def read_contents(file: bytes) -> Iterator[PageContent]:
         shapes = tuple(_shapes(graphics.shapes)) if graphics else ()
         lines = tuple(_lines(graphics.lines)) if graphics and len(shapes) <= MOST_LINES else ()
         found = (run for item in page.text_items if (run := text_run(item)) and _fits(run.box, page))
-        runs = tuple(run for one in found if (run := with_signs(one)))
+        runs = with_right_weights(tuple(run for one in found if (run := with_signs(one))))
         yield PageContent(page.page_num, page.width, page.height, runs, shapes, lines)
 
 
@@ -160,6 +160,18 @@ def text_run(item: Any) -> TextRun | None:  # noqa: ANN401
         item.mcid,
         words or (Word(left, top, right, bottom, text),),
     )
+
+
+def with_right_weights(runs: tuple[TextRun, ...]) -> tuple[TextRun, ...]:
+    """The runs of a page, bold only by the names of their fonts if most of its text would be bold by their weights.
+
+    Many fonts declare a wrong weight, and a page of bold text has no headings.
+    """
+    heavy = {font for font in {run.font for run in runs if run.bold} if not _style(font)[0]}
+    letters = sum(len(run.text) for run in runs)
+    if not heavy or 2 * sum(len(run.text) for run in runs if run.font in heavy) <= letters:
+        return runs
+    return tuple(run._replace(bold=False) if run.font in heavy else run for run in runs)
 
 
 def with_signs(run: TextRun) -> TextRun | None:

@@ -57,7 +57,7 @@ _NEVER = re.compile(
     r"|\S@\S+\.\w|https?://|\bwww\.|\w\.(?:com|org|net)\b|\bIBAN\b|\b(?:tel|fax|phone|t[ée]l[ée]phone|telefon)\b\W*[\d(+]"
     r"|^\W*\+?\d[\d ()/-]{6,}|^(?:[A-Z]{1,3}[- ])?\d{5}\s*[^\W\d_]|\b(?-i:[A-Z]{2})\s+\d{5}\b"
     r"|^(?:page|seite|pagina|p[áa]gina|sida|side|strona|blatt)\s*:?\s*\d+(?:\s*(?:/|of|von|de|van|sur|di|av|z)\s*\d+)?\Z"
-    rf"|^(?:\d{{1,2}}(?:st|nd|rd|th|er|\.)?\s+(?:de\s+)?)?{_MONTH}\s+(?:de\s+)?(?:\d{{1,2}},?\s+)?\d{{4}}\Z",
+    rf"|^(?:[^\W\d_]{{3,10}},\s+)?(?:\d{{1,2}}(?:st|nd|rd|th|er|\.)?\s+(?:de\s+)?)?{_MONTH}\s+(?:de\s+)?(?:\d{{1,2}},?\s+)?\d{{4}}\Z",
     re.IGNORECASE | re.DOTALL,
 )
 _BARE_NUMBER = re.compile(r"(?:\d{1,2}|[A-Z])(?:\.\d{1,2})*\.?")
@@ -185,7 +185,8 @@ def _is_italic_heading(body: float, blocks: Sequence[PageBlock], index: int) -> 
     if before and before.kind is BlockKind.PARAGRAPH and not before.text.endswith((".", "!", "?", ":")):
         return False
     after = blocks[index + 1] if index + 1 < len(blocks) else block
-    return not after.italic and after.lines > 1 and "\n" not in after.text and _starts_section(blocks, index)
+    is_above = _starts_section(blocks, index) or _NUMBER.match(block.text) is not None
+    return not after.italic and after.lines > 1 and "\n" not in after.text and is_above
 
 
 def _is_title_of_form(body: float, blocks: Sequence[PageBlock], index: int) -> bool:

@@ -100,7 +100,7 @@ def clean_letters(text: str) -> str:
     text = clean(_BROKEN_WORD.sub("", text))
     if not text.isascii():
         text = _LOOSE_ACCENT.sub(_with_accent, text)
-        text = _NOT_CHARACTERS.sub("", _STRANGE.sub(lambda found: _LIGATURES[found.group()], text))
+        text = _NOT_CHARACTERS.sub("", _STRANGE.sub(_usual_form, text))
         text = text if unicodedata.is_normalized("NFC", text) else unicodedata.normalize("NFC", text)
     return text
 
@@ -211,15 +211,24 @@ def has_unread_letters(own: str, found: str, signs: int) -> bool:
     """Whether some characters of PDFium's text (`own`) have no meaning, and the text that was found does not have
     others in their place. `signs` is the number of signs that were read with the help of their font.
     """
-    if _IMPLAUSIBLE.search(found) or _NO_LETTERS.search(found):
+    if not found.isascii() and (_IMPLAUSIBLE.search(found) or _is_unreadable(found)):
         return True
     if not _UNREAD.search(own):
         return False
-    own = _STRANGE.sub(lambda found: _LIGATURES[found.group()], own)
+    own, found = _STRANGE.sub(_usual_form, own), clean_letters(found)
     words = [word for word in _BETWEEN_WORDS.split(own) if _UNREAD.search(word)]
     alone = [word for word in words if not _UNREAD.sub("", word)]
     mixed = {word for word in words if _UNREAD.sub("", word)}
     return len(alone) > signs or len(mixed) > _MOST_UNREAD or not all(_is_repaired(word, found) for word in mixed)
+
+
+def _is_unreadable(text: str) -> bool:
+    """Whether a text has characters without a meaning, apart from the known signs of office programs."""
+    return _NO_LETTERS.search(text) is not None and _NO_LETTERS.search(_STRANGE.sub(_usual_form, text)) is not None
+
+
+def _usual_form(found: re.Match[str]) -> str:
+    return _LIGATURES[found.group()]
 
 
 def _is_repaired(word: str, found: str) -> bool:

@@ -235,7 +235,7 @@ def _with_right_letters(page: OpenPage, content: PageContent, own: str) -> tuple
 def _has_unread_letters(content: PageContent, own: str) -> bool:
     found = " ".join(run.text for run in content.runs)
     signs = sum(len(word.text) == 1 for run in content.runs if signs_of(run.font) for word in run.words)
-    return has_unread_letters(own, clean_letters(found), signs)
+    return has_unread_letters(own, found, signs)
 
 
 def _is_bad(font: str, text: str, least: float) -> bool:

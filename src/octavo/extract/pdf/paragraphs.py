@@ -119,9 +119,11 @@ def _items(column: _Column) -> dict[int, tuple[str, str]]:
 
 
 def _is_title(column: _Column, index: int) -> bool:
-    """Whether a numbered line is a bold title. A line counts as bold even if only its number is bold."""
+    """Whether a numbered line is a bold or italic title. A line counts as bold even if only its number is bold."""
     line = column.lines[index]
-    return line.bold and not _SENTENCE_END.search(line.text) and not _runs_on(column, index + 1)
+    after = column.lines[index + 1] if index + 1 < len(column.lines) else None
+    is_italic = line.italic and after is not None and not after.italic and after.left < line.left - line.size
+    return (line.bold or is_italic) and not _SENTENCE_END.search(line.text) and not _runs_on(column, index + 1)
 
 
 def _follows(one: str, other: str) -> bool:

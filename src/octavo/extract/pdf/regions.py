@@ -33,7 +33,7 @@ from octavo.extract.pdf.lines import (
 )
 from octavo.extract.pdf.page_batches import PageBlock
 from octavo.extract.pdf.paragraphs import Part, parts_of, usual_leading
-from octavo.extract.pdf.running_headers import NOTE, PAGE_NUMBER, split_edges, with_notes
+from octavo.extract.pdf.running_headers import NOTE, PAGE_NUMBER, TYPED_RULE, split_edges, with_notes
 from octavo.extract.pdf.table_geometry import text_lines
 from octavo.extract.pdf.table_rows import Cell, Table
 from octavo.extract.pdf.tables import overlaps, page_tables, to_markdown
@@ -54,6 +54,9 @@ _LEAST_CELLS = 4  # of a row that is not in a table
 _LEAST_FIGURES = 3
 _LABELS = re.compile(r"(?:[^:]{2,30}:\s*){2,}")
 _AMOUNT_AFTER_LABEL = re.compile(r"[^\W\d_]{3}\W[^\d|]{0,20}?-?\d[\d.,]*[.,]\d\d(?!\d)")
+_AMOUNT = re.compile(r"[^\w\s]?\s?-?\d[\d.,]*\s?(?:[^\w\s]|[A-Z]{3})?\s?(?:[A-Z]{3})?")
+_WORDS_AND_AMOUNT = re.compile(r"\W*(?:[^\W\d_]{2,}\.?\s+){2,}-?\d[\d.,]*[.,]\d\d\s?[^\w\s]?")
+_TWICE = re.compile(r"([^\W\d_].{3,40}) \1")  # the same heading in two columns that were read across
 _MATH_FONT = re.compile(r"cmmi|cmsy|cmex|lmmath|math|mtmi|mtsy|rmtmi|stix\w*math")
 _MOST_OF_SYMBOL = 3  # letters
 _NEXT_TABLE = 40.0  # points
@@ -169,14 +172,22 @@ def _beside_tables(area: FigureArea, tables: Sequence[Box]) -> FigureArea | None
 def _doubts(tables: Sequence[Table], blocks: Sequence[PageBlock], *, misses_rows: bool) -> Iterator[str]:
     if misses_rows or not all(table.sure and not _has_stacked_rows(table) for table in tables) or _is_divided(tables):
         yield _NOT_SURE
-    if has_lone_cells(blocks):
+    if has_lone_cells(blocks) or any(_TWICE.fullmatch(block.text) for block in blocks if block.region in _TEXT):
         yield _ORDER
 
 
 def _has_stacked_rows(table: Table) -> bool:
     """Whether a cell consists of several labels, or has several amounts with labels: its rows were not divided."""
     cells = [cell.text for row in table.rows for cell in row]
-    return any(_LABELS.fullmatch(text) or len(_AMOUNT_AFTER_LABEL.findall(text)) >= _LEAST_FIGURES for text in cells)
+    stacked = (_LABELS.fullmatch(text) or len(_AMOUNT_AFTER_LABEL.findall(text)) >= _LEAST_FIGURES for text in cells)
+    return any(stacked) or any(map(_has_mixed_cell, zip(*table.grid, strict=True)))
+
+
+def _has_mixed_cell(column: Sequence[str]) -> bool:
+    """Whether a column of amounts has a cell with several words before its amount: a heading in the wrong row."""
+    filled = [text for text in column[1:] if text]
+    amounts = sum(_AMOUNT.fullmatch(text) is not None for text in filled)
+    return 2 * amounts >= len(filled) > 1 and any(_WORDS_AND_AMOUNT.fullmatch(text) for text in filled)
 
 
 def _has_scattered_formula(page: PageContent, blocks: Sequence[PageBlock]) -> bool:
@@ -356,7 +367,8 @@ class _PageMaker:
         level = [one for one in segments if block.box and block.box.top - 2 <= one.top <= block.box.bottom]
         numbered = len(level) > 1 and _NUMBER_AT_END.search(text) is not None
         small = block.size < 0.9 * self._body and self._is_far_out(block) and not NOTE.match(text)
-        if PAGE_NUMBER.fullmatch(text) or numbered or small:
+        ruled = any(TYPED_RULE.fullmatch(one.text) for one in segments)
+        if PAGE_NUMBER.fullmatch(text) or numbered or small or ruled:
             return part._replace(block=replace(block, region=kind, confidence=0.8))
         return part
 

@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import NamedTuple
 
 from octavo.extract.extracted import BlockKind, RegionKind
@@ -17,6 +18,7 @@ from octavo.extract.pdf.paragraphs import Part
 _VERY_EDGE = 0.09
 _PRINTED = 0.05
 _FAR_OUT = 0.07
+_MOST_PAGES = 0.6
 _TWO = 2  # pages
 _EDGE = 0.12  # as a share of the page height
 _WIDE_EDGE = 0.135
@@ -37,6 +39,7 @@ PAGE_NUMBER = re.compile(
     r"\W*(?:(?:page|seite|p\.|pagina|página|стр\.)\s*)?(?:(?:[A-Z]-?)?\d{1,4}(?:-\d{1,4})?|[ivxlc]{1,7})(?:\s*(?:/|of|von|de)\s*\d{1,4})?\W*",
     re.IGNORECASE,
 )
+TYPED_RULE = re.compile(r"_{15,}")
 _SMALL_LETTERS = 0.93  # as a multiple of the size of the body text
 _NO_WORDS = re.compile(r"[^\w#]+")
 
@@ -61,6 +64,7 @@ def running_blocks(pages: Sequence[PageText], body_size: float) -> set[Place]:
     if len(pages) == _TWO:
         running |= {place for places in shown.values() if _is_printed(pages, places) for place in places}
     running |= {Place(index, block) for index, page in enumerate(pages) for block in _repeating(page)}
+    running |= _at_same_height(pages, body_size)
     return running | {place for index, page in enumerate(pages) for place in _marked(index, page)}
 
 
@@ -68,6 +72,20 @@ def _is_far_out(page: PageText, block: PageBlock) -> bool:
     """Whether a block is at the very edge, where even large letters are not the title of a slide."""
     height = page.height or 0.0
     return block.lines == 1 and (_is_above(block, _FAR_OUT * height) or _is_below(block, (1 - _FAR_OUT) * height))
+
+
+def _at_same_height(pages: Sequence[PageText], body_size: float) -> set[Place]:
+    """Lines at the very edge with space below them, at the same height of most pages: the titles of their sections."""
+    found: defaultdict[int, list[Place]] = defaultdict(list)
+    for index, page in enumerate(pages):
+        placed = sorted((_top(block), number) for number, block in enumerate(page.blocks) if block.box)
+        for (top, number), (below, _) in list(pairwise(placed))[:1]:
+            block = page.blocks[number]
+            is_apart = block.box is not None and below - block.box.bottom > 2 * (block.box.bottom - block.box.top)
+            if is_apart and block.size <= _LARGE * body_size and _is_far_out(page, block):
+                found[round(top)].append(Place(index, number))
+    least = max(_LEAST_PAGES, _MOST_PAGES * len(pages))
+    return {place for places in found.values() if len(places) >= least for place in places}
 
 
 def _is_printed(pages: Sequence[PageText], places: Sequence[Place]) -> bool:
@@ -159,8 +177,8 @@ def _is_running(places: Sequence[Place]) -> bool:
 def split_edges(segments: list[Segment], height: float) -> tuple[list[Segment], list[Segment], list[Segment]]:
     """Separate lines at the upper and lower edge from the rest of the page, if white space divides them."""
     bands = list(bands_of(segments))
-    first, last = 0, len(bands)
-    for at in range(min(_MOST_EDGE_BANDS, last - 1)):
+    first, last = _after_rule(bands, height), len(bands)
+    for at in range(first, min(_MOST_EDGE_BANDS, last - 1)):
         if bands[at].bottom >= _edge(bands[at]) * height:
             break
         gap = bands[at + 1].top - bands[at].bottom
@@ -178,6 +196,15 @@ def split_edges(segments: list[Segment], height: float) -> tuple[list[Segment], 
         [one for band in bands[first:last] for one in band.segments],
         [one for band in bands[last:] for one in band.segments],
     )
+
+
+def _after_rule(bands: Sequence[Band], height: float) -> int:
+    """The number of lines at the upper edge up to a rule of typed underscores, which divides a header from the text."""
+    for at, band in enumerate(bands[:_MOST_EDGE_BANDS]):
+        is_rule = TYPED_RULE.fullmatch(" ".join(one.text for one in band.segments)) is not None
+        if is_rule and band.bottom < _WIDE_EDGE * height and at < len(bands) - 1:
+            return at + 1
+    return 0
 
 
 def _edge(band: Band) -> float:

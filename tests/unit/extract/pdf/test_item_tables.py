@@ -260,3 +260,9 @@ def test_labels_in_one_cell_and_parts_of_formulas_make_a_page_unsure() -> None:
     prose = [run(PROSE, 70, top) for top in (100, 113, 126)]
     assert layout([*prose, run("i", 300, 160, font="LMMathItalic10"), run(PROSE, 70, 200)]).unsure
     assert not layout([*prose, run("i", 300, 160), run(PROSE, 70, 200)]).unsure
+
+
+def test_a_heading_that_is_read_twice_makes_the_order_of_columns_unsure() -> None:
+    prose = [run(PROSE, 70, top) for top in (140, 153, 166)]
+    assert layout([*row({70: "Attributes", 150: "Attributes"}, 100), *prose]).unsure
+    assert not layout([*row({70: "Attributes", 150: "Methods"}, 100), *prose]).unsure

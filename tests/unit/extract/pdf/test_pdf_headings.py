@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from octavo.extract.extracted import BlockKind, Box
@@ -181,3 +183,20 @@ def test_large_words_at_the_very_edge_of_each_page_are_a_running_header() -> Non
 def test_labels_on_two_lines_are_not_a_heading() -> None:
     labels = line("Currency: EUR\nDate of delivery: 21.05.2018", 60, 14.0, bold=True)
     assert found(labels, prose(120), prose(200)) == []
+
+
+def test_lines_at_the_same_height_of_the_edge_of_each_page_are_headers() -> None:
+    texts = ("3. Information on zoonoses", "Salmonella 3.1", "3. Information on zoonoses")
+    pages = [page(line(text, 30, 12.0), prose(120), prose(200)) for text in texts]
+    assert running_blocks(pages, 10.0) == {Place(index, 0) for index in range(3)}
+    close = [page(line(text, 30, 12.0), prose(50), prose(200)) for text in texts]
+    assert not running_blocks(close, 10.0)
+
+
+def test_italic_lines_with_a_number_above_a_paragraph_are_headings() -> None:
+    titles = [replace(line(text, top, left=110.0), italic=True) for text, top in (("6. Scope", 60), ("7. Items", 180))]
+    assert found(titles[0], prose(100), titles[1], prose(220)) == ["6. Scope", "7. Items"]
+
+
+def test_a_date_with_its_weekday_is_not_a_heading() -> None:
+    assert not is_likely(line("Monday, December 5, 2011", 60, 14.0), 10.0)

@@ -10,7 +10,7 @@ import pytest
 
 from octavo.extract.extracted import BlockKind, Box, Quality, RegionKind
 from octavo.extract.pdf.columns import find_columns, segments_in
-from octavo.extract.pdf.content import PageContent, Shape, TextRun, Word, text_run
+from octavo.extract.pdf.content import PageContent, Shape, TextRun, Word, text_run, with_right_weights
 from octavo.extract.pdf.letters import Vocabulary, is_garbled, with_right_ligatures, with_right_marks
 from octavo.extract.pdf.lines import Segment, line_numbers, segments_of
 from octavo.extract.pdf.page_batches import PageBlock
@@ -475,3 +475,19 @@ def test_a_side_column_with_a_table_stays_together() -> None:
     assert "Size" in " ".join(found[1:4])
     assert "mason." in " ".join(found[1:4])
     assert found[4:] == [" ".join(WIDE)] * 3
+
+
+def test_words_above_a_typed_rule_at_the_upper_edge_are_a_header() -> None:
+    head = [run("Healthy students", 60, 40), run("_" * 50, 60, 54)]
+    found = blocks([*head, *lines(WIDE, 60, 68), *lines(WIDE, 60, 120)])
+    assert [block.region for block in found[-2:]] == [RegionKind.BODY] * 2
+    assert {block.region for block in found[:-2]} == {RegionKind.HEADER}
+
+
+def test_a_font_that_most_of_a_page_is_set_in_is_not_bold_by_its_weight() -> None:
+    title = run("crashtest", 60, 200, font="Georgia,Bold", bold=True)
+    body = tuple(run(text, 60, 220 + 13 * number, font="Times", bold=True) for number, text in enumerate(WIDE))
+    assert [one.bold for one in with_right_weights((title, *body))] == [True, False, False, False]
+    few = run("heavy", 60, 300, font="Impact", bold=True)
+    plain = tuple(one._replace(bold=False) for one in body)
+    assert with_right_weights((few, *plain)) == (few, *plain)
