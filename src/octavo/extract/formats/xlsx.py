@@ -78,10 +78,10 @@ _BELOW = (1 << 30, 0)
 
 
 class SheetCells(NamedTuple):
-    """Facts about cells that calamine does not read, by row and column from 0.
+    """The data of cells that calamine does not read, by row and column from 0.
 
-    `formats`: number formats. `formulas`: for each row, the formulas without a result, because the program that wrote
-    the file did not calculate it. `texts`: what is displayed, for errors and for files that store it.
+    `formats` are number formats. `formulas` are the formulas of each row whose result is not in the file. `texts` are
+    displayed texts of errors, and of all cells if the file stores them.
     """
 
     formats: dict[tuple[int, int], str]

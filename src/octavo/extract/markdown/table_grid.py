@@ -141,7 +141,7 @@ def _join_rows(parts: list[Part]) -> list[Part]:
 def _is_beside(one: Part, other: Part) -> bool:
     """Whether one empty column separates a single column from another part, and all rows of one are rows of the other.
 
-    Two parts with several columns are tables of their own.
+    Two parts with several columns are separate tables.
     """
     left, right = (one, other) if one[1] < other[1] else (other, one)
     if right[1] - left[3] != 2 or not (one[1] == one[3] or other[1] == other[3]):  # noqa: PLR2004 - one column between
@@ -225,7 +225,7 @@ def _without_empty_columns(rows: list[list[str]]) -> list[list[str]]:
 
 
 def _filled_columns(rows: list[list[str]]) -> list[list[str]]:
-    """Drop columns without a cell of their own: empty ones, and those that merged cells cover in every row."""
+    """Drop columns in which no cell begins: empty ones, and those that merged cells cover in every row."""
     used = sorted({place for row in rows for place, cell in enumerate(row) if cell and not isinstance(cell, Repeated)})
     return [[row[place] for place in used if place < len(row)] for row in rows]
 

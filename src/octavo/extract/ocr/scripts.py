@@ -226,7 +226,7 @@ def fit(script: str, samples: Sequence[Image]) -> Reading:
 
 
 def _is_latin(lines: Sequence[Line]) -> bool:
-    """Whether most letters are Latin. Most models also know them, so this is no sign of another script."""
+    """Whether most letters are Latin. Most models also know them, so this does not indicate another script."""
     letters = [letter for line in lines for letter in line.text if letter.isalpha()]
     return 2 * sum(unicodedata.name(letter, "").startswith("LATIN") for letter in letters) > len(letters)
 

@@ -307,7 +307,7 @@ def _is_layout(table: Element, rows: Sequence[Element]) -> bool:
 
 
 def _drawing_texts(drawing: Element) -> Iterator[str]:
-    """The text of a drawing without its style sheet. A text with a place of its own begins a line."""
+    """The text of a drawing without its style sheet. A text with a position begins a new line."""
     hidden = {inside for one in drawing.iter(*_NOT_DRAWN) for inside in one.iter()}
     line: str | None = None
     for event, element in etree.iterwalk(drawing, events=("start", "end")):

@@ -152,7 +152,7 @@ def _halved(characters: Characters, letter: str, font: Callable[[int], bytes]) -
 
 
 def _glyph_box(characters: Characters, index: int) -> Box | None:
-    """The box of a letter; None if its glyph also stands for the letters beside it."""
+    """The box of a letter; None if its glyph also shows the letters beside it."""
     box = characters.box(index)
     beside = (at for at in (index - 1, index + 1) if 0 <= at < len(characters.text))
     return None if any(characters.box(at) == box for at in beside) else box

@@ -130,7 +130,7 @@ class Styles:
         return max(0, int(found[1] or 1) - 1) if found else None
 
     def list_depth(self, style: str) -> int:
-        """The depth of a list style with a number in its name. Each of these styles has a list of its own."""
+        """The depth of a list style with a number in its name. Each of these styles makes a separate list."""
         found = next(filter(None, (_LIST.fullmatch(one.name) for one in self._ancestry(style))), None)
         return int(found[1]) - 1 if found else 0
 
