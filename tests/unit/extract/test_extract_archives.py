@@ -193,8 +193,9 @@ def test_open_document_slides(tmp_path: Path) -> None:
 
 def test_slides_show_pictures_and_embedded_sheets(tmp_path: Path) -> None:
     body = (
-        "<office:presentation><draw:page><draw:frame><draw:image xlink:href='Pictures/a.png'/><svg:desc>A map</svg:desc>"
-        "</draw:frame><draw:frame><draw:object xlink:href='./Object 1'/><draw:image xlink:href='Pictures/a.png'/>"
+        "<office:presentation><draw:page><draw:frame><draw:image xlink:href='Pictures/a.png'/>"
+        "<svg:desc>A map</svg:desc></draw:frame>"
+        "<draw:frame><draw:object xlink:href='./Object 1'/><draw:image xlink:href='Pictures/a.png'/>"
         "</draw:frame></draw:page></office:presentation>"
     )
     row = "<table:table-row><table:table-cell><text:p>{}</text:p></table:table-cell></table:table-row>"
