@@ -147,13 +147,14 @@ def test_saved_pages_are_the_page(tmp_path: Path) -> None:
     assert (extracted.metadata.title, extracted.metadata.extra["url"]) == ("T\u00e9a", "https://example.org/a")
 
 
-def opened(kind: str, body: str) -> bytes:
+def opened(kind: str, body: str, more: dict[str, str | bytes] | None = None) -> bytes:
     content = f"<office:document-content {O}><office:body>{body}</office:body></office:document-content>"
     return archive(
         {
             "mimetype": f"application/vnd.oasis.opendocument.{kind}",
             "META-INF/manifest.xml": f"<manifest:manifest xmlns:manifest='{ODF}:manifest:1.0'/>",
             "content.xml": content,
+            **(more or {}),
         }
     )
 
@@ -188,6 +189,22 @@ def test_open_document_slides(tmp_path: Path) -> None:
     extracted = read(related_office.SLIDES, tmp_path, opened("presentation", body))
     assert extracted.markdown == "# Top line\n\n- one\n  - inner\n\n> Notes: Smile\n\nTwo"
     assert len(extracted.pages) == 2
+
+
+def test_slides_show_pictures_and_embedded_sheets(tmp_path: Path) -> None:
+    body = (
+        "<office:presentation><draw:page><draw:frame><draw:image xlink:href='Pictures/a.png'/>"
+        "<svg:desc>A map</svg:desc></draw:frame>"
+        "<draw:frame><draw:object xlink:href='./Object 1'/><draw:image xlink:href='Pictures/a.png'/>"
+        "</draw:frame></draw:page></office:presentation>"
+    )
+    row = "<table:table-row><table:table-cell><text:p>{}</text:p></table:table-cell></table:table-row>"
+    sheet = f"<table:table>{row.format('one')}<table:table-row/>{row.format('two')}</table:table>"
+    inside = f"<office:document-content {O}><office:body>{sheet}</office:body></office:document-content>"
+    more: dict[str, str | bytes] = {"Object 1/content.xml": inside, "Pictures/a.png": b"\x89PNG"}
+    extracted = read(related_office.SLIDES, tmp_path, opened("presentation", body, more))
+    assert extracted.markdown == "![A map](figures/1.png)\n\n| one |\n| --- |\n| two |"
+    assert [one.member for one in extracted.figures] == ["Pictures/a.png"]
 
 
 def test_damaged_sheets_are_refused(tmp_path: Path) -> None:

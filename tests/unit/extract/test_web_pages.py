@@ -199,6 +199,7 @@ def test_a_page_that_is_one_form_keeps_its_text() -> None:
         ("## More from us\n\n- The [Lake](https://x.org/a)\n- A [Pond](/b)\n- The [Sea](https://www.x.org/c)", False),
         ("**Related**\n\n[A long story about the lake](https://x.org/a)\n\nWrite to [Ann](mailto:ann@x.org)", False),
         ("## Sources\n\n- [The Lake](https://a.org)\n- [The Pond](https://b.org)\n- [The Sea](https://c.org)", True),
+        ("[The lake, a story](http://[::1/a)", True),
         ("See also [the lake](https://x.org/a), which is much larger than the river and colder in summer.", True),
     ],
 )

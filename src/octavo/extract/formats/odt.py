@@ -216,7 +216,7 @@ class _BodyReader:
         if content is not None and local_name(content) == "math":
             yield TextRun(to_markup(from_mathml(content)), is_raw=True)
         elif content is not None:
-            self.boxes += descendants(content, "office:chart")
+            self.boxes += descendants(content, "office:chart", "office:spreadsheet")
         elif not boxes:
             yield from self._picture(element, described)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from octavo.core.errors import Encrypted, TooLarge
 from octavo.extract.decode import clean
@@ -12,13 +13,13 @@ from octavo.extract.extracted import Extracted, Metadata, Quality, SourceType
 from octavo.extract.formats import odt, xlsx
 from octavo.extract.markdown.block_writer import DocumentBlock, Heading, Item, Paragraph, Quote, Table, write_blocks
 from octavo.extract.markdown.escape import escape, escape_inside
-from octavo.extract.office.assemble import join_pages, to_extracted
+from octavo.extract.office.assemble import Figures, join_pages, to_extracted
 from octavo.extract.office.ole import open_container
 from octavo.extract.office.ooxml import Package
 from octavo.extract.office.open_document import number
 from octavo.extract.office.xml import Element, attribute, child, children, descendants, name_of, parse
 from octavo.extract.registry import Hints, Processor
-from octavo.extract.zips import Archive, reject_deep_nesting
+from octavo.extract.zips import Archive, read_picture, reject_deep_nesting
 
 _DEEPEST = 8
 _DISPLAYED = frozenset({"percentage", "currency", "time", "float"})
@@ -28,6 +29,7 @@ _CONTAINER = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _PASSWORD, _BEGIN = 0x002F, 0x0809
 _CELLS = frozenset({0x0006, 0x00BD, 0x00BE, 0x00D6, 0x00FD, 0x0201, 0x0203, 0x0204, 0x0205, 0x027E})
 _SHAPES = frozenset({"draw:frame", "draw:custom-shape", "draw:rect", "draw:ellipse", "draw:g", "draw:text-box"})
+_FIGURE = "figure"  # an attribute with the Markdown of a picture
 _PARAGRAPHS = frozenset({"text:p", "text:h"})
 # A title or a cell can have several paragraphs.
 _SPACES = frozenset({"text:line-break", "text:tab", "text:s"}) | _PARAGRAPHS
@@ -133,10 +135,27 @@ def extract_slides(path: Path, _hints: Hints) -> Extracted:
         _reject_encrypted(archive)
         root = parse(archive.read("content.xml"))
         metadata = odt.read_metadata(archive)
+        figures = Figures()
+        for frame in descendants(root, "draw:frame"):
+            _resolve(frame, archive, figures)
         body = child(root, "office:body", "office:presentation")
         slides = [_slide(page, 2 if place else 1) for place, page in enumerate(children(body, "draw:page"))]
     markdown, pages = join_pages([clean(slide) for slide in slides])
-    return to_extracted(SourceType.ODP, markdown, metadata, pages=pages)
+    return to_extracted(SourceType.ODP, markdown, metadata, pages=pages, figures=figures)
+
+
+def _resolve(frame: Any, archive: Archive, figures: Figures) -> None:  # noqa: ANN401 - the tree is changed
+    """Put the tables of an embedded spreadsheet or chart into its frame, and name the figure of a picture."""
+    image = child(frame, "draw:image")
+    folder = (attribute(child(frame, "draw:object"), "xlink:href") or "").removeprefix("./")
+    data = archive.find(f"{folder}/content.xml") if folder else None
+    member = (attribute(image, "xlink:href") or "").removeprefix("./")
+    if data:
+        for table in list(descendants(parse(data), "table:table")):
+            frame.append(table)
+    elif image is not None and member in archive:
+        described = next((text for one in descendants(frame, "svg:desc", "svg:title") if (text := _text(one))), "")
+        image.set(_FIGURE, figures.add(member, described))
 
 
 def _slide(page: Element, title_level: int) -> str:
@@ -186,7 +205,10 @@ def _contents(element: Element, title_level: int) -> Iterator[DocumentBlock]:
             yield from _items(one, 0)
         elif name == "table:table":
             rows = [[escape_inside(_text(cell)) for cell in row] for row in descendants(one, "table:table-row")]
-            yield from [Table(rows)] if any(map(any, rows)) else []
+            rows = [row for row in rows if any(row)]
+            yield from [Table(rows)] if rows else []
+        elif name == "draw:image" and (figure := attribute(one, _FIGURE)):
+            yield Paragraph(figure)
         elif name in _SHAPES:
             yield from _shape(one, title_level)
 
@@ -201,4 +223,4 @@ def _items(element: Element, depth: int) -> Iterator[DocumentBlock]:
 
 
 PROCESSOR = Processor((SourceType.ODS, SourceType.XLS, SourceType.XLSB), extract)
-SLIDES = Processor((SourceType.ODP,), extract_slides)
+SLIDES = Processor((SourceType.ODP,), extract_slides, read_picture)

@@ -298,7 +298,7 @@ def _is_aside(element: Any) -> bool:  # noqa: ANN401
 
 def without_links_at_end(markdown: str, url: str) -> str:
     """Leave out the links to other pages of the site below the article, with the heading above them."""
-    host = urlsplit(url).hostname or ""
+    host = _host(url)
     parts = _EMPTY_LINES.split(markdown)
     end = len(parts)
     while end and _is_links(parts[end - 1], host):
@@ -317,11 +317,19 @@ def _is_links(part: str, host: str) -> bool:
         return False
     if all(target.startswith("mailto:") for _, target in links):
         return count_words(_LINK.sub(r"\1", part)) <= _MOST_CONTACT
-    if not all((urlsplit(target).hostname or host).endswith(_site(host)) for _, target in links):
+    if not all((_host(target) or host).endswith(_site(host)) for _, target in links):
         return False
     items = part.split("\n- ")
     is_list = part.startswith("- ") and len(items) >= _LEAST_ITEMS and all(_LINK_TARGET.search(one) for one in items)
     return is_list or sum(len(_letters(shown)) for shown, _ in links) >= _MOSTLY * len(_letters(part))
+
+
+def _host(address: str) -> str:
+    """The host of an address; empty for an address on the same site, "?" for one that is invalid."""
+    try:
+        return urlsplit(address).hostname or ""
+    except ValueError:
+        return "?"
 
 
 def _site(host: str) -> str:
