@@ -208,6 +208,7 @@ class OpenPage:
     def __init__(self, page: Any) -> None:  # noqa: ANN401
         self._page = page
         self._read_text: Any = None
+        self._characters: Characters | None = None
 
     @property
     def size(self) -> tuple[float, float]:
@@ -222,10 +223,12 @@ class OpenPage:
         """Turn the page by `turn` degrees, so that its boxes are those of a turned copy."""
         rotation = self._page.get_rotation()
         self._page.set_rotation((rotation + turn) % 360)
+        self._characters = None
         try:
             yield
         finally:
             self._page.set_rotation(rotation)
+            self._characters = None
 
     @property
     def handle(self) -> Any:  # noqa: ANN401
@@ -238,6 +241,10 @@ class OpenPage:
 
     def characters(self) -> Characters:
         """The characters of the page. Their boxes can be read until the page is closed."""
+        self._characters = self._characters or self._read_characters()
+        return self._characters
+
+    def _read_characters(self) -> Characters:
         rectangle, place = _raw.FS_RECTF(), self.placed()
         with self._text_page() as text_page:
             count, text = text_page.count_chars(), text_page.get_text_range()

@@ -125,6 +125,18 @@ def _with_accent(found: re.Match[str]) -> str:
     return joined if len(joined) == 1 else found[0]
 
 
+_CHINESE = "[\u3000-\u303f\u3400-\u9fff\uff00-\uffef\u2026]"
+_SPACED = re.compile(f"(?<={_CHINESE}) (?={_CHINESE})")
+_MOST_SPACED = 0.4
+
+
+def without_wide_spaces(text: str) -> str:
+    """A line of Chinese or Japanese without the spaces between all of its letters, which are set wide apart."""
+    if text.isascii() or len(_SPACED.findall(text)) < _MOST_SPACED * len(text):
+        return text
+    return _SPACED.sub("", text)
+
+
 def one_line(text: str) -> str:
     """Join the lines of a paragraph, and rejoin words that are hyphenated at the end of a line."""
     text = clean_letters(text)

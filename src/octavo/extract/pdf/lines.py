@@ -14,7 +14,13 @@ from unicodedata import normalize
 
 from octavo.extract.extracted import Box
 from octavo.extract.pdf.content import PageContent, Shape, TextRun, Word
-from octavo.extract.pdf.letters import clean_letters, has_right_to_left, is_right_to_left, with_right_marks
+from octavo.extract.pdf.letters import (
+    clean_letters,
+    has_right_to_left,
+    is_right_to_left,
+    with_right_marks,
+    without_wide_spaces,
+)
 from octavo.extract.pdf.table_geometry import Segment as LineCell
 from octavo.extract.pdf.table_geometry import box_of, text_lines
 
@@ -229,14 +235,14 @@ def inner(one: Segment) -> tuple[float, float]:
 def _line(row: Sequence[Segment], right_text: Callable[[Box], str] | None) -> Line:
     first = row[0]
     if len(row) == 1:
-        text, marks, starts_raised = clean_letters(first.text), (), False
+        text, marks, starts_raised = without_wide_spaces(clean_letters(first.text)), (), False
         size, bold, mono, italic = first.size, first.bold, first.mono, first.italic
         box = Box(first.left, first.top, first.right, first.bottom)
     else:
         size, bold, mono, italic = _style(row)
         box = _box(row, size)
         marks, starts_raised = _marks(row, size)
-        text = clean_letters(_joined(row))
+        text = without_wide_spaces(clean_letters(_joined(row)))
     if has_right_to_left(text):
         text = _right_to_left(text, row, box, right_text)
     letters = sum(len(one.text) for one in row)

@@ -160,13 +160,17 @@ def _glyph_box(characters: Characters, index: int) -> Box | None:
 
 def with_own_spaces(page: PageContent, own: str) -> PageContent:
     """Join parts of a word that PDFium has as one word, if it does not have all of the parts as words too."""
-    words = frozenset(own.split())
+    words, found = frozenset(own.split()), {word.text for run in page.runs for word in run.words}
+    if found <= words or words <= found:
+        return page
     runs = tuple(_with_joined_words(run, words) if len(run.words) > 1 else run for run in page.runs)
     return replace(page, runs=runs)
 
 
 def _with_joined_words(run: TextRun, known: frozenset[str]) -> TextRun:
-    if all(word.text in known for word in run.words):
+    if known.issuperset([word.text for word in run.words]):
+        return run
+    if not any(_parts_of_word(run.words, at, known) > 1 for at in range(len(run.words) - 1)):
         return run
     words: list[Word] = []
     text, end, at = "", 0, 0
@@ -187,6 +191,8 @@ def _with_joined_words(run: TextRun, known: frozenset[str]) -> TextRun:
 
 def _parts_of_word(words: Sequence[Word], at: int, known: frozenset[str]) -> int:
     """How many words from `at` on are parts of one word of PDFium. Only letters are joined."""
+    if not words[at].text.isalpha():
+        return 1
     for count in range(min(_MOST_PARTS, len(words) - at), 1, -1):
         parts = [word.text for word in words[at : at + count]]
         if "".join(parts) in known and all(map(str.isalpha, parts[:-1])) and parts[-1][0].isalpha():

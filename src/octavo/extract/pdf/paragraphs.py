@@ -157,11 +157,9 @@ def _begins(column: _Column, group: Sequence[int], index: int) -> bool:
 
 def _begins_by_text(before: Line, line: Line) -> bool:
     """Whether the words of a line show that it begins a reference, a caption, a note or a check box with its label."""
-    if (
-        line.text[:1] in _CHECK_BOXES
-        or _REFERENCE.match(line.text)
-        or (line.starts_raised and line.size <= before.size)
-    ):
+    reference = _REFERENCE.match(line.text)
+    is_reference = reference is not None and not line.text[reference.end() :].lstrip()[:1].islower()
+    if line.text[:1] in _CHECK_BOXES or is_reference or (line.starts_raised and line.size <= before.size):
         return True
     return _is_caption(line.text) and _SENTENCE_END.search(before.text) is not None
 

@@ -57,6 +57,7 @@ _AMOUNT_AFTER_LABEL = re.compile(r"[^\W\d_]{3}\W[^\d|]{0,20}?-?\d[\d.,]*[.,]\d\d
 _AMOUNT = re.compile(r"[^\w\s]?\s?-?\d[\d.,]*\s?(?:[^\w\s]|[A-Z]{3})?\s?(?:[A-Z]{3})?")
 _WORDS_AND_AMOUNT = re.compile(r"\W*(?:[^\W\d_]{2,}\.?\s+){2,}-?\d[\d.,]*[.,]\d\d\s?[^\w\s]?")
 _TWICE = re.compile(r"([^\W\d_].{3,40}) \1")  # the same heading in two columns that were read across
+_FUSED_HEADING = re.compile(r"[^\W\d_]{3}.*\s-?\d[\d.]*,\d\d|[^\W\d_]{3}.*\s-?\d[\d,]*\.\d\d")
 _MATH_FONT = re.compile(r"cmmi|cmsy|cmex|lmmath|math|mtmi|mtsy|rmtmi|stix\w*math")
 _MOST_OF_SYMBOL = 3  # letters
 _NEXT_TABLE = 40.0  # points
@@ -180,7 +181,8 @@ def _has_stacked_rows(table: Table) -> bool:
     """Whether a cell consists of several labels, or has several amounts with labels: its rows were not divided."""
     cells = [cell.text for row in table.rows for cell in row]
     stacked = (_LABELS.fullmatch(text) or len(_AMOUNT_AFTER_LABEL.findall(text)) >= _LEAST_FIGURES for text in cells)
-    return any(stacked) or any(map(_has_mixed_cell, zip(*table.grid, strict=True)))
+    fused = sum(_FUSED_HEADING.fullmatch(text) is not None for text in table.grid[0])
+    return any(stacked) or fused > 1 or any(map(_has_mixed_cell, zip(*table.grid, strict=True)))
 
 
 def _has_mixed_cell(column: Sequence[str]) -> bool:

@@ -36,7 +36,7 @@ _EDGES = frozenset({RegionKind.HEADER, RegionKind.FOOTER})
 _NUMBERS = re.compile(r"\d+|\b[ivxlc]+\b")
 NOTE = re.compile(r"(\d{1,2}|[*†‡§¶]{1,2})[.)]?\s?(?=[^\W\d_]|[\"\u201c\u2018(])")
 PAGE_NUMBER = re.compile(
-    r"\W*(?:(?:page|seite|p\.|pagina|página|стр\.)\s*)?(?:(?:[A-Z]-?)?\d{1,4}(?:-\d{1,4})?|[ivxlc]{1,7})(?:\s*(?:/|of|von|de)\s*\d{1,4})?\W*",
+    r"\W*(?:(?:page|seite|p\.|pagina|página|стр\.)\s*)?(?:(?:[A-Z]-?)?\d{1,4}(?:\s?-\s?\d{1,4})?|[ivxlc]{1,7})(?:\s*(?:/|of|von|de)\s*\d{1,4})?\W*",
     re.IGNORECASE,
 )
 TYPED_RULE = re.compile(r"_{15,}")

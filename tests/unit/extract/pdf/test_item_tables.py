@@ -266,3 +266,15 @@ def test_a_heading_that_is_read_twice_makes_the_order_of_columns_unsure() -> Non
     prose = [run(PROSE, 70, top) for top in (140, 153, 166)]
     assert layout([*row({70: "Attributes", 150: "Attributes"}, 100), *prose]).unsure
     assert not layout([*row({70: "Attributes", 150: "Methods"}, 100), *prose]).unsure
+
+
+def test_amounts_below_headings_in_one_cell_make_a_page_unsure() -> None:
+    cells = [("Kind", "Base", "Tax"), ("", "198.00", "37.62"), ("Tax", "", ""), ("Sum", "198.00", "37.62")]
+    texts = [
+        (left, 100 + 13 * at + 20 * (at > 1), text)
+        for at, row in enumerate(cells)
+        for left, text in zip((70, 200, 320), row, strict=True)
+    ]
+    lines = [Box(60, y, 420, y) for y in (95, 130, 158, 175)] + [Box(x, 95, x, 175) for x in (60, 190, 310, 420)]
+    runs = tuple(run(text, left, top) for left, top, text in texts if text)
+    assert lay_out(PageContent(1, 595.0, 842.0, runs, (), tuple(lines))).unsure

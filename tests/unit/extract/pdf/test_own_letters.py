@@ -217,13 +217,12 @@ def test_letters_of_one_glyph_are_put_back_as_other_lost_letters() -> None:
     def box(index: int) -> Box | None:
         return shared if index in {1, 2, 3} else own.box(index)
 
-    glyphs = Characters(own.text, box)
     words = (
         Word(line.left + WIDE, line.top, line.left + 9 * WIDE, line.top + HIGH, "ficient"),
         Word(line.left + 10 * WIDE, line.top, line.left + 20 * WIDE, line.top + HIGH, "arithmetic"),
     )
     given = run("ficient arithmetic")._replace(words=words)
-    found = with_own_letters(PageContent(1, 600, 800, (given,), (), ()), own.text, lambda: glyphs)
+    found = with_own_letters(PageContent(1, 600, 800, (given,), (), ()), own.text, lambda: Characters(own.text, box))
     assert texts(found) == ["Efficient arithmetic"]
     assert not found.missing
 

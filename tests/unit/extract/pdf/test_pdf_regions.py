@@ -11,7 +11,13 @@ import pytest
 from octavo.extract.extracted import BlockKind, Box, Quality, RegionKind
 from octavo.extract.pdf.columns import find_columns, segments_in
 from octavo.extract.pdf.content import PageContent, Shape, TextRun, Word, text_run, with_right_weights
-from octavo.extract.pdf.letters import Vocabulary, is_garbled, with_right_ligatures, with_right_marks
+from octavo.extract.pdf.letters import (
+    Vocabulary,
+    is_garbled,
+    with_right_ligatures,
+    with_right_marks,
+    without_wide_spaces,
+)
 from octavo.extract.pdf.lines import Segment, line_numbers, segments_of
 from octavo.extract.pdf.page_batches import PageBlock
 from octavo.extract.pdf.page_text import read_batch
@@ -491,3 +497,14 @@ def test_a_font_that_most_of_a_page_is_set_in_is_not_bold_by_its_weight() -> Non
     few = run("heavy", 60, 300, font="Impact", bold=True)
     plain = tuple(one._replace(bold=False) for one in body)
     assert with_right_weights((few, *plain)) == (few, *plain)
+
+
+def test_chinese_letters_that_are_set_wide_apart_are_joined() -> None:
+    assert without_wide_spaces("关 于 红 军 作 战 … …") == "关于红军作战……"
+    assert without_wide_spaces("目录 关于红军作战的原则") == "目录 关于红军作战的原则"
+    assert without_wide_spaces("코 로 나") == "코 로 나"
+
+
+def test_a_citation_at_the_start_of_a_line_does_not_divide_a_sentence() -> None:
+    text = [WIDE[0], "[24] even in the presence of frost, which comes to the pit early in the year", WIDE[2]]
+    assert texts(lines(text, 60, 200)) == [" ".join(text)]
