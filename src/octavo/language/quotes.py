@@ -85,7 +85,7 @@ _OF_MARGIN, _PER_PLACE, _OF_SENTENCE, _OF_CONTEXT, _WRONG_KIND = 0.17, 0.15, 1.2
 _OF_SECOND_READING = 0.25
 # The least score of an answer in one passage. The best of several unrelated passages scores higher, so the least score
 # grows with their number.
-_MIN_ANSWER_SCORE, _TENFOLD = 0.6, 0.4
+_MIN_ANSWER_SCORE, _TENFOLD = 0.6, 0.22
 # Further answers may score this much less than the best one.
 _FURTHER = 0.8
 _RANGE = re.compile(
