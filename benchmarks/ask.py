@@ -152,5 +152,7 @@ def f1(found: str, right: str) -> float:
 
 
 if __name__ == "__main__":
-    folder, *rest = sys.argv[1:]
-    sys.exit(main(Path(folder), *rest[:1], *map(int, rest[1:])))
+    defaults = ["", "validation", "1"]
+    given_values = sys.argv[1:]
+    folder, part, step = [*given_values, *defaults[len(given_values) :]]
+    sys.exit(main(Path(folder), part, int(step)))

@@ -3,7 +3,8 @@
 `python -m benchmarks.search.languages FOLDER`: FOLDER contains the folders `de-DE` and `es-ES` of the Debian
 Administrator's Handbook in HTML (Debian package debian-handbook 11.20220922, /usr/share/doc/debian-handbook/html). Each
 section is a document of up to 220 words without its heading; the heading is the query that must find it. Headings of
-one word, and those of several sections, are left out. Both must not be worse than words alone.
+one word, those of several sections, and sections that are not translated are left out. Both must not be worse than
+words alone.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterator
 from math import log2
 from pathlib import Path
+from typing import Any, cast
 from uuid import UUID
 
 import psycopg
@@ -24,6 +26,7 @@ from benchmarks.search.library import Passage, Text, add_texts, empty_database, 
 from octavo.ai.vectors import Vectors
 from octavo.database import Database
 from octavo.language import NAME, Embedder
+from octavo.language.languages import detect_language
 from octavo.search import Mode, search
 
 MODES: tuple[Mode, ...] = ("text", "semantic", "hybrid")
@@ -37,7 +40,7 @@ def main(folder: Path) -> int:
     worse = 0
     print("language  sections  queries" + "".join(f"{mode:>10}" for mode in MODES))
     for language, name in LANGUAGES.items():
-        sections = list(dict.fromkeys(read_sections(folder / name)))
+        sections = [one for one in dict.fromkeys(read_sections(folder / name)) if detect_language(one[1]) == language]
         counts = Counter(heading for heading, _ in sections)
         queries = [(place, heading) for place, (heading, _) in enumerate(sections) if counts[heading] == 1]
         queries = [(place, heading) for place, heading in queries if len(heading.split()) > 1]
@@ -51,8 +54,8 @@ def read_sections(folder: Path) -> Iterator[tuple[str, str]]:
     """The heading and the text of each section."""
     for path in sorted(folder.glob("*.html")):
         heading, words = "", list[str]()
-        for element in html.parse(path).getroot().iter("h1", "h2", "h3", "h4", "div"):
-            text = element.text_content().split()
+        for element in cast("Any", html).parse(path).getroot().iter("h1", "h2", "h3", "h4", "div"):
+            text: list[str] = element.text_content().split()
             if element.tag == "div":
                 words += text if element.get("class") == "para" else []
                 continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -19,6 +20,7 @@ _SAMPLE = 600
 _MIN_STOPWORDS = 0.2
 _MAX_SAMPLES = 5
 _SHORT = 200
+_QUESTION_WORD = re.compile(r"\W*(?:who|whose|whom|what|when|where|which|why|how)\b", re.IGNORECASE)
 
 
 def detect_language(text: str) -> str | None:
@@ -46,6 +48,8 @@ def is_english(text: str) -> bool:
     """
     if len(text) > _SHORT and (language := detect_language(blank_markup(text))):
         return language == ENGLISH
+    if _QUESTION_WORD.match(text):
+        return True
     words = WORD.findall(text[:_SAMPLE].lower())
     counts = {language: sum(word in stopwords for word in words) for language, stopwords in STOPWORDS.items()}
     if any(counts.values()):

@@ -120,6 +120,17 @@ def test_documents_that_contradict_each_other_are_named() -> None:
     assert (len(same.statements), same.short, same.note) == (1, "30 days", None)
 
 
+def test_a_quote_of_a_long_sentence_contains_the_answer() -> None:
+    long = ChunkText(
+        f"{'Although the council was slow, ' * 30}the harbour of Visby was opened by Queen Astrid in 1904."
+    )
+    answered = answer_offline(QuestionToAnswer("Who opened the harbour of Visby?", [long]))
+    (cited,) = answered.statements[0].citations
+    assert "Queen Astrid" in cited.quote
+    assert len(cited.quote) <= 500
+    assert cited.quote in long.content
+
+
 def test_texts_in_other_languages_are_searched_by_words_and_the_answer_says_so() -> None:
     german = ChunkText(
         "Der Mieter kann die Wohnung mit einer Frist von drei Monaten kündigen. Die Kündigung muss schriftlich sein."

@@ -21,7 +21,7 @@ ANSWER_TOKENS = 800
 ONLY_ENGLISH = (
     "Without a model, answers are found in English only. Other languages are searched for sentences with similar words."
 )
-_MAX_OFFLINE = 4
+_MAX_OFFLINE, _MAX_QUOTE = 4, 500
 _PUNCTUATION = " .,;:|"
 
 Text500 = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
@@ -105,14 +105,15 @@ def answer_offline(given: QuestionToAnswer) -> OfflineAnswer:
 
 def _answer_in_words(found: Sequence[AnswerQuote], chunks: Sequence[ChunkText]) -> OfflineAnswer:
     cited = [
-        AnswerCitation(passage=one.chunk, quote=_flat(one.text)[:500], answer=_flat(one.answer).strip(_PUNCTUATION))
+        AnswerCitation(passage=one.chunk, quote=_cut_around(_flat(one.text), answer), answer=answer)
         for one in found
+        if (answer := _flat(one.answer).strip(_PUNCTUATION) or _flat(one.answer))
     ]
     statements = [Statement(text=one.quote, citations=[one]) for one in cited]
     other = _find_conflict(cited)
     if other is None:
         return OfflineAnswer(statements=statements, short=cited[0].answer)
-    sides = [f"“{one.answer}” ({chunks[one.passage].headings[0]})" for one in (cited[0], other)]
+    sides = [f"“{one.answer}” ({', '.join(chunks[one.passage].headings[:1])})" for one in (cited[0], other)]
     differ = Statement(text=f"Your documents disagree: {' and '.join(sides)}."[:1000], citations=[cited[0], other])
     return OfflineAnswer(statements=[differ, *statements], short=f"{cited[0].answer} / {other.answer}")
 
@@ -142,8 +143,17 @@ def _compare_words(given: QuestionToAnswer, places: Sequence[int]) -> OfflineAns
 
 
 def _quote(quotes: Sequence[Quote]) -> list[Statement]:
-    cited = [(one.chunk, words) for one in quotes if (words := _flat(one.text)[:500].strip())]
+    cited = [(one.chunk, words) for one in quotes if (words := _flat(one.text)[:_MAX_QUOTE].strip())]
     return [Statement(text=words, citations=[ChunkCitation(passage=chunk, quote=words)]) for chunk, words in cited]
+
+
+def _cut_around(text: str, answer: str) -> str:
+    """Cut a sentence that is too long for a quote to the words around its answer."""
+    if len(text) <= _MAX_QUOTE:
+        return text
+    start = max(text.find(answer) - _MAX_QUOTE // 2, 0)
+    start = text.find(" ", start) + 1 if start else 0
+    return text[start : start + _MAX_QUOTE].strip()
 
 
 def _flat(text: str) -> str:
