@@ -179,6 +179,8 @@ def print_statement(one: Statement) -> None:
 
 def print_sources(sources: AnswerSources) -> None:
     console = open_console()
+    if sources.note:
+        console.print(sources.note, style="dim", soft_wrap=True)
     for one in sources.citations:
         console.print(f"\n[{one.number}] {describe_place(one)}", style="bold", soft_wrap=True)
         console.print(f"    “{clean(one.quote)}”", soft_wrap=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -18,6 +19,8 @@ _SAMPLE = 600
 # About half of the words of a text are stop words. A tenth can match stop words of another language by chance.
 _MIN_STOPWORDS = 0.2
 _MAX_SAMPLES = 5
+_SHORT = 200
+_QUESTION_WORD = re.compile(r"\W*(?:who|whose|whom|what|when|where|which|why|how)\b", re.IGNORECASE)
 
 
 def detect_language(text: str) -> str | None:
@@ -36,6 +39,22 @@ def confirm_language(text: str, expected: str | None) -> str | None:
     if words and sum(word in stopwords for word in words) >= _MIN_STOPWORDS * len(words):
         return own
     return detect_language(text) or own
+
+
+def is_english(text: str) -> bool:
+    """Whether a text is English.
+
+    A text as short as a question is recognised by its stop words, because detection is unreliable for it.
+    """
+    if len(text) > _SHORT and (language := detect_language(blank_markup(text))):
+        return language == ENGLISH
+    if _QUESTION_WORD.match(text):
+        return True
+    words = WORD.findall(text[:_SAMPLE].lower())
+    counts = {language: sum(word in stopwords for word in words) for language, stopwords in STOPWORDS.items()}
+    if any(counts.values()):
+        return counts[ENGLISH] == max(counts.values())
+    return (detect_language(text) or ENGLISH) == ENGLISH
 
 
 def detect_document_language(texts: Sequence[str], claimed: str | None = None) -> str | None:

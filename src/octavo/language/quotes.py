@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from math import fsum, log
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from math import fsum, log, log10
 from typing import TYPE_CHECKING
 
 from octavo.core.languages import ONE_CHARACTER, count_words
 from octavo.language import sentences
 from octavo.language.insights import Answer, ChunkText, Quote
 from octavo.language.languages import ENGLISH, detect_document_language
-from octavo.language.markdown_segments import SegmentKind, blank_markup, split_segments
+from octavo.language.markdown_segments import Segment, SegmentKind, blank_markup, split_segments
 from octavo.language.vocabulary import MAX_LETTERS, STOPWORDS, WORD, root
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 from octavo.language.concepts import Topics, WordWeights, name_concepts, score_phrases
 from octavo.language.importance import has_back_matter_heading, has_core_heading
 from octavo.language.parsed_chunks import parse_chunk
+from octavo.language.small_model import SentenceAnswer, SplitText, offline_small_model
 from octavo.language.summaries import SELF_REFERENCE, SELF_REFERENCE_BONUS, good_sentences, rate_sentence
 from octavo.language.vocabulary import fold
 
@@ -67,6 +69,66 @@ _ASKS_SUMMARY = re.compile(
 _UNDER_CORE = 1.3
 # Two sentences are repetitions if they share at least this share of the words of the shorter one.
 _SAME_SHARE = 0.6
+# Answers by octavo-small. The constants were chosen on the calibration part of the questions (decision 31).
+# Passages have about the length of the paragraphs that the model learned from, and end with a paragraph if they can.
+_MIN_PASSAGE, _MAX_PASSAGE = 350, 1100
+_MAX_PASSAGES = 8
+_MAX_HEADING = 80
+# Most word pieces read for one question: about half a second of processor time.
+_MAX_PIECES = 4000
+# How much each place further down the search results counts against a passage when the passages are chosen.
+_COVERAGE_PER_PLACE = 0.03
+# The weights of a sentence's score: the model's margin over "not here", the place of its chunk in the search results,
+# the share of the question's words in it, the same with the sentence before it, and an answer of the wrong kind.
+_OF_MARGIN, _PER_PLACE, _OF_SENTENCE, _OF_CONTEXT, _WRONG_KIND = 0.17, 0.15, 1.2, 0.33, 3.0
+# The best sentences are read again with only the sentence before them. Their margin counts this much.
+_OF_SECOND_READING = 0.25
+# The least score of an answer in one passage. The best of several unrelated passages scores higher, so the least score
+# grows with their number.
+_MIN_ANSWER_SCORE, _TENFOLD = 0.6, 0.22
+# Further answers may score this much less than the best one.
+_FURTHER = 0.8
+_RANGE = re.compile(
+    r"\b(?:between|from)\s+\S{1,20}(?:\s\w{1,10})?\s+(?:and|to)\s+\Z|\d\s?[\u2013-]\s?\Z", re.IGNORECASE
+)
+_NUMBER_WORD = (
+    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|fif|six|eigh|nine)teen|twenty|thirty"
+    r"|forty|fifty|sixty|seventy|eighty|ninety|hundreds?|thousands?|millions?|billions?|dozens?|half|halves|third|quarter"
+    r"|double|first|second|once|twice)\b"
+)
+_TIME_WORD = (
+    r"\b(?:january|february|march|april|may|june|july|august|september|october|november|december|\w+day|centur\w+|years?"
+    r"|months?|weeks?|decades?|night|morning|evening|noon|today|during|after|before|until|since|spring|summer|autumn"
+    r"|winter|upon|while|ago|times?|age|war|reign|period|era|early|late|later|when|if|once|now|current\w*)\b"
+)
+# What an answer must contain, by the words that the question uses. The first that matches counts.
+_ANSWER_KINDS = tuple(
+    (re.compile(asked, re.IGNORECASE), re.compile(expected, re.IGNORECASE))
+    for asked, expected in (
+        (
+            r"\bhow (?:many|much)\b|\bwhat (?:percentage|number|amount|share)\b",
+            rf"{_NUMBER_WORD}|[$€£%]|\b(?:several|many|multiple|few|no(?:ne|thing)?|all|most|free|some|little|more|less)\b",
+        ),
+        (
+            r"\bhow (?:often|frequently)\b",
+            rf"{_NUMBER_WORD}|\b(?:daily|\w+ly|annual|every|each|per|often|always|never)\b",
+        ),
+        (
+            r"\bhow old\b",
+            rf"(?!twice|once)(?:{_NUMBER_WORD})|\b(?:centur\w+|decades?|born|since|ancient)\b",
+        ),
+        (
+            r"\bhow (?:long|far|tall|high|deep|large|big|wide|fast|heavy)\b",
+            rf"{_NUMBER_WORD}|{_TIME_WORD}|\b(?:days?|hours?|minutes?|long\w*|short\w*|larg\w+|small\w*)\b",
+        ),
+        (
+            r"^\W*(?:since |until |by )?when\b|\b(?:what|which) (?:year|date|day|month|century|decade|time)\b",
+            rf"{_NUMBER_WORD}|{_TIME_WORD}",
+        ),
+        # "Several firms" names nobody.
+        (r"^\W*who\b", r"^(?!(?:several|some|many|few|most|various|other|others|any|no one|nobody)\b)"),
+    )
+)
 _WORD = re.compile(r"\S+")
 MIN_CHARACTERS = 3
 
@@ -106,16 +168,24 @@ def answer(question: str, chunks: Sequence[ChunkText], embed: Embed | None = Non
 def _candidates(place: int, chunk: ChunkText, language: str | None) -> Iterator[_Candidate]:
     text = blank_markup(chunk.content)
     around = _keys(" ".join(chunk.headings), language)
-    for part in split_segments(chunk.content):
-        rows = (
-            [(part.start, part.end)]
-            if part.part is SegmentKind.CELLS
-            else sentences.split_sentences(text, part.start, part.end)
-        )
-        for start, end in rows if part.part is not SegmentKind.HEADING else ():
-            words = _keys(text[start:end], language)
-            if words and (part.part is SegmentKind.CELLS or count_words(text[start:end]) >= _MIN_WORDS):
-                yield _Candidate(place, start, end, text[start:end], words, around)
+    for start, end in _sentences(chunk.content, text):
+        words = _keys(text[start:end], language)
+        if words and (chunk.content[start] == "|" or count_words(text[start:end]) >= _MIN_WORDS):
+            yield _Candidate(place, start, end, text[start:end], words, around)
+
+
+def _sentences(content: str, text: str) -> Iterator[tuple[int, int]]:
+    """The offsets of sentences and table rows. Headings are left out. `text` is the content without markup."""
+    for part in split_segments(content):
+        if part.part is not SegmentKind.HEADING:
+            yield from _split_segment(part, text)
+
+
+def _split_segment(part: Segment, text: str) -> Iterator[tuple[int, int]]:
+    if part.part is SegmentKind.CELLS:
+        yield part.start, part.end
+    else:
+        yield from sentences.split_sentences(text, part.start, part.end)
 
 
 def _score_words(question: str, keys: frozenset[str], candidates: Sequence[_Candidate]) -> list[float]:
@@ -123,17 +193,23 @@ def _score_words(question: str, keys: frozenset[str], candidates: Sequence[_Cand
 
     Rare words count more. Words that are only in the headings count half.
     """
-    having = Counter(word for one in candidates for word in one.words & keys)
-    weights = {word: log(1 + len(candidates) / (1 + having[word])) for word in keys}
-    total = fsum(weights.values()) or 1.0
+    weights = _weigh(keys, [one.words & keys for one in candidates])
     wanted = _FIGURE if _ASKS_FIGURE.search(question) else _MEANING if _ASKS_MEANING.search(question) else None
     scores: list[float] = []
     for one in candidates:
         inside = fsum(weights[word] for word in one.words & keys)
         above = fsum(weights[word] for word in one.around & keys - one.words)
         bonus = _BONUS if wanted and wanted.search(one.text) else 0.0
-        scores.append((inside + _OF_HEADINGS * above) / total * (1 + bonus) if inside else 0.0)
+        scores.append((inside + _OF_HEADINGS * above) * (1 + bonus) if inside else 0.0)
     return scores
+
+
+def _weigh(keys: frozenset[str], having: Sequence[frozenset[str]]) -> dict[str, float]:
+    """The weight of each word of a question, by how few texts have it. The weights add up to 1."""
+    counts = Counter(word for one in having for word in one)
+    weights = {word: log(1 + len(having) / (1 + counts[word])) for word in keys}
+    total = fsum(weights.values()) or 1.0
+    return {word: weight / total for word, weight in weights.items()}
 
 
 def _join(by_words: float, similarity: float) -> float:
@@ -153,15 +229,172 @@ def _keys(text: str, language: str | None) -> frozenset[str]:
 
 
 def _quote(candidate: _Candidate, score: float, chunks: Sequence[ChunkText]) -> Quote:
-    """Extend a sentence by the markup directly around it, so that bold text stays bold."""
     content = chunks[candidate.chunk].content
-    start, end = candidate.start, candidate.end
+    start, end = _with_marks(content, candidate.start, candidate.end)
+    text = content[start:end]
+    return Quote(chunk=candidate.chunk, start=start, end=end, text=text, score=round(min(score, 1.0), 3))
+
+
+def _with_marks(content: str, start: int, end: int) -> tuple[int, int]:
+    """Extend a sentence by the markup directly around it, so that bold text stays bold."""
     while start and content[start - 1] in _MARKS:
         start -= 1
     while end < len(content) and content[end] in _MARKS:
         end += 1
-    text = content[start:end]
-    return Quote(chunk=candidate.chunk, start=start, end=end, text=text, score=round(min(score, 1.0), 3))
+    return start, end
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerQuote:
+    """A sentence that answers a question: `text` is `content[start:end]` of its chunk. `answer` is a part of it."""
+
+    chunk: int
+    start: int
+    end: int
+    text: str
+    answer: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Passage:
+    """A part of a chunk for octavo-small to read: a few sentences or table rows, after the heading above them.
+
+    `start`: what must be added to an offset in the passage to get the offset in the chunk. `heading`: the length of the
+    heading. `words`: the words of the question in each sentence.
+    """
+
+    chunk: int
+    start: int
+    heading: int
+    split: SplitText
+    words: tuple[frozenset[str], ...]
+
+    @property
+    def all_words(self) -> frozenset[str]:
+        return frozenset[str]().union(*self.words)
+
+
+@dataclass(frozen=True, slots=True)
+class _RatedSentence:
+    passage: _Passage
+    answer: SentenceAnswer
+    score: float
+
+    @property
+    def text(self) -> str:
+        start, end = self.passage.split.sentences[self.answer.sentence]
+        return self.passage.split.text[start:end]
+
+    def closer_text(self) -> SplitText:
+        """The sentence with the heading and the sentence before it."""
+        text, heading = self.passage.split.text, self.passage.heading
+        start, end = self.passage.split.sentences[self.answer.sentence]
+        first, _ = self.passage.split.sentences[max(self.answer.sentence - 1, 0)]
+        return SplitText(text[:heading] + text[first:end], [(start - first + heading, end - first + heading)])
+
+    def quote(self, content: str) -> AnswerQuote:
+        start, end = self.passage.split.sentences[self.answer.sentence]
+        left, right = _with_marks(content, self.passage.start + start, self.passage.start + end)
+        span = slice(self.passage.start + self.answer.span.start, self.passage.start + self.answer.span.end)
+        lower = _RANGE.search(content, left, span.start)  # "between 1.2 and 1.8 bar", not "1.8 bar"
+        words = content[lower.start() if lower else span.start : span.stop]
+        return AnswerQuote(self.passage.chunk, left, right, content[left:right], words, round(self.score, 3))
+
+
+def find_answers(question: str, chunks: Sequence[ChunkText], most: int = _MAX_QUOTES) -> list[AnswerQuote]:
+    """Answer an English question from English chunks with octavo-small, best first; empty if nothing answers it.
+
+    The chunks must be in the order in which the search found them.
+    """
+    keys = _keys(question, ENGLISH) or _keys(question, None)
+    passages, weights = _choose_passages(keys, chunks)
+    rated = _rate_sentences(question, passages, weights)
+    unique = {" ".join(one.text.split()): one for one in sorted(rated, key=lambda one: one.score)}
+    best = sorted(unique.values(), key=lambda one: -one.score)[:most]
+    again = sorted(_read_again(question, best), key=lambda one: -one.score)
+    least = _MIN_ANSWER_SCORE + _TENFOLD * log10(max(len(passages), 1))
+    least = max(least, again[0].score - _FURTHER) if again else least
+    return [one.quote(chunks[one.passage.chunk].content) for one in again if one.score > least]
+
+
+def _rate_sentences(
+    question: str, passages: Sequence[_Passage], weights: Mapping[str, float]
+) -> Iterator[_RatedSentence]:
+    """The best answer in each sentence of the passages, with a score."""
+    found = offline_small_model().find_in_sentences(question, [one.split for one in passages])
+    for passage, answers in zip(passages, found, strict=True):
+        for answer in answers:
+            score = _OF_MARGIN * answer.margin - _PER_PLACE * passage.chunk
+            score += _rate_words(passage, answer.sentence, weights)
+            score -= 0 if _is_of_kind(question, answer.span.text) else _WRONG_KIND
+            yield _RatedSentence(passage, answer, score)
+
+
+def _read_again(question: str, rated: Sequence[_RatedSentence]) -> Iterator[_RatedSentence]:
+    """Read each sentence with only the one before it, and correct its score by the new margin."""
+    found = offline_small_model().find_in_sentences(question, [one.closer_text() for one in rated])
+    for one, answers in zip(rated, found, strict=True):
+        margin = max(answer.margin for answer in answers) if answers else one.answer.margin
+        change = _OF_SECOND_READING * (margin - one.answer.margin)
+        yield replace(one, score=one.score + _OF_MARGIN * change)
+
+
+def _rate_words(passage: _Passage, sentence: int, weights: Mapping[str, float]) -> float:
+    """How much of the question's words a sentence has, alone and with the sentence before it."""
+    own = passage.words[sentence]
+    context = own | passage.words[max(sentence - 1, 0)]
+    return _OF_SENTENCE * fsum(weights[word] for word in own) + _OF_CONTEXT * fsum(weights[word] for word in context)
+
+
+def _is_of_kind(question: str, answer: str) -> bool:
+    """Whether an answer is a number, a time or the like if the question asks for one."""
+    for asked, expected in _ANSWER_KINDS:
+        if asked.search(question):
+            return bool(expected.search(answer))
+    return True
+
+
+def _choose_passages(keys: frozenset[str], chunks: Sequence[ChunkText]) -> tuple[list[_Passage], dict[str, float]]:
+    """The passages to read, those with the most words of the question first, and the weights of these words."""
+    passages = [one for place, chunk in enumerate(chunks) for one in _passages(place, chunk, keys)]
+    weights = _weigh(keys, [one.all_words for one in passages])
+
+    def cost(one: _Passage) -> float:
+        return _COVERAGE_PER_PLACE * one.chunk - fsum(weights[word] for word in one.all_words)
+
+    best = sorted(passages, key=cost)[:_MAX_PASSAGES]
+    read = accumulate(map(offline_small_model().count_pieces, (one.split.text for one in best)))
+    return [one for one, pieces in zip(best, read, strict=True) if pieces <= _MAX_PIECES or one is best[0]], weights
+
+
+def _passages(place: int, chunk: ChunkText, keys: frozenset[str]) -> Iterator[_Passage]:
+    """Cut a chunk into passages of whole sentences, none of which contains a heading."""
+    text = blank_markup(chunk.content)
+    heading = chunk.headings[-1] if chunk.headings else ""
+    taken = list[tuple[int, int]]()
+    for part in split_segments(chunk.content):
+        is_heading = part.part is SegmentKind.HEADING
+        for start, end in _split_segment(part, text):
+            if taken and (is_heading or end - taken[0][0] > (_MIN_PASSAGE if start == part.start else _MAX_PASSAGE)):
+                yield _passage(place, heading, text, taken, keys)
+                taken = []
+            taken += [] if is_heading else [(start, end)]
+        heading = text[part.start : part.end].strip() if is_heading else heading
+    if taken:
+        yield _passage(place, heading, text, taken, keys)
+
+
+def _passage(
+    place: int, heading: str, text: str, sentences: Sequence[tuple[int, int]], keys: frozenset[str]
+) -> _Passage:
+    """A passage. The model also reads the heading above it."""
+    first, last = sentences[0][0], sentences[-1][1]
+    before = f"{heading[:_MAX_HEADING]}. " if heading else ""
+    start = first - len(before)
+    words = tuple(_keys(text[left:right], ENGLISH) & keys for left, right in sentences)
+    places = [(left - start, right - start) for left, right in sentences]
+    return _Passage(place, start, len(before), SplitText(before + text[first:last], places), words)
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,6 +70,27 @@ class PassageAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class SplitText:
+    """A passage and the offsets of its sentences."""
+
+    text: str
+    sentences: Sequence[tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceAnswer:
+    """The best answer in a sentence of a passage, given by its number.
+
+    `margin`: how much higher it scores than "not here". `rank`: how well the passage as a whole fits the question.
+    """
+
+    sentence: int
+    span: AnswerSpan
+    margin: float
+    rank: float
+
+
+@dataclass(frozen=True, slots=True)
 class _Window:
     """A question and a part of a passage as word pieces, with the position of each piece in the passage."""
 
@@ -101,6 +122,14 @@ class SmallModel:
         """Find the answer in each passage. Long passages are read in overlapping windows."""
         return list(self._map(lambda passage: self._answer(question, passage), passages))
 
+    def find_in_sentences(self, question: str, passages: Sequence[SplitText]) -> list[list[SentenceAnswer]]:
+        """Look for the answer in each sentence of each passage. An answer never extends over several sentences."""
+        return list(self._map(lambda passage: list(self._answer_sentences(question, passage)), passages))
+
+    def count_pieces(self, text: str) -> int:
+        """The number of word pieces of a text. Reading a passage takes time in proportion to it."""
+        return len(self._encode(text)[0])
+
     def _judge(self, pair: tuple[str, str]) -> Judgement:
         import numpy as np
 
@@ -114,19 +143,36 @@ class SmallModel:
         return max(answers, key=lambda answer: answer.rank, default=PassageAnswer(0.0, None, float("-inf")))
 
     def _answer_window(self, window: _Window, passage: str) -> PassageAnswer:
+        margins, rank = self._score_spans(window)
+        start, end = divmod(int(margins.argmax()), margins.shape[1])
+        margin = float(margins[start, end])
+        probability = _calibrate(margin, _ANSWER_SCALE)
+        place = window.offsets[start][0], window.offsets[end][1]
+        span = AnswerSpan(passage[place[0] : place[1]], *place) if probability > ANSWER_THRESHOLD else None
+        return PassageAnswer(probability, span, margin / 2 + rank)
+
+    def _answer_sentences(self, question: str, passage: SplitText) -> Iterator[SentenceAnswer]:
+        for window in self._windows(question, passage.text):
+            margins, rank = self._score_spans(window)
+            for number, (left, right) in enumerate(passage.sentences):
+                inside = [place for place, (a, b) in enumerate(window.offsets) if left <= a and b <= right]
+                if not inside:
+                    continue
+                part = margins[inside[0] : inside[-1] + 1, inside[0] : inside[-1] + 1]
+                start, end = divmod(int(part.argmax()), part.shape[1])
+                place = window.offsets[inside[0] + start][0], window.offsets[inside[0] + end][1]
+                span = AnswerSpan(passage.text[place[0] : place[1]], *place)
+                yield SentenceAnswer(number, span, float(part[start, end]), rank)
+
+    def _score_spans(self, window: _Window) -> tuple[np.ndarray, float]:
+        """How much more likely each span is the answer than "not here", by its first and last piece; and the rank."""
         import numpy as np
 
         _, rank, spans = self._run(window.question, window.passage)
         first, last = len(window.question) + 2, len(window.question) + 2 + len(window.passage)
         scores = spans[0, first:last, 0][:, None] + spans[0, first:last, 1][None, :]
         allowed = np.tril(np.triu(np.ones_like(scores, bool)), _LONGEST_ANSWER - 1)
-        scores = np.where(allowed, scores, -np.inf)
-        start, end = divmod(int(scores.argmax()), scores.shape[1])
-        margin = float(scores[start, end] - spans[0, 0].sum())
-        probability = _calibrate(margin, _ANSWER_SCALE)
-        place = window.offsets[start][0], window.offsets[end][1]
-        span = AnswerSpan(passage[place[0] : place[1]], *place) if probability > ANSWER_THRESHOLD else None
-        return PassageAnswer(probability, span, margin / 2 + float(rank[0, 0]))
+        return np.where(allowed, scores - spans[0, 0].sum(), -np.inf), float(rank[0, 0])
 
     def _windows(self, question: str, passage: str) -> Iterator[_Window]:
         asked = self._encode(question)[0][:_QUESTION_PIECES]

@@ -98,7 +98,7 @@ class Citation:
     """A citation in an answer. `verified`: whether the chunk contains these words.
 
     If so, `quote` is the exact text of the chunk; otherwise it is the text that the model claimed. Statements refer to
-    the citation by its `number`.
+    the citation by its `number`. `answer`: the words of the quote that answer the question, if they are known.
     """
 
     number: int
@@ -108,6 +108,7 @@ class Citation:
     page: int | None
     quote: str
     verified: bool
+    answer: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,13 +141,17 @@ class Statement:
 class AnswerSources:
     """The end of an answer.
 
-    `found`: whether the documents answer the question. `made_by`: `local`, or the name of a model.
+    `found` is true if the documents answer the question. `made_by` is `local` or the name of a model. `answer` is the
+    answer in a few words, if there is one. `note` says what was not covered, for example texts in a language that
+    cannot be answered offline.
     """
 
     citations: list[Citation]
     found: bool
     made_by: str
     cost_usd: float
+    answer: str | None = None
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

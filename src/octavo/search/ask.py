@@ -1,23 +1,29 @@
-"""Answers a question: finds chunks, lets a model answer from them, and verifies the citations."""
+"""Answers a question: finds chunks, lets a model answer from them, and verifies the citations.
+
+Questions for a known fact, and for the documents that mention something, are answered without a model.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
 from octavo.ai.calls import LOCAL, Caller
 from octavo.ai.gateway import Gateway
-from octavo.ai.tasks.answer_question import ANSWER_QUESTION, QuestionToAnswer
+from octavo.ai.tasks.answer_question import ANSWER_QUESTION, OfflineAnswer, QuestionToAnswer
 from octavo.core.errors import NotFound
 from octavo.database import Database, fetch_rows, load_queries
-from octavo.language.insights import ChunkText
+from octavo.language.insights import ChunkText, DocumentType
+from octavo.language.sentences import split_sentences
+from octavo.language.vocabulary import STOPWORDS, WORD
 from octavo.library.documents import find_documents
-from octavo.records.search import SourceSnippet, Statement
+from octavo.records.search import Citation, SourceSnippet, Statement
 from octavo.search.chunk_search import SearchOptions, find_drafts
 from octavo.search.citations import Answer, SourceChunk, cite
 from octavo.search.fact_answers import answer_from_facts
-from octavo.search.hits import HitDraft, finish_hit
+from octavo.search.hits import BEGIN, END, HitDraft, finish_hit
 from octavo.search.query import Filters
 
 QUERIES = load_queries("search")
@@ -25,21 +31,31 @@ MOST_CHUNKS = 12
 # Most chunks per document if all documents are searched. If documents were chosen, one may provide all chunks.
 MOST_OF_ONE = 5
 MOST_CHARACTERS = 48_000
+MOST_LISTED = 20
 NOTHING = "These documents do not answer the question."
+_KINDS = {f"{one.value.replace('_', ' ')}s": one.value for one in DocumentType}
+_ASKS_LIST = re.compile(
+    r"\W*(?:in )?(?:which|what|list|find|show(?: me)?|welchen?)(?: (?:all|the|my|of|these|every|meiner))*"
+    rf" (?P<noun>documents?|files?|texts?|dokumenten?|dateien|texten?|{'|'.join(_KINDS)})"
+    r"(?: (?:that|which|in which|die))? (?:mention|name|contain|include|talk about|speak (?:of|about)|refer to|discuss"
+    r"|describe|cover|deal with|say (?:some|any)thing about|are about|about|erwähnen|nennen|enthalten|beschreiben"
+    r"|handeln von|geht es um)s? (?:the words? )?(?P<topic>[^?]+)",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
     """A question and the chunks to answer it from. Models get no other text. `snippets` are parts of the same chunks.
 
-    `fact` is the answer if the question asks for a known fact.
+    `known` is the answer if none of them is needed: a fact, or a list of documents.
     """
 
     owner: UUID
     text: str
     sources: Sequence[SourceChunk]
     snippets: Sequence[SourceSnippet] = ()
-    fact: Answer | None = None
+    known: Answer | None = None
 
 
 async def find_sources(
@@ -66,9 +82,10 @@ async def find_sources(
     hits = {draft.row["chunk_id"]: draft for draft in drafts if draft.row["chunk_id"]}
     async with database.connection() as connection:
         rows = await fetch_rows(connection, QUERIES.source_chunks, {"owner": owner, "chunks": list(hits)})
-        fact = await answer_from_facts(connection, owner, question, documents)
+        known = await answer_from_facts(connection, owner, question, documents)
+    known = known or await _list_documents(database, gateway, owner, question, documents)
     sources = _fitting([SourceChunk(**row) for row in rows])
-    return Question(owner, question, sources, [_snippet(hits[one.chunk_id]) for one in sources], fact)
+    return Question(owner, question, sources, [_snippet(hits[one.chunk_id]) for one in sources], known)
 
 
 def _snippet(draft: HitDraft) -> SourceSnippet:
@@ -79,24 +96,74 @@ def _snippet(draft: HitDraft) -> SourceSnippet:
 async def answer(gateway: Gateway, question: Question) -> Answer:
     """Answer a question from known facts or, within the owner's budget, with a model.
 
-    If neither is possible, the answer is a list of quoted sentences, found offline.
+    If neither is possible, the answer is found offline and consists of quoted sentences.
     """
-    if question.fact:
-        return question.fact
+    if question.known:
+        return question.known
     if not question.sources:
         return _nothing(LOCAL, 0.0)
     passages = [ChunkText(one.content, (one.title, *one.heading_path)) for one in question.sources]
     answered = await gateway.ask(ANSWER_QUESTION, QuestionToAnswer(question.text, passages), Caller(question.owner))
-    cost = float(answered.cost_usd)
-    if not answered.output.statements:
-        return _nothing(answered.made_by, cost)
-    statements, citations = cite(answered.output, question.sources)
-    return Answer(found=True, statements=statements, citations=citations, made_by=answered.made_by, cost_usd=cost)
+    output, cost = answered.output, float(answered.cost_usd)
+    short, note = (output.short, output.note) if isinstance(output, OfflineAnswer) else (None, None)
+    if not output.statements:
+        return _nothing(answered.made_by, cost, note)
+    statements, citations = cite(output, question.sources)
+    return Answer(
+        found=True,
+        statements=statements,
+        citations=citations,
+        made_by=answered.made_by,
+        cost_usd=cost,
+        short=short,
+        note=note,
+    )
 
 
-def _nothing(made_by: str, cost: float) -> Answer:
+def _nothing(made_by: str, cost: float, note: str | None = None) -> Answer:
     statements = [Statement(NOTHING, [], verified=False)]
-    return Answer(found=False, statements=statements, citations=[], made_by=made_by, cost_usd=cost)
+    return Answer(found=False, statements=statements, citations=[], made_by=made_by, cost_usd=cost, note=note)
+
+
+def read_list_question(question: str) -> str | None:
+    """The search query for a question such as "Which letters mention birches?"; None if it asks for something else."""
+    match = _ASKS_LIST.match(question)
+    if not match:
+        return None
+    ignored = STOPWORDS["en"] | STOPWORDS["de"]
+    words = [word for word in WORD.findall(match["topic"]) if word.lower() not in ignored]
+    kind = _KINDS.get(match["noun"].lower())
+    required = " ".join(f'"{word}"' for word in words)
+    return f"type:{kind} {required}" if kind and words else required or None
+
+
+async def _list_documents(
+    database: Database, gateway: Gateway, owner: UUID, question: str, documents: Sequence[UUID]
+) -> Answer | None:
+    """List the documents that contain all words that the question asks for."""
+    query = read_list_question(question)
+    if query is None:
+        return None
+    options = SearchOptions("text", MOST_LISTED + 1, Filters(documents=documents), most_of_one=1)
+    drafts = [one for one in await find_drafts(database, gateway, owner, query, options) if one.row["chunk_id"]]
+    if not drafts:
+        return _nothing(LOCAL, 0.0)
+    citations = [_cite_hit(draft, number) for number, draft in enumerate(drafts[:MOST_LISTED], start=1)]
+    count = "One document contains" if len(citations) == 1 else f"{len(citations)} documents contain"
+    more = "More than " if len(drafts) > MOST_LISTED else ""
+    first = Statement(f"{more}{count} these words:", [], verified=True)
+    listed = [Statement(one.title, [one.number], verified=True) for one in citations]
+    return Answer(found=True, statements=[first, *listed], citations=citations, made_by=LOCAL, cost_usd=0.0)
+
+
+def _cite_hit(draft: HitDraft, number: int) -> Citation:
+    """Cite the sentence with the first word that was found."""
+    row, before = draft.row, draft.row["marked"].partition(BEGIN)[0]
+    content = row["marked"].replace(BEGIN, "").replace(END, "")
+    place = len(before) if BEGIN in row["marked"] else 0
+    start, end = next((one for one in split_sentences(content) if one[1] > place), (0, len(content)))
+    page = finish_hit(draft).page
+    return Citation(number, row["document_id"], row["title"], row["chunk_id"], page, content[start:end], verified=True)
 
 
 def _fitting(sources: Sequence[SourceChunk]) -> list[SourceChunk]:

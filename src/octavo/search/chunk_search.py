@@ -33,6 +33,7 @@ from octavo.search.ranking import (
     least_similarity,
     plan_ranking,
     spread,
+    vector_share,
 )
 from octavo.search.suggestions import suggest
 from octavo.search.term_counts import count_terms, read_terms
@@ -290,7 +291,8 @@ async def _draft_hits(
     fields = place_fields(rankings)
     words, vectors = ({row["chunk_id"]: row for row in found} for found in (rankings.words, rankings.vectors))
     first, rest = [*fields][:RANKED_BY_FIELDS], [*fields][RANKED_BY_FIELDS:]
-    fused = fuse(((TEXT_WEIGHT, [*words]), (VECTOR_WEIGHT, [*vectors]), (FIELD_WEIGHT, first), (LAST_WEIGHT, rest)))
+    shares = {key: vector_share(row["model"], row["language"]) for key, row in vectors.items()}
+    fused = fuse(((TEXT_WEIGHT, [*words]), (VECTOR_WEIGHT, shares), (FIELD_WEIGHT, first), (LAST_WEIGHT, rest)))
     documents = {key: row["document_id"] for found in (words, vectors, fields) for key, row in found.items()}
     chosen = spread(fused, documents, options.most_of_one, options.limit)
     details = (
@@ -413,7 +415,7 @@ async def _by_vector(
     is_open = options.nearest_always or chunk_filter.required
     if not is_open and best < least_similarity(vector.model, compared):
         return []
-    return [row for row in rows if row["score"] >= SIMILAR_SHARE * best]
+    return [{**row, "model": vector.model} for row in rows if row["score"] >= SIMILAR_SHARE * best]
 
 
 async def _count_chunks(connection: Connection, owner: UUID) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from octavo.ai.tasks.answer_question import ChunkCitation, CitedAnswer
+from octavo.ai.tasks.answer_question import AnswerCitation, ChunkCitation, CitedAnswer
 from octavo.language.quotes import find_quote
 from octavo.records.search import Citation, Statement
 
@@ -16,7 +16,8 @@ from octavo.records.search import Citation, Statement
 class Answer:
     """An answer to a question. `found`: whether the documents answer the question.
 
-    `made_by`: the name of a model, or `local` for an offline answer.
+    `made_by`: the name of a model, or `local` for an offline answer. `short`: the answer in a few words, if there is
+    one. `note`: what was not covered.
     """
 
     found: bool
@@ -24,6 +25,8 @@ class Answer:
     citations: list[Citation]
     made_by: str
     cost_usd: float
+    short: str | None = None
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,4 +89,7 @@ def _look_up(cited: ChunkCitation, sources: Sequence[SourceChunk], number: int) 
             named, found = places[0]
     page = named.page_at(found.start if found else 0)
     quote = found.text if found else cited.quote
-    return Citation(number, named.document_id, named.title, named.chunk_id, page, quote, verified=found is not None)
+    answer = cited.answer if isinstance(cited, AnswerCitation) else None
+    return Citation(
+        number, named.document_id, named.title, named.chunk_id, page, quote, verified=found is not None, answer=answer
+    )

@@ -126,18 +126,22 @@ async def _answer(
 ) -> Answer | None:
     statements: list[Statement] = []
     citations: list[Citation] = []
+    values: dict[str, None] = {}
     for document, facts in found.items():
         citation = await _cite(connection, document, titles[document], facts[name], len(citations) + 1)
         if citation:
             citations.append(citation)
         elif facts[name].source != "person":
             continue
-        text = f"{_LABELS.get(name, name)}: {shown_value(facts[name], facts.get('currency'))} ({titles[document]})"
+        value = shown_value(facts[name], facts.get("currency"))
+        values[value] = None
+        text = f"{_LABELS.get(name, name)}: {value} ({titles[document]})"
         numbers = [citation.number] if citation else []
         statements.append(Statement(text, numbers, verified=bool(citation)))
     if not statements:
         return None
-    return Answer(found=True, statements=statements, citations=citations, made_by=LOCAL, cost_usd=0.0)
+    short = " / ".join(values)
+    return Answer(found=True, statements=statements, citations=citations, made_by=LOCAL, cost_usd=0.0, short=short)
 
 
 _LABELS = {

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from math import log, log10, prod
 from typing import NamedTuple, TypeVar
 
-from octavo.language.embedding import NAME
+from octavo.core.languages import primary_language
+from octavo.language.embedding import LANGUAGES, NAME
 
 # Most candidate chunks per language; the other chunks contain only common words.
 MOST_CANDIDATES = 1500
@@ -25,6 +26,8 @@ BROWSED_SHARE = 0.25
 # Reciprocal rank fusion. Other values hardly change the results on the Cranfield collection (decision 19).
 FUSION_RANK = 10
 TEXT_WEIGHT, VECTOR_WEIGHT, FIELD_WEIGHT = 1.0, 1.0, 0.5
+# Vectors of a model that does not know the language of a document count half (decision 31).
+FOREIGN_SHARE = 0.5
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -158,18 +161,26 @@ def choose_lookups(weights: Mapping[Term, float]) -> list[IndexLookup]:
     return chosen
 
 
-def fuse(rankings: Iterable[tuple[float, Sequence[Key]]]) -> dict[Key, float]:
+def fuse(rankings: Iterable[tuple[float, Mapping[Key, float] | Sequence[Key]]]) -> dict[Key, float]:
     """Merge weighted rankings into one. Keys that rank very high in one ranking, or well in several, come first.
 
-    Scores are between 0 and 1; a key that is first in every ranking scores 1.
+    A ranking can contain the share of its weight that each key gets; without it, each gets the whole weight. Scores are
+    between 0 and 1; 1 means first in every ranking.
     """
     used = [(weight, ranking) for weight, ranking in rankings if ranking]
     total = sum(weight for weight, _ in used)
     scores: dict[Key, float] = defaultdict(float)
     for weight, ranking in used:
         for place, key in enumerate(ranking):
-            scores[key] += weight / total * (FUSION_RANK + 1) / (FUSION_RANK + 1 + place)
+            share = ranking[key] if isinstance(ranking, Mapping) else 1.0
+            scores[key] += weight * share / total * (FUSION_RANK + 1) / (FUSION_RANK + 1 + place)
     return dict(sorted(scores.items(), key=lambda item: -item[1]))
+
+
+def vector_share(model: str, language: str | None) -> float:
+    """How much the vectors of a model count for a document in this language, relative to those of one it knows."""
+    is_known = model != NAME or language is None or primary_language(language) in LANGUAGES
+    return 1.0 if is_known else FOREIGN_SHARE
 
 
 def spread(ordered: Iterable[Key], group_of: Mapping[Key, Hashable], most_of_one: int | None, limit: int) -> list[Key]:

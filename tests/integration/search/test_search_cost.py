@@ -1,4 +1,4 @@
-"""What a search costs does not depend on how common its words are, and an offline answer costs a few searches."""
+"""What a search costs does not depend on how common its words are, and an offline answer takes under a second."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from octavo.ai.gateway_setup import open_local_gateway
 from octavo.core.ids import new_id
 from octavo.database import Database, fetch_rows
 from octavo.language import DIMENSIONS, NAME
-from octavo.search import chunk_search, find, search, term_counts
+from octavo.search import chunk_search, search, term_counts
 from octavo.search.ask import answer, find_sources
 from octavo.search.chunk_search import as_text
 from octavo.search.term_counts import count_terms
@@ -133,9 +133,9 @@ async def test_a_common_word_costs_at_most_twice_a_rare_one(database_info: str) 
     assert median(costs["lighthouse"]) <= 2 * rare
 
 
-async def test_an_offline_answer_costs_at_most_three_searches(database_info: str) -> None:
-    """Processor time, of this process and of the database, for the same questions in the same run."""
-    gateway, ratios = open_local_gateway(), list[float]()
+async def test_an_offline_answer_takes_less_than_a_second_of_processor_time(database_info: str) -> None:
+    """Processor time, of this process and of the database, of the search and the answer."""
+    gateway, costs = open_local_gateway(), list[float]()
     async with Database(database_info, connections=1) as database:
         owner = await add_essays(database)
         async with database.connection() as connection:
@@ -143,12 +143,10 @@ async def test_an_offline_answer_costs_at_most_three_searches(database_info: str
         for place in PLACES:
             question = f"How deep is the water at the quay of {place}, and who measured it?"
             start = processor_time(backend)
-            await find(database, gateway, owner, question)
-            searched = processor_time(backend)
             answered = await answer(gateway, await find_sources(database, gateway, owner, question))
-            ratios.append((processor_time(backend) - searched) / (searched - start))
+            costs.append(processor_time(backend) - start)
             assert place in answered.statements[0].text
-    assert median(ratios[1:]) <= 3, "the first question loads the models"
+    assert median(costs[1:]) <= 1, "the first question loads the models"
 
 
 async def add_essays(database: Database) -> UUID:

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from octavo.core.ids import new_id
-from octavo.search.ranking import MOST_CANDIDATES, MOST_TERMS, Term, fuse, plan_ranking, spread
+from octavo.language import NAME
+from octavo.search.ranking import MOST_CANDIDATES, MOST_TERMS, Term, fuse, plan_ranking, spread, vector_share
 from octavo.search.term_counts import TermCount, TermCountCache
 
 
@@ -84,3 +85,13 @@ def test_counts_are_remembered_until_the_texts_have_changed() -> None:
     assert remembered.find(word, 10_000), "what is rare is not kept"
     remembered.keep((word[0], "english", "'wing'"), TermCount(10_000, 5000, 0))
     assert remembered.find(word, 10_000) is None, "the oldest makes room"
+
+
+def test_vectors_of_the_english_model_count_half_in_other_languages() -> None:
+    assert [vector_share(NAME, language) for language in ("en", "en-GB", None)] == [1, 1, 1]
+    assert vector_share(NAME, "de") == vector_share(NAME, "es-MX") == 0.5
+    assert vector_share("openai:text-embedding-3-small", "de") == 1
+    by_words, by_meaning = ["right", "other"], ["other", "wrong", "right"]
+    in_english = fuse([(1, by_words), (1, by_meaning)])
+    in_german = fuse([(1, by_words), (1, dict.fromkeys(by_meaning, 0.5))])
+    assert (next(iter(in_english)), next(iter(in_german))) == ("other", "right")

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, StringConstraints
 
 from octavo.ai.calls import InstructionText, Part, QuotedText
 from octavo.ai.tasks.task import Task, UnusableAnswer
-from octavo.language.insights import ChunkText, Output
+from octavo.language.insights import ChunkText, Output, Quote
+
+if TYPE_CHECKING:
+    from octavo.language.quotes import AnswerQuote
 
 MAX_STATEMENTS = 20
 MAX_CITATIONS = 5
 ANSWER_TOKENS = 800
-_MAX_OFFLINE = 4
+ONLY_ENGLISH = (
+    "Without a model, answers are found in English only. Other languages are searched for sentences with similar words."
+)
+_MAX_OFFLINE, _MAX_QUOTE = 4, 500
+_PUNCTUATION = " .,;:|"
 
 Text500 = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
 Text1000 = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1000)]
@@ -64,17 +71,93 @@ def check_citations(given: QuestionToAnswer, answer: CitedAnswer) -> CitedAnswer
     return answer
 
 
-def answer_offline(given: QuestionToAnswer) -> CitedAnswer:
-    """Answer with the best sentences of the chunks. Each sentence is quoted verbatim as its own citation."""
+class AnswerCitation(ChunkCitation):
+    """A citation made offline. `answer` is the part of the quote that answers the question."""
+
+    answer: str
+
+
+class OfflineAnswer(CitedAnswer):
+    """An answer made offline. `short` is the answer in a few words. `note` says what was not covered."""
+
+    short: str | None = None
+    note: str | None = None
+
+
+def answer_offline(given: QuestionToAnswer) -> OfflineAnswer:
+    """Answer with sentences of the chunks. Each sentence is its own citation.
+
+    octavo-small reads English chunks. Chunks in other languages are compared with the question by words and meaning.
+    """
+    from octavo.language import asks_summary, summarise_in_quotes
+    from octavo.language.languages import is_english
+    from octavo.language.quotes import find_answers
+
+    if asks_summary(given.question):
+        return OfflineAnswer(statements=_quote(summarise_in_quotes(given.chunks, _MAX_OFFLINE).quotes))
+    english = [is_english(chunk.content) for chunk in given.chunks] if is_english(given.question) else []
+    read = [place for place, readable in enumerate(english) if readable]
+    found = find_answers(given.question, [given.chunks[place] for place in read], _MAX_OFFLINE)
+    if found:
+        return _answer_in_words([replace(one, chunk=read[one.chunk]) for one in found], given.chunks)
+    return _compare_words(given, [place for place in range(len(given.chunks)) if place not in set(read)])
+
+
+def _answer_in_words(found: Sequence[AnswerQuote], chunks: Sequence[ChunkText]) -> OfflineAnswer:
+    cited = [
+        AnswerCitation(passage=one.chunk, quote=_cut_around(_flat(one.text), answer), answer=answer)
+        for one in found
+        if (answer := _flat(one.answer).strip(_PUNCTUATION) or _flat(one.answer))
+    ]
+    statements = [Statement(text=one.quote, citations=[one]) for one in cited]
+    other = _find_conflict(cited)
+    if other is None:
+        return OfflineAnswer(statements=statements, short=cited[0].answer)
+    sides = [f"“{one.answer}” ({', '.join(chunks[one.passage].headings[:1])})" for one in (cited[0], other)]
+    differ = Statement(text=f"Your documents disagree: {' and '.join(sides)}."[:1000], citations=[cited[0], other])
+    return OfflineAnswer(statements=[differ, *statements], short=f"{cited[0].answer} / {other.answer}")
+
+
+def _find_conflict(cited: Sequence[AnswerCitation]) -> AnswerCitation | None:
+    """The best answer of another chunk that contradicts the first one."""
+    from octavo.language.small_model import CONTRADICTION_THRESHOLD, offline_small_model
+
+    first = cited[0]
+    others = [one for one in cited[1:] if one.passage != first.passage and one.answer != first.answer]
+    strengths = offline_small_model().contradiction_strengths([(first.quote, one.quote) for one in others])
+    return next(
+        (one for one, strength in zip(others, strengths, strict=True) if strength >= CONTRADICTION_THRESHOLD), None
+    )
+
+
+def _compare_words(given: QuestionToAnswer, places: Sequence[int]) -> OfflineAnswer:
+    """Answer from the chunks that octavo-small cannot read, and say so."""
     from octavo.language import answer, offline_embedder
 
-    quotes = answer(given.question, given.chunks, offline_embedder().embed, most=_MAX_OFFLINE).quotes
-    cited = [(one.chunk, words) for one in quotes if (words := " ".join(one.text.split())[:500].strip())]
-    return CitedAnswer(
-        statements=[
-            Statement(text=words, citations=[ChunkCitation(passage=chunk, quote=words)]) for chunk, words in cited
-        ]
-    )
+    if not places:
+        return OfflineAnswer(statements=[])
+    chunks = [given.chunks[place] for place in places]
+    quotes = answer(given.question, chunks, offline_embedder().embed, most=_MAX_OFFLINE).quotes
+    moved = [one.model_copy(update={"chunk": places[one.chunk]}) for one in quotes]
+    return OfflineAnswer(statements=_quote(moved), note=ONLY_ENGLISH)
+
+
+def _quote(quotes: Sequence[Quote]) -> list[Statement]:
+    cited = [(one.chunk, words) for one in quotes if (words := _flat(one.text)[:_MAX_QUOTE].strip())]
+    return [Statement(text=words, citations=[ChunkCitation(passage=chunk, quote=words)]) for chunk, words in cited]
+
+
+def _cut_around(text: str, answer: str) -> str:
+    """Cut a sentence that is too long for a quote to the words around its answer."""
+    if len(text) <= _MAX_QUOTE:
+        return text
+    start = max(text.find(answer) - _MAX_QUOTE // 2, 0)
+    start = text.find(" ", start) + 1 if start else 0
+    return text[start : start + _MAX_QUOTE].strip()
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())
 
 
 ANSWER_QUESTION: Task[QuestionToAnswer, CitedAnswer] = Task(

@@ -222,9 +222,10 @@ SELECT m.name FROM embedding_models m WHERE EXISTS (
     SELECT FROM documents d WHERE d.owner_id = :owner AND d.embedding_model_id = m.id AND d.deleted_at IS NULL) ORDER BY m.id;
 
 -- name: by_vector(owner, chosen, model, vector, required, excluded, by_index, most)
-SELECT chunk_id, document_id, score FROM nearest_chunks(
+SELECT n.chunk_id, n.document_id, n.score, d.language FROM nearest_chunks(
     :owner, :chosen, (SELECT id FROM embedding_models WHERE name = :model), :vector::vector, :required::tsquery,
-    :excluded::tsquery, :by_index, :most);
+    :excluded::tsquery, :by_index, :most) AS n
+JOIN documents d ON d.id = n.document_id ORDER BY n.score DESC, n.chunk_id;
 
 -- name: count_chunks(owner)
 SELECT coalesce(sum(p.passages), 0)::integer AS chunks

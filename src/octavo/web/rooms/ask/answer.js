@@ -80,16 +80,25 @@ class AnswerView {
     this.said.append(line);
   }
 
-  /** @param {{ citations: any[], found: boolean, made_by: string }} data */
-  cite({ citations, found, made_by: by }) {
+  /** @param {{ citations: any[], found: boolean, made_by: string, answer: string | null, note: string | null }} data */
+  cite({ citations, found, made_by: by, answer, note }) {
+    if (answer) this.said.prepend(make("p", { class: "short", dir: "auto" }, answer));
     for (const { line, numbers, verified } of this.lines) {
       for (const number of numbers) line.append(" ", chip(citations[number - 1]));
       if (found && !verified) line.append(" ", make("span", { class: "chip warn" }, icon("warning"), "Not verified"));
     }
+    if (note) this.said.append(make("p", { class: "quiet small" }, note));
     if (!citations.length) return;
     this.found?.remove();
+    if (answer) this.dropQuoted(citations);
     const made = by === "local" ? "Quotes found offline. Set up a model for written answers." : `Written by ${by} from the passages above. Check important facts.`;
     place.append(make("h2", {}, "Sources"), make("ol", { class: "sources" }, ...citations.map(source)), make("p", { class: "quiet small made" }, made));
+  }
+
+  /** Lines that only repeat a quote are listed once, under the sources. @param {any[]} citations */
+  dropQuoted(citations) {
+    const quotes = new Set(citations.map((one) => flat(one.quote)));
+    for (const { line } of this.lines) if (quotes.has(flat(line.firstChild?.textContent ?? ""))) line.remove();
   }
 
   /** @param {string} why */
@@ -100,6 +109,17 @@ class AnswerView {
   end() {
     place.removeAttribute("aria-busy");
   }
+}
+
+/** @param {string} text */
+const flat = (text) => text.replace(/\s+/g, " ").trim();
+
+/** The quote, with the words that answer the question marked. @param {any} cited */
+function quoted({ quote, answer }) {
+  const text = flat(quote);
+  const at = answer ? text.indexOf(answer) : -1;
+  const parts = at < 0 ? [text] : [text.slice(0, at), make("mark", {}, answer), text.slice(at + answer.length)];
+  return make("span", { class: "snippet", dir: "auto" }, ...parts);
 }
 
 /** @param {any} cited */
@@ -117,5 +137,5 @@ function source(cited) {
   const where = make("span", { class: "where small quiet" }, make("span", { class: "cut", dir: "auto" }, cited.title));
   if (cited.page) where.append(make("span", { class: "numbers" }, `p. ${cited.page}`));
   if (!cited.verified) where.append(make("span", {}, "No exact match for this quote"));
-  return make("li", {}, make("a", { class: "hit", href: address(cited) }, make("span", { class: "snippet", dir: "auto" }, cited.quote), where));
+  return make("li", {}, make("a", { class: "hit", href: address(cited) }, quoted(cited), where));
 }

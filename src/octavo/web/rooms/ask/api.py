@@ -72,7 +72,9 @@ async def answer_events(
     for statement in answer.statements:
         text = f"{with_marks(statement, answer.citations)}\n"
         yield frame("text", {"text": text, "citations": statement.citations, "verified": statement.verified})
-    sources = AnswerSources(answer.citations, answer.found, answer.made_by, answer.cost_usd)
+    sources = AnswerSources(
+        answer.citations, answer.found, answer.made_by, answer.cost_usd, answer=answer.short, note=answer.note
+    )
     yield frame("citations", asdict(sources))
     yield frame("done", {})
 
@@ -133,13 +135,13 @@ class AskRequest(BaseModel):
 async def ask(services: ServicesOf, caller: ReadCaller, wanted: AskRequest) -> AnswerStream:
     """Answer a question from your documents, as server-sent events.
 
-    The `passages` event comes first and lists the passages that the answer is based on, each with document, chunk, page
-    and the part that matches. Each `text` event is one statement: its text and the numbers of its citations. The
-    `citations` event lists the citations with document, chunk, page and quote; `verified` is true if the quote is in
-    the text word for word.
-
-    The answer is made as a whole and sent statement by statement. Without a model it consists of sentences from the
-    documents.
+    The `passages` event comes first and lists the passages that the question is answered from, each with document,
+    chunk, page and the part that matches. Each `text` event is one statement: its text and the numbers of its
+    citations. The `citations` event lists the citations with document, chunk, page and quote; `verified` is true if the
+    quote is in the text word for word. `answer` is the answer in a few words, or null; in a citation it is the part of
+    the quote that answers the question. `found` is false if nothing answers the question. `note` says what was not
+    covered. The answer is made as a whole and sent statement by statement. Without a model it consists of sentences
+    from the documents; answers in a few words are then found in English texts only.
     """
     gateway = services.models.gateway
     asking = await find_sources(services.database, gateway, caller.owner_id, wanted.question, wanted.document_ids or ())

@@ -83,6 +83,8 @@ async def _render(
         answer=answer,
         wrong=wrong.line if wrong else None,
         address_of=address_of,
+        around=around_answer,
+        quotes={" ".join(one.quote.split()) for one in answer.citations} if answer else set[str](),
     )
 
 
@@ -95,3 +97,9 @@ def _offer(named: list[Document], newest: list[Document]) -> list[Document]:
 def address_of(cited: Citation) -> str:
     """Return the address that opens the text at the cited chunk."""
     return f"/documents/{cited.document_id}?c={cited.chunk_id}#c-{cited.chunk_id}"
+
+
+def around_answer(cited: Citation) -> tuple[str, str, str]:
+    """The quote in three parts: before the words that answer the question, these words, and the rest."""
+    text = " ".join(cited.quote.split())
+    return text.partition(cited.answer) if cited.answer else (text, "", "")
