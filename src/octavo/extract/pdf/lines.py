@@ -48,7 +48,7 @@ _LARGE_INITIAL = 1.7  # as a multiple of the size of the next letters
 class Segment(NamedTuple):
     """Words on one line in one font, without a wide gap.
 
-    `block` is set if the segment stands for a finished block, such as a table.
+    `block` is set if the segment represents a finished block, such as a table.
     """
 
     left: float
