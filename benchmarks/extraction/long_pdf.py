@@ -83,8 +83,8 @@ async def measure_cores(_sandbox: Counting, folder: Path) -> list[Row]:
             running, used = sandbox.most_running, sandbox.task_seconds / seconds
     note = f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; opening and assembling take one child"
     return [
-        Row("1,000 pages: children in parallel", running, min(2, os.cpu_count() or 1), 1),
-        Row("1,000 pages: children running on average", used, 1.5, 1, note),
+        Row("1,000 pages: reading processes in parallel", running, min(2, os.cpu_count() or 1), 1),
+        Row("1,000 pages: reading processes running on average", used, 1.5, 1, note),
     ]
 
 
@@ -106,7 +106,12 @@ async def measure_memory(_sandbox: Counting, folder: Path) -> list[Row]:
     whole = f"{short[1] >> 20} MiB and {long[1] >> 20} MiB; it holds the whole text"
     return [
         Row(
-            "5,000 pages: memory of a reading child, times that of 1,000", long[0] / short[0], 1.2, 1, note, least=False
+            "5,000 pages: memory of a reading process, times that of 1,000",
+            long[0] / short[0],
+            1.2,
+            1,
+            note,
+            least=False,
         ),
-        Row("5,000 pages: memory of the assembling child, MiB", long[1] >> 20, 1024, 1, whole, least=False),
+        Row("5,000 pages: memory of the assembling process, MiB", long[1] >> 20, 1024, 1, whole, least=False),
     ]

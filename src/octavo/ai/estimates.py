@@ -1,7 +1,7 @@
 """Estimates what models will cost for a document, before anything is sent. Pure functions.
 
-The constants were derived from a book of 500 pages and 250,000 words (docs/decisions/0021-texts-by-a-model.md). Budgets
-are checked against other, higher estimates when a call is reserved.
+The constants were derived from a book of 500 pages and 250,000 words (docs/decisions/0021-texts-by-a-model.md). Before
+each call, the budget is checked against another, higher estimate.
 """
 
 from __future__ import annotations

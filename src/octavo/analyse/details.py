@@ -89,7 +89,7 @@ async def show_analysis(connection: Connection, owner: UUID, analysis: UUID) -> 
 
 
 async def list_segments(connection: Connection, owner: UUID, analysis: UUID) -> list[SegmentView]:
-    """List segments in page order. A segment that was split comes before its parts."""
+    """List segments in page order. A segment that was split comes before the shorter segments that replaced it."""
     await _check_owner(connection, owner, analysis)
     return [SegmentView(**row) for row in await fetch_rows(connection, QUERIES.segments, {"analysis": analysis})]
 

@@ -18,7 +18,7 @@ LEAST_SAMPLES = 3
 class Counts:
     """Counts of one analysis at one point in time.
 
-    Segments and items that were replaced by their parts are not included.
+    Segments that were split into shorter ones are not included.
     """
 
     status: str

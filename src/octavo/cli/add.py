@@ -151,7 +151,7 @@ class Run:
     as_json: bool
 
     def send_all(self, target: Target, at_once: int) -> bool:
-        """Send all items. Returns True if the user interrupted the run."""
+        """Send all items. Returns True if the user interrupted the command."""
         for refused in self.found.refused:
             self._print(describe_refused(refused), err=True)
 

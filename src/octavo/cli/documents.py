@@ -432,7 +432,7 @@ def needs_classification(document: Document) -> bool:
 
 
 def text_by(document: Document) -> str | None:
-    """Return the model that wrote the text, and the parts of the text that were extracted without a model."""
+    """Return the model that wrote the text, and the sections of the text that were extracted without a model."""
     kept = document.metadata.get("kept_plain")
     writer = document.metadata.get("text_by")
     return f"{writer}; as read from the file: {kept}" if kept else writer

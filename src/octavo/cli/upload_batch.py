@@ -121,7 +121,7 @@ class AddedItem:
 
 
 class Display(Protocol):
-    """Shows the progress of a run. `progress` is called with the number of bytes of a file that have been sent."""
+    """Shows the progress of `octavo add`. `progress` gets the number of bytes of a file that have been sent."""
 
     def begin(self, file: Item) -> None: ...
     def progress(self, file: Item, sent: int) -> None: ...
@@ -130,7 +130,7 @@ class Display(Protocol):
 
 @dataclass(slots=True)
 class UploadBatch:
-    """The results of one run. `failure`: the reason why it ended early.
+    """The results of sending a batch of files. `failure`: the reason why sending ended early.
 
     `left`: the number of files that were not sent.
     """

@@ -1,4 +1,4 @@
-"""Adds files, links and text. Files are read and hashed piece by piece, so a whole file is never in memory."""
+"""Adds files, links and text. Files are read and hashed in blocks, so a whole file is never in memory."""
 
 from __future__ import annotations
 

@@ -215,7 +215,10 @@ async def begin_batch(
 
 @dataclass(frozen=True, slots=True)
 class BatchJob:
-    """Queues the conversions of a batch, a part of its documents at a time. Each part is one stage of the job."""
+    """Queues the conversions of a batch, for a limited number of documents at a time.
+
+    Each such group of documents is one stage of the job.
+    """
 
     run: Run[Any]
 

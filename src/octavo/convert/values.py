@@ -64,7 +64,7 @@ class Value:
 
     @property
     def on_page(self) -> int | None:
-        """The page of its place, or the page that a person named."""
+        """The page on which the value was found, or the page that a person entered."""
         return self.place.page if self.place else self.page
 
     def as_json(self) -> dict[str, JSON]:

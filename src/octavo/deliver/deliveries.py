@@ -1,8 +1,8 @@
-"""Deliveries: the relay creates them from events, and the sender sends each through its channel.
+"""Creates deliveries from events and sends each through its channel.
 
-The relay turns each event into deliveries to recipients and notifications for owners, exactly once. Every worker runs
-it; a row lock lets only one of them work at a time. After a step that had work, the next step follows sooner, because a
-finished delivery makes the next delivery in its queue due.
+The relay is a function that turns each new event into deliveries to recipients and notifications for owners, exactly
+once. Every worker calls it regularly; a row lock lets only one of them run it at a time. If a call found new events,
+the next call follows sooner, because a finished delivery makes the next delivery in its queue due.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def _text_of(detail: Mapping[str, JSON], name: str) -> str | None:
 
 
 async def relay(database: Database) -> float:
-    """Run one step of the relay. Returns the number of seconds until the next step."""
+    """Turn new events into deliveries and notifications. Returns the number of seconds to wait before the next call."""
     done = await relay_once(database)
     if done >= BATCH:
         return 0.0

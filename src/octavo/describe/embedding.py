@@ -214,7 +214,7 @@ async def use_model(connection: Connection, document: UUID, model: str) -> None:
 
 
 async def _store_part(run: Run[Any], chunks: Sequence[StoredChunk], vectors: Vectors, finish: Write | None) -> None:
-    """Store the vectors of a batch as one part of the stage. The part is named after the first chunk.
+    """Store the vectors of a batch of chunks as one step of the stage. The step is named after the first chunk.
 
     The name is unique, because chunks that have a vector are not selected again.
     """

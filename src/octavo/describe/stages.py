@@ -289,9 +289,10 @@ class DocumentDescriber:
     # Parts
 
     async def _in_parts(self, name: str, part_name: str, size: int, make: Make, finish: Write | None = None) -> None:
-        """Run a stage. A short text is processed in one step, a long text in parts that are committed one by one.
+        """Run a stage.
 
-        The last part completes the stage.
+        A short text is processed in one step, a long text in batches of chunks that are committed one by one. The last
+        batch completes the stage.
         """
         chunks = self._chunks
         parts = [chunks[start : start + size] for start in range(0, len(chunks), size)]
@@ -304,7 +305,7 @@ class DocumentDescriber:
     async def _stage(
         self, name: str, part: str, chunks: Sequence[StoredChunk], make: Make, finish: Write | None = None
     ) -> None:
-        """Run one stage or part.
+        """Run one stage, or one batch of a stage.
 
         Results are stored in separate tables; the job's history gets only the number of chunks.
         """

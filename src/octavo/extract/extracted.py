@@ -130,7 +130,8 @@ class RegionKind(StrEnum):
 class Region:
     """An area of a page with one kind of content. `order` is its place in the reading order, from 0.
 
-    `confidence` is between 0 and 1. `text` is plain text; regions that are not in the Markdown have it too.
+    `confidence` is between 0 and 1. `text` is plain text. Regions that are not in the Markdown, such as page numbers,
+    also have a text.
     """
 
     page: int

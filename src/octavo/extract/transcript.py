@@ -102,7 +102,7 @@ class _Paragraph:
 
 
 def write_transcript(snippets: Iterable[Snippet]) -> TranscriptText:
-    """Write snippets as paragraphs, with a moment where each snippet starts.
+    """Write snippets as paragraphs, with the time at which each snippet starts.
 
     A paragraph ends after a pause, before another speaker, and when it is long enough.
     """

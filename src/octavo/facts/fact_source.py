@@ -35,7 +35,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class FileMetadata:
-    """The metadata in the file. `date` is an ISO 8601 date. `extra` has other entries, such as `producer`."""
+    """The metadata in the file. `date` is an ISO 8601 date. `extra` contains other values, such as `producer`."""
 
     title: str | None = None
     author: str | None = None

@@ -325,7 +325,7 @@ def _cut(anchors: list[Mention], printed: dict[Decimal, str], leading: tuple[int
 
 
 def _tops(page: PageRuns, anchors: Sequence[Mention], head: Head) -> list[tuple[int, float]]:
-    """The start of each row: the page, and the top of the highest line that contains numbers of the row."""
+    """The start of each row: its page, and the top of its first line that contains numbers."""
     return [
         (anchor.run.page, min(line.box.top for line in (page.lines[anchor.run.line], *_beside(page, anchor, head))))
         for anchor in anchors

@@ -104,7 +104,7 @@ class KindChoice:
 
 
 class _Text:
-    """The parts of a document that show its kind."""
+    """The texts of a document that show its kind, such as its title and first lines."""
 
     def __init__(self, source: FactSource, title: str | None) -> None:
         self.source = source

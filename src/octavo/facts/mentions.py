@@ -21,7 +21,7 @@ _MOST_WORD_GAP = 60  # characters between a label and its value
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A typed value in a text run. `index` is the position of the run in its line."""
+    """A typed value in a text run. `index` is the position of the text run in its line."""
 
     value: str
     run: TextRun
@@ -104,7 +104,7 @@ class PageRuns:
     # The text beside a value
 
     def before(self, mention: Mention, kind: str) -> NearText | None:
-        """The text between the previous value, or the start of the run, and this value."""
+        """The text between the previous value, or the start of the text run, and this value."""
         earlier = [one.end for one in self.of_run(kind, mention.run, mention.index) if one.end <= mention.start]
         start = max(max(earlier, default=0), mention.start - _MOST_WORD_GAP)
         text = mention.run.text[start : mention.start]

@@ -278,7 +278,7 @@ def _near(value: Decimal, amounts: Mapping[Decimal, Amount]) -> Iterator[Decimal
 
 
 def _single_score(one: Amount, line_sum: Decimal | None) -> float:
-    """How likely an amount is the total, if sums are ignored."""
+    """A score for how likely it is that an amount is the total, without checking sums."""
     is_net = one.roles.get("net", 0.0) >= _WHOLE_LABEL and one.roles.get("total", 0.0) < 1
     lines = _LINES if line_sum is not None and one.value == line_sum and not is_net else 0.0
     size = 0.02 * min(len(str(abs(one.value))), 10) + (0.1 if one.value > 0 else 0.0)

@@ -125,7 +125,7 @@ def _judge(
 
 
 def _left_or_above(lines: Sequence[PrintedLine], index: int) -> str:
-    """The text to the left of a date that begins its text run."""
+    """The text to the left of a date, on the same printed line. Empty if there is none."""
     line = lines[index]
     if line.run is None:
         return ""

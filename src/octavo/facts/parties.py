@@ -373,7 +373,7 @@ class PartyFinder:
 
 
 def _merged(line: Line) -> Iterator[TextRun]:
-    """The runs of a line. Runs that are separated only by a sign such as a bullet are joined."""
+    """The text runs of a line. Text runs that are separated only by a sign such as a bullet are joined."""
     words: list[Word] = []
     for run in line.runs:
         gap = run.box.left - words[-1].box.right if words else 0.0

@@ -139,7 +139,9 @@ def clean_title(text: str | None, most: int = MOST_LETTERS) -> str | None:
 
 
 def can_be_title(text: str, most: int = MOST_LETTERS) -> bool:
-    """Whether a text can name a document: it is not an address, date, label, sentence, part, template or program."""
+    """Whether a text can name a document: it is not an address, a date, a label, a sentence, or the name of a section,
+    template or program.
+    """
     folded = fold(text).strip(" .:-")
     if sum(map(str.isalpha, text)) < 2 or len(text) > most or len(text.split()) > most / 6:  # noqa: PLR2004
         return False
@@ -249,7 +251,7 @@ def _groups(lines: Sequence[PrintedLine]) -> Iterator[Group]:
 
 
 def _is_label(line: PrintedLine) -> bool:
-    """Whether a line is a page number or the name of a part. Such a line never belongs to a title."""
+    """Whether a line is a page number or the name of a section. Such a line never belongs to a title."""
     folded = fold(line.text).strip(" .:-")
     return bool(_PAGE_NUMBER.fullmatch(folded) or _PART.fullmatch(folded))
 
@@ -277,7 +279,7 @@ def _joined(group: Group) -> str:
 
 
 def _score(source: FactSource, group: Group, claimed: str | None) -> float:
-    """How likely a group is the title. 0 if it cannot be the title."""
+    """A score for how likely it is that these lines are the title. 0 if they cannot be the title."""
     text = _joined(group)
     first = group[0][1]
     agrees = _agrees(claimed, text)

@@ -65,7 +65,10 @@ class Section:
         return self._compiled[letter]
 
     def find(self, folded: str) -> list[RoleHit]:
-        """All labels in a folded text, in text order and without overlaps."""
+        """All labels in a text, in text order and without overlaps.
+
+        The text must be folded: without accents and in lower case.
+        """
         found: list[RoleHit] = []
         end = 0
         for start in _STARTS.finditer(folded):

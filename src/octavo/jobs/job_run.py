@@ -123,11 +123,11 @@ class Run(Generic[Tools]):
         return row[0]
 
     async def finished_parts(self, stage: str) -> set[str]:
-        """The parts of a stage that are already finished."""
+        """The names of the steps of a stage that are already finished."""
         return {part for name, part in await self._finished_stages() if name == stage}
 
     async def finished_outputs(self, stages: Collection[str]) -> list[JSON]:
-        """The outputs of those stages in `stages` that are finished, and of their finished parts."""
+        """The outputs of those stages in `stages` that are finished, and of their finished steps."""
         return [output for (name, _), output in (await self._finished_stages()).items() if name in stages]
 
     async def forget_stages(self, connection: Connection, stages: Collection[str]) -> None:

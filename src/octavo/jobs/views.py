@@ -152,7 +152,10 @@ def waiting_because(reason: str, facts: dict[str, Any]) -> WaitingBecause:
 
 
 def explain_waiting(reason: str, facts: Mapping[str, Any], zone: tzinfo | None = UTC) -> str:
-    """Describe the reason in words. Times are in the given time zone; None means the time zone of this machine."""
+    """Describe in words why a job is waiting.
+
+    Times are in the given time zone; None means the time zone of this machine.
+    """
     return SENTENCES[reason](facts, zone)
 
 

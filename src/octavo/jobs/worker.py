@@ -148,9 +148,9 @@ class Worker(Generic[Tools]):
 
     @asynccontextmanager
     async def _own_connection(self) -> AsyncGenerator[Connection]:
-        """A separate connection for exchanges with the database.
+        """A separate database connection for claiming and ending jobs.
 
-        Exchanges are frequent, and a connection from the pool would be checked each time.
+        The worker does this often, and a connection from the pool would be checked each time.
         """
         if self._exchange_connection is None:
             self._exchange_connection = await self._database.connect_unpooled()

@@ -180,7 +180,7 @@ def _person(statement: Statement, match: re.Match[str]) -> Finding | None:
 
 
 def _by_first_name(statement: Statement) -> Iterator[Finding | None]:
-    """Find names that begin with a known first name. A long run of capitalised words can be a list of names."""
+    """Find names that begin with a known first name. A long sequence of capitalised words can be a list of names."""
     for match in _ANY_NAME.finditer(statement.text):
         for start, words in _split_run(match["name"]):
             if len(words) > 1 and not words[0].isupper() and not any(map(is_ordinary_word, words[1:])):
@@ -190,9 +190,9 @@ def _by_first_name(statement: Statement) -> Iterator[Finding | None]:
 
 
 def _split_run(run: str) -> Iterator[tuple[int, list[str]]]:
-    """Split a run of capitalised words into names: each known first name with the words after it.
+    """Split a sequence of capitalised words into names: each known first name with the words after it.
 
-    In a long run, only the next word is used, because it is unclear where the name ends.
+    In a long sequence, only the next word is used, because it is unclear where the name ends.
     """
     words = [(match.start(), match.group()) for match in re.finditer(r"\S+", run)]
     known = [_is_first_name(word) for _, word in words]

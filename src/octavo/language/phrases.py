@@ -17,7 +17,7 @@ Stems = tuple[str, ...]
 
 @dataclass(slots=True)
 class PhraseCount:
-    """The number of times that a phrase occurs, the run in which it first occurs, and its spelling."""
+    """How often a phrase occurs, its spelling, and the number of the word sequence in which it first occurs."""
 
     count: int
     first: int
@@ -26,7 +26,7 @@ class PhraseCount:
 
 @dataclass(frozen=True, slots=True)
 class Phrases:
-    """The phrases of a text. A run is an unbroken sequence of content words. `runs` is the number of runs."""
+    """The phrases of a text. `runs` is the number of unbroken sequences of content words in the text."""
 
     stems: Counter[str] = field(default_factory=Counter[str])
     seen: dict[Stems, PhraseCount] = field(default_factory=dict[Stems, PhraseCount])

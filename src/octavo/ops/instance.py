@@ -1,4 +1,6 @@
-"""Opens the parts of an Octavo instance from its settings, in the same way for every command and process."""
+"""Opens the database, storage, sandbox and other services of an installation from its settings, in the same way for
+every command and process.
+"""
 
 from __future__ import annotations
 
@@ -176,7 +178,7 @@ def sandbox_of(
 ) -> Sandbox:
     """Open the sandbox with the limits from the settings.
 
-    `preload` names modules that all children need; `later` names modules that only some children need.
+    `preload` names modules that all child processes need; `later` names modules that only some child processes need.
     """
     limits = Limits(memory_bytes=settings.sandbox_memory_bytes, cpu_seconds=settings.sandbox_cpu_seconds)
     at_once = settings.sandbox_at_once or _files_at_once(limits.memory_bytes)

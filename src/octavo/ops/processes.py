@@ -49,14 +49,15 @@ def _watch(parent: int) -> None:
 def was_killed(code: int, oom_kills: int | None) -> bool:
     """Whether a process with this exit code was killed from outside.
 
-    `oom_kills` is the number of out-of-memory kills when the process started. If it has grown since then, or is
-    unknown, the process may have been killed for its own memory use, and the result is False.
+    `oom_kills` is the number of processes that the kernel had killed for lack of memory when this process started. If
+    it has grown since then, or is unknown, the process may have been killed for its own memory use, and the result is
+    False.
     """
     return -code in SIGNALS_FROM_OUTSIDE and not oom_since(oom_kills)
 
 
 def oom_since(oom_kills: int | None) -> bool:
-    """Whether the number of out-of-memory kills has grown since it was `oom_kills`, or is unknown."""
+    """Whether the kernel killed more than `oom_kills` processes for lack of memory. True if the number is unknown."""
     now = count_oom_kills()
     return now is None or oom_kills is None or now > oom_kills
 
@@ -80,7 +81,7 @@ class Backoff:
     _quick_ends: int = 0
 
     def after_run(self, seconds: float) -> float:
-        """The pause after a run that took this many seconds."""
+        """How long to wait before a restart, if the process ran for this many seconds."""
         if seconds >= self.reset_after_seconds:
             self._quick_ends = 0
         pause = min(self.most_seconds, self.first_seconds * 2**self._quick_ends)

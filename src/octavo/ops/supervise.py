@@ -276,10 +276,10 @@ def address_of(listener: socket.socket) -> str:
 
 
 async def spawn(child: Child) -> asyncio.subprocess.Process:
-    """Start a child in a new session.
+    """Start a child process in a new session.
 
-    Ctrl-C then reaches only the supervisor, which stops its children in order. The supervisor chooses the id of a
-    worker, so that it can report its end.
+    Ctrl-C then reaches only the supervisor, which stops its child processes in order. The supervisor chooses the id of
+    a worker, so that it can report its end.
     """
     child.worker = new_id() if child.is_worker else None
     named = ("--id", str(child.worker)) if child.worker else ()

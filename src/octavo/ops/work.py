@@ -58,7 +58,7 @@ async def work(settings: Settings, *, beside_web: bool = False, worker_id: UUID 
 
 
 def _lower_priority() -> None:
-    """Lower the priority of this process and of its later children, if the system supports it.
+    """Lower the priority of this process and of its later child processes, if the system supports it.
 
     Linux shares the CPU between sessions or between threads, depending on its settings, so both get the lower priority.
     The built-in database must not inherit it. The database is already running, and the supervisor restarts it.

@@ -194,9 +194,9 @@ class SegmentQuestion:
     # split
 
     async def split(self) -> JSON:
-        """Replace the segment with smaller parts for this prompt.
+        """Replace the segment with shorter segments for this prompt.
 
-        The parts are created only once, and all prompts share them.
+        The shorter segments are created only once, and all prompts share them.
         """
         cut: list[tuple[Segment, JSON, JSON]] = []
 
@@ -224,7 +224,7 @@ class SegmentQuestion:
         return made
 
     async def _cut(self) -> list[tuple[Segment, JSON, JSON]]:
-        """Divide the segment. Returns each part with its row and, if pages are sent as files, the part's file."""
+        """Divide the segment. Returns each shorter segment with its row and, if pages are sent as files, its file."""
         lengths = await measure(self._tools.database, self._analysed)
         tokens = lengths.tokens(as_files=self._item.file_key is not None)
         parts = [(one, as_row(one, tokens, ready=False)) for one in subdivide(self._item.segment)]

@@ -131,7 +131,10 @@ class Consolidation:
         return rows, gaps
 
     async def _join(self, parts: list[SegmentResult]) -> SegmentResult:
-        """Combine parts into one answer. If they do not fit into one call, each half is combined first."""
+        """Combine the answers for the segments into one answer.
+
+        If they do not fit into one call, each half is combined first.
+        """
         given = AnswersToConsolidate(
             self._result.question, self._result.system, parts, self._analysed.one_unit, await self._local_texts(parts)
         )

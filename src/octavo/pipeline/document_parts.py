@@ -1,6 +1,6 @@
 """Adds the files of an archive and the attachments of an email as documents, each in one transaction.
 
-Each file is a part of the stage `parts_added`, so a killed job resumes after the last file that was added.
+Each added file is recorded in the stage `parts_added`, so a killed job resumes after the last file that was added.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ SECONDS = 120
 
 @dataclass(frozen=True, slots=True)
 class PartsOf:
-    """The document whose parts are added, and its file."""
+    """The archive or email whose files are added as documents, and its own file."""
 
     document: UUID
     file: SourceFile
@@ -48,9 +48,9 @@ class PartsOf:
 
 
 async def add_parts(run: Run[Tools], files: RevisionFiles, whole: PartsOf) -> None:
-    """Add the parts of a document.
+    """Add the files of an archive or the attachments of an email as documents.
 
-    Parts that already exist are not added again, even if the document is reprocessed.
+    Documents that already exist are not added again, even if the archive or email is reprocessed.
     """
     if whole.source_type not in WITH_PARTS or "" in await run.finished_parts(PARTS_ADDED):
         return
@@ -67,7 +67,7 @@ async def add_parts(run: Run[Tools], files: RevisionFiles, whole: PartsOf) -> No
 
 
 async def _add_parts(run: Run[Tools], files: RevisionFiles, whole: PartsOf) -> str | None:
-    """Add the parts. Returns the reason why some were left out, or None."""
+    """Add the files as documents. Returns the reason why some files were left out, or None."""
     async with run.tools.database.connection() as connection:
         depth = await _one(connection, QUERIES.depth, {"document": whole.document, "most": DEEPEST})
         anonymous = await _one(connection, QUERIES.is_visitor, {"owner": run.job.owner_id})

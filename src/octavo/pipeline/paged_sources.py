@@ -1,6 +1,6 @@
 """Extracts PDFs and pictures page by page.
 
-Each batch of pages is a part of a stage, so a killed job resumes after the last finished batch.
+The text of each batch of pages is stored, so a killed job resumes after the last finished batch.
 """
 
 from __future__ import annotations

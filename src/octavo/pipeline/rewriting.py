@@ -1,4 +1,4 @@
-"""Rewrites the text of a document with a model, on request. Each call is a part of a stage, so it is paid for once.
+"""Rewrites the text of a document with a model, on request. The result of each call is stored, so it is paid for once.
 
 The model either cleans the extracted text, some pages at a time, or reads the pages themselves. If the model refuses
 some pages or gives no usable answer for them, these pages keep the extracted text.

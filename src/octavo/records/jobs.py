@@ -61,7 +61,7 @@ class WaitingBecause:
 class JobView:
     """A job.
 
-    In a list of jobs, `stages` contains only whole stages; for a single job, it also contains the finished parts of
+    In a list of jobs, `stages` contains only whole stages; for a single job, it also contains the finished steps of
     stages.
     """
 

@@ -1,4 +1,4 @@
-"""Reads the messages and the stderr output of a child at a limited rate.
+"""Reads the messages and the stderr output of a child process at a limited rate.
 
 Only small, well-formed messages are accepted.
 """
@@ -25,7 +25,7 @@ ProgressCallback = Callable[[Progress], None]
 
 
 class GarbledError(Exception):
-    """The child violated the protocol."""
+    """The child process violated the protocol."""
 
 
 def parse(document: bytes) -> JSON:
@@ -59,7 +59,10 @@ def printable(text: str) -> str:
 
 
 class Channel:
-    """Splits the child's output into messages. Of the progress messages in one read, only the newest is reported."""
+    """Splits the child process's output into messages.
+
+    Of the progress messages in one read, only the newest is reported.
+    """
 
     def __init__(self, on_progress: ProgressCallback | None, on_failure: Callable[[], None]) -> None:
         self._on_progress = on_progress
@@ -100,7 +103,7 @@ class Channel:
 
 
 class Log:
-    """The last bytes that the child wrote to stderr."""
+    """The last bytes that the child process wrote to stderr."""
 
     def __init__(self) -> None:
         self._tail = b""
@@ -127,8 +130,8 @@ _MOST_LEFT_CHUNKS = 18
 class PacedReader:
     """Reads from a pipe and passes the data to `feed`.
 
-    Pauses after each read, to limit the CPU time spent on a child that never stops writing. Does not pause after a
-    large read for which `feed` returned True.
+    Pauses after each read, to limit the CPU time spent on a child process that never stops writing. Does not pause
+    after a large read for which `feed` returned True.
     """
 
     def __init__(self, descriptor: int, feed: Callable[[bytes], bool]) -> None:
@@ -160,7 +163,7 @@ class PacedReader:
         return not (wants_more and len(data) >= _WORTHWHILE_BYTES)
 
     def finish(self) -> None:
-        """Read the last bytes that a dead child left in the pipe, then close it."""
+        """Read the last bytes that a dead child process left in the pipe, then close it."""
         with suppress(BlockingIOError):
             for _ in range(_MOST_LEFT_CHUNKS):
                 if not self.ended.done():

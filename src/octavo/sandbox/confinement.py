@@ -1,4 +1,6 @@
-"""Applies all layers of the sandbox: some to the parent process, the rest to each child before it reads its input."""
+"""Applies all layers of the sandbox: some to the parent process, the rest to each child process before it reads its
+input.
+"""
 
 from __future__ import annotations
 
@@ -66,10 +68,10 @@ def _open_all(paths: Iterable[Path]) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Confinement:
-    """The layers, prepared once by the parent process, so that `enter` takes only about a millisecond in each child.
+    """The layers of the sandbox, prepared once by the parent process. So `enter` takes only about a millisecond.
 
     A layer that this system does not support is skipped, and `Sandbox.layers` reports it. If a supported layer fails,
-    the child stops before it reads its input.
+    the child process stops before it reads its input.
     """
 
     landlock_abi: int
@@ -78,7 +80,7 @@ class Confinement:
 
     @classmethod
     def prepare(cls, readable: Sequence[Path]) -> Confinement:
-        """Open the folders that children can read, and build the system call filter."""
+        """Open the folders that child processes can read, and build the system call filter."""
         landlock_abi = landlock.abi()
         return cls(
             landlock_abi=landlock_abi,
@@ -98,10 +100,11 @@ class Confinement:
 
 
 def hide_other_files(readable: Sequence[Path]) -> bool:
-    """Give the parent process a root folder that contains only the files its children can read.
+    """Give the parent process a root folder that contains only the files its child processes can read.
 
-    The children inherit it. Landlock alone would let children see the names and sizes of files whose paths they know.
-    Returns whether the kernel allows it. A child tries it first, because a failure halfway cannot be undone.
+    The child processes inherit it. Landlock alone would let child processes see the names and sizes of files whose
+    paths they know. Returns whether the kernel allows it. A child process tries it first, because a failure halfway
+    cannot be undone.
     """
     paths = _readable_paths(readable)
     if not kernel.IS_LINUX or not _works_in_child(lambda: _enter_own_root(paths)):
@@ -153,7 +156,7 @@ def _show(source: int, place: Path) -> None:
 
 
 def die_first() -> None:
-    """Let the kernel kill this process and its children first when memory is short.
+    """Let the kernel kill this process and its child processes first when memory is short.
 
     Some containers do not allow this.
     """
@@ -163,7 +166,7 @@ def die_first() -> None:
 
 
 def drop_privileges() -> None:
-    """Lower the limits and drop the privileges of the parent process. Its children inherit the result."""
+    """Lower the limits and drop the privileges of the parent process. Its child processes inherit the result."""
     _lower(resource.RLIMIT_STACK, _STACK_BYTES)
     _lower(resource.RLIMIT_NPROC, _USER_THREADS)
     _lower(resource.RLIMIT_CORE, 0)

@@ -56,7 +56,7 @@ class Call:
 
 
 class SandboxedFunction(Generic[P]):
-    """A function that children of the sandbox are allowed to run. A direct call runs it in this process."""
+    """A function that sandbox processes are allowed to run. A direct call runs it in this process."""
 
     def __init__(self, function: Callable[Concatenate[Task, P], JSON]) -> None:
         self._function = function

@@ -74,7 +74,7 @@ def die_with(parent: int) -> None:
 
 
 def hide_from_others() -> None:
-    """Hide the memory, environment and open files of this process from its children and other processes of the user."""
+    """Hide the memory, environment and open files of this process from other processes of the user."""
     if IS_LINUX:
         prctl(PR_SET_DUMPABLE, 0)
 

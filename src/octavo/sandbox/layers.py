@@ -1,4 +1,4 @@
-"""Reports which layers of the sandbox work on this machine. A probe child tries to break each of them."""
+"""Reports which layers of the sandbox work on this machine. A test process tries to break each of them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """All layers, in the order in which a child applies them."""
+    """All layers, in the order in which a child process applies them."""
 
     layers: tuple[Layer, ...]
 

@@ -88,7 +88,8 @@ class ParentLink:
         return not self.is_lost
 
     def run(self, task: int, files: ChildFiles) -> asyncio.Future[Exit | None]:
-        """Start a child. Takes ownership of `files`. The future is done when the child is dead and reaped.
+        """Start a child process. Takes ownership of `files`. The future is done when the child process is dead and
+        reaped.
 
         The result of the future is None if the parent process ended first.
         """
@@ -98,7 +99,7 @@ class ParentLink:
         return exited
 
     def kill(self, task: int) -> None:
-        """Kill a child. Does nothing if it is already dead."""
+        """Kill a child process. Does nothing if it is already dead."""
         self._send(Order.KILL, task)
 
     def _send(self, order: Order, task: int, descriptors: tuple[int, ...] = ()) -> None:
@@ -154,7 +155,7 @@ class ParentLink:
             self.started.set_result(None)
 
     async def aclose(self) -> None:
-        """Stop the parent process and all its children, and wait until it has ended."""
+        """Stop the parent process and all its child processes, and wait until it has ended."""
         self._lose()
         try:
             await asyncio.wait_for(self._process.wait(), _CLOSE_SECONDS)

@@ -1,7 +1,8 @@
-"""The preloaded parent process: a small process that has imported the parsers and forks a child for each task.
+"""The preloaded parent process: a small process that has imported the parsers and forks a child process for each task.
 
 It runs as `python -m octavo.sandbox.parent` with an empty environment and never reads a document. No other process
-sends signals to the children: only the process that reaps them can be sure that their process IDs have not been reused.
+sends signals to the child processes: only the process that reaps them can be sure that their process IDs have not been
+reused.
 """
 
 from __future__ import annotations
@@ -33,7 +34,10 @@ _MOST_UNPREPARED = 10
 
 @dataclass(slots=True)
 class PreloadedParent:
-    """Forks children. `later` lists modules to import when idle; `tasks` maps running children to their tasks."""
+    """Forks child processes.
+
+    `later` lists modules to import when idle; `tasks` maps running child processes to their tasks.
+    """
 
     control: socket.socket
     confinement: Confinement
@@ -114,7 +118,7 @@ class PreloadedParent:
         self.control.sendall(NOTICE.pack(notice, task, status, cpu_seconds, peak_memory))
 
     def end_children(self) -> None:
-        """Kill all children and wait for them.
+        """Kill all child processes and wait for them.
 
         On Linux the kernel would also do this; on other systems it would not.
         """
@@ -138,7 +142,7 @@ def _forget_signals() -> None:
 
 
 def _freeze_objects() -> None:
-    """Exclude all existing objects from garbage collection, so that children share their memory."""
+    """Exclude all existing objects from garbage collection, so that child processes share their memory."""
     gc.collect()
     gc.freeze()
 

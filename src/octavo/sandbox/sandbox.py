@@ -1,7 +1,7 @@
 """Runs functions on untrusted files, each in a confined process that can be killed at any time.
 
-A child is watched from start to end, even if the caller is cancelled. Every file is opened again for the child, either
-for reading or for writing, so the file positions of the caller do not move.
+A child process is watched from start to end, even if the caller is cancelled. Every file is opened again for the child
+process, either for reading or for writing, so the file positions of the caller do not move.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ _FLAGS = os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
 class Sandbox:
     """Runs tasks in child processes. It starts when it is entered as a context manager, or with the first task.
 
-    `preload` names modules that the parent process imports for all children; they must not start threads. `later` names
-    modules that only some tasks need; the first tasks do not wait for them. `readable` lists additional folders that
-    children can read and import from. `niceness` is the `nice` value of the children; by default they run as background
-    work.
+    `preload` names modules that the parent process imports for all child processes; they must not start threads.
+    `later` names modules that only some tasks need; the first tasks do not wait for them. `readable` lists additional
+    folders that child processes can read and import from. `niceness` is the `nice` value of the child processes; by
+    default they run as background work.
     """
 
     def __init__(
@@ -108,8 +108,8 @@ class Sandbox:
 
         If the parent process ends in the meantime, the function is started again, so progress may be reported twice.
         `output_file` is truncated first. The read and write positions of both files stay unchanged. The call returns
-        only when the child is dead, even if the caller is cancelled. Raises errors from `octavo.sandbox.errors`, and
-        errors from `octavo.core.errors` that the function raised.
+        only when the child process is dead, even if the caller is cancelled. Raises errors from
+        `octavo.sandbox.errors`, and errors from `octavo.core.errors` that the function raised.
         """
         async with self._slots:
             for starts_left in reversed(range(STARTS)):
@@ -196,7 +196,7 @@ def _path(given: InputFile) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WorkerFiles:
-    """The worker's descriptors for one task: the child's messages, its stderr, and the output file."""
+    """The worker's descriptors for one task: the child process's messages, its stderr, and the output file."""
 
     channel: int
     log: int
@@ -206,7 +206,7 @@ class WorkerFiles:
 def open_files(
     request: int, input_file: InputFile | None, output_file: OutputFile | None
 ) -> tuple[ChildFiles, WorkerFiles]:
-    """Open the descriptors that the child and the worker need for one task.
+    """Open the descriptors that the child process and the worker need for one task.
 
     If this fails, all descriptors are closed, including `request`.
     """
@@ -235,7 +235,7 @@ _ORPHAN_SECONDS = 5
 
 @dataclass(frozen=True, slots=True)
 class Supervision:
-    """Runs one task in a child. `task` is the number by which the parent process identifies the child."""
+    """Runs one task in a child process. `task` is the number by which the parent process identifies it."""
 
     link: ParentLink
     task: int
@@ -244,7 +244,7 @@ class Supervision:
     async def run(
         self, child_files: ChildFiles, worker_files: WorkerFiles, on_progress: ProgressCallback | None
     ) -> Outcome:
-        """Start the child. Returns or raises only after the child is dead."""
+        """Start the child process. Returns or raises only after the child process is dead."""
         channel = Channel(on_progress, on_failure=lambda: self.link.kill(self.task))
         log = Log()
         readers = [PacedReader(worker_files.channel, channel.feed), PacedReader(worker_files.log, log.feed)]
@@ -273,7 +273,10 @@ class Supervision:
         )
 
     async def _wait_or_kill(self, exited: asyncio.Future[Exit | None]) -> bool:
-        """Wait for the child. Kill it when the time is up or the caller is cancelled. Returns whether it was killed."""
+        """Wait for the child process. Kill it when the time is up or the caller is cancelled.
+
+        Returns whether it was killed.
+        """
         try:
             await asyncio.wait([exited], timeout=self.limits.wall_seconds)
         finally:
@@ -285,7 +288,10 @@ class Supervision:
 
 
 async def _wait_undisturbed(exited: asyncio.Future[Exit | None]) -> None:
-    """Wait until the child is dead, and only then raise a pending cancellation. After SIGKILL the wait is short."""
+    """Wait until the child process is dead, and only then raise a pending cancellation.
+
+    After SIGKILL the wait is short.
+    """
     cancelled: asyncio.CancelledError | None = None
     while not exited.done():
         try:

@@ -1,4 +1,7 @@
-"""Decides how a task ended, from its exit status and its messages. The kernel is trusted more than the child."""
+"""Decides how a task ended, from its exit status and its messages.
+
+What the kernel reports counts more than what the child process reports.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ _NEAR_MEMORY_LIMIT = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """The wait status of a child and the resources it used, as reported by the parent process."""
+    """The wait status of a child process and the resources it used, as reported by the parent process."""
 
     status: int
     cpu_seconds: float
@@ -130,10 +133,10 @@ def _raise_failure(ending: FinishedTask, kind: str, name: str, detail: str | Non
 
 
 def _believable_error(name: str) -> type[errors.OctavoError] | None:
-    """The error class with this name in `octavo.core.errors`, if a child may report it.
+    """The error class with this name in `octavo.core.errors`, if a child process may report it.
 
-    A child must not report errors that do not count as attempts, because a hostile file could then cause endless
-    retries.
+    A child process must not report errors that do not count as attempts, because a hostile file could then cause
+    endless retries.
     """
     found = getattr(errors, name, None)
     if not (isinstance(found, type) and issubclass(found, errors.OctavoError)):

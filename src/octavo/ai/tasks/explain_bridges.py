@@ -30,7 +30,7 @@ class Bridge(Output):
 
 
 class Bridges(Output):
-    """One entry for each pair, in order."""
+    """One explanation for each pair of chunks, in order."""
 
     pairs: list[Bridge]
 

@@ -32,7 +32,7 @@ class Judgement(Output):
 
 
 class Judgements(Output):
-    """One entry for each pair, in order."""
+    """One judgement for each pair of quotes, in order."""
 
     pairs: list[Judgement]
 

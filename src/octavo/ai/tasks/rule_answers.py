@@ -1,4 +1,4 @@
-"""Turns findings of offline rules into an answer: a list with page numbers, and a quote for each entry."""
+"""Turns findings of offline rules into an answer: a list with page numbers, and a quote for each item of the list."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def list_findings(subject: Subject, texts: Sequence[tuple[int, str]], unit: str)
 
 
 def _share(found: Extraction) -> list[int]:
-    """How many entries to list for each group: an equal share, plus the unused shares of other groups."""
+    """How many items to list for each group: an equal share, plus the unused shares of other groups."""
     sizes = [len(entries) for _, entries in found.groups]
     equal = MAX_LISTED // len(sizes)
     return [max(equal, MAX_LISTED - sum(min(other, equal) for other in sizes) + min(size, equal)) for size in sizes]

@@ -280,7 +280,7 @@ class Mapping:
 
     @property
     def fact_labels(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """The labels that this mapping adds to those of the reading engine, by fact name."""
+        """The labels that this mapping adds to the built-in labels of facts, by the name of the fact."""
         own = [(one.fact, (*one.labels, *one.weak_labels)) for one in self.singles if one.fact]
         return tuple((fact, labels) for fact, labels in own if fact and labels)
 

@@ -289,7 +289,7 @@ class _Reader:
     def _labels(self, where: str, given: object) -> tuple[str, ...]:
         """Read the labels of all languages.
 
-        The language names only help people who read the file. The engine tries all labels.
+        The language names only help people who read the file. Labels of all languages are tried.
         """
         found = [label for labels in self._table(where, given).values() for label in self._texts(where, labels)]
         if any(not label.strip() for label in found):

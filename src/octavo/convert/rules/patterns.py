@@ -33,7 +33,7 @@ _kills: ContextVar[bool] = ContextVar("kills", default=False)
 
 @contextmanager
 def kill_stuck_patterns() -> Generator[None]:
-    """Kill this process if a pattern ignores its time limit. Only for a child of the sandbox.
+    """Kill this process if a pattern ignores its time limit. Only for a sandbox process.
 
     Python handles signals only between two steps of a pattern, and a single step can take minutes on a long text.
     """
@@ -117,7 +117,7 @@ def _replaced(text: PageText, pattern: re.Pattern[str], new: str, most: int) -> 
 
 
 def _unchanged(old: str, new: str) -> Sequence[tuple[int, int, int]]:
-    """The parts that both texts have in common. None for long texts, because comparing them would take too long."""
+    """The passages that both texts have in common. None for long texts, because comparing them would take too long."""
     if max(len(old), len(new)) > _MOST_REPLACEMENT:
         return ()
     return SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()

@@ -1,7 +1,7 @@
 """Combines an extracted document with the sections that a model rewrote.
 
-A section is kept as extracted if the model returned no text for it, or lost or invented words in it. Pages, headings,
-boxes and the times of a recording are located again in the new text.
+A section keeps its extracted text if the model returned no text for it, or lost or invented words in it. Pages,
+headings, boxes and the times of a recording are located again in the new text.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def rewrite_document(task: Task, *, made_by: str) -> None:
 def rewrite(plain: Extracted, texts: Mapping[int, str], made_by: str) -> Extracted:
     """Replace sections of a document with a model's text. `texts` maps indexes into `sections_of(plain)` to new texts.
 
-    Sections without a faithful new text are kept as extracted, and are listed in the metadata's `extra`.
+    Sections without a faithful new text keep their extracted text, and are listed in the metadata's `extra`.
     """
     sections = sections_of(plain)
     recognised = set(read_ranges(plain.metadata.extra.get("pages_by_ocr", "")))
@@ -143,7 +143,7 @@ class _Document:
         self.moments: list[Moment] = []
 
     def keep(self, section: Section) -> None:
-        """Add a section as extracted."""
+        """Add a section with its extracted text, instead of the text that the model wrote."""
         start = self._write(section, self._plain.markdown[section.start : section.end])
         shift = start - section.start
         for block in self._blocks_of(section):
@@ -217,9 +217,9 @@ def _union(one: Box, other: Box) -> Box:
 
 
 def _find_moments(moments: Sequence[Moment], places: Sequence[tuple[int, int]]) -> Iterator[Moment]:
-    """Move the start of each moment to its first word that is in both texts.
+    """Locate the times of a recording in the new text. Each time moves to its first word that is in both texts.
 
-    Moments without such a word are dropped.
+    Times without such a word are dropped.
     """
     lefts = [left for left, _ in places]
     last = -1

@@ -47,7 +47,10 @@ class PageLike(Protocol):
 
 
 class MomentLike(Protocol):
-    """The fields of a moment that this module needs; `octavo.extract.extracted.Moment` provides them."""
+    """A text position with its time in a recording: the fields that this module needs.
+
+    `octavo.extract.extracted.Moment` provides them.
+    """
 
     @property
     def start(self) -> int: ...
@@ -157,7 +160,7 @@ class _MomentFinder:
         self._seconds = [moment.seconds for moment in in_order]
 
     def seconds_at(self, position: int) -> float | None:
-        """The time of the last moment at or before `position`."""
+        """The time in the recording at `position` in the text."""
         place = bisect_right(self._starts, position)
         return self._seconds[place - 1] if place else None
 

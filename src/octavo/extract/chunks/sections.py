@@ -26,7 +26,7 @@ IDEOGRAPH = re.compile(f"[{ONE_CHARACTER}{FEW_CHARACTERS}]")
 
 
 class Measure:
-    """A text with its units. A unit is a word, or a part of a run of characters that is too long to be a word."""
+    """A text with its units. A unit is a word. Very long words are divided into several units."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -159,7 +159,7 @@ class Window(NamedTuple):
 
 
 class Cutter:
-    """Cuts sections of a text, preferably between blocks."""
+    """Cuts a section of a text into chunks, preferably between blocks."""
 
     def __init__(self, measure: Measure, blocks: Sequence[BlockLike]) -> None:
         self._measure = measure

@@ -1,4 +1,4 @@
-"""Reads video transcripts and caption files (VTT, SRT) as text with the time of each part."""
+"""Reads video transcripts and caption files (VTT, SRT) as text with the time of each passage."""
 
 from __future__ import annotations
 

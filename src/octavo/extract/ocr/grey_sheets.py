@@ -178,7 +178,7 @@ _LETTERS_OF_ROW = 4
 
 
 class InkSheet(NamedTuple):
-    """The strokes of a picture of any colour, drawn in black on white. `scale` is explained at `GreySheet`.
+    """A copy of a picture on which writing of any colour is black on white. `scale` is explained at `GreySheet`.
 
     `coloured` is the share of the picture that has a dark or coloured background.
     """

@@ -1,7 +1,7 @@
 """When imported, loads the OCR models that every page needs.
 
-The parent process of a sandbox that only runs OCR imports this module, so its children inherit the models. The models
-of other scripts are loaded by the children that need them, which takes less than a fifth of a second.
+The parent process of a sandbox that only runs OCR imports this module, so its child processes inherit the models. The
+models of other scripts are loaded by the child processes that need them, which takes less than a fifth of a second.
 """
 
 from __future__ import annotations

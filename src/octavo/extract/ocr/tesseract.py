@@ -1,7 +1,7 @@
 """Calls Tesseract through the C interface of the library that comes with tesserocr.
 
-tesserocr itself loads models only from files, which children of the sandbox cannot write. The C interface loads them
-from memory, so the models stay compressed in the package, and a child unpacks only those it needs.
+tesserocr itself loads models only from files, which sandbox processes cannot write. The C interface loads them from
+memory, so the models stay compressed in the package, and a child process unpacks only those it needs.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class Reader:
 
 @cache
 def load_reader(script: str) -> Reader:
-    """Load a model once per process. The parent process loads the common models, and its children inherit them."""
+    """Load a model once per process. The parent process loads the common models, which its child processes inherit."""
     return open_reader(script)
 
 

@@ -87,8 +87,8 @@ def to_extracted(
 ) -> Extracted:
     """Assemble a document. If `outline` is None, the outline is made from the headings.
 
-    If `has_title` is true and the metadata contains no title, the highest heading becomes the title. A document that
-    consists of pictures only is `EMPTY`, with the pictures.
+    If `has_title` is true and the metadata contains no title, the heading with the lowest level number becomes the
+    title. A document that consists of pictures only is `EMPTY`, with the pictures.
     """
     words = count_words(without_figures(markdown))
     placed = figures.placed(markdown) if figures else ()

@@ -212,7 +212,7 @@ def _outline(facts: PdfFacts, places: Mapping[int, Place], document: _Document) 
 
 
 def _quality(pages: Sequence[PageText], written: Sequence[Page]) -> Quality:
-    """The quality of the text. It is partial if a page contains only images, is unsure, or could not be read.
+    """The quality of the text. It is partial if a page contains only images, could not be read, or may have wrong text.
 
     Blank pages count as complete.
     """
@@ -238,7 +238,7 @@ def _metadata(facts: PdfFacts, pages: Sequence[PageText], document: _Document) -
 
 
 def _first_title(blocks: Sequence[Block]) -> str | None:
-    """The highest heading on the first page that has headings."""
+    """The text of the heading with the lowest level number, on the first page that has headings."""
     headings = [block for block in blocks if block.kind is BlockKind.HEADING and block.text]
     first = [block for block in headings if block.page == headings[0].page]
     return min(first, key=lambda block: block.level or 1).text if first else None

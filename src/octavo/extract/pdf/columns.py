@@ -46,7 +46,7 @@ class Flow:
 class Columns:
     """Columns side by side, in reading order. `beside` contains narrow columns next to them.
 
-    If `leading` is true, each part of the narrow column is read before the text that it is level with.
+    If `leading` is true, each block of the narrow column is read before the text at the same height.
     """
 
     columns: tuple[Layout, ...]

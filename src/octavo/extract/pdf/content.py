@@ -200,7 +200,7 @@ def _replaced(run: TextRun, change: Callable[[str], str]) -> TextRun:
 
 
 def _rotation(item: Any, size: float) -> float:  # noqa: ANN401
-    """The rotation of a run. Letters slanted to look italic are reported as rotated; their low box reveals them."""
+    """The rotation of a text run. Slanted (italic) letters are reported as rotated, but have a low box."""
     rotation = item.rotation or 0.0
     is_slanted = rotation and abs((rotation + 180) % 360 - 180) < _MOST_SLANT and item.height < _SLANTED_HEIGHT * size
     return 0.0 if is_slanted else rotation

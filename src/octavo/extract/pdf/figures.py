@@ -569,7 +569,7 @@ def _caption_lines(first: Segment, segments: Sequence[Segment], area: Box) -> li
 
 
 def _segments(runs: Sequence[TextRun]) -> list[Segment]:
-    """Join runs of a line that are near each other. The result is sorted from top to bottom."""
+    """Join text runs of a line that are near each other. The result is sorted from top to bottom."""
     found: list[Segment] = []
     for line in _lines(runs):
         part: list[TextRun] = []
@@ -583,7 +583,7 @@ def _segments(runs: Sequence[TextRun]) -> list[Segment]:
 
 
 def _lines(runs: Sequence[TextRun]) -> Iterator[list[TextRun]]:
-    """Groups of runs whose middles are at nearly the same height, from top to bottom."""
+    """Groups of text runs whose middles are at nearly the same height, from top to bottom."""
     line: list[TextRun] = []
     for run in sorted((run for run in runs if not run.rotation), key=lambda run: run.box.top + run.box.bottom):
         middle = (run.box.top + run.box.bottom) / 2

@@ -322,9 +322,9 @@ class _Reader:
         return True
 
     def _add_note(self, line: Line, cells: Cells) -> bool:
-        """Add a line between the header and the first item that spans several columns.
+        """Add a line that spans several columns, between the header and the first item, as a row.
 
-        It becomes a row. Returns whether it is the only such line.
+        Returns whether it is the only such line.
         """
         self._notes.append(_Item(line[0].top, line[0].bottom))
         self._notes[-1].add(cells, line)

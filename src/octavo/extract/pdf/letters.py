@@ -288,7 +288,8 @@ def is_garbled(text: str) -> bool:
 
 
 def _is_mostly_marks(text: str) -> bool:
-    """Whether a long text has more punctuation than letters, not counting the characters of rules, leaders and sums.
+    """Whether a long text has more punctuation than letters, not counting the characters that draw lines, dot leaders
+    and sums.
 
     All characters beyond ASCII count as letters, so that bytes can be counted, which is much faster.
     """

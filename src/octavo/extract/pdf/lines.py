@@ -54,7 +54,10 @@ _LARGE_INITIAL = 1.7  # as a multiple of the size of the next letters
 
 
 class Segment(NamedTuple):
-    """Words on one line in one font, without a wide gap. `block` is set for a finished part, such as a table."""
+    """Words on one line in one font, without a wide gap.
+
+    `block` is set if the segment represents a finished block, such as a table.
+    """
 
     left: float
     top: float
@@ -128,7 +131,7 @@ def _with_bullets(segments: Sequence[Segment]) -> list[Segment]:
 def _has_equal_letters(words: Sequence[Word]) -> bool:
     """Whether the letters of all words have the same width.
 
-    The font name is not enough: a run has the font of its first letter, which may be a number.
+    The font name is not enough: a text run has the font of its first letter, which may be a number.
     """
     widths = [(word.right - word.left) / len(word.text) for word in words if len(word.text) > 2]  # noqa: PLR2004
     return not widths or max(widths) < _EQUAL * min(widths)

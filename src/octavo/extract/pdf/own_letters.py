@@ -228,7 +228,10 @@ def _with_signs(run: TextRun, table: dict[int, int | str], plain: Iterable[str])
 
 
 def _missing(page: PageContent, own: str) -> Counter[str]:
-    """The letters and digits that no run contains. A letter that a run contains in another form is not missing."""
+    """The letters and digits that no text run contains.
+
+    A letter that a text run contains in another form is not missing.
+    """
     wanted, have = Counter(own), Counter("".join(run.text for run in page.runs))
     wanted["."] -= sum(map(len, _LEADERS.findall(own)))
     lost = Counter({one: count for one, count in (wanted - have).items() if _is_lost(one, count, wanted[one])})
@@ -243,7 +246,7 @@ def _is_lost(letter: str, count: int, wanted: int) -> bool:
 
 
 def _is_written(letter: str, wanted: Counter[str], have: Counter[str]) -> bool:
-    """Whether the runs contain a letter in its usual form, such as "fi" for a ligature."""
+    """Whether the text runs contain a letter in its usual form, such as "fi" for a ligature."""
     usual = unicodedata.normalize("NFKC", letter)
     return usual != letter and all(have[one] > wanted[one] for one in usual)
 
@@ -438,7 +441,7 @@ def _with_words(run: TextRun, texts: dict[int, str]) -> TextRun:
 def _with_lost_words(
     page: PageContent, characters: Characters, lost: frozenset[int]
 ) -> tuple[PageContent, frozenset[int]]:
-    """Add whole words that liteparse left out, to the run at their position or as a new run."""
+    """Add whole words that liteparse left out, to the text run at their position or as a new text run."""
     runs = list(page.runs)
     placed: set[int] = set()
     for group in _groups(characters.text, lost) if runs else ():

@@ -383,7 +383,10 @@ class _PageMaker:
 
 
 def _placed(part: Part, box: Box) -> Segment:
-    """Represent a finished part as a segment. It is made slightly narrower, because frames can reach into a gutter."""
+    """Represent a finished block, such as a table, as a segment.
+
+    It is made slightly narrower, because frames can reach into a gutter.
+    """
     inset = _INSET if box.right - box.left > _LEAST_FRAMED else 0.0
     return Segment(box.left + inset, box.top, box.right - inset, box.bottom, block=(part,))
 
@@ -418,7 +421,7 @@ def _as_one(beside: Sequence[Part]) -> list[Part]:
 
 
 def _insert(parts: Sequence[Part], beside: Sequence[Part], *, before: bool) -> list[Part]:
-    """Insert the parts of a narrow column before or after the part that they are level with. Boxes are not split."""
+    """Insert the blocks of a narrow column before or after the block that they are level with. Boxes are not split."""
     waiting: dict[int, list[Part]] = {}
     for part in beside:
         top = part.anchor if part.anchor is not None else part.block.box.top if part.block.box else 0.0

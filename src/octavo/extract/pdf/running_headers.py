@@ -227,7 +227,7 @@ def _is_apart(height: float, gap: float) -> bool:
 
 
 def with_notes(parts: list[Part], body: float) -> list[Part]:
-    """Move each footnote after the part that contains its mark. Footnotes without a mark stay at the end."""
+    """Move each footnote after the block that contains its mark. Footnotes without a mark stay at the end."""
     lowest = max((part.block.box.bottom for part in parts if _is_body(part, body) and part.block.box), default=0.0)
     kept: list[Part] = []
     notes: list[tuple[str, Part]] = []

@@ -95,7 +95,7 @@ class Row(NamedTuple):
 
 
 def row_of(placed: Iterable[tuple[int, int, Segment]]) -> Row:
-    """Make a row. Parts that start in the same column are joined."""
+    """Make a row. Texts that start in the same column are joined."""
     parts: dict[int, tuple[int, Segment]] = {}
     for first, last, part in placed:
         if first in parts:

@@ -239,7 +239,7 @@ def _gap_places(runs: Sequence[TextRun]) -> list[float]:
 
 
 def _has_gap(line: list[TextRun]) -> bool:
-    """Whether two runs are as far apart as cells. Numbers can be closer to each other than words."""
+    """Whether two text runs are as far apart as cells. Numbers can be closer to each other than words."""
     line.sort(key=lambda run: run.box.left)
     before = line[0]
     for run in line[1:]:

@@ -107,7 +107,7 @@ def find_quote(path: Path, number: int, quote: str) -> QuoteOnPage:
 
 
 def locate(words: Sequence[PlacedWord], quote: str) -> list[Box]:
-    """The boxes of all parts of the quote, in order. Empty if any part is not found.
+    """The boxes of all words of the quote, in order. Empty if a section of the quote is not found.
 
     Only letters and digits are compared, so punctuation and hyphenation do not matter.
     """

@@ -323,7 +323,7 @@ def _continues(item: Item, group: Group) -> bool:
 
 
 def render_list(items: Sequence[Item], width: int) -> str:
-    """Write the list as Markdown. Items with a deeper indent become children of the item above."""
+    """Write the list as Markdown. Items with a deeper indent are nested in the item above."""
     rendered: list[str] = []
     parents: list[tuple[int, int]] = []  # the original indent of the item, and the indent of its children
     for item in items:

@@ -95,7 +95,7 @@ class Allowances:
         lease.calls -= 1
 
     async def give_back(self, key: str, allowance: Allowance) -> None:
-        """Return a call to the bucket, so that it does not count."""
+        """Return a token to the bucket, so that the request does not count towards the limit."""
         self._lease_of(key).empty_until = 0.0
         async with self._database.connection() as connection:
             await connection.execute(QUERIES.return_allowance, {"key": key, "size": allowance.size})
@@ -167,7 +167,7 @@ class Slots:
                 await connection.execute(QUERIES.return_slot, {"key": key, "process": self._process})
 
     async def _keep(self) -> None:
-        """Write the counts every few seconds, and one last time when no slot is held any more."""
+        """Write the counts of used slots to the database every few seconds, until no slot is in use."""
         while self._held and not is_cancelled():
             await asyncio.sleep(SILENT_SECONDS / 3)
             held = dict(self._held)

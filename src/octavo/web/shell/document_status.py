@@ -86,7 +86,7 @@ class StatusText:
     """The status of a document in words.
 
     `chip` is the status label. It is None while the document is being processed; `line` and the progress are shown
-    instead. `missing` names the missing parts of a completed document.
+    instead. `missing` names what a completed document lacks, such as its description.
     """
 
     tone: Tone = ""
@@ -222,7 +222,10 @@ def needs_person(document: Document) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class MissingPart:
-    """A part of a completed document that failed. The first missing part determines the status label and the action."""
+    """A result that a completed document lacks, such as its description or vectors.
+
+    The first missing result determines the status label and the action.
+    """
 
     chip: str
     verb: StatusAction

@@ -1,4 +1,4 @@
-"""The frame around every page: the caller, the selected navigation entry, and the list of running jobs (dock)."""
+"""The frame around every page: the caller, the selected item of the navigation, and the list of running jobs (dock)."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def _address(job: JobView) -> str | None:
 
 
 class FrameFor:
-    """A dependency that loads the frame with one navigation entry selected."""
+    """A dependency that loads the frame with one item of the navigation selected."""
 
     def __init__(self, place: str) -> None:
         self._place = place

@@ -39,7 +39,7 @@ _ALPHABET = 26
 
 @dataclass(frozen=True, slots=True)
 class Formatting:
-    """The formatting of a run; None where it is not specified."""
+    """The formatting of a text run; None where it is not specified."""
 
     bold: bool | None = None
     italic: bool | None = None
@@ -82,7 +82,7 @@ def read_formatting(properties: Element | None) -> Formatting:
 
 
 def outline_level(properties: Element | None) -> int | None:
-    """The heading level, 1 for the highest; None for body text."""
+    """The heading level, from 1 for a main heading; None for body text."""
     written = attribute(child(properties, "w:outlineLvl"), "w:val") or ""
     return int(written) + 1 if written.isdecimal() and int(written) < _BODY_LEVEL else None
 

@@ -206,9 +206,10 @@ def _set_levels(body: Element, entries: Mapping[Element, Entry]) -> None:
 
 
 def _named_headings(body: Element, entries: Mapping[Element, Entry]) -> Iterator[tuple[Element, Entry]]:
-    """Yield the heading of each entry: the first heading at or after its target, unless other text comes first.
+    """Yield the heading for each line of the table of contents.
 
-    A paragraph that consists of the entry's title counts as a heading.
+    It is the first heading at or after the position that the line links to, unless other text comes first. A paragraph
+    that consists of the words of that line counts as a heading.
     """
     waiting: Entry | None = None
     for element in body.iter():
@@ -228,7 +229,7 @@ def _words(text: str) -> str:
 
 
 def _mark(element: Element, mark: str) -> None:
-    """Insert a mark at an element. In a list or table it goes into the first part that can contain text."""
+    """Insert a mark at an element. In a list or table, the mark goes into the first element that can contain text."""
     inner = next((one for one in element.iter() if _TEXT_TAGS.fullmatch(one.tag)), None)
     if inner is None and len(element):
         inner = element

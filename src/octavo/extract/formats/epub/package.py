@@ -127,7 +127,7 @@ def _is_author(element: Element) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry of a table of contents. Level 1 is the highest. `place` is the name of a file and a fragment in it."""
+    """A line of a table of contents. Level 1 is the top level. `place` is the name of a file and a fragment in it."""
 
     level: int
     title: str

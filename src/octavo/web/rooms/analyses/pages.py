@@ -75,7 +75,7 @@ class Part:
 class Answer:
     """A result with its answer as safe HTML.
 
-    If different models answered the parts, it also names the model of each part.
+    If different models answered the segments, it also names the model of each segment.
     """
 
     result: ResultView
@@ -217,7 +217,7 @@ async def show_page(
 
 @router.get("/{analysis}/pieces")
 async def show_pieces(request: Request, services: ServicesOf, frame: AnalysesFrame, analysis: UUID) -> Response:
-    """Return the parts of the page that change while the analysis runs."""
+    """Return the sections of the page that change while the analysis runs."""
     async with services.database.connection() as connection:
         shown = await _load(connection, frame.caller.owner_id, analysis)
     return render(request, "analysis_pieces.html", frame, 200, **shown.values())

@@ -107,7 +107,7 @@ async def operations(request: Request, services: ServicesOf, frame: OperationsFr
 
 @router.get("/pieces")
 async def pieces(request: Request, services: ServicesOf, caller: Administrator) -> Response:
-    """Return the parts of the page that are updated live."""
+    """Return the sections of the page that are updated live."""
     overview = await _look(services, caller)
     return render(request, "operations_pieces.html", None, now=overview.counts["now"], o=overview, states=STATES)
 

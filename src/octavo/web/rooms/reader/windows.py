@@ -46,7 +46,10 @@ class Sheet:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading. `number` is None if the entry is only in the file's table of contents, not in the text."""
+    """A heading in the outline. `number` is its number among the headings of the text.
+
+    It is None if the heading is only in the file's table of contents.
+    """
 
     number: int | None
     level: int
@@ -57,7 +60,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A part of the text that is shown at one time.
+    """A section of the text that is loaded in one request.
 
     `plain`: whether the source is shown instead of rendered Markdown.
     """
@@ -81,7 +84,7 @@ class Plan:
 
     @property
     def outline(self) -> list[Heading]:
-        """The headings, and the other entries of the file's table of contents."""
+        """The headings of the text, and those headings of the file's table of contents that are not in the text."""
         beside = [
             Heading(None, level, title, place, sheet.number)
             for place, sheet in zip(self.places, self.sheets, strict=True)
