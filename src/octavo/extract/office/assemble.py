@@ -87,8 +87,7 @@ def to_extracted(
 ) -> Extracted:
     """Assemble a document. If `outline` is None, the outline is made from the headings.
 
-    If `has_title` is true and the metadata contains no title, the heading with the lowest level number becomes the
-    title.
+    If `has_title` is true and the metadata contains no title, the highest heading becomes the title.
     """
     words = count_words(without_figures(markdown))
     if not words:

@@ -215,7 +215,7 @@ def _text_in(text_page: Any, quad: Any) -> str:  # noqa: ANN401
 
 
 def with_values(page: PageContent, annotations: Sequence[Annotation]) -> PageContent:
-    """Add field values and typed text to the text runs of a page, at the position where they are shown."""
+    """Add field values and typed text to the runs of a page, at the position where they are shown."""
     shown = [run for one in annotations if one.is_in_place and not _is_shown(one, page.runs) for run in _runs(one)]
     return replace(page, runs=(*page.runs, *shown)) if shown else page
 
