@@ -62,7 +62,7 @@ class AnswerSpan:
 
 @dataclass(frozen=True, slots=True)
 class PassageAnswer:
-    """How likely a passage answers a question, the answer if it is likely enough, and a score for ranking."""
+    """The probability that a passage answers a question, the answer if it is likely enough, and a score for ranking."""
 
     probability: float
     span: AnswerSpan | None
