@@ -142,8 +142,8 @@ class AnswerSources:
     """The end of an answer.
 
     `found` is true if the documents answer the question. `made_by` is `local` or the name of a model. `answer` is the
-    answer in a few words, if there is one. `note` says what was not covered, for example texts in a language that
-    cannot be answered offline.
+    answer in a few words, if there is one. `note` names texts that were not read, for example in a
+    language that cannot be answered offline.
     """
 
     citations: list[Citation]

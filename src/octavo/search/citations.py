@@ -14,10 +14,10 @@ from octavo.records.search import Citation, Statement
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer to a question. `found`: whether the documents answer the question.
+    """An answer to a question. `found` is true if the documents answer the question.
 
-    `made_by`: the name of a model, or `local` for an offline answer. `short`: the answer in a few words, if there is
-    one. `note`: what was not covered.
+    `made_by` is the name of a model, or `local` for an offline answer. `short` is the answer in a few words, if there
+    is one. `note` names the texts that were not read.
     """
 
     found: bool

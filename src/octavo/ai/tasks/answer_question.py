@@ -78,7 +78,7 @@ class AnswerCitation(ChunkCitation):
 
 
 class OfflineAnswer(CitedAnswer):
-    """An answer made offline. `short` is the answer in a few words. `note` says what was not covered."""
+    """An answer made offline. `short` is the answer in a few words. `note` names texts that were not read."""
 
     short: str | None = None
     note: str | None = None
