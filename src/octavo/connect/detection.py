@@ -48,10 +48,10 @@ Item = TypeVar("Item")
 
 @dataclass(slots=True)
 class DetectionResult:
-    """Results of the engines for one document.
+    """The connections found for one document.
 
-    Bridges and opposite tones are only candidates until a configured model confirms them, and `statement_pairs` until
-    octavo-small judges them. `domains` contains the domains that have been loaded so far, by document.
+    `bridges` and `opposite_tones` are only candidates until a configured model confirms them. `statement_pairs` are
+    candidates until the built-in model has judged them. `domains` maps documents to their subjects.
     """
 
     similar: list[DetectedConnection] = field(default_factory=list[DetectedConnection])
@@ -271,7 +271,11 @@ def _connect(pair: ChunkPair, concept: str, sentences: SentenceCache) -> Detecte
 
 
 def _promise(pair: ChunkPair, concept: str) -> float:
-    """How promising a pair is, from 0 to 1: the lower importance of the concept times the weaker of the two tones."""
+    """How promising a pair of chunks is, from 0 to 1.
+
+    The concept has an importance in each chunk, and each chunk has a positive or negative tone. The result is the lower
+    importance times the weaker tone.
+    """
     weights = [
         {name.casefold(): weight for name, weight in chunk.concepts.items()}.get(concept.casefold(), 0.0)
         for chunk in (pair.source, pair.target)

@@ -87,7 +87,7 @@ class Quantity:
     end: int
 
     def agrees(self, other: Quantity) -> bool:
-        """Whether both can be true. Two limits agree only if they are equal: within 14 days, within 30 days."""
+        """Whether both quantities can be true. Two limits ("within 14 days", "within 30 days") must be equal."""
         if self.kind != other.kind:
             return False
         if (

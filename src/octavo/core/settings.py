@@ -493,7 +493,7 @@ class Settings(BaseSettings):
     ] = False
     server: Annotated[
         str | None,
-        Field(description="Server for document commands, such as `https://docs.example.org`. Unset: this machine."),
+        Field(description="URL of the server that commands such as `octavo add` use. The default is this machine."),
     ] = None
     key: Annotated[
         SecretStr | None, Field(description="API key for OCTAVO_SERVER, created on that server with `octavo keys add`.")

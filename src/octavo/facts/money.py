@@ -96,7 +96,10 @@ class Amount:
 
 
 def choose_money(page: PageRuns, line_sum: Decimal | None, in_items: set[int]) -> Money:
-    """Choose the amounts. `line_sum` is the sum of the items, and `in_items` the numbers of the lines with items."""
+    """Choose the total and the other amounts of an invoice.
+
+    `line_sum` is the sum of the items. `in_items` contains the indexes of the lines with items.
+    """
     amounts = collect_amounts(page, in_items)
     if not amounts:
         return Money(currency=_currency(page, None))

@@ -130,7 +130,7 @@ async def events(installation: Installation) -> str:
 
 @check("caps")
 async def caps(installation: Installation) -> str:
-    await _refuse_rows(installation, QUERIES.wrong_caps, "Slot counts are incorrect")
+    await _refuse_rows(installation, QUERIES.wrong_caps, "The numbers of running jobs are counted incorrectly")
     await _refuse_rows(installation, QUERIES.idle_caps, "Free slots were not given to waiting jobs")
     return "all slot counts are correct"
 

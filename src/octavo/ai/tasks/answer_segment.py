@@ -17,7 +17,7 @@ MAX_CITATIONS = 12
 # Rules find more in a segment than a model quotes.
 MAX_FOUND = 100
 ANSWER_TOKENS = 1500
-_NOTHING = "No sentence that matches this prompt was found offline. Set up a model for an answer."
+_NOTHING = "No sentence matches this prompt. Set up a model to get a better answer."
 
 
 class SegmentAnswer(Output):

@@ -395,7 +395,7 @@ def _edited(
 
 
 def _anchor(text: str, index: int, lost: frozenset[int]) -> int | None:
-    """The index of the nearest character of the same word that liteparse also has."""
+    """The index of the character nearest to this one, in the same word, that liteparse has found too."""
     for step in (1, -1):
         near = index
         while near in lost and 0 <= near + step < len(text) and abs(near - index) < _LONGEST:

@@ -178,7 +178,7 @@ def _doubts(tables: Sequence[Table], blocks: Sequence[PageBlock], *, misses_rows
 
 
 def _has_stacked_rows(table: Table) -> bool:
-    """Whether a cell consists of several labels, or has several amounts with labels: its rows were not divided."""
+    """Whether rows of a table were read as one: a cell contains several labels, or several amounts with labels."""
     cells = [cell.text for row in table.rows for cell in row]
     stacked = (_LABELS.fullmatch(text) or len(_AMOUNT_AFTER_LABEL.findall(text)) >= _LEAST_FIGURES for text in cells)
     fused = sum(_FUSED_HEADING.fullmatch(text) is not None for text in table.grid[0])
@@ -200,7 +200,7 @@ def _has_scattered_formula(page: PageContent, blocks: Sequence[PageBlock]) -> bo
 
 
 def _is_divided(tables: Sequence[Table]) -> bool:
-    """Whether a table that begins with figures follows another one: the rest of it, in other columns."""
+    """Whether one table was read as two: directly below a table, another one begins with a row of numbers."""
     return any(
         0 <= below.box.top - above.box.bottom < _NEXT_TABLE
         and overlaps(above.box, below.box._replace(top=above.box.top))

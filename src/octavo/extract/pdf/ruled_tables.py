@@ -200,9 +200,9 @@ def _slot(edges: Sequence[float], value: float) -> int:
 
 
 def _with_outer_rows(grid: Grid, words: Sequence[Word], others: Sequence[Box]) -> Grid:
-    """Add a header row above the rulings and a last row below them, if these have a cell in most columns.
+    """Add the row above the ruled lines as a header and the row below them as the last row.
 
-    `others` are the boxes of other grids. Their words are ignored.
+    A row is added only if it has a cell in most columns. Words in `others`, the boxes of other grids, are ignored.
     """
     if len(grid.xs) < 4 or len(grid.ys) < 3:  # noqa: PLR2004
         return grid

@@ -171,7 +171,7 @@ def _describe(one: Mapping_[str, Any]) -> Change:
 
 @dataclass(frozen=True, slots=True)
 class EarlierCorrection:
-    """A correction of an earlier conversion of the same file, which is no longer stored."""
+    """A correction from an earlier conversion of the same file. That conversion is no longer stored."""
 
     person: str
     at: datetime
