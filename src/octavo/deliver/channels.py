@@ -24,9 +24,9 @@ class UnknownChannel(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class EventRecord:
-    """An event in the form sent to programs. It never contains the text or the file name of a document.
+    """An event in the form sent to programs. It never contains the text, title or file name of a document.
 
-    `facts` are those of a document that is complete, such as its sender, date and amount.
+    `facts` are those of a completed document, such as its sender, date and amount, without its title.
     """
 
     id: int | None

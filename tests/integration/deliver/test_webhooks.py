@@ -95,15 +95,15 @@ async def test_a_completed_document_is_sent_with_its_facts(
 ) -> None:
     with receiver() as there:
         office.subscribe(owner, there.url, ["document.created", "document.completed"])
-        await desk.add(owner, b"text", given={"title": "Invoice 17"})
+        await desk.add(owner, b"text", given={"title": "Invoice 17", "author": "Ada Holm"})
         engine.complete(engine.claim_one(kinds=["process_document"]))
         async with delivering(office, fetch_allow=there.allowed):
             await office.until_delivered()
         sent = {one.json["type"]: one.json["data"].get("facts") for one in there.received}
     assert sent["document.created"] is None
-    assert sent["document.completed"]["title"] == {
-        "value": "Invoice 17",
-        "normalized": "invoice 17",
+    assert sent["document.completed"]["author"] == {
+        "value": "Ada Holm",
+        "normalized": "ada holm",
         "confidence": 1,
         "status": "confirmed",
     }

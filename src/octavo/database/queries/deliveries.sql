@@ -74,7 +74,7 @@ SELECT s.id, s.channel, s.address, s.secret, s.active,
        CASE WHEN NOT s.everybodys AND s.channel = 'webhook' AND e.document_id IS NOT NULL THEN (
            SELECT jsonb_object_agg(f.name, jsonb_build_object(
                'value', f.value, 'normalized', f.normalized, 'confidence', round(f.confidence::numeric, 3), 'status', f.status))
-           FROM chosen_facts f WHERE f.document_id = d.id AND f.value IS NOT NULL) END AS facts
+           FROM chosen_facts f WHERE f.document_id = d.id AND f.name <> 'title' AND f.value IS NOT NULL) END AS facts
 FROM subscribers s
 LEFT JOIN events e ON e.process_id = :process::uuid AND e.id = :event::bigint
 LEFT JOIN conversions c ON c.id = e.process_id AND (c.owner_id = s.owner_id OR s.everybodys)
