@@ -17,7 +17,7 @@ MAX_CITATIONS = 12
 # Rules find more in a segment than a model quotes.
 MAX_FOUND = 100
 ANSWER_TOKENS = 1500
-_NOTHING = "Without a model, no sentence that matches this prompt was found. Set up a model to get an answer."
+_NOTHING = "The offline search found no sentence that matches this prompt. Set up a model to get an answer."
 
 
 class SegmentAnswer(Output):

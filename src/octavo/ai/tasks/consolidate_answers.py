@@ -18,7 +18,7 @@ ANSWER_TOKENS = 2000
 # Offline: quotes that score less than this share of the best one are omitted.
 _MIN_SHARE_OF_BEST = 0.75
 _MAX_OFFLINE = 10
-_NOTHING = "Without a model, no sentence that matches this prompt was found. Set up a model to get an answer."
+_NOTHING = "The offline search found no sentence that matches this prompt. Set up a model to get an answer."
 _MAX_CHARACTERS = 19_000
 _SHORTENED = "\n\n… This answer was shortened. Open the parts in the grid to read their full answers."
 
