@@ -94,8 +94,8 @@ def _part(evidence: frozenset[str]) -> str:
 
 
 def _currency(evidence: frozenset[str]) -> str:
-    if "dollar" in evidence and "only" not in evidence:
-        return "dollar"
+    if "dollar" in evidence:
+        return "dollar, country" if "country" in evidence else "dollar"
     if "only" in evidence:
         return "only"
     return "several, label" if "label" in evidence else "several"

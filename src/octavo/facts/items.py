@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import accumulate
 
-from octavo.facts.layout import Line, make_run
+from octavo.facts.layout import Line, TextRun, make_run
 from octavo.facts.mentions import Mention, NearText, PageRuns
 from octavo.facts.money import classify, is_money
 from octavo.facts.words import Box, Place, Word, enclosing_box
@@ -22,6 +22,7 @@ _SUMS = {"total", "net", "tax", "due", "line_sum"}
 _MOST_HEAD_WORDS = 14
 _BAND = 4  # lines of a header above and below its main line
 _CLOSE = 1.3  # in line heights, between the lines of one header
+_TIGHT = 0.6  # in line heights, between the lines of one cell
 _BESIDE = 1.2  # in line heights, between an amount and the other numbers of its row
 _NEAR_COLUMN = 45.0  # points between a number and the header of its column
 _CLEAR_LABEL = 0.7
@@ -58,6 +59,10 @@ class Items:
     is_sum_printed: bool = False
 
     @property
+    def products(self) -> int:
+        return sum(row.has_product for row in self.rows)
+
+    @property
     def sum(self) -> Decimal | None:
         return sum((row.amount for row in self.rows), Decimal(0)) if self.rows else None
 
@@ -70,6 +75,15 @@ class Head:
     others: tuple[Box, ...]
     first: int
     last: int
+    amounts: tuple[Box, ...] = ()
+
+    def variants(self) -> Iterator[Head]:
+        """The same header with each of its other columns of amounts, such as those without tax."""
+        own = self.columns["amount"]
+        for box in self.amounts:
+            if box != own:
+                columns = {**self.columns, "amount": box}
+                yield replace(self, columns=columns, others=(*self.others, own), amounts=())
 
 
 def find_items(page: PageRuns) -> Items:
@@ -77,11 +91,20 @@ def find_items(page: PageRuns) -> Items:
     best = Items()
     best_score = -1.0
     for head in _heads(page):
-        items = _read(page, head)
-        products = sum(row.has_product for row in items.rows)
-        score = 100.0 * items.is_sum_printed + products + 0.1 * len(items.rows) + len(head.columns)
+        items = _clearest(page, head)
+        score = 100.0 * items.is_sum_printed + items.products + 0.1 * len(items.rows) + len(head.columns)
         if items.rows and score > best_score:
             best, best_score = items, score
+    return best
+
+
+def _clearest(page: PageRuns, head: Head) -> Items:
+    """The items of a table. If it has several columns of amounts, quantity times price shows which one is meant."""
+    best = _read(page, head)
+    for variant in head.variants():
+        items = _read(page, variant)
+        if items.products > best.products and items.is_sum_printed and len(items.rows) == len(best.rows):
+            best = items
     return best
 
 
@@ -114,7 +137,8 @@ def _head(page: PageRuns, line: Line) -> Head | None:
         return None
     others = tuple(box for role, box in labels if role == "other_column")
     numbers = [one.number for one in band]
-    return Head(columns, others, min(numbers), max(numbers))
+    amounts = tuple(box for role, box in labels if role == "amount" and box != columns.get("quantity"))
+    return Head(columns, others, min(numbers), max(numbers), amounts)
 
 
 def _labels(page: PageRuns, line: Line) -> list[tuple[str, Box]]:
@@ -138,7 +162,8 @@ def _adjacent(page: PageRuns, line: Line, step: int) -> Iterator[Line]:
         words = len(one.words)
         if one.page != line.page or gap > _CLOSE * line.box.height * 0.8 or _has_numbers(page, one) or words > 12:  # noqa: PLR2004
             return
-        if not _labels(page, one) and words > 4:  # noqa: PLR2004
+        is_other = not _labels(page, one) and (words > 4 or gap > _TIGHT * line.box.height)  # noqa: PLR2004
+        if is_other or any(run.text.endswith(":") for run in one.runs):
             return
         yield one
         before = one
@@ -190,12 +215,12 @@ def _has_numbers(page: PageRuns, line: Line) -> bool:
 
 def _read(page: PageRuns, head: Head) -> Items:
     region = list(_region(page, head))
-    anchors = _anchors(page, region, head)
-    printed = _printed(page, {line.number for line in region})
+    anchors = _anchors(page, region, head) or _anchors(page, region, head, plain=True)
+    printed = _printed(page, set(range(head.first, region[-1].number + 1)) if region else set())
     anchors, is_printed = _cut(anchors, printed, _leading(page, anchors, head))
-    if not anchors:
+    if not anchors or not (is_printed or is_money(page, anchors[0])):
         return Items()
-    tops = _tops(page, anchors, head)
+    tops = _tops(page, anchors, head, region)
     rows: list[Item] = []
     taken: set[int] = set()
     for index, anchor in enumerate(anchors[:_MOST_ROWS]):
@@ -212,11 +237,20 @@ def _read(page: PageRuns, head: Head) -> Items:
 def _region(page: PageRuns, head: Head) -> Iterator[Line]:
     """The lines below the header, up to the sums. The header may be repeated on later pages."""
     skip = head.last
+    group = Decimal(0)
     for line in page.lines[head.last + 1 :]:
         if line.number <= skip:
             continue
+        amounts = _anchors(page, [line], head)
         if _is_sum(page, line):
+            is_group = amounts and Decimal(amounts[0].value) == group and len(line.runs) <= 2  # noqa: PLR2004
+            if not is_group or not _goes_on(page, line, head):
+                return
+            group = Decimal(0)
+            continue
+        if _is_sum_head(page, line):
             return
+        group += sum((Decimal(one.value) for one in amounts), Decimal(0))
         again = _head(page, line)
         if again and again.columns.keys() >= {"amount"}:
             if not _same_columns(head, again):
@@ -250,27 +284,58 @@ def _is_sum(page: PageRuns, line: Line) -> bool:
     return bool(found) and found[0] in _SUMS and found[1] >= _CLEAR_LABEL
 
 
-def _anchors(page: PageRuns, region: Sequence[Line], head: Head) -> list[Mention]:
-    """For each line, the amount that is nearest to the header of the amount column."""
+def _goes_on(page: PageRuns, line: Line, head: Head) -> bool:
+    """Whether items follow the sum of a group: the next amounts, up to another sum, have a quantity and a price."""
+    for one in page.lines[line.number + 1 :]:
+        if _is_sum(page, one):
+            return False
+        for anchor in _anchors(page, [one], head):
+            item = Item()
+            _add_numbers(page, item, anchor, head)
+            is_summed = any(_sum_role(page, run) for run in one.runs)
+            return {"quantity", "unit_price"} <= item.cells.keys() and not is_summed
+    return False
+
+
+def _is_sum_head(page: PageRuns, line: Line) -> bool:
+    """Whether a line is the header of a table of sums, such as "Net  Tax  Total"."""
+    if _has_numbers(page, line):
+        return False
+    return len({_sum_role(page, run) for run in line.runs} - {None}) >= 2  # noqa: PLR2004
+
+
+def _sum_role(page: PageRuns, run: TextRun) -> str | None:
+    """The role of a text run that is the label of a sum."""
+    found = classify(page, NearText(run.text, run.folded, "left", run.box))
+    return found[0] if found and found[0] in _SUMS and found[1] >= _CLEAR_LABEL else None
+
+
+def _anchors(page: PageRuns, region: Sequence[Line], head: Head, *, plain: bool = False) -> list[Mention]:
+    """For each line, the amount in the amount column. `plain` also accepts numbers without cents and currency."""
     column = head.columns["amount"]
+    is_last = all(box.right <= column.right for box in (*head.columns.values(), *head.others))
     found: list[Mention] = []
     for line in region:
-        money = [
+        numbers = (one for index, run in enumerate(line.runs) for one in page.of_run("amount", run, index))
+        near = [
             one
-            for index, run in enumerate(line.runs)
-            for one in page.of_run("amount", run, index)
-            if is_money(page, one)
+            for one in numbers
+            if (plain or is_money(page, one))
+            and _distance(one.box, column) <= _NEAR_COLUMN
+            and not _is_nearer(one.box, head, "amount")
         ]
-        near = min(money, key=lambda one: _distance(one.box, column), default=None)
-        if near and _distance(near.box, column) <= _NEAR_COLUMN and not _is_nearer(near.box, head, "amount"):
-            found.append(near)
+        # In the last column, a number that is farther right is not that of the column before.
+        best = max if is_last else min
+        if near:
+            found.append(best(near, key=lambda one: one.box.right if is_last else _distance(one.box, column)))
     return found
 
 
 def _is_nearer(box: Box, head: Head, name: str) -> bool:
     """Whether a number is nearer to another column than to this one."""
     own = _distance(box, head.columns[name])
-    return any(_distance(box, other) < own for role, other in head.columns.items() if role not in {name, "description"})
+    named = (other for role, other in head.columns.items() if role not in {name, "description"})
+    return any(_distance(box, other) < own for other in (*named, *head.others))
 
 
 def _distance(box: Box, head: Box) -> float:
@@ -324,12 +389,41 @@ def _cut(anchors: list[Mention], printed: dict[Decimal, str], leading: tuple[int
     return anchors[: leading[1]] if leading[1] else anchors, False
 
 
-def _tops(page: PageRuns, anchors: Sequence[Mention], head: Head) -> list[tuple[int, float]]:
-    """The start of each row: the page, and the top of the highest line that contains numbers of the row."""
+def _tops(page: PageRuns, anchors: Sequence[Mention], head: Head, region: Sequence[Line]) -> list[tuple[int, float]]:
+    """The start of each row: the page, and the top of the highest line that contains numbers or text of the row."""
+    rows = [(anchor, [page.lines[anchor.run.line], *_beside(page, anchor, head)]) for anchor in anchors]
+    taken = {line.number for _, lines in rows for line in lines}
     return [
-        (anchor.run.page, min(line.box.top for line in (page.lines[anchor.run.line], *_beside(page, anchor, head))))
-        for anchor in anchors
+        (anchor.run.page, min(line.box.top for line in (*lines, *_lines_above(anchor, head, region, taken))))
+        for anchor, lines in rows
     ]
+
+
+def _lines_above(anchor: Mention, head: Head, region: Sequence[Line], taken: set[int]) -> list[Line]:
+    """Lines of a description above its amount, if the amount is in the middle of the row: as many lines are below."""
+    number = anchor.run.line
+    above = _text_lines([line for line in reversed(region) if line.number < number], anchor, head)
+    below = _text_lines([line for line in region if line.number > number], anchor, head)
+    others = {line.number for line in (*above, *below)} & taken  # lines of other rows, without a gap between the rows
+    return above if above and below and not others and abs(len(above) - len(below)) <= 1 else []
+
+
+def _text_lines(lines: Sequence[Line], anchor: Mention, head: Head) -> list[Line]:
+    """The lines, starting at an amount, that have a description and no gap between them."""
+    item = Item({"amount": _cell(anchor)})
+    left, right = _description_span(head, item)
+    found: list[Line] = []
+    before = anchor.box
+    for line in lines:
+        words = _description_words(line, left, right, item)
+        if line.page != anchor.run.page or not words:
+            return found
+        box = enclosing_box(word.box for word in words)
+        if max(box.top - before.bottom, before.top - box.bottom) > _TIGHT * max(box.height, before.height):
+            return found
+        found.append(line)
+        before = box
+    return found
 
 
 def _beside(page: PageRuns, anchor: Mention, head: Head | None = None) -> Iterator[Line]:
