@@ -118,7 +118,7 @@ def _party(evidence: frozenset[str]) -> str:
 
 
 def _cell(evidence: frozenset[str]) -> str:
-    parts = [name for name in ("sum", "product") if name in evidence]
+    parts = [name for name in ("incomplete", "loose", "sum", "product") if name in evidence]
     return ", ".join(parts) or "none"
 
 

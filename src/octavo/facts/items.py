@@ -26,8 +26,10 @@ _TIGHT = 0.6  # in line heights, between the lines of one cell
 _BESIDE = 1.2  # in line heights, between an amount and the other numbers of its row
 _NEAR_COLUMN = 45.0  # points between a number and the header of its column
 _CLEAR_LABEL = 0.7
+_CLEAR_HEAD = 3  # columns
 _MOST_ROWS = 1000
 _CENTS = Decimal("0.021")
+_RATE_WORDS = 2  # such as "TVA 20%"
 _PERCENT = re.compile(r"(?<![\d.,])\d{1,2}(?:[.,]\d{1,3})?\s?%")
 _KEY = re.compile(r"^[^\W\d][\w .\-]{1,40}\s?:\s?\S")
 
@@ -52,11 +54,28 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """All rows. `lines` are the numbers of their lines. `is_sum_printed` is true if a page shows their sum."""
+    """All rows. `lines` are the numbers of their lines. `is_sum_printed` is true if a page shows their sum.
+
+    `is_unread` is true if a page has the header of a table, but no rows were found below it. `is_loose` is true if the
+    numbers of the rows are not below their headers. `columns` are the cells that a row should have.
+    """
 
     rows: tuple[Item, ...] = ()
     lines: frozenset[int] = frozenset()
     is_sum_printed: bool = False
+    is_unread: bool = False
+    is_loose: bool = False
+    columns: frozenset[str] = frozenset()
+
+    def evidence(self, row: Item) -> frozenset[str]:
+        """The evidence for the cells of a row."""
+        signs = {
+            "sum": self.is_sum_printed,
+            "product": row.has_product,
+            "loose": self.is_loose,
+            "incomplete": not self.columns <= row.cells.keys(),
+        }
+        return frozenset(name for name, has in signs.items() if has)
 
     @property
     def products(self) -> int:
@@ -76,6 +95,7 @@ class Head:
     first: int
     last: int
     amounts: tuple[Box, ...] = ()
+    is_loose: bool = False
 
     def variants(self) -> Iterator[Head]:
         """The same header with each of its other columns of amounts, such as those without tax."""
@@ -85,12 +105,17 @@ class Head:
                 columns = {**self.columns, "amount": box}
                 yield replace(self, columns=columns, others=(*self.others, own), amounts=())
 
+    def loose(self) -> Head:
+        """The same header for rows whose numbers are not below it. Only their order counts."""
+        return replace(self, is_loose=True)
+
 
 def find_items(page: PageRuns) -> Items:
     """The items of the table whose sum is printed, or else of the table with the clearest header."""
-    best = Items()
+    heads = list(_heads(page))
+    best = Items(is_unread=any(len(head.columns) >= _CLEAR_HEAD for head in heads))
     best_score = -1.0
-    for head in _heads(page):
+    for head in heads:
         items = _clearest(page, head)
         score = 100.0 * items.is_sum_printed + items.products + 0.1 * len(items.rows) + len(head.columns)
         if items.rows and score > best_score:
@@ -105,7 +130,8 @@ def _clearest(page: PageRuns, head: Head) -> Items:
         items = _read(page, variant)
         if items.products > best.products and items.is_sum_printed and len(items.rows) == len(best.rows):
             best = items
-    return best
+    items = _read(page, head.loose())
+    return items if items.is_sum_printed and items.products > best.products else best
 
 
 # Heads
@@ -231,7 +257,8 @@ def _read(page: PageRuns, head: Head) -> Items:
         _add_description(page, item, anchor, lines, head)
         taken |= {anchor.run.line, *(line.number for line in _beside(page, anchor))}
         rows.append(item)
-    return Items(tuple(rows), frozenset(taken), is_printed)
+    columns = frozenset(head.columns.keys() & {"description", "quantity", "unit_price"})
+    return Items(tuple(rows), frozenset(taken), is_printed, is_loose=head.is_loose, columns=columns)
 
 
 def _region(page: PageRuns, head: Head) -> Iterator[Line]:
@@ -312,6 +339,8 @@ def _sum_role(page: PageRuns, run: TextRun) -> str | None:
 
 def _anchors(page: PageRuns, region: Sequence[Line], head: Head, *, plain: bool = False) -> list[Mention]:
     """For each line, the amount in the amount column. `plain` also accepts numbers without cents and currency."""
+    if head.is_loose:
+        return [one for line in region if (one := _last_product(page, line))]
     column = head.columns["amount"]
     is_last = all(box.right <= column.right for box in (*head.columns.values(), *head.others))
     found: list[Mention] = []
@@ -329,6 +358,14 @@ def _anchors(page: PageRuns, region: Sequence[Line], head: Head, *, plain: bool 
         if near:
             found.append(best(near, key=lambda one: one.box.right if is_last else _distance(one.box, column)))
     return found
+
+
+def _last_product(page: PageRuns, line: Line) -> Mention | None:
+    """The last amount of a line, if it is the product of two numbers before it."""
+    numbers = [one for index, run in enumerate(line.runs) for one in page.of_run("amount", run, index)]
+    if not numbers or not is_money(page, numbers[-1]):
+        return None
+    return numbers[-1] if any(_products(numbers[:-1], numbers[-1], None, None)) else None
 
 
 def _is_nearer(box: Box, head: Head, name: str) -> bool:
@@ -473,11 +510,14 @@ def _add_numbers(page: PageRuns, item: Item, anchor: Mention, head: Head) -> Non
         for one in page.of_run("amount", run, index)
         if one is not anchor and one.box.right <= anchor.box.left + 1
     ]
-    by_column = {name: _in_column(numbers, head, name) for name in ("quantity", "unit_price")}
-    quantity, price = by_column["quantity"], by_column["unit_price"]
+    if head.is_loose:
+        quantity = price = None
+    else:
+        quantity, price = (_in_column(numbers, head, name) for name in ("quantity", "unit_price"))
     pair = (quantity, price) if quantity and price and _is_product(quantity, price, anchor) else None
-    if pair is None:
-        pair = next(_products(numbers, anchor, quantity, price), None)
+    if pair is None:  # the pair nearest to the amount, because a description may contain numbers, too
+        pairs = _products(numbers[::-1], anchor, quantity, price)
+        pair = next((one for one in pairs if quantity or price or _is_ordered(*one, head)), None)
     if pair:
         quantity, price = pair
         item.has_product = True
@@ -518,23 +558,28 @@ def _products(
                 yield first, second
 
 
+def _is_ordered(quantity: Mention, price: Mention, head: Head) -> bool:
+    """Whether a quantity and a price are in the order of their columns. Usually, the quantity comes first."""
+    first, second = (head.columns.get(name) for name in ("quantity", "unit_price"))
+    is_price_first = bool(first and second and second.left < first.left)
+    return (price.box.left < quantity.box.left) == is_price_first
+
+
 def is_price(mention: Mention) -> bool:
     return "." in mention.value
 
 
 def _rate(lines: Sequence[Line], head: Head) -> Cell | None:
-    """The percentage in the tax rate column, or the only percentage in the row."""
-    found: list[tuple[Box, Cell]] = []
+    """The percentage in the tax rate column, or the only percentage in the row that is not part of a text."""
+    found: list[tuple[TextRun, Cell]] = []
     for line in lines:
         for run in line.runs:
-            for match in _PERCENT.finditer(run.text):
-                place = run.place(*match.span())
-                found.append((place.box, Cell(match[0], place)))
+            found += [(run, Cell(match[0], run.place(*match.span()))) for match in _PERCENT.finditer(run.text)]
     column = head.columns.get("tax_rate")
     if column:
-        box, cell = min(found, key=lambda one: _distance(one[0], column), default=(None, None))
-        return cell if box and _distance(box, column) <= _NEAR_COLUMN else None
-    return found[0][1] if len(found) == 1 else None
+        _, cell = min(found, key=lambda one: _distance(one[1].place.box, column), default=(None, None))
+        return cell if cell and _distance(cell.place.box, column) <= _NEAR_COLUMN else None
+    return found[0][1] if len(found) == 1 and len(found[0][0].words) <= _RATE_WORDS else None
 
 
 # Descriptions
@@ -576,7 +621,7 @@ def _description_words(line: Line, left: float, right: float, item: Item) -> lis
 
 
 def _description_span(head: Head, item: Item) -> tuple[float, float]:
-    own = head.columns.get("description")
+    own = head.columns.get("description") if not head.is_loose else None
     boxes = [item.cells[name].place.box for name in _NUMBER_COLUMNS if name in item.cells]
     if own is None:
         return 0.0, min(box.left for box in boxes)

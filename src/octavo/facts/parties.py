@@ -38,6 +38,7 @@ _DOMAIN = re.compile(r"(?:@|www\.|https?://(?:www\.)?)([a-z0-9][a-z0-9-]*)\.[a-z
 _PARTS = re.compile(r"\s*[\u25cf\u2022\u00b7|\u2219\u25aa]\s*|\s+[-\u2013\u2014*/]\s+|,\s+")
 _BULLET = re.compile(r"[\u25cf\u2022\u00b7|\u2219\u25aa*\u2013-]")
 _HOUSE = re.compile(r"(?:strasse|stra\u00dfe|str\.|weg|platz|gasse|allee|street|road|avenue)\s+\d+\s?[a-z]?$")
+_NUMBERED = re.compile(r"\s\d+\s?[a-zA-Z]?$")
 _COUNTRY = re.compile(
     r"osterreich|deutschland|schweiz|germany|austria|switzerland|suisse|france|frankreich|nederland|netherlands|belgie|"
     r"belgium|belgique|italia|italy|espana|spain|portugal|polska|poland|united kingdom|great britain|england|"
@@ -275,6 +276,8 @@ class PartyFinder:
                 parts = [part for part in _PARTS.split(run.text) if part.strip()]
                 if len(parts) < 3 or not any(_POSTCODE.search(part) for part in parts[1:]):  # noqa: PLR2004
                     continue
+                if _POSTCODE.search(parts[1]) and _NUMBERED.search(parts[0]):
+                    continue  # an address without a name: street, town, country
                 found = self._add(run, 0, run.text.index(parts[0]) + len(parts[0]), any_case=True)
                 if found:
                     self._count(found, "seller", _RETURN, "return line")
