@@ -397,7 +397,6 @@ _COUNTRIES = {
     "SGD": re.compile(r"(?i)\bsingapore\b"),
     "MXN": re.compile(r"(?i)\bm[e\u00e9]xico\b|\bcfdi\b"),
 }
-_DOLLARS = _COUNTRIES.keys() - {"USD"}
 _CURRENCY_LABEL = re.compile(
     r"(?:wahrung|currency|devise|monnaie|valuta|moneda|divisa|moeda|waluta|mata uang|all amounts in)\W{0,12}$"
 )
@@ -416,15 +415,12 @@ def _currency(page: PageRuns, total: Choice | None) -> Choice | None:
     for mentions, name in ((labelled, "label"), (beside, "beside total"), (max(counts.values(), key=len), "common")):
         if mentions:
             one = mentions[0]
-            if one.value == "USD" and one.place.quote == "$":
-                return _dollars(page, one, name, counts.keys() & {*_DOLLARS, *_named_dollars(found)})
-            evidence = {name, "only"} if len(counts) == 1 else {name}
-            return Choice(one.value, one, frozenset(evidence))
+            signs = {mention.value for mention in found if mention.place.quote != "$"}
+            if one.place.quote == "$":
+                return _dollars(page, one, name, signs & _COUNTRIES.keys())
+            is_only = signs == {one.value} and (one.value in _COUNTRIES or len(counts) == 1)
+            return Choice(one.value, one, frozenset({name, "only"} if is_only else {name}))
     return None
-
-
-def _named_dollars(found: Sequence[Mention]) -> set[str]:
-    return {"USD"} if any(one.value == "USD" and one.place.quote != "$" for one in found) else set()
 
 
 def _dollars(page: PageRuns, sign: Mention, name: str, named: set[str]) -> Choice:
