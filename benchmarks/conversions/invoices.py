@@ -1,9 +1,9 @@
 """How well real invoices are read from the page alone: `python -m benchmarks.conversions.invoices [options] FOLDER...`.
 
 FOLDERs hold PDFs with an embedded XML or a JSON file beside them (`labelled.py` says what counts and how the families
-are split). `--half` chooses "development" (the default), "held out" or "both"; `--wrong` names the wrong values;
-`--calibrate` writes the measured confidences from the chosen half; `--others FOLDER...` are PDFs that are no
-invoices and must be refused.
+are split). `--half` chooses "development" (the default), "held out", "packages" or "both" (all of them); `--wrong`
+names the wrong values; `--calibrate` writes the measured confidences from the chosen half; `--others FOLDER...` are
+PDFs that are no invoices and must be refused.
 """
 
 from __future__ import annotations
@@ -182,8 +182,7 @@ def _tiers_of_cells(document: Labelled, reading: Reading) -> Iterator[tuple[str,
     for row, wanted in zip(items.rows, document.lines, strict=False):
         values = {name: Value(name, cell.value, 1.0) for name, cell in row.cells.items()}
         bad = set(wrong_cells(document, values, wanted))
-        signs = (("sum", items.is_sum_printed), ("product", row.has_product))
-        evidence = frozenset(name for name, has in signs if has)
+        evidence = items.evidence(row)
         for name in (*LINE_FIELDS, "tax_rate"):
             if name in row.cells:
                 key = f"items.{name}: {tier(f'items.{name}', evidence)}"

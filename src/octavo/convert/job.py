@@ -187,8 +187,8 @@ class ConversionJob:
         if self.settings.conversion_gateway_url:
             return await RemoteService(self.run, self.settings, self.bucket).convert(source.key, mapping)
         conversion = await self._convert_here(source.key, source.sha256, mapping)
-        required = [field for field in (await mapping.read_in_thread()).fields if field.required]
-        if required and len(conversion.missing) == len(required):
+        required = {field.name for field in (await mapping.read_in_thread()).fields if field.required}
+        if required and required <= set(conversion.missing):
             raise NothingFound
         return conversion
 

@@ -94,8 +94,8 @@ def _part(evidence: frozenset[str]) -> str:
 
 
 def _currency(evidence: frozenset[str]) -> str:
-    if "dollar" in evidence and "only" not in evidence:
-        return "dollar"
+    if "dollar" in evidence:
+        return "dollar, country" if "country" in evidence else "dollar"
     if "only" in evidence:
         return "only"
     return "several, label" if "label" in evidence else "several"
@@ -118,7 +118,7 @@ def _party(evidence: frozenset[str]) -> str:
 
 
 def _cell(evidence: frozenset[str]) -> str:
-    parts = [name for name in ("sum", "product") if name in evidence]
+    parts = [name for name in ("incomplete", "loose", "sum", "product") if name in evidence]
     return ", ".join(parts) or "none"
 
 

@@ -21,7 +21,7 @@ _SHAPES = [
     for pattern in (
         rf"(?<![\d-]){_YEAR}\s?[-./]\s?(?P<month>\d\d?)\s?[-./]\s?(?P<day>\d\d?)(?!\d)",
         rf"(?<![\d.])(?P<day>\d\d?){_ORDINAL}{_BETWEEN}(?P<name>{_NAMES})\b{_BETWEEN}{_YEAR}(?!\d)",
-        rf"\b(?P<name>{_NAMES})\b\.?\s+(?P<day>\d\d?)(?:st|nd|rd|th)?\s?,?\s*{_YEAR}(?!\d)",
+        rf"\b(?P<name>{_NAMES})\b[.,]?\s+(?P<day>\d\d?)(?:st|nd|rd|th)?\s?,?\s*{_YEAR}(?!\d)",
         rf"(?<![\d.])(?P<day>\d\d?)\s?\.\s?(?P<month>\d\d?)\s?\.\s?{_ANY_YEAR}(?!\.?\d)",
         rf"(?<![\d/-])(?P<either>\d\d?)\s?(?P<mark>[/-])\s?(?P<other>\d\d?)\s?(?P=mark)\s?{_ANY_YEAR}(?![\d/-])",
     )

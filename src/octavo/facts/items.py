@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import accumulate
 
-from octavo.facts.layout import Line, make_run
+from octavo.facts.layout import Line, TextRun, make_run
 from octavo.facts.mentions import Mention, NearText, PageRuns
 from octavo.facts.money import classify, is_money
 from octavo.facts.words import Box, Place, Word, enclosing_box
@@ -22,11 +22,14 @@ _SUMS = {"total", "net", "tax", "due", "line_sum"}
 _MOST_HEAD_WORDS = 14
 _BAND = 4  # lines of a header above and below its main line
 _CLOSE = 1.3  # in line heights, between the lines of one header
+_TIGHT = 0.6  # in line heights, between the lines of one cell
 _BESIDE = 1.2  # in line heights, between an amount and the other numbers of its row
 _NEAR_COLUMN = 45.0  # points between a number and the header of its column
 _CLEAR_LABEL = 0.7
+_CLEAR_HEAD = 3  # columns
 _MOST_ROWS = 1000
 _CENTS = Decimal("0.021")
+_RATE_WORDS = 2  # such as "TVA 20%"
 _PERCENT = re.compile(r"(?<![\d.,])\d{1,2}(?:[.,]\d{1,3})?\s?%")
 _KEY = re.compile(r"^[^\W\d][\w .\-]{1,40}\s?:\s?\S")
 
@@ -51,11 +54,32 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """All rows. `lines` are the numbers of their lines. `is_sum_printed` is true if a page shows their sum."""
+    """All rows. `lines` are the numbers of their lines. `is_sum_printed` is true if a page shows their sum.
+
+    `is_unread` is true if a page has the header of a table, but no rows were found below it. `is_loose` is true if the
+    numbers of the rows are not below their headers. `columns` are the cells that a row should have.
+    """
 
     rows: tuple[Item, ...] = ()
     lines: frozenset[int] = frozenset()
     is_sum_printed: bool = False
+    is_unread: bool = False
+    is_loose: bool = False
+    columns: frozenset[str] = frozenset()
+
+    def evidence(self, row: Item) -> frozenset[str]:
+        """The evidence for the cells of a row."""
+        signs = {
+            "sum": self.is_sum_printed,
+            "product": row.has_product,
+            "loose": self.is_loose,
+            "incomplete": not self.columns <= row.cells.keys(),
+        }
+        return frozenset(name for name, has in signs.items() if has)
+
+    @property
+    def products(self) -> int:
+        return sum(row.has_product for row in self.rows)
 
     @property
     def sum(self) -> Decimal | None:
@@ -70,19 +94,44 @@ class Head:
     others: tuple[Box, ...]
     first: int
     last: int
+    amounts: tuple[Box, ...] = ()
+    is_loose: bool = False
+
+    def variants(self) -> Iterator[Head]:
+        """The same header with each of its other columns of amounts, such as those without tax."""
+        own = self.columns["amount"]
+        for box in self.amounts:
+            if box != own:
+                columns = {**self.columns, "amount": box}
+                yield replace(self, columns=columns, others=(*self.others, own), amounts=())
+
+    def loose(self) -> Head:
+        """The same header for rows whose numbers are not below it. Only their order counts."""
+        return replace(self, is_loose=True)
 
 
 def find_items(page: PageRuns) -> Items:
     """The items of the table whose sum is printed, or else of the table with the clearest header."""
-    best = Items()
+    heads = list(_heads(page))
+    best = Items(is_unread=any(len(head.columns) >= _CLEAR_HEAD for head in heads))
     best_score = -1.0
-    for head in _heads(page):
-        items = _read(page, head)
-        products = sum(row.has_product for row in items.rows)
-        score = 100.0 * items.is_sum_printed + products + 0.1 * len(items.rows) + len(head.columns)
+    for head in heads:
+        items = _clearest(page, head)
+        score = 100.0 * items.is_sum_printed + items.products + 0.1 * len(items.rows) + len(head.columns)
         if items.rows and score > best_score:
             best, best_score = items, score
     return best
+
+
+def _clearest(page: PageRuns, head: Head) -> Items:
+    """The items of a table. If it has several columns of amounts, quantity times price shows which one is meant."""
+    best = _read(page, head)
+    for variant in head.variants():
+        items = _read(page, variant)
+        if items.products > best.products and items.is_sum_printed and len(items.rows) == len(best.rows):
+            best = items
+    items = _read(page, head.loose())
+    return items if items.is_sum_printed and items.products > best.products else best
 
 
 # Heads
@@ -114,7 +163,8 @@ def _head(page: PageRuns, line: Line) -> Head | None:
         return None
     others = tuple(box for role, box in labels if role == "other_column")
     numbers = [one.number for one in band]
-    return Head(columns, others, min(numbers), max(numbers))
+    amounts = tuple(box for role, box in labels if role == "amount" and box != columns.get("quantity"))
+    return Head(columns, others, min(numbers), max(numbers), amounts)
 
 
 def _labels(page: PageRuns, line: Line) -> list[tuple[str, Box]]:
@@ -138,7 +188,8 @@ def _adjacent(page: PageRuns, line: Line, step: int) -> Iterator[Line]:
         words = len(one.words)
         if one.page != line.page or gap > _CLOSE * line.box.height * 0.8 or _has_numbers(page, one) or words > 12:  # noqa: PLR2004
             return
-        if not _labels(page, one) and words > 4:  # noqa: PLR2004
+        is_other = not _labels(page, one) and (words > 4 or gap > _TIGHT * line.box.height)  # noqa: PLR2004
+        if is_other or any(run.text.endswith(":") for run in one.runs):
             return
         yield one
         before = one
@@ -190,12 +241,12 @@ def _has_numbers(page: PageRuns, line: Line) -> bool:
 
 def _read(page: PageRuns, head: Head) -> Items:
     region = list(_region(page, head))
-    anchors = _anchors(page, region, head)
-    printed = _printed(page, {line.number for line in region})
+    anchors = _anchors(page, region, head) or _anchors(page, region, head, plain=True)
+    printed = _printed(page, set(range(head.first, region[-1].number + 1)) if region else set())
     anchors, is_printed = _cut(anchors, printed, _leading(page, anchors, head))
-    if not anchors:
+    if not anchors or not (is_printed or is_money(page, anchors[0])):
         return Items()
-    tops = _tops(page, anchors, head)
+    tops = _tops(page, anchors, head, region)
     rows: list[Item] = []
     taken: set[int] = set()
     for index, anchor in enumerate(anchors[:_MOST_ROWS]):
@@ -206,17 +257,27 @@ def _read(page: PageRuns, head: Head) -> Items:
         _add_description(page, item, anchor, lines, head)
         taken |= {anchor.run.line, *(line.number for line in _beside(page, anchor))}
         rows.append(item)
-    return Items(tuple(rows), frozenset(taken), is_printed)
+    columns = frozenset(head.columns.keys() & {"description", "quantity", "unit_price"})
+    return Items(tuple(rows), frozenset(taken), is_printed, is_loose=head.is_loose, columns=columns)
 
 
 def _region(page: PageRuns, head: Head) -> Iterator[Line]:
     """The lines below the header, up to the sums. The header may be repeated on later pages."""
     skip = head.last
+    group = Decimal(0)
     for line in page.lines[head.last + 1 :]:
         if line.number <= skip:
             continue
+        amounts = _anchors(page, [line], head)
         if _is_sum(page, line):
+            is_group = amounts and Decimal(amounts[0].value) == group and len(line.runs) <= 2  # noqa: PLR2004
+            if not is_group or not _goes_on(page, line, head):
+                return
+            group = Decimal(0)
+            continue
+        if _is_sum_head(page, line):
             return
+        group += sum((Decimal(one.value) for one in amounts), Decimal(0))
         again = _head(page, line)
         if again and again.columns.keys() >= {"amount"}:
             if not _same_columns(head, again):
@@ -250,27 +311,68 @@ def _is_sum(page: PageRuns, line: Line) -> bool:
     return bool(found) and found[0] in _SUMS and found[1] >= _CLEAR_LABEL
 
 
-def _anchors(page: PageRuns, region: Sequence[Line], head: Head) -> list[Mention]:
-    """For each line, the amount that is nearest to the header of the amount column."""
+def _goes_on(page: PageRuns, line: Line, head: Head) -> bool:
+    """Whether items follow the sum of a group: the next amounts, up to another sum, have a quantity and a price."""
+    for one in page.lines[line.number + 1 :]:
+        if _is_sum(page, one):
+            return False
+        for anchor in _anchors(page, [one], head):
+            item = Item()
+            _add_numbers(page, item, anchor, head)
+            is_summed = any(_sum_role(page, run) for run in one.runs)
+            return {"quantity", "unit_price"} <= item.cells.keys() and not is_summed
+    return False
+
+
+def _is_sum_head(page: PageRuns, line: Line) -> bool:
+    """Whether a line is the header of a table of sums, such as "Net  Tax  Total"."""
+    if _has_numbers(page, line):
+        return False
+    return len({_sum_role(page, run) for run in line.runs} - {None}) >= 2  # noqa: PLR2004
+
+
+def _sum_role(page: PageRuns, run: TextRun) -> str | None:
+    """The role of a text run that is the label of a sum."""
+    found = classify(page, NearText(run.text, run.folded, "left", run.box))
+    return found[0] if found and found[0] in _SUMS and found[1] >= _CLEAR_LABEL else None
+
+
+def _anchors(page: PageRuns, region: Sequence[Line], head: Head, *, plain: bool = False) -> list[Mention]:
+    """For each line, the amount in the amount column. `plain` also accepts numbers without cents and currency."""
+    if head.is_loose:
+        return [one for line in region if (one := _last_product(page, line))]
     column = head.columns["amount"]
+    is_last = all(box.right <= column.right for box in (*head.columns.values(), *head.others))
     found: list[Mention] = []
     for line in region:
-        money = [
+        numbers = (one for index, run in enumerate(line.runs) for one in page.of_run("amount", run, index))
+        near = [
             one
-            for index, run in enumerate(line.runs)
-            for one in page.of_run("amount", run, index)
-            if is_money(page, one)
+            for one in numbers
+            if (plain or is_money(page, one))
+            and _distance(one.box, column) <= _NEAR_COLUMN
+            and not _is_nearer(one.box, head, "amount")
         ]
-        near = min(money, key=lambda one: _distance(one.box, column), default=None)
-        if near and _distance(near.box, column) <= _NEAR_COLUMN and not _is_nearer(near.box, head, "amount"):
-            found.append(near)
+        # In the last column, a number that is farther right is not that of the column before.
+        best = max if is_last else min
+        if near:
+            found.append(best(near, key=lambda one: one.box.right if is_last else _distance(one.box, column)))
     return found
+
+
+def _last_product(page: PageRuns, line: Line) -> Mention | None:
+    """The last amount of a line, if it is the product of two numbers before it."""
+    numbers = [one for index, run in enumerate(line.runs) for one in page.of_run("amount", run, index)]
+    if not numbers or not is_money(page, numbers[-1]):
+        return None
+    return numbers[-1] if any(_products(numbers[:-1], numbers[-1], None, None)) else None
 
 
 def _is_nearer(box: Box, head: Head, name: str) -> bool:
     """Whether a number is nearer to another column than to this one."""
     own = _distance(box, head.columns[name])
-    return any(_distance(box, other) < own for role, other in head.columns.items() if role not in {name, "description"})
+    named = (other for role, other in head.columns.items() if role not in {name, "description"})
+    return any(_distance(box, other) < own for other in (*named, *head.others))
 
 
 def _distance(box: Box, head: Box) -> float:
@@ -324,12 +426,41 @@ def _cut(anchors: list[Mention], printed: dict[Decimal, str], leading: tuple[int
     return anchors[: leading[1]] if leading[1] else anchors, False
 
 
-def _tops(page: PageRuns, anchors: Sequence[Mention], head: Head) -> list[tuple[int, float]]:
-    """The start of each row: its page, and the top of its first line that contains numbers."""
+def _tops(page: PageRuns, anchors: Sequence[Mention], head: Head, region: Sequence[Line]) -> list[tuple[int, float]]:
+    """The start of each row: the page, and the top of the highest line that contains numbers or text of the row."""
+    rows = [(anchor, [page.lines[anchor.run.line], *_beside(page, anchor, head)]) for anchor in anchors]
+    taken = {line.number for _, lines in rows for line in lines}
     return [
-        (anchor.run.page, min(line.box.top for line in (page.lines[anchor.run.line], *_beside(page, anchor, head))))
-        for anchor in anchors
+        (anchor.run.page, min(line.box.top for line in (*lines, *_lines_above(anchor, head, region, taken))))
+        for anchor, lines in rows
     ]
+
+
+def _lines_above(anchor: Mention, head: Head, region: Sequence[Line], taken: set[int]) -> list[Line]:
+    """Lines of a description above its amount, if the amount is in the middle of the row: as many lines are below."""
+    number = anchor.run.line
+    above = _text_lines([line for line in reversed(region) if line.number < number], anchor, head)
+    below = _text_lines([line for line in region if line.number > number], anchor, head)
+    others = {line.number for line in (*above, *below)} & taken  # lines of other rows, without a gap between the rows
+    return above if above and below and not others and abs(len(above) - len(below)) <= 1 else []
+
+
+def _text_lines(lines: Sequence[Line], anchor: Mention, head: Head) -> list[Line]:
+    """The lines, starting at an amount, that have a description and no gap between them."""
+    item = Item({"amount": _cell(anchor)})
+    left, right = _description_span(head, item)
+    found: list[Line] = []
+    before = anchor.box
+    for line in lines:
+        words = _description_words(line, left, right, item)
+        if line.page != anchor.run.page or not words:
+            return found
+        box = enclosing_box(word.box for word in words)
+        if max(box.top - before.bottom, before.top - box.bottom) > _TIGHT * max(box.height, before.height):
+            return found
+        found.append(line)
+        before = box
+    return found
 
 
 def _beside(page: PageRuns, anchor: Mention, head: Head | None = None) -> Iterator[Line]:
@@ -379,11 +510,14 @@ def _add_numbers(page: PageRuns, item: Item, anchor: Mention, head: Head) -> Non
         for one in page.of_run("amount", run, index)
         if one is not anchor and one.box.right <= anchor.box.left + 1
     ]
-    by_column = {name: _in_column(numbers, head, name) for name in ("quantity", "unit_price")}
-    quantity, price = by_column["quantity"], by_column["unit_price"]
+    if head.is_loose:
+        quantity = price = None
+    else:
+        quantity, price = (_in_column(numbers, head, name) for name in ("quantity", "unit_price"))
     pair = (quantity, price) if quantity and price and _is_product(quantity, price, anchor) else None
-    if pair is None:
-        pair = next(_products(numbers, anchor, quantity, price), None)
+    if pair is None:  # the pair nearest to the amount, because a description may contain numbers, too
+        pairs = _products(numbers[::-1], anchor, quantity, price)
+        pair = next((one for one in pairs if quantity or price or _is_ordered(*one, head)), None)
     if pair:
         quantity, price = pair
         item.has_product = True
@@ -424,23 +558,28 @@ def _products(
                 yield first, second
 
 
+def _is_ordered(quantity: Mention, price: Mention, head: Head) -> bool:
+    """Whether a quantity and a price are in the order of their columns. Usually, the quantity comes first."""
+    first, second = (head.columns.get(name) for name in ("quantity", "unit_price"))
+    is_price_first = bool(first and second and second.left < first.left)
+    return (price.box.left < quantity.box.left) == is_price_first
+
+
 def is_price(mention: Mention) -> bool:
     return "." in mention.value
 
 
 def _rate(lines: Sequence[Line], head: Head) -> Cell | None:
-    """The percentage in the tax rate column, or the only percentage in the row."""
-    found: list[tuple[Box, Cell]] = []
+    """The percentage in the tax rate column, or the only percentage in the row that is not part of a text."""
+    found: list[tuple[TextRun, Cell]] = []
     for line in lines:
         for run in line.runs:
-            for match in _PERCENT.finditer(run.text):
-                place = run.place(*match.span())
-                found.append((place.box, Cell(match[0], place)))
+            found += [(run, Cell(match[0], run.place(*match.span()))) for match in _PERCENT.finditer(run.text)]
     column = head.columns.get("tax_rate")
     if column:
-        box, cell = min(found, key=lambda one: _distance(one[0], column), default=(None, None))
-        return cell if box and _distance(box, column) <= _NEAR_COLUMN else None
-    return found[0][1] if len(found) == 1 else None
+        _, cell = min(found, key=lambda one: _distance(one[1].place.box, column), default=(None, None))
+        return cell if cell and _distance(cell.place.box, column) <= _NEAR_COLUMN else None
+    return found[0][1] if len(found) == 1 and len(found[0][0].words) <= _RATE_WORDS else None
 
 
 # Descriptions
@@ -482,7 +621,7 @@ def _description_words(line: Line, left: float, right: float, item: Item) -> lis
 
 
 def _description_span(head: Head, item: Item) -> tuple[float, float]:
-    own = head.columns.get("description")
+    own = head.columns.get("description") if not head.is_loose else None
     boxes = [item.cells[name].place.box for name in _NUMBER_COLUMNS if name in item.cells]
     if own is None:
         return 0.0, min(box.left for box in boxes)

@@ -150,10 +150,26 @@ class PageRuns:
             found.append(run)
             if len(found) == 2:  # noqa: PLR2004
                 break
+        found = found or self._column_head(mention, kind)
         if not found:
             return None
         text, folded = (" ".join(getattr(run, name) for run in reversed(found)) for name in ("text", "folded"))
         return NearText(text, folded, "above", enclosing_box(run.box for run in found))
+
+    def _column_head(self, mention: Mention, kind: str) -> list[TextRun]:
+        """The header of a column whose values are aligned right, and whose header is aligned left and is shorter.
+
+        It is in the line above, and no other header is between it and the value.
+        """
+        number = mention.run.line - 1
+        line = self.lines[number] if number >= 0 else None
+        box = mention.box
+        if line is None or line.page != mention.run.page or box.top - line.box.bottom > 2 * box.height:
+            return []
+        if len(line.runs) < 2 or any(self.of_run(kind, run, index) for index, run in enumerate(line.runs)):  # noqa: PLR2004
+            return []
+        left = [run for run in line.runs if run.box.right <= box.left]
+        return left[-1:]
 
     def near(self, mention: Mention, kind: str) -> Iterator[NearText]:
         """Text before, to the left of and above a value, nearest first."""

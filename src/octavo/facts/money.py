@@ -17,6 +17,7 @@ from octavo.facts.words import Notation
 
 Roles = dict[str, float]
 _CENT = Decimal("0.011")
+_CENT_DIGITS = 2
 _MOST_VALUES = 250
 _MOST_SUMS = 40
 _WHOLE = 1.0  # added to the score of a sum over several tax rates
@@ -132,13 +133,30 @@ def collect_amounts(page: PageRuns, in_items: set[int]) -> dict[Decimal, Amount]
 
 
 def is_money(page: PageRuns, mention: Mention) -> bool:
-    """Whether a number can be an amount of money: it has two decimals, or a currency next to it."""
-    whole, _, fraction = mention.value.partition(".")
-    if fraction:
-        return len(fraction) == 2  # noqa: PLR2004
-    del whole
-    beside = mention.run.text[max(mention.start - 5, 0) : mention.end + 5]
-    return bool(FINDERS["currency"](beside, Notation())) and page.notation.decimal is None
+    """Whether a number can be an amount of money: it has two decimals, or a currency next to it.
+
+    If other amounts of the document have decimals, a number without them needs a text run of its own, such as "53 EUR".
+    """
+    fraction = mention.value.partition(".")[2]
+    if len(fraction) >= _CENT_DIGITS:
+        return len(fraction) == _CENT_DIGITS
+    start, end = max(mention.start - 5, 0), mention.end + 5
+    signs = FINDERS["currency"](mention.run.text[start:end], Notation())
+    if not signs:
+        return False
+    return (not fraction and page.notation.decimal is None) or not any(map(str.isalnum, _around(mention)))
+
+
+def _around(mention: Mention) -> str:
+    """The text before and after a number in its run, without currencies."""
+    parts = (mention.run.text[: mention.start], mention.run.text[mention.end :])
+    return " ".join(_without_currencies(part) for part in parts)
+
+
+def _without_currencies(text: str) -> str:
+    for one in reversed(FINDERS["currency"](text, Notation())):
+        text = text[: one.start] + " " + text[one.end :]
+    return text
 
 
 def _roles(page: PageRuns, mention: Mention) -> Iterator[tuple[str, float]]:
@@ -243,7 +261,9 @@ def _sums(amounts: Mapping[Decimal, Amount], rates: set[Decimal]) -> Iterator[Su
             signed = -tax.value if net.value < 0 < tax.value else tax.value
             has_rate = any(abs(abs(net.value) * rate - abs(tax.value)) <= Decimal("0.02") for rate in rates if rate)
             for total in _near(net.value + signed, amounts):
-                yield Sum(net, tax, amounts[total], has_rate)
+                # Without tax, net and total are one amount. A subtotal is then no total.
+                if tax.value or amounts[total].fit("total", "due") >= 0:
+                    yield Sum(net, tax, amounts[total], has_rate)
             if net.fit("net") > 0 and tax.fit("tax") > 0:
                 yield from _with_extra(net, tax, totals, amounts, has_rate=has_rate)
 
@@ -368,7 +388,18 @@ def _line_sum(amounts: Mapping[Decimal, Amount], line_sum: Decimal | None) -> Ch
     return None
 
 
-_DOLLARS = {"CAD", "AUD", "NZD", "HKD", "SGD", "MXN"}
+_COUNTRIES = {
+    "USD": re.compile(
+        r"\b(?i:united states)\b|\bUSA\b|\bU\.S\.|(?:,|\b[A-Z][a-z]+)\s(?:A[KLRZ]|C[AOT]|D[CE]|FL|GA|HI|I[ADLN]|K[SY]"
+        r"|LA|M[ADEINOST]|N[CDEHJMVY]|O[HKR]|PA|RI|S[CD]|T[NX]|UT|V[AT]|W[AIVY])\s+\d{5}(?:-\d{4})?\b"
+    ),
+    "CAD": re.compile(r"(?i)\bcanada\b|\bontario\b|\bqu[e\u00e9]bec\b|\bgst/hst\b|[a-z]\.ca\b"),
+    "AUD": re.compile(r"(?i)\baustralia\b|\.com\.au\b|\babn:?\s*\d"),
+    "NZD": re.compile(r"(?i)\bnew zealand\b|\.co\.nz\b"),
+    "HKD": re.compile(r"(?i)\bhong kong\b"),
+    "SGD": re.compile(r"(?i)\bsingapore\b"),
+    "MXN": re.compile(r"(?i)\bm[e\u00e9]xico\b|\bcfdi\b"),
+}
 _CURRENCY_LABEL = re.compile(
     r"(?:wahrung|currency|devise|monnaie|valuta|moneda|divisa|moeda|waluta|mata uang|all amounts in)\W{0,12}$"
 )
@@ -382,21 +413,27 @@ def _currency(page: PageRuns, total: Choice | None) -> Choice | None:
     counts: dict[str, list[Mention]] = {}
     for one in found:
         counts.setdefault(one.value, []).append(one)
-    dollar = _DOLLARS & counts.keys()
     labelled = [one for one in found if _is_currency_label(page, one)]
     beside = _beside(page, found, total) if total else []
     for mentions, name in ((labelled, "label"), (beside, "beside total"), (max(counts.values(), key=len), "common")):
         if mentions:
             one = mentions[0]
-            plain = one.value == "USD" and one.place.quote == "$"
-            value = next(iter(dollar)) if plain and len(dollar) == 1 else one.value
-            evidence = {
-                name,
-                *(["only"] if len(counts) == 1 or (plain and dollar) else []),
-                *(["dollar"] if plain else []),
-            }
-            return Choice(value, one, frozenset(evidence))
+            signs = {mention.value for mention in found if mention.place.quote != "$"}
+            if one.place.quote == "$":
+                return _dollars(page, one, name, signs & _COUNTRIES.keys())
+            is_only = signs == {one.value} and (one.value in _COUNTRIES or len(counts) == 1)
+            return Choice(one.value, one, frozenset({name, "only"} if is_only else {name}))
     return None
+
+
+def _dollars(page: PageRuns, sign: Mention, name: str, named: set[str]) -> Choice:
+    """The currency of "$": the one that the document also names, or that of the only country that it mentions."""
+    if len(named) == 1:
+        return Choice(next(iter(named)), sign, frozenset({name, "only"}))
+    countries = {code for code, pattern in _COUNTRIES.items() if any(map(pattern.search, page.texts))}
+    if len(countries) == 1:
+        return Choice(next(iter(countries)), sign, frozenset({name, "dollar", "country"}))
+    return Choice(sign.value, sign, frozenset({name, "dollar"}))
 
 
 def _is_currency_label(page: PageRuns, mention: Mention) -> bool:

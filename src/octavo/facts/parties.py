@@ -38,6 +38,7 @@ _DOMAIN = re.compile(r"(?:@|www\.|https?://(?:www\.)?)([a-z0-9][a-z0-9-]*)\.[a-z
 _PARTS = re.compile(r"\s*[\u25cf\u2022\u00b7|\u2219\u25aa]\s*|\s+[-\u2013\u2014*/]\s+|,\s+")
 _BULLET = re.compile(r"[\u25cf\u2022\u00b7|\u2219\u25aa*\u2013-]")
 _HOUSE = re.compile(r"(?:strasse|stra\u00dfe|str\.|weg|platz|gasse|allee|street|road|avenue)\s+\d+\s?[a-z]?$")
+_NUMBERED = re.compile(r"\s\d+\s?[a-zA-Z]?$")
 _COUNTRY = re.compile(
     r"osterreich|deutschland|schweiz|germany|austria|switzerland|suisse|france|frankreich|nederland|netherlands|belgie|"
     r"belgium|belgique|italia|italy|espana|spain|portugal|polska|poland|united kingdom|great britain|england|"
@@ -61,12 +62,16 @@ _STREET = re.compile(
     r"\d|(?:str(?:asse|\u00dfe|\.)|weg|platz|allee|street|road|avenue|rue|via|calle|plaza)\b", re.IGNORECASE
 )
 _BANK = re.compile(r"bank\b|sparkasse|banque|banca\b|banco\b|volksbank|credit agricole|\bbnp\b|commerzbank")
+# The end of a label of an identifier, such as "Num\u00e9ro SIREN". In folded text.
+_ID_LABEL = re.compile(r"(?:siren|siret|tva|vat|btw|iva|iban|bic|nif|cif|ust-?id\w*|steuer-?n\w+|kvk|rcs|gstin)\W*$")
 _MOST_NAME, _MOST_WORDS, _MOST_LABEL = 70, 9, 60
+_HALF, _MOST_OF = 0.5, 0.8  # shares of a text
+_WORDS_OF_SENTENCE = 4  # from this number on, a text with mostly lower case words is a sentence
 _OPEN_BLOCKS = 40
 _DOMAIN_LETTERS = 4
 _LEAST_NAME = 2
 _LABEL, _RETURN, _WINDOW = 3.0, 2.5, 2.0
-_TOP, _FOOT = 0.22, 0.82
+_TOP, _FOOT, _HEAD = 0.22, 0.82, 0.15  # shares of the page height
 _BLOCK_LINES = 12
 _SHORT_HEAD = 3  # lines of a name with its email address or phone number
 
@@ -124,8 +129,8 @@ class PartyFinder:
         self._find_companies()
         self._judge()
         seller = max(self._found.values(), key=lambda one: one.seller_score, default=None)
-        if seller and seller.seller_score <= 0.5:  # noqa: PLR2004
-            seller = None
+        if seller is None or seller.seller_score <= 0.5:  # noqa: PLR2004
+            seller = self._top_name()
         buyers = [one for one in self._found.values() if one is not seller and one.buyer_score > 0.5]  # noqa: PLR2004
         buyer = max(buyers, key=lambda one: one.buyer_score, default=None)
         return Parties(self._choice(seller, is_seller=True), self._choice(buyer, is_seller=False))
@@ -145,10 +150,13 @@ class PartyFinder:
             evidence.add("rival")
         return Choice(one.name, one.mention, frozenset(evidence))
 
-    def _add(self, run: TextRun, start: int, end: int) -> Candidate | None:
+    def _add(self, run: TextRun, start: int, end: int, *, any_case: bool = False) -> Candidate | None:
+        """Add a name. Without an upper case letter, it must be in a clear place, or be that of a web address."""
         start, end = _trim(run.text, start, end)
         name = run.text[start:end]
         if not _is_name(self._page, name):
+            return None
+        if not (any_case or name[0].isdigit() or name != name.lower() or self._has_domain(name)):
             return None
         mention = Mention(name, run, self._index.get(id(run), 0), start, end)
         return self._found.setdefault(_key(name), Candidate(name, mention))
@@ -192,7 +200,7 @@ class PartyFinder:
             found = self._add(after, 0, len(after.text))
             if found:
                 return found
-        return self._first_name(below)
+        return self._first_name(below, any_case=True)
 
     def _below(self, label: TextRun) -> Iterator[TextRun]:
         """The text runs below a label, in its column, up to a gap or the next label."""
@@ -209,7 +217,7 @@ class PartyFinder:
             bottom = line.box.bottom
             yield own
 
-    def _first_name(self, runs: Sequence[TextRun]) -> Candidate | None:
+    def _first_name(self, runs: Sequence[TextRun], *, any_case: bool = False) -> Candidate | None:
         keyed = next((run for run in runs if _NAME_KEY.fullmatch(run.folded.strip())), None)
         if keyed:
             return self._keyed_name(keyed)
@@ -218,7 +226,9 @@ class PartyFinder:
             if not _is_name(self._page, run.text):
                 continue
             following = names[position + 1] if position + 1 < len(names) else None
-            return self._joined(run, following)
+            found = self._joined(run, following, any_case=any_case)
+            if found:
+                return found
         return None
 
     def _keyed_name(self, key: TextRun) -> Candidate | None:
@@ -238,7 +248,9 @@ class PartyFinder:
             return self._joined(first, after, always=True)
         return self._add(after, 0, len(after.text))
 
-    def _joined(self, first: TextRun, second: TextRun | None, *, always: bool = False) -> Candidate | None:
+    def _joined(
+        self, first: TextRun, second: TextRun | None, *, always: bool = False, any_case: bool = False
+    ) -> Candidate | None:
         """A name that continues on the next line if only that line contains the legal form."""
         continues = (
             second and not _LEGAL.search(first.text) and _LEGAL.search(second.text) and not _STREET.search(second.text)
@@ -247,7 +259,7 @@ class PartyFinder:
             words: list[Word] = [*first.words, *second.words]
             run = make_run(first.page, first.line, words)
             return self._add(run, 0, len(run.text))
-        return self._add(first, 0, len(first.text))
+        return self._add(first, 0, len(first.text), any_case=any_case)
 
     # Layout
 
@@ -264,7 +276,9 @@ class PartyFinder:
                 parts = [part for part in _PARTS.split(run.text) if part.strip()]
                 if len(parts) < 3 or not any(_POSTCODE.search(part) for part in parts[1:]):  # noqa: PLR2004
                     continue
-                found = self._add(run, 0, run.text.index(parts[0]) + len(parts[0]))
+                if _POSTCODE.search(parts[1]) and _NUMBERED.search(parts[0]):
+                    continue  # an address without a name: street, town, country
+                found = self._add(run, 0, run.text.index(parts[0]) + len(parts[0]), any_case=True)
                 if found:
                     self._count(found, "seller", _RETURN, "return line")
                     self._find_recipient(run.box, sheet.height, sheet.width)
@@ -287,6 +301,7 @@ class PartyFinder:
 
     def _find_in_blocks(self, window: Box | None) -> None:
         sheet = self._page.sheets[0] if self._page.sheets else None
+        has_buyer = any("label" in one.buyer for one in self._found.values())
         for block in self._blocks:
             first = block.runs[0]
             if sheet is None:
@@ -295,7 +310,8 @@ class PartyFinder:
             has_place = any(_POSTCODE.search(run.text) for run in block.runs)
             if not (owner or contact or has_place) or self._is_labelled(block):
                 continue
-            if _is_window(block, sheet.height, sheet.width, window) and not owner and not contact and has_place:
+            is_window = not has_buyer and _is_window(block, sheet.height, sheet.width, window)
+            if is_window and not owner and not contact and has_place:
                 names = [run for run in block.runs if not _TITLE.fullmatch(run.folded.strip())]
                 found = self._first_name(names)
                 if found:
@@ -338,6 +354,22 @@ class PartyFinder:
                             self._count(found, "seller", 0.9, "owner")
                         if line.page == 1 and line.number <= 1:
                             self._count(found, "seller", 1.0, "letterhead")
+
+    def _top_name(self) -> Candidate | None:
+        """The largest name at the top of the first page, without an address. It is only a guess."""
+        sheet = self._page.sheets[0] if self._page.sheets else None
+        runs = [
+            run
+            for line in self._page.lines
+            if sheet and line.page == sheet.number and line.box.top < sheet.height * _HEAD
+            for run in line.runs
+        ]
+        for run in sorted(runs, key=lambda one: (-round(one.box.height), one.line)):
+            found = None if any(map(str.isdigit, run.text)) else self._add(run, 0, len(run.text))
+            if found and not found.buyer:
+                found.seller["top"] = 0.6
+                return found
+        return None
 
     # Weighing
 
@@ -437,22 +469,29 @@ def _is_name(page: PageRuns, text: str) -> bool:
     if letters < max(_LEAST_NAME, 0.6 * len(name.replace(" ", ""))) or _is_blacked_out(words[0]):
         return False  # too few letters, or a redacted name: XXXX
     folded = fold(name)
-    if (
-        _COPYRIGHT.search(folded)
-        or _HOUSE.search(folded)
-        or _COUNTRY.fullmatch(folded)
-        or _CODE.search(folded)
-        or _CODE.search(name)
-        or _NO_NAME.search(name)
-    ):
+    if any(pattern.search(folded) for pattern in (_COPYRIGHT, _HOUSE, _CODE, _CONTACT)) or _COUNTRY.fullmatch(folded):
         return False
-    if _CONTACT.search(folded) or _POSTCODE.match(name) or _KEYED.match(folded) or ":" in name:
+    if _CODE.search(name) or _NO_NAME.search(name) or _POSTCODE.match(name) or _KEYED.match(folded) or ":" in name:
         return False
-    if not (name[0].isupper() or name[0].isdigit() or any(word[:1].isupper() for word in words)):
-        return False
-    labels = [hit for section in ("numbers", "dates", "kinds") for hit in page.hits(section, folded)]
-    covered = sum(hit.end - hit.start for hit in labels)
-    return covered < 0.5 * len(folded) or bool(_LEGAL.search(name))
+    return bool(_LEGAL.search(name)) or not (_is_sentence(words) or _is_label(page, folded))
+
+
+def _is_label(page: PageRuns, folded: str) -> bool:
+    """Whether a text is the label of a value or the header of a column."""
+    if _ID_LABEL.search(folded) or _covered(page, folded, "numbers", "dates", "kinds") >= _HALF:
+        return True
+    return any(_covered(page, folded, section) >= _MOST_OF for section in ("columns", "amounts"))
+
+
+def _is_sentence(words: Sequence[str]) -> bool:
+    small = [word for word in words if word[:1].islower() and len(word) > 3]  # noqa: PLR2004
+    return len(words) >= _WORDS_OF_SENTENCE and len(small) >= _HALF * len(words)
+
+
+def _covered(page: PageRuns, folded: str, *sections: str) -> float:
+    """The share of a text that is labels of these sections."""
+    hits = (hit for section in sections for hit in page.hits(section, folded))
+    return sum(hit.end - hit.start for hit in hits) / len(folded)
 
 
 def _is_blacked_out(word: str) -> bool:

@@ -21,6 +21,7 @@ _VAT_OR_IBAN = re.compile(
     r"[A-Z]{2}\d{2}[A-Z0-9]{10,30}|(?:DE|AT|FR|NL|BE|IT|ES|PL|LU|GB|DK|SE|FI|PT|IE|CZ)[A-Z]?\d{8,12}[A-Z]?\d*"
 )
 _FEW_DIGITS = 3
+_CLEAR_FORMS = {"label", "composed", "label above"}  # the labels after which one digit is a number
 _NEAR_NOUN = 25  # the most characters between "Lieferung" and "vom"
 _CLEAR_DATE = {"date", "datum", "fecha", "data", "dato", "tanggal", "tgl", "dated"}
 _MOST_FILLER = 14  # the most letters between a label and its value
@@ -76,12 +77,12 @@ def choose_references(page: PageRuns, in_items: set[int]) -> References:
 def label_numbers(page: PageRuns) -> list[Labelled]:
     days = {(one.run.line, one.index, one.start) for one in page.every("date")}
     found: list[Labelled] = []
-    for mention in page.every("identifier"):
+    for mention in page.every("reference"):
         is_date = (mention.run.line, mention.index, mention.start) in days
         if is_date or not _can_be_number(mention.value) or _is_money(mention):
             continue
         best = max(_number_roles(page, mention), key=lambda one: one.score, default=None)
-        if best:
+        if best and (len(mention.value) > 1 or best.form in _CLEAR_FORMS):
             found.append(best)
     return found
 
@@ -108,7 +109,7 @@ def _number_roles(page: PageRuns, mention: Mention) -> Iterator[Labelled]:
         texts.append(NearText(prefix, prefix, "same", run.box))
     elif mention.start <= 2:  # noqa: PLR2004 - the value begins its run
         left = _run_left(page, mention)
-        above = page.above(mention, "identifier", most=_ABOVE_LINES)
+        above = page.above(mention, "reference", most=_ABOVE_LINES)
         texts += [one for one in (left, above) if one]
     for near in texts:
         found = _number_role(page, near, mention)
@@ -168,7 +169,7 @@ def _best(page: PageRuns, found: Sequence[Labelled], role: str) -> Choice | None
     if not own:
         return None
     times = Counter(one.mention.value for one in own)
-    printed = Counter(mention.value for mention in page.every("identifier")) if role == "number" else times
+    printed = Counter(mention.value for mention in page.every("reference")) if role == "number" else times
 
     def score(one: Labelled) -> float:
         digits = 0.25 if sum(map(str.isdigit, one.mention.value)) >= 3 else 0.0  # noqa: PLR2004
@@ -222,7 +223,11 @@ def _date_texts(page: PageRuns, mention: Mention) -> Iterator[NearText]:
     if mention.index == 0 and mention.run.line and mention.start == 0:
         line = page.lines[mention.run.line - 1]
         last = line.runs[-1]
-        if line.page == mention.run.page and abs(line.runs[0].box.left - mention.run.box.left) < 3 * last.box.height:
+        if (
+            len(line.runs) == 1
+            and line.page == mention.run.page
+            and abs(line.runs[0].box.left - mention.run.box.left) < 3 * last.box.height
+        ):
             start = max(len(last.text) - 80, 0)
             hits = page.hits("dates", last.folded[start:])
             if hits and hits[-1].end >= len(last.folded[start:].rstrip(" :.")):

@@ -15,14 +15,15 @@ from typing import NamedTuple
 from octavo.facts.dates import find_dates
 from octavo.facts.words import Notation, TypedMatch
 
-# 1,234.56 and 1.234,56 and 1 234,56 and 1'234.56. Groups have three digits, or two as in India. A space separates
-# groups only if three digits follow.
+# 1,234.56 and 1.234,56 and 1 234,56 and 1'234.56, and 1234,- without cents. Groups have three digits, or two as in
+# India. A space separates groups only if three digits follow.
 _NUMBER = re.compile(
-    r"(?<![\w.,/:-])(?P<sign>[-\u2212\u2013(]\s?)?(?:(?:[A-Z]{3}|[^\w\s.,:;()%/'\"#*|-]{1,2}|Rs\.?|kr\.?)\s?)?"
+    r"(?<![\w.,/:-])(?P<sign>[-\u2212\u2013(]\s?)?"
+    r"(?:(?:[A-Z]{3}|[^\w\s.,:;()%/'\"#*|-]{1,2}|Rs\.?|kr\.?|K\u010d|z\u0142|Ft|RM|Rp\.?)\s?)?"
     r"(?P<minus>[-\u2212]\s?)?"
     r"(?P<digits>\d{1,3}(?:[ \u00a0\u202f'\u2019]\d{3})+(?:[.,]\d{1,4})?"
-    r"|\d{1,3}(?:[.,]\d{2,3})+(?:[.,]\d{1,4})?|\d+(?:[.,]\d{1,4})?)"
-    r"(?P<after>-)?(?!\w*\d)(?!\s?%)(?![.,/:-]\d)"
+    r"|\d{1,3}(?:[.,]\d{2,3})+(?:[.,]\d{1,4})?|\d+(?:[.,]\d{1,6})?)"
+    r"(?:(?P<even>[.,][-\u2013\u2014](?!\d))|(?P<after>-))?(?!\w*\d)(?!\s?%)(?![.,/:-]\d)"
 )
 _GROUP = 3
 _DIGITS_OF_DATE = re.compile(r"\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\d{4}-\d\d-\d\d")
@@ -47,6 +48,7 @@ _SIGNS = {
     "SFr.": "CHF",
     "Euro": "EUR",
     "Rp": "IDR",
+    "RM": "MYR",
     "Rs.": "INR",
     "Rs": "INR",
     "Kč": "CZK",
@@ -69,7 +71,6 @@ _WORDS = "|".join(re.escape(sign) for sign in _SIGNS if sign[0].isalpha() and "$
 _MARKS = "|".join(re.escape(sign) for sign in _SIGNS if not (sign[0].isalpha() and "$" not in sign))
 _CURRENCY = re.compile(rf"{_CODE}|(?P<mark>{_MARKS})|(?<![^\W\d_])(?P<word>{_WORDS})s?(?![^\W\d_])")
 _IDENTIFIER = re.compile(r"(?<![\w])(?:[A-Z]{1,5}[ ](?=\d))?[^\W_](?:[\w./\-\u2013]*\w)?")
-_LEAST = 2
 _EDGES = " \t:;.,|-\u2013"
 Find = Callable[[str, Notation], list[TypedMatch]]
 
@@ -84,6 +85,7 @@ def find_amounts(text: str, notation: Notation) -> list[TypedMatch]:
         value = read_number(match["digits"], notation.decimal)
         if value is None:
             continue
+        value += ".00" if match["even"] and "." not in value else ""
         negative = match["sign"] or match["minus"] or match["after"]
         found.append(
             TypedMatch(f"-{value}" if negative and Decimal(value) else value, match.start("digits"), match.end())
@@ -143,13 +145,17 @@ def find_texts(text: str, notation: Notation) -> list[TypedMatch]:
 
 
 def find_identifiers(text: str, notation: Notation) -> list[TypedMatch]:
-    """Find words with at least one digit, such as invoice numbers, but not dates or percentages."""
+    """Find words with at least one digit, such as order numbers, but not dates, percentages and single digits."""
+    return [one for one in find_references(text, notation) if len(one.value) > 1]
+
+
+def find_references(text: str, notation: Notation) -> list[TypedMatch]:
+    """Find identifiers, and single digits, because the number of a first invoice is 1."""
     days = [(one.start, one.end) for one in find_dates(text, notation)]
     return [
         TypedMatch(match[0], *match.span())
         for match in _IDENTIFIER.finditer(text)
-        if len(match[0]) >= _LEAST
-        and any(map(str.isdigit, match[0]))
+        if any(map(str.isdigit, match[0]))
         and not text[match.end() :].lstrip().startswith("%")
         and not any(start < match.end() and match.start() < end for start, end in days)
     ]
@@ -161,6 +167,7 @@ FINDERS: dict[str, Find] = {
     "date": find_dates,
     "currency": find_currencies,
     "identifier": find_identifiers,
+    "reference": find_references,
     "text": find_texts,
 }
 

@@ -34,12 +34,17 @@ _MOST_TITLE = 80
 
 
 def convert(sheets: Sequence[Sheet], mapping: Mapping, attachments: Sequence[tuple[str, bytes]] = ()) -> Conversion:
-    """Find all values. Required fields without a value are listed as missing. Values are never invented."""
+    """Find all values. Values are never invented.
+
+    Required fields without a value are listed as missing, and so are tables with a header but without rows.
+    """
     document = _Document(sheets, mapping)
     embedded = open_embedded(mapping, attachments)
     values = list(document.from_embedded(embedded)) if embedded else list(document.values())
     made = finish(mapping, values, source="embedded" if embedded else "rules")
-    return replace(made, fits=document.fits() and (embedded is not None or document.has_evidence(made)))
+    missing = made.missing if embedded else (*made.missing, *document.unread_tables(made))
+    fits = document.fits() and (embedded is not None or document.has_evidence(made))
+    return replace(made, missing=missing, fits=fits)
 
 
 def finish(mapping: Mapping, values: Sequence[Value], source: str) -> Conversion:
@@ -238,14 +243,19 @@ class _Document:
 
     def _items(self, field: Field) -> Iterator[Value]:
         items = self._reading.items
-        shared = {"sum"} if items.is_sum_printed else set[str]()
         for number, row in enumerate(items.rows, 1):
-            evidence = frozenset(shared | ({"product"} if row.has_product else set[str]()))
+            evidence = items.evidence(row)
             for column in field.columns:
                 cell = row.cells.get(column.name)
                 if cell and FIELD_TYPES[column.type].accepts(cell.value):
                     made = _measured(column.name, cell.value, cell.place, f"items.{column.name}", evidence)
                     yield replace(made, table=field.name, row=number)
+
+    def unread_tables(self, made: Conversion) -> Iterator[str]:
+        """Tables whose header is on a page, but whose rows were not found. A person should look at these."""
+        for field in self._mapping.tables:
+            if field.fact and not field.rules and self._reading.items.is_unread and field.name not in made.missing:
+                yield field.name
 
     def _table(self, field: Field) -> Table:
         if field.fact and not field.rules:
