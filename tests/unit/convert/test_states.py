@@ -146,3 +146,10 @@ def test_rows_are_added_moved_and_removed() -> None:
     for wrong in (RowChange("lines", "remove", 99), RowChange("nothing", "add"), RowChange("lines", "add", values={})):
         with pytest.raises(BadInput):
             correct(added, MAPPING, [], rows=[wrong])
+
+
+def test_a_table_that_cannot_be_read_makes_the_conversion_need_review() -> None:
+    rows = [line for line in INVOICE.split("\n") if "120.00" not in line and "4.50" not in line]
+    found = read("\n".join(rows))
+    assert (found.table("lines"), found.missing, found.needs_review) == ([], ("lines",), True)
+    assert "lines" not in read("\n".join(line for line in rows if "Quantity" not in line)).missing
