@@ -41,17 +41,21 @@ _ERASED = re.compile(
 )
 _SUSPECT = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\u00ad\ufeff\ud800-\udfff]")
 
-# Characters of the font Symbol from 0x20, and of Wingdings by their place. Office files store them as U+F020 to U+F0FF.
-_SYMBOL = (
-    " !∀#∃%&∋()∗+,−./0123456789:;<=>?≅ΑΒΧ∆ΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ[∴]⊥_‾αβχδεφγηιϕκλμνοπθρστυϖωξψζ{|}∼"
+# The characters of the fonts Symbol and Wingdings by code. Office files store them as U+F020 to U+F0FF.
+_SYMBOL_FROM_SPACE = (
+    " !∀#∃%&∋()∗+,−./0123456789:;<=>?≅ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ[∴]⊥_‾αβχδεφγηιϕκλμνοπθρστυϖωξψζ{|}∼"
     + "\ufffd" * 33
     + "€ϒ′≤⁄∞ƒ♣♦♥♠↔←↑→↓°±″≥×∝∂•÷≠≡≈…⏐⎯↵ℵℑℜ℘⊗⊕∅∩∪⊃⊇⊄⊂⊆∈∉∠∇®©™∏√⋅¬∧∨⇔⇐⇑⇒⇓◊〈®©™∑⎛⎜⎝⎡⎢⎣⎧⎨⎩⎪\ufffd〉∫⌠⎮⌡⎞⎟⎠⎤⎥⎦⎫⎬⎭\ufffd"
 )
-_WINGDINGS = {
-    0x28: "☎", 0x2A: "✉", 0x46: "☞", 0x4A: "☺", 0x4C: "☹", 0x6C: "●", 0x6E: "■", 0x6F: "☐", 0x71: "☐", 0x72: "☐",
-    0x73: "⧫", 0x75: "◆", 0x76: "❖", 0x9F: "•", 0xA7: "▪", 0xA8: "☐", 0xD8: "➢", 0xDF: "←", 0xE0: "→", 0xE1: "↑",
+SYMBOL = {code: sign for code, sign in enumerate(_SYMBOL_FROM_SPACE, 0x20) if sign != "\ufffd"}
+WINGDINGS = {
+    0x22: "✂", 0x28: "☎", 0x2A: "✉", 0x45: "☜", 0x46: "☞", 0x4A: "☺", 0x4C: "☹", 0x6C: "●", 0x6D: "❍", 0x6E: "■",
+    0x6F: "☐", 0x70: "❐", 0x71: "☐", 0x72: "☐", 0x73: "⧫", 0x74: "⧫", 0x75: "◆", 0x76: "❖", 0x77: "⬥", 0x78: "☒",
+    0x9F: "•", 0xA0: "▪", 0xA1: "○", 0xA7: "▪", 0xA8: "☐", 0xAB: "★", 0xD8: "➢", 0xDF: "←", 0xE0: "→", 0xE1: "↑",
     0xE2: "↓", 0xE8: "➔", 0xF0: "⇨", 0xFB: "✗", 0xFC: "✓", 0xFD: "☒", 0xFE: "☑",
 }  # fmt: skip
+# Codes that are more often characters of Symbol (∀, €, ↔) than of Wingdings, where the font is unknown.
+_MOSTLY_SYMBOL = frozenset({0x22, 0xA0, 0xAB})
 _SYMBOLS = re.compile("[\uf020-\uf0ff]")
 
 
@@ -76,13 +80,13 @@ def symbols_of(text: str, font: str = "") -> str:
 
 def _symbol(place: int, font: str) -> str:
     """A character of a symbol font. Without the name of the font, only what no text in Symbol contains is Wingdings."""
-    wingdings = _WINGDINGS.get(place, "\ufffd")
+    wingdings = WINGDINGS.get(place, "\ufffd")
     if "dings" in font.lower():
         return wingdings
-    symbol = _SYMBOL[place - 0x20]
+    symbol = SYMBOL.get(place, "\ufffd")
     # The smile that Word puts in place of ":-)" is more frequent than the letter of Symbol.
     is_letter = symbol.isalnum() and wingdings != "☺"
-    is_symbol = font or is_letter or symbol.isascii() or wingdings == "\ufffd"
+    is_symbol = font or is_letter or symbol.isascii() or wingdings == "\ufffd" or place in _MOSTLY_SYMBOL
     return symbol if is_symbol else wingdings
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
-from octavo.extract.decode import clean
+from octavo.extract.decode import SYMBOL, WINGDINGS, clean
 from octavo.extract.extracted import Box
 
 # Ligatures, soft hyphens, special spaces, and bullets from the symbol fonts of office programs.
@@ -146,38 +146,16 @@ def one_line(text: str) -> str:
 
 
 # Fonts whose letters are drawn as signs: the signs by code, as office programs and PDFs without a mapping store them.
-_WINGDINGS = (
-    {code: sign for codes, signs in (
-        (range(0x6C, 0x78), "●❍■□❐❑❒⬧⧫◆❖⬥"),
-        (range(0xDF, 0xE3), "←→↑↓"),
-        (range(0xFB, 0xFF), "✗✓☒☑"),
-    ) for code, sign in zip(codes, signs, strict=True)}
-    | {0x22: "✂", 0x28: "☎", 0x2A: "✉", 0x45: "☜", 0x46: "☞", 0x4A: "☺", 0x4C: "☹", 0x78: "☒", 0x9F: "•", 0xA0: "▪"}
-    | {0xA1: "○", 0xA7: "▪", 0xA8: "☐", 0xAB: "★", 0xD8: "➢", 0xE8: "➔", 0xF0: "⇨"}
-)  # fmt: skip
 _MORE_WINGDINGS = {0x4F: "✗", 0x50: "✓", 0x51: "☒", 0x52: "☑", 0x53: "☒", 0x54: "☒", 0xA3: "☐"}
 _DINGBATS = (
     dict(zip(range(0x33, 0x39), "✓✔✕✖✗✘", strict=True))
     | dict(zip(range(0x6C, 0x77), "●❍■☐❐☐❒▲▼◆❖", strict=True))
     | {0x28: "✈", 0x29: "✉", 0x48: "★", 0xD4: "➔", 0xD5: "→", 0xE4: "➤"}
 )
-_SYMBOLS = dict(
-    zip(
-        range(0x21, 0x7F),
-        "!∀#∃%&∋()\u2217+,\u2212./0123456789:;<=>?≅ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ[∴]⊥_‾αβχδεφγηιϕκλμνοπθρστυϖωξψζ{|}\u223c",
-        strict=True,
-    )
-) | dict(
-    zip(
-        range(0xA1, 0xF0),
-        "\u03d2\u2032≤\u2044∞ƒ♣♦♥♠↔←↑→↓°±″≥\u00d7∝∂•÷≠≡≈…⏐⎯↵ℵℑℜ℘⊗⊕∅∩\u222a⊃⊇⊄⊂⊆∈∉∠∇®©™∏√⋅¬∧\u2228⇔⇐⇑⇒⇓◊〈®©™∑⎛⎜⎝⎡⎢⎣⎧⎨⎩⎪",
-        strict=True,
-    )
-)
 _PRIVATE = 0xF000
 _SIGN_FONTS = (
     (re.compile(r"wingdings\W?[23]"), _MORE_WINGDINGS),
-    (re.compile(r"wingdings"), _WINGDINGS),
+    (re.compile(r"wingdings"), WINGDINGS),
     (re.compile(r"zapfdingbats|zadb"), _DINGBATS),
 )
 _SYMBOL_FONT = re.compile(r"(?:\A|\+)symbol(?:mt|ps|std|neu)?\W?\w*\Z")
@@ -207,7 +185,7 @@ def is_symbol_font(font: str) -> bool:
 
 def as_symbols(text: str) -> str:
     """Private characters of the font Symbol as Greek letters and mathematical signs."""
-    return _PRIVATE_SYMBOL.sub(lambda found: _SYMBOLS.get(ord(found[0]) - _PRIVATE, found[0]), text)
+    return _PRIVATE_SYMBOL.sub(lambda found: SYMBOL.get(ord(found[0]) - _PRIVATE, found[0]), text)
 
 
 _PRIVATE_SYMBOL = re.compile("[\uf021-\uf0ef]")
