@@ -91,11 +91,12 @@ async def test_what_agrees_and_what_contradicts_is_found_and_bread_is_left_alone
     assert not {engine for other in (safe, unsafe, study) for engine in await found_between(desk, bread, other)} - {
         "thematic_bridge"
     }
-    (output,) = await desk.rows("SELECT output FROM jobs WHERE kind = 'detect_connections' AND document_id = %s", study)
-    engines = output["output"]["engines"]
-    assert engines["semantic_similarity"]["kept"] > 0
-    assert all(engine["seconds"] >= 0 for engine in engines.values())
-    assert (output["output"]["calls"], output["output"]["cost_usd"]) == (0, 0.0)
+    # The four comparisons run in parallel: the pair is kept by the one that ends last.
+    jobs = await desk.rows("SELECT output FROM jobs WHERE kind = 'detect_connections'")
+    engines = [job["output"]["engines"] for job in jobs]
+    assert sum(each["semantic_similarity"]["kept"] for each in engines) > 0
+    assert all(engine["seconds"] >= 0 for each in engines for engine in each.values())
+    assert {(job["output"]["calls"], job["output"]["cost_usd"]) for job in jobs} == {(0, 0.0)}
 
 
 async def test_all_contradictions_of_two_passages_are_kept_and_judged_one_by_one(
