@@ -1,7 +1,7 @@
 """RTF files: text with its formatting, headings, lists, tables, notes, comments and pictures.
 
-Headings are recognised by their style. Many files have no heading styles: in those, short paragraphs in larger or bold
-type become headings.
+Headings are recognised by their style. In files without heading styles, short paragraphs in larger or bold type become
+headings.
 """
 
 from __future__ import annotations
