@@ -345,7 +345,9 @@ def _has_labels(rows: Sequence[Row]) -> bool:
 
 
 def _is_text_table(parts: Sequence[Segment], aligned: float) -> bool:
-    """Whether the cells are aligned and short. Most cells must start with a capital if they have several words."""
+    """Whether the cells are aligned and short. Most cells must start with a capital or digit if they have several
+    words.
+    """
     words = _mean_words(parts)
     return aligned > 0.85 and (words < 2 or (words < _FEW and share(_starts_upper, parts) > 0.8))  # noqa: PLR2004
 

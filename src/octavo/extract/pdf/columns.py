@@ -229,7 +229,7 @@ def _gaps(segments: Sequence[Segment], least: float) -> Iterator[Gap]:
 
 
 def _narrowed(gap: Gap, band: Band, least: float) -> Gap | None:
-    """The part of a gutter that a band's segments do not cover. None if they cover it completely."""
+    """The part of a gutter that a band's segments do not cover. None if this part is too narrow."""
     left, right = gap
     sizes: list[float] = []
     for one in band.segments:
