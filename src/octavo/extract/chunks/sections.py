@@ -105,9 +105,9 @@ def read_sections(measure: Measure, blocks: Sequence[BlockLike]) -> Iterator[Sec
 
 
 def merge_sections(sections: Sequence[Section]) -> Iterator[Section]:
-    """Join a section that is too short for a chunk with the next one, even across a main heading.
+    """Join a section that is too short for a chunk with the next section, even across a main heading.
 
-    Otherwise a document with many short sections has more short chunks than long ones.
+    Otherwise a document with many short sections would have mostly short chunks.
     """
     current: Section | None = None
     for place, section in enumerate(sections):

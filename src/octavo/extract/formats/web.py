@@ -226,7 +226,7 @@ def from_html(html: str, url: str = "", source_type: SourceType = SourceType.WEB
 def to_text(data: bytes, content_type: str = "") -> str:
     """Decode a web page.
 
-    The charset comes from the HTTP header, otherwise from the page, otherwise it is detected from the bytes.
+    The charset is read from the HTTP header or, failing that, from the page. Otherwise it is detected from the bytes.
     """
     in_header = _CHARSET.search(content_type)
     in_page = _META_CHARSET.search(data[:_HEAD_BYTES])

@@ -248,7 +248,10 @@ def _around(box: Box) -> tuple[int, int, int, int]:
 
 
 def certainty(lines: Sequence[Line]) -> float:
-    """The mean confidence of lines, weighted by length. 0 without lines. Halved if most words have only one letter."""
+    """The mean confidence of lines, weighted by length, or 0 if there are no lines.
+
+    The value is halved if most words have only one letter.
+    """
     letters = sum(len(line.text) for line in lines)
     mean = sum(line.score * len(line.text) for line in lines) / max(letters, 1)
     return mean / 2 if _is_scattered(lines) else mean

@@ -63,8 +63,7 @@ def _join(parts: Iterable[str]) -> str:
 
 
 def _touch(line: str, part: str) -> bool:
-    """Whether two parts need a space between them, because they would otherwise be read as one. Two names are an
-    example.
+    """Whether two parts, such as two names, need a space between them so that they are not read as one.
 
     A bracket without a space before it is an index.
     """

@@ -286,7 +286,7 @@ def _seeds(bands: Sequence[Band], least: float) -> Iterator[tuple[int, Gap]]:
 
 
 def _is_closer(band: Band, below: Band, above: Band | None) -> bool:
-    """Whether a line belongs to the columns below it, and not to the text above it."""
+    """Whether a line is part of the columns below it, and not part of the text above it."""
     return above is not None and below.top - band.bottom < 0.7 * (band.top - above.bottom)
 
 

@@ -479,7 +479,7 @@ def _formulas(segments: Sequence[Segment]) -> Iterator[FigureArea]:
 
 
 def _is_numbered(segment: Segment, numbers: Sequence[Segment]) -> bool:
-    """Whether a segment without words contains mathematical signs and has an equation number to its right."""
+    """Whether a segment without words contains mathematical symbols and has an equation number to its right."""
     if not _SIGN.search(segment.text) or _count_words(segment) > _MATH_WORDS:
         return False
     return any(

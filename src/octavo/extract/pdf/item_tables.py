@@ -329,7 +329,7 @@ class _Reader:
     def _add_note(self, line: Line, cells: Cells) -> bool:
         """Add a line that spans several columns, between the header and the first item, as a row.
 
-        Returns whether it is the only such line.
+        Returns whether this is the only line of this type.
         """
         self._notes.append(_Item(line[0].top, line[0].bottom))
         self._notes[-1].add(cells, line)

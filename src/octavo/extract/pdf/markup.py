@@ -78,7 +78,7 @@ def item_lines(items: Sequence[Item]) -> str:
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
-    """Write a table. The first row becomes the header, because a Markdown table needs one."""
+    """Write a table. The first row becomes the header, because every Markdown table has a header."""
     width = max(map(len, rows), default=0)
     if not any(any(row) for row in rows):
         return ""

@@ -89,7 +89,7 @@ def _pages_per_copy(path: Path, document: Document) -> int:
 def _contents(document: Document, first: int, last: int, pages_per_copy: int) -> Iterator[tuple[int, PageContent]]:
     """Read pages with liteparse, from page copies that PDFium makes.
 
-    liteparse cannot read the file directly: it refuses files without the right extension, keeps the whole file in
+    liteparse cannot read the file directly: it rejects files without the right extension, keeps the whole file in
     memory, crashes on bookmarks that form a cycle, and cannot open some damaged files that PDFium repairs.
     """
     for start in range(first, last + 1, pages_per_copy):

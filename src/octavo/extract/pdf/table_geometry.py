@@ -31,7 +31,7 @@ _RIGHT_TO_LEFT = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 
 
 class Segment:
-    """Words on one line without a wide gap between them. The words are joined to a text when it is first needed."""
+    """Words on one line without a wide gap between them. The text is joined from the words when it is first needed."""
 
     __slots__ = ("_text", "bottom", "left", "right", "top", "words")
 

@@ -244,7 +244,7 @@ def _is_inside(picture: Element, drawing: Element) -> bool:
 
 
 def _own_description(picture: Element) -> str:
-    """The alternative text of one picture in a drawing that has several."""
+    """The alternative text of one picture in a drawing with several pictures."""
     parent = picture.getparent()
     outer = parent.getparent() if parent is not None else None
     if parent is not None and name_of(parent) == "v:shape":
