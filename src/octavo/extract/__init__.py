@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def extract(path: str | PathLike[str], *, password: str | None = None) -> Extracted:
-    """Read the text of a file in a new sandbox. Asynchronous code should use `open_reader`.
+    """Read the text of a file in a new sandbox. Asynchronous code should use `open_reader` instead.
 
     Raises an error from `octavo.core.errors` if the file cannot be read, and `OSError` if it does not exist.
     """

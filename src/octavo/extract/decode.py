@@ -68,18 +68,22 @@ def decode(data: bytes) -> str:
 
 
 def clean(text: str) -> str:
-    """Remove characters that the database refuses or a reader never sees."""
+    """Remove invisible characters and characters that the database rejects."""
     text = _NEWLINES.sub("\n", text)
     return _ERASED.sub("", text) if _SUSPECT.search(text) else text
 
 
 def symbols_of(text: str, font: str = "") -> str:
-    """The text with the characters of symbol fonts as Unicode. An unknown one becomes U+FFFD."""
+    """Replace characters of symbol fonts with Unicode characters. An unknown character becomes U+FFFD."""
     return _SYMBOLS.sub(lambda found: _symbol(ord(found[0]) & 0xFF, font), text)
 
 
 def _symbol(place: int, font: str) -> str:
-    """A character of a symbol font. Without the name of the font, only what no text in Symbol contains is Wingdings."""
+    """Convert a code of a symbol font to Unicode.
+
+    If the font name is unknown, Wingdings is assumed only for codes that texts in the font Symbol are unlikely to
+    contain.
+    """
     wingdings = WINGDINGS.get(place, "\ufffd")
     if "dings" in font.lower():
         return wingdings
@@ -101,7 +105,7 @@ def encoding_of(data: bytes) -> str:
 def _wide_encoding(data: bytes) -> str | None:
     """Detect UTF-16 or UTF-32 without a byte order mark.
 
-    The evidence is ASCII characters that texts in all languages contain: spaces, newlines and digits.
+    The check counts ASCII characters that texts in all languages contain: spaces, newlines and digits.
     """
     head = data[:_HEAD_BYTES]
     if b"\0" not in head or len(data) % 2:
@@ -133,14 +137,16 @@ def _is_utf8(head: bytes) -> bool:
 def _escaped_encoding(data: bytes) -> str | None:
     """Detect an ISO-2022 encoding by its escape sequences.
 
-    Such encodings use only seven bits, so they would be mistaken for ASCII.
+    Such encodings use only seven bits, so they would otherwise be mistaken for ASCII.
     """
     found = _ESCAPED_EAST_ASIAN.search(data)
     return _detected(data[found.start() :][:_SAMPLE_BYTES]) if found else None
 
 
 def _utf8(data: bytes) -> str | None:
-    """Detect UTF-8: more than nine tenths of the non-ASCII characters are valid UTF-8, which is unlikely by chance."""
+    """Detect UTF-8. More than nine tenths of the non-ASCII characters must be valid UTF-8, which is unlikely
+    by chance.
+    """
     try:
         data.decode()
     except UnicodeDecodeError:

@@ -197,7 +197,7 @@ _OPEN_DOCUMENT_LABELS = {
 
 
 class Entry(NamedTuple):
-    """A file in the archive.
+    """A file in a zip archive.
 
     `start` is the offset of its content. `packed_bytes` is its compressed size, or 0 if unknown.
     """
@@ -233,7 +233,7 @@ def zipped_type(head: bytes, suffix: str, media_type: str) -> SourceType:
 def _declared(head: bytes, mimetype: Entry) -> SourceType | None:
     """The type that the `mimetype` entry declares.
 
-    The entry should be stored uncompressed, but it is compressed if somebody has unzipped and zipped the document.
+    The entry should be stored uncompressed, but it is compressed if the document was unzipped and zipped again.
     """
     try:
         unpacked = zlib.decompressobj(-zlib.MAX_WBITS).decompress(head[mimetype.start :], _MOST_MIMETYPE).strip()
@@ -255,7 +255,7 @@ def _by_names(names: AbstractSet[bytes], suffix: str) -> SourceType | None:
 
 
 def list_entries(head: bytes) -> Iterator[Entry]:
-    """The entries whose headers are in `head`, without unpacking anything."""
+    """The entries whose headers are in `head`. Nothing is unpacked."""
     start = 0
     while 0 <= start <= len(head) - _HEADER.size:
         signature, flags, packed, _, name_bytes, extra_bytes = _HEADER.unpack_from(head, start)

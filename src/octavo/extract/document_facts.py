@@ -70,7 +70,7 @@ async def _run(sandbox: Sandbox, about: str, path: Path | None, pages: Sequence[
 
 
 def _about(extracted: Extracted, filename: str, language: str | None) -> dict[str, Any]:
-    """The text, headings, metadata and file name in which facts are found, as JSON.
+    """The text, headings, metadata and file name in which to look for facts, as JSON.
 
     All values are shortened, because a file can contain any amount of text.
     """

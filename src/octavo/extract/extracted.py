@@ -76,7 +76,9 @@ PAGED = frozenset({SourceType.PDF, SourceType.IMAGE})
 
 
 class Quality(StrEnum):
-    """How complete the text is. `PARTIAL`: some text is missing; `STORED_ONLY`: reading was not attempted."""
+    """How complete the text is. `PARTIAL` means that some text is missing. `STORED_ONLY` means that reading was not
+    attempted.
+    """
 
     FULL = "full"
     PARTIAL = "partial"
@@ -86,7 +88,7 @@ class Quality(StrEnum):
 
 
 class BlockKind(StrEnum):
-    """The kind of a block. `HTML`: markup inside Markdown, including comments; `RULE`: a horizontal line."""
+    """The kind of a block. `HTML` is markup inside Markdown, including comments. `RULE` is a horizontal line."""
 
     HEADING = "heading"
     PARAGRAPH = "paragraph"
@@ -110,7 +112,7 @@ class Box(NamedTuple):
 
 
 class RegionKind(StrEnum):
-    """The kind of a region. `BOX`: text in a frame beside the body; `FIELD`: a field of a form with its value."""
+    """The kind of a region. `BOX` is text in a frame beside the body. `FIELD` is a form field with its value."""
 
     BODY = "body"
     HEADING = "heading"
@@ -128,7 +130,7 @@ class RegionKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """An area of a page with one kind of content. `order` is its place in the reading order, from 0.
+    """An area of a page with one kind of content. `order` is its position in the reading order, from 0.
 
     `confidence` is between 0 and 1. `text` is plain text. Regions that are not in the Markdown, such as page numbers,
     also have a text.
@@ -162,7 +164,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class QuoteOnPage:
-    """Where a quote is on a page: the size of the page in points, and the boxes of the quote, if it was found."""
+    """The position of a quote on a page. Contains the page size in points and, if the quote was found, its boxes."""
 
     width: float
     height: float
@@ -173,7 +175,7 @@ class QuoteOnPage:
 class Page:
     """A page. Its text is `markdown[start:end]`; a page without text has `start == end`.
 
-    `unsure` is a sentence that says why the text may be incomplete or wrong; None if there is no doubt.
+    `unsure` is a sentence that explains why the text may be incomplete or wrong; None if there is no doubt.
     """
 
     number: int
@@ -232,7 +234,7 @@ class Metadata:
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """A document as text. Offsets count characters of `markdown`; pages and blocks are in reading order."""
+    """A document as text. Offsets count characters of `markdown`. Pages and blocks are in reading order."""
 
     source_type: SourceType
     markdown: str
@@ -317,7 +319,9 @@ _RECORDS_A_PIECE = 1000
 
 
 def json_pieces(extracted: Extracted) -> Iterator[bytes]:
-    """The document as JSON, in pieces. In one piece, a long document would need several times its size in memory."""
+    """The document as JSON, in pieces. As a single string, a long document would need several times its size
+    in memory.
+    """
     for number, name in enumerate(extracted.__slots__):
         value = getattr(extracted, name)
         yield f'{"," if number else "{"}"{name}":'.encode()
@@ -341,7 +345,7 @@ _NONCHARACTER = re.compile("[\ufdd0-\ufdef\ufffe\uffff]")
 
 
 def _dump(value: JSON) -> bytes:
-    """The value as JSON. Noncharacters become U+FFFD, which leaves all offsets as they are."""
+    """The value as JSON. Noncharacters become U+FFFD, which does not change any offset."""
     written = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     document = _NONCHARACTER.sub("\ufffd", written).encode()
     _refuse_nul(document)

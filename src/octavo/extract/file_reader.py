@@ -1,4 +1,4 @@
-"""Reads the text of any file: one entry point for all types, always parsed in the sandbox."""
+"""Reads the text of any file. All types share one entry point, and files are always parsed in the sandbox."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ async def open_reader(
     files: Sequence[tuple[Path, str]] = (),
     more: Sequence[str] = (),
 ) -> AsyncGenerator[FileReader]:
-    """Open a reader for interactive use. `language` and `page_seconds` are for OCR, which has a separate sandbox.
+    """Open a reader for interactive use. `language` and `page_seconds` are for OCR, which runs in a separate sandbox.
 
     Each sandbox starts when the first file needs it. `files` lists the paths and names of the files that will be read,
     if they are known. The sandbox then imports only the libraries for these files, and only once. `more` names other

@@ -1,4 +1,4 @@
-"""Reads a file page by page. Each step runs in a new child process, to limit memory and to let a killed job resume.
+"""Reads a file page by page. Each step runs in a new child process, which limits memory and lets a killed job resume.
 
 A batch is a line of bytes: a JSON list of pages. Batches can be stored, and any number of them can be assembled.
 """
@@ -47,7 +47,7 @@ class AssembledFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PagesInSandbox:
-    """A file that is read page by page. If `recognition` is None, OCR runs in the same sandbox."""
+    """A file that is read page by page. If `recognition` is None, OCR runs in the sandbox that reads the file."""
 
     source_type: ClassVar[SourceType]
 
@@ -118,7 +118,7 @@ async def read_batches(
 ) -> list[bytes]:
     """Read batches in parallel and return all of them in page order.
 
-    `on_read` gets the number of pages read so far.
+    `on_read` is called with the number of pages read so far.
     """
     waiting = iter(ranges)
     batches: dict[int, bytes] = {}
@@ -153,7 +153,8 @@ async def run_parallel(works: Sequence[Coroutine[Any, Any, None]]) -> None:
 
 @sandboxed
 def assemble_document(task: Task, *, source_type: str) -> list[JSON]:
-    """Assemble a document. The first line of the input contains the facts, each further line a batch of pages.
+    """Assemble a document. The first line of the input contains the facts about the file. Each further line is a batch
+    of pages.
 
     Returns the numbers of the pages that still need OCR.
     """
@@ -163,7 +164,7 @@ def assemble_document(task: Task, *, source_type: str) -> list[JSON]:
 
 
 def _assembled(task: Task, source_type: SourceType) -> AssembledFile:
-    """Assemble the document. Its pages are freed before the document is written."""
+    """Assemble the document. The page objects are freed when this function returns, before the document is written."""
     from octavo.extract.pdf.assemble import assemble_pages, merge_pages
 
     facts = facts_from_json(task.input.readline())

@@ -26,7 +26,7 @@ READABLE = frozenset[str](set(SourceType) - set(STORED_ONLY))
 class Hints:
     """Information about a file besides its bytes. The file name and content type are not trusted.
 
-    `url` is the address of a web page, and `password` opens the file.
+    `url` is the address of a web page, and `password` opens a password-protected file.
     """
 
     source_type: SourceType
@@ -52,7 +52,7 @@ class Processor:
 class Processors:
     """The processors by file type, at most one for each type.
 
-    The error for an unsupported type lists the supported ones.
+    The error for an unsupported type lists the supported types.
 
     `paged` lists types that are read page by page, without a processor.
     """

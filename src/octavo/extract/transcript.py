@@ -1,4 +1,5 @@
-"""Writes fetched or pasted transcripts as paragraphs, with moments (text positions with a time) from their timestamps.
+"""Writes fetched or pasted transcripts as paragraphs, with moments (text positions with a time) made from their
+timestamps.
 
 The functions are pure.
 """
@@ -155,7 +156,7 @@ class _Timestamp:
 
 
 def read_timestamps(text: str) -> list[Snippet] | None:
-    """Split a text at its timestamps. None if it is not a transcript. Text before the first timestamp is kept."""
+    """Split a text at its timestamps. Text before the first timestamp is kept. None if the text is not a transcript."""
     snippets: list[tuple[_Timestamp | None, list[str]]] = [(None, [])]
     for line in _unlink(text).split("\n"):
         found = _TIMESTAMP.match(line)
@@ -276,7 +277,9 @@ class _Sentence:
 
 
 def add_sentences(snippets: Sequence[Snippet]) -> list[Snippet]:
-    """Add full stops and capital letters to the snippets if they have no punctuation. Otherwise they stay unchanged."""
+    """If the transcript has no punctuation, add full stops and capital letters to it. Otherwise return the snippets
+    unchanged.
+    """
     if not _lacks_punctuation(snippets):
         return list(snippets)
     sentence = _Sentence()

@@ -90,7 +90,7 @@ class Archive:
     def _name(self, name: str) -> str | None:
         """The exact name of a file in the archive.
 
-        Case and the kind of slash may differ, because some programs mix them up.
+        Upper and lower case and the direction of slashes may differ, because some programs mix them up.
         """
         name = _plain(name)
         return name if name in self._members else self._folded.get(name.casefold())
@@ -135,7 +135,7 @@ def _open(file: BinaryIO) -> zipfile.ZipFile:
 
 
 def _refuse_others(file: BinaryIO) -> None:
-    """Reject encrypted files, old office files and archives with far too many entries before opening the archive."""
+    """Before opening an archive, reject encrypted files, old office files and archives with far too many entries."""
     if file.read(len(_OLE)) == _OLE:
         file.seek(0)
         if _OLE_PASSWORD in file.read(64 * MEBIBYTE):

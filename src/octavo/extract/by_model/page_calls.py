@@ -1,7 +1,8 @@
 """Plans which pages go into each model call.
 
-The answer to a call must fit the model's output limit. Consecutive calls share pages, so that their answers can be
-joined. A model is asked to write a marker line before each page, so that the pages can be found in its answer.
+The answer to a call must fit within the model's output limit. Consecutive calls share pages, so that their answers can
+be joined. The prompt asks the model to write a marker line before each page, so that each page can be found in the
+answer.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ class CallLimits:
     """The limits of model calls.
 
     A document of up to `single_pages` pages is read in one call. A longer document is read in calls of `batch_pages`
-    pages, and consecutive calls share `overlap_pages` pages. `output_tokens` is the model's output limit. Calls are
-    planned to use only the share `filled` of it, because page lengths are estimates.
+    pages, and consecutive calls share `overlap_pages` pages. `output_tokens` is the model's output limit. Only the
+    share `filled` of that limit is planned for, because page lengths are estimates.
     """
 
     single_pages: int = 200

@@ -60,7 +60,7 @@ async def rewrite_in_sandbox(sandbox: Sandbox, plain: Extracted, texts: Mapping[
 
 @sandboxed
 def rewrite_document(task: Task, *, made_by: str) -> None:
-    """Run `rewrite`. The first line of the input is the document; the second line maps section indexes to new texts."""
+    """Run `rewrite`. The first line of the input is the document. The second line maps section indexes to new texts."""
     plain = from_json(task.input.readline())
     texts = {int(place): text for place, text in json.loads(task.input.readline()).items()}
     task.output.write(to_json(rewrite(plain, texts, made_by)))
@@ -116,8 +116,8 @@ def _kept_note(kept: Sequence[int], sections: Sequence[Section]) -> dict[str, st
 def _quality(plain: Extracted, sections: Sequence[Section], texts: Mapping[int, str]) -> Quality:
     """The quality of the new document.
 
-    If the model answered for every section, it also read the pages that are only images. So partial becomes full, and
-    empty becomes OCR if the answers contain any text.
+    If the model answered for every section, it also read the pages that are only images. `PARTIAL` then becomes `FULL`.
+    `EMPTY` becomes `OCR` if the answers contain any text.
     """
     if plain.quality not in {Quality.EMPTY, Quality.PARTIAL} or not all(
         place in texts for place in range(len(sections))
@@ -192,7 +192,7 @@ class _Document:
 def _find_boxes(blocks: Sequence[Block], before: Sequence[Block]) -> dict[int, Box]:
     """Map the index of each new block to its box.
 
-    The box of an old block goes to the new block that shares the most words with it.
+    Each old block passes its box to the new block that shares the most words with it.
     """
     if not any(block.box for block in before):
         return {}
@@ -217,9 +217,10 @@ def _union(one: Box, other: Box) -> Box:
 
 
 def _find_moments(moments: Sequence[Moment], places: Sequence[tuple[int, int]]) -> Iterator[Moment]:
-    """Locate the times of a recording in the new text. Each time moves to its first word that is in both texts.
+    """Locate the times of a recording in the new text.
 
-    Times without such a word are dropped.
+    A time is moved to the first word of its snippet that also occurs in the new text. If there is no such word, the
+    time is dropped.
     """
     lefts = [left for left, _ in places]
     last = -1
@@ -244,7 +245,7 @@ def _outline(plain: Extracted, document: _Document) -> tuple[OutlineEntry, ...]:
 
 
 def is_faithful(plain: str, written: str, *, recognised: bool = False) -> bool:
-    """Whether few words were lost and few were added.
+    """Whether the new text lost few words of the original and added few.
 
     Word order is ignored. If the original has no words, any text is accepted.
     """

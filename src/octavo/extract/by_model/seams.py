@@ -35,9 +35,9 @@ class PageAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Seam:
-    """The place where two answers are joined: `before[:end] + after[start:]`.
+    """The position at which two answers are joined: `before[:end] + after[start:]`.
 
-    `at_block` is true if a block starts there in both answers.
+    `at_block` is true if a block starts at that position in both answers.
     """
 
     end: int
@@ -47,7 +47,9 @@ class Seam:
 
 @dataclass(frozen=True, slots=True)
 class StitchedText:
-    """The joined text. A seam is None where two overlapping answers do not match; both are then kept completely."""
+    """The joined text. A seam is None where two overlapping answers do not match. Both answers are then kept
+    completely.
+    """
 
     markdown: str
     seams: tuple[Seam | None, ...]
@@ -76,7 +78,7 @@ def stitch(answers: Sequence[PageAnswer]) -> StitchedText:
 def _find_seam(rest: str, pages: PageRange, after: PageAnswer) -> Seam | None:
     """Find the seam in the pages that both answers contain.
 
-    If there is none, search both texts completely, because page markers can be wrong.
+    If no seam is found there, search both texts completely, because page markers can be wrong.
     """
     begin = max((place for page, place in find_page_markers(rest).items() if page <= after.pages.first), default=0)
     end = min((place for page, place in find_page_markers(after.markdown).items() if page > pages.last), default=None)
@@ -127,7 +129,9 @@ def _shared_sequences(left: Sequence[str], right: Sequence[str], size: int) -> l
 
 
 def common_places(before: str, after: str) -> list[Pair]:
-    """The words that two versions of a text share, in order, as pairs: offset in `before`, offset in `after`."""
+    """The words that two versions of a text share, in order. Each pair contains the word's offsets in `before` and in
+    `after`.
+    """
     left, right = index_words(before), index_words(after)
     size = _RUNS[-1]
     runs = _longest_increasing(sorted(_shared_sequences(left.words, right.words, size)))
@@ -146,7 +150,7 @@ def _unique_sequences(words: Sequence[str], size: int) -> dict[tuple[str, ...], 
 
 
 def _longest_increasing(pairs: Sequence[Pair]) -> list[Pair]:
-    """The longest increasing subsequence by right position; `pairs` are sorted by left position."""
+    """The longest subsequence of `pairs` with increasing right positions. `pairs` must be sorted by left position."""
     ends: list[int] = []  # the lowest right position that ends a subsequence of this length
     last: list[int] = []  # and the index of that pair
     before: list[int] = []
@@ -177,7 +181,7 @@ def _confidence(pairs: Sequence[Pair], left_words: int) -> float:
     """The confidence that the matching words are part of a real overlap.
 
     A real overlap reaches from the beginning of the right text to the end of the left text. The confidence is the share
-    of it that matches, and is lowered if few words match, because short phrases also match by chance.
+    of this overlap that matches. It is lowered if few words match, because short phrases also match by chance.
     """
     end_left, end_right = pairs[-1]
     agreement = len(pairs) / (end_right + left_words - end_left)

@@ -87,8 +87,8 @@ def write_sections(plain: str, sections: Iterable[Section]) -> str:
 def split_answer(markdown: str, sections: Mapping[int, Section]) -> dict[int, str]:
     """Map section indexes to their texts in a model's answer. Pages without a marker are left out.
 
-    Text before the first marker belongs to the first page if that page has no marker. Otherwise it is a remark by the
-    model and is dropped.
+    Text before the first marker is assigned to the first page if that page has no marker. Otherwise it is a remark by
+    the model and is dropped.
     """
     first = min(sections)
     if sections[first].page is None:

@@ -1,6 +1,6 @@
 """Cuts a document into chunks of 200 to 500 words, along its headings, with exact offsets.
 
-Every word of the text is in exactly one chunk; there is only white space between chunks.
+Every word of the text is in exactly one chunk. There is only white space between chunks.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class _PageFinder:
         self._starts: Sequence[int] = [page.start for page in with_text]
 
     def number_at(self, position: int) -> int | None:
-        """The page of the character at `position`; a character between two pages belongs to the first one."""
+        """The page of the character at `position`. A character between two pages is assigned to the first of them."""
         if not self._numbers:
             return None
         return self._numbers[max(bisect_right(self._starts, position) - 1, 0)]

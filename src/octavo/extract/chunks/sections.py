@@ -26,7 +26,7 @@ IDEOGRAPH = re.compile(f"[{ONE_CHARACTER}{FEW_CHARACTERS}]")
 
 
 class Measure:
-    """A text with its units. A unit is a word. Very long words are divided into several units."""
+    """A text divided into units. A unit is a word, or a part of a very long word."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -36,7 +36,7 @@ class Measure:
         return len(self._starts)
 
     def start(self, unit: int) -> int:
-        """The offset at which a unit starts. For an index after the last unit, the end of the text."""
+        """The offset at which a unit starts. An index after the last unit returns the end of the text."""
         return self._starts[unit] if unit < len(self._starts) else len(self.text)
 
     def unit_at(self, position: int) -> int:
@@ -86,7 +86,7 @@ class Section:
 
 
 def read_sections(measure: Measure, blocks: Sequence[BlockLike]) -> Iterator[Section]:
-    """Divide the text at its headings. Headings without text between them start one section together."""
+    """Divide the text at its headings. Consecutive headings without text between them start one section."""
     path: list[tuple[int, str]] = []
     start, level, headings_end = 0, 0, 0
     for block in blocks:
@@ -105,9 +105,9 @@ def read_sections(measure: Measure, blocks: Sequence[BlockLike]) -> Iterator[Sec
 
 
 def merge_sections(sections: Sequence[Section]) -> Iterator[Section]:
-    """Join a section that is too short for a chunk with the next one, even across a main heading.
+    """Join a section that is too short for a chunk with the next section, even across a main heading.
 
-    Otherwise a document with many short sections has more short chunks than long ones.
+    Otherwise a document with many short sections would have mostly short chunks.
     """
     current: Section | None = None
     for place, section in enumerate(sections):
@@ -208,8 +208,8 @@ class Cutter:
     def _at_word(self, window: Window) -> int | None:
         """The start of the word nearest to the target.
 
-        If no word starts in the window, the nearest position before an ideograph or, failing that, before any
-        character.
+        If no word starts in the window, the result is the nearest position before an ideograph or, failing that, before
+        any character.
         """
         text, start = self._measure.text, self._measure.start
         tests: tuple[Callable[[int], bool], ...] = (

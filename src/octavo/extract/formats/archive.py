@@ -191,7 +191,7 @@ def _label(name: str) -> str:
 
 @sandboxed
 def unpack(task: Task, *, source_type: str, filename: str, most: int, most_bytes: int, most_total: int) -> int:
-    """Write the members to the output file, each after a header with its number, name, type and size.
+    """Write the members to the output file. A header with number, name, type and size precedes each member.
 
     Members that cannot be unpacked or are longer than `most_bytes` are left out. So are all members after the first
     `most`, or after `most_total` bytes. Returns the number of members that were left out, not counting empty ones.
@@ -222,7 +222,7 @@ def _content(member: Member, most_bytes: int) -> bytes | None:
 
 
 class Part(NamedTuple):
-    """A member that was unpacked. `number` is its place in the archive."""
+    """A member that was unpacked. `number` is its position in the archive."""
 
     number: int
     name: str

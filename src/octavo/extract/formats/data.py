@@ -52,7 +52,7 @@ class _Number(str):
 
 
 class _Repeated(ValueError):
-    """Raised if an object contains the same name twice, because a table would lose one of the values."""
+    """Raised if a JSON object contains the same name twice, because a table would lose one of the values."""
 
 
 def extract(path: Path, _hints: Hints) -> Extracted:
@@ -185,19 +185,19 @@ def _notebook(path: Path) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _CellPictures:
-    """Adds the pictures of a cell. They are named by the number of the cell, and by their output or attachment."""
+    """Adds the pictures of a notebook cell. A picture is named after its cell number and its output or attachment."""
 
     figures: Figures
     cell: int
 
     def output(self, number: int, data: dict[str, Any]) -> str | None:
-        """A picture among the outputs. None if the output is text."""
+        """The Markdown for a picture in an output. None if the output is text."""
         if any(name in data for name in _PICTURES):
             return self.figures.add(f"{self.cell}:output:{number}")
         return "*[Picture]*" if any(name.startswith("image/") or name == "svg" for name in data) else None
 
     def attached(self, markdown: str, attachments: dict[str, Any]) -> str:
-        """Replace references to attached pictures."""
+        """Replace references to attached pictures with figures."""
         return _ATTACHED.sub(
             lambda found: (
                 self.figures.add(f"{self.cell}:attachment:{found[2]}", found[1])

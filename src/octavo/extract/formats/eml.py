@@ -205,7 +205,7 @@ def _parts(part: Message) -> list[Message]:
 
 
 def _is_text(part: Message) -> bool:
-    """Whether this part belongs to the text of the message. An attached text file does not."""
+    """Whether this part is text of the message itself, and not an attached text file."""
     is_attached = part.get_content_disposition() == "attachment"
     return part.get_content_type() in {"text/plain", "text/html"} and not is_attached
 

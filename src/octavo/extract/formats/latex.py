@@ -1,6 +1,6 @@
 """LaTeX documents: text, sections, lists, tables and code. Formulas are kept as LaTeX.
 
-Macros that the file defines are expanded: authors define the names of their systems and terms as macros.
+Macros that the file defines are expanded, because authors often define names and terms as macros.
 """
 
 from __future__ import annotations
@@ -158,14 +158,16 @@ def _code(name: str, content: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Macro:
-    """A macro with the number of its arguments. The first one is optional if it has a default."""
+    """A macro. `count` is the number of its arguments. The first argument is optional if there is a default."""
 
     body: str
     count: int = 0
     default: str | None = None
 
     def use(self, text: str, place: int) -> tuple[str, int]:
-        """The body with the arguments that follow in the text, and the position after them."""
+        """Insert the arguments that follow in the text into the macro's body. Returns the body and the position after
+        the arguments.
+        """
         values: list[str] = []
         if self.default is not None:
             given = _OPTION.match(text, place)
@@ -194,7 +196,7 @@ def _short(text: str, start: int) -> tuple[str, int]:
 
 
 def _macros(text: str) -> tuple[str, dict[str, _Macro]]:
-    """The text without the definitions of macros, and the macros."""
+    """The text without its macro definitions, and the macros that they define."""
     macros: dict[str, _Macro] = {}
     parts: list[str] = []
     place = 0
@@ -345,7 +347,7 @@ class _LatexReader:
         return f"{mark}{formula}{mark}" if formula else ""
 
     def argument(self) -> str:
-        """The next argument in braces, or the next character. Optional arguments before it are skipped."""
+        """The next argument in braces, or the next character. Optional arguments before that are skipped."""
         self._skip_options()
         if self.text[self.place : self.place + 1] == "{":
             content, self.place = _balanced(self.text, self.place)
@@ -428,7 +430,7 @@ class _LatexReader:
             yield from self._arguments(name, style)
 
     def _arguments(self, name: str, style: TextRun) -> Iterator[TextRun]:
-        """Read the arguments of a command. Those of an unknown command are read as text."""
+        """Read the arguments of a command. The arguments of an unknown command are read as text."""
         if name in _ARGUMENTS_BEFORE_TEXT:
             self._skip_arguments(_ARGUMENTS_BEFORE_TEXT[name])
         elif name in _FIRST_ARGUMENT:
@@ -516,7 +518,11 @@ class _LatexReader:
         self.blocks += [Table(rows)] if rows else []
 
     def _row(self, parts: Sequence[str], down: dict[int, tuple[int, str]]) -> list[str]:
-        """The cells of a row. Cells that span columns or rows are repeated; `down` has the rows that are left."""
+        """The cells of a row. Cells that span columns or rows are repeated.
+
+        `down` maps each column that a cell from an earlier row still covers to the remaining row count and that cell's
+        text.
+        """
         cells: list[str] = []
         for part in parts:
             text, across, rows = self._cell(part)
@@ -530,7 +536,7 @@ class _LatexReader:
         return cells
 
     def _cell(self, text: str) -> tuple[str, int, int]:
-        """The text of a cell, and the numbers of columns and rows that it spans."""
+        """The text of a cell, and how many columns and rows it spans."""
         spans = {"column": 1, "row": 1}
         while found := _SPAN.match(text):
             spans[found[1]] = min(int(found[2]), _MOST_SPAN)

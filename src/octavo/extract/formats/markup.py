@@ -1,6 +1,6 @@
 """Code shared by the readers of lightweight markup, and the reader of reStructuredText.
 
-All of them convert the markup to Markdown.
+All readers convert the markup to Markdown.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def write_inline(text: str, pattern: re.Pattern[str], links: dict[str, str] | No
 
 
 def _runs(text: str, pattern: re.Pattern[str], links: dict[str, str]) -> Iterator[TextRun]:
-    """Split a text at its markup. The group names in `pattern` say what each kind of markup means."""
+    """Split a text at its markup. The group names in `pattern` are the types of markup."""
     end = 0
     for found in pattern.finditer(text):
         yield TextRun(text[end : found.start()])
@@ -163,7 +163,7 @@ def read_items(reader: MarkupReader, write: Callable[[str], str], bullet: re.Pat
 
 
 def _next_label(reader: MarkupReader, depth: int) -> str:
-    """The number after that of the previous item, or 1 for the first item."""
+    """The number after the previous item's number, or 1 for the first item."""
     before = reader.blocks[-1] if reader.blocks else None
     number = before.label.rstrip(".)") if isinstance(before, Item) and before.depth == depth else ""
     return f"{int(number) + 1 if number.isdecimal() else 1}."
@@ -236,7 +236,7 @@ def _rst_text(reader: MarkupReader, text: str) -> str:
 
 
 def _rst_role(found: re.Match[str]) -> str:
-    """Text with a role: an abbreviation, a reference, or the name of something in a program."""
+    """Format text with a role, such as an abbreviation, a reference or an identifier."""
     role, text = found[1].lower().rpartition(":")[2], found[2] or found[3]
     if role in {"pep", "rfc"}:
         return f"{role.upper()} {text}"
@@ -290,7 +290,7 @@ def _rst_title(reader: MarkupReader) -> bool:
 
 
 def _rst_explicit(reader: MarkupReader) -> None:
-    """Read a directive, footnote, link target or comment, with the indented block that belongs to it."""
+    """Read a directive, footnote, link target or comment, together with its indented block."""
     line = reader.line
     directive, footnote = _RST_DIRECTIVE.match(line), _RST_FOOTNOTE.match(line)
     reader.place += 1
@@ -339,7 +339,7 @@ def _listed_rows(lines: Sequence[str]) -> list[list[str]]:
 
 
 def _line_block(lines: Sequence[str]) -> list[str]:
-    """The lines of a block in which each line begins with a bar. Other lines continue the line above."""
+    """The lines of a block in which each line begins with a bar. A line without a bar continues the line above."""
     found: list[str] = []
     for line in lines:
         if line.startswith("|") or not found:
@@ -396,7 +396,10 @@ def _repeated(text: str, *, is_first: bool) -> str:
 
 
 def _simple_rows(lines: Sequence[str]) -> list[list[str]]:
-    """The rows of a table with a line of signs above and below. Text between two columns belongs to both."""
+    """The rows of a simple table, which has lines of `=` characters above and below.
+
+    Text that crosses the space between two columns is repeated in both.
+    """
     edges = [found.span() for found in re.finditer(r"=+", lines[0].rstrip())]
     edges[-1] = (edges[-1][0], max(map(len, lines)))
     rows: list[list[str]] = [[]]

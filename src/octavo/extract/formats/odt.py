@@ -302,7 +302,7 @@ class _BodyReader:
         return cells
 
     def _cover(self, cells: list[str], spans: dict[int, tuple[int, str]]) -> None:
-        """Add the text of the cell above or at the left that covers the next place."""
+        """Add the text of the cell above or to the left that covers the next position in the row."""
         left, text = spans.get(len(cells), (0, ""))
         if left:
             spans[len(cells)] = (left - 1, text)

@@ -1,4 +1,6 @@
-"""Reads Org (Emacs) and AsciiDoc files. Both mark headings with repeated characters, and blocks with delimiters."""
+"""Reads Org (Emacs) and AsciiDoc files. In both formats, repeated characters mark headings, and delimiters
+mark blocks.
+"""
 
 from __future__ import annotations
 
@@ -242,7 +244,7 @@ def _adoc_delimited(reader: MarkupReader, mark: str, style: str, language: str) 
 
 
 def _adoc_items(reader: MarkupReader) -> None:
-    """Read a list. Items are nested by the number of their markers and by their indentation.
+    """Read a list. Items are nested by their markers, such as `**` inside `*`, and by their indentation.
 
     A line with only a plus sign attaches the next block to the item. The list continues after that block.
     """

@@ -1,6 +1,6 @@
 """PowerPoint files from before 2007: each slide is a page, with title, text by level, tables, pictures and notes.
 
-The file is a list of records. Saving a file appends many records again; a directory lists the valid ones.
+The file is a list of records. Saving a file appends new copies of many records. A directory lists the valid records.
 """
 
 from __future__ import annotations

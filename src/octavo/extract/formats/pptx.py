@@ -162,7 +162,10 @@ def _is_above(area: Area | None, own: Area | None) -> bool:
 
 
 def _is_left(area: Area | None, own: Area | None) -> bool:
-    """Whether a shape is at the left of another, in one row: they share half of the lower one's height."""
+    """Whether a shape is to the left of another in the same row.
+
+    Two shapes are in the same row if they overlap vertically by at least half the height of the smaller one.
+    """
     if area is None or own is None or area[2] > own[0]:
         return False
     shared = min(area[3], own[3]) - max(area[1], own[1])
@@ -226,7 +229,7 @@ class _Slide:
                 yield found
 
     def _bullets(self, shape: Element, depth: int) -> bool | None:
-        """Whether the styles of a shape give this level of its text a bullet. None if they do not say."""
+        """Whether the styles of a shape give this level of its text a bullet. None if the styles do not specify it."""
         kind = _kind(shape)
         lists = [child(one, "p:txBody", "a:lstStyle") for one in (shape, *self._inherited(shape))]
         if kind is not None:

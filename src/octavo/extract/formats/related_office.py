@@ -1,4 +1,6 @@
-"""Office formats that are read like others: ODS, XLS and XLSB like XLSX, and ODP page by page like PPTX."""
+"""Office formats that reuse another reader: ODS, XLS and XLSB are read like XLSX, and ODP is read page by page like
+PPTX.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,10 @@ def _checked_container(path: Path) -> Metadata:
 
 
 def _check_records(stream: bytes) -> None:
-    """Reject passwords, and cells that are too far apart: calamine allocates memory for every cell between them."""
+    """Reject workbooks with a password or with cells that are too far apart.
+
+    calamine allocates memory for every cell between two cells.
+    """
     at, rows, columns = 0, 0, 0
     while at + 4 <= len(stream):
         kind, size = struct.unpack_from("<HH", stream, at)
@@ -95,7 +100,7 @@ def _checked(archive: Archive) -> Metadata:
 
 
 def _displayed_cells(archive: Archive) -> dict[str, xlsx.SheetCells]:
-    """The displayed text of percentages, amounts and times, which calamine reads as raw numbers."""
+    """The displayed text of percentages, amounts and times. calamine returns only their raw numbers."""
     data = archive.find("content.xml") if "content.xml" in archive else None
     if not data or len(data) > _MOST_DISPLAYED:
         return {}
@@ -145,7 +150,9 @@ def extract_slides(path: Path, _hints: Hints) -> Extracted:
 
 
 def _resolve(frame: Any, archive: Archive, figures: Figures) -> None:  # noqa: ANN401 - the tree is changed
-    """Put the tables of an embedded spreadsheet or chart into its frame, and name the figure of a picture."""
+    """Insert the tables of an embedded spreadsheet or chart into its frame, or register the frame's picture as a
+    figure.
+    """
     image = child(frame, "draw:image")
     folder = (attribute(child(frame, "draw:object"), "xlink:href") or "").removeprefix("./")
     data = archive.find(f"{folder}/content.xml") if folder else None
@@ -168,7 +175,7 @@ def _slide(page: Element, title_level: int) -> str:
 
 
 def _text(element: Element) -> str:
-    """The text of an element on one line. Line breaks, tabs and repeated spaces are elements."""
+    """The text of an element on one line. OpenDocument stores line breaks, tabs and repeated spaces as elements."""
     return " ".join("".join(_texts(element)).split())
 
 

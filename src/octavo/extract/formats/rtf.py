@@ -1,7 +1,7 @@
 """RTF files: text with its formatting, headings, lists, tables, notes, comments and pictures.
 
-Headings are recognised by their style. Many files have no heading styles: in those, short paragraphs in larger or bold
-type become headings.
+Headings are recognised by their style. In files without heading styles, short paragraphs in larger or bold type become
+headings.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _joined(text: str) -> str:
 
 
 def _fonts(head: str) -> dict[int, str]:
-    """The encoding of each font that declares one, and the symbol fonts."""
+    """Map each font to the encoding that it declares. Symbol fonts are mapped to `SYMBOLS`."""
     fonts = {int(font): _CHARSETS[int(charset)] for font, charset in _FONT.findall(head) if int(charset) in _CHARSETS}
     return fonts | {int(font): SYMBOLS for font in _SYMBOL_FONT.findall(head)}
 

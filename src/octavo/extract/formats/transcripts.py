@@ -1,4 +1,4 @@
-"""Reads video transcripts and caption files (VTT, SRT) as text with the time of each passage."""
+"""Reads video transcripts and caption files (VTT, SRT) as text with timestamps."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def extract_captions(path: Path, hints: Hints) -> Extracted:
 
 
 def _cues(text: str) -> Iterator[_Cue]:
-    """Parse the cues. A cue ends at an empty line. Lines outside cues are numbers, styles and comments."""
+    """Parse the cues. A cue ends at an empty line. Lines outside cues contain numbers, styles and comments."""
     cue: _Cue | None = None
     for line in text.split("\n"):
         timing = _CUE.match(line)
@@ -86,7 +86,7 @@ def _seconds(timing: re.Match[str], first: int) -> float:
 
 
 def _without_repeats(cues: Iterable[_Cue]) -> Iterator[_Cue]:
-    """Remove lines that repeat the last line of the previous cue. Captions that scroll up have such lines."""
+    """Remove lines that repeat the last line of the previous cue, as in captions that scroll up."""
     last, end = "", 0.0
     for cue in cues:
         shown = [_FORMATTING.sub("", line).strip() for line in cue.lines]

@@ -226,7 +226,7 @@ def from_html(html: str, url: str = "", source_type: SourceType = SourceType.WEB
 def to_text(data: bytes, content_type: str = "") -> str:
     """Decode a web page.
 
-    The charset comes from the HTTP header, otherwise from the page, otherwise it is detected from the bytes.
+    The charset is read from the HTTP header or, failing that, from the page. Otherwise it is detected from the bytes.
     """
     in_header = _CHARSET.search(content_type)
     in_page = _META_CHARSET.search(data[:_HEAD_BYTES])
@@ -278,8 +278,10 @@ def _read_article(html: str, url: str) -> tuple[str, Metadata]:
 
 
 def remove_asides(tree: Any) -> None:  # noqa: ANN401 - an untyped library
-    """Remove parts that are not shown or ask for something: hidden elements, dialogs, forms, and boxes about cookies
-    and newsletters. A part with much of the text is kept, because some pages are one form or hide the article first.
+    """Remove page parts that do not belong to the article: hidden elements, dialogs, forms, and boxes about cookies and
+    newsletters.
+
+    A part that contains much of the text is kept, because some pages are a single form or hide the article at first.
     """
     most = _MOST_ASIDE * len(text_of(tree))
     for element in list(tree.iter("*")):
@@ -297,7 +299,7 @@ def _is_aside(element: Any) -> bool:  # noqa: ANN401
 
 
 def without_links_at_end(markdown: str, url: str) -> str:
-    """Leave out the links to other pages of the site below the article, with the heading above them."""
+    """Remove the links to other pages of the site below the article, with the heading above these links."""
     host = _host(url)
     parts = _EMPTY_LINES.split(markdown)
     end = len(parts)
@@ -325,7 +327,7 @@ def _is_links(part: str, host: str) -> bool:
 
 
 def _host(address: str) -> str:
-    """The host of an address; empty for an address on the same site, "?" for one that is invalid."""
+    """The host of an address. Empty for an address on the same site, "?" for an invalid address."""
     try:
         return urlsplit(address).hostname or ""
     except ValueError:
@@ -338,12 +340,12 @@ def _site(host: str) -> str:
 
 
 def _is_caption(part: str) -> bool:
-    """Whether a short paragraph or heading introduces what follows."""
+    """Whether a short paragraph or heading introduces the next block."""
     return len(part) <= _MOST_CAPTION and (part.startswith(("#", "**")) or part.endswith(":"))
 
 
 def wrap_lines(tree: Any) -> None:  # noqa: ANN401 - an untyped library
-    """Turn text between double line breaks into paragraphs. Otherwise every link in it would end a paragraph."""
+    """Turn text between double line breaks into paragraphs. Otherwise every link in the text would end a paragraph."""
     for element in list(tree.iter("div", "td", "article", "section", "main", "body")):
         children: list[Any] = list(element)
         if any(_is_end(one, after) for one, after in pairwise(children)):
@@ -384,8 +386,8 @@ def _begin(element: Any, text: str | None) -> Any:  # noqa: ANN401
 
 
 def without_additions(markdown: str, words: str) -> str:
-    """Remove short paragraphs that are not in `words`, such as keywords and appeals, and lists of the names of boxes
-    beside the article.
+    """Remove short paragraphs that are not in `words`, such as keywords and calls to action, and lists that consist
+    only of headings.
 
     `words` is the article extracted without links and bold type.
     """

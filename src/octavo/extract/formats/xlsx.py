@@ -140,7 +140,7 @@ def read_cells(package: Package) -> dict[str, SheetCells]:
 
 
 def _format_codes(styles: Element | None) -> dict[bytes, str]:
-    """The number format of each style that has one. Styles are numbered by their place."""
+    """The number format of each style that has one. The key is the position of the style in the file."""
     if styles is None:
         return {}
     own = {one.get("numFmtId"): one.get("formatCode") or "" for one in styles.iter() if local_name(one) == "numFmt"}
@@ -327,9 +327,9 @@ def _sheet(
 
 
 def _texts(row: Sequence[Value], number: int, first: int, known: SheetCells) -> list[str]:
-    """The texts of a row. `number` is its place in the sheet, `first` the column of its first cell.
+    """The texts of a row. `number` is the row number in the sheet, and `first` the column of the first cell.
 
-    A formula without a result is shown itself.
+    A formula without a result is shown as a formula.
     """
     if not known.formats and not known.texts:
         texts = [_text(value) for value in row]
@@ -375,7 +375,7 @@ def _hours(seconds: int) -> str:
 
 
 def _merged(ranges: Iterable[Range]) -> dict[int, list[Range]]:
-    """Map rows to the merged ranges that start there."""
+    """Map each row to the merged ranges that start in it."""
     by_row: dict[int, list[Range]] = {}
     for (top, left), (bottom, right) in ranges:
         by_row.setdefault(top, []).append(((top, left), (bottom, right)))

@@ -159,7 +159,7 @@ def _as_code(data: bytes, source_type: SourceType) -> Extracted:
 
 
 def _without_entities(data: bytes) -> bytes:
-    """Replace named HTML entities, which XML does not know, with their characters."""
+    """Replace named HTML entities, which XML does not define, with their characters."""
     if data[:2] in {b"\xff\xfe", b"\xfe\xff"} or b"&" not in data:
         return data
     return _ENTITY.sub(_character, data)
@@ -261,7 +261,7 @@ class _Converter:
 
 
 def _label(title: Element) -> str:
-    """The section number that is written before the title."""
+    """The section number that precedes the title."""
     before = title.getprevious()
     return _words(before) if before is not None and local_name(before) == "label" else ""
 

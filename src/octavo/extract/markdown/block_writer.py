@@ -129,7 +129,7 @@ def write_heading(level: int, text: str) -> str:
 
 
 def write_table(rows: Sequence[Sequence[str]]) -> str:
-    """Write a table. Short rows are padded with empty cells, and empty rows above the first text are left out."""
+    """Write a table. Short rows are padded with empty cells, and empty rows at the top are left out."""
     rows = list(dropwhile(lambda row: not any(row), rows)) or rows
     width = max(map(len, rows), default=0)
     if not width:

@@ -62,14 +62,16 @@ class Grid:
     def placed_blocks(self) -> Iterator[tuple[tuple[int, int], list[DocumentBlock]]]:
         """The tables of a sheet, each with its first row and column.
 
-        Empty rows and columns separate tables, unless the rows on both sides of an empty column belong together.
+        Empty rows and columns separate tables, unless one side of an empty column is a single column in the same rows.
         """
         for top, left, bottom, right in _find_parts(self.rows):
             rows = [row[left : right + 1] for row in self.rows[top : bottom + 1]]
             yield (top, left), list(_table(rows))
 
     def blocks(self, *, has_header: bool = True) -> Iterator[DocumentBlock]:
-        """Write a table for each group of rows between empty rows. A group with a single cell becomes a paragraph."""
+        """Write a table for each group of rows between empty rows. A group that contains a single cell becomes a
+        paragraph.
+        """
         for is_empty, group in groupby(self.rows, key=lambda row: not any(row)):
             if is_empty:
                 continue
@@ -125,7 +127,7 @@ def _find_parts(rows: Sequence[Sequence[str]]) -> list[Part]:
 
 
 def _join_rows(parts: list[Part]) -> list[Part]:
-    """Join parts of the same rows that one empty column separates."""
+    """Join parts that are in the same rows and separated by one empty column."""
     merged: dict[int, int] = {}
     for first, one in enumerate(parts):
         for second, other in enumerate(parts[:first]):
@@ -139,9 +141,10 @@ def _join_rows(parts: list[Part]) -> list[Part]:
 
 
 def _is_beside(one: Part, other: Part) -> bool:
-    """Whether one empty column separates a single column from another part, and all rows of one are rows of the other.
+    """Whether two parts form one table: one of them is a single column, and one empty column separates them.
 
-    Two parts with several columns are separate tables.
+    All rows of the shorter part must also be rows of the longer one. Two parts with several columns are separate
+    tables.
     """
     left, right = (one, other) if one[1] < other[1] else (other, one)
     if right[1] - left[3] != 2 or not (one[1] == one[3] or other[1] == other[3]):  # noqa: PLR2004 - one column between
@@ -225,7 +228,7 @@ def _without_empty_columns(rows: list[list[str]]) -> list[list[str]]:
 
 
 def _filled_columns(rows: list[list[str]]) -> list[list[str]]:
-    """Drop columns in which no cell begins: empty ones, and those that merged cells cover in every row."""
+    """Drop columns in which no cell begins: empty columns, and columns that merged cells cover in every row."""
     used = sorted({place for row in rows for place, cell in enumerate(row) if cell and not isinstance(cell, Repeated)})
     return [[row[place] for place in used if place < len(row)] for row in rows]
 

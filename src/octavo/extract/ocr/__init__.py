@@ -1,1 +1,3 @@
-"""OCR: recognises lines of text in images and puts them in reading order. All code except the engine is pure."""
+"""OCR: recognises lines of text in images and puts them in reading order. All code except the Tesseract calls
+is pure.
+"""

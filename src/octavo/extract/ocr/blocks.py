@@ -1,4 +1,4 @@
-"""Joins recognised lines into paragraphs, and converts these to the blocks that pages with embedded text also have."""
+"""Joins recognised lines into paragraphs, and converts the paragraphs to the block type used for embedded text."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SENTENCE_END = (".", "!", "?", ":")
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A paragraph. `text` contains only intended line breaks. `size` is the font size, `lines` the number of lines.
+    """A paragraph. `text` contains only intended line breaks. `size` is the font size, and `lines` is the line count.
 
     `runs` is true for horizontal running text, and false for table cells and vertical text.
     """
@@ -202,7 +202,7 @@ def _mark(paragraph: Paragraph) -> str:
 
 
 def _counts(items: Sequence[Paragraph]) -> bool:
-    """Whether these paragraphs are a numbered list: there are at least two, and their numbers are consecutive."""
+    """Whether there are at least two numbered paragraphs and their numbers are consecutive, as in a list."""
     numbers = [int(found[1]) for item in items if (found := _NUMBER.match(item.text))]
     return len(numbers) > 1 and all(after == before + 1 for before, after in pairwise(numbers))
 
@@ -242,7 +242,7 @@ def _is_heading(paragraph: Paragraph, usual: float) -> bool:
 
 
 def _size(paragraph: Paragraph, usual: float, scale: float) -> float:
-    """The font size, rounded to half points. A size close to the usual one is replaced by the usual one."""
+    """The font size, rounded to half points. A size close to the page's usual size is replaced by that size."""
     same = not paragraph.runs or abs(paragraph.size - usual) <= SAME_SIZE * usual
     return round((usual if same else paragraph.size) / scale * 2) / 2
 

@@ -90,7 +90,7 @@ _LEAST_POINTS = 12
 def has_ink(picture: Image.Image) -> bool:
     """Whether the page is not blank. This check is much faster than OCR.
 
-    Faint print counts as ink. The paper grain and the shadows of an empty sheet do not.
+    Faint print is ink. Paper grain and the shadows on an empty sheet are not.
     """
     small = picture.convert("L")
     small.thumbnail((_SIDE, _SIDE), reducing_gap=2.0)
@@ -112,8 +112,9 @@ _LEAST_SIDE = 100  # smaller pictures have too few rows of pixels
 def tilt_of(picture: Image.Image) -> float:
     """The angle, in degrees, by which to rotate a picture to the left so that its rows of text are level.
 
-    0 if the rows are already level, or if the tilt is unclear. Rows are level at the angle where the amount of ink
-    differs most between neighbouring rows of pixels. For a page on its side, columns of pixels are compared instead.
+    Returns 0 if the rows are already level, or if the tilt is unclear. The rows of text are level at the angle at which
+    the amount of ink differs most between neighbouring rows of pixels. For a page on its side, columns of pixels are
+    compared instead.
     """
     if min(picture.size) < _LEAST_SIDE:
         return 0.0
@@ -150,7 +151,10 @@ def straightened(picture: Image.Image, tilt: float) -> Image.Image:
 
 
 def before_straightening(box: Box, tilt: float, size: tuple[int, int], turned: tuple[int, int]) -> Box:
-    """The area of a picture that corresponds to a box on its straightened copy. `size` and `turned` are their sizes."""
+    """Convert a box on a straightened picture to a box on the original.
+
+    `size` is the size of the original, and `turned` the size of the straightened picture.
+    """
     angle = math.radians(tilt)
     corners = [(x - turned[0] / 2, y - turned[1] / 2) for x in (box.left, box.right) for y in (box.top, box.bottom)]
     across = [x * math.cos(angle) - y * math.sin(angle) + size[0] / 2 for x, y in corners]
@@ -178,7 +182,8 @@ _LETTERS_OF_ROW = 4
 
 
 class InkSheet(NamedTuple):
-    """A copy of a picture on which writing of any colour is black on white. `scale` is explained at `GreySheet`.
+    """A copy of a picture on which writing of any colour is black on white. `scale` has the same meaning as in
+    `GreySheet`.
 
     `coloured` is the share of the picture that has a dark or coloured background.
     """
@@ -189,7 +194,7 @@ class InkSheet(NamedTuple):
 
 
 class Blob(NamedTuple):
-    """A group of connected pixels, with its box and the number of its pixels."""
+    """A group of connected pixels. Contains its box and its pixel count."""
 
     left: int
     top: int
@@ -203,10 +208,10 @@ class Blob(NamedTuple):
 
 
 def ink_sheet(picture: Image.Image) -> InkSheet:
-    """Draw how much each point differs from the background around it, using the colour channel that differs most.
+    """Draw how much each pixel differs from its background, using the colour channel with the largest difference.
 
     This makes light letters on a dark or coloured background look like dark letters on paper. The background is a
-    median, which keeps the edges of coloured areas, so that edges do not look like strokes.
+    median, which keeps the edges of coloured areas, so that these edges do not look like strokes.
     """
     colours = picture.convert("RGB")
     scale = min(1.0, _INK_SIDE / max(colours.size))

@@ -1,6 +1,6 @@
 """Puts recognised lines in reading order: column by column, with full-width lines in between.
 
-Engines return lines from top to bottom, which mixes columns. So the page is cut into bands at the lines that cross a
+OCR returns lines from top to bottom, which mixes columns. So the page is cut into bands at the lines that cross a
 gutter (the space between columns). Each band is then cut into columns at the gutters that none of its lines crosses.
 Tables look like columns too: if the lines of neighbouring columns are side by side all the way down, they are read row
 by row.
@@ -27,9 +27,9 @@ _STAYS_SMALL = re.compile(r"[acemnorsuvwxzgpqy.,;:\s-]+")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A recognised line. `box` is in pixels of the image; `score` is the engine's confidence, from 0 to 1.
+    """A recognised line. `box` is in pixels of the image. `score` is Tesseract's confidence, from 0 to 1.
 
-    `margin` is how much higher the engine's boxes are than the letters, in letter sizes.
+    `margin` is how much higher Tesseract's boxes are than the letters, in letter sizes.
     """
 
     text: str
@@ -97,7 +97,7 @@ FILLED = 0.8
 def reading_order(lines: Sequence[Line]) -> list[list[Line]]:
     """The columns in reading order, each from top to bottom. A page without columns is one column.
 
-    Vertical lines, such as those at the edge of a page, come last.
+    Vertical lines of text, as at the edge of a page, come last.
     """
     level = [line for line in lines if not line.is_vertical]
     vertical = [[line] for line in sorted(lines, key=_from_top) if line.is_vertical]
@@ -121,7 +121,7 @@ def _from_top(line: Line) -> tuple[float, float]:
 
 
 def _bands(lines: list[Line], height: float) -> list[list[Line]]:
-    """Cut the page into bands. A band ends where lines start or stop crossing a gutter between the narrower lines."""
+    """Cut the page into bands. A band ends where lines start or stop crossing a gutter."""
     left, right = min(line.box.left for line in lines), max(line.box.right for line in lines)
     narrow = [line for line in lines if line.width < SPANNING * (right - left)]
     gutters = _gutters(narrow, height)
@@ -152,7 +152,7 @@ def _columns(band: list[Line], height: float) -> list[list[Line]]:
 
 
 def _gutters(lines: Sequence[Line], height: float) -> list[tuple[float, float]]:
-    """The gutters: horizontal ranges that no line touches, with lines on both sides."""
+    """The gutters. A gutter is a horizontal range that no line touches, with lines on both sides."""
     if not lines:
         return []
     covered: list[list[float]] = []

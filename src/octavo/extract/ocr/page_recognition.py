@@ -120,7 +120,9 @@ def _copies(turned: Image.Image, ink: InkSheet) -> Iterator[InkSheet]:
 
 
 def join_readings(lines: Sequence[Line], found: Sequence[Line]) -> list[Line]:
-    """Add clear lines of other readings. Where two lines overlap, the one with more letters and confidence is kept."""
+    """Add clear lines from other readings of the page. If two lines overlap, the one with more letters and higher
+    confidence is kept.
+    """
     added: list[Line] = []
     for line in sorted(filter(_is_clear, found), key=_rank, reverse=True)[:MOST_LINES]:
         shown = [other for other in lines if _overlap(line.box, other.box) > MOST_OVERLAP]
@@ -150,7 +152,7 @@ def _overlap(one: Box, other: Box) -> float:
 
 
 def readable_lines(lines: Sequence[Line]) -> list[Line]:
-    """Remove lines that come from shapes in a picture. If hardly any text remains, remove all lines."""
+    """Remove lines that OCR found in shapes of a picture. If hardly any text remains, remove all lines."""
     kept = [line for line in lines if line.score >= LEAST_LINE and any(map(str.isalnum, line.text))]
     letters = sum(len(line.text) for line in kept if not STROKES.issuperset(line.text.replace(" ", "")))
     enough = letters >= LEAST_LETTERS and certainty(kept) >= LEAST_PAGE
@@ -158,7 +160,7 @@ def readable_lines(lines: Sequence[Line]) -> list[Line]:
 
 
 def doubt_about(read: Sequence[Line], kept: Sequence[Line], unread: int = 0) -> str | None:
-    """Why the text of a page may be wrong or incomplete. None if there is no doubt."""
+    """The reason why the text of a page may be wrong or incomplete. None if there is no doubt."""
     if not kept:
         return NO_TEXT
     left_out = 1 - _letters(kept) / max(_letters(read), 1)
@@ -173,7 +175,9 @@ def _is_much(unread: int, lines: Sequence[Line]) -> bool:
 
 
 def has_impossible_letters(lines: Sequence[Line]) -> bool:
-    """Whether signs of an Indic script are in an impossible order. Models produce such text when they guess."""
+    """Whether characters of an Indic script are in an impossible order. OCR models produce such text when
+    they guess.
+    """
     return any(_IMPOSSIBLE.search(line.text) for line in lines)
 
 

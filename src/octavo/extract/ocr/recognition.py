@@ -1,4 +1,4 @@
-"""Runs OCR for other packages: one page per call, in the sandbox. Few pages run in parallel, to save memory."""
+"""Runs OCR for other packages, one page per call, in the sandbox. Only a few pages run in parallel, to save memory."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Recognition:
     """Runs OCR in a sandbox.
 
     `language` is the language of the documents, `seconds` the CPU time limit per page, and `parallel` the number of
-    pages that run at the same time. Waiting pages are processed in order.
+    pages that run at the same time. Other pages wait and are processed in order.
     """
 
     def __init__(

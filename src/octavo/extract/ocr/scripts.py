@@ -57,7 +57,7 @@ SCATTERED_LETTERS = 12
 class UprightSheet:
     """The lines of a sheet that was rotated to the left by `quarters` quarter turns, so that it is upright.
 
-    `width` and `height` are those of the sheet before the rotation.
+    `width` and `height` are the dimensions of the sheet before the rotation.
     """
 
     lines: list[Line]
@@ -82,7 +82,7 @@ class UprightSheet:
 
 
 class Reading(NamedTuple):
-    """The lines that a model read, and the script of the model."""
+    """The lines that an OCR model read, and the script of the model."""
 
     script: str
     lines: list[Line]
@@ -114,9 +114,9 @@ def recognise_upright(sheet: GreySheet, language: str) -> UprightSheet:
 
 
 def _better_turn(picture: Image, quarters: int, script: str, language: str) -> tuple[int, str]:
-    """Read a small copy in all four orientations. Choose another orientation only if clearly more words are read in it.
+    """Read a small copy in all four orientations, and choose the best one.
 
-    Returns the orientation and the script.
+    Another orientation is chosen only if clearly more words are read in it. Returns the orientation and the script.
     """
     small = picture.copy()
     small.thumbnail((TURNING_SIDE, TURNING_SIDE), reducing_gap=2.0)
@@ -134,7 +134,9 @@ def _clear_letters(lines: Sequence[Line]) -> int:
 
 
 def _read_well(upright: Image, candidates: tuple[str, ...], language: str) -> Reading:
-    """Read a sheet. If its print is small, also read an enlarged copy, and keep the reading with more certainty."""
+    """Read a sheet. If its print is small, also read an enlarged copy, and return the reading with the higher
+    confidence.
+    """
     reading = read_script(upright, candidates, language)
     if not reading.lines or median(line.height for line in reading.lines) > SMALL_PRINT:
         return reading
@@ -153,9 +155,9 @@ def scaled(line: Line, scale: float) -> Line:
 
 
 def _candidates(language: str, found: Orientation | None) -> tuple[str, ...]:
-    """The scripts to try first: those of the language or, without a language, the detected one.
+    """The scripts to try first: the scripts of the given language or, without a language, the detected script.
 
-    Latin is added if the detected script is easily confused with it, as Cyrillic is.
+    Latin is added if the detected script is easily confused with it, such as Cyrillic.
     """
     if language != ANY_LANGUAGE:
         return scripts_of_language(language)
@@ -167,7 +169,9 @@ def _candidates(language: str, found: Orientation | None) -> tuple[str, ...]:
 
 
 def read_script(upright: Image, candidates: tuple[str, ...], language: str = ANY_LANGUAGE) -> Reading:
-    """Read with the candidate scripts. If none is certain, also try the script that fits a few sample lines best."""
+    """Read with the candidate scripts. If no result is certain, also try the script that fits a few sample
+    lines best.
+    """
     readings = [_read(script, upright) for script in candidates]
     first = max(readings, key=lambda reading: reading.certainty + BETTER * (reading.script == "Latin"))
     if not first.lines or language != ANY_LANGUAGE:
@@ -181,7 +185,7 @@ def read_script(upright: Image, candidates: tuple[str, ...], language: str = ANY
 
 
 def _with_accents(upright: Image, first: Reading) -> Reading:
-    """Read Vietnamese with its own model. The model of Latin reads it with other accents, and is sure of them."""
+    """Read Vietnamese with its own model, because the Latin model reads wrong accents with high confidence."""
     letters = [letter for line in first.lines for letter in line.text if letter.isalpha()]
     accents = sum(not letter.isascii() for letter in letters)
     if first.script != "Latin" or accents < MANY_ACCENTS * len(letters):
@@ -226,13 +230,17 @@ def fit(script: str, samples: Sequence[Image]) -> Reading:
 
 
 def _is_latin(lines: Sequence[Line]) -> bool:
-    """Whether most letters are Latin. Most models also know them, so this does not indicate another script."""
+    """Whether most letters are Latin. Most models also recognise Latin letters, so they do not indicate
+    another script.
+    """
     letters = [letter for line in lines for letter in line.text if letter.isalpha()]
     return 2 * sum(unicodedata.name(letter, "").startswith("LATIN") for letter in letters) > len(letters)
 
 
 def _around(box: Box) -> tuple[int, int, int, int]:
-    """The area of the beginning of a line, with a margin: Tesseract reads letters at the edge of a picture badly."""
+    """The area around the beginning of a line. It has a margin, because Tesseract misreads letters at the edge of a
+    picture.
+    """
     left, top, right, bottom = box
     margin = _LINE_MARGIN * (bottom - top)
     right = min(right, left + SAMPLE_WIDTH * (bottom - top))
@@ -240,7 +248,10 @@ def _around(box: Box) -> tuple[int, int, int, int]:
 
 
 def certainty(lines: Sequence[Line]) -> float:
-    """The mean confidence of lines, weighted by length, or 0 without lines. Halved if most words are one letter."""
+    """The mean confidence of lines, weighted by length, or 0 if there are no lines.
+
+    The value is halved if most words have only one letter.
+    """
     letters = sum(len(line.text) for line in lines)
     mean = sum(line.score * len(line.text) for line in lines) / max(letters, 1)
     return mean / 2 if _is_scattered(lines) else mean

@@ -1,7 +1,7 @@
 """Calls Tesseract through the C interface of the library that comes with tesserocr.
 
 tesserocr itself loads models only from files, which sandbox processes cannot write. The C interface loads them from
-memory, so the models stay compressed in the package, and a child process unpacks only those it needs.
+memory, so the models stay compressed in the package, and a child process unpacks only the models that it needs.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ _NON_JOINER = "\u200c"
 class Orientation(NamedTuple):
     """The orientation and script of a picture.
 
-    `quarters` is the number of quarter turns to the left that make the picture upright. `script` is the name that the
-    orientation model uses.
+    `quarters` is the number of quarter turns to the left that make the picture upright. `script` is the orientation
+    model's name for the script.
     """
 
     quarters: int
@@ -67,7 +67,7 @@ class Reader:
     handle: int
 
     def read(self, picture: Image) -> list[Line]:
-        """Recognise the lines of an upright grey picture, in the order of Tesseract's own page analysis."""
+        """Recognise the lines of an upright grey picture. They are in the order of Tesseract's page analysis."""
         return list(self._lines(picture, _WHOLE_PAGE))
 
     def read_line(self, picture: Image) -> list[Line]:
@@ -77,12 +77,12 @@ class Reader:
     def read_sparse(self, picture: Image) -> list[Line]:
         """Recognise single words anywhere, such as labels in a diagram.
 
-        Shapes in pictures are often mistaken for letters.
+        Tesseract often mistakes shapes in pictures for letters.
         """
         return list(self._lines(picture, _SPARSE))
 
     def close(self) -> None:
-        """Free the memory of the model, up to 90 MB."""
+        """Free the model's memory, which can be up to 90 MB."""
         _library().TessBaseAPIDelete(self.handle)
 
     def _lines(self, picture: Image, mode: int) -> Iterator[Line]:
@@ -176,7 +176,7 @@ def open_reader(script: str) -> Reader:
 
 
 def _score(words: Sequence[Line]) -> float:
-    """The mean confidence of words, weighted by their letters."""
+    """The mean confidence of words, weighted by their letter counts."""
     return sum(word.score * len(word.text) for word in words) / max(1, sum(len(word.text) for word in words))
 
 

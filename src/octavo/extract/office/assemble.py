@@ -51,7 +51,7 @@ class Figures:
         return f"![{alternative.translate(_ALTERNATIVE_ESCAPES)}](figures/{number}.png)"
 
     def placed(self, markdown: str) -> tuple[Figure, ...]:
-        """The figures with their offsets in the Markdown. Figures that are not in it are left out."""
+        """The figures with their offsets in the Markdown. Figures that the Markdown does not contain are left out."""
         starts: dict[int, int] = {}
         for match in _FIGURE.finditer(markdown) if self.found else ():
             starts.setdefault(int(match[1]), match.start())
@@ -59,7 +59,7 @@ class Figures:
 
 
 def is_picture(data: bytes) -> bool:
-    """Whether the bytes are a picture that people look at. A spacer of a few pixels is not."""
+    """Whether the bytes are a picture of visible content. A spacer of a few pixels is not."""
     if data[:6] in {b"GIF87a", b"GIF89a"}:
         size = struct.unpack_from("<HH", data, 6) if len(data) > _GIF_HEAD else (0, 0)
     elif data.startswith(b"\x89PNG"):

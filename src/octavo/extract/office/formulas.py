@@ -2,7 +2,7 @@
 
 In Markdown, a formula is `<math>…</math>` around that line, so that search, chunks and quotes contain text that people
 can read. The reader turns it into MathML. Characters with a special meaning in Markdown are replaced with similar
-mathematical characters. A slash, caret or underscore in the formula itself is read as notation.
+mathematical characters. A literal slash, caret or underscore in a formula is therefore read as notation.
 """
 
 # ruff: noqa: RUF001 - mathematical characters look like others
@@ -34,7 +34,9 @@ _SKIPPED = frozenset({"w:del", "w:moveFrom"})
 
 
 def to_markup(line: str, *, is_block: bool = False) -> str:
-    """The Markdown of a formula, or an empty string for an empty formula. `is_block` puts it on a separate line."""
+    """The Markdown of a formula. Empty for an empty formula. If `is_block` is true, the formula is on a
+    separate line.
+    """
     line = " ".join(line.split())
     if not line:
         return ""
@@ -46,7 +48,7 @@ def to_markup(line: str, *, is_block: bool = False) -> str:
 
 
 def _join(parts: Iterable[str]) -> str:
-    """Join the parts of a row. Relations and operators get spaces around them. Names and numbers are kept apart."""
+    """Join the parts of a row. Spaces surround relations and operators, and separate adjacent names and numbers."""
     line = ""
     for part in filter(None, parts):
         before = line.rstrip()
@@ -61,7 +63,7 @@ def _join(parts: Iterable[str]) -> str:
 
 
 def _touch(line: str, part: str) -> bool:
-    """Whether two parts need a space between them, because they would be read as one, such as two names.
+    """Whether two parts, such as two names, need a space between them so that they are not read as one.
 
     A bracket without a space before it is an index.
     """
@@ -83,7 +85,9 @@ def _words(text: str) -> str:
 
 
 def _group(line: str) -> str:
-    """An operand, in brackets if it has several parts. These brackets are notation, not part of the formula."""
+    """An operand, in brackets if it has several parts. The brackets are notation and not part of the original
+    formula.
+    """
     return line if _ATOM.fullmatch(line) else f"({line})"
 
 

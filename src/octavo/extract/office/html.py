@@ -1,7 +1,7 @@
 """Converts HTML inside other formats (books, emails) to Markdown. Keeps all of the text, not only an article.
 
 html-to-markdown does the conversion, but it silently drops text inside more than a thousand nested elements. So the
-words are counted. If many are missing, a simpler conversion without recursion is used instead.
+words in the result are counted. If many are missing, a simpler conversion without recursion is used instead.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def _formula(element: Element, _picture: Picture | None) -> str:
 
 
 def _drawing(element: Element, picture: Picture | None) -> str:
-    """The pictures and the text of a vector drawing. In a drawing that is a whole page, each text is a line."""
+    """The pictures and the text of a vector drawing. If the drawing is a whole page, each text becomes a line."""
     images = [_image(one, picture) for one in element.iter("image")]
     lines = (escape(" ".join(line.split())) for line in "".join(_drawing_texts(element)).split("\n"))
     page = element.getparent()
@@ -179,7 +179,7 @@ def _simplify_input(element: Element) -> None:
 
 
 def _simplify_select(element: Element) -> None:
-    """Replace a list of options with the chosen ones."""
+    """Replace a list of options with the selected options."""
     options = list(element.iter("option"))
     chosen = [one for one in options if one.get("selected") is not None] or options[:1]
     replace(element, ", ".join(text_of(one) for one in chosen))
@@ -192,7 +192,7 @@ def _simplify_power(element: Element) -> None:
 
 
 def _simplify_span(element: Element) -> None:
-    """Separate the number at the end of a line from the word before it."""
+    """Insert a space between a line number at the end of a line and the word before it."""
     after = element.getnext()
     is_last = not (element.tail or "").strip() and (after is None or after.tag == "br")
     before = text_before(element)[-1:]
@@ -201,7 +201,7 @@ def _simplify_span(element: Element) -> None:
 
 
 def _simplify_ruby(element: Element) -> None:
-    """Write each reading in parentheses behind the characters that it belongs to."""
+    """Write the pronunciation of ruby text in parentheses after the characters that it annotates."""
     for inside in list(element.iter("rp", "rt")):
         reading = text_of(inside)
         replace(inside, f"({reading})" if inside.tag == "rt" and reading else "")
@@ -210,13 +210,13 @@ def _simplify_ruby(element: Element) -> None:
 
 
 def _simplify_caption(element: Element) -> None:
-    """Keep headings and paragraphs of a caption apart. Otherwise all of it would be written in one line of italics."""
+    """Keep headings and paragraphs of a caption apart. Otherwise the whole caption would be one line of italics."""
     if any(BLOCK_TAGS.fullmatch(one.tag) for one in element.iter() if one is not element):
         element.tag = "div"
 
 
 def _simplify_object(element: Element) -> None:
-    """Keep the content of an object element. It is meant for programs that cannot show the object."""
+    """Keep the fallback content of an object element, which is shown if the object itself cannot be displayed."""
     element.tag = "div"
 
 
@@ -252,7 +252,7 @@ def _simplify_table(table: Element) -> None:
 
 
 def _fill(row: Element, cell: Element | None, column: int, reach: dict[int, tuple[int, str]]) -> int:
-    """Insert the cells that reach down from earlier rows before this cell. Returns the column of this cell."""
+    """Before this cell, insert the cells that span down from earlier rows. Returns the column of this cell."""
     while column in reach:
         left, text = reach.pop(column)
         _insert_cell(row, cell, text)
@@ -274,7 +274,9 @@ def _insert_cell(row: Any, before: Element | None, text: str, *, after: Element 
 
 
 def _span(cell: Element, name: str) -> int:
-    """The number of columns or rows that a cell spans. The attribute is removed, because the cells are written out."""
+    """The number of columns or rows that a cell spans. Removes the attribute, because the spanned cells are written
+    out.
+    """
     written = (cell.get(name) or "1").strip()
     if name in cell.attrib:
         del cell.attrib[name]
@@ -291,7 +293,7 @@ def _table_of(row: Element) -> Element | None:
 def _is_layout(table: Element, rows: Sequence[Element]) -> bool:
     """Whether a table is used only for layout.
 
-    It has a single cell, or it arranges tables, headings and lists in columns without headings.
+    Such a table has a single cell, or it arranges tables, headings and lists in columns without column headings.
     """
     if table.get("role") in {"presentation", "none"}:
         return True
@@ -320,7 +322,7 @@ def _drawing_texts(drawing: Element) -> Iterator[str]:
 
 
 def _separator(element: Element, line: str | None) -> str:
-    """The separator before a part of a drawing. `line` is the height of the part before it."""
+    """The separator before a text in a drawing. `line` is the vertical position of the text before it."""
     if element.tag in _DRAWN_LINES:
         return "\n"
     if element.tag != "tspan" or not any(element.get(name) for name in ("x", "y", "dy")):
@@ -377,7 +379,7 @@ def _escape_texts(body: Element) -> None:
 
 
 def _escaped(text: str, before: str, *, in_link: bool) -> str:
-    """Escape a text. `before` is the text that precedes it: the two together could look like a link."""
+    """Escape a text. `before` is the preceding text, because both texts together could look like a link."""
     text = _WRAPPED.sub("", _CONTROL.sub("", text))
     if _EASTERN.match(before[-1:]) and _WRAPPED_START.match(text):
         text = text.lstrip()

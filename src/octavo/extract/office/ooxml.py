@@ -131,7 +131,7 @@ def _chart_title(root: Element) -> str:
 
 
 def _points(series: Element, *names: str) -> dict[int, str]:
-    """The stored values of one part of a series, by index."""
+    """The stored values of one part of a chart series, by index."""
     found: dict[int, str] = {}
     for part in (one for one in series if local_name(one) in names):
         values = [one for one in part.iter() if local_name(one) == "v"]
@@ -194,7 +194,9 @@ def format_number(value: float, code: str) -> str | None:
 
 @lru_cache(maxsize=256)
 def _read_format(code: str) -> tuple[_NumberFormat, ...]:
-    """The sections of a format, for positive and negative numbers and zero. Empty if it is not supported."""
+    """The sections of a number format, for positive numbers, negative numbers and zero. Empty for an unsupported
+    format.
+    """
     sections = [["", "", ""]]
     for part in _FORMAT_PART.finditer(code):
         if part["end"]:

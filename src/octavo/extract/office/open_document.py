@@ -25,7 +25,7 @@ class Style:
 
 @dataclass(slots=True)
 class Styles:
-    """Text styles by name, and the numbered depths of each list style."""
+    """Text styles by name, and the list levels that each list style numbers."""
 
     texts: dict[str, Style] = field(default_factory=dict[str, Style])
     numbered: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
@@ -51,7 +51,7 @@ class Styles:
             self.numbered[attribute(one, "style:name") or ""] = depths
 
     def ancestry(self, name: str) -> Iterator[tuple[str, Style]]:
-        """The style and the styles it is based on, with their names."""
+        """The style and all styles that it is based on, with their names."""
         for _ in range(_MOST_ANCESTORS):
             style = self.texts.get(name)
             if style is None:
@@ -67,7 +67,7 @@ class Styles:
 
 
 def _is_raised(position: str) -> bool:
-    """Whether a position such as "super 58%" or "33% 58%" is above the line."""
+    """Whether a text position such as "super 58%" or "33% 58%" is superscript."""
     return position.startswith("super") or (position[:1].isdigit() and not position.startswith("0%"))
 
 

@@ -44,7 +44,7 @@ def records(data: bytes) -> Iterator[Record]:
 
 
 def inside(data: bytes, *path: int) -> bytes:
-    """The content of the first record at a path of record types. Empty if there is none."""
+    """The content of the first record at a path of record types. Empty if there is no such record."""
     for kind in path:
         data = next((one.data for one in records(data) if one.kind == kind), b"")
     return data
@@ -141,7 +141,7 @@ class SlideText:
 
 
 class SlidePlace(NamedTuple):
-    """An entry in the list of slides, with the texts that are stored in the list itself."""
+    """An entry in the list of slides. Contains the texts that are stored in the list itself."""
 
     number: int
     identifier: int
@@ -182,7 +182,7 @@ class LineStyle(NamedTuple):
 
 
 def read_styles(text: SlideText) -> tuple[list[LineStyle], list[int]]:
-    """For each character, the style of its paragraph and the number of its additional style."""
+    """For each character, the style of its paragraph and the index of its additional style."""
     length, data, at = len(text.text) + 1, text.style, 0
     styles: list[LineStyle] = []
     while len(styles) < length and at + 10 <= len(data):
@@ -210,7 +210,7 @@ def _size(mask: int, fields: tuple[tuple[int, int], ...]) -> int:
 
 
 def read_numbered(about: bytes) -> list[int]:
-    """For each additional style, the first number if it numbers its paragraphs, or else 0."""
+    """For each additional style, the start number if the style numbers its paragraphs, or else 0."""
     data = inside(about, TAGS, TAG, TAG_DATA, _NUMBERED)
     found: list[int] = []
     at = 0

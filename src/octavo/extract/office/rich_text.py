@@ -93,7 +93,7 @@ class ParagraphFormat:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A paragraph with its font size. It is kept in this form until it is known which sizes are headings."""
+    """A paragraph with its font size. Used until the reader knows which sizes are headings."""
 
     runs: list[TextRun]
     size: int
@@ -162,7 +162,7 @@ class Reader:
         self._add(text if is_plain else self._decoded(text.encode("latin-1", "replace")))
 
     def _decoded(self, data: bytes) -> str:
-        """The text of bytes in the encoding of the font. Characters of symbol fonts get the codes of office files."""
+        """Decode bytes in the encoding of the current font. Characters of symbol fonts become Unicode."""
         if self.state.codec == SYMBOLS:
             return symbols_of("".join(chr(0xF000 + byte) if byte > 0x20 else chr(byte) for byte in data))  # noqa: PLR2004
         return data.decode(self.state.codec, "replace")

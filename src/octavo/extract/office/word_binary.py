@@ -1,7 +1,7 @@
 """The structures of Word files from before 2007: text in pieces, and properties of paragraphs, characters and styles.
 
-Properties are stored by offset in the file, and text by position in the document. The pieces map one to the other. All
-counts are bounded by the size of the file, because every character needs at least one byte in it.
+Properties are stored by offset in the file, and text by position in the document. The piece table maps positions to
+offsets. All counts are bounded by the size of the file, because every character needs at least one byte.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Modifier = tuple[int, bytes]
 
 
 class Counts(NamedTuple):
-    """The lengths of the parts of the text. The parts follow each other in this order."""
+    """The lengths of the parts of the text, in the order in which the file stores the parts."""
 
     text: int
     footnotes: int
@@ -60,7 +60,7 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """A style. `builtin` is the number of a built-in style, which is the same in every language."""
+    """A style. `builtin` is the number of a built-in style, which does not depend on the language."""
 
     builtin: int = 0xFFF
     name: str = ""
@@ -108,7 +108,7 @@ class WordFile:
         return _at(self.paragraphs, position)
 
     def runs_between(self, start: int, end: int) -> Iterator[tuple[int, int, bytes]]:
-        """The characters from `start` to `end`, split where their properties change."""
+        """The characters from `start` to `end`, as runs with the same properties."""
         place = max(bisect_right(self.characters, start, key=lambda run: run.start) - 1, 0)
         while start < end:
             while place < len(self.characters) and self.characters[place].end <= start:
@@ -153,7 +153,7 @@ def open_word(main: bytes, tables: tuple[bytes, bytes]) -> WordFile:
 
 
 def positions(data: bytes, entry_bytes: int) -> tuple[list[int], list[bytes]]:
-    """Parse a list of positions, followed by entries. There is one position more than entries."""
+    """Parse a list of positions, followed by entries. There is one more position than there are entries."""
     count = max(len(data) - 4, 0) // (4 + entry_bytes)
     if not count:
         return [], []
@@ -180,7 +180,7 @@ def _pieces(file: WordFile) -> Iterator[Piece]:
 
 
 def _piece_table(data: bytes) -> bytes:
-    """The table of pieces. It is stored after any number of property lists."""
+    """The piece table. It is stored after any number of property lists."""
     at = 0
     while at + 3 <= len(data) and data[at] == 1:
         at += 3 + struct.unpack_from("<H", data, at + 1)[0]
@@ -254,7 +254,7 @@ def _placed(pieces: list[Piece], runs: list[Run]) -> list[Run]:
 
 
 def modifiers(data: bytes) -> Iterator[Modifier]:
-    """The changes in a list of properties: the code of each property, and the bytes of its new value."""
+    """The changes in a list of properties. Each change is the code of a property and the bytes of its new value."""
     at = 0
     while at + 2 < len(data):
         (what,) = struct.unpack_from("<H", data, at)

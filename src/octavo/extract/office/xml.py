@@ -105,7 +105,9 @@ def secure_parser() -> object:
 
 
 def parse(data: bytes) -> Element:
-    """Parse XML. Rejects damaged XML, and entity declarations: entity bombs use them, and office programs do not."""
+    """Parse XML. Rejects damaged XML and entity declarations. Entity bombs use such declarations, and office programs
+    do not.
+    """
     try:
         root: Any = etree.fromstring(data, secure_parser())
     except (etree.XMLSyntaxError, ValueError) as error:
@@ -118,7 +120,8 @@ def parse(data: bytes) -> Element:
 
 @lru_cache(maxsize=8192)
 def short(tag: str) -> str:
-    """A tag with its short prefix, such as "w:p" for a Word paragraph, in every edition of the standard.
+    """A tag with its short prefix, such as "w:p" for a Word paragraph. The prefix is the same in every edition of the
+    standard.
 
     Unknown namespaces get the prefix "?".
     """
@@ -174,7 +177,7 @@ def read_page(data: bytes) -> Element:
 
 
 def _without_entities(data: bytes) -> bytes:
-    """Replace named HTML entities, which XML does not know, with their characters."""
+    """Replace named HTML entities, which XML does not define, with their characters."""
     if data[:2] in {b"\xff\xfe", b"\xfe\xff"} or b"&" not in data:
         return data
     return _ENTITY.sub(_character, data)
@@ -187,7 +190,7 @@ def _character(found: re.Match[bytes]) -> bytes:
 
 
 def read_html(text: str) -> Element:
-    """Parse HTML. If elements are nested too deeply for the parser, parse it again without the nesting."""
+    """Parse HTML. If elements are nested too deeply for the parser, parse the HTML again without the nesting."""
     parser: Any = _html_parser()
     try:
         root: Any = etree.fromstring(text.encode(errors="replace") or b"<p/>", parser)
@@ -274,7 +277,7 @@ def flat_blocks(body: Element) -> Iterator[tuple[int, str]]:
 
 
 def body_of(root: Element) -> Element:
-    """The body of a page. A page that is a drawing is put into one."""
+    """The body of a page. If the root is a drawing, a new body is made around it."""
     if root.tag != "svg":
         return next(root.iter("body"), root)
     body: Any = etree.Element("body")

@@ -102,7 +102,7 @@ def _ruled_areas(lines: Sequence[Line], left: float, right: float, ys: Sequence[
 def _ends_table(above: Line, below: Line, ys: Sequence[float]) -> bool:
     """Whether a table ends between two lines.
 
-    They are far apart without a ruling between them, or the lower one is a larger heading.
+    It ends if the lines are far apart without a ruling between them, or if the lower line is a larger heading.
     """
     gap = below[0].top - above[0].bottom
     if len(below) == 1 and below[0].height > _LARGER * above[0].height and gap > below[0].height:
@@ -111,7 +111,7 @@ def _ends_table(above: Line, below: Line, ys: Sequence[float]) -> bool:
 
 
 def _first_row(lines: Sequence[Line], start: int, end: int) -> int:
-    """The index of the first row of a table that has a ruling below each row, but none above the first row."""
+    """The index of the first row in a table that has a ruling below each row, but none above the first row."""
     steps = [low[0].top - high[0].top for high, low in pairwise(lines[start:end])]
     if len(steps) < _FEW - 1 or max(steps) > 1.3 * min(steps):
         return start
@@ -132,7 +132,7 @@ def _is_tabular(lines: Sequence[Line]) -> bool:
 
 
 def _extended(lines: Sequence[Line], start: int, end: int) -> tuple[int, int]:
-    """Add adjacent lines with several cells above the first ruling and below the last one."""
+    """Add the adjacent lines above the first ruling and below the last one, if they have several cells."""
     while start > 0 and len(lines[start - 1]) > 1 and _is_next(lines[start - 1], lines[start]):
         start -= 1
     while end < len(lines) and len(lines[end]) > 1 and _is_next(lines[end - 1], lines[end]):
@@ -146,7 +146,7 @@ def _is_next(above: Line, below: Line) -> bool:
 
 
 def _without_prose(lines: Sequence[Line]) -> list[Line]:
-    """Drop a column of prose beside other words. It has many long segments with the same left edge."""
+    """Drop a column of prose beside other words. Such a column has many long segments with the same left edge."""
     starts: defaultdict[int, list[Segment]] = defaultdict(list)
     for part in (part for line in lines if len(line) > 1 for part in line if len(part.words) >= _SENTENCE):
         starts[round(part.left / _SAME_START)].append(part)
@@ -168,7 +168,7 @@ def _without_prose(lines: Sequence[Line]) -> list[Line]:
 
 
 def _blocks(lines: Sequence[Line]) -> Iterator[Sequence[Line]]:
-    """Groups of lines with several segments. A group may include a few lines with one segment."""
+    """Group consecutive lines with several segments. A group may include a few lines with one segment."""
     start = end = -1
     for place, line in enumerate(lines):
         if start >= 0:
@@ -193,8 +193,8 @@ def _trimmed(lines: Sequence[Line], start: int, end: int) -> Iterator[Sequence[L
 
 
 def _is_heading(part: Segment, below: Line, left: float) -> bool:
-    """Whether a line with one segment belongs to the header below it: it is close, short, and not over the first
-    column.
+    """Whether a line with one segment belongs to the header below it. The line must be close, short, and not above the
+    first column.
     """
     is_near = below[0].top - part.bottom < 0.8 * part.height and part.left > left + 5 * part.height
     return is_near and len(part.words) < _LONG and not _TITLE.match(part.text)
@@ -223,9 +223,9 @@ def _aligned_table(area: Area, rulings: Rulings) -> Table | None:
 
 
 def _may_be_table(lines: Sequence[Line], parts: Sequence[Segment], *, ruled: bool) -> bool:
-    """A quick check before columns are searched: enough cells, little code and mathematics, no prose.
+    """A quick check before columns are searched. There must be enough cells, little code and mathematics, and no prose.
 
-    It is less strict than `_is_table`, because columns can still split and join segments.
+    This check is less strict than `_is_table`, because the search for columns can still split and join segments.
     """
     several = sum(len(line) > 1 for line in lines)
     if several < 2 or 3 * sum(bool(_CODE.search(part.text)) for part in parts) > len(parts):  # noqa: PLR2004
@@ -241,7 +241,7 @@ def _may_be_table(lines: Sequence[Line], parts: Sequence[Segment], *, ruled: boo
 def _without_notes(lines: Sequence[Line], rulings: Rulings | None) -> Sequence[Line]:
     """Drop notes below a table: final lines with a single segment, or with a long segment and no number.
 
-    If rulings divide the table into many rows, such lines belong to its last row.
+    If rulings divide the table into many rows, nothing is dropped, because such lines can be part of the last row.
     """
     box = box_of([part for line in lines for part in line])
     if rulings and len(_full_rules(box, rulings)) > _FEW:
@@ -259,7 +259,7 @@ def _is_note(line: Line) -> bool:
 
 
 def _without_overhang(row: Row, columns: Sequence[Column]) -> Row:
-    """Keep a long label in the first column if it starts there and is alone on its line."""
+    """Limit a label to the first column, if it starts there and is the only text on its line."""
     if list(row.parts) == [0] and row.parts[0][1].left < columns[0][0] + 3 * row.height:
         return row._replace(parts={0: (0, row.parts[0][1])})
     return row
@@ -291,7 +291,7 @@ def _fit(line: Line, columns: Sequence[Column]) -> Iterator[tuple[int, int, Segm
 
 
 def _split(part: Segment, columns: Sequence[Column]) -> Iterator[Segment]:
-    """Split a segment where the narrow headings of two neighbouring columns nearly touch."""
+    """Split a segment that contains the headings of neighbouring columns, which nearly touch."""
     start = 0
     for place in overlapped(columns, part)[:-1]:
         low, high = columns[place][1], columns[place + 1][0]
@@ -307,7 +307,7 @@ def _split(part: Segment, columns: Sequence[Column]) -> Iterator[Segment]:
 
 
 def _is_table(rows: Sequence[Row], columns: int, rules: int, *, ruled: bool) -> bool:
-    """Whether these rows are a table, and not prose in columns, a list, code, formulas or a table of contents."""
+    """Whether these rows are a table. Prose in columns, lists, code, formulas and tables of contents are not tables."""
     parts = [part for row in rows for _, part in row.parts.values()]
     several = sum(len(row.parts) > 1 for row in rows)
     numbers = share(NUMBER.fullmatch, parts)
@@ -325,7 +325,9 @@ def _is_table(rows: Sequence[Row], columns: int, rules: int, *, ruled: bool) -> 
 
 
 def _is_prose(rows: Sequence[Row], columns: int, rules: int) -> bool:
-    """Whether the cells are lines of prose, rather than labels or texts that rulings and labels separate."""
+    """Whether the cells are lines of prose. Labels, and texts that are separated by rulings or labels, are
+    not prose.
+    """
     parts = [part for row in rows for _, part in row.parts.values()]
     if sum(len(part.words) > _LONG for part in parts) > 0.2 * len(parts):
         return not (rules > _FEW and _has_labels(rows))
@@ -343,7 +345,9 @@ def _has_labels(rows: Sequence[Row]) -> bool:
 
 
 def _is_text_table(parts: Sequence[Segment], aligned: float) -> bool:
-    """Whether the cells are aligned and short. Cells of several words must not start like lines of prose."""
+    """Whether the cells are aligned and short. Most cells must start with a capital or digit if they have several
+    words.
+    """
     words = _mean_words(parts)
     return aligned > 0.85 and (words < 2 or (words < _FEW and share(_starts_upper, parts) > 0.8))  # noqa: PLR2004
 
@@ -357,14 +361,15 @@ def _starts_lower(text: str) -> bool:
 
 
 def _column(rows: Sequence[Row], place: int) -> list[Segment]:
-    """The cells of a column, without those that span other columns."""
+    """The cells of a column, without cells that span several columns."""
     return [part for row in rows for first, (last, part) in row.parts.items() if first == last == place]
 
 
 def _is_list(rows: Sequence[Row], columns: int) -> bool:
     """Whether the lines are a list and not a table.
 
-    A column only contains the numbers of the lines, as in lists, code and formulas, or labels with colons, as in forms.
+    In a list, code or formulas, one column contains only line or equation numbers. In a form, the first column contains
+    labels with colons.
     """
     first, last = _column(rows, 0), _column(rows, columns - 1)
     if columns < 4 and max(share(_MARK.fullmatch, first), share(_EQUATION.fullmatch, last)) > 0.6:  # noqa: PLR2004
@@ -373,7 +378,9 @@ def _is_list(rows: Sequence[Row], columns: int) -> bool:
 
 
 def _is_contents(rows: Sequence[Row]) -> bool:
-    """Whether the lines are a table of contents: most end in ascending page numbers, with no other numbers before."""
+    """Whether the lines are a table of contents: most of them end with ascending page numbers and contain no other
+    numbers.
+    """
     lines = [[part.text for _, part in row.parts.values()] for row in rows]
     pages = [int(found[1]) for line in lines if (found := _PAGE.search(line[-1]))]
     inner = [text for line in lines for text in line[1:-1]]
@@ -384,7 +391,7 @@ def _is_contents(rows: Sequence[Row]) -> bool:
 
 
 def _is_formula(rows: Sequence[Row]) -> bool:
-    """Whether many lines overlap the line above, as in fractions, sums and indices."""
+    """Whether many lines overlap the line above them, as in fractions, sums and indices."""
     overlaps = sum(low.top < high.bottom - 0.25 * min(high.height, low.height) for high, low in pairwise(rows))
     return overlaps > 0.3 * len(rows)
 
@@ -394,7 +401,7 @@ def _mean_words(parts: Sequence[Segment]) -> float:
 
 
 def _alignment(rows: Sequence[Row], columns: int) -> float:
-    """The share of cells that are aligned with most cells of their column, by left edge, right edge or middle."""
+    """The share of cells that are aligned with most cells in their column, by left edge, right edge or middle."""
     aligned = total = 0
     for parts in (_column(rows, place) for place in range(columns)):
         if len(parts) > 1:

@@ -1,7 +1,7 @@
-"""Reads form values, typed text, comments and highlights of a PDF page. The file stores them apart from the text.
+"""Reads form values, typed text, comments and highlights of a PDF page. PDF files store them separately from the text.
 
-Check boxes become signs at their place on the page; values and typed text are added to the line of their label.
-Comments and highlights become quotes after the paragraph that they belong to.
+Check boxes become characters at their position on the page. Values and typed text are added to the line of their label.
+Comments and highlights become quotes after the paragraph to which they refer.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Annotation:
 
     @property
     def is_in_place(self) -> bool:
-        """Whether the annotation is read as part of the page's text, and not as a comment."""
+        """Whether the annotation is part of the page's text, and not a comment."""
         return self.kind in {"field", "tick", "free_text"}
 
 
@@ -176,7 +176,7 @@ def _text(handle: Any, key: str) -> str:  # noqa: ANN401
 
 
 def _read(read: Callable[..., int]) -> str:
-    """Read UTF-16 text of unknown size. Returns an empty string if the text is too long."""
+    """Read UTF-16 text of unknown size. Empty if the text is too long."""
     size = read(None, 0)
     if not _NUL_BYTES < size <= _MOST_BYTES:
         return ""
@@ -203,13 +203,13 @@ def _marked_text(text_page: Any, handle: Any) -> str:  # noqa: ANN401
 
 
 def _continues(before: Any, quad: Any) -> bool:  # noqa: ANN401
-    """Whether two highlighted areas touch on the same line: some programs mark every letter."""
+    """Whether two highlighted areas touch on the same line. Some programs highlight every letter separately."""
     (_, _, end, high), (start, low, _, top) = _bounds(before), _bounds(quad)
     return max(abs(start - end), abs(top - high)) < _TOUCHING * (top - low)
 
 
 def _bounds(quad: Any) -> tuple[float, float, float, float]:  # noqa: ANN401
-    """Left, bottom, right and top of an area. Programs store its corners in any order."""
+    """The left, bottom, right and top of an area. Programs store the corners of an area in any order."""
     across, ups = (quad.x1, quad.x2, quad.x3, quad.x4), (quad.y1, quad.y2, quad.y3, quad.y4)
     return min(across), min(ups), max(across), max(ups)
 
@@ -231,19 +231,19 @@ def _text_in(text_page: Any, quad: Any) -> str:  # noqa: ANN401
 
 
 def with_ticks(page: PageContent, annotations: Sequence[Annotation]) -> PageContent:
-    """Add check boxes and radio buttons that have a label at their right to the runs of a page."""
+    """Add check boxes and radio buttons to the text runs of a page, if there is a label to their right."""
     ticks = [one for one in annotations if one.kind == "tick" and not _is_shown(one, page.runs)]
     shown = [_tick_run(one) for one in ticks if any(_is_label(run.box, one.box) for run in page.runs)]
     return replace(page, runs=(*page.runs, *shown)) if shown else page
 
 
 def _is_label(label: Box, box: Box) -> bool:
-    """Whether a text is directly at the right of a check box."""
+    """Whether a text is directly to the right of a check box."""
     return _is_level(label, box) and -_OVERLAP < label.left - box.right < _MOST_TO_LABEL * (box.bottom - box.top)
 
 
 def _is_shown(one: Annotation, runs: Sequence[TextRun]) -> bool:
-    """Whether the page already contains the value as text at this place."""
+    """Whether the page already contains the value as text at this position."""
     inside = "".join("".join(run.text.split()) for run in runs if _is_over(run.box, one.box))
     return bool(inside) and "".join(one.value.split()) in inside
 
@@ -260,7 +260,9 @@ def _tick_run(one: Annotation) -> TextRun:
 
 
 def merge_annotations(blocks: Sequence[PageBlock], annotations: Sequence[Annotation]) -> tuple[PageBlock, ...]:
-    """Add values, typed text and comments to the blocks of a page. Values that they already contain are skipped."""
+    """Add values, typed text and comments to the blocks of a page. Values that the blocks already contain are
+    skipped.
+    """
     merged = list(blocks)
     for one in sorted((one for one in annotations if one.is_in_place), key=lambda one: (one.box.top, one.box.left)):
         if not _is_read(one, merged):
@@ -290,7 +292,9 @@ def _add_value(blocks: list[PageBlock], one: Annotation) -> None:
 
 
 def _label(blocks: Sequence[PageBlock], one: Annotation) -> int | None:
-    """The index of the single-line block that labels a field: left of a value, right of a check box."""
+    """The index of the single-line block that labels a field. It is to the left of a value or to the right of a check
+    box.
+    """
     beside = [
         (gap, index)
         for index, block in enumerate(blocks)
@@ -323,7 +327,9 @@ def _around(one: Box | None, other: Box) -> Box:
 
 
 def _place_after(blocks: Sequence[PageBlock], box: Box) -> int:
-    """The index at which to insert a comment: after the last block that overlaps its box or begins above it."""
+    """The index at which to insert a comment: after the last block that overlaps the comment's box or begins
+    above it.
+    """
     over = [index for index, block in enumerate(blocks) if block.box and _is_over(block.box, box)]
     above = [index for index, block in enumerate(blocks) if block.box and block.box.top <= box.top]
     after = max(over or above or ([-1] if any(block.box for block in blocks) else [len(blocks) - 1]))

@@ -70,7 +70,9 @@ def assemble_pages(facts: PdfFacts, pages: Sequence[PageText], source_type: Sour
 
 
 def _with_whole_words(pages: Sequence[PageText]) -> Sequence[PageText]:
-    """Rejoin words that are divided at line ends. Other words in the document show whether such a word has a hyphen."""
+    """Rejoin words that are divided at line ends. Other words in the document show whether the joined word has a
+    hyphen.
+    """
     if not any(HYPHEN in block.text for page in pages for block in page.blocks):
         return pages
     vocabulary = Vocabulary(block.text for page in pages for block in page.blocks)
@@ -78,7 +80,7 @@ def _with_whole_words(pages: Sequence[PageText]) -> Sequence[PageText]:
 
 
 def _with_undivided(page: PageText, vocabulary: Vocabulary) -> PageText:
-    """The page with rejoined words. Blocks without a divided word are not copied, to save memory."""
+    """Rejoin divided words on a page. Blocks without a divided word are not copied, to save memory."""
     blocks = tuple(
         replace(block, text=vocabulary.undivided(block.text)) if HYPHEN in block.text else block
         for block in page.blocks
@@ -102,7 +104,7 @@ def merge_pages(facts: PdfFacts, batches: Iterable[Batch]) -> list[PageText]:
 
 
 def _with_more_text(read: PageText, recognised: PageText) -> PageText:
-    """Choose the text from OCR if it is much longer. Otherwise choose the text from the file, which is exact."""
+    """Choose the text from OCR if it is much longer. Otherwise choose the text from the file, because it is exact."""
     own, seen = (sum(len(block.text) for block in page.blocks) for page in (read, recognised))
     return recognised if seen > _MANY_MORE * own or not own else replace(read, pictures=False)
 
@@ -214,7 +216,7 @@ def _outline(facts: PdfFacts, places: Mapping[int, Place], document: _Document) 
 def _quality(pages: Sequence[PageText], written: Sequence[Page]) -> Quality:
     """The quality of the text. It is partial if a page contains only images, could not be read, or may have wrong text.
 
-    Blank pages count as complete.
+    A blank page is complete.
     """
     if not any(page.end > page.start for page in written):
         return Quality.EMPTY

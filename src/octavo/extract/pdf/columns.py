@@ -1,4 +1,4 @@
-"""Finds the columns of a page. It follows each gutter from line to line until a full-width line closes it (XY-cut).
+"""Finds the columns of a page by following each gutter from line to line until a full-width line closes it (XY-cut).
 
 A gutter is the space between two columns. A band is a strip of the page with text. A side is the text on one side of a
 gutter.
@@ -37,7 +37,7 @@ Gap = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """Continuous text: all of it is in one column."""
+    """Continuous text in a single column."""
 
     segments: tuple[Segment, ...]
 
@@ -46,7 +46,7 @@ class Flow:
 class Columns:
     """Columns side by side, in reading order. `beside` contains narrow columns next to them.
 
-    If `leading` is true, each block of the narrow column is read before the text at the same height.
+    If `leading` is true, each block in a narrow column is read before the main text at the same height.
     """
 
     columns: tuple[Layout, ...]
@@ -90,7 +90,7 @@ def find_columns(segments: Sequence[Segment], *, backwards: bool = False, depth:
 
 
 def text_columns(layout: Layout) -> Iterator[tuple[Box, ...]]:
-    """For each group of columns side by side that all contain paragraphs, the boxes of the columns."""
+    """The boxes of columns that are side by side and all contain paragraphs, for each group of such columns."""
     if isinstance(layout, Flow):
         return
     if isinstance(layout, Columns):
@@ -157,9 +157,9 @@ def _flow(bands: Sequence[Band]) -> Flow:
 
 
 def _trimmed(bands: Sequence[Band], gutter: _Gutter) -> int:
-    """The index of the band where the columns of a gutter start.
+    """The index of the band where the columns on both sides of a gutter start.
 
-    Lines that are only on the left may be the end of the text above the columns.
+    Lines with text only on the left may still be the end of the text above the columns.
     """
     first = next((at for at in range(gutter.start, gutter.end) if _sides([bands[at]], gutter.gap)[1]), gutter.start)
     if first > gutter.start and bands[first].top - bands[first - 1].bottom < 0.3 * _height(bands[first]):
@@ -173,7 +173,7 @@ def _trimmed(bands: Sequence[Band], gutter: _Gutter) -> int:
 def _is_justified(bands: Sequence[Band], gutter: _Gutter) -> bool:
     """Whether a short gutter is only a few wide spaces in justified text.
 
-    The lines above and below are close and just as long.
+    In that case, the lines above and below are close and equally long.
     """
     start, end = gutter.start, gutter.end
     if end - start > _FEW_LINES or start == 0 or end == len(bands):
@@ -186,9 +186,9 @@ def _is_justified(bands: Sequence[Band], gutter: _Gutter) -> bool:
 
 
 def _trimmed_end(bands: Sequence[Band], gutter: _Gutter) -> int:
-    """The index of the band where the columns of a gutter end.
+    """The index of the band where the columns on both sides of a gutter end.
 
-    A line that is only on the left may belong to the text below the columns.
+    A line with text only on the left may already be part of the text below the columns.
     """
     last = gutter.end - 1
     if gutter.end == len(bands) or last <= gutter.start or _sides([bands[last]], gutter.gap)[1]:
@@ -229,7 +229,7 @@ def _gaps(segments: Sequence[Segment], least: float) -> Iterator[Gap]:
 
 
 def _narrowed(gap: Gap, band: Band, least: float) -> Gap | None:
-    """The part of a gutter that the segments of a band leave free. None if they close it."""
+    """The part of a gutter that a band's segments do not cover. None if this part is too narrow."""
     left, right = gap
     sizes: list[float] = []
     for one in band.segments:
@@ -246,7 +246,9 @@ def _narrowed(gap: Gap, band: Band, least: float) -> Gap | None:
 
 
 class _Gutter(NamedTuple):
-    """A gutter that reaches from one band to another. `rows` is the number of bands with text on its emptier side."""
+    """A gutter that reaches from one band to another. `rows` is the number of bands with text on the side with less
+    text.
+    """
 
     rows: int
     start: int
@@ -272,7 +274,9 @@ def _gutters(bands: Sequence[Band], least: float) -> Iterator[_Gutter]:
 
 
 def _seeds(bands: Sequence[Band], least: float) -> Iterator[tuple[int, Gap]]:
-    """The gaps in every band, and between neighbouring bands: lines of two columns can be at different heights."""
+    """The gaps in every band and between neighbouring bands, because lines in two columns can be at different
+    heights.
+    """
     for index, band in enumerate(bands):
         for gap in _gaps(band.segments, least):
             yield index, gap
@@ -282,12 +286,14 @@ def _seeds(bands: Sequence[Band], least: float) -> Iterator[tuple[int, Gap]]:
 
 
 def _is_closer(band: Band, below: Band, above: Band | None) -> bool:
-    """Whether a line belongs to the columns below it, and not to the text above it."""
+    """Whether a line is part of the columns below it, and not part of the text above it."""
     return above is not None and below.top - band.bottom < 0.7 * (band.top - above.bottom)
 
 
 def _headings(group: Sequence[Band], gap: Gap, start: int) -> Iterator[int]:
-    """The indexes of headings that separate columns: they are on the left, with much white space around them."""
+    """The indexes of headings that separate columns. Such headings are on the left, with much white space
+    around them.
+    """
     segments = [one for band in group for one in band.segments]
     size = median(one.size or 10.0 for one in segments)
     if not any(map(_is_running, _split_at(segments, gap))):
@@ -339,7 +345,7 @@ def _sides(bands: Sequence[Band], gap: Gap) -> tuple[bool, bool]:
 
 
 def _columns(group: Sequence[Band], gap: Gap, *, backwards: bool, depth: int) -> Layout | None:
-    """The two sides of a gutter as columns. None if the gutter only separates the cells of rows."""
+    """The two sides of a gutter as columns. None if the gutter only separates table cells."""
     segments = [one for band in group for one in band.segments]
     left, right = _split_at(segments, gap)
     if not left or not right or not _are_columns(left, right):
@@ -376,7 +382,7 @@ def _are_columns(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
 
 
 def _are_cells(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
-    """Whether the lines of a side are cells: single lines or numbers, each level with a line of the other side."""
+    """Whether the lines on a side are cells: single lines or numbers, each level with a line on the other side."""
     if _has_block(side) or not _heads_lines(side, main):
         return False
     few = 2 * _rows(side) < _rows(main) or _rows(main) == 1
@@ -384,14 +390,14 @@ def _are_cells(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
 
 
 def _are_single(side: Sequence[Segment]) -> bool:
-    """Whether all lines of a side are short and far from each other, as labels and cells are."""
+    """Whether all lines on a side are short and far from each other, as labels and cells are."""
     places = sorted({round(one.bottom) for one in side})
     apart = all(low - high > 1.7 * side[0].size for high, low in pairwise(places) if low - high > 2)  # noqa: PLR2004
     return apart and not _has_block(side) and all(len(one.text) <= _SHORT for one in side)
 
 
 def _stays_beside(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
-    """Whether a narrow side stays beside the main column, instead of becoming a block before or after it."""
+    """Whether a narrow side is read together with the main column, instead of as a block before or after it."""
     is_drawn = all(one.block is not None for one in side)
     if is_drawn and _height_of(side) > _NARROW * _height_of(main) and _is_mostly_drawn(main):
         return False  # Tables or pictures are side by side.
@@ -410,7 +416,9 @@ def _has_block(side: Sequence[Segment]) -> bool:
 
 
 def _are_blocks_of_short_lines(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
-    """Whether two groups of short lines are read one after the other, like addresses, and not across, like a form."""
+    """Whether two groups of short lines are read one after the other, like addresses. A form, in contrast, is read row
+    by row.
+    """
     if min(_rows(left), _rows(right)) < 3 or min(_letters_per_line(left), _letters_per_line(right)) < 6:  # noqa: PLR2004
         return False
     labels = sum(_LABEL.search(one.text) is not None for one in left)
@@ -419,7 +427,7 @@ def _are_blocks_of_short_lines(left: Sequence[Segment], right: Sequence[Segment]
 
 
 def _are_aligned(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
-    """Whether most lines of one side are level with a line of the other side."""
+    """Whether most lines on one side are level with a line on the other side."""
     heights = {round(one.bottom) for one in right}
     level = sum(any(round(one.bottom) + shift in heights for shift in (-1, 0, 1)) for one in left)
     return level > 0.7 * min(len(left), len(right))
@@ -432,7 +440,7 @@ def _heads_lines(beside: Sequence[Segment], main: Sequence[Segment]) -> bool:
 
 
 def _is_margin(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
-    """Whether a side is much narrower than the lines of the main text, which may have several columns."""
+    """Whether a side is much narrower than the main text, even if the main text has several columns."""
     lines = sorted(one.right - one.left for one in main)
     return _width(side) < _NARROW * min(_width(main), _LONG_LINES * lines[len(lines) * 3 // 4])
 

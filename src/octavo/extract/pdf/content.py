@@ -1,6 +1,6 @@
 """Reads the contents of PDF pages: text runs, words, rulings and other shapes, with their positions.
 
-liteparse is only used for positions. Other modules, which are pure, turn them into lines, regions and tables.
+liteparse is used only for positions. Other modules turn these contents into lines, regions and tables.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Word(NamedTuple):
 
 
 class TextRun(NamedTuple):
-    """Words on one line in one font. `tag` is the id of its marked content, if the PDF is tagged."""
+    """Words on one line in one font. `tag` is the id of the run's marked content, if the PDF is tagged."""
 
     box: Box
     text: str
@@ -106,7 +106,9 @@ def read_contents(file: bytes) -> Iterator[PageContent]:
 
 
 def _fits(box: Box, page: Any) -> bool:  # noqa: ANN401
-    """Whether a box is on the page and not much larger than the page. Broken fonts have boxes of any size anywhere."""
+    """Whether a box is on the page and not much larger than the page. Text in broken fonts can have boxes of any size
+    and position.
+    """
     left, top, right, bottom = box
     if right < 0 or bottom < 0 or left > page.width or top > page.height:
         return False
@@ -163,9 +165,10 @@ def text_run(item: Any) -> TextRun | None:  # noqa: ANN401
 
 
 def with_right_weights(runs: tuple[TextRun, ...]) -> tuple[TextRun, ...]:
-    """The runs of a page, bold only by the names of their fonts if most of its text would be bold by their weights.
+    """Correct the bold flags of a page's text runs.
 
-    Many fonts declare a wrong weight, and a page of bold text has no headings.
+    If more than half of the text is bold only because of declared font weights, only font names decide. Many fonts
+    declare a wrong weight, and no headings can be found on a page of bold text.
     """
     heavy = {font for font in {run.font for run in runs if run.bold} if not _style(font)[0]}
     letters = sum(len(run.text) for run in runs)
@@ -175,9 +178,9 @@ def with_right_weights(runs: tuple[TextRun, ...]) -> tuple[TextRun, ...]:
 
 
 def with_signs(run: TextRun) -> TextRun | None:
-    """The run with the signs that its font shows instead of letters; None if only icons are left out.
+    """Replace letters in a symbol font with the symbols that the font shows. None if the run contains only icons.
 
-    A run has the font of its first letter, so longer words after a sign are text in another font.
+    A run has the font of its first letter, so longer words after a symbol are text in another font.
     """
     signs = signs_of(run.font)
     if signs is None:
@@ -200,21 +203,21 @@ def _replaced(run: TextRun, change: Callable[[str], str]) -> TextRun:
 
 
 def _rotation(item: Any, size: float) -> float:  # noqa: ANN401
-    """The rotation of a text run. Slanted (italic) letters are reported as rotated, but have a low box."""
+    """The rotation of a text run. liteparse also reports slanted (italic) letters as rotated, but their box is low."""
     rotation = item.rotation or 0.0
     is_slanted = rotation and abs((rotation + 180) % 360 - 180) < _MOST_SLANT and item.height < _SLANTED_HEIGHT * size
     return 0.0 if is_slanted else rotation
 
 
 def _is_too_high(item: Any, text: str, size: float) -> bool:  # noqa: ANN401
-    """Whether a box is many times higher than its letters are wide, as in fonts with a wrong ascent."""
+    """Whether a box is many times higher than its letters are wide, which indicates a font with a wrong ascent."""
     wide = max(item.width / len(text), size)
     return not item.rotation and len(text) > 1 and item.height > _TOO_HIGH * wide
 
 
 @lru_cache(maxsize=1000)
 def _style(font: str) -> tuple[bool, bool]:
-    """Whether a font is bold, and whether it is italic, judging by its name."""
+    """Whether a font is bold and whether it is italic, according to its name."""
     lowered = font.lower()
     bold = lowered.endswith(_BOLD_ENDINGS) or any(word in lowered for word in _BOLD_NAMES)
     return bold, any(word in lowered for word in _ITALIC_NAMES)

@@ -52,7 +52,7 @@ _raw: Any = pypdfium2_raw
 def _quick(name: str, result: Any, *arguments: Any) -> Callable[..., Any]:  # noqa: ANN401
     """A PDFium function that takes handles as plain numbers.
 
-    Faster in a loop: pypdfium2 makes an object for each handle.
+    In a loop, this is faster than pypdfium2, which makes an object for each handle.
     """
     place = ctypes.cast(getattr(_raw, name), ctypes.c_void_p).value
     return ctypes.CFUNCTYPE(result, *arguments)(place or 0)
@@ -133,11 +133,13 @@ class Document:
         return buffer.raw.decode("utf-16-le", errors="replace").rstrip("\0")
 
     def label(self, number: int) -> str:
-        """The printed page label. Empty if there is none."""
+        """The printed page label. Empty if the page has no label."""
         return self._document.get_page_label(number - 1)
 
     def bookmarks(self) -> Iterator[tuple[int, str, int | None]]:
-        """The level, title and page of each bookmark. Each bookmark is read once, even if they form a cycle."""
+        """The level, title and page of each bookmark. Each bookmark is read once, even if the bookmarks form
+        a cycle.
+        """
         return self._bookmarks(None, 1, set())
 
     def _bookmarks(self, parent: Any, level: int, seen: set[int]) -> Iterator[tuple[int, str, int | None]]:  # noqa: ANN401
@@ -178,11 +180,11 @@ class Document:
                 yield name, bytes(attachment.get_data())
 
     def save_unlocked(self, output: BinaryIO) -> None:
-        """Write the whole document without its password."""
+        """Write the whole document without password protection."""
         self._document.save(output, flags=_raw.FPDF_REMOVE_SECURITY)
 
     def form(self) -> Any:  # noqa: ANN401
-        """PDFium's handle for the form of the document. None if it has no form."""
+        """PDFium's handle for the document's form. None if the document has no form."""
         try:
             self._document.init_forms()
         except pypdfium2.PdfiumError:
@@ -220,7 +222,7 @@ class OpenPage:
 
     @contextmanager
     def turned(self, turn: int) -> Generator[None]:
-        """Turn the page by `turn` degrees, so that its boxes are those of a turned copy."""
+        """Rotate the page by `turn` degrees within the `with` block. Boxes then match a rotated copy of the page."""
         rotation = self._page.get_rotation()
         self._page.set_rotation((rotation + turn) % 360)
         self._characters = None
@@ -267,9 +269,10 @@ class OpenPage:
         return name.value
 
     def raised(self, text: str) -> frozenset[int]:
-        """The indexes of small digits and signs that are printed higher than the letters before them.
+        """The indexes of superscript digits and symbols: they are small and printed higher than the letters before
+        them.
 
-        `text` has one letter for each of PDFium's characters.
+        `text` contains one character for each PDFium character.
         """
         found: set[int] = set()
         with self._text_page() as text_page:
@@ -282,7 +285,7 @@ class OpenPage:
         return frozenset(found)
 
     def right_text(self) -> Callable[[Box], str]:
-        """A function that returns the text in a box in logical order. The letters are read on its first call."""
+        """A function that returns the text in a box in logical order. It reads the page's letters on its first call."""
         read: list[list[tuple[str, Box] | None]] = []
 
         def text_in(box: Box) -> str:
@@ -296,8 +299,8 @@ class OpenPage:
     def letters(self, *, by_size: bool = False) -> Iterator[tuple[str, Box] | None]:
         """Each character with its box on the displayed page, in file order, and None at the end of each word.
 
-        If `by_size` is true, the height of a box is computed from the letter size. Otherwise the font declares it,
-        possibly wrongly.
+        If `by_size` is true, the height of a box is computed from the font size. Otherwise it is the height that the
+        font declares, which can be wrong.
         """
         box, place = _raw.FS_RECTF(), self.placed()
         with self._text_page() as text_page:
@@ -352,7 +355,7 @@ class OpenPage:
         return False
 
     def has_hidden_text(self) -> bool:
-        """Whether an image covers the page, and most of the text is invisible or behind it.
+        """Whether an image covers the page, and most of the text is invisible or behind the image.
 
         OCR programs write such pages.
         """
@@ -384,14 +387,14 @@ class OpenPage:
 
     @contextmanager
     def _text_page(self) -> Generator[Any]:
-        """PDFium's text of the page. It is read when first needed, and closed with the page."""
+        """PDFium's text page. It is loaded when first needed, and closed with the page."""
         if self._read_text is None:
             self._read_text = self._page.get_textpage()
         yield self._read_text
 
 
 def _line_of(text_page: Any, index: int) -> tuple[float, float]:  # noqa: ANN401
-    """The base line and the size of a letter."""
+    """The baseline and the size of a letter."""
     bottom, top = _by_size(text_page, index) or (0.0, 0.0)
     size = (top - bottom) / (_ABOVE_BASE + _BELOW_BASE)
     return bottom + _BELOW_BASE * size, size
@@ -443,7 +446,9 @@ def _raw_images(page: Any) -> Iterator[Sides]:  # noqa: ANN401
 
 
 def _bounds(shown: Any, matrices: list[Any]) -> Sides | None:  # noqa: ANN401
-    """The bounds of an object on the page. `matrices` are those of the enclosing form objects, outermost first."""
+    """The bounds of an object on the page. `matrices` contains the matrices of the enclosing form objects, outermost
+    first.
+    """
     left, bottom, right, top = (ctypes.c_float() for _ in range(4))
     if not _raw.FPDFPageObj_GetBounds(shown, left, bottom, right, top):
         return None
@@ -480,7 +485,7 @@ def render(document: Document, number: int, scale: float) -> Image:
 
 
 def fitting_scale(width: float, height: float, scale: float) -> float:
-    """The scale at which the image of a page of this size stays within the limits. It is at most `scale`."""
+    """The largest scale up to `scale` at which the image of a page of this size stays within the limits."""
     by_side = MOST_SIDE / max(width, height, 1.0)
     by_area = (MOST_PIXELS / max(width * height, 1.0)) ** 0.5
     return min(scale, by_side, by_area)

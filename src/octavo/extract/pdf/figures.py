@@ -77,7 +77,7 @@ _NUMBER = re.compile(r"[-−+]?\d[\d.,]*\s*[%kKM€$°]?")  # noqa: RUF001
 class FigureArea:
     """A picture on a page. `kind` is `figure`, `chart`, `formula`, `photo` or `cover`.
 
-    Text inside the area belongs to the picture if `confidence` is at least 0.75. `framed` is true if all text in the
+    Text inside the area is part of the picture if `confidence` is at least 0.75. `framed` is true if all text in the
     area is known to be labels, for example because a frame surrounds the picture.
     """
 
@@ -90,7 +90,7 @@ class FigureArea:
 
 
 class Segment(NamedTuple):
-    """Runs on one line without a wide gap between them. `math` is the share of letters that belong to mathematics."""
+    """Runs on one line without a wide gap between them. `math` is the share of letters that are part of mathematics."""
 
     box: Box
     text: str
@@ -102,7 +102,7 @@ class Segment(NamedTuple):
 def find_figures(page: PageContent, images: Sequence[Box], turned: Sequence[Box] = ()) -> tuple[FigureArea, ...]:
     """Find the pictures of a page, from top to bottom.
 
-    `images` are the boxes of its raster images. `turned` are the boxes of text at an angle, such as axis titles.
+    `images` contains the boxes of raster images. `turned` contains the boxes of rotated text, such as axis titles.
     """
     strokes = _strokes(page)
     few = len(strokes.ink) < _FEWEST_SHAPES and not strokes.bars
@@ -121,7 +121,9 @@ def find_figures(page: PageContent, images: Sequence[Box], turned: Sequence[Box]
 
 
 def find_captioned(page: PageContent, images: Sequence[Box], taken: Sequence[Box]) -> Iterator[FigureArea]:
-    """Find figures by their caption: all strokes between the caption and the text above it, outside `taken`."""
+    """Find figures by their caption. A figure consists of all strokes between the caption and the text above it,
+    outside `taken`.
+    """
     if len(page.shapes) > _MOST_SHAPES or not any(_FIGURE_WORD.match(run.text) for run in page.runs):
         return
     segments = _segments(page.runs)
@@ -183,7 +185,7 @@ def _reaches_sideways(box: Box, other: Box) -> bool:
 
 
 def may_show_figures(page: PageContent, images: Sequence[Box]) -> bool:
-    """Whether it is worth searching for figures. Most pages have no image, few shapes and no mathematics."""
+    """Whether searching for figures is worthwhile. Most pages have no image, few shapes and no mathematics."""
     if images or len(page.shapes) >= _FEWEST_SHAPES:
         return True
     return any(map(_is_math_font, {run.font for run in page.runs}))
@@ -277,7 +279,7 @@ def _strokes(page: PageContent) -> _Strokes:
 
 
 def _bars(boxes: Sequence[Box]) -> Iterator[list[Box]]:
-    """The bars of charts: filled rectangles of the same width that start at the same line and differ in length."""
+    """Find the bars of charts: filled rectangles of the same width that start at the same line and differ in length."""
     upright: defaultdict[int, list[Box]] = defaultdict(list)
     flat: defaultdict[int, list[Box]] = defaultdict(list)
     for box in boxes:
@@ -291,7 +293,7 @@ def _bars(boxes: Sequence[Box]) -> Iterator[list[Box]]:
 
 
 def _is_backing(shape: Shape, page: PageContent, edges: set[tuple[int, int, int]]) -> bool:
-    """Whether a rectangle is a table cell or a background: its upper edge is a line, or it is wide or white."""
+    """Whether a rectangle is a table cell or a background: its upper edge is a drawn line, or it is wide or white."""
     box = shape.box
     if (round(box.left), round(box.top), round(box.right)) in edges:
         return True
@@ -299,7 +301,7 @@ def _is_backing(shape: Shape, page: PageContent, edges: set[tuple[int, int, int]
 
 
 def _drawings(page: PageContent, strokes: _Strokes, segments: Sequence[Segment]) -> Iterator[FigureArea]:
-    """Find drawings: groups of curves, diagonal lines and bars that are near each other, with their axes and labels."""
+    """Find drawings. A drawing is a group of curves, diagonal lines and bars near each other, with axes and labels."""
     ink, rulings, bars = strokes
     for group in bars:
         if area := _drawing(group, rulings, segments, page):
@@ -340,7 +342,7 @@ def _is_white(colour: str | None) -> bool:
 
 
 def _groups(boxes: Sequence[Box], page: PageContent) -> list[list[Box]]:
-    """Group boxes that are near each other, by the cells of a grid that they cover. Takes linear time."""
+    """Group boxes that are near each other by the grid cells that they cover. Takes linear time."""
     side = max(page.width, page.height, 1.0) / _GRID
     cells = [_cells(box, side) for box in boxes]
     grid = _covered(cells)
@@ -373,7 +375,7 @@ def _covered(cells: Iterable[tuple[int, int, int, int]]) -> list[list[int]]:
 
 
 def _fill(grid: Sequence[Sequence[int]], names: list[list[int]], start: tuple[int, int], name: int) -> None:
-    """Give all covered cells that are connected to `start` the same number."""
+    """Assign the same number to all covered cells that are connected to `start`."""
     waiting = [start]
     names[start[0]][start[1]] = name
     while waiting:
@@ -404,7 +406,7 @@ def _drawing(
 
 
 def _with_turned_labels(area: FigureArea, turned: Sequence[Box], page: PageContent) -> FigureArea:
-    """Extend the area of a drawing to text at an angle beside it, such as the title of its vertical axis."""
+    """Extend the area of a drawing to rotated text beside it, such as the title of its vertical axis."""
     near = [
         box for box in turned if _overlap(box, _grown(area.box, 2 * _LABEL_GAP)) and _length(box) <= _length(area.box)
     ]
@@ -412,7 +414,7 @@ def _with_turned_labels(area: FigureArea, turned: Sequence[Box], page: PageConte
 
 
 def _framed(areas: Sequence[FigureArea], page: PageContent, segments: Sequence[Segment]) -> Iterator[FigureArea]:
-    """Widen pictures to the frame around them, if the frame contains no text besides titles and labels."""
+    """Enlarge a picture's area to the frame around it, if the frame contains only titles and labels."""
     frames = [
         shape.box
         for shape in page.shapes[:_MOST_SHAPES]
@@ -434,7 +436,7 @@ def _framed(areas: Sequence[FigureArea], page: PageContent, segments: Sequence[S
 
 
 def _without_captions(box: Box, captions: Sequence[Box]) -> Box:
-    """The area of a picture without the captions at its upper and lower edge."""
+    """The area of a picture without the captions at its upper and lower edges."""
     for caption in captions:
         at = (caption.top + caption.bottom - 2 * box.top) / max(2 * _height(box), 1.0)
         if not _overlap(caption, box) or _SENTENCE_SHARE < at < 1 - _SENTENCE_SHARE:
@@ -477,7 +479,7 @@ def _formulas(segments: Sequence[Segment]) -> Iterator[FigureArea]:
 
 
 def _is_numbered(segment: Segment, numbers: Sequence[Segment]) -> bool:
-    """Whether a segment without words contains mathematical signs and has an equation number to its right."""
+    """Whether a segment without words contains mathematical symbols and has an equation number to its right."""
     if not _SIGN.search(segment.text) or _count_words(segment) > _MATH_WORDS:
         return False
     return any(
@@ -527,7 +529,7 @@ def _with_caption(area: FigureArea, segments: Sequence[Segment], page: PageConte
 
 
 def _by_caption(areas: Sequence[FigureArea], segments: Sequence[Segment]) -> list[FigureArea]:
-    """Join the parts of a figure: areas that have the same caption, if no text is between them."""
+    """Join the parts of a figure. Parts are areas with the same caption and no text between them."""
     joined: dict[Box, FigureArea] = {}
     alone: list[FigureArea] = []
     for area in areas:
@@ -555,7 +557,7 @@ def _gap(area: Box, caption: Box) -> float:
 
 
 def _caption_lines(first: Segment, segments: Sequence[Segment], area: Box) -> list[Segment]:
-    """The lines of a caption: the first one, and the lines directly below it in the same font size."""
+    """The first line of a caption, and the lines directly below in the same font size."""
     lines = [first]
     for one in segments:
         step = one.box.top - lines[-1].box.top

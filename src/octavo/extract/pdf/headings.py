@@ -76,7 +76,7 @@ _LABEL_END = re.compile(r":\s*\S")
 
 
 class Style(NamedTuple):
-    """The font size of a heading, and whether it is bold."""
+    """The font size of a heading and whether the heading is bold."""
 
     size: float
     bold: bool
@@ -88,7 +88,8 @@ Headings = Mapping[Place, PageBlock]
 def body_size(pages: Iterable[PageText]) -> float:
     """The font size of most of the text in the document, or 0 if no size is known.
 
-    It is the size of the prose, unless most of the other text is larger: in an invoice, the prose is the small print.
+    This is the size of the prose, unless most other text is larger. In an invoice, for example, the prose is the small
+    print.
     """
     prose: Counter[float] = Counter()
     letters: Counter[float] = Counter()
@@ -100,7 +101,7 @@ def body_size(pages: Iterable[PageText]) -> float:
 
 
 def is_form(pages: Sequence[PageText]) -> bool:
-    """Whether a short document consists mostly of short lines, like forms, letters and invoices."""
+    """Whether a short document consists mostly of short lines, as forms, letters and invoices do."""
     blocks = [block for page in pages for block in page.blocks if block.kind in _COUNTED]
     letters = sum(len(block.text) for block in blocks)
     if sum(len(block.text) for block in blocks if _is_prose(block)) >= _LEAST_PROSE * letters:
@@ -116,9 +117,9 @@ def _is_prose(block: PageBlock) -> bool:
 def heading_levels(
     pages: Sequence[PageText], body: float, marked: Mapping[Place, int], skipped: Collection[Place]
 ) -> dict[Place, int]:
-    """Map the places of all headings to their levels. Blocks that are missing from the result are not headings.
+    """Map the position of each heading to its level. Blocks that are missing from the result are not headings.
 
-    `marked` contains the blocks that bookmarks point to, with the levels of the bookmarks.
+    `marked` maps the blocks that bookmarks point to, to the levels of the bookmarks.
     """
     is_heading = partial(_is_title_of_form if is_form(pages) else _is_heading_of_prose, body)
     likely = {
@@ -138,7 +139,7 @@ def heading_levels(
 
 
 def is_likely(block: PageBlock, body: float) -> bool:
-    """Whether the block looks like a heading, given the font size of the body text."""
+    """Whether the block looks like a heading, compared with the font size of the body text."""
     if len(block.text) > _MOST_CHARACTERS or block.lines > _MOST_LINES:
         return False
     is_styled = _is_styled(block, body) if body and block.size else block.kind is BlockKind.HEADING
@@ -203,7 +204,7 @@ def _is_title_of_form(body: float, blocks: Sequence[PageBlock], index: int) -> b
 
 
 def _has_beside(blocks: Sequence[PageBlock], index: int) -> bool:
-    """Whether another block is printed at the same height."""
+    """Whether another block is at the same height."""
     box = blocks[index].box
     near = (*blocks[max(0, index - _NEAR) : index], *blocks[index + 1 : index + _NEAR])
     return box is not None and any(
@@ -212,7 +213,7 @@ def _has_beside(blocks: Sequence[PageBlock], index: int) -> bool:
 
 
 def _starts_section(blocks: Sequence[PageBlock], index: int) -> bool:
-    """Whether text in another style, or a table, follows directly below."""
+    """Whether aligned text that is not bold, or a table, follows directly below."""
     block, after = blocks[index], blocks[index + 1] if index + 1 < len(blocks) else None
     if after is None or block.box is None or after.box is None or after.bold:
         return False
@@ -363,7 +364,7 @@ _NOT_WORDS = re.compile(r"[\W_]+")
 
 
 class Match(NamedTuple):
-    """The index of a bookmark, and the place of the block that it points to."""
+    """The index of a bookmark, and the position of the block that it points to."""
 
     bookmark: int
     place: Place
@@ -372,7 +373,7 @@ class Match(NamedTuple):
 def match_bookmarks(
     pages: Sequence[PageText], bookmarks: Sequence[Bookmark], skipped: Collection[Place]
 ) -> Iterator[Match]:
-    """Match each bookmark with at most one block. Of two equally similar blocks, the first is chosen."""
+    """Match each bookmark with at most one block. If two blocks are equally similar, the first is chosen."""
     wanted: defaultdict[int, list[int]] = defaultdict(list)
     for number, bookmark in enumerate(bookmarks):
         if bookmark.page and bookmark.page <= len(pages):
@@ -396,13 +397,13 @@ def _words(text: str) -> str:
 
 
 def _score(title: str, words: str, block: PageBlock) -> float:
-    """How well a block matches the title of a bookmark, or 0 if they differ. Headings and large text score higher."""
+    """How well a block matches a bookmark's title, or 0 if they differ. Headings and large text score higher."""
     alike = _likeness(title, words)
     return alike + (block.kind is BlockKind.HEADING) * 0.2 + min(block.size, 100.0) / 1000 if alike else 0.0
 
 
 def _shared_letters(one: str, other: str) -> int:
-    """Twice the number of letters that both texts have in common."""
+    """Twice the number of letters that the two texts share."""
     return 2 * (Counter(one) & Counter(other)).total()
 
 

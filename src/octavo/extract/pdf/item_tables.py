@@ -1,6 +1,6 @@
 """Finds tables of items, as on invoices: a header line, and rows with cells below the cells of the header.
 
-Such tables often have no rulings. Detail lines below an item belong to that item. The functions are pure.
+Such tables often have no rulings. Detail lines below an item are part of that item. The functions are pure.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Cells = dict[int, list[Segment]]
 
 @dataclass(slots=True)
 class _Item:
-    """A row of the table: the lines of one item, as segments by column."""
+    """A row of the table. It contains the lines of one item, as segments by column."""
 
     top: float
     bottom: float
@@ -95,7 +95,7 @@ def _is_header(line: Line) -> bool:
 
 
 def _table_at(lines: Sequence[Line], place: int) -> tuple[Table | None, int]:
-    """The table whose longest header line has the index `place`, and the index after the last line of the table."""
+    """The table whose longest header line is at the index `place`, and the index after the table's last line."""
     start, body = _header_lines(lines, place)
     header = tuple(segment_of(words) for words in _over_each_other(lines[start:body]))
     first = next((at for at in range(body, min(body + 8, len(lines))) if _is_item(lines[at], header)), None)
@@ -116,7 +116,7 @@ def _table_at(lines: Sequence[Line], place: int) -> tuple[Table | None, int]:
 def _columns(header: Line, items: Sequence[Line]) -> list[Column]:
     """The columns of a header and its items.
 
-    A heading that is beside its cells instead of above them is merged with their column.
+    If a heading is beside its cells instead of above them, their columns are merged.
     """
     columns = columns_of([header, *items])
     headed = {place for part in header for place in overlapped(columns, part)}
@@ -129,7 +129,7 @@ def _columns(header: Line, items: Sequence[Line]) -> list[Column]:
 
 
 def _over_each_other(header: Sequence[Line]) -> list[list[Word]]:
-    """Group the words of a multi-line header into cells. Parts that are above each other form one cell."""
+    """Group the words of a multi-line header into cells. Words that are above each other form one cell."""
     cells: list[tuple[float, list[Word]]] = []
     for part in sorted((part for line in header for part in line), key=lambda part: (part.left, part.top)):
         if cells and part.left < cells[-1][0]:
@@ -140,7 +140,7 @@ def _over_each_other(header: Sequence[Line]) -> list[list[Word]]:
 
 
 def _is_item(line: Line, header: Line) -> bool:
-    """Whether a line looks like an item: it has at least half as many cells as the header, and two or more figures."""
+    """Whether a line looks like an item: it has at least half as many cells as the header, and at least two numbers."""
     figures = sum(is_figure(part.text) for part in line)
     inside = (
         line[0].left > header[0].left - 12 * header[0].height and line[-1].left < header[-1].right + header[0].height
@@ -161,7 +161,7 @@ def _gap(above: Sequence[Segment], below: Sequence[Segment]) -> float:
 
 
 def _header_lines(lines: Sequence[Line], place: int) -> tuple[int, int]:
-    """The range of lines that form a header: lines without figures that are close to the longest line."""
+    """The range of lines that form a header: lines without numbers that are close to the longest line."""
     start, end = place, place + 1
     while start > 0 and place - start < _MOST_HEADER_LINES and _is_heading(lines[start - 1], lines[start:end]):
         start -= 1
@@ -173,8 +173,9 @@ def _header_lines(lines: Sequence[Line], place: int) -> tuple[int, int]:
 
 
 def _starts_body(lines: Sequence[Line], start: int, end: int) -> bool:
-    """Whether the line at `end` is further from the header above it than from the line below it, or than the lines of
-    the header are from each other.
+    """Whether the table body starts at the line `end`, judging by the gap between this line and the header.
+
+    The gap must be larger than the gap below the line, or clearly larger than the gaps inside the header.
     """
     slack = _LEVEL * lines[end][0].height
     gap = _gap(lines[end - 1], lines[end])
@@ -218,7 +219,7 @@ class _Reader:
         self._header.add(cells, line)
 
     def _by_column(self, part: Segment) -> Iterator[tuple[int, list[Word]]]:
-        """The words of a header cell by column, in case the cell spans several columns."""
+        """Divide the words of a header cell by column, in case the cell spans several columns."""
         hit = overlapped(self._columns, part)
         if len(hit) < 2:  # noqa: PLR2004
             yield self._place(part), list(part.words)
@@ -231,7 +232,9 @@ class _Reader:
         yield hit[-1], list(part.words[start:])
 
     def _end(self, words: Sequence[Word], start: int, column: int) -> int:
-        """The index at which to divide a cell: nearest to the end of this column or to the start of the next one."""
+        """The index at which to divide a cell. The cut is as close as possible to the end of this column or the start
+        of the next.
+        """
         ends, starts = self._columns[column][1], self._columns[column + 1][0]
         places = range(start + 1, len(words)) or [len(words) - 1]
         return min(places, key=lambda at: min(abs(words[at - 1].right - ends), abs(words[at].left - starts)))
@@ -242,7 +245,7 @@ class _Reader:
         return min(range(len(self._columns)), key=lambda one: _distance(self._columns[one], part.middle))
 
     def read(self, lines: Sequence[Line]) -> int:
-        """Read lines and return how many of them belong to the table."""
+        """Read lines and return how many of them are part of the table."""
         used = at = 0
         while at < len(lines):
             line, cells = lines[at], self._cells(lines[at])
@@ -258,7 +261,9 @@ class _Reader:
         return used
 
     def _free_lines(self, lines: Sequence[Line]) -> int:
-        """Add lines with other gaps than the table to the last item, if another item follows. Returns their number."""
+        """Add lines whose gaps do not match the columns to the last item, if another item follows. Returns the number
+        of lines added.
+        """
         start = self._columns[0][1] - _SAME_START
         free = list(takewhile(lambda line: line[0].left > start and not _is_header(line), lines[:_MOST_FREE_LINES]))
         cells = self._cells(lines[len(free)]) if self._items and 0 < len(free) < len(lines) else None
@@ -289,7 +294,7 @@ class _Reader:
     def _free_line(self, line: Line) -> Cells | None:
         """Assign a detail line whose gaps do not match the columns to the column where it starts.
 
-        None if it starts in the first column.
+        Returns None if the line starts in the first column.
         """
         column = self._place(line[0])
         return {column: list(line)} if column > 0 and self._starts_column(line[0], column) else None
@@ -324,14 +329,16 @@ class _Reader:
     def _add_note(self, line: Line, cells: Cells) -> bool:
         """Add a line that spans several columns, between the header and the first item, as a row.
 
-        Returns whether it is the only such line.
+        Returns whether this is the only line of this type.
         """
         self._notes.append(_Item(line[0].top, line[0].bottom))
         self._notes[-1].add(cells, line)
         return len(self._notes) == 1 and not self._waiting
 
     def _starts_item(self, cells: Cells) -> bool:
-        """Whether a line starts an item: it fills the first column and at least half of the first item's columns."""
+        """Whether a line starts an item: it has text in the first column and in at least half of the first item's
+        columns.
+        """
         if not self._items:
             return sum(is_figure(part.text) for parts in cells.values() for part in parts) >= _LEAST_FIGURES
         wanted = self._first.keys()
@@ -353,14 +360,18 @@ class _Reader:
         self._waiting.clear()
 
     def _is_total(self, cells: Cells) -> bool:
-        """Whether a line is a total: a label, and a figure in the last column, where the item above also has one."""
+        """Whether a line is a total: it has a label, and a number in the last column, where the item above also has a
+        cell.
+        """
         last = len(self._columns) - 1
         if not self._items or last not in self._items[-1].cells or last not in cells:
             return False
         return is_figure(cells[last][0].text) and len(cells) > 1 and min(cells) > 0
 
     def _is_detail(self, line: Line, cells: Cells, gap: float) -> bool:
-        """Whether a line continues the cells of an item. A line below the first column must be close."""
+        """Whether a line continues the cells of an item. A line that is only in the first column must be close to the
+        item.
+        """
         if any(
             is_figure(part.text) and self._is_filled(column, part) for column, parts in cells.items() for part in parts
         ):
@@ -371,7 +382,7 @@ class _Reader:
         return gap < (_UNDER if len(cells) == 1 and 0 in cells and self._items else _DETAIL)
 
     def _is_filled(self, column: int, part: Segment) -> bool:
-        """Whether the cell above contains a figure with the same right edge, as in a column of amounts."""
+        """Whether the cell above contains a number with the same right edge, as in a column of amounts."""
         above = self._items[-1].cells.get(column, []) if self._items else []
         return any(is_figure(one.text) and abs(one.right - part.right) < _SAME_START and column > 1 for one in above)
 
@@ -384,7 +395,7 @@ class _Reader:
         return Table(box, made, _CONFIDENCE, sure=self._is_sure())
 
     def _is_sure(self) -> bool:
-        """Whether every column with figures has one heading, and no cell has two figures below each other."""
+        """Whether every column with numbers has one heading, and no cell contains two numbers one below the other."""
         filled = {column for item in self._items for column, parts in item.cells.items() if _has_figure(parts)}
         stacked = any(
             sum(is_figure(part.text) for part in parts) > 1 and column > 1 and column == len(self._columns) - 1
@@ -394,7 +405,7 @@ class _Reader:
         return filled <= self._header.cells.keys() and not stacked and not self._has_beside()
 
     def _has_beside(self) -> bool:
-        """Whether a column has two headings side by side: its cells were not divided."""
+        """Whether a column has two headings side by side, which shows that the column was not divided."""
         pairs = (pair for parts in self._header.cells.values() for pair in combinations(parts, 2))
         return any(abs(one.top - other.top) < _LEVEL * one.height and one.right < other.left for one, other in pairs)
 

@@ -1,4 +1,4 @@
-"""Converts the characters stored in PDFs to the characters that people write."""
+"""Converts the characters stored in PDFs to ordinary characters."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Vocabulary:
         self._first_parts = {word.split("-", 1)[0] for word in self._words if "-" in word}
 
     def undivided(self, text: str) -> str:
-        """The text with divided words joined again."""
+        """Rejoin the divided words of a text."""
         return _DIVIDED.sub(self._whole, text).replace(HYPHEN, "-") if HYPHEN in text else text
 
     def _whole(self, found: re.Match[str]) -> str:
@@ -94,7 +94,7 @@ def _small_words(text: str) -> Iterable[str]:
 
 
 def clean_letters(text: str) -> str:
-    """Remove characters that the database refuses or a reader never sees. Line breaks are kept."""
+    """Remove invisible characters and characters that the database rejects. Line breaks are kept."""
     if text.isascii() and text.isprintable():
         return text
     text = clean(_BROKEN_WORD.sub("", text))
@@ -131,7 +131,7 @@ _MOST_SPACED = 0.4
 
 
 def without_wide_spaces(text: str) -> str:
-    """A line of Chinese or Japanese without the spaces between all of its letters, which are set wide apart."""
+    """Remove the spaces between the characters of a line of Chinese or Japanese that is set with wide spacing."""
     if text.isascii() or len(_SPACED.findall(text)) < _MOST_SPACED * len(text):
         return text
     return _SPACED.sub("", text)
@@ -164,14 +164,14 @@ _ICON_FONT = re.compile(r"icons?(?![a-z])|icons|fontawesome|glyphicon|dingbats(?
 
 @cache
 def signs_of(font: str) -> dict[int, str] | None:
-    """The signs of a font by code: empty for a font of icons, None for a font of letters."""
+    """The symbols of a symbol font by code. Empty for an icon font, None for a font of letters."""
     lowered = font.lower().replace(" ", "")
     found = next((signs for name, signs in _SIGN_FONTS if name.search(lowered)), None)
     return {} if found is None and _ICON_FONT.search(lowered) else found
 
 
 def as_signs(text: str, signs: dict[int, str]) -> str:
-    """A word in a font of signs. Its unknown signs are most likely bullets; signs that have a character keep it."""
+    """Convert a word in a symbol font. An unknown code becomes a bullet, and ordinary characters are kept."""
     if not signs:
         return ""
     codes = (ord(letter) - _PRIVATE if "\uf000" <= letter <= "\uf0ff" else ord(letter) for letter in text)
@@ -184,7 +184,7 @@ def is_symbol_font(font: str) -> bool:
 
 
 def as_symbols(text: str) -> str:
-    """Private characters of the font Symbol as Greek letters and mathematical signs."""
+    """Replace private-use characters of the font Symbol with Greek letters and mathematical symbols."""
     return _PRIVATE_SYMBOL.sub(lambda found: SYMBOL.get(ord(found[0]) - _PRIVATE, found[0]), text)
 
 
@@ -198,8 +198,10 @@ _MOST_UNREAD = 50  # words
 
 
 def has_unread_letters(own: str, found: str, signs: int) -> bool:
-    """Whether some characters of PDFium's text (`own`) have no meaning, and the text that was found does not have
-    others in their place. `signs` is the number of signs that were read with the help of their font.
+    """Whether some characters of PDFium's text (`own`) are unreadable, and `found` has no readable characters in their
+    place.
+
+    `signs` is the number of symbols that were identified by their font.
     """
     if not found.isascii() and (_IMPLAUSIBLE.search(found) or _is_unreadable(found)):
         return True
@@ -213,7 +215,7 @@ def has_unread_letters(own: str, found: str, signs: int) -> bool:
 
 
 def _is_unreadable(text: str) -> bool:
-    """Whether a text has characters without a meaning, apart from the known signs of office programs."""
+    """Whether a text has unreadable characters, apart from the known symbols of office programs."""
     return _NO_LETTERS.search(text) is not None and _NO_LETTERS.search(_STRANGE.sub(_usual_form, text)) is not None
 
 
@@ -222,7 +224,7 @@ def _usual_form(found: re.Match[str]) -> str:
 
 
 def _is_repaired(word: str, found: str) -> bool:
-    """Whether the text has a word with one to three other letters, or a space inside, for each unread character."""
+    """Whether `found` contains the word with each unread character replaced by one to three letters or a space."""
     first, *others = map(re.escape, _UNREAD.split(word))
     *inner, last = others
     pattern = first + "".join(rf"(?:\S{{1,3}}|\s){part}" for part in inner)
@@ -266,10 +268,10 @@ def is_garbled(text: str) -> bool:
 
 
 def _is_mostly_marks(text: str) -> bool:
-    """Whether a long text has more punctuation than letters, not counting the characters that draw lines, dot leaders
-    and sums.
+    """Whether a long text has more punctuation than letters. Characters used for drawn lines, dot leaders and sums are
+    ignored.
 
-    All characters beyond ASCII count as letters, so that bytes can be counted, which is much faster.
+    All characters beyond ASCII are treated as letters, so that bytes can be counted, which is much faster.
     """
     dense = text.encode(errors="replace").translate(None, _FILLERS)
     marks = len(dense.translate(None, _NOT_MARKS))
@@ -277,7 +279,9 @@ def _is_mostly_marks(text: str) -> bool:
 
 
 def _has_uncommon_letters(text: str) -> bool:
-    """Whether common letters are rare in a text. Only longer words count, because any letter can name a variable."""
+    """Whether common letters are rare in a text. Only longer words are checked, because any letter can name a
+    variable.
+    """
     words = "".join(_LONGER_WORDS.findall(text))
     return len(words) >= _ENOUGH_LETTERS and sum(map(words.count, _COMMON)) < _FEW_COMMON * len(words)
 
@@ -321,7 +325,7 @@ def _has_rare_ideographs(text: str) -> bool:
 
 @cache
 def _is_rare(ideograph: str) -> bool:
-    """Whether no national character set contains the syllable or ideograph."""
+    """Whether the syllable or ideograph is missing from all national character sets."""
     return not any(0 < len(ideograph.encode(name, "ignore")) <= _LONGEST_CODE for name in _NATIONAL_SETS)
 
 
@@ -373,9 +377,9 @@ _ANY_BRACKET = re.compile(r"[()\[\]]")
 
 
 def with_right_marks(text: str) -> str:
-    """A line from right to left with vowel signs after their letters, and with brackets that open before they close.
+    """Correct a right-to-left line, so that vowel signs follow their letters and brackets open before they close.
 
-    Some programs store the brackets as they are drawn, which is the other way around in these scripts.
+    Some programs store brackets as they are drawn, which reverses them in right-to-left scripts.
     """
     text = _TOUCHING.sub(" ", _LATE_MARK.sub(lambda found: found[2] + found[1], text))
     swapped = text.translate(_BRACKETS)
@@ -404,14 +408,14 @@ _ALEFS = "\u0627\u0622\u0623\u0625"
 
 
 def letter_of(high: int, code: int) -> str:
-    """The character for a UTF-16 code unit and the high surrogate before it, if any."""
+    """The character for a UTF-16 code unit and the preceding high surrogate, if any."""
     if code not in _LOW_SURROGATES:
         return chr(code)
     return chr(0x10000 + ((high - 0xD800) << 10) + code - 0xDC00) if high else "\ufffd"
 
 
 def with_right_ligatures(letters: Iterator[tuple[str, Box] | None]) -> Iterator[tuple[str, Box] | None]:
-    """Put lam before alef where both are one glyph, because PDFium reverses the letters of this ligature."""
+    """Put lam before alef in their ligature, because PDFium reverses the two letters."""
     before: tuple[str, Box] | None = None
     for one in letters:
         if before and one and one[0] == _LAM and before[0] in _ALEFS and one[1] == before[1]:

@@ -1,4 +1,4 @@
-"""Turns the contents of a page into segments and lines with their text and style. Also finds labels and frames."""
+"""Turns the contents of a page into segments and lines with text and style. Also finds labels and frames."""
 
 from __future__ import annotations
 
@@ -74,8 +74,9 @@ class Segment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of one column. `marks` are the small raised numbers and signs that point to notes; `has_cells` is set for
-    a line with several wide gaps.
+    """A line in one column. `marks` contains the superscript numbers and symbols that point to notes.
+
+    `has_cells` is true for a line with several wide gaps.
     """
 
     left: float
@@ -112,7 +113,9 @@ def segments_of(runs: Iterable[TextRun]) -> list[Segment]:
 
 
 def _with_bullets(segments: Sequence[Segment]) -> list[Segment]:
-    """Join each bullet that is separate from its text with the segment to its right. Otherwise they form a column."""
+    """Join each bullet that is separate from its text with the segment to its right. Otherwise the bullets would form a
+    column.
+    """
     bullets = [one for one in segments if _LONE_BULLET.match(one.text)]
     texts = sorted((one for one in segments if not _LONE_BULLET.match(one.text)), key=attrgetter("left"))
     joined: dict[Segment, Segment] = {}
@@ -151,9 +154,9 @@ def _segment(run: TextRun, start: int, end: int, *, mono: bool) -> Segment:
 
 
 def in_logical_order(words: Sequence[str]) -> str:
-    """Sort words that are given from left to right into reading order.
+    """Sort words, which are given from left to right, into reading order.
 
-    In a right-to-left line, words of other scripts and numbers keep their order.
+    In a right-to-left line, numbers and words in other scripts keep their order.
     """
     if not is_right_to_left(" ".join(words)):
         return " ".join(words)
@@ -201,7 +204,9 @@ def _rows(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
 
 
 def _is_level(row: tuple[float, float, list[Segment]], one: Segment) -> bool:
-    """Whether a segment belongs to a line. Raised and lowered letters are smaller than the letters of their line."""
+    """Whether a segment is part of a line. Superscripts and subscripts are smaller than the other letters of
+    the line.
+    """
     top, bottom, segments = row
     if top <= (one.top + one.bottom) / 2 <= bottom:
         return True
@@ -209,7 +214,7 @@ def _is_level(row: tuple[float, float, list[Segment]], one: Segment) -> bool:
 
 
 def _beside_several(segments: Sequence[Segment]) -> set[Segment]:
-    """Find large segments that are level with several lines of small letters, such as a title beside an address."""
+    """Find large segments that are level with several lines of small text, such as a title beside an address."""
     usual = size_of([one for one in segments if one.block is None])
     found: set[Segment] = set()
     for large in segments:
@@ -283,12 +288,14 @@ def _style(row: Sequence[Segment]) -> tuple[float, bool, bool, bool]:
 
 
 def _has_cells(row: Sequence[Segment], size: float) -> bool:
-    """Whether a line has several wide gaps, as the header of a table."""
+    """Whether a line has several wide gaps, as a table header has."""
     return sum(one.left - before.right > _CELL_GAP * size for before, one in pairwise(row)) > 1
 
 
 def _box(row: Sequence[Segment], size: float) -> Box:
-    """The box of a line. Its height is that of the main letters, so that raised marks do not affect the spacing."""
+    """The box of a line. Its height is the height of the main letters, so that superscripts do not affect the line
+    spacing.
+    """
     main = [one for one in row if one.size == size]
     top, bottom = min(one.top for one in main), max(one.bottom for one in main)
     return Box(row[0].left, top, max(one.right for one in row), bottom)
@@ -318,7 +325,9 @@ def _right_to_left(text: str, row: Sequence[Segment], box: Box, right_text: Call
 
 
 def in_right_order(own: str, box: Box, right_text: Callable[[Box], str] | None) -> str:
-    """The text that PDFium finds in a box, if it has the same number of letters as `own`."""
+    """The text that PDFium finds in a box, in logical order. If its letter count differs from `own`, `own` is used
+    instead.
+    """
     found = clean_letters(right_text(box)) if right_text else ""
     found = found if len(found.replace(" ", "")) == len(own.replace(" ", "")) else clean_letters(own)
     return with_right_marks(found) if is_right_to_left(found) else found
@@ -350,7 +359,9 @@ class LabelRows(NamedTuple):
 
 
 def find_label_rows(page: PageContent, taken: Sequence[Box]) -> Iterator[LabelRows]:
-    """Find groups of labels that end with a colon. All labels have the same left edge, and so do all values."""
+    """Find groups of labels that end with a colon. All labels in a group have the same left edge, and so do
+    all values.
+    """
     words = [word for run in page.runs for word in run.words if word.text.strip() and not is_inside_any(word, taken)]
     if len(words) > _MOST_WORDS:
         return
@@ -387,7 +398,7 @@ def _label_rows(group: Sequence[Sequence[LineCell]]) -> Iterator[LabelRows]:
 def line_numbers(runs: Sequence[TextRun]) -> list[TextRun]:
     """Line numbers printed to the left of a text, from top to bottom.
 
-    Empty if the numbers belong to table rows or list items.
+    Empty if the numbers are those of table rows or list items.
     """
     found = sorted((run for run in runs if run.text.strip().isdecimal()), key=lambda run: run.box.top)
     if len(found) < _LEAST_NUMBERS:
@@ -405,7 +416,7 @@ def line_numbers(runs: Sequence[TextRun]) -> list[TextRun]:
 
 
 def frames_of(page: PageContent, segments: Sequence[Segment]) -> list[Box]:
-    """Filled or framed areas with several lines of text. Areas that cover most of the page are left out."""
+    """Filled or framed areas that contain several lines of text. Areas that cover most of the page are left out."""
     found: list[Box] = []
     whole = page.width * page.height
     framed = [Shape(box, filled=False, stroked=True, curved=False, colour=None) for box in line_frames(page)]
@@ -430,7 +441,7 @@ def frames_of(page: PageContent, segments: Sequence[Segment]) -> list[Box]:
 
 
 def line_frames(page: PageContent) -> list[Box]:
-    """Rectangles that are drawn as four lines. No other line connects their left and right sides."""
+    """Rectangles that are drawn as four lines, without another line that connects the left and right sides."""
     if not 4 <= len(page.lines) <= _MOST_FRAME_LINES:  # noqa: PLR2004
         return []
     flat: defaultdict[tuple[int, int], set[float]] = defaultdict(set)
@@ -453,7 +464,7 @@ def line_frames(page: PageContent) -> list[Box]:
 
 
 def _is_cell(box: Box, inside: Sequence[Segment], segments: Sequence[Segment]) -> bool:
-    """Whether a shaded area is a table cell: its lines are few and short, and other text is level with it."""
+    """Whether a shaded area is a table cell. A cell contains few and short lines, and other text is level with it."""
     words = sum(len(one.text.split()) for one in inside)
     level = [one for one in segments if not is_inside(one, box) and box.top < (one.top + one.bottom) / 2 < box.bottom]
     return words <= _MOST_CELL_WORDS * len(inside) and len(level) > 1 and len(inside) <= _MOST_CELL_LINES

@@ -1,4 +1,4 @@
-"""Restores characters that liteparse replaces or leaves out, from the text that PDFium reads.
+"""Restores characters that liteparse replaces or leaves out. The characters are taken from PDFium's text.
 
 Examples are dashes, quotes, fractions and page numbers.
 """
@@ -58,8 +58,10 @@ _SAME_PLACE = 0.4  # as a share of the width and height of a letter
 
 
 class _Edits(NamedTuple):
-    """Indexes of PDFium's characters to correct: replaced signs, `lost` letters, second copies of `doubled` letters,
-    `raised` digits, and the lost first letters of `halved` ligatures.
+    """The corrections to apply, as indexes of PDFium's characters.
+
+    `signs` are dashes and quotes that liteparse replaced, `lost` were left out, `doubled` are second copies, and
+    `raised` are superscript digits. `halved` maps the index of a ligature to its lost first letters.
     """
 
     signs: frozenset[int] = frozenset()
@@ -80,7 +82,9 @@ class _Edits(NamedTuple):
 
 
 class OwnLetters(NamedTuple):
-    """A page with PDFium's letters, the number of letters that are still missing, and whether one is a digit."""
+    """A page with PDFium's letters, the number of letters that are still missing, and whether a missing letter is a
+    digit.
+    """
 
     page: PageContent
     missing: int = 0
@@ -88,7 +92,7 @@ class OwnLetters(NamedTuple):
 
 
 def with_own_letters(page: PageContent, own: str, read: Callable[[], Characters]) -> OwnLetters:
-    """Restore the signs that liteparse replaces and the letters that it leaves out. `own` is the text from PDFium.
+    """Restore the dashes and quotes that liteparse replaces and the letters that it leaves out. `own` is PDFium's text.
 
     `read` is called only if the page needs the positions of characters.
     """
@@ -110,22 +114,22 @@ def with_own_letters(page: PageContent, own: str, read: Callable[[], Characters]
 
 
 def with_raised_letters(page: PageContent, characters: Characters, raised: frozenset[int]) -> PageContent:
-    """Write exponents and the numbers of notes as raised characters, so that "10⁵" does not become "105"."""
+    """Write exponents and note numbers as superscript characters, so that "10⁵" does not become "105"."""
     if not raised:
         return page
     return _edited(page, characters, _Edits(raised=raised), _WordsByPlace(page.runs, only_signs=False))[0]
 
 
 def may_have_halved_ligatures(own: str) -> bool:
-    """Whether a long text has so few "fi" and "fl" that a font may store both as their second letter."""
+    """Whether "fi" and "fl" are so rare in a long text that a font may store these ligatures as their second letter."""
     pairs = own.count("fi") + own.count("fl")
     return len(own) > _LONG_TEXT and _LEAST_LIGATURES * len(own) > pairs and own.count("i") > _LEAST_I * len(own)
 
 
 def with_whole_ligatures(page: PageContent, characters: Characters, font: Callable[[int], bytes]) -> PageContent:
-    """Put back the first letters of ligatures that a font stores as their last letter: they are much wider than it.
+    """Restore the first letters of ligatures that a font stores as their last letter.
 
-    `font` returns the name of the font of a character.
+    Such ligatures are much wider than their last letter. `font` returns the font name of a character.
     """
     halved = {index: lost for letter in _LOST_LETTERS for index, lost in _halved(characters, letter, font)}
     if not halved:
@@ -134,7 +138,7 @@ def with_whole_ligatures(page: PageContent, characters: Characters, font: Callab
 
 
 def _halved(characters: Characters, letter: str, font: Callable[[int], bytes]) -> Iterator[tuple[int, str]]:
-    """The indexes of wide letters, and the letters that are lost before them."""
+    """The indexes of letters that are too wide, and the letters that were lost before them."""
     boxes = {index: box for index in _indexes(characters.text, letter) if (box := _glyph_box(characters, index))}
     by_font: defaultdict[tuple[bytes, int], dict[int, float]] = defaultdict(dict)
     for index, box in boxes.items():
@@ -152,14 +156,14 @@ def _halved(characters: Characters, letter: str, font: Callable[[int], bytes]) -
 
 
 def _glyph_box(characters: Characters, index: int) -> Box | None:
-    """The box of a letter; None if its glyph also shows the letters beside it."""
+    """The box of a letter. None if the letter's glyph also shows the letters beside it."""
     box = characters.box(index)
     beside = (at for at in (index - 1, index + 1) if 0 <= at < len(characters.text))
     return None if any(characters.box(at) == box for at in beside) else box
 
 
 def with_own_spaces(page: PageContent, own: str) -> PageContent:
-    """Join parts of a word that PDFium has as one word, if it does not have all of the parts as words too."""
+    """Join word parts that form one word in PDFium's text, unless all parts are also words in that text."""
     words, found = frozenset(own.split()), {word.text for run in page.runs for word in run.words}
     if found <= words or words <= found:
         return page
@@ -190,7 +194,7 @@ def _with_joined_words(run: TextRun, known: frozenset[str]) -> TextRun:
 
 
 def _parts_of_word(words: Sequence[Word], at: int, known: frozenset[str]) -> int:
-    """How many words from `at` on are parts of one word of PDFium. Only letters are joined."""
+    """How many words, starting at `at`, are parts of one word in PDFium's text. Only letters are joined."""
     if not words[at].text.isalpha():
         return 1
     for count in range(min(_MOST_PARTS, len(words) - at), 1, -1):
@@ -201,7 +205,7 @@ def _parts_of_word(words: Sequence[Word], at: int, known: frozenset[str]) -> int
 
 
 def _unclear_signs(own: str) -> frozenset[str]:
-    """The signs that liteparse writes in the same plain form as another sign on the page."""
+    """The dashes and quotes that liteparse writes in the same plain form as another one on the page."""
     if own.isascii() or not _SIGNS.search(own):
         return frozenset()
     found = frozenset(_ANY_SIGNS.findall(own))
@@ -210,7 +214,7 @@ def _unclear_signs(own: str) -> frozenset[str]:
 
 
 def _translated(page: PageContent, own: str, unclear: frozenset[str]) -> PageContent:
-    """Replace each plain form that represents only one sign on the page."""
+    """Replace each plain form that represents only one type of dash or quote on the page."""
     if own.isascii():
         return page
     plain = {sign.translate(_FOLDED): sign for sign in set(_SIGNS.findall(own)) - unclear}
@@ -239,14 +243,16 @@ def _missing(page: PageContent, own: str) -> Counter[str]:
 
 
 def _is_lost(letter: str, count: int, wanted: int) -> bool:
-    """Whether a letter is missing. A punctuation mark counts as missing only if many of its kind are missing."""
+    """Whether a letter is missing. A punctuation mark is treated as missing only if many of the same kind are
+    missing.
+    """
     if letter in _MARKS:
         return count > max(_FEW_MARKS, _MANY_MARKS * wanted)
     return letter.isalnum() and letter < _SECOND_PLANE
 
 
 def _is_written(letter: str, wanted: Counter[str], have: Counter[str]) -> bool:
-    """Whether the text runs contain a letter in its usual form, such as "fi" for a ligature."""
+    """Whether the text runs contain a letter in its usual form, such as the two letters "fi" for the ligature."""
     usual = unicodedata.normalize("NFKC", letter)
     return usual != letter and all(have[one] > wanted[one] for one in usual)
 
@@ -259,7 +265,7 @@ def _indexes(text: str, letters: Iterable[str]) -> Iterator[int]:
 
 
 def _doubled(characters: Characters) -> Iterator[int]:
-    """The index of the second copy of each letter that is drawn twice at nearly the same place, as a shadow."""
+    """The index of the second copy of each letter that is drawn twice at nearly the same position, as a shadow."""
     for found in islice(_DOUBLED.finditer(characters.text), _MOST_EDITS):
         one, other = characters.box(found.start()), characters.box(found.start() + 1)
         if one and other and _same_place(one, other):
@@ -269,7 +275,7 @@ def _doubled(characters: Characters) -> Iterator[int]:
 def without_doubles(text: str) -> str:
     """The text without second copies of letters that are drawn twice.
 
-    Use it only for counting, because real double letters are lost too.
+    Use the result only for counting, because real double letters are removed too.
     """
     return _DOUBLED.sub("", text) if _ALL_DOUBLED.search(text) else text
 
@@ -289,7 +295,7 @@ _Key = tuple[int, int]
 class _WordsByPlace:
     """Finds the words at a position. A word is identified by the index of its run and its index in the run.
 
-    Runs are indexed instead of words, because few positions of a page are looked up.
+    Runs are indexed instead of words, because few positions on a page are looked up.
     """
 
     def __init__(self, runs: Sequence[TextRun], *, only_signs: bool) -> None:
@@ -307,7 +313,9 @@ class _WordsByPlace:
                 self._rows[row].append((box, number, run))
 
     def at(self, box: Box) -> list[tuple[Word, _Key]]:
-        """The words around the centre of a box. Words at the most similar height come first."""
+        """The words around the centre of a box. Words whose vertical centre is closest to the centre of the box come
+        first.
+        """
         across, down = (box.left + box.right) / 2, (box.top + box.bottom) / 2
         found = [
             (word, (number, place))
@@ -325,8 +333,8 @@ def _lost(
 ) -> tuple[frozenset[int], bool]:
     """The indexes of missing characters that no word at their position contains.
 
-    Also returns whether the positions of lost digits are certain. A second copy at the same place is not lost:
-    liteparse leaves it out on purpose.
+    Also returns whether the positions of lost digits are certain. A second copy at the same position is not lost,
+    because liteparse leaves out such copies on purpose.
     """
     lost: defaultdict[str, list[int]] = defaultdict(list)
     used: defaultdict[_Key, Counter[str]] = defaultdict(Counter)
@@ -395,7 +403,7 @@ def _edited(
 
 
 def _anchor(text: str, index: int, lost: frozenset[int]) -> int | None:
-    """The index of the character nearest to this one, in the same word, that liteparse has found too."""
+    """The index of the nearest character in the same word that liteparse also found."""
     for step in (1, -1):
         near = index
         while near in lost and 0 <= near + step < len(text) and abs(near - index) < _LONGEST:
@@ -425,7 +433,7 @@ def _span(word: str, text: str, anchor: int, edits: _Edits) -> range | None:
 
 
 def _with_words(run: TextRun, texts: dict[int, str]) -> TextRun:
-    """The run with some of its words replaced."""
+    """Replace some words of a run."""
     parts: list[str] = []
     end = 0
     for place, word in enumerate(run.words):
@@ -441,7 +449,9 @@ def _with_words(run: TextRun, texts: dict[int, str]) -> TextRun:
 def _with_lost_words(
     page: PageContent, characters: Characters, lost: frozenset[int]
 ) -> tuple[PageContent, frozenset[int]]:
-    """Add whole words that liteparse left out, to the text run at their position or as a new text run."""
+    """Add whole words that liteparse left out. A word is added to the text run at its position or becomes a new text
+    run.
+    """
     runs = list(page.runs)
     placed: set[int] = set()
     for group in _groups(characters.text, lost) if runs else ():
@@ -471,7 +481,7 @@ class _Nearness(NamedTuple):
 
 
 def _groups(text: str, lost: frozenset[int]) -> Iterator[range]:
-    """Group lost characters into whole words, at most a hundred per page."""
+    """Group lost characters into whole words, up to a hundred per page."""
     starts = (index for index in sorted(lost) if index == 0 or text[index - 1].isspace())
     for start in islice(starts, _MOST_ROWS):
         end = start
@@ -482,7 +492,9 @@ def _groups(text: str, lost: frozenset[int]) -> Iterator[range]:
 
 
 def _with_word(run: TextRun, box: Box, text: str) -> TextRun | None:
-    """The run with another word, joined to the next word if they touch. None if another word is at that position."""
+    """Insert a word into a run. It is joined to the next word if they touch. None if another word is at that
+    position.
+    """
     if run.rotation or box.bottom - box.top < _LEAST_HEIGHT * (run.box.bottom - run.box.top):
         return None
     middle = (box.left + box.right) / 2

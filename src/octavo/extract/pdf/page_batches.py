@@ -163,7 +163,7 @@ def _dump(value: Sequence[JSON] | dict[str, JSON]) -> bytes:
 
 @contextmanager
 def _refusing() -> Generator[None]:
-    """Raise `Defect` for invalid JSON. The cause is left out, because it may contain text of the document."""
+    """Raise `Defect` for invalid JSON. The cause is omitted, because it may contain text from the document."""
     try:
         yield
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):

@@ -82,14 +82,14 @@ def _read_pages(
 
 
 def _pages_per_copy(path: Path, document: Document) -> int:
-    """The number of pages to copy at a time, so that a book of large images does not fill the memory."""
+    """The number of pages to copy at a time. It is limited, so that a book of large images does not fill the memory."""
     return max(1, _COPY_BYTES * document.page_count // max(path.stat().st_size, 1))
 
 
 def _contents(document: Document, first: int, last: int, pages_per_copy: int) -> Iterator[tuple[int, PageContent]]:
-    """Read pages with liteparse, from copies of the pages that PDFium makes.
+    """Read pages with liteparse, from page copies that PDFium makes.
 
-    liteparse cannot read the file directly: it refuses files without the right extension, keeps the whole file in
+    liteparse cannot read the file directly: it rejects files without the right extension, keeps the whole file in
     memory, crashes on bookmarks that form a cycle, and cannot open some damaged files that PDFium repairs.
     """
     for start in range(first, last + 1, pages_per_copy):
@@ -122,7 +122,7 @@ def _page(document: Document, number: int, content: PageContent | None) -> PageT
 
 
 def _with_annotations(page: PageText, found: Sequence[Annotation]) -> PageText:
-    """Add form values, typed text and comments, which are not part of the text of a page."""
+    """Add form values, typed text and comments, which are not part of a page's text."""
     fields = (
         PageBlock(BlockKind.PARAGRAPH, one.text, one.box, region=RegionKind.FIELD)
         for one in field_regions(page.number, found)
@@ -162,7 +162,7 @@ def _read_page(
 
 
 def _from_own_letters(page: OpenPage, content: PageContent) -> PageContent:
-    """The page with PDFium's words, because liteparse's words are incomplete. The fonts are unknown then."""
+    """The page with PDFium's words, because liteparse's words are incomplete. Their fonts are unknown."""
     runs: list[TextRun] = []
     for word in join_letters(page.letters(by_size=True)):
         box, before = word.box, runs[-1] if runs else None
@@ -198,7 +198,7 @@ def _share_of_letters(text: str) -> float:
 
 
 def _with_right_letters(page: OpenPage, content: PageContent, own: str) -> tuple[PageContent, tuple[str, ...], bool]:
-    """Compare the letters with those of PDFium (`own`), and check font by font whether they are plausible.
+    """Compare the letters with PDFium's text (`own`), and check font by font whether the letters are plausible.
 
     Returns the page with lost letters restored and implausible fonts removed, the reasons for doubt, and whether most
     letters are implausible.
@@ -244,7 +244,10 @@ def _is_bad(font: str, text: str, least: float) -> bool:
 
 
 def with_lost_letters(page: OpenPage, content: PageContent) -> PageContent:
-    """Add the letters beyond U+FFFF, which liteparse leaves out, at their place: inside a run, or as a new one."""
+    """Add letters beyond U+FFFF, which liteparse leaves out.
+
+    A letter is inserted into the run at its position or becomes a new run.
+    """
     letters = (one if one and one[0] > _LAST_OF_FIRST_PLANE else None for one in page.letters())
     runs = list(content.runs)
     for word in join_letters(letters):
@@ -261,7 +264,7 @@ def with_lost_letters(page: OpenPage, content: PageContent) -> PageContent:
 
 
 def _with_letters(run: TextRun, text: str, box: Box) -> TextRun:
-    """The run with letters added to the word that ends where they begin, or as a word before those at their right."""
+    """Insert letters into a run. They are appended to the word directly before them, or become a new word."""
     place = sum(word.left < box.left for word in run.words)
     before = run.words[place - 1]
     is_joined = box.left - before.right < _JOINED * run.size
@@ -352,7 +355,7 @@ SCALE = 200 / 72
 
 
 def recognise_pdf_page(path: Path, number: int, password: str | None = None, language: str = ANY_LANGUAGE) -> PageText:
-    """Draw a page and recognise its text. Positions are in points on the displayed page."""
+    """Draw a page and recognise its text with OCR. Positions are in points on the displayed page."""
     # Imported late: the engine takes a second to load, and most files do not need it.
     from octavo.extract.ocr.page_recognition import recognise_page
 

@@ -1,4 +1,4 @@
-"""Turns the lines of a column into paragraphs, lists and code."""
+"""Turns the lines of a column into paragraphs, lists and code blocks."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ _MOST_CODE_INDENT = 40
 
 
 class Part(NamedTuple):
-    """A block of a page. `marks` refer from its text to notes; `note` is the mark at its beginning, if it is a note.
+    """A block of a page. `marks` refer from its text to notes. If the block is a note, `note` is the mark at its
+    beginning.
 
     `anchor` is the top of the box that contains the block.
     """
@@ -62,7 +63,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """The lines of a column, with their starts and ends in reading direction."""
+    """The lines of a column, and where each line starts and ends in reading direction."""
 
     lines: Sequence[Line]
     starts: Sequence[float]
@@ -74,7 +75,7 @@ class _Column:
 
 
 def usual_leading(segments: Iterable[Segment]) -> dict[float, float]:
-    """The usual line spacing for each letter size, from lines with the same left edge."""
+    """The usual line spacing for each font size, measured between lines with the same left edge."""
     counts: defaultdict[float, Counter[float]] = defaultdict(Counter)
     by_edge = sorted((round(one.left / 4), one.bottom, one.size, len(one.text)) for one in segments)
     for (left, bottom, size, letters), (other_left, other_bottom, other_size, _) in pairwise(by_edge):
@@ -119,7 +120,7 @@ def _items(column: _Column) -> dict[int, tuple[str, str]]:
 
 
 def _is_title(column: _Column, index: int) -> bool:
-    """Whether a numbered line is a bold or italic title. A line counts as bold even if only its number is bold."""
+    """Whether a numbered line is a bold or italic title. A line is bold even if only its number is bold."""
     line = column.lines[index]
     after = column.lines[index + 1] if index + 1 < len(column.lines) else None
     is_italic = line.italic and after is not None and not after.italic and after.left < line.left - line.size
@@ -139,7 +140,7 @@ _ROMAN = frozenset({"i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x"}
 
 
 def _begins(column: _Column, group: Sequence[int], index: int) -> bool:
-    """Whether a new block begins with the line at `index`. `group` contains the lines of the block before it."""
+    """Whether a new block begins with the line at `index`. `group` contains the lines of the preceding block."""
     before, line = column.lines[index - 1], column.lines[index]
     if before.block is not None or line.block is not None or index in column.items or before.mono != line.mono:
         return True
@@ -156,7 +157,7 @@ def _begins(column: _Column, group: Sequence[int], index: int) -> bool:
 
 
 def _begins_by_text(before: Line, line: Line) -> bool:
-    """Whether the words of a line show that it begins a reference, a caption, a note or a check box with its label."""
+    """Whether a line begins a reference, a caption, a note or a check box with its label, judging by its text."""
     reference = _REFERENCE.match(line.text)
     is_reference = reference is not None and not line.text[reference.end() :].lstrip()[:1].islower()
     if line.text[:1] in _CHECK_BOXES or is_reference or (line.starts_raised and line.size <= before.size):
@@ -264,7 +265,7 @@ def _edge(column: _Column, index: int) -> float:
 
 
 def _ends_early(column: _Column, index: int) -> bool:
-    """Whether the line ends early: the first word of the next line would have fitted on it."""
+    """Whether the line ends early, which means that the first word of the next line would have fitted on it."""
     if index + 1 >= len(column.lines):
         return False
     after = column.lines[index + 1]

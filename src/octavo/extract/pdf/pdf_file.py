@@ -52,7 +52,7 @@ class PdfInSandbox(PagesInSandbox):
         return await _BadPageSearch(self).read(first, last)
 
     async def read_once(self, first: int, last: int, *, layout: bool) -> bytes:
-        """Read these pages in one child process. Raises an error if any of them crashes the process."""
+        """Read these pages in one child process. Raises an error if any page crashes the process."""
         call = read_pages.call(first=first, last=last, layout=layout, password=self.password)
         reader = self if layout else replace(self, limits=_shorter(self.limits))
         return (await reader.run(call, last - first + 1)).output
@@ -80,7 +80,9 @@ def _shorter(limits: Limits) -> Limits:
 
 
 class _BadPageSearch:
-    """Finds the unreadable pages of a batch by bisection. If many reads fail, the rest is read without layout."""
+    """Finds the unreadable pages of a batch by bisection. If many reads fail, the other pages are read
+    without layout.
+    """
 
     def __init__(self, pdf: PdfInSandbox) -> None:
         self._pdf = pdf

@@ -84,7 +84,7 @@ def _word(letters: list[Letter]) -> PlacedWord:
 
 
 def words_of_blocks(blocks: Sequence[PageBlock] | Sequence[Block]) -> Iterator[PlacedWord]:
-    """Estimate the positions of words in blocks, assuming lines of equal height and letters of equal width."""
+    """Estimate the positions of words in blocks. Assumes that lines have equal height and letters have equal width."""
     for block in blocks:
         if block.box is None:
             continue
@@ -163,7 +163,9 @@ def _unusable() -> Defect:
 
 
 async def _recognised(pdf: PdfInSandbox, page: dict[str, Any]) -> JSON:
-    """The page with the words that OCR found, or unchanged if it found none. OCR is skipped for blank pages."""
+    """The page with the words that OCR found. If OCR found none, the page is unchanged. OCR is skipped for
+    blank pages.
+    """
     batch = await pdf.recognise(int(page["number"]))
     if not batch:
         return page

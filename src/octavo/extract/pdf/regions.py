@@ -1,4 +1,6 @@
-"""Turns the contents of a page into blocks in reading order: body, boxes, tables, figures, notes, headers, footers."""
+"""Turns the contents of a page into blocks in reading order: body text, boxes, tables, figures, notes, headers,
+footers.
+"""
 
 from __future__ import annotations
 
@@ -106,7 +108,7 @@ def turn_of(page: PageContent) -> int:
 
 
 def lay_out(page: PageContent, images: Sequence[Box] = (), right_text: RightText | None = None) -> PageLayout:
-    """The layout of a page. `right_text` returns the text in a box in logical order."""
+    """Lay out a page. `right_text` returns the text in a box in logical order."""
     upright = page.runs
     turned = [run for run in page.runs if run.rotation and not _is_upright(run)]
     if turned:
@@ -158,7 +160,7 @@ def _beside_text(aside: Sequence[TextRun]) -> PageBlock:
 
 
 def _beside_tables(area: FigureArea, tables: Sequence[Box]) -> FigureArea | None:
-    """The part of a picture above or below the tables that it overlaps. None if too little of it remains."""
+    """The part of a picture above or below the tables that it overlaps. None if too little of the picture remains."""
     left, top, right, bottom = area.box
     for table in (one for one in tables if overlaps(area.box, one)):
         if table.top + table.bottom < top + bottom:
@@ -178,7 +180,9 @@ def _doubts(tables: Sequence[Table], blocks: Sequence[PageBlock], *, misses_rows
 
 
 def _has_stacked_rows(table: Table) -> bool:
-    """Whether rows of a table were read as one: a cell contains several labels, or several amounts with labels."""
+    """Whether several rows of a table were read as one: a cell contains several labels, or several amounts
+    with labels.
+    """
     cells = [cell.text for row in table.rows for cell in row]
     stacked = (_LABELS.fullmatch(text) or len(_AMOUNT_AFTER_LABEL.findall(text)) >= _LEAST_FIGURES for text in cells)
     fused = sum(_FUSED_HEADING.fullmatch(text) is not None for text in table.grid[0])
@@ -186,21 +190,25 @@ def _has_stacked_rows(table: Table) -> bool:
 
 
 def _has_mixed_cell(column: Sequence[str]) -> bool:
-    """Whether a column of amounts has a cell with several words before its amount: a heading in the wrong row."""
+    """Whether a column of amounts has a cell with several words before the amount, which suggests a heading in the
+    wrong row.
+    """
     filled = [text for text in column[1:] if text]
     amounts = sum(_AMOUNT.fullmatch(text) is not None for text in filled)
     return 2 * amounts >= len(filled) > 1 and any(_WORDS_AND_AMOUNT.fullmatch(text) for text in filled)
 
 
 def _has_scattered_formula(page: PageContent, blocks: Sequence[PageBlock]) -> bool:
-    """Whether a page with mathematical fonts has a paragraph of a few letters: a part of a formula beside its line."""
+    """Whether a page with mathematical fonts has a paragraph of only a few letters, which is probably part of a
+    formula.
+    """
     if not any(len(block.text) <= _MOST_OF_SYMBOL and block.region in _TEXT for block in blocks):
         return False
     return any(_MATH_FONT.search(font.lower()) for font in {run.font for run in page.runs})
 
 
 def _is_divided(tables: Sequence[Table]) -> bool:
-    """Whether one table was read as two: directly below a table, another one begins with a row of numbers."""
+    """Whether one table was read as two: directly below a table, another table begins with a row of numbers."""
     return any(
         0 <= below.box.top - above.box.bottom < _NEXT_TABLE
         and overlaps(above.box, below.box._replace(top=above.box.top))
@@ -222,7 +230,7 @@ def has_lone_cells(blocks: Sequence[PageBlock]) -> bool:
 
 
 def _is_plain(block: PageBlock) -> bool:
-    """Whether a block is text of the body. A line of cells counts too: headers and footers often have wide gaps."""
+    """Whether a block is body text. This includes a line of cells, because headers and footers often have wide gaps."""
     return block.region is RegionKind.BODY or (block.region, block.kind) == (RegionKind.TABLE, BlockKind.PARAGRAPH)
 
 
@@ -231,7 +239,7 @@ def _is_upright(run: TextRun) -> bool:
 
 
 class _PageMaker:
-    """Lays out one page. The line spacing and the size of the body text are found first, for the whole page."""
+    """Lays out one page. The line spacing and the font size of the body text are first measured for the whole page."""
 
     def __init__(self, page: PageContent, right_text: RightText | None) -> None:
         self._page = page
@@ -251,14 +259,14 @@ class _PageMaker:
         return list(text_columns(find_columns(self._segments, backwards=self._backwards)))
 
     def _may_have_tables(self) -> bool:
-        """Whether it is worth searching for tables. Prose has few rulings and hardly any gaps in its lines."""
+        """Whether searching for tables is worthwhile. Prose has few rulings and hardly any gaps in its lines."""
         if len(self._page.lines) + len(self._page.shapes) > _FEW_RULINGS:
             return True
         rows = Counter(round(one.bottom / 3) for one in self._segments)
         return sum(count > 1 for count in rows.values()) > _FEW_ROWS
 
     def read_typed_text(self, *, has_tables: bool) -> None:
-        """Treat a page with only monospaced letters as text, not as code, if it has sentences or tables."""
+        """Treat a page with mostly monospaced letters as text, not as code, if it has sentences or tables."""
         typed = sum(len(one.text) for one in self._segments if one.mono)
         if not typed or typed <= _TYPED * sum(len(one.text) for one in self._segments):
             return
@@ -297,7 +305,9 @@ class _PageMaker:
         ]
 
     def _titles(self, inside: Sequence[Segment], outside: Sequence[Segment]) -> list[Segment]:
-        """The titles in pictures: several words that are larger than the other text of the page. They remain text."""
+        """The titles in pictures: several words that are larger than the other text on the page. They are
+        kept as text.
+        """
         least = _TITLE * size_of(outside or self._segments)
         large = [one for one in inside if one.size >= least and len(one.text.split()) >= _TITLE_WORDS]
         return list(dict.fromkeys(large))
@@ -310,7 +320,7 @@ class _PageMaker:
         return lost.total() > max(_FEW_LOST, _LOST_SHARE * wanted.total())
 
     def misses_rows(self, tables: Sequence[Table], areas: Sequence[FigureArea]) -> bool:
-        """Whether a line outside of the tables and pictures looks like a row of figures."""
+        """Whether a line outside the tables and pictures looks like a row of numbers."""
         level = Counter(round(one.bottom / 3) for one in self._segments)
         if max(level.values(), default=0) < _LEAST_CELLS:
             return False
@@ -320,7 +330,7 @@ class _PageMaker:
         return any(sum(is_figure(part.text) for part in line) >= _LEAST_FIGURES for line in lines)
 
     def _left_out(self, tables: Sequence[Table], labels: Sequence[LabelRows]) -> Iterator[Segment]:
-        """The segments inside a table or a group of labels that are missing from its text."""
+        """The segments inside a table or a group of labels that are missing from the text of that table or group."""
         texts = [(one.box, " ".join(cell.text for row in one.rows for cell in row)) for one in tables]
         for box, text in [*texts, *((one.box, " ".join(one.texts)) for one in labels)]:
             inside = [one for one in self._segments if is_inside(one, box)]
@@ -336,7 +346,7 @@ class _PageMaker:
         return not self._backwards and sum(one.text.endswith((":", "\uff1a")) for one in self._segments) > 1
 
     def _holds_text(self, area: FigureArea) -> bool:
-        """Whether the text in an area is part of the picture, and not just printed over it."""
+        """Whether the text in an area is part of the picture, and not just printed over the picture."""
         if area.confidence < _SURE_FIGURE or area.kind in _PLOTTED or area.framed:
             return area.confidence >= _SURE_FIGURE
         return not any(len(one.text) > _LABEL for one in self._segments if is_inside(one, area.box))
@@ -385,7 +395,7 @@ class _PageMaker:
 def _placed(part: Part, box: Box) -> Segment:
     """Represent a finished block, such as a table, as a segment.
 
-    It is made slightly narrower, because frames can reach into a gutter.
+    The segment is slightly narrower than the block, because frames can reach into a gutter.
     """
     inset = _INSET if box.right - box.left > _LEAST_FRAMED else 0.0
     return Segment(box.left + inset, box.top, box.right - inset, box.bottom, block=(part,))
@@ -403,9 +413,9 @@ def _as_box(part: Part) -> Part:
 
 
 def _as_one(beside: Sequence[Part]) -> list[Part]:
-    """Keep the parts of a side column together if they follow each other closely and one is a table or picture.
+    """Keep the parts of a side column together if they are close to each other and one of them is a table or picture.
 
-    Notes in the margin, in contrast, stay beside the paragraphs that they belong to.
+    Notes in the margin, in contrast, stay beside their paragraphs.
     """
     groups: list[list[Part]] = []
     for part in beside:
@@ -421,7 +431,7 @@ def _as_one(beside: Sequence[Part]) -> list[Part]:
 
 
 def _insert(parts: Sequence[Part], beside: Sequence[Part], *, before: bool) -> list[Part]:
-    """Insert the blocks of a narrow column before or after the block that they are level with. Boxes are not split."""
+    """Insert each block of a narrow column before or after the main block at the same height. Boxes are not split."""
     waiting: dict[int, list[Part]] = {}
     for part in beside:
         top = part.anchor if part.anchor is not None else part.block.box.top if part.block.box else 0.0
@@ -471,7 +481,7 @@ def _figure_part(area: FigureArea, inside: Sequence[Segment]) -> Part:
 
 
 def _aside(run: TextRun, page: PageContent) -> Iterator[Part]:
-    """A block for text that is printed sideways beside upright text. At the page edge, it is not part of the body."""
+    """A block for text that is printed sideways beside upright text. Text at the page edge is not part of the body."""
     text = markup.plain(" ".join(clean_letters(run.text).split()))
     at_edge = run.box.right < 0.1 * page.width or run.box.left > 0.9 * page.width
     box = Box(*(round(side, 1) for side in run.box))

@@ -1,4 +1,4 @@
-"""Finds grids of rulings (printed lines) that touch, and makes tables from the grids and the words inside."""
+"""Finds grids of rulings (printed lines) that touch, and makes tables from the grids and the words inside them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _MOST_LABELLED, _HALF = 0.85, 0.6  # of the lines of a table
 
 
 class Grid(NamedTuple):
-    """Rulings that touch each other, and the positions at which they divide their area."""
+    """Rulings that touch each other, and the positions at which the rulings divide their area."""
 
     xs: tuple[float, ...]
     ys: tuple[float, ...]
@@ -82,7 +82,9 @@ def _positions(values: Iterable[float]) -> tuple[float, ...]:
 
 
 def _with_ends(positions: tuple[float, ...], crossing: Sequence[Ruling]) -> tuple[float, ...]:
-    """Add the open sides of a table, where at least two rulings continue beyond the last ruling that crosses them."""
+    """Add the open sides of a table. A side is open if at least two rulings continue beyond the last ruling that
+    crosses them.
+    """
     starts = sorted(one.start for one in crossing)
     ends = sorted((one.end for one in crossing), reverse=True)
     if not positions or not starts[1:]:
@@ -115,7 +117,7 @@ def _root(parents: list[int], index: int) -> int:
 
 
 def spans(grid: Grid) -> Iterator[Span]:
-    """The cells of the grid. Cells without a line between them are joined, unless the result is not a rectangle."""
+    """The cells of the grid. Cells without a line between them are joined if they form a rectangle."""
     height, width = len(grid.ys) - 1, len(grid.xs) - 1
     parents = list(range(height * width))
     across, down = _at(grid.ys, grid.rulings.horizontal), _at(grid.xs, grid.rulings.vertical)
@@ -177,7 +179,7 @@ def _ruled_table(grid: Grid, words: Sequence[Word]) -> Table | None:
 def _ruled_cells(grid: Grid, words: Sequence[Word]) -> list[Piece]:
     """The cells of a grid with their words.
 
-    Empty if the grid is a drawing: rulings cross words, or few cells are filled.
+    Empty if the grid is a drawing, which means that rulings cross words or that few cells are filled.
     """
     found = list(spans(grid))
     places = {
@@ -202,7 +204,8 @@ def _slot(edges: Sequence[float], value: float) -> int:
 def _with_outer_rows(grid: Grid, words: Sequence[Word], others: Sequence[Box]) -> Grid:
     """Add the row above the ruled lines as a header and the row below them as the last row.
 
-    A row is added only if it has a cell in most columns. Words in `others`, the boxes of other grids, are ignored.
+    A row is added only if it has a cell in most columns. Words in other grids, whose boxes are in `others`, are
+    ignored.
     """
     if len(grid.xs) < 4 or len(grid.ys) < 3:  # noqa: PLR2004
         return grid
@@ -219,7 +222,9 @@ def _with_outer_rows(grid: Grid, words: Sequence[Word], others: Sequence[Box]) -
 
 
 def _with_labels(grid: Grid, words: Sequence[Word], others: Sequence[Box]) -> Grid:
-    """Add the labels of the rows at the left of a grid that encloses only figures: one beside nearly every line."""
+    """Add the row labels to the left of a grid that encloses only numbers. Nearly every line must have a label beside
+    it.
+    """
     (left, top, right, bottom) = grid.box
     if len(grid.xs) < 4 or any(is_inside(word, box) for word in _words_in(grid.box, words) for box in others):  # noqa: PLR2004
         return grid
@@ -243,7 +248,7 @@ def _with_labels(grid: Grid, words: Sequence[Word], others: Sequence[Box]) -> Gr
 
 
 def _fills(line: Line, grid: Grid) -> bool:
-    """Whether each segment of a line is within one column of the grid, and most columns have one."""
+    """Whether each segment of a line is within one column of the grid, and most columns contain a segment."""
     places = [(_slot(grid.xs, part.left + 1), _slot(grid.xs, part.right - 1)) for part in line]
     return all(first == last for first, last in places) and len(set(places)) >= max(3, 0.6 * (len(grid.xs) - 1))
 
@@ -266,7 +271,10 @@ def _with_columns(grid: Grid, words: Sequence[Word]) -> Grid:
 
 
 def _divided_headings(lines: Sequence[Line], head: float) -> Iterator[float]:
-    """Where white space divides all lines of a column, its heading and at least one of its rows of figures."""
+    """The positions at which white space divides all lines of a column.
+
+    The white space must also divide the column's heading and at least one row with numbers.
+    """
     header = [part for line in lines for part in line if part.bottom < head + NEAR]
     below = [line for line in lines if min(part.top for part in line) > head - NEAR]
     sides = sorted((part.left, part.right) for line in lines for part in line)
@@ -282,7 +290,7 @@ def _divided_headings(lines: Sequence[Line], head: float) -> Iterator[float]:
 
 
 def _without_titles(cells: list[Piece], width: int, box: Box) -> tuple[list[Piece], Box]:
-    """Leave out first rows that consist of one cell. Such a row is the title of the table, inside its frame."""
+    """Remove first rows that consist of one cell. Such a row is the title of the table inside its frame."""
     while (
         len(cells) > _LEAST_CELLS
         and cells[0][0].right - cells[0][0].left == width - 1
@@ -294,7 +302,7 @@ def _without_titles(cells: list[Piece], width: int, box: Box) -> tuple[list[Piec
 
 
 def _without_notes_inside(cells: list[Piece], box: Box, width: int) -> tuple[list[Piece], Box]:
-    """Leave out last rows that consist of one cell with much text. Such a row is a note, inside the table's frame."""
+    """Remove last rows that consist of one cell with much text. Such a row is a note inside the table's frame."""
     while len(cells) > _LEAST_CELLS and cells[-1][0].right - cells[-1][0].left == width - 1:
         words = cells[-1][1]
         if len(words) <= PROSE and not NOTE.match(words[0].text):
@@ -350,7 +358,7 @@ def _with_bands(cells: Sequence[Piece], height: int) -> tuple[list[Piece], bool]
 
 
 def _has_stacked_numbers(words: Sequence[Word]) -> bool:
-    """Whether a cell has several lines of numbers, which are likely rows that no ruling separates."""
+    """Whether a cell has several lines of numbers. They are probably rows that no ruling separates."""
     return sum(len(line) == 1 and NUMBER.fullmatch(line[0].text) is not None for line in text_lines(words)) > 1
 
 

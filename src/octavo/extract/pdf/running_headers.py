@@ -45,7 +45,7 @@ _NO_WORDS = re.compile(r"[^\w#]+")
 
 
 class Place(NamedTuple):
-    """The place of a block: the index of its page, and the index of the block on that page."""
+    """The position of a block: the index of its page, and the index of the block on that page."""
 
     page: int
     block: int
@@ -69,13 +69,16 @@ def running_blocks(pages: Sequence[PageText], body_size: float) -> set[Place]:
 
 
 def _is_far_out(page: PageText, block: PageBlock) -> bool:
-    """Whether a block is at the very edge, where even large letters are not the title of a slide."""
+    """Whether a block is at the very edge of the page, where even large letters are not a slide's title."""
     height = page.height or 0.0
     return block.lines == 1 and (_is_above(block, _FAR_OUT * height) or _is_below(block, (1 - _FAR_OUT) * height))
 
 
 def _at_same_height(pages: Sequence[PageText], body_size: float) -> set[Place]:
-    """Lines at the very edge with space below them, at the same height of most pages: the titles of their sections."""
+    """Find lines at the very top of pages, with space below, that are at the same height on most pages.
+
+    Such lines are running section titles.
+    """
     found: defaultdict[int, list[Place]] = defaultdict(list)
     for index, page in enumerate(pages):
         placed = sorted((_top(block), number) for number, block in enumerate(page.blocks) if block.box)
@@ -89,7 +92,9 @@ def _at_same_height(pages: Sequence[PageText], body_size: float) -> set[Place]:
 
 
 def _is_printed(pages: Sequence[PageText], places: Sequence[Place]) -> bool:
-    """Whether a line is at the very edge of both pages of a document, where browsers print the address and the date."""
+    """Whether a line is at the very edge of both pages of a two-page document, where browsers print the address and the
+    date.
+    """
     blocks = [(pages[place.page], pages[place.page].blocks[place.block]) for place in places]
     edges = [(page.height or 0.0, block) for page, block in blocks if block.lines == 1]
     far_out = [_is_above(block, _PRINTED * high) or _is_below(block, (1 - _PRINTED) * high) for high, block in edges]
@@ -97,7 +102,7 @@ def _is_printed(pages: Sequence[PageText], places: Sequence[Place]) -> bool:
 
 
 def _repeating(page: PageText) -> Iterator[int]:
-    """The first line at the upper edge, if it repeats a larger line of the page, such as the title of the section."""
+    """The first line at the upper edge, if it repeats a larger line on the page, such as the section title."""
     heads = [index for index, block in enumerate(page.blocks) if _is_above(block, (page.height or 0.0) * _EDGE)]
     for head in heads[:1]:
         block = page.blocks[head]
@@ -134,7 +139,7 @@ def _at_edges(page: PageText) -> Iterator[tuple[str, int]]:
 def _outermost(page: PageText, near: set[int]) -> Iterator[tuple[str, int]]:
     """The top and bottom block of a page with wide margins.
 
-    The name of the edge includes their height, so that only blocks at the same height are compared.
+    The name of the edge includes the block's height on the page, so that only blocks at the same height are compared.
     """
     height = page.height or 0.0
     placed = sorted((_top(block), index) for index, block in enumerate(page.blocks) if block.box)
@@ -164,7 +169,9 @@ def _top(block: PageBlock) -> float:
 
 
 def _pattern(text: str) -> str:
-    """The words of a line in alphabetical order: left and right pages often have the same ones in another order."""
+    """The words of a line in alphabetical order, because left and right pages often have the same words in a different
+    order.
+    """
     return " ".join(sorted(_NO_WORDS.sub(" ", _NUMBERS.sub("#", text.lower())).split()))
 
 
@@ -199,7 +206,7 @@ def split_edges(segments: list[Segment], height: float) -> tuple[list[Segment], 
 
 
 def _after_rule(bands: Sequence[Band], height: float) -> int:
-    """The number of lines at the upper edge up to a rule of typed underscores, which divides a header from the text."""
+    """The number of lines at the upper edge up to a row of underscores that separates the header from the text."""
     for at, band in enumerate(bands[:_MOST_EDGE_BANDS]):
         is_rule = TYPED_RULE.fullmatch(" ".join(one.text for one in band.segments)) is not None
         if is_rule and band.bottom < _WIDE_EDGE * height and at < len(bands) - 1:
@@ -208,7 +215,9 @@ def _after_rule(bands: Sequence[Band], height: float) -> int:
 
 
 def _edge(band: Band) -> float:
-    """How far a line can be from the page edge, as a share of the page height. Page numbers can be further away."""
+    """The largest distance of a header or footer line from the page edge, as a share of the page height. A page number
+    can be further away.
+    """
     return _MARGIN if _reads_as_number(band) else _WIDE_EDGE
 
 
@@ -217,7 +226,7 @@ def _reads_as_number(band: Band) -> bool:
 
 
 def _is_page_number(band: Band, height: float) -> bool:
-    """Whether a line at the very edge is only a page number, however close it is to the text."""
+    """Whether a line at the very edge is only a page number. Its distance from the text does not matter."""
     far_out = band.bottom < _VERY_EDGE * height or band.top > (1 - _VERY_EDGE) * height
     return far_out and _reads_as_number(band)
 

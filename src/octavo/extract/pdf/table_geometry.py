@@ -31,7 +31,7 @@ _RIGHT_TO_LEFT = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 
 
 class Segment:
-    """Words on one line without a wide gap between them. Their text is joined when it is first needed."""
+    """Words on one line without a wide gap between them. The text is joined from the words when it is first needed."""
 
     __slots__ = ("_text", "bottom", "left", "right", "top", "words")
 
@@ -113,7 +113,7 @@ def _reversed(texts: Sequence[str]) -> list[str]:
 
 
 def without_leader(word: Word) -> Word:
-    """Remove the dots that lead from a label to its number."""
+    """Remove the dot leader between a label and its number."""
     if not word.text.endswith(LEADER_MARKS):
         return word
     text = word.text.rstrip("".join(LEADER_MARKS))
@@ -124,7 +124,7 @@ def without_leader(word: Word) -> Word:
 
 
 def text_lines(words: Sequence[Word]) -> list[Line]:
-    """Group words into lines by their vertical middle, from top to bottom, and split the lines at wide gaps."""
+    """Group words into lines by their vertical centre, from top to bottom, and split the lines at wide gaps."""
     if len(words) < 2:  # noqa: PLR2004
         return [(segment_of(words),)] if words else []
     usual = 1.5 * median([word.bottom - word.top for word in words])
@@ -160,7 +160,7 @@ def _segments(line: Sequence[Word]) -> Iterator[Segment]:
 
 
 def _is_apart(line: Sequence[Word], start: int, index: int) -> bool:
-    """Whether the gap before a word separates cells. A currency sign stays with its number, however wide the gap is."""
+    """Whether the gap before a word separates cells. A currency sign stays with its number even if the gap is wide."""
     before, word = line[index - 1], line[index]
     gap = word.left - before.right
     height = min(word.bottom - word.top, before.bottom - before.top)
@@ -172,9 +172,9 @@ def _is_apart(line: Sequence[Word], start: int, index: int) -> bool:
 
 
 def columns_of(lines: Sequence[Line]) -> list[Column]:
-    """Find the columns: segments that are above each other form a column.
+    """Find the columns. Segments that are above each other form a column.
 
-    Narrow segments are used first, because wide ones may span several columns.
+    Narrow segments are used first, because wide segments may span several columns.
     """
     pieces = sorted((part for line in lines if len(line) > 1 for part in line), key=lambda part: part.right - part.left)
     columns: list[Column] = []
@@ -202,7 +202,9 @@ def overlapped(columns: Sequence[Column], part: Segment) -> range:
 
 
 def _merged(columns: list[Column], lines: Sequence[Line]) -> list[Column]:
-    """Merge neighbouring columns that more lines join than separate. Drop columns that contain only one heading."""
+    """Merge neighbouring columns if more lines join them than separate them. Drop columns with text in only a few
+    lines.
+    """
     for _ in range(_MOST_MERGES):
         joins, apart, filled = _neighbours(columns, lines)
         pairs = range(len(columns) - 1)
@@ -221,7 +223,9 @@ def _merged(columns: list[Column], lines: Sequence[Line]) -> list[Column]:
 
 
 def _neighbours(columns: Sequence[Column], lines: Sequence[Line]) -> tuple[list[int], list[int], list[int]]:
-    """For each column, the numbers of lines that join it with the next one, that separate the two, and that fill it."""
+    """For each column, count the lines that join it with the next column, that separate the two, and that have text in
+    it.
+    """
     joins, apart, filled = ([0] * (len(columns) + 1) for _ in range(3))
     for line in lines:
         ranges = [overlapped(columns, part) for part in line]
@@ -259,9 +263,9 @@ class Span(NamedTuple):
 
 
 def page_rulings(page: PageContent) -> tuple[Rulings, Rulings | None]:
-    """The rulings of a page: first without the edges of filled areas such as stripes, then with them.
+    """The rulings of a page, in two versions: without and with the edges of filled areas such as stripes.
 
-    The second item is None if it would be the same. A page with so many lines that it must be a drawing has no rulings.
+    The second version is None if both are the same. A page with very many lines is a drawing and has no rulings.
     """
     none = Rulings((), ())
     if max(len(page.lines), len(page.shapes)) > MOST_LINES:
@@ -305,7 +309,7 @@ def _rulings(boxes: Sequence[Box]) -> Rulings | None:
 
 
 def _known(boxes: Sequence[Box]) -> dict[tuple[bool, int], tuple[float, float]]:
-    """The range that shapes cover at each position. The lines of a page repeat the edges of its shapes."""
+    """The range that the edges of shapes cover at each position. The lines on a page repeat the edges of its shapes."""
     known: dict[tuple[bool, int], tuple[float, float]] = {}
     for box in boxes:
         for flat, at in ((True, box.top), (True, box.bottom), (False, box.left), (False, box.right)):
@@ -333,7 +337,7 @@ def _is_flat(box: Box) -> bool:
 
 
 def _join(rulings: Iterable[Ruling]) -> tuple[Ruling, ...]:
-    """Join rulings that continue each other, and the two edges of a thick line."""
+    """Join rulings that continue each other, and join the two edges of a thick line."""
     groups: list[list[Ruling]] = []
     for ruling in sorted(rulings):
         if groups and ruling.at - groups[-1][0].at <= NEAR:
@@ -356,7 +360,9 @@ def _joined(group: Sequence[Ruling]) -> list[Ruling]:
 
 
 def wide_rules(rulings: Rulings) -> Iterator[tuple[float, float, list[float]]]:
-    """Groups of horizontal rulings with the same ends: the left end, the right end, and their vertical positions."""
+    """Groups of horizontal rulings with the same ends. Yields the left end, the right end and the vertical
+    positions.
+    """
     rows: dict[float, tuple[float, float, float]] = {}
     for one in rulings.horizontal:
         start, end, length = rows.get(one.at, (one.start, one.end, 0.0))

@@ -1,4 +1,4 @@
-"""Tables, and the rules that group lines into header, rows and cells."""
+"""Defines tables, and the rules that group lines into header, rows and cells."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ Piece = tuple[Span, list[Word]]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell and the number of columns and rows that it covers. `box` encloses its words and is None if it is empty."""
+    """A cell and the number of columns and rows that it covers. `box` encloses the cell's words. It is None for an
+    empty cell.
+    """
 
     text: str
     box: Box | None
@@ -60,7 +62,9 @@ class Table:
 
     @property
     def grid(self) -> tuple[tuple[str, ...], ...]:
-        """The texts in rows of equal length. The text of a spanning cell is only in its first row and column."""
+        """The texts in rows of equal length. A spanning cell's text is only in the first row and column that
+        it covers.
+        """
         taken: set[tuple[int, int]] = set()
         texts: dict[tuple[int, int], str] = {}
         for top, row in enumerate(self.rows):
@@ -81,7 +85,7 @@ def share(test: Callable[[str], object], parts: Sequence[Segment]) -> float:
 class Row(NamedTuple):
     """A line of a table. `parts` maps the first column of each part to its last column and its words.
 
-    `numbers` contains the columns with numbers.
+    `numbers` contains the indexes of columns with numbers.
     """
 
     top: float
@@ -160,7 +164,7 @@ def _wide(row: Row) -> list[tuple[int, int]]:
 
 
 def _with_spanners(row: Row, below: Sequence[Row], columns: Sequence[Column], rulings: Rulings) -> Row:
-    """Widen headings that have a ruling or several columns below them."""
+    """Extend headings to the columns that they cover, which are below a ruling or have separate headings."""
     placed: list[tuple[int, int, Segment]] = []
     for first, (last, part) in row.parts.items():
         wide = _under_rule(part, below, columns, rulings) or _over(row, first, below, columns)
@@ -172,7 +176,7 @@ def _with_spanners(row: Row, below: Sequence[Row], columns: Sequence[Column], ru
 def _under_rule(
     part: Segment, below: Sequence[Row], columns: Sequence[Column], rulings: Rulings
 ) -> tuple[int, int] | None:
-    """The columns below a short ruling under a heading."""
+    """The columns below a short ruling that underlines a heading."""
     limit = below[0].bottom if below else part.top
     for rule in rulings.horizontal:
         if part.bottom - 3 <= rule.at <= limit - 4 and rule.start <= part.left + 2 and rule.end >= part.right - 2:
@@ -182,7 +186,7 @@ def _under_rule(
 
 
 def _over(row: Row, first: int, below: Sequence[Row], columns: Sequence[Column]) -> tuple[int, int] | None:
-    """The columns over which a heading is centred, if each of them has a separate heading below."""
+    """The columns above which a heading is centred, if each of these columns has a separate heading below."""
     last, part = row.parts[first]
     left, right = columns[first]
     edges = (part.left - left, part.right - right, part.middle - (left + right) / 2)
@@ -202,9 +206,10 @@ def _over(row: Row, first: int, below: Sequence[Row], columns: Sequence[Column])
 
 
 def _distance(part: Segment, first: Column, last: Column) -> float:
-    """The distance of a heading from the middle of some columns.
+    """The distance of a heading from the middle of a range of columns.
 
-    The middle is that of their whole area, or the mean of their middles if that is closer.
+    The middle is either the centre of the whole range or the mean of the first and last column's centres. The smaller
+    distance is returned.
     """
     middles = ((first[0] + last[1]) / 2, (sum(first) + sum(last)) / 4)
     return min(abs(middle - part.middle) for middle in middles)
@@ -223,7 +228,10 @@ def _levels(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def header_levels(rows: Sequence[Row]) -> list[list[Row]]:
-    """The rows above the first ruling: the levels of a header, if a heading covers several columns below it."""
+    """The rows above the first ruling.
+
+    They are the levels of a header if a heading covers several columns below it.
+    """
     levels = _levels(rows)
     below = {place for row in rows[1:] for place in row.parts}
     is_header = any(len(below & {*range(first, last + 1)}) > 1 for first, last in _wide(rows[0]))
@@ -231,7 +239,7 @@ def header_levels(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def body_groups(rows: Sequence[Row], rules: Sequence[float]) -> Iterator[list[Row]]:
-    """The rows of the body. If rulings separate most of its lines, each band between them is a row."""
+    """The rows of the body. If rulings separate enough lines, the lines between two rulings are grouped separately."""
     bands: defaultdict[int, list[Row]] = defaultdict(list)
     for row in rows:
         bands[bisect_left(rules, (row.top + row.bottom) / 2)].append(row)
@@ -243,7 +251,7 @@ def body_groups(rows: Sequence[Row], rules: Sequence[float]) -> Iterator[list[Ro
 
 
 def _grouped(rows: Sequence[Row]) -> list[list[Row]]:
-    """Group lines into rows. A line that continues cells of the line above belongs to the same row."""
+    """Group lines into rows. A line that continues cells of the line above is added to the same row."""
     groups = [[row] for row in rows[:1]]
     limit = _row_gap(rows)
     for above, row in pairwise(rows):
@@ -255,7 +263,7 @@ def _grouped(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def _row_gap(rows: Sequence[Row]) -> float | None:
-    """The gap above which a new row starts, if the gaps between lines clearly have two sizes."""
+    """The gap at which a new row starts. None unless the gaps between lines are clearly of two sizes."""
     neighbours = list(pairwise(rows))
     pairs = sorted((low.top - high.bottom, bool(high.numbers & low.numbers - {0})) for high, low in neighbours)
     steps = [(after[0] - before[0], place) for place, (before, after) in enumerate(pairwise(pairs), 1)]
@@ -282,7 +290,7 @@ def _continues_row(row: Sequence[Row], line: Row, gap: float, limit: float | Non
 
 
 def _starts_row(row: Sequence[Row], line: Row) -> bool:
-    """Whether a line starts a row: it has values below a header, or the label column was empty in the line above."""
+    """Whether a line starts a row. Its other cells are numbers below existing cells, or the line above has no label."""
     if 0 not in line.parts or not any(0 in one.parts for one in row):
         return False
     others = set(line.parts) - {0}
@@ -327,7 +335,7 @@ def band_groups(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def fresh_lines(rows: Sequence[Row]) -> int:
-    """The number of lines that start a new row: they fill most columns and do not continue the words above them."""
+    """The number of lines that start a new row. Such lines fill most columns and do not continue the words above."""
     used = {place for row in rows for place in row.parts}
     full = (
         place for place, row in enumerate(rows) if len(row.parts) >= max(2, 0.7 * len(used)) and min(used) in row.parts
@@ -336,7 +344,7 @@ def fresh_lines(rows: Sequence[Row]) -> int:
 
 
 def is_sure(group: Sequence[Row]) -> bool:
-    """Whether lines that were joined into a row are certainly one row, and not several rows of short text."""
+    """Whether lines that were joined into a row are certainly a single row, and not several rows of short text."""
     return len(group) == 1 or fresh_lines(group) < 2  # noqa: PLR2004
 
 

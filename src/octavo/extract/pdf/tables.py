@@ -1,7 +1,7 @@
 """Finds the tables of a PDF page from its words, rulings and backgrounds. The functions are pure.
 
-Rulings (printed lines) that touch form a grid. Without rulings, white space, the alignment of words, and numbers
-decide. Two numbers above each other are never in the same row.
+Rulings (printed lines) that touch form a grid. Tables without rulings are found by white space, aligned words and
+numbers. Two numbers above each other are never in the same row.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ Columns = tuple[Box, ...]  # side by side
 def page_tables(page: PageContent, pictures: Sequence[Box], columns: Callable[[], Sequence[Columns]]) -> list[Table]:
     """The tables of a page outside its pictures. `columns` returns the columns of running text.
 
-    If the general finder split a table of items or merged it with others, the table of items is used instead.
+    If the general search split a table of items or merged it with other tables, the table of items is used instead.
     """
     found = _within_columns(page, _outside(page, pictures), pictures, columns)
     items = [
@@ -77,7 +77,7 @@ def _outside(page: PageContent, pictures: Sequence[Box]) -> list[Table]:
 def _within_columns(
     page: PageContent, tables: list[Table], pictures: Sequence[Box], columns: Callable[[], Sequence[Columns]]
 ) -> list[Table]:
-    """Search each column separately if a table without lines reaches from one column of text into another."""
+    """Search each text column separately if a table without lines reaches from one text column into another."""
     if all(table.confidence >= _RULED for table in tables):
         return tables
     framed = [(sides, _RULED) for sides in _frames_side_by_side(page)]
@@ -108,7 +108,7 @@ def _crosses(box: Box, sides: Columns) -> bool:
 
 
 def _is_whole(item: Table, tables: Sequence[Table]) -> bool:
-    """Whether the general finder found the complete table of items: its header, all rows, and little else."""
+    """Whether the general table search found the complete table of items: its header, all rows, and little else."""
     lowest = item.box.bottom - _MOST_MISSED * (item.box.bottom - item.box.top)
     return any(
         overlaps(table.box, item.box)
@@ -122,7 +122,7 @@ def _is_whole(item: Table, tables: Sequence[Table]) -> bool:
 
 
 def _is_code(table: Table, runs: Sequence[TextRun]) -> bool:
-    """Whether a table without lines is code. Letters of equal width are aligned even if they are not a table."""
+    """Whether a table without lines is code. Monospaced letters are aligned even outside tables."""
     inside = [run for run in runs if is_inside(run.box, table.box)]
     letters = sum(len(run.text) for run in inside)
     mono = sum(len(run.text) for run in inside if is_monospaced(run.font))
@@ -132,7 +132,7 @@ def _is_code(table: Table, runs: Sequence[TextRun]) -> bool:
 def _has_rows(table: Table) -> bool:
     """Whether at least two rows have text and not too many cells are empty.
 
-    A single row is a framed word. Many empty cells are decoration.
+    A table with a single row is only framed text, and one with many empty cells is decoration.
     """
     cells = [cell for row in table.rows for cell in row]
     texts = sum(bool(cell.text) for cell in cells)
@@ -164,7 +164,7 @@ def find_tables(page: PageContent) -> tuple[Table, ...]:
 
 
 def _tables(page: PageContent, drawn: Sequence[tuple[Rulings, list[Grid]]], gaps: Sequence[float]) -> Iterator[Table]:
-    """The tables in grids, and tables in the remaining words near wide gaps."""
+    """Find tables in grids, and then tables among the remaining words near wide gaps."""
     words = [word for run in page.runs if abs(run.rotation) < 1 for word in run.words if _is_usable(word)]
     if len(words) > _MOST_WORDS:
         return
@@ -197,7 +197,7 @@ def _with_edges(box: Box) -> Box:
 
 
 def _between(boxes: Sequence[Box], words: Sequence[Word]) -> Iterator[list[Word]]:
-    """The words outside tables, in groups. Tables that take up most of the width of the text separate the groups."""
+    """The words outside tables, in groups. Tables that take up most of the text width separate the groups."""
     if not words:
         return
     width = max(word.right for word in words) - min(word.left for word in words)
@@ -209,7 +209,7 @@ def _between(boxes: Sequence[Box], words: Sequence[Word]) -> Iterator[list[Word]
 
 
 def _is_usable(word: Word) -> bool:
-    """Whether a word has a position and is more than the dots that lead to a number."""
+    """Whether a word has a position and is not just a dot leader."""
     left, top, right, bottom, text = word
     if not isfinite(left + top + right + bottom):
         return False
@@ -218,12 +218,14 @@ def _is_usable(word: Word) -> bool:
 
 
 def to_markdown(table: Table) -> str:
-    """Write a table as Markdown. The text of a spanning cell is only in its first row and column."""
+    """Write a table as Markdown. A spanning cell's text is only in the first row and column that it covers."""
     return markup.table(table.grid)
 
 
 def _gap_places(runs: Sequence[TextRun]) -> list[float]:
-    """A quick check: the positions of lines with a wide gap between words, if another such line is near."""
+    """The vertical positions of lines with a wide gap between words, if another such line is near. This is a quick
+    check.
+    """
     height = median(run.box.bottom - run.box.top for run in runs) if runs else 0.0
     lines: list[list[TextRun]] = []
     at = 0.0
@@ -239,7 +241,7 @@ def _gap_places(runs: Sequence[TextRun]) -> list[float]:
 
 
 def _has_gap(line: list[TextRun]) -> bool:
-    """Whether two text runs are as far apart as cells. Numbers can be closer to each other than words."""
+    """Whether two text runs are as far apart as cells. Numbers can be closer to each other than words can."""
     line.sort(key=lambda run: run.box.left)
     before = line[0]
     for run in line[1:]:
@@ -256,7 +258,7 @@ def _height(run: TextRun) -> float:
 
 
 def _near(words: Sequence[Word], places: Sequence[float]) -> list[Word]:
-    """The words near these positions, without the dots that lead to numbers."""
+    """The words near these positions, without dot leaders."""
     bands = {round(at / _MOST_APART) + add for at in places for add in (-1, 0, 1)}
     near = (word for word in words if round((word.top + word.bottom) / 2 / _MOST_APART) in bands)
     return [without_leader(word) for word in near]
@@ -268,7 +270,7 @@ def _is_turned(page: PageContent) -> bool:
 
 
 def _upright(page: PageContent) -> PageContent:
-    """Rotate a page with vertical text, so that the text runs from left to right."""
+    """Rotate a page that contains vertical text, so that the text runs from left to right."""
     runs = tuple(
         run._replace(
             box=_turn(run.box, page),

@@ -35,7 +35,9 @@ def draw_page(path: Path, source_type: SourceType, number: int, width: int) -> b
 
 
 def show_page(path: Path, source_type: SourceType, number: int, side: int) -> bytes:
-    """Draw a page as a JPEG for a model. No side is longer than `side`. A PDF page has at most 200 dots per inch."""
+    """Draw a page as a JPEG for a model. No side is longer than `side` pixels. A PDF page has at most 200 dots per
+    inch.
+    """
     if source_type is SourceType.IMAGE:
         with _open_sheet(path, number) as picture:
             return to_jpeg(fit_image(picture, side))

@@ -1,6 +1,6 @@
 """Opens image files of known formats, checks their size before decoding, and makes smaller copies for display.
 
-An image file is also a document with one page per sheet; most have one sheet. Runs in the sandbox.
+An image file is also a document with one page per sheet. Most files have one sheet. Runs in the sandbox.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _size_of(file: Path | BytesIO) -> int:
 
 
 def count_sheets(picture: Image.Image) -> int:
-    """The number of sheets of a fax or multi-page scan. An animated image counts as one sheet."""
+    """The number of sheets in a fax or multi-page scan. An animated image has one sheet."""
     return getattr(picture, "n_frames", 1) if picture.format == _PAGED else 1
 
 
@@ -93,8 +93,8 @@ _MIXABLE = {"1": "L", "P": "RGBA", "PA": "RGBA", "I;16": "I", "I;16B": "I", "I;1
 def fit_image(picture: Image.Image, side: int = SHOWN_PIXELS) -> Image.Image:
     """Rotate an image by its EXIF data, convert it to RGB on white, and scale it down.
 
-    No side of the result is longer than `side` pixels. The given image is changed, because memory may be too small for
-    two images.
+    No side of the result is longer than `side` pixels. The given image is modified in place, because memory may be too
+    small for two images.
     """
     if picture.mode in _MIXABLE:
         picture = picture.convert(_MIXABLE[picture.mode])
@@ -133,7 +133,9 @@ def make_jpeg(path: Path, side: int = SHOWN_PIXELS) -> bytes:
 
 
 def shrink_jpeg(path: Path, side: int) -> bytes:
-    """Scale down a stored image for a model with a smaller limit. An image that is small enough stays unchanged."""
+    """Scale down a stored image for a model with a smaller limit. An image that is already small enough is
+    not changed.
+    """
     with open_picture(path) as picture:
         return path.read_bytes() if max(picture.size) <= side else to_jpeg(fit_image(picture, side))
 

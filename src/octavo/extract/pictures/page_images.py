@@ -1,6 +1,6 @@
 """Images of pages. They are always drawn in the sandbox, even if only boxes are added to an existing image.
 
-An image comes from a child process that read an untrusted file, so opening it is as unsafe as opening the file.
+An image comes from a child process that read an untrusted file, so opening the image is as unsafe as opening the file.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ async def draw_in_sandbox(sandbox: Sandbox, path: Path, source_type: SourceType,
 
 @dataclass(frozen=True, slots=True)
 class FigurePlace:
-    """The place of a figure: an area of a page (`page` and `box`), or a `member` of the file."""
+    """The position of a figure: an area of a page (`page` and `box`), or a `member` of the file."""
 
     source_type: SourceType
     page: int | None

@@ -1,7 +1,6 @@
 """Decides whether each group of lines is a heading, list, code or prose, and writes it as Markdown.
 
-Only obvious headings are recognised. A line that might be a heading stays text. Lists have bullets or consecutive
-numbers.
+Only obvious headings are recognised. An uncertain line stays text. Lists have bullets or consecutive numbers.
 """
 
 from __future__ import annotations
@@ -175,7 +174,7 @@ def underlined(lines: Sequence[str]) -> Heading | None:
 
 
 def heading_of(group: Group, following: Group | None, *, is_first: bool) -> Heading | None:
-    """The heading at the start of a group, if the text of the next group belongs under it."""
+    """The heading at the start of a group, if the next group is the text under this heading."""
     text, first = group.text, group.lines[0]
     if is_first and _is_centred(first) and len(group.lines) <= _MOST_LINES and _is_name(first.strip()):
         return Heading(1, first.strip())
@@ -297,7 +296,7 @@ def form_list(items: Sequence[Item], neighbours: Sequence[Group]) -> bool:
 
 
 def _counts_up(items: Sequence[Item]) -> bool:
-    """Whether the numbers are consecutive. Markdown renumbers list items, so other numbers would change."""
+    """Whether the numbers are consecutive. Markdown renumbers list items, so other numbers would be changed."""
     last: dict[int, int] = {}
     for item in items:
         last = {indent: number for indent, number in last.items() if indent <= item.indent}

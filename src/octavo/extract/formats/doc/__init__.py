@@ -199,7 +199,7 @@ class _Reader:
         return Paragraph(inline(runs))
 
     def _styled(self, style: int) -> CharacterFormat:
-        """The character format of a style."""
+        """The character format of a style, including the styles that it is based on."""
         found = CharacterFormat()
         for one in reversed(list(self.file.ancestry(style))):
             for change in word.modifiers(one.characters):
@@ -291,7 +291,7 @@ class _Reader:
 
 
 def _symbol(code: int) -> str:
-    """A character of a symbol font."""
+    """Convert a code of a symbol font to a Unicode character."""
     return symbols_of(chr(code)) if code and not 0xD800 <= code < 0xE000 else ""  # noqa: PLR2004
 
 

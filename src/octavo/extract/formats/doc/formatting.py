@@ -139,8 +139,8 @@ class CharacterFormat:
 class Anchored:
     """The positions in the text of notes, comments and text boxes.
 
-    Each dictionary maps a position to the start and end of the text that belongs there. Comments also have an author.
-    `shapes` contains the positions of all drawings, and `others` the text boxes without a position.
+    Each dictionary maps a position to the start and end of the text of the note, comment or text box. Comments also
+    have an author. `shapes` contains the positions of all drawings, and `others` the text boxes without a position.
     """
 
     notes: dict[int, tuple[int, int]]

@@ -121,7 +121,7 @@ class _BodyReader:
     depth: int = 0
 
     def take_comments(self) -> Iterator[DocumentBlock]:
-        """Return the comments on the text read so far, and forget them."""
+        """Return the comments on the text read so far, and clear the list of pending comments."""
         for one in self.reader.comments:
             yield from write_comment(*self.comments.pop(one, ("", "")))
         self.reader.comments = []
@@ -240,7 +240,7 @@ class _BodyReader:
 
 
 def _separate_formulas(text: str) -> str:
-    """If the text consists only of formulas, put each into a separate paragraph."""
+    """If the text consists only of formulas, put each formula into a separate paragraph."""
     if not _ONLY_FORMULAS.fullmatch(text):
         return text
     return "\n\n".join(f'<math display="block">{line}</math>' for line in _FORMULA.findall(text))

@@ -165,7 +165,7 @@ class ParagraphReader:
             yield from self._ruby(element, link)
 
     def _ruby(self, element: Element, link: str) -> Iterator[TextRun]:
-        """Characters, and their reading in parentheses."""
+        """Ruby text: the base characters, followed by their pronunciation in parentheses."""
         for base in children(element, "w:rubyBase"):
             yield from self.read(base, link)
         reading = "".join(one.text or "" for rt in children(element, "w:rt") for one in descendants(rt, "w:t"))
@@ -244,7 +244,7 @@ def _is_inside(picture: Element, drawing: Element) -> bool:
 
 
 def _own_description(picture: Element) -> str:
-    """The alternative text of one picture in a drawing that has several."""
+    """The alternative text of one picture in a drawing with several pictures."""
     parent = picture.getparent()
     outer = parent.getparent() if parent is not None else None
     if parent is not None and name_of(parent) == "v:shape":
@@ -281,7 +281,7 @@ def _outermost_boxes(element: Element) -> Iterator[Element]:
 
 
 def _symbol(code: str, font: str) -> str:
-    """A character of a symbol font, or of another font by its code point."""
+    """Convert a code of a symbol font, or a code point in another font, to a character."""
     if not re.fullmatch(r"[0-9A-Fa-f]{1,4}", code):
         return ""
     place = int(code, 16)

@@ -39,7 +39,7 @@ _ALPHABET = 26
 
 @dataclass(frozen=True, slots=True)
 class Formatting:
-    """The formatting of a text run; None where it is not specified."""
+    """The formatting of a text run. A property is None if it is not specified."""
 
     bold: bool | None = None
     italic: bool | None = None
@@ -197,9 +197,10 @@ class Numbering:
     def of_levels(
         cls, lists: dict[str, dict[int, Level]], uses: dict[str, str], starts: dict[str, dict[int, int]]
     ) -> Numbering:
-        """Make the numbering from levels that are already known.
+        """Make the numbering from levels that were already parsed.
 
-        `uses` maps the id of a list to its key in `lists`. `starts` maps it to the numbers at which levels restart.
+        `uses` maps the id of a list to its key in `lists`. `starts` maps the id of a list to the numbers at which its
+        levels restart.
         """
         numbering = cls(None)
         numbering._counters = {kind: Counters(levels) for kind, levels in lists.items()}

@@ -209,7 +209,7 @@ def _named_headings(body: Element, entries: Mapping[Element, Entry]) -> Iterator
     """Yield the heading for each line of the table of contents.
 
     It is the first heading at or after the position that the line links to, unless other text comes first. A paragraph
-    that consists of the words of that line counts as a heading.
+    with the same words as that line is treated as a heading.
     """
     waiting: Entry | None = None
     for element in body.iter():
@@ -229,7 +229,7 @@ def _words(text: str) -> str:
 
 
 def _mark(element: Element, mark: str) -> None:
-    """Insert a mark at an element. In a list or table, the mark goes into the first element that can contain text."""
+    """Insert a mark at an element. In a list or table, it is inserted into the first element that can contain text."""
     inner = next((one for one in element.iter() if _TEXT_TAGS.fullmatch(one.tag)), None)
     if inner is None and len(element):
         inner = element
