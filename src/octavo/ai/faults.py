@@ -159,7 +159,7 @@ class TokenUsage:
 
 @dataclass(eq=False)
 class ProviderFault(Exception):
-    """A failed call. `usage` contains the tokens that were billed despite the failure. None means that it is unknown."""
+    """A failed call. `usage` contains the tokens that were billed despite the failure. None means unknown."""
 
     fault: Fault
     usage: TokenUsage | None = field(default_factory=TokenUsage)

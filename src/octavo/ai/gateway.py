@@ -272,7 +272,7 @@ def _local_last(models: Sequence[Model]) -> Sequence[Model]:
 
 
 def _error_of_call(faults: Mapping[Model, ProviderFault]) -> OctavoError:
-    """The error to raise if every model failed. `TokenLimit` is preferred, because the caller can shorten the request."""
+    """The error to raise if every model failed, preferably `TokenLimit`, because the caller can shorten the request."""
     for model, fault in faults.items():
         if fault.rule.error is TokenLimit:
             return fault.as_error(str(model))

@@ -179,7 +179,7 @@ class Ledger:
         await self._write(QUERIES.fail, values | _tokens(usage))
 
     async def maintain(self) -> None:
-        """Close abandoned calls, and resume jobs that were waiting for budget or for a provider that now works again."""
+        """Close abandoned calls, and resume jobs that were waiting for budget or for a provider to recover."""
         async with self._database.connection() as connection:
             await connection.execute(QUERIES.maintain, {"kept_days": ANSWERS_KEPT_DAYS})
             await connection.execute(QUERIES.wake_jobs)

@@ -46,7 +46,7 @@ async def list_connections(
     cursor: str | None = None,
     limit: int = 50,
 ) -> Page[Connection]:
-    """List connections, highest rank first. The rank is the strength times the owner's weight for the connection type."""
+    """List connections, highest rank first. The rank is the strength times the owner's weight for the type."""
     rank, after = _read_cursor(cursor) if cursor else (None, None)
     rows = await _rows(
         connection, owner, document, filters or ConnectionFilter(), rank=rank, after=after, most=limit + 1

@@ -270,7 +270,7 @@ async def kept_history(connection: Connection, owner: UUID, conversion: UUID) ->
 
 
 async def model_checks(connection: Connection, owner: UUID) -> list[dict[str, Any]]:
-    """All model calls for conversions, with the model's answers and the values that were accepted after verification."""
+    """All model calls for conversions, with the answers and the values that were accepted after verification."""
     rows = await (await connection.execute(QUERIES.model_checks, {"owner": owner})).fetchall()
     return [_model_check(*row) for row in rows]
 

@@ -51,7 +51,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The result of reading a document: the chosen value of each field, the items, and the signs that it is an invoice."""
+    """The result of reading a document: the chosen value of each field, the items, and the signs of an invoice."""
 
     values: dict[str, Choice] = field(default_factory=dict[str, Choice])
     items: Items = field(default_factory=Items)

@@ -106,7 +106,7 @@ class Head:
                 yield replace(self, columns=columns, others=(*self.others, own), amounts=())
 
     def loose(self) -> Head:
-        """A copy of this header for rows whose numbers are not aligned with it. Only the order of the numbers matters."""
+        """A copy of this header for rows whose numbers are not aligned with it. Only their order matters."""
         return replace(self, is_loose=True)
 
 
@@ -419,7 +419,7 @@ def _first_false(flags: Sequence[bool]) -> int:
 
 
 def _cut(anchors: list[Mention], printed: dict[Decimal, str], leading: tuple[int, int]) -> tuple[list[Mention], bool]:
-    """The rows whose sum is printed, and whether such a sum was found. Amounts from other tables may follow the rows."""
+    """The rows whose sum is printed, and whether such a sum was found. Amounts from other tables may follow."""
     sums = list(accumulate(Decimal(one.value) for one in anchors))
     roles = [next((role for one, role in printed.items() if abs(one - total) <= _CENTS), None) for total in sums]
     named = [count for count, role in enumerate(roles, 1) if role == "line_sum"]

@@ -1,4 +1,4 @@
-"""Finds the sender and recipient of a document by labels, return address line, letterhead, footer and address window."""
+"""Finds a document's sender and recipient by labels, return address line, letterhead, footer and address window."""
 
 from __future__ import annotations
 

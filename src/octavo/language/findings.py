@@ -62,7 +62,7 @@ def read_statements(chunks: Sequence[ChunkText]) -> Iterator[Statement]:
 
 
 def _split(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Split a text into sentences. The splitter breaks the German “14. April” and “Nr. 3”, so these are joined again."""
+    """Split a text into sentences. The splitter breaks “14. April” and “Nr. 3” in German, so these are joined again."""
     held: tuple[int, int] | None = None
     for first, last in sentences.split_sentences(text, start, end):
         if held and _continues(text[held[0] : held[1]], text[first:last]):

@@ -64,7 +64,7 @@ class S3Bucket:
         self._copying_store = open_store(address, keys, timeout=timedelta(minutes=15))
 
     async def put(self, key: str, body: Body, *, limit: int | None = None) -> Stored:
-        """Store a body. A small body takes one conditional request. A large body is first written to a temporary key."""
+        """Store a body. A small body takes one conditional request. A large one is written to a temporary key first."""
         check_key(key)
         digest, temporary, second = Digest(), f"{UNFINISHED}/{uuid4().hex}", None
         most = MOST_BYTES if limit is None else min(limit, MOST_BYTES)

@@ -45,7 +45,7 @@ class HttpReply:
 
 
 class HttpClient:
-    """Connections to all providers. Ignores proxies and credentials in the environment, and does not follow redirects."""
+    """Connections to all providers. Ignores proxies and credentials in the environment. Does not follow redirects."""
 
     def __init__(self) -> None:
         limits = httpx.Limits(max_connections=CONNECTIONS, keepalive_expiry=5.0)
