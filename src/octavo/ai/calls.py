@@ -98,7 +98,7 @@ class ModelRequest:
         return any(isinstance(part, FileReference) for part in self.parts)
 
     def digest(self, owner: UUID, generation: int) -> bytes:
-        """The cache key. Identical requests by one owner have the same key, whichever model is called."""
+        """The cache key. It is the same for identical requests by one owner, regardless of the model."""
         key = [
             str(owner),
             generation,

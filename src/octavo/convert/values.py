@@ -149,10 +149,7 @@ class Conversion:
 
     @property
     def needs_review(self) -> bool:
-        """Whether a person should review the conversion.
-
-        This is so if a value needs review, a required value is missing, or a check failed.
-        """
+        """Whether a person should review the conversion: a value needs review or is missing, or a check failed."""
         failed = any(one.needs_review for one in self.checks)
         return bool(self.missing) or failed or any(one.needs_review for one in self.values)
 
