@@ -1,6 +1,6 @@
 """JSON Schemas of model answers: complete schemas for validation and plain schemas for providers.
 
-An answer that is only too long is cut to fit, because another call would cost money again.
+An answer that is only too long is cut to fit, because a second call would cost money.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _strip(node: Schema) -> Schema:
 def fit_to_schema(value: JSON, schema: Schema) -> JSON:
     """Cut texts and lists that are too long, and clamp numbers.
 
-    Missing and wrong values stay; validation rejects them.
+    Missing and wrong values are not changed. Validation rejects them.
     """
     if "anyOf" in schema:
         return _fit_optional(value, schema)

@@ -40,7 +40,7 @@ OutputT = TypeVar("OutputT")
 
 
 class LocalOnly(Exception):
-    """The caller is allowed to use only the offline provider."""
+    """The caller may use only the provider `local`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,8 @@ class CallResult(Generic[OutputT]):
 class BilledCall(Generic[OutputT]):
     """A model call to be billed. `seconds` limits one attempt.
 
-    `deadline` (`time.monotonic`) limits all attempts together. `files_seconds` is extra time for uploading files.
-    `restore` converts a stored response back into the output.
+    `deadline` is a `time.monotonic` time that limits all attempts together. `files_seconds` is extra time for uploading
+    files. `restore` converts a stored response back into the output.
     """
 
     purpose: str
@@ -75,7 +75,7 @@ class BilledCall(Generic[OutputT]):
 
     @property
     def wait_left(self) -> float:
-        """How many seconds the call can be delayed without shortening its timeout."""
+        """The number of seconds that the call can be delayed without shortening its timeout."""
         return min(MAX_WAIT_SECONDS, max(0.0, self.deadline - time.monotonic() - self.seconds - self.files_seconds))
 
 
@@ -103,7 +103,7 @@ class Billing:
     async def call(
         self, call: BilledCall[OutputT], model: Model, send: Send[OutputT], failed: Sequence[FailedModel] = ()
     ) -> ModelAnswer[OutputT]:
-        """Call one model once. `send` gets the remaining time in seconds and raises `ProviderFault` on failure."""
+        """Call one model once. `send` receives the remaining time in seconds and raises `ProviderFault` on failure."""
         price = self._prices.find(model.provider, model.name)
         request = CallRequest(
             id=new_id(),
@@ -145,8 +145,8 @@ class Billing:
     async def _reserve(self, call: BilledCall[OutputT], request: CallRequest) -> Reservation:
         """Reserve budget.
 
-        The returned verdict is GRANTED, ANSWERED or IN_FLIGHT; the caller handles the last two and tries again. All
-        other verdicts raise an error.
+        Returns GRANTED, ANSWERED or IN_FLIGHT. The caller handles the last two and tries again. All other verdicts
+        raise an error.
         """
         if call.seconds_left < MIN_SHARE * call.seconds:
             raise ProviderFault(Fault.TIMED_OUT)

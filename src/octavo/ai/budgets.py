@@ -1,6 +1,7 @@
-"""Spending limits: the settings define defaults, which an administrator or the owner of a document can override.
+"""Spending limits. The settings define defaults, which an administrator or a document's owner can override.
 
-The database reads them under the ledger's lock when it reserves money, so a change applies to every worker's next call.
+The database reads the limits under the ledger's lock when it reserves money, so a change applies to every worker's next
+call.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Budgets:
 
 
 async def read_budgets(connection: Connection, owner: UUID, defaults: Budgets, *, everybody: bool) -> BudgetsInForce:
-    """Read the budgets that apply to an owner. `everybody` adds the budget and the spending of all owners together."""
+    """Read the budgets that apply to an owner. `everybody` adds the total budget and spending of all owners."""
     (row,) = await fetch_rows(connection, QUERIES.read, {"owner": owner})
     found = {scope: _budget(row[f"{scope}_usd"], getattr(defaults, scope)) for scope in SCOPES}
     return BudgetsInForce(
@@ -83,8 +84,9 @@ async def set_budget(connection: Connection, scope: Scope, document: UUID | None
 async def resume_paused_jobs(database: Database, defaults: Budgets) -> None:
     """Resume paused jobs that now fit into their budgets.
 
-    Call this after the transaction that changed a budget, not inside it: a transaction that holds the lock of a job may
-    be waiting for the ledger lock. If the process dies before this call, a worker resumes the jobs later.
+    Call this after the transaction that changed a budget, not inside it. Otherwise it can deadlock with a transaction
+    that holds a job's lock and waits for the ledger lock. If the process dies before this call, a worker resumes the
+    jobs later.
     """
     async with database.connection() as connection:
         await connection.execute(QUERIES.resume, {"limits": defaults.limits})

@@ -1,8 +1,7 @@
-"""Model calls: the caller, the request in a form independent of the provider, and the answer.
+"""Model calls: the caller, a provider-independent request, and the answer.
 
-The text of a document is data, not instructions. It is placed between tags that contain the hash of the text, so the
-text cannot contain its own closing tag, and the instructions explain the tags. A model that reads documents gets no
-tools.
+A document's text is data, not instructions. It is placed between tags that contain the hash of the text, so the text
+cannot contain its own closing tag. The instructions explain the tags. A model that reads documents gets no tools.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ Out = TypeVar("Out")
 
 @dataclass(frozen=True, slots=True)
 class InstructionText:
-    """Text written by Octavo."""
+    """Text written by the developers of Octavo, which the model can trust."""
 
     text: str
 
@@ -58,7 +57,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class FileReference:
-    """A file whose content is read only when it is sent. Some providers store it for later calls."""
+    """A file whose content is read only when it is sent. Some providers keep the file for later calls."""
 
     sha256: str
     media_type: str
@@ -71,7 +70,7 @@ Part = InstructionText | QuotedText | Picture | FileReference
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """A request. `schema` describes the JSON answer; None requests text.
+    """A request to a model. `schema` describes the JSON answer. If it is None, the answer is text.
 
     `expected_tokens` is the likely length of the answer.
     """
@@ -99,7 +98,7 @@ class ModelRequest:
         return any(isinstance(part, FileReference) for part in self.parts)
 
     def digest(self, owner: UUID, generation: int) -> bytes:
-        """The cache key. It is the same for identical requests of one owner, regardless of the model."""
+        """The cache key. It is the same for identical requests by one owner, regardless of the model."""
         key = [
             str(owner),
             generation,
@@ -111,7 +110,7 @@ class ModelRequest:
         return sha256(json.dumps(key, sort_keys=True).encode()).digest()
 
     def with_correction(self, answer: str, reason: str) -> ModelRequest:
-        """The same request, with the rejected answer and the reason for its rejection added."""
+        """A copy of the request with the rejected answer and the reason for its rejection added."""
         advice = (InstructionText(f"Your last answer could not be used: {reason}. Answer again in the required form."),)
         return replace(self, parts=(*self.parts, QuotedText("last-answer", answer), *advice))
 
@@ -142,8 +141,8 @@ def _digest_key(part: Part) -> list[str]:
 class Caller:
     """The owner, document and job that a call is billed to.
 
-    Jobs pass their id and `lease_token`, so a worker that lost its lease spends no more money and its open calls are
-    abandoned. Identical requests of one owner get the same stored answer; a new `generation` repeats the call.
+    Jobs pass their id and `lease_token`. A worker that lost its lease can then spend no more money, and its open calls
+    are abandoned. Identical requests by one owner get the same stored answer. A new `generation` repeats the call.
     """
 
     owner_id: UUID
@@ -155,11 +154,11 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class OfflineUse:
-    """When a task may run offline, without a model.
+    """When a task may run without a model.
 
-    `if_configured`: True allows this if `local` is one of the task's models, False only if the task has no other model.
-    `if_away`: also allow it if all models failed and at least one provider is only temporarily unavailable. `decide`: a
-    function that gets the error of the failed models; the task runs offline only if it returns True.
+    `if_configured`: If True, `local` must be one of the task's models. If False, it must be the only one. `if_away`:
+    Also allow it if all models failed and at least one provider is only temporarily unavailable. `decide`: A function
+    that receives the error of the failed models and returns whether the task may run without a model.
     """
 
     if_configured: bool = True
@@ -174,7 +173,7 @@ NEVER = OfflineUse(if_configured=False)
 
 @dataclass(frozen=True, slots=True)
 class FailedModel:
-    """A model that failed before another model answered, and its fault."""
+    """A model that failed before another model answered, and the reason for the failure."""
 
     model: str
     fault: str
@@ -182,9 +181,9 @@ class FailedModel:
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswer(Generic[Out]):
-    """An answer. `made_by` is `local` or `provider:model`.
+    """A model's answer. `made_by` is `local` or `provider:model`.
 
-    `cost_usd` is the cost of this call: 0 for a reused answer.
+    `cost_usd` is the cost of this call. It is 0 for a reused answer.
     """
 
     output: Out

@@ -24,8 +24,7 @@ _SERVICE_CODES, _MODEL_CODES = "GW_", "AI_"
 class Circuit:
     """A circuit breaker. After `limit` failures in a row, no calls are sent until `open_until`.
 
-    Then one call is sent as a test. `policy` says what happens to jobs in the meantime: they call the next model, wait
-    or fail.
+    Then one call is sent as a test. `policy` specifies what jobs do in the meantime: call the next model, wait or fail.
     """
 
     name: str
@@ -42,14 +41,14 @@ def gate_of_service(address: str) -> str:
 
 
 async def list_circuits(connection: Connection, settings: Settings) -> list[Circuit]:
-    """The circuit breakers of the providers and of the service that the settings name."""
+    """List the circuit breakers of the configured providers and conversion service."""
     gates = _gates(settings)
     rows = await fetch_rows(connection, QUERIES.circuits, {"gates": list(gates.values())})
     return [_as_circuit(name, row, settings) for name, row in zip(gates, rows, strict=True)]
 
 
 async def try_now(connection: Connection, settings: Settings, name: str) -> None:
-    """End the pause of a circuit breaker: the next call is sent as a test, and waiting jobs are retried now."""
+    """End the pause of a circuit breaker. The next call is sent as a test, and waiting jobs are retried now."""
     gates = _gates(settings)
     if name not in gates:
         raise NotFound

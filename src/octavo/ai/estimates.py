@@ -1,6 +1,6 @@
-"""Estimates what models will cost for a document, before anything is sent. Pure functions.
+"""Estimates the cost of model calls for a document before anything is sent. All functions are pure.
 
-The constants were derived from a book of 500 pages and 250,000 words (docs/decisions/0021-texts-by-a-model.md). Before
+The constants were measured with a book of 500 pages and 250,000 words (docs/decisions/0021-texts-by-a-model.md). Before
 each call, the budget is checked against another, higher estimate.
 """
 
@@ -43,7 +43,7 @@ class DocumentSize:
 
     @classmethod
     def of(cls, words: int | None, pages: int | None) -> DocumentSize:
-        """Build a size. If the number of words is unknown, it is estimated from the number of pages."""
+        """Build a size. If the word count is unknown, it is estimated from the page count."""
         return cls(words if words is not None else (pages or 0) * WORDS_PER_PAGE, pages or 0)
 
     @property
@@ -52,7 +52,7 @@ class DocumentSize:
 
 
 class Estimator:
-    """Estimates costs with the configured models. Offline work costs nothing."""
+    """Estimates costs with the configured models. Work done by the provider `local` costs nothing."""
 
     def __init__(self, settings: Settings, *, is_offline: bool = False) -> None:
         local = Model(LOCAL)
@@ -107,7 +107,7 @@ class Estimator:
         return self._sum(parts * prompts)
 
     def _model(self, task: str) -> Model:
-        """The first model of a task. The others are called only if the first one fails."""
+        """The first model of a task. Its other models are called only if the first one fails."""
         return next(iter(self._chain.of(task)), Model(LOCAL))
 
     def _sum(self, parts: Iterable[tuple[Model, TokenUsage]]) -> CostEstimate:
@@ -121,9 +121,9 @@ def _page_tokens(model: Model) -> int:
 
 
 def estimate_size(settings: Settings, caller: Caller, size: DocumentSize, prompts: int = 1) -> DocumentEstimate:
-    """Estimate what models will cost for a document of this size.
+    """Estimate the cost of model calls for a document of this size.
 
-    Visitors pay nothing if the settings do not let them use models.
+    The cost for visitors is 0 if the settings do not let them use models.
     """
     is_offline = caller.is_anonymous and not settings.anonymous_models
     return Estimator(settings, is_offline=is_offline).estimate(size, prompts)

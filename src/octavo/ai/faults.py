@@ -1,8 +1,8 @@
 """The ways in which a model call can fail, and how each failure is handled.
 
-There are two tables. The first maps a provider's response to a fault. The second maps each fault to the error that the
-job fails with (the class of the error determines whether the job is retried), and says whether the next model is tried
-and whether the provider's circuit breaker counts the fault.
+There are two tables. The first maps a provider's response to a fault. The second defines three things for each fault:
+the error that the job fails with, whether the next model is tried, and whether the provider's circuit breaker counts
+the fault. The class of the error determines whether the job is retried.
 
 Unlisted responses and invalid API keys do not fall back to another model, because a fallback could hide for months that
 a paid model does not work.
@@ -150,7 +150,7 @@ AWAY_ERRORS = tuple({FAULT_RULES[fault].error for fault in AWAY})
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
-    """Tokens as counted by the provider. `cached` is the part of `input` that the provider read from its cache."""
+    """Token counts reported by the provider. `cached` is the part of `input` that the provider read from its cache."""
 
     input: int = 0
     output: int = 0
@@ -159,7 +159,7 @@ class TokenUsage:
 
 @dataclass(eq=False)
 class ProviderFault(Exception):
-    """A failed call. `usage` contains the tokens that were billed despite the failure; None means unknown."""
+    """A failed call. `usage` contains the tokens that were billed despite the failure. None means unknown."""
 
     fault: Fault
     usage: TokenUsage | None = field(default_factory=TokenUsage)
@@ -191,7 +191,7 @@ def classify_finish(provider: str, reason: str) -> Fault | None:
 
 
 def most_recoverable(faults: Iterable[ProviderFault]) -> ProviderFault:
-    """Choose the fault to report if every model failed: the one most likely to be fixed by a retry."""
+    """Choose the fault to report if every model failed: the fault that a retry is most likely to fix."""
 
     def severity(fault: ProviderFault) -> tuple[int, float]:
         rule = RETRY_RULES[fault.rule.error.error_class]

@@ -57,7 +57,7 @@ class RemoteModels:
 
 
 class Gateway:
-    """Runs tasks with models. If `remote` is None, the offline provider runs all tasks."""
+    """Runs tasks with models. If `remote` is None, the provider `local` runs all tasks."""
 
     def __init__(
         self, chain: ModelChain, remote: RemoteModels | None = None, *, compatible_context: int | None = None
@@ -67,7 +67,7 @@ class Gateway:
         self._compatible_context = compatible_context
 
     def call_limits(self, task: str) -> CallLimits:
-        """How much of a document fits into one call for this task."""
+        """The maximum amount of a document's content in one call for this task."""
         return shared_limits(self._chain.of(task), self._compatible_context)
 
     async def aclose(self) -> None:
@@ -80,7 +80,7 @@ class Gateway:
         return any(model.provider == LOCAL for model in self._chain.default)
 
     def vision_limits(self, task: str) -> VisionLimits | None:
-        """The vision limits that all remote models of a task accept; None if the task has no remote model."""
+        """The vision limits that all remote models of a task accept. None if the task has no remote model."""
         if self._remote is None:
             return None
         providers = self._remote.providers
@@ -96,10 +96,10 @@ class Gateway:
     ) -> ModelAnswer[Out]:
         """Run a task with the first configured model that can do it.
 
-        Calling again is safe: identical requests of one owner are paid for once, even if the process is killed in
+        Calling again is safe: identical requests by one owner are paid for once, even if the process is killed in
         between. `made_by` in the answer is the model that answered, or `local` if no data left this machine.
 
-        Raises the `OctavoError` that a job should fail with; do not catch it. Temporary errors (`RateLimited`,
+        Raises the `OctavoError` that a job should fail with. Do not catch it. Temporary errors (`RateLimited`,
         `QuotaExhausted`, `ModelUnavailable`, `NetworkFailed`) have `retry_after_seconds`. `OverBudget` pauses the job
         until the budget allows the call. `TokenLimit` means that the request must be smaller. `BadModelKey` never falls
         back to another model. `NoModel` means that no configured model can do the task.
@@ -176,7 +176,7 @@ class Gateway:
     async def embed(self, texts: Sequence[str], caller: Caller, model: str | None = None) -> ModelAnswer[Vectors]:
         """Embed any number of texts of any length with `model` (`provider:model` or `local`) or the configured model.
 
-        There is no fallback to another model, because vectors of two models cannot be compared. Long texts are split
+        There is no fallback to another model, because vectors from two models cannot be compared. Long texts are split
         into windows, up to 100 per call. Embedding the same texts again costs nothing.
         """
         chosen = parse_model(model) if model else self._chain.embedding
@@ -262,17 +262,17 @@ def _is_away(faults: Mapping[Model, ProviderFault]) -> bool:
 
 
 def is_stopgap(answer: ModelAnswer[Any]) -> bool:
-    """Whether the answer was made offline only because a provider was temporarily unavailable."""
+    """Whether the answer was made without a model only because a provider was temporarily unavailable."""
     return answer.made_by == LOCAL and any(one.fault in AWAY for one in answer.failed)
 
 
 def _local_last(models: Sequence[Model]) -> Sequence[Model]:
-    """The same models with `local` at the end; unchanged if `local` is the first one."""
+    """Move `local` to the end of the models, unless it is the first one."""
     return models if models[0].provider == LOCAL else sorted(models, key=lambda model: model.provider == LOCAL)
 
 
 def _error_of_call(faults: Mapping[Model, ProviderFault]) -> OctavoError:
-    """The error to raise if every model failed. Prefers `TokenLimit`, because the caller can shorten the request."""
+    """The error to raise if every model failed, preferably `TokenLimit`, because the caller can shorten the request."""
     for model, fault in faults.items():
         if fault.rule.error is TokenLimit:
             return fault.as_error(str(model))

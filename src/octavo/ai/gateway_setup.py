@@ -1,4 +1,4 @@
-"""Builds the gateway of a process from its settings."""
+"""Builds a process's gateway from its settings."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from octavo.database import Database
 
 
 def open_local_gateway() -> Gateway:
-    """A gateway that only uses the offline provider: no data leaves this machine, and nothing costs money."""
+    """A gateway that only uses the provider `local`: no data leaves this machine, and nothing costs money."""
     local = Model(LOCAL)
     return Gateway(ModelChain((local,), {}, local))
 
 
 def check_models(settings: Settings) -> None:
-    """Raise `BadSetting` for settings that cannot work, before a worker fails on them repeatedly."""
+    """Raise `BadSetting` for settings that cannot work, so that workers do not fail on them repeatedly."""
     chain, prices = model_chain(settings), Prices(settings.prices)
     parse_rate_limits(settings.provider_limits)
     for model in chain.models:

@@ -1,7 +1,7 @@
-"""The ledger of paid calls: budget is reserved before a call and settled after it, and no answer is paid for twice.
+"""The ledger of paid calls. Budget is reserved before a call and settled after it. No answer is paid for twice.
 
-The rules are database functions that hold one lock, but never during a call. All workers therefore share the budgets,
-and each provider's rate limit and circuit breaker.
+The rules are database functions that share one lock, which is never held during a call. All workers therefore share the
+budgets, and each provider's rate limit and circuit breaker.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RateLimit:
-    """Limits per minute that all workers share."""
+    """Rate limits per minute that all workers share."""
 
     requests: float
     tokens: float
@@ -58,7 +58,7 @@ class RateLimit:
 
 @dataclass(frozen=True, slots=True)
 class CallRequest:
-    """A call that needs a reservation. `tokens` is the estimate of input and output tokens together.
+    """A call that needs a reservation. `tokens` is the estimated total of input and output tokens.
 
     `max_wait` is the maximum number of seconds to wait for the rate limit.
     """
@@ -99,7 +99,7 @@ class StoredAnswer:
 class Ledger:
     """Reserves and settles calls in the database. `budgets` contains the default budgets.
 
-    `rates` contains rate limits by provider; other providers are not limited here.
+    `rates` contains rate limits by provider. Providers without an entry are not limited.
     """
 
     def __init__(
@@ -165,8 +165,8 @@ class Ledger:
     ) -> None:
         """Record a failed call. A `cost` of None means unknown.
 
-        `trips_circuit`: True counts the failure towards opening the provider's circuit breaker, False resets the count,
-        None does neither.
+        If `trips_circuit` is True, the failure counts towards opening the provider's circuit breaker. False resets the
+        count. None does neither.
         """
         values = {
             "call": call,
@@ -179,7 +179,7 @@ class Ledger:
         await self._write(QUERIES.fail, values | _tokens(usage))
 
     async def maintain(self) -> None:
-        """Close abandoned calls, and resume jobs that waited for their budget or for a provider that works again."""
+        """Close abandoned calls, and resume jobs that were waiting for budget or for a provider to recover."""
         async with self._database.connection() as connection:
             await connection.execute(QUERIES.maintain, {"kept_days": ANSWERS_KEPT_DAYS})
             await connection.execute(QUERIES.wake_jobs)
@@ -202,7 +202,7 @@ def _tokens(usage: TokenUsage) -> dict[str, int]:
 async def read_usage(
     connection: Connection, owner: UUID, month: str | None, *, budget_usd: float, everybody: bool
 ) -> Usage:
-    """The usage in `month`, by default the current month. `everybody` adds the spending of all owners."""
+    """The usage in `month`. The default is the current month. `everybody` adds the spending of all owners."""
     (total,) = await _rows(connection, QUERIES.usage_total, owner=owner, month=month)
     same = {"owner": owner, "month": total["month"]}
     purposes = await _rows(connection, QUERIES.usage_parts, **same)

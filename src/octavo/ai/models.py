@@ -1,6 +1,6 @@
-"""The configured models, the order in which they are tried, their prices, and the limits of one call for each provider.
+"""The configured models in the order in which they are tried, their prices, and each provider's limits for one call.
 
-`tools/make_prices.py` writes the table of prices; the settings can add models that are missing from it.
+`tools/make_prices.py` writes the price table. The settings can add models that are missing from it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FREE = frozenset({"compatible"})
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model of a provider. The name is empty if the provider is `local`."""
+    """A provider's model. The name is empty if the provider is `local`."""
 
     provider: str
     name: str = ""
@@ -100,7 +100,7 @@ def _embedding_of(settings: Settings) -> Model:
 
 @dataclass(frozen=True, slots=True)
 class CallLimits:
-    """How much one call can contain. `outside` says whether the data leaves this machine."""
+    """The maximum content of one call. `outside` is true if the data leaves this machine."""
 
     pages: int
     bytes: int
@@ -133,7 +133,10 @@ def shared_limits(models: Iterable[Model], compatible_context: int | None = None
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars per million tokens. `above` is an input size and the price that applies to larger inputs."""
+    """The price in US dollars per million tokens.
+
+    `above` contains an input size and the price that applies to larger inputs.
+    """
 
     input: Decimal
     output: Decimal
@@ -157,7 +160,7 @@ class Prices:
             self._extra[name] = Price(Decimal(price_in), Decimal(price_out), Decimal(price_in))
 
     def find(self, provider: str, model: str) -> Price:
-        """The price of a model. Raises `BadSetting` if it is unknown, because budgets could not be enforced."""
+        """The price of a model. Raises `BadSetting` for an unknown price, because budgets could not be enforced."""
         if model in self._extra:
             return self._extra[model]
         if provider in FREE:

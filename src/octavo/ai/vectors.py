@@ -29,7 +29,7 @@ FLOATS = "f"
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """One unit vector per text. Vectors can be compared only if their `model` is the same."""
+    """One unit vector per text. Vectors can be compared only if they have the same `model`."""
 
     model: str
     vectors: list[list[float]]
@@ -61,14 +61,14 @@ def estimate_tokens(texts: Sequence[str]) -> int:
 def embedding_digest(texts: Sequence[str], model: Model, caller: Caller) -> bytes:
     """The cache key of an embedding call.
 
-    It includes the model, because vectors of two models are not interchangeable.
+    It includes the model, because vectors from two models are not interchangeable.
     """
     key = [str(caller.owner_id), caller.generation, EMBED, str(model), list(texts)]
     return sha256(json.dumps(key).encode()).digest()
 
 
 def pack(vectors: Sequence[Sequence[float]]) -> JSON:
-    """Encode vectors as base64, which takes a third of the space of decimal numbers."""
+    """Encode vectors as base64, which needs a third of the space of decimal numbers."""
     return [b64encode(array(FLOATS, vector).tobytes()).decode() for vector in vectors]
 
 

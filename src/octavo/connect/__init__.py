@@ -1,4 +1,4 @@
 """Connections between chunks of an owner's documents.
 
-Finds candidates, compares them with three engines, and stores the results.
+Finds candidate pairs, looks for similar chunks, contradictions and bridges among them, and stores the results.
 """

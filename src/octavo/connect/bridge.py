@@ -1,9 +1,9 @@
-"""The bridge engine: finds important chunks of documents in different domains that share some concepts.
+"""Finds bridges: important chunks of documents in different domains that share some concepts.
 
-These are only candidates. Shared concepts do not show that two subjects have an idea in common, so a bridge is kept
-only if a model confirms it. Without a model there are no bridges.
+These pairs are only candidates. Shared concepts do not show that two subjects have an idea in common, so a bridge is
+kept only if a model confirms it. Without a model there are no bridges.
 
-The domain of a document is its generated topics and its mean vector.
+The domain of a document consists of its generated topics and its mean vector.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def find_candidates(pairs: Iterable[ChunkPair], apart: float) -> list[Candidate]
 def choose_candidates(
     candidates: Iterable[Candidate], domains: Mapping[UUID, DocumentDomain], same_domain: float
 ) -> list[Candidate]:
-    """Choose the best candidates of each source chunk. The two documents must be in different domains."""
+    """Choose the best candidates for each source chunk. The two documents must be in different domains."""
     by_source: dict[UUID, list[Candidate]] = defaultdict(list)
     for pair, overlap in candidates:
         one, other = (domains.get(chunk.document_id, UNKNOWN) for chunk in (pair.source, pair.target))
@@ -64,7 +64,7 @@ def choose_candidates(
 
 
 def best_first(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Sort candidates, strongest first. Equally strong ones are sorted by chunk id, so the order is always the same."""
+    """Sort candidates, strongest first. Candidates of equal strength are sorted by chunk id, so the order is stable."""
     return sorted(candidates, key=lambda one: (-strength_of(*one), one[0].source.id, one[0].target.id))
 
 
@@ -80,17 +80,17 @@ def connect(
 
 
 def strength_of(pair: ChunkPair, overlap: float) -> float:
-    """The strength of a bridge.
+    """The strength of a bridge, at most 1.
 
-    It grows with the importance of both chunks and with their concept overlap; at most 1.
+    It grows with the importance of both chunks and with their concept overlap.
     """
     return round(min((pair.source.importance * pair.target.importance) ** 0.5 * (0.5 + overlap), 1.0), 3)
 
 
 def concept_overlap(one: ComparableChunk, other: ComparableChunk) -> float:
-    """The total weight of the shared concepts, divided by the total weight of all concepts of one chunk.
+    """The total weight of the shared concepts, divided by the total weight of one chunk's concepts.
 
-    Of the two chunks, the one with the smaller total is used.
+    The chunk with the smaller total is used.
     """
     mine, theirs = ({name.lower(): weight for name, weight in chunk.concepts.items()} for chunk in (one, other))
     if not mine or not theirs:
@@ -101,7 +101,7 @@ def concept_overlap(one: ComparableChunk, other: ComparableChunk) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DocumentDomain:
-    """The domain of a document. `mean` is the mean of its vectors, scaled to length 1; None if it has no vectors."""
+    """The domain of a document. `mean` is the mean of its vectors, scaled to length 1. None if it has no vectors."""
 
     topics: frozenset[str] = frozenset()
     mean: NDArray[np.float32] | None = None
@@ -120,7 +120,7 @@ async def load_domains(
 def are_different(one: DocumentDomain, other: DocumentDomain, same_domain: float) -> bool:
     """Whether two documents are in different domains: both their topics and their mean vectors must differ.
 
-    Mean vectors with a similarity of `same_domain` or more count as the same.
+    Mean vectors with a similarity of at least `same_domain` are treated as the same.
     """
     fewer = min(len(one.topics), len(other.topics))
     if fewer and len(one.topics & other.topics) > MOST_SHARED_TOPICS * fewer:

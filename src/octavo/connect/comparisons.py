@@ -1,4 +1,4 @@
-"""Comparisons of documents with all others: their state, what they cover, and requests to compare documents again.
+"""Comparisons of a document with all others: their state, their coverage, and requests to repeat them.
 
 The state is stored, so that "no connections" is never shown too early.
 """
@@ -63,9 +63,9 @@ def _without_job(document: Document) -> ComparisonState:
 
 
 def coverage_of(settings: Settings, caller: Caller, document: Document | None = None) -> Coverage:
-    """What is looked for with the models that the caller may use; in the language of the document, if one is given.
+    """The types of connections that the caller's models can find, for one document or in general.
 
-    Documents in an unknown language may be in English, so they count as covered.
+    A document in an unknown language may be in English, so it is treated as covered.
     """
     is_offline = caller.is_anonymous and not settings.anonymous_models
     judged, explained = (
@@ -88,9 +88,9 @@ async def failed_comparisons(connection: Connection, owner: UUID) -> list[UUID]:
 
 
 async def rebuild(connection: Connection, owner: UUID, documents: Sequence[UUID] | None = None) -> list[UUID]:
-    """Queue a job for each document that has vectors, unless such a job is queued already.
+    """Queue a comparison job for each document that has vectors, unless one is already queued.
 
-    Returns the ids of all these jobs.
+    Returns the ids of all these jobs, including those already queued.
     """
     cursor = await connection.execute(QUERIES.connectable, {"owner": owner, "documents": documents})
     rows = await cursor.fetchall()

@@ -28,7 +28,7 @@ DOCUMENTS = load_queries("documents")
 class ConnectionFilter:
     """Selects connections. If `status` is None, all connections match except dismissed ones.
 
-    `other` selects connections to this document.
+    If `other` is set, only connections to that document match.
     """
 
     engine: Engine | None = None
@@ -46,7 +46,7 @@ async def list_connections(
     cursor: str | None = None,
     limit: int = 50,
 ) -> Page[Connection]:
-    """List connections, highest rank first. The rank is the strength times the owner's weight for the engine."""
+    """List connections, highest rank first. The rank is the strength times the owner's weight for the type."""
     rank, after = _read_cursor(cursor) if cursor else (None, None)
     rows = await _rows(
         connection, owner, document, filters or ConnectionFilter(), rank=rank, after=after, most=limit + 1
@@ -83,7 +83,7 @@ async def count_connections(connection: DatabaseConnection, owner: UUID, documen
 async def count_by_chunk(
     connection: DatabaseConnection, owner: UUID, document: UUID, chunks: Sequence[UUID]
 ) -> dict[UUID, dict[Engine, int]]:
-    """Count the connections of each chunk by engine; chunks without connections are left out."""
+    """Count the connections of each chunk by type. Chunks without connections are left out."""
     if not chunks:
         return {}
     values = {"owner": owner, "document": document, "chunks": list(chunks)}
@@ -158,7 +158,10 @@ def _as_connection(row: Row) -> Connection:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """The importance of each engine to an owner, 0 to 100. By default contradictions rank highest, bridges lowest."""
+    """How important each connection type is to an owner, from 0 to 100.
+
+    By default, contradictions rank highest and bridges lowest.
+    """
 
     semantic_similarity: int = 60
     contradiction_detection: int = 80
@@ -189,7 +192,8 @@ VERDICTS = {Decision.CONFIRM: "confirmed", Decision.DISMISS: "dismissed"}
 async def decide(connection: DatabaseConnection, owner: UUID, ident: UUID, decision: Decision) -> Connection:
     """Store a decision about a connection and record an event for both documents. Returns the updated connection.
 
-    The decision is stored by the content of both quotes, so it also applies to other connections with the same quotes.
+    The decision is stored under the content of both quotes, so it also applies to other connections with the same
+    quotes.
     """
     found = await fetch_rows(connection, QUERIES.document_of, {"owner": owner, "connection": ident})
     if not found:

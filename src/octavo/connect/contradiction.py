@@ -1,8 +1,9 @@
-"""The contradiction engine: pairs statements of two chunks about the same thing and lets octavo-small judge them.
+"""Finds contradictions: pairs statements about the same thing from two chunks and lets the model octavo-small judge
+them.
 
-The model is small, and texts about different subjects can mislead it. So a pair is judged only if both sentences are
-about the same thing: they share most of their important words and do not name different things. Both directions must
-be judged a contradiction. English only.
+The model is small, and texts about different subjects can mislead it. A pair is therefore judged only if both sentences
+are about the same thing: they share most of their important words and do not name different things. The model must find
+a contradiction in both directions. English only.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ THRESHOLD_OF_WORDING = 0.98
 
 @dataclass(frozen=True, slots=True)
 class StatementPair:
-    """Two statements about the same thing. `overlap` is the share of word weight that they have in common."""
+    """Two statements about the same thing. `overlap` is the share of their word weight that they have in common."""
 
     pair: ChunkPair
     mine: Statement
@@ -62,7 +63,7 @@ def find_candidates(pairs: Iterable[ChunkPair], sentences: SentenceCache) -> lis
 def _name_the_same(one: StatementPair, sentences: SentenceCache) -> bool:
     """Whether the chunks can be about the same thing. "The notice period is 30 days" is different in each contract.
 
-    They have a name in common, are very similar, or one of them has no names.
+    The chunks must have a name in common or be very similar, or one of them must have no names.
     """
     mine = sentences.names(one.pair.source) - one.mine.values
     theirs = sentences.names(one.pair.target) - one.theirs.values
@@ -70,7 +71,7 @@ def _name_the_same(one: StatementPair, sentences: SentenceCache) -> bool:
 
 
 def _candidates_of(pair: ChunkPair, sentences: SentenceCache) -> Iterator[StatementPair]:
-    """Pair statements that share words. An index by word avoids comparing every statement with every other."""
+    """Pair statements that share words. An index by word makes it unnecessary to compare all statements."""
     mine, theirs = sentences.statements(pair.source), sentences.statements(pair.target)
     my_places, their_places = sentences.places(pair.source), sentences.places(pair.target)
     weights = defaultdict[tuple[int, int], float](float)
@@ -84,7 +85,7 @@ def _candidates_of(pair: ChunkPair, sentences: SentenceCache) -> Iterator[Statem
 
 
 def overlap_of(one: Statement, other: Statement, shared_weight: float) -> float:
-    """The share of the word weight that two statements have in common; 0 if they are not about the same thing."""
+    """The share of word weight that two statements have in common. 0 if they are not about the same thing."""
     mine, theirs = (sum(map(weigh, statement.roots)) for statement in (one, other))
     if shared_weight < LEAST_OF_SHORTER * min(mine, theirs) or shared_weight < LEAST_OF_LONGER * max(mine, theirs):
         return 0.0
@@ -94,7 +95,7 @@ def overlap_of(one: Statement, other: Statement, shared_weight: float) -> float:
 
 
 def are_comparable(one: Statement, other: Statement, overlap: float) -> bool:
-    """Whether two statements with common words are about the same thing, at the same time."""
+    """Whether two statements with common words are about the same thing at the same time."""
     figures = _figures(one), _figures(other)
     measure_the_same = not {figure.kind for figure in figures[0]}.isdisjoint(figure.kind for figure in figures[1])
     if len(one.roots & other.roots) + measure_the_same < LEAST_SHARED:
@@ -110,14 +111,14 @@ def are_comparable(one: Statement, other: Statement, overlap: float) -> bool:
 
 
 def _only_values_differ(one: Statement, other: Statement) -> bool:
-    """Whether two statements are the same apart from a name that both give as a value: "The director is Anna Berg"."""
+    """Whether two statements differ only in a name that is given as a value, as in "The director is Anna Berg"."""
     mine, theirs = (statement.roots - set(map(as_root, statement.values)) for statement in (one, other))
     is_value = one.names - other.names <= one.values and other.names - one.names <= other.values
     return is_value and mine == theirs and len(mine) >= LEAST_SHARED and _agree(_figures(one), _figures(other))
 
 
 def _have_other_labels(one: Statement, other: Statement) -> bool:
-    """Whether a name has one number in one statement and another number in the other: TREC 2002 and TREC 2003."""
+    """Whether a name has different numbers in the two statements, as in TREC 2002 and TREC 2003."""
     mine, theirs = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
     for numbers, statement in ((mine, one), (theirs, other)):
         for name, number in statement.labels:
@@ -126,7 +127,7 @@ def _have_other_labels(one: Statement, other: Statement) -> bool:
 
 
 def _have_other_scopes(one: Statement, other: Statement) -> bool:
-    """Whether two statements distinguish their subjects: the old bridge and the new bridge."""
+    """Whether two statements have different subjects, such as the old bridge and the new bridge."""
     for scope in SCOPES:
         mine, theirs = scope.intersection(one.words), scope.intersection(other.words)
         if mine and theirs and mine != theirs:
@@ -135,12 +136,12 @@ def _have_other_scopes(one: Statement, other: Statement) -> bool:
 
 
 def _figures(statement: Statement) -> list[Quantity]:
-    """The numbers of a statement that are not part of a date."""
+    """The numbers in a statement that are not part of a date."""
     return [one for one in statement.quantities if statement.words[one.place] not in statement.dates]
 
 
 def _agree(mine: Sequence[Quantity], theirs: Sequence[Quantity]) -> bool:
-    """Whether each number of one statement is compatible with a number of the other."""
+    """Whether each number in one statement is compatible with a number in the other."""
     return all(any(one.agrees(other) for other in theirs) for one in mine) and all(
         any(one.agrees(other) for other in mine) for one in theirs
     )
@@ -153,7 +154,7 @@ def _numbers(statement: Statement) -> list[str]:
 def judge_candidates(candidates: Iterable[StatementPair]) -> list[DetectedConnection]:
     """Let the model judge the most promising pairs. Returns the contradictions, strongest first.
 
-    Pairs with the same words are judged once, in however many chunks they occur.
+    Pairs with the same words are judged once, even if they occur in many chunks.
     """
     by_words = defaultdict[tuple[str, str], list[StatementPair]](list)
     for one in candidates:
@@ -166,7 +167,7 @@ def judge_candidates(candidates: Iterable[StatementPair]) -> list[DetectedConnec
 
 
 def _judge(pairs: Sequence[StatementPair]) -> list[float]:
-    """The strength of each pair; 0 if the first direction shows that it is not a contradiction."""
+    """The strength of each pair. 0 if the first direction shows that the pair is not a contradiction."""
     if not pairs:
         return []  # the model is loaded only if it is needed
     model = small_model.offline_small_model()
@@ -192,7 +193,10 @@ def _is_denied(statement: Statement) -> bool:
 
 
 def connect(one: StatementPair, strength: float) -> DetectedConnection | None:
-    """The contradiction with both quotes and what differs; None if only a word differs and the model is not sure."""
+    """The contradiction with both quotes and the difference between them.
+
+    Returns None if only a word differs and the model is not sure.
+    """
     difference = describe_difference(one.mine, one.theirs)
     if difference.kind == WORDING and one.overlap >= NEARLY_SAME and strength < THRESHOLD_OF_WORDING:
         return None
@@ -209,7 +213,7 @@ def connect(one: StatementPair, strength: float) -> DetectedConnection | None:
 
 
 def _keep(found: Iterable[DetectedConnection]) -> Iterator[DetectedConnection]:
-    """Drop weaker contradictions of a pair of chunks or of a sentence that has many, and repetitions."""
+    """Drop repetitions, and the weaker contradictions of a pair of chunks or of a sentence that has many."""
     kept: Counter[object] = Counter()
     for one in found:
         source, target = one.pair.source, one.pair.target

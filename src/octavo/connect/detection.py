@@ -1,8 +1,8 @@
-"""Detects the connections of one document: loads candidate pairs, runs the engines, saves the results.
+"""Detects the connections of one document: loads candidate pairs, looks for each type of connection, saves the results.
 
-Pairs of chunks that share a concept but have opposite tones go to a model, in any language. Concepts and tones come
-from the descriptions of the chunks. They show that two chunks may disagree, not that they do. So such a pair is kept
-only if the model confirms the contradiction.
+Pairs of chunks that share a concept but have opposite tones are sent to a model, in any language. Concepts and tones
+are read from the descriptions of the chunks. They show that two chunks may disagree, not that they do. Such a pair is
+therefore kept only if the model confirms the contradiction.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class DetectionResult:
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(Engine, 0.0))
 
     async def timed(self, engine: Engine, work: Callable[[], list[Item]]) -> list[Item]:
-        """Run a part of an engine in a thread and add its time."""
+        """Run a detection step in a thread and add its duration to the total."""
         started = time.monotonic()
         output = await asyncio.to_thread(work)
         self.seconds[engine] += time.monotonic() - started
@@ -71,7 +71,7 @@ class DetectionResult:
 
 
 async def start_of_comparison(connection: Connection) -> datetime:
-    """The current time of the database, read before the comparison starts. The results are saved with this time."""
+    """The current time of the database, read before the comparison starts and saved with its results."""
     rows = await fetch_rows(connection, QUERIES.start_of_comparison, {})
     return rows[0]["started"]
 
@@ -127,9 +127,9 @@ async def compare(
 
 
 async def judge_contradictions(result: DetectionResult) -> None:
-    """Let octavo-small judge the most promising pairs of statements of the whole document.
+    """Let the model octavo-small judge the most promising statement pairs of the whole document.
 
-    A pair of chunks that contradict each other is not called similar, and is not judged once more by its tone.
+    A pair of chunks that contradict each other is not reported as similar, and is not judged again by its tone.
     """
     result.contradictions = await result.timed(
         Engine.CONTRADICTION, lambda: contradiction.judge_candidates(result.statement_pairs)
@@ -146,7 +146,7 @@ def _chunks(one: DetectedConnection) -> frozenset[UUID]:
 async def _load_domains(
     database: Database, scope: SearchScope, candidates: Iterable[Candidate], domains: dict[UUID, DocumentDomain]
 ) -> None:
-    """Add the domains of the candidates' documents that are not loaded yet."""
+    """Load the domains of the candidates' documents that are not loaded yet."""
     documents = {chunk.document_id for pair, _ in candidates for chunk in (pair.source, pair.target)}
     if missing := documents - domains.keys():
         async with database.connection() as connection:
@@ -196,7 +196,7 @@ async def save(
     """Replace the connections that earlier comparisons found for the document, in the caller's transaction.
 
     Another document may be compared with this one at the same time. Connections from a comparison that started later
-    are kept, because that comparison saw everything that this one saw. Returns the counts by engine.
+    are kept, because it had access to the same data and more. Returns the counts by connection type.
     """
     documents = {chunk.document_id for one in found for chunk in (one.pair.source, one.pair.target)}
     await connection.execute(QUERIES.lock_owner, {"owner": owner})
@@ -214,7 +214,7 @@ async def save(
 
 
 def _as_row(one: DetectedConnection) -> dict[str, Any]:
-    """The row to store. The two chunks are sorted by id, so that a pair is stored the same way from either document."""
+    """The row to store. The two chunks are sorted by id, so that a pair has the same row for either document."""
     sides = [(one.pair.source, one.source_span), (one.pair.target, one.target_span)]
     (source, mine), (target, theirs) = sorted(sides, key=lambda side: side[0].id)
     return {
@@ -250,7 +250,7 @@ def _are_opposed(one: float, other: float) -> bool:
 
 
 def _shared_concept(pair: ChunkPair) -> str | None:
-    """The most important shared concept, preferably one that both chunks contain literally."""
+    """The most important shared concept, preferably one that is literally in both chunks."""
     shared = shared_concepts(pair)
     texts = [chunk.content.casefold() for chunk in (pair.source, pair.target)]
     literal = (concept for concept in shared if all(concept.casefold() in text for text in texts))
@@ -273,8 +273,7 @@ def _connect(pair: ChunkPair, concept: str, sentences: SentenceCache) -> Detecte
 def _promise(pair: ChunkPair, concept: str) -> float:
     """How promising a pair of chunks is, from 0 to 1.
 
-    The concept has an importance in each chunk, and each chunk has a positive or negative tone. The result is the lower
-    importance times the weaker tone.
+    The result is the lower importance of the concept in the two chunks, times the weaker of their tones.
     """
     weights = [
         {name.casefold(): weight for name, weight in chunk.concepts.items()}.get(concept.casefold(), 0.0)
@@ -285,7 +284,7 @@ def _promise(pair: ChunkPair, concept: str) -> float:
 
 
 def _quote(chunk: ComparableChunk, concept: str, cache: SentenceCache) -> Span:
-    """Quote the sentence about the concept that best shows the tone of the chunk, and as many next sentences as fit."""
+    """Quote the sentence about the concept that best shows the chunk's tone, and as many following sentences as fit."""
     text = chunk.content
     sentences = [one for one in split_sentences(text) if not text.startswith(_MARKUP, one[0])]
     if not sentences:

@@ -1,4 +1,4 @@
-"""Names what differs between two contradicting statements: a number, a date, a negation or a few words."""
+"""Describes how two contradicting statements differ: in a number, a date, a negation or a few words."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _EXCLUDING = word_set(
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """`kind` is number, date, negation or wording."""
+    """A difference between two statements. `kind` is number, date, negation or wording."""
 
     kind: str
     explanation: str
@@ -51,7 +51,9 @@ def _both(mine: str, theirs: str) -> str:
 
 
 def _own_figures(one: Statement, other: Statement) -> tuple[str, str] | None:
-    """A number of each statement that the other one does not have: the two with the most similar context."""
+    """One number from each statement that is not in the other. The two numbers with the most similar context are
+    chosen.
+    """
     pairs = [
         (_common_context(one, mine, other, theirs), mine, theirs)
         for mine in _not_in(one, other)
@@ -72,7 +74,7 @@ def _not_in(one: Statement, other: Statement) -> Iterator[Quantity]:
 
 
 def _common_context(one: Statement, mine: Quantity, other: Statement, theirs: Quantity) -> int:
-    """The number of words that both numbers have next to them."""
+    """Count the words that appear next to both numbers."""
     around = [
         set(statement.words[max(figure.place - _CONTEXT, 0) : figure.end + _CONTEXT])
         for statement, figure in ((one, mine), (other, theirs))
@@ -81,14 +83,14 @@ def _common_context(one: Statement, mine: Quantity, other: Statement, theirs: Qu
 
 
 def _denial(statement: Statement) -> str:
-    """The first negation with the words that it denies."""
+    """The first negation, with the words that it negates."""
     words = enumerate(statement.words)
     place = next((place for place, word in words if is_negation(word) or word in _EXCLUDING), None)
     return "" if place is None else _slice(statement, place, place + _AFTER_NEGATION)
 
 
 def _replaced(one: Statement, other: Statement) -> Iterator[tuple[str, str]]:
-    """Short parts of both statements that stand in the same place, shortest first."""
+    """Short parts of the two statements at the same position, shortest first."""
     matcher = SequenceMatcher(None, one.words, other.words, autojunk=False)
     if matcher.ratio() < _LEAST_ALIKE:
         return
@@ -105,7 +107,7 @@ def _replaced(one: Statement, other: Statement) -> Iterator[tuple[str, str]]:
 
 
 def _only_in_shorter(one: Statement, other: Statement) -> str:
-    """The longest run of words of the shorter statement that the longer one does not have; names do not count."""
+    """The longest sequence of words that is only in the shorter statement. Names are ignored."""
     short, long = sorted((one, other), key=lambda statement: len(statement.words))
     known = set(map(as_root, long.words))
     is_new = [as_root(word) not in known and word not in short.names for word in short.words]
@@ -116,13 +118,13 @@ def _only_in_shorter(one: Statement, other: Statement) -> str:
 
 
 def _slice(statement: Statement, first: int, last: int) -> str:
-    """Words of a statement as they are written."""
+    """A range of words from a statement, in their original spelling."""
     words = list(WORD.finditer(statement.text))[first:last]
     return statement.text[words[0].start() : words[-1].end()]
 
 
 def _as_written(statement: Statement, date: str) -> str:
-    """The whole date that contains a part: 12 March 2024."""
+    """The whole date that contains this part, such as 12 March 2024."""
     is_date = [word in statement.dates or word.removesuffix("s") in statement.dates for word in statement.words]
     place = next(place for place, word in enumerate(statement.words) if date in {word, word.removesuffix("s")})
     first, last = place, place + 1

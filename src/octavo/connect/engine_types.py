@@ -1,4 +1,4 @@
-"""Input and output of the engines: they get pairs of chunks and return connections with evidence."""
+"""Input and output types of detection: pairs of chunks, and connections with evidence."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from octavo.records.search import Engine, Status
 
 @dataclass(frozen=True, slots=True)
 class ComparableChunk:
-    """A chunk with the data the engines use. `polarity` is None if unknown."""
+    """A chunk with the data that detection uses. `polarity` is None if unknown."""
 
     id: UUID
     document_id: UUID
@@ -36,7 +36,7 @@ class ChunkPair:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A quote, stored as a range of its chunk instead of as text, so that it is always verbatim."""
+    """A quote, stored as a range in its chunk instead of as text, so that it is always verbatim."""
 
     start: int
     end: int
@@ -47,7 +47,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class DetectedConnection:
-    """A connection with the quotes that prove it and a one-sentence explanation."""
+    """A connection with the quotes that support it and a one-sentence explanation."""
 
     engine: Engine
     pair: ChunkPair
@@ -67,7 +67,7 @@ class DetectedConnection:
 def digest_of(engine: Engine, quotes: Sequence[str]) -> bytes:
     """The key under which a decision is stored.
 
-    It depends on both quotes, but not on order, case, spacing or punctuation.
+    It depends on both quotes, but not on their order, case, spacing or punctuation.
     """
     plain = sorted("".join(one for one in quote.lower() if one.isalnum()) for quote in quotes)
     return sha256("\0".join([engine, *plain]).encode()).digest()

@@ -1,4 +1,4 @@
-"""Words and numbers of English sentences: which words count, their roots and weights, negations, numbers with units."""
+"""Words and numbers in English sentences: content words, roots, weights, negations, and numbers with units."""
 
 from __future__ import annotations
 
@@ -75,9 +75,9 @@ _DIGITS = re.compile(r"[$€£]?\d+(?:,\d{3})*(?:\.\d+)?")
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number, `words[place:end]` with its unit, as the range of values that it is compatible with.
+    """A number with its unit, `words[place:end]`, as the range of values that it is compatible with.
 
-    `kind` is what the unit measures; empty if no unit follows.
+    `kind` is what the unit measures. It is empty if no unit follows.
     """
 
     low: float
@@ -100,7 +100,7 @@ class Quantity:
 
 
 def read_quantities(words: Sequence[str]) -> Iterator[Quantity]:
-    """Read all numbers of a sentence. The words must be in lower case."""
+    """Read all numbers in a sentence. The words must be in lower case."""
     place = 0
     while place < len(words):
         value, end = _read_number(words, place)
@@ -123,7 +123,10 @@ def _range(words: Sequence[str], place: int, value: float, kind: str) -> tuple[f
 
 
 def _rounded_share(value: float) -> float:
-    """How far a number may be from the exact one. 40,000 may be 41,300; 40 and 41,300 are exact, and so are prices."""
+    """The share by which a number may differ from the exact one because it is rounded.
+
+    40,000 may be rounded from 41,300. 40 and 41,300 are treated as exact, and so are prices.
+    """
     digits = str(int(value))
     zeros = len(digits) - len(digits.rstrip("0"))
     rounded = value >= _ROUND_FROM and value == int(value) and zeros >= max(2, len(digits) - 2)
@@ -151,7 +154,7 @@ def _read_number_words(words: Sequence[str], place: int) -> tuple[float | None, 
 
 
 def _read_unit(words: Sequence[str], place: int, end: int) -> tuple[str, float, int]:
-    """The kind of the unit, its factor, and the index after it. A word after a number is a unit only if it is known."""
+    """The type of the unit, its factor, and the index after it. Only known units are recognised."""
     if kind := CURRENCIES.get(words[place][:1]):
         return kind, 1.0, end
     following = [*words[end : end + 2], "", ""]
@@ -171,7 +174,7 @@ def word_set(text: str) -> frozenset[str]:
 
 
 def word_pairs(text: str) -> tuple[tuple[str, str], ...]:
-    """Parse pairs of words: "sold sell, bought buy"."""
+    """Parse pairs of words such as "sold sell, bought buy"."""
     both = [pair.split() for pair in text.split(",")]
     return tuple((one, other) for one, other in both)
 
@@ -232,7 +235,7 @@ _SHORT = 3
 
 @lru_cache(maxsize=50_000)
 def weigh(one: str) -> float:
-    """The weight of a word. Rare words weigh more, because they say more about the subject of a sentence."""
+    """The weight of a word. Rare words weigh more, because they reveal more about the subject of a sentence."""
     return 0.25 + rarity(one)
 
 
@@ -246,7 +249,7 @@ def as_root(word: str) -> str:
 
 @lru_cache(maxsize=50_000)
 def is_content_word(word: str) -> bool:
-    """Whether a word in lower case says something about the subject: no number, stop word or negation."""
+    """Whether a lower-case word reveals something about the subject. Numbers, stop words and negations do not."""
     if not word[0].isalpha() or len(word) == 1 or is_negation(word) or word in _EMPTY or word in STOPWORDS["en"]:
         return False
     return not all(part in NUMBER_WORDS for part in word.split("-"))

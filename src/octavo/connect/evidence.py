@@ -1,4 +1,4 @@
-"""Chooses the quotes of a connection: the two sentences that have the most words in common."""
+"""Chooses the quotes for a connection: the two sentences that have the most words in common."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class SentenceCache:
         return self._names[chunk.id]
 
     def is_supported(self, chunk: ComparableChunk) -> bool:
-        """Whether contradictions can be found in the chunk: it must be in English."""
+        """Whether contradictions can be found in the chunk. It must be in English."""
         if chunk.id not in self._supported:
             may_be = primary_language(chunk.language) in {None, ENGLISH}
             self._supported[chunk.id] = may_be and confirm_language(chunk.content, ENGLISH) == ENGLISH
@@ -118,7 +118,7 @@ def _first_sentence(chunk: ComparableChunk) -> Span:
 
 
 def shorten(text: str, start: int, end: int) -> Span:
-    """The range, cut at a word boundary if it is too long for a quote."""
+    """Cut a range at a word boundary if it is too long for a quote."""
     if end - start > MOST_QUOTED:
         space = text.rfind(" ", start + 1, start + MOST_QUOTED)
         end = space if space > 0 else start + MOST_QUOTED

@@ -1,6 +1,6 @@
 """The map of an owner's connections: documents as nodes with positions, connections as edges.
 
-Positions are computed and not stored; the same connections always give the same map.
+Positions are computed and not stored. The same connections always give the same map.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """All connections of one engine between two documents. `strength` is that of the strongest connection."""
+    """All connections of one type between two documents. `strength` is the strength of the strongest connection."""
 
     source: UUID
     target: UUID
@@ -66,7 +66,7 @@ class ConnectionMap:
 
 @dataclass(frozen=True, slots=True)
 class MapFilter:
-    """Limits the map to one document's connections, to one engine, and to a minimum strength."""
+    """Limits the map to one document's connections, to one connection type, and to a minimum strength."""
 
     focus: UUID | None = None
     engine: Engine | None = None
@@ -108,9 +108,10 @@ class Position:
 
 
 def lay_out(nodes: int, edges: Sequence[tuple[int, int, float]]) -> list[Position]:
-    """Place the nodes with a force-directed layout (Fruchterman and Reingold).
+    """Position the nodes with a force-directed layout (Fruchterman and Reingold).
 
-    Connected nodes attract each other, all nodes repel each other, and the steps shrink.
+    Connected nodes attract each other and all nodes repel each other. Each step moves the nodes less than the one
+    before.
     """
     import numpy as np
 
@@ -153,9 +154,9 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """A document. `at` is the position of the label `name`, `anchor` its alignment.
+    """A document on the drawn map. `at` is the position of the label `name`, and `anchor` is its alignment.
 
-    `crowded`: whether the label overlaps other labels or dots.
+    `crowded` is true if the label overlaps other labels or dots.
     """
 
     node: Node
@@ -175,7 +176,7 @@ class Drawing:
 
 
 def draw(connection_map: ConnectionMap) -> Drawing:
-    """Draw the dots and the strongest lines. Lines between the same two documents run side by side."""
+    """Draw the dots and the strongest lines. Parallel lines connect documents with several connection types."""
     nodes = {node.document_id: node for node in connection_map.nodes}
     shown = [edge for edge in connection_map.edges if edge.source in nodes and edge.target in nodes]
     lines = list(_lines(shown[:MOST_LINES], nodes))

@@ -1,6 +1,7 @@
 """Lets configured models judge contradictions and bridges, within a budget per document.
 
-Without a model, or when the budget is used up, contradictions stay possible. Bridges and opposite tones are dropped.
+Without a model, or when the budget is used up, contradictions are kept as possible ones. Bridges and opposite tones are
+dropped.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ class ModelJudge:
         ]
 
     async def confirm(self, candidates: Sequence[DetectedConnection]) -> list[DetectedConnection]:
-        """Return only the contradictions that a model confirms; without a model, none."""
+        """Return only the contradictions that a model confirms. Without a model, the result is empty."""
         strongest = sorted(candidates, key=_strongest_first)[:MOST_OPPOSITE_TONES]
         return [one for one, verdict in await self._judge_strongest(strongest) if verdict is Verdict.CONTRADICTION]
 
@@ -93,9 +94,9 @@ class ModelJudge:
         return judged
 
     async def explain(self, candidates: Sequence[Candidate]) -> list[DetectedConnection]:
-        """Return the bridges that a model confirmed; without a model, none.
+        """Return the bridges that a model confirmed. Without a model, the result is empty.
 
-        The model gets the most promising bridges first, because the budget may run out before the last one.
+        The model receives the most promising bridges first, because the budget may run out before the last one.
         """
         kept: list[DetectedConnection] = []
         for batch in _batches(best_first(candidates)[:MOST_BRIDGES], BRIDGES_PER_CALL):

@@ -108,7 +108,7 @@ async def has_index(connection: Connection, model: EmbeddingModel) -> bool:
 async def find_by_index(
     connection: Connection, scope: SearchScope, chunks: Sequence[UUID], most: int, least: float
 ) -> list[Neighbour]:
-    """Search the index. If the results for a chunk do not contain the chunk itself, the search is repeated more widely.
+    """Search the index. If the results for a chunk do not include the chunk itself, the search is repeated more widely.
 
     Vectors form clusters. A search that ends in the wrong cluster does not even find the chunk it started from.
     """
@@ -150,7 +150,7 @@ async def find_exactly(
 ) -> list[Neighbour]:
     """Compare the chunks with every vector.
 
-    Vectors are fetched in blocks, so that memory use does not grow with their number.
+    Vectors are fetched in blocks, so that memory use does not grow with the number of vectors.
     """
     values = {"chunks": list(chunks), "model": scope.model.id}
     sources, source_vectors = await _fetch(connection, QUERIES.vectors_of, values)
@@ -166,7 +166,7 @@ async def find_exactly(
 async def _fetch(connection: Connection, query: bytes, values: dict[str, Any]) -> tuple[NDArray[np.void], Matrix]:
     """Fetch ids and unit vectors.
 
-    All ids are fetched as one value and all vectors as another, because one row per vector would be slower.
+    All ids are fetched as one value and all vectors as another, because fetching one row per vector would be slower.
     """
     rows = await (await connection.execute(query, values, binary=True)).fetchall()
     count, ids, vectors = rows[0]
@@ -177,7 +177,7 @@ async def _fetch(connection: Connection, query: bytes, values: dict[str, Any]) -
 
 
 class TopNeighbours:
-    """The nearest neighbours of each source chunk in all blocks that were added so far."""
+    """The nearest neighbours of each source chunk in all blocks added so far."""
 
     def __init__(self, sources: int, most: int) -> None:
         self._most = most
@@ -210,7 +210,7 @@ def _top(scores: NDArray[np.float32], most: int) -> tuple[NDArray[np.float32], N
 
 
 async def build_index(database: Database, model_id: int) -> str:
-    """Build the index for a model's vectors, unless it exists. Returns its name.
+    """Build the index for a model's vectors, unless it exists. Returns the name of the index.
 
     CREATE INDEX CONCURRENTLY cannot run in a transaction and may take an hour, so it gets a separate connection. An
     invalid index that a killed attempt left behind is dropped first.
@@ -232,7 +232,7 @@ async def build_index(database: Database, model_id: int) -> str:
 
 
 def _fill_in(query: bytes, model: EmbeddingModel) -> bytes:
-    """Insert names and types into a query, because they cannot be query parameters. None of them is user input."""
+    """Insert names and types into a query, because they cannot be query parameters. They never contain user input."""
     kind = model.type.partition("(")[0]
     parts = {"index": model.index, "type": model.type, "model": str(model.id), "operators": f"{kind}_cosine_ops"}
     for name, text in parts.items():

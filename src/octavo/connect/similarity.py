@@ -1,4 +1,4 @@
-"""The similarity engine: finds chunks with similar content, by the cosine similarity of their vectors."""
+"""Finds chunks with similar content, by the cosine similarity of their vectors."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ SIMILAR_WORDING = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Limits of cosine similarity, which depend on the embedding model.
+    """Thresholds for cosine similarity, which depend on the embedding model.
 
-    At or above `similar`, chunks are similar. At or above `related`, they are about the same subject and may
-    contradict each other. Below `apart`, their subjects differ, and shared concepts make a bridge. At or above
-    `same_domain`, the mean vectors of two documents show that they are about the same subject.
+    From `similar` upwards, chunks are similar. From `related` upwards, they are about the same subject and may
+    contradict each other. Below `apart`, their subjects differ, and shared concepts make a bridge. From `same_domain`
+    upwards, the mean vectors of two documents show that they are about the same subject.
     """
 
     similar: float
@@ -68,7 +68,7 @@ def _connect(pair: ChunkPair, sentences: SentenceCache) -> DetectedConnection:
 
 
 def _what_is_similar(quotes: SharedQuotes) -> str:
-    """Describe the two quotes, and claim nothing about what they mean."""
+    """Describe the two quotes without interpreting them."""
     if quotes.figures:
         return f"Same figures: {', '.join(quotes.figures[:MOST_NAMED])}."
     return "Similar wording." if quotes.overlap >= SIMILAR_WORDING else "Similar subject."

@@ -1,7 +1,7 @@
-"""Selects the sentences of a chunk that state something a sentence of another document can contradict. English only.
+"""Selects the sentences in a chunk that another document can contradict. English only.
 
-Left out are headings, table rows, questions, captions, references, entries of a table of contents, code, addresses,
-boilerplate, and sentences that only make sense next to others ("It was built in 1987", "This paper ...", "today").
+Excluded are headings, table rows, questions, captions, references, entries of a table of contents, code, addresses,
+boilerplate, and sentences that only make sense in context ("It was built in 1987", "This paper ...", "today").
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ _LABELS = word_set(
 class Statement:
     """A sentence of a chunk: `content[start:end]`. `text` is the sentence without markup and references.
 
-    `roots` are the roots of its content words. `values` are the names after "is" or "by", and `labels` those with a
+    `roots` are the roots of its content words. `values` are the names after "is" or "by". `labels` are names with a
     number, such as ("trec", "2002").
     """
 
@@ -122,7 +122,7 @@ class Statement:
 
 
 def read_statements(content: str) -> list[Statement]:
-    """Read the statements of a chunk, in order. A sentence that is repeated is read once."""
+    """Read the statements in a chunk, in order. A repeated sentence is read once."""
     found = dict[str, Statement]()
     for statement in _statements(content):
         found.setdefault(statement.letters, statement)
@@ -188,7 +188,7 @@ def _read(start: int, end: int, text: str) -> Statement:
 
 
 def find_names(tokens: list[str]) -> Iterator[str]:
-    """Capitalised words, except at the beginning: people, places, products."""
+    """Find names: capitalised words that are not at the beginning of the sentence."""
     for place, token in enumerate(tokens):
         low = token.lower().replace("\u2019", "'").removesuffix("'s")
         opens = place == 0 and not (len(token) > 1 and token.isupper())
@@ -197,7 +197,7 @@ def find_names(tokens: list[str]) -> Iterator[str]:
 
 
 def _values(tokens: list[str]) -> Iterator[str]:
-    """Names directly after "is" or "by": the director is Anna Berg, founded by Karl Lind."""
+    """Find names directly after "is" or "by", as in "the director is Anna Berg" and "founded by Karl Lind"."""
     is_value = False
     for token in tokens:
         is_value = token.lower() in _BEFORE_VALUE or (is_value and token[0].isupper())
@@ -206,7 +206,7 @@ def _values(tokens: list[str]) -> Iterator[str]:
 
 
 def _labels(tokens: list[str]) -> Iterator[tuple[str, str]]:
-    """Names and parts with a number: TREC 2002, Section 4.2, Phase II, dam 17."""
+    """Find names and nouns that have a number: TREC 2002, Section 4.2, Phase II, dam 17."""
     for place, token in enumerate(tokens[1:], start=1):
         before = tokens[place - 1]
         is_number = token[0].isdigit() or _ROMAN.fullmatch(token) or token.lower() in NUMBER_WORDS
@@ -216,7 +216,7 @@ def _labels(tokens: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _dates(tokens: list[str]) -> Iterator[str]:
-    """Years, weekdays, months, and the numbers next to a month."""
+    """Find years, weekdays, months, and the numbers next to a month."""
     for place, token in enumerate(tokens):
         low = token.lower().removesuffix("s")
         if _YEAR.fullmatch(token):

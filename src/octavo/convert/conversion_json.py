@@ -1,4 +1,4 @@
-"""A conversion as JSON. The sandbox returns this format, and it is stored."""
+"""The JSON format of a conversion. The sandbox returns this format, and the database stores it."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def value_from_row(row: Any, mapping: Mapping) -> Value:  # noqa: ANN401
 
 
 def type_of(mapping: Mapping, name: object, table: object) -> str | None:
-    """The type of a field, or of a table column. None if the mapping does not contain it."""
+    """The type of a field or table column. None if the mapping does not contain the field or column."""
     if table is None:
         return next((one.type for one in mapping.singles if one.name == name), None)
     columns = (column for one in mapping.tables if one.name == table for column in one.columns)

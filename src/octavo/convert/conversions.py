@@ -71,7 +71,7 @@ class StoredConversion:
 
 @dataclass(frozen=True, slots=True)
 class ConfidenceSummary:
-    """The numbers of values, values that need review, missing required fields and failed checks.
+    """Counts of values, values that need review, missing required fields and failed checks.
 
     `least` is the lowest measured confidence of the values. It is None if no confidence was measured.
     """
@@ -106,7 +106,7 @@ class Revision:
     """A revision of a conversion. `record` is the JSON of its values.
 
     `user_id` and `person` are the id and name of the person who made the correction. `changes` is the JSON of the
-    changes. It is None if the engine made the revision.
+    changes. It is None if the rules made the revision.
     """
 
     number: int
@@ -122,8 +122,8 @@ class Revision:
 class Batch:
     """Conversions that were requested together.
 
-    `total` is the number of conversions queued so far, and `ended` the number of those that have ended. `existing`
-    counts documents that had already been converted, and `skipped` documents that are not PDFs. `listed` is true once
+    `total` is the number of conversions queued so far, and `ended` how many of them have ended. `existing` counts
+    documents that had already been converted, and `skipped` counts documents that are not PDFs. `listed` is true once
     all documents of the batch have been processed.
     """
 
@@ -172,14 +172,14 @@ async def list_conversions(
 
 
 async def count_states(connection: Connection, owner: UUID) -> dict[str, int]:
-    """The number of conversions in each state that the page lists."""
+    """Count the conversions in each state that the page lists."""
     return (await fetch_rows(connection, QUERIES.count_states, {"owner": owner}))[0]
 
 
 async def list_batches(connection: Connection, owner: UUID, batch: UUID | None = None) -> list[Batch]:
     """The batches that are running or ended within the last day, newest first.
 
-    If `batch` is given, only that batch, even if it is older.
+    If `batch` is given, returns only that batch, even if it ended earlier.
     """
     values = {"owner": owner, "id": batch, "recent": RECENT_HOURS}
     async with connection.cursor(row_factory=class_row(Batch)) as rows:
@@ -209,7 +209,7 @@ async def find_result(connection: Connection, owner: UUID, conversion: UUID, kin
 
 
 async def count_download(connection: Connection, conversion: UUID, *, expire_now: bool) -> None:
-    """Count a download and record its event. If `expire_now`, the result is deleted after the first download."""
+    """Count a download and record its event. If `expire_now` is true, delete the result after its first download."""
     await connection.execute(QUERIES.count_download, {"id": conversion, "expire_now": expire_now})
 
 
@@ -223,9 +223,7 @@ async def list_revisions(connection: Connection, owner: UUID, conversion: UUID) 
 async def export_conversions(
     connection: Connection, owner: UUID, document: UUID, *, cursor: str | None, limit: int
 ) -> Page[dict[str, Any]]:
-    """The conversions of a document with all of their revisions: the values, and the author, time and content of
-    changes.
-    """
+    """The conversions of a document, each with all revisions: their values, changes, authors and times."""
     page = await list_conversions(connection, owner, status=None, cursor=cursor, limit=limit, document=document)
     items: list[dict[str, Any]] = []
     for one in page.items:
@@ -272,7 +270,7 @@ async def kept_history(connection: Connection, owner: UUID, conversion: UUID) ->
 
 
 async def model_checks(connection: Connection, owner: UUID) -> list[dict[str, Any]]:
-    """All model calls for conversions: their answers, and the values that were accepted after verification."""
+    """All model calls for conversions, with the answers and the values that were accepted after verification."""
     rows = await (await connection.execute(QUERIES.model_checks, {"owner": owner})).fetchall()
     return [_model_check(*row) for row in rows]
 

@@ -1,7 +1,7 @@
-"""Corrections of conversions by people: values, places, table rows, and failed checks that a person accepts.
+"""Corrections that people make to conversions: values, positions, table rows and accepted failed checks.
 
 Each correction is a revision with its author, its time, its changes and its own validated XML. Corrections are kept
-longer than the conversion. They are applied if the same content is converted again.
+longer than the conversion. They are applied again if the same content is converted again.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ Change = dict[str, JSON]
 class Correction:
     """A correction of one value. `name` is a field, or a cell such as `lines[2].amount`.
 
-    If `value` is None, the value is removed. `page` and `box` are the correct place, if the person selected it.
+    If `value` is None, the value is removed. `page` and `box` are the correct position, if the person selected it.
     """
 
     name: str
@@ -82,7 +82,7 @@ class Editor(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Corrected:
-    """A corrected conversion, and the changes that were made."""
+    """A corrected conversion and the changes that were made to it."""
 
     conversion: Conversion
     changes: list[Change]
@@ -147,7 +147,7 @@ class Corrections:
         return found, mapping, Author("person", user, row[0] if row else person), at
 
     async def _places(self, owner: UUID, conversion: UUID, corrections: Sequence[Correction]) -> dict[str, Place]:
-        """The places that the person selected, with the words on the page at those places."""
+        """The positions that the person selected, with the words at those positions."""
         pointed = [one for one in corrections if one.page and one.box]
         if not pointed:
             return {}
@@ -191,9 +191,9 @@ async def keep_correction(connection: Connection, conversion: UUID, days: int, e
 
 
 async def share_facts(connection: Connection, conversion: UUID, made: Conversion, mapping: MappingRules) -> None:
-    """Save the values as facts of the document. They replace the facts of an earlier revision or conversion.
+    """Save the values as facts of the document. They replace the facts from an earlier revision or conversion.
 
-    A value that a person confirmed is saved as a fact by a person. A value that needs review is not saved.
+    A value that a person confirmed is saved as a confirmed fact. A value that needs review is not saved.
     """
     rows = await fetch_rows(connection, QUERIES.document_of, {"id": conversion})
     if rows:
@@ -216,8 +216,8 @@ def correct(
 ) -> Corrected:
     """Apply corrections.
 
-    A value that a person accepts unchanged keeps its place. A new value has only the place that the person selected.
-    Raises `BadInput`.
+    A value that a person accepts unchanged keeps its position. A new value only has a position if the person selected
+    one. Raises `BadInput`.
     """
     values = {one.path: one for one in conversion.values}
     changes: list[Change] = []
@@ -247,7 +247,7 @@ def _finish(conversion: Conversion, mapping: MappingRules, values: Sequence[Valu
 
 
 def _accept(values: Sequence[Value], mapping: MappingRules, text: str, editor: Editor | None) -> list[Value]:
-    """Confirm all values of a check, because they are correct although the check fails."""
+    """Confirm all values used by a failed check, because a person accepted them."""
     check = next((one for one in mapping.checks if one.text == text), None)
     if check is None:
         raise BadInput(f"{mapping.name} has no check {text[:80]!r}.")
@@ -339,8 +339,9 @@ def _text(value: Value | None) -> str | None:
 def carry_over(conversion: Conversion, mapping: MappingRules, found: Any, corrected: Any) -> Corrected | None:  # noqa: ANN401
     """Apply the corrections of an earlier conversion of the same content.
 
-    `found` and `corrected` are the records of its first and last revision. Values keep the name of the person and the
-    time. Fields that this mapping does not have are left out. Returns None if nothing changes.
+    `found` and `corrected` are the records of the first and last revision of that conversion. Corrected values keep the
+    name of the person and the time. Fields that this mapping does not have are left out. Returns None if nothing
+    changes.
     """
     old, new = (_values_of(record, mapping) for record in (found, corrected))
     values = {one.path: one for one in conversion.values}
@@ -378,7 +379,7 @@ def facts_of_conversion(made: Conversion, mapping: MappingRules) -> list[Fact]:
 
 
 def fact_name(field: Field) -> str | None:
-    """The fact that a field represents: the one that the mapping names, or the one with the field's name."""
+    """The fact that a field represents: the fact named in the mapping, or a fact with the same name as the field."""
     return next((name for name in (field.fact, field.name) if name in NAMES), None)
 
 
@@ -410,7 +411,7 @@ def confirm_facts(conversion: Conversion, mapping: MappingRules, facts: Sequence
 def _values_of(record: Any, mapping: MappingRules) -> list[Value]:  # noqa: ANN401
     """The values of a record whose fields exist in this mapping.
 
-    The record may come from another version of the mapping.
+    The record may have been made with another version of the mapping.
     """
     values: list[Value] = []
     for row in record["values"]:

@@ -80,7 +80,7 @@ class PdfConversion(NamedTuple):
 async def convert_pdf_in_sandbox(pdf: PdfInSandbox, mapping_text: str, file: str) -> PdfConversion:
     """Convert a PDF. One sandbox call is enough if all pages have words.
 
-    Otherwise there are separate calls to read the words, to run OCR and to apply the rules.
+    Otherwise, three separate calls read the words, run OCR and apply the rules.
     """
     call = convert_pdf.call(mapping_text=mapping_text, file=file, password=pdf.password)
     try:
@@ -112,7 +112,7 @@ async def convert_in_sandbox(
 ) -> Conversion:
     """Apply the rules.
 
-    `words` is the JSON of pages and attachments, and `mapping_text` the content of the mapping file.
+    `words` is the JSON of pages and attachments, and `mapping_text` is the content of the mapping file.
     """
     mapping = await asyncio.to_thread(parse_mapping, mapping_text, file)
     rows = None
@@ -130,7 +130,10 @@ async def convert_in_sandbox(
 
 
 def _refuse_slow(value: JSON) -> None:
-    """Raise `SlowPattern` if the sandboxed process returned its message. It cannot raise this error class itself."""
+    """Raise `SlowPattern` if the sandboxed process returned the message of a slow pattern.
+
+    The process cannot raise this error class itself.
+    """
     if isinstance(value, str):
         raise SlowPattern(printable(value[:MAX_TEXT]))
 
@@ -138,8 +141,8 @@ def _refuse_slow(value: JSON) -> None:
 def _checked(conversion: Conversion) -> Conversion:
     """Reject a document that the mapping is not meant for, and remove results that a sandboxed process cannot produce.
 
-    The process cannot call a model or a person, so a lookup, a confirmation or an accepted check in its output is
-    forged.
+    The process has no access to a model or a person. A model lookup, a confirmation or an accepted check in its output
+    is therefore forged.
     """
     if not conversion.fits:
         raise NotThisKind
@@ -162,8 +165,8 @@ def convert_words(
 ) -> str | None:
     """Apply the rules to words, and add suggestions if there are any.
 
-    Returns a message if a pattern is too slow. For suggestions the rules run a second time, which is cheaper than
-    storing their results.
+    Returns a message if a pattern is too slow. To add suggestions, the rules run a second time, which is cheaper than
+    storing the result of the first run.
     """
     from octavo.convert.rules.engine import convert
     from octavo.convert.rules.patterns import kill_stuck_patterns
@@ -189,8 +192,7 @@ def convert_pdf(task: Task, *, mapping_text: str, file: str, password: str | Non
     """Read the words of a PDF and apply the rules. Returns a message if a pattern is too slow.
 
     The output contains the words if a page may be a scan or if a required value is missing. If a page may be a scan,
-    the rules run again after OCR. They also run before, so that a slow pattern is found before OCR, which takes much
-    longer.
+    the rules run before and after OCR. The first run finds slow patterns before the much slower OCR starts.
     """
     from octavo.convert.rules.engine import convert
     from octavo.convert.rules.patterns import kill_stuck_patterns

@@ -86,7 +86,10 @@ class ConversionInput:
 
 
 class EarlierCorrections(NamedTuple):
-    """Corrections of an earlier conversion, applied to this one, with their history and the name of the last person."""
+    """Corrections of an earlier conversion, applied to this one.
+
+    `history` lists all earlier changes, and `person` is the name of the last person who made one.
+    """
 
     corrected: Corrected
     history: list[Change]
@@ -134,7 +137,7 @@ class ConversionJob:
     ) -> None:
         """Save the values that were found.
 
-        If there are earlier corrections of this content, save them as a second revision.
+        If the same content was corrected before, save the corrected values as a second revision.
         """
         conversion, days = self.run.job.id, self.settings.conversion_result_days
         await share_facts(connection, conversion, earlier.corrected.conversion if earlier else found, mapping)
@@ -151,8 +154,8 @@ class ConversionJob:
     ) -> EarlierCorrections | None:
         """The corrections that people made earlier to the same content.
 
-        They come from conversions with a version of the same mapping, and from facts of the document that a person
-        confirmed.
+        They are read from conversions with any version of the same mapping, and from facts of the document that a
+        person confirmed.
         """
         values = {"owner": source.owner_id, "sha256": source.sha256, "mapping": mapping.name, "id": self.run.job.id}
         async with self.run.database.connection() as connection:

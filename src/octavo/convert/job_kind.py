@@ -1,4 +1,4 @@
-"""The job kinds that convert a file with a mapping and that queue the conversions of many documents."""
+"""The job kinds for conversion: one converts a file with a mapping, the other queues the conversions of a batch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from octavo.storage import Bucket
 
 
 class ConversionTools(Protocol):
-    """The worker's tools that a conversion needs."""
+    """The resources of a worker that a conversion needs."""
 
     @property
     def settings(self) -> Settings: ...

@@ -104,7 +104,7 @@ class RemoteService:
     async def _report(self, status: int | None, started: float, *, well: bool) -> None:
         """Record the outcome, but only if this worker still holds the lease.
 
-        A worker that lost its job must not write.
+        A worker that has lost its lease must not write.
         """
         duration = round((time.monotonic() - started) * 1000)
         detail: JSON = {"address": self._address, "status": status, "duration_ms": duration}

@@ -30,14 +30,14 @@ _CERTAIN = 1.0
 
 @dataclass(frozen=True, slots=True)
 class StoredResult:
-    """A result whose XML is already in the bucket, but to which no row refers yet."""
+    """A result whose XML is already in the bucket, but that no database row refers to yet."""
 
     stored: Stored
     record: dict[str, JSON]
 
 
 class Author(NamedTuple):
-    """The author of a revision: the engine, or a person. `user` is None for a person without an account."""
+    """The author of a revision: the rules, or a person. `user` is None for a person without an account."""
 
     made_by: str
     user: UUID | None = None
@@ -58,7 +58,7 @@ async def store_result(bucket: Bucket, folder: str, conversion: Conversion, mapp
 
 
 def render_xml(conversion: Conversion, mapping: Mapping, *, plain: bool = False) -> bytes:
-    """The XML of a conversion. If `plain` is true, the places of the values are left out."""
+    """The XML of a conversion. If `plain` is true, it does not include the positions of the values."""
     from octavo.convert.rules.result_xml import render
 
     return render(conversion, mapping, plain=plain)
@@ -99,7 +99,7 @@ async def add_revision(
     author: Author = ENGINE,
     changes: Sequence[JSON] | None = None,
 ) -> None:
-    """Add a revision with these values, but without a file."""
+    """Add a revision that has these values but no XML file."""
     values = {
         "id": conversion,
         "record": Jsonb(record),

@@ -47,7 +47,7 @@ class Submission:
 
 
 class _Begun(NamedTuple):
-    """A conversion that was queued or already exists. `key` is the file it uses, or None if it already existed."""
+    """A conversion that was queued or already exists. `key` is the key of its file, or None if it already existed."""
 
     id: UUID
     created: bool
@@ -198,9 +198,10 @@ async def begin_batch(
     documents: Sequence[UUID] = (),
     filters: Filters | None = None,
 ) -> UUID:
-    """Queue the conversion of many documents: those with these ids, or all that the filters select.
+    """Queue the conversion of many documents: those with these ids, or all that match the filters.
 
-    A job reads the documents in batches and queues their conversions, so this call takes the same time for any number.
+    This call only starts a job, so it is fast for any number of documents. The job reads the documents in batches and
+    queues their conversions.
     """
     job = new_id()
     wanted: dict[str, JSON] = {"mapping": mapping.name}
@@ -215,10 +216,7 @@ async def begin_batch(
 
 @dataclass(frozen=True, slots=True)
 class BatchJob:
-    """Queues the conversions of a batch, for a limited number of documents at a time.
-
-    Each such group of documents is one stage of the job.
-    """
+    """Queues the conversions of a batch. Each stage of the job handles a limited number of documents."""
 
     run: Run[Any]
 
@@ -255,7 +253,7 @@ class BatchJob:
         return made
 
     async def _documents(self, cursor: str) -> tuple[list[UUID], str | None]:
-        """The next documents of the batch, and where to continue. None after the last ones."""
+        """The next documents of the batch, and where to continue. None if no documents are left."""
         if isinstance(given := self.run.input.get("documents"), list):
             start = int(cursor or 0)
             end = start + BATCH_DOCUMENTS
@@ -276,9 +274,9 @@ def _batch_jobs(owner: UUID, documents: Sequence[str], mapping: StoredMapping) -
 
 
 async def _only_pdf(body: AsyncIterable[bytes], label: str) -> AsyncGenerator[bytes]:
-    """Pass the body on unchanged.
+    """Pass the body through unchanged.
 
-    Raises `NotPdf` for any other type, as soon as enough bytes have arrived to detect it.
+    Raises `NotPdf` as soon as the first bytes show that the file is not a PDF.
     """
     head, checked = b"", False
     async for part in body:

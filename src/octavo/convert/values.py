@@ -1,4 +1,4 @@
-"""The output of a conversion: values with their places, checks, and the model calls."""
+"""The output of a conversion: values with their positions, checks, and model calls."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from octavo.facts.words import Place
 
 
 class Status(StrEnum):
-    """How far a value can be trusted.
+    """How reliable a value is.
 
-    `found`: it is in the document, or the mapping states it. `checked`: a cross-check passed as well. `confirmed`: a
-    person entered or accepted it. `needs_review`: its confidence is below the threshold, or a cross-check failed.
+    `found`: the value is in the document, or the mapping states it. `checked`: a cross-check passed as well.
+    `confirmed`: a person entered or accepted the value. `needs_review`: the confidence is below the threshold, or a
+    cross-check failed.
     """
 
     FOUND = "found"
@@ -27,10 +28,10 @@ class Status(StrEnum):
 class Value:
     """A value of a field. `row` counts from 1 within a table.
 
-    `value` is in the canonical form of its type: 2024-08-15, 350.55, EUR. `place` is where the document contains it. A
-    constant from the mapping has no place. `status` says how far the value can be trusted. `calibrated` is true if its
-    confidence was measured on labelled documents, and false if the rules or a mapping set it. `by` is the name of the
-    person who confirmed the value, and `at` the time. `page` is the page that this person named without a place.
+    `value` is in the canonical form of its type: 2024-08-15, 350.55, EUR. `place` is its position in the document. A
+    constant from the mapping has no position. `calibrated` is true if the confidence was measured on labelled
+    documents, and false if the rules or a mapping set it. `by` is the name of the person who confirmed the value, and
+    `at` the time. `page` is the page that this person entered if no position was selected.
     """
 
     name: str
@@ -64,7 +65,7 @@ class Value:
 
     @property
     def on_page(self) -> int | None:
-        """The page on which the value was found, or the page that a person entered."""
+        """The page on which the value was found, or the page that a person entered for it."""
         return self.place.page if self.place else self.page
 
     def as_json(self) -> dict[str, JSON]:
@@ -101,7 +102,9 @@ class CheckResult:
 
 
 class ModelAnswer(NamedTuple):
-    """A model's unchanged answer for a field. The value in the conversion shows whether it was used and verified."""
+    """A model's unchanged answer for a field. The value in the conversion shows whether the answer was used and
+    verified.
+    """
 
     name: str
     value: str
@@ -146,9 +149,7 @@ class Conversion:
 
     @property
     def needs_review(self) -> bool:
-        """Whether a person should review the conversion: a value needs review, a required one is missing, or a check
-        failed.
-        """
+        """Whether a person should review the conversion: a value needs review or is missing, or a check failed."""
         failed = any(one.needs_review for one in self.checks)
         return bool(self.missing) or failed or any(one.needs_review for one in self.values)
 

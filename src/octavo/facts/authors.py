@@ -90,7 +90,7 @@ class Author:
 def find_author(source: FactSource, title_lines: Sequence[int] = (), *, with_metadata: bool = True) -> Author | None:
     """Find the author in the publisher's metadata, or else in the printed text, or else in the file's metadata.
 
-    The author in the metadata counts only if it looks like a name.
+    An author in the metadata is used only if it looks like a name. The name of a video channel can be any text.
     """
     if source.source_type == "youtube" and source.metadata.author:
         return Author(source.metadata.author, frozenset({"publisher"}))  # the name of a channel can be any text
@@ -145,7 +145,7 @@ def is_likely(text: str) -> bool:
 
 
 def read_names(text: str) -> list[str]:
-    """The names in a line that consists of names, possibly followed by a workplace. Empty for other lines."""
+    """The names in a line that consists only of names, optionally followed by a workplace. Empty for other lines."""
     parts = [part.strip(" .:") for part in _BETWEEN.split(_MARKS.sub(" ", text).strip()) if part.strip(" .:")]
     names: list[str] = []
     for part in parts:
@@ -214,7 +214,7 @@ def _is_contact(text: str) -> bool:
 
 
 def _is_supported(names: Sequence[str], after: Sequence[str]) -> bool:
-    """Whether the names are known or rare, or are followed by an address, a workplace or a date."""
+    """Whether the names are probably people: most look like known names, or a workplace or date follows them."""
     likely = sum(map(is_likely, names))
     if 2 * likely >= len(names):
         return True

@@ -1,8 +1,8 @@
-"""The confidence in a value is measured: the share of correct values with the same evidence in labelled documents.
+"""Measured confidence: the share of correct values with the same evidence in labelled documents.
 
 `python -m benchmarks.conversions.invoices --calibrate` writes `data/calibration.json`, and `python -m benchmarks.facts
---calibrate` writes `data/described.json`. The files contain, for each field and tier of evidence, the number of correct
-values and of all values. Nothing in them is chosen by hand.
+--calibrate` writes `data/described.json`. For each field and tier of evidence, the files contain the count of correct
+values and the count of all values. Nothing in them is chosen by hand.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _reference(evidence: frozenset[str]) -> str:
 
 
 def _first_of(*names: str) -> Callable[[frozenset[str]], str]:
-    """A function that returns the first of these names that is in the evidence. Stronger evidence comes first."""
+    """Return a function that finds the first of these names in the evidence, or "none"."""
     return lambda evidence: next((name for name in names if name in evidence), "none")
 
 

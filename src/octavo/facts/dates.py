@@ -50,7 +50,7 @@ def find_dates(text: str, notation: Notation) -> list[TypedMatch]:
 
 
 def read_date(text: str, notation: Notation) -> str | None:
-    """Read a text as a date. The formats of the mapping are tried first and must match the whole text."""
+    """Read a text as a date. The mapping's formats are tried first and must match the whole text."""
     for form in notation.date_formats:
         try:
             return datetime.strptime(_in_english(text), form).date().isoformat()  # noqa: DTZ007 - a date has no time zone
@@ -62,7 +62,7 @@ def read_date(text: str, notation: Notation) -> str | None:
 
 @lru_cache(maxsize=256)
 def _in_english(text: str) -> str:
-    """Replace month names with the English ones that date formats expect."""
+    """Replace month names with their English names, which date formats expect."""
     english = [line.split()[0] for line in MONTHS.strip().splitlines()]
     return re.sub(rf"\b({_NAMES})\b", lambda found: english[_NUMBERS[found[1]] - 1], fold(" ".join(text.split())))
 
@@ -105,7 +105,7 @@ _ABBREVIATION = 3
 
 
 def find_months(text: str, notation: Notation) -> list[TypedMatch]:
-    """Find months without a day, such as May 2017, and return them as 2017-05. Full dates are left to `find_dates`."""
+    """Find months without a day, such as May 2017, and return them as 2017-05. `find_dates` finds full dates."""
     folded = fold(text)
     days = find_dates(text, notation)
     return [
@@ -117,7 +117,7 @@ def find_months(text: str, notation: Notation) -> list[TypedMatch]:
 
 
 def is_ambiguous(text: str) -> bool:
-    """Whether the day and month of a date can be swapped, as in 3/4/2024."""
+    """Whether the day and month of a date can be confused, as in 3/4/2024."""
     found = _SLASHED.search(fold(text))
     return bool(found) and int(found[1]) <= _MOST_MONTH and int(found[3]) <= _MOST_MONTH and found[1] != found[3]
 

@@ -1,4 +1,4 @@
-"""The input for finding the facts of a document, and the printed lines at the beginning of the document."""
+"""The input for finding a document's facts, and the printed lines at the beginning of the document."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BOLD = re.compile(r"^\*\*[^*]+\*\*\s*$")
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading of the text. `start` is its offset in the Markdown. `place` is its printed position, if known."""
+    """A heading of the text. `start` is its offset in the Markdown. `place` is its position on the page, if known."""
 
     text: str
     level: int
@@ -35,7 +35,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class FileMetadata:
-    """The metadata in the file. `date` is an ISO 8601 date. `extra` contains other values, such as `producer`."""
+    """Metadata read from the file. `date` is an ISO 8601 date. `extra` contains other values, such as `producer`."""
 
     title: str | None = None
     author: str | None = None
@@ -69,10 +69,10 @@ class PrintedLine:
 class FactSource:
     """The content and metadata of a document, from which its facts are found.
 
-    `sheets` contains the words of the first pages with their boxes. It is empty if the document has no pages.
-    `markdown` is the text. For a long text it is only the beginning, and `tail` is the end. `word_count` counts the
-    whole text. `language` is the detected language: empty if it could not be detected, and None if detection was not
-    tried.
+    `sheets` contains the words on the first pages with their boxes. It is empty if the document has no pages.
+    `markdown` is the text. For a long text, `markdown` is only the beginning, and `tail` is the end. `word_count`
+    counts the whole text. `language` is the detected language. It is empty if detection failed, and None if detection
+    was not tried.
     """
 
     sheets: tuple[Sheet, ...] = ()
@@ -107,7 +107,7 @@ def _lines_of_sheets(sheets: Sequence[Sheet]) -> Iterator[PrintedLine]:
 
 
 def _height(run: TextRun) -> float:
-    """The letter height. Words of a scan may have the box of their paragraph, so the letter width limits the height."""
+    """The letter height. In a scan, a word may have the box of its paragraph, so the letter width limits the height."""
     width = sum(word.box.right - word.box.left for word in run.words) / max(
         sum(len(word.text) for word in run.words), 1
     )
@@ -127,5 +127,5 @@ def _lines_of_text(markdown: str) -> Iterator[PrintedLine]:
 
 
 def plain(text: str) -> str:
-    """A line of Markdown without its markup."""
+    """Remove the markup from a line of Markdown."""
     return " ".join(_MARKUP.sub("", _LINK.sub(r"\1", text)).split())

@@ -1,4 +1,4 @@
-"""Finds all facts in the words of a document, each with its place, its confidence, and whether a check supports it."""
+"""Finds all facts in a document's words, each with its position, its confidence and the result of cross-checks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MOST_OTHERS = 12
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A statement about a document. `value` is canonical: 2018-03-05, 529.87, EUR. `quote` is the printed text.
+    """A fact about a document. `value` is canonical: 2018-03-05, 529.87, EUR. `quote` is the printed text.
 
     `status` is `checked` if a cross-check supports the value, and `found` otherwise. `place` is None in a text without
     pages. `evidence` is the tier of evidence for which the confidence was measured.
@@ -60,7 +60,7 @@ class Reading:
 
     @property
     def is_invoice(self) -> bool:
-        """Whether the document has enough signs of an invoice. One value is not enough evidence.
+        """Whether the document has enough signs of an invoice. One sign is not enough.
 
         A document that is not called an invoice needs more signs. Papers, books and forms have at most two.
         """
@@ -73,7 +73,7 @@ _LEAST_SIGNS, _LEAST_WITHOUT_WORD = 4, 5
 
 
 def read_document(sheets: Sequence[Sheet], labels: Labels = ()) -> Reading:
-    """Read the pages of a document. `labels` contains additional labels by the name of a fact."""
+    """Read the pages of a document. `labels` contains additional labels, keyed by the name of the fact."""
     page = PageRuns(sheets[:_MOST_PAGES], load_vocabulary(labels))
     items = find_items(page)
     money = choose_money(page, items.sum if items.is_sum_printed else None, set(items.lines))
@@ -121,15 +121,17 @@ _OF_CUSTOMER = re.compile(
 
 
 def _before(page: PageRuns, mention: Mention) -> str:
-    """The text before a value on its line, including the text run to the left."""
+    """The text to the left of a value on its line, including the previous text run."""
     runs = page.lines[mention.run.line].runs
     left = runs[mention.index - 1].folded if mention.index else ""
     return f"{left} {mention.run.folded[: mention.start]}"[-60:]
 
 
 def _own(page: PageRuns, found: Sequence[Choice], values: dict[str, Choice]) -> Choice | None:
-    """Choose the sender's identifier: near the sender's name, with a valid checksum, and not printed with the
-    recipient.
+    """Choose the sender's identifier.
+
+    An identifier with a valid checksum near the sender's name is preferred. Identifiers printed below the recipient's
+    name are ignored.
     """
     buyer, seller = values.get("recipient"), values.get("sender")
     own = [one for one in found if "customer" not in one.evidence]
@@ -161,7 +163,10 @@ def _places_of(page: PageRuns, name: str) -> list[Place]:
 
 
 def _distance(place: Place, names: Sequence[Place]) -> float:
-    """The distance of a place from the nearest of these names: vertical, plus horizontal if they do not overlap."""
+    """The distance from a position to the nearest of these names.
+
+    It is the vertical distance, plus the horizontal distance if the two do not overlap.
+    """
 
     def away(name: Place) -> float:
         sideways = max(place.box.left - name.box.right, name.box.left - place.box.right, 0.0)
@@ -171,14 +176,14 @@ def _distance(place: Place, names: Sequence[Place]) -> float:
 
 
 def _is_of(mention: Mention, party: Mention) -> bool:
-    """Whether an identifier is in the block below a name."""
+    """Whether an identifier is printed in the block below a party's name."""
     down = mention.box.top - party.box.top
     beside = mention.box.left < party.box.right + 60 and party.box.left < mention.box.right + 60
     return mention.run.page == party.run.page and 0 <= down < 9 * party.box.height and beside
 
 
 def _signs(page: PageRuns, values: dict[str, Choice], items: Items, money: Money) -> Iterator[str]:
-    """The signs of an invoice that the document has, each at most once."""
+    """Yield the document's signs of an invoice, each at most once."""
     if _names_itself(page):
         yield "word"
     total = money.total
@@ -203,7 +208,7 @@ def _signs(page: PageRuns, values: dict[str, Choice], items: Items, money: Money
 
 
 def _names_itself(page: PageRuns) -> bool:
-    """Whether one of the first two pages is called an invoice, in a short text run or by the label of its number."""
+    """Whether a short text run on the first two pages contains a word for invoice or the label of an invoice number."""
     for line in page.lines:
         if line.page > 2:  # noqa: PLR2004
             return False
@@ -220,7 +225,7 @@ def _names_itself(page: PageRuns) -> bool:
 
 
 def find_facts(sheets: Sequence[Sheet], labels: Labels = ()) -> list[Fact]:
-    """All facts of a document.
+    """All facts in a document.
 
     For documents other than invoices, only the date and identifiers are found, because these need no context.
     """
@@ -262,7 +267,7 @@ def _fact(name: str, choice: Choice, *, has_places: bool) -> Fact:
 
 
 def _months(sheets: Sequence[Sheet], *, has_places: bool) -> Iterator[Fact]:
-    """A month without a day near the top of the first page, such as "May 2017". The fact has no day either."""
+    """Find a month without a day near the top of the first page, such as "May 2017". The fact has no day either."""
     if not sheets:
         return
     page = PageRuns(sheets[:1], load_vocabulary())

@@ -1,7 +1,7 @@
 """Finds the items of an invoice: table rows with an amount, whose sum is printed below the table.
 
-The header names the columns. Every amount in the amount column makes a row. The numbers beside it are its quantity and
-unit price, and the text in the description column is its description.
+The header names the columns. Every amount in the amount column makes a row. The numbers beside the amount are the
+quantity and unit price, and the text in the description column is the description.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Cell:
 
 @dataclass(slots=True)
 class Item:
-    """A row. `cells` can have the keys description, quantity, unit_price, tax_rate and amount."""
+    """An item row. `cells` can have the keys description, quantity, unit_price, tax_rate and amount."""
 
     cells: dict[str, Cell] = field(default_factory=dict[str, Cell])
     has_product: bool = False
@@ -54,10 +54,10 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """All rows. `lines` are the numbers of their lines. `is_sum_printed` is true if a page shows their sum.
+    """All item rows. `lines` are their line numbers. `is_sum_printed` is true if a page shows their sum.
 
     `is_unread` is true if a page has the header of a table, but no rows were found below it. `is_loose` is true if the
-    numbers of the rows are not below their headers. `columns` are the cells that a row should have.
+    numbers are not aligned with their headers. `columns` are the cells that a row should have.
     """
 
     rows: tuple[Item, ...] = ()
@@ -98,7 +98,7 @@ class Head:
     is_loose: bool = False
 
     def variants(self) -> Iterator[Head]:
-        """The same header with each of its other columns of amounts, such as those without tax."""
+        """Copies of this header, each of which uses another column of amounts, such as amounts without tax."""
         own = self.columns["amount"]
         for box in self.amounts:
             if box != own:
@@ -106,12 +106,12 @@ class Head:
                 yield replace(self, columns=columns, others=(*self.others, own), amounts=())
 
     def loose(self) -> Head:
-        """The same header for rows whose numbers are not below it. Only their order counts."""
+        """A copy of this header for rows whose numbers are not aligned with it. Only their order matters."""
         return replace(self, is_loose=True)
 
 
 def find_items(page: PageRuns) -> Items:
-    """The items of the table whose sum is printed, or else of the table with the clearest header."""
+    """The items of the table whose sum is printed, or else the items of the table with the clearest header."""
     heads = list(_heads(page))
     best = Items(is_unread=any(len(head.columns) >= _CLEAR_HEAD for head in heads))
     best_score = -1.0
@@ -124,7 +124,7 @@ def find_items(page: PageRuns) -> Items:
 
 
 def _clearest(page: PageRuns, head: Head) -> Items:
-    """The items of a table. If it has several columns of amounts, quantity times price shows which one is meant."""
+    """The items of a table. If it has several amount columns, uses the one that matches quantity times price."""
     best = _read(page, head)
     for variant in head.variants():
         items = _read(page, variant)
@@ -151,7 +151,7 @@ def _heads(page: PageRuns) -> Iterator[Head]:
 def _head(page: PageRuns, line: Line) -> Head | None:
     """The header at this line.
 
-    It names at least two kinds of columns, including an amount or price, and has no amounts.
+    A header names at least two types of columns, including an amount or price, and contains no amounts.
     """
     main = _labels(page, line)
     if len({role for role, _ in main if role != "other_column"}) < 2 or _has_money(page, line):  # noqa: PLR2004
@@ -178,7 +178,7 @@ def _labels(page: PageRuns, line: Line) -> list[tuple[str, Box]]:
 
 
 def _adjacent(page: PageRuns, line: Line, step: int) -> Iterator[Line]:
-    """Lines above or below that belong to the same header: they are close and short, and have no amounts."""
+    """Lines above or below that are part of the same header. Such lines are close and short, and contain no amounts."""
     before = line
     for number in range(line.number + step, line.number + step * _BAND, step):
         if not 0 <= number < len(page.lines):
@@ -198,7 +198,8 @@ def _adjacent(page: PageRuns, line: Line, step: int) -> Iterator[Line]:
 def _columns(labels: Sequence[tuple[str, Box]]) -> dict[str, Box]:
     """The box of each column.
 
-    If there are several amounts, the rightmost one is used. An amount left of the descriptions is a quantity.
+    If there are several amount columns, the rightmost one is used. An amount to the left of the descriptions is a
+    quantity.
     """
     columns: dict[str, Box] = {}
     by_role: dict[str, list[Box]] = {}
@@ -221,7 +222,7 @@ def _columns(labels: Sequence[tuple[str, Box]]) -> dict[str, Box]:
 
 
 def _drop_stacked(columns: dict[str, Box], by_role: dict[str, list[Box]]) -> None:
-    """Drop a tax rate that is part of another column header, such as "Price without" above "tax"."""
+    """Drop a tax rate column that is really part of another header, such as "Price without" above "tax"."""
     rate = columns.get("tax_rate")
     heads = [*by_role.get("amount", []), *by_role.get("unit_price", [])]
     if rate and any(min(rate.right, box.right) > max(rate.left, box.left) and rate.top != box.top for box in heads):
@@ -295,7 +296,7 @@ def _same_columns(first: Head, second: Head) -> bool:
 
 
 def _is_sum(page: PageRuns, line: Line) -> bool:
-    """Whether a line is a sum: it has the label of a sum and an amount."""
+    """Whether a line is a sum. Such a line has the label of a sum and an amount."""
     money = [
         one for index, run in enumerate(line.runs) for one in page.of_run("amount", run, index) if is_money(page, one)
     ]
@@ -312,7 +313,10 @@ def _is_sum(page: PageRuns, line: Line) -> bool:
 
 
 def _goes_on(page: PageRuns, line: Line, head: Head) -> bool:
-    """Whether items follow the sum of a group: the next amounts, up to another sum, have a quantity and a price."""
+    """Whether more items follow the sum of a group.
+
+    This is the case if the next amount before another sum has a quantity and a price.
+    """
     for one in page.lines[line.number + 1 :]:
         if _is_sum(page, one):
             return False
@@ -332,13 +336,13 @@ def _is_sum_head(page: PageRuns, line: Line) -> bool:
 
 
 def _sum_role(page: PageRuns, run: TextRun) -> str | None:
-    """The role of a text run that is the label of a sum."""
+    """The role of the sum that this text run is a label for. None if it is not such a label."""
     found = classify(page, NearText(run.text, run.folded, "left", run.box))
     return found[0] if found and found[0] in _SUMS and found[1] >= _CLEAR_LABEL else None
 
 
 def _anchors(page: PageRuns, region: Sequence[Line], head: Head, *, plain: bool = False) -> list[Mention]:
-    """For each line, the amount in the amount column. `plain` also accepts numbers without cents and currency."""
+    """For each line, the amount in the amount column. `plain` also accepts numbers without cents or a currency."""
     if head.is_loose:
         return [one for line in region if (one := _last_product(page, line))]
     column = head.columns["amount"]
@@ -381,9 +385,9 @@ def _distance(box: Box, head: Box) -> float:
 
 
 def _printed(page: PageRuns, region: set[int]) -> dict[Decimal, str]:
-    """Map amounts outside the table to the roles that their labels give them.
+    """Map amounts outside the table to the roles given by their labels.
 
-    The role is empty if the label is not that of a sum.
+    The role is empty if the label is not the label of a sum.
     """
     found: dict[Decimal, str] = {}
     for one in page.every("amount"):
@@ -398,9 +402,10 @@ def _printed(page: PageRuns, region: set[int]) -> dict[Decimal, str]:
 
 
 def _leading(page: PageRuns, anchors: Sequence[Mention], head: Head) -> tuple[int, int]:
-    """How many of the first rows have a quantity and a price whose product is the amount, and how many have either.
+    """Count the rows before the first one that is not an item.
 
-    Charges and taxes after the items have none.
+    Returns two counts: rows whose quantity times price is the amount, and rows with a quantity or a price. The charges
+    and taxes after the items have neither.
     """
     items = [Item() for _ in anchors]
     for item, anchor in zip(items, anchors, strict=True):
@@ -414,7 +419,7 @@ def _first_false(flags: Sequence[bool]) -> int:
 
 
 def _cut(anchors: list[Mention], printed: dict[Decimal, str], leading: tuple[int, int]) -> tuple[list[Mention], bool]:
-    """The rows whose sum is printed, and whether such a sum was found. Amounts of other tables may follow them."""
+    """The rows whose sum is printed, and whether such a sum was found. Amounts from other tables may follow."""
     sums = list(accumulate(Decimal(one.value) for one in anchors))
     roles = [next((role for one, role in printed.items() if abs(one - total) <= _CENTS), None) for total in sums]
     named = [count for count, role in enumerate(roles, 1) if role == "line_sum"]
@@ -427,7 +432,7 @@ def _cut(anchors: list[Mention], printed: dict[Decimal, str], leading: tuple[int
 
 
 def _tops(page: PageRuns, anchors: Sequence[Mention], head: Head, region: Sequence[Line]) -> list[tuple[int, float]]:
-    """The start of each row: the page, and the top of the highest line that contains numbers or text of the row."""
+    """The start of each row: its page, and the top of its highest line."""
     rows = [(anchor, [page.lines[anchor.run.line], *_beside(page, anchor, head)]) for anchor in anchors]
     taken = {line.number for _, lines in rows for line in lines}
     return [
@@ -437,7 +442,10 @@ def _tops(page: PageRuns, anchors: Sequence[Mention], head: Head, region: Sequen
 
 
 def _lines_above(anchor: Mention, head: Head, region: Sequence[Line], taken: set[int]) -> list[Line]:
-    """Lines of a description above its amount, if the amount is in the middle of the row: as many lines are below."""
+    """Description lines above the amount, if the amount is vertically centred in its row.
+
+    The amount is centred if about the same number of description lines is above and below it.
+    """
     number = anchor.run.line
     above = _text_lines([line for line in reversed(region) if line.number < number], anchor, head)
     below = _text_lines([line for line in region if line.number > number], anchor, head)
@@ -446,7 +454,7 @@ def _lines_above(anchor: Mention, head: Head, region: Sequence[Line], taken: set
 
 
 def _text_lines(lines: Sequence[Line], anchor: Mention, head: Head) -> list[Line]:
-    """The lines, starting at an amount, that have a description and no gap between them."""
+    """The lines next to an amount that contain its description, up to the first gap."""
     item = Item({"amount": _cell(anchor)})
     left, right = _description_span(head, item)
     found: list[Line] = []
@@ -464,7 +472,7 @@ def _text_lines(lines: Sequence[Line], anchor: Mention, head: Head) -> list[Line
 
 
 def _beside(page: PageRuns, anchor: Mention, head: Head | None = None) -> Iterator[Line]:
-    """Lines that nearly touch the line of the amount and may contain numbers of the same row."""
+    """Adjacent lines that nearly touch the line of the amount and may contain numbers of the same row."""
     own = page.lines[anchor.run.line]
     for number in (own.number - 1, own.number + 1):
         if not 0 <= number < len(page.lines):
@@ -476,7 +484,7 @@ def _beside(page: PageRuns, anchor: Mention, head: Head | None = None) -> Iterat
 
 
 def _fits_beside(page: PageRuns, line: Line, own: Line, head: Head | None) -> bool:
-    """Whether a line completes the numbers of another line: it has numbers in columns and no amount."""
+    """Whether a line contains numbers that complete another line: numbers in the right columns, but no amount."""
     if head is None:
         return not _has_money(page, line)
     column = head.columns["amount"]
@@ -550,7 +558,7 @@ def _is_product(quantity: Mention, price: Mention, amount: Mention) -> bool:
 def _products(
     numbers: Sequence[Mention], amount: Mention, quantity: Mention | None, price: Mention | None
 ) -> Iterator[tuple[Mention, Mention]]:
-    """Pairs of numbers whose product is the amount. A number that is already assigned to a column is kept."""
+    """Pairs of numbers whose product is the amount. A number that is already assigned to a column stays assigned."""
     for first in [quantity] if quantity else numbers:
         for second in [price] if price else numbers:
             same = first is second or Decimal(first.value) == 0
@@ -559,7 +567,7 @@ def _products(
 
 
 def _is_ordered(quantity: Mention, price: Mention, head: Head) -> bool:
-    """Whether a quantity and a price are in the order of their columns. Usually, the quantity comes first."""
+    """Whether a quantity and a price are in the order of their columns. By default, the quantity is first."""
     first, second = (head.columns.get(name) for name in ("quantity", "unit_price"))
     is_price_first = bool(first and second and second.left < first.left)
     return (price.box.left < quantity.box.left) == is_price_first
@@ -570,7 +578,7 @@ def is_price(mention: Mention) -> bool:
 
 
 def _rate(lines: Sequence[Line], head: Head) -> Cell | None:
-    """The percentage in the tax rate column, or the only percentage in the row that is not part of a text."""
+    """The percentage in the tax rate column. Without this column, the only percentage in the row."""
     found: list[tuple[TextRun, Cell]] = []
     for line in lines:
         for run in line.runs:
@@ -610,7 +618,7 @@ def _add_description(page: PageRuns, item: Item, anchor: Mention, lines: Sequenc
 def _description_words(line: Line, left: float, right: float, item: Item) -> list[Word]:
     """The words of a line in the description column.
 
-    In a line without numbers, a text run is not cut at the column end.
+    In a line without numbers, a text run may extend beyond the column.
     """
     boxes = [cell.place.box for name, cell in item.cells.items() if name != "description"]
     if not any(line.box.top <= box.middle <= line.box.bottom for box in boxes):

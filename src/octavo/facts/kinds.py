@@ -1,8 +1,8 @@
-"""Determines the kind of a document by its format, the name it gives itself, typical words and its form.
+"""Determines the kind of a document by its format, its own name for itself, typical words and its layout.
 
-Every cue has a weight. The kind with the highest sum wins if the sum is high enough and no other kind is close. A word
-alone proves little: a paper about cash is not a receipt. So the name of a kind counts only in the title or in a short
-line at the top. The other cues are lines, phrases and blanks that documents of this kind have.
+Every cue has a weight. The kind with the highest sum wins if the sum is high enough and no other kind is close. A
+single word proves little: a paper about cash is not a receipt. The name of a kind therefore counts only in the title or
+in a short line at the top. The other cues are lines, phrases and blanks that are typical of a kind.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _FEW_DIGITS = 0.03
 
 @dataclass(frozen=True, slots=True)
 class _Cues:
-    """The patterns of a kind, from `data/kinds.yaml`.
+    """The patterns for a kind, from `data/kinds.yaml`.
 
     `named` matches a line that is the name of the kind. `in_title` matches a title that contains the name.
     """
@@ -104,7 +104,7 @@ class KindChoice:
 
 
 class _Text:
-    """The texts of a document that show its kind, such as its title and first lines."""
+    """The texts in a document that show its kind, such as its title and first lines."""
 
     def __init__(self, source: FactSource, title: str | None) -> None:
         self.source = source
@@ -112,7 +112,7 @@ class _Text:
 
     @cached_property
     def body(self) -> str:
-        """The folded beginning and end of the text, without the targets of links."""
+        """The beginning and end of the text in lower case and without accents or link targets."""
         text = self.source.markdown[:8000] + "\n" + (self.source.tail or self.source.markdown[8000:])[-2500:]
         return fold("\n".join(plain(row.strip("#| ")) for row in text.splitlines()))
 
@@ -123,7 +123,7 @@ class _Text:
 
     @cached_property
     def top(self) -> list[str]:
-        """Short lines at the top. A document may name its kind there."""
+        """Short lines at the top of the document. They may name its kind."""
         lines = [fold(line.text).strip(" .:*#|-") for line in self.source.front[:25]]
         return [line for line in lines if line and len(line.split()) <= _SHORT_LINE]
 
@@ -191,7 +191,7 @@ def _name_score(text: _Text, kind: Kind) -> float:
 
 
 def _form_score(text: _Text, kind: Kind) -> float:
-    """The score for the form of the text: blanks to fill in, speakers, code, the length of a book."""
+    """The score for the layout of the text: blanks to fill in, speakers, code, the length of a book."""
     raw = text.source.markdown[:8000]
     if kind is Kind.FORM:
         questions = sum(row.rstrip(" _").endswith("?") or "? " in row for row in raw.splitlines())
@@ -208,7 +208,7 @@ def _form_score(text: _Text, kind: Kind) -> float:
 
 
 def _chat_score(raw: str) -> float:
-    """The score for lines with a time and a name, or with turns of at least two speakers."""
+    """The score for a chat: lines with a time and a name, or alternating lines of at least two speakers."""
     rows = [row.strip() for row in raw.splitlines() if row.strip()]
     stamps = sum(bool(_STAMP.match(row)) for row in rows)
     speakers: dict[str, int] = {}
@@ -230,7 +230,7 @@ def _code_score(source: FactSource) -> float:
 
 
 def _are_slides(source: FactSource) -> bool:
-    """Whether the pages are slides: wide, with few words on each."""
+    """Whether the pages are slides: wide pages with few words."""
     sheets = source.sheets
     wide = sum(sheet.width > 1.2 * sheet.height for sheet in sheets)
     return len(sheets) >= 3 and wide > 0.9 * len(sheets) and median(len(sheet.words) for sheet in sheets) < 120  # noqa: PLR2004

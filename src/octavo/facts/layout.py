@@ -1,4 +1,4 @@
-"""The layout of a page: groups words into lines and text runs, writes a page as text, and locates text on a page."""
+"""Page layout: groups words into lines and text runs, writes a page as text, and locates text on a page."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class TextRun:
     box: Box
 
     def place(self, start: int, end: int) -> Place:
-        """The place of the characters from `start` to `end`."""
+        """The position of the characters from `start` to `end` on the page."""
         first, last = bisect_right(self.starts, start) - 1, bisect_right(self.starts, max(end - 1, start)) - 1
         box = enclosing_box(word.box for word in self.words[first : last + 1])
         return Place(self.page, box, self.text[start:end])
@@ -73,7 +73,7 @@ def lines_of(sheets: Sequence[Sheet]) -> list[Line]:
 
 
 def _rows(words: Sequence[Word]) -> list[list[Word]]:
-    """Group words into lines. A word belongs to a line if it overlaps vertically with the first word of the line."""
+    """Group words into lines. A word is in a line if it overlaps vertically with the line's first word."""
     rows: list[list[Word]] = []
     spans: list[tuple[float, float]] = []
     for word in sorted(words, key=lambda one: (one.box.middle, one.box.left)):
@@ -102,9 +102,9 @@ def _parts(words: Sequence[Word]) -> list[list[Word]]:
 
 @dataclass(frozen=True, slots=True)
 class PageText:
-    """All pages as text in columns, the form that templates expect.
+    """All pages as text in columns, the format that templates expect.
 
-    `origins` contains, for each character, the index of the word it comes from, or -1.
+    For each character, `origins` contains the index of its word, or -1.
     """
 
     text: str
@@ -112,7 +112,7 @@ class PageText:
     words: tuple[tuple[int, Word], ...]
 
     def place(self, start: int, end: int) -> Place | None:
-        """The place of the characters from `start` to `end`.
+        """The position of the characters from `start` to `end` on the page.
 
         If they span several pages, only the part on the first page is used.
         """
@@ -125,9 +125,9 @@ class PageText:
 
 
 def text_in_columns(sheets: Sequence[Sheet], lines: Sequence[Line] | None = None) -> PageText:
-    """Write the pages as text in columns: text runs are indented as on the page.
+    """Write the pages as text in columns, with text runs indented as on the page.
 
-    The unit of indentation is the median letter width. `lines` are the lines of the pages, if they are already known.
+    The unit of indentation is the median letter width. Pass `lines` if the lines have already been found.
     """
     letters: list[str] = []
     origins: list[int] = []
@@ -167,7 +167,7 @@ def _letter_width(lines: Sequence[Line]) -> float:
 
 
 def locate_text(lines: Sequence[Line], text: str, page: int | None = None) -> Place | None:
-    """The first place that contains these whole words, ignoring case and accents."""
+    """The first position that contains these whole words, ignoring case and accents."""
     wanted = fold(" ".join(text.split()))
     if not wanted:
         return None
@@ -190,7 +190,7 @@ def _is_within(text: str, start: int, end: int) -> bool:
 
 
 def locate_value(lines: Sequence[Line], value: str, kind: str, notation: Notation) -> Place | None:
-    """The first place that contains this value of this type, in any notation."""
+    """The first position that contains this value of this type, in any notation."""
     if kind == "text":
         return locate_text(lines, value)
     return next((place for place, found in every_value(lines, kind, notation) if found == value), None)

@@ -1,4 +1,4 @@
-"""Finds all typed values in a document with their places, and the text beside each value that may be its label."""
+"""Finds all typed values in a document with their positions, and the adjacent text that may be their label."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class PageRuns:
         return self._by_run[kind].get((run.line, index), [])
 
     def hits(self, section: str, folded: str) -> list[RoleHit]:
-        """The labels of a section in a text."""
+        """The labels from a vocabulary section that a text contains."""
         found = self._hits.get((section, folded))
         if found is None:
             found = self._hits[section, folded] = self.vocabulary[section].find(folded)
@@ -104,7 +104,7 @@ class PageRuns:
     # The text beside a value
 
     def before(self, mention: Mention, kind: str) -> NearText | None:
-        """The text between the previous value, or the start of the text run, and this value."""
+        """The text before this value in its text run, starting after any earlier value."""
         earlier = [one.end for one in self.of_run(kind, mention.run, mention.index) if one.end <= mention.start]
         start = max(max(earlier, default=0), mention.start - _MOST_WORD_GAP)
         text = mention.run.text[start : mention.start]
@@ -117,7 +117,7 @@ class PageRuns:
         )
 
     def left_of(self, mention: Mention, kind: str, most: int = 3) -> NearText | None:
-        """The nearest run to the left that contains words, and not just another value of the same type."""
+        """The nearest text run to the left that contains words and not just another value of the same type."""
         runs = self.lines[mention.run.line].runs
         for index in range(mention.index - 1, max(mention.index - 1 - most, -1), -1):
             run = runs[index]
@@ -130,7 +130,7 @@ class PageRuns:
     def above(self, mention: Mention, kind: str, most: int = _MOST_LINES_UP) -> NearText | None:
         """The first text above the value that overlaps it horizontally.
 
-        If the line above that text belongs to the same header, it is included.
+        If the line above that text is part of the same header, it is included.
         """
         box = mention.box
         found: list[TextRun] = []
@@ -157,9 +157,9 @@ class PageRuns:
         return NearText(text, folded, "above", enclosing_box(run.box for run in found))
 
     def _column_head(self, mention: Mention, kind: str) -> list[TextRun]:
-        """The header of a column whose values are aligned right, and whose header is aligned left and is shorter.
+        """The column header in the line above that ends to the left of the value.
 
-        It is in the line above, and no other header is between it and the value.
+        Such a header is left-aligned and shorter than the right-aligned values below it.
         """
         number = mention.run.line - 1
         line = self.lines[number] if number >= 0 else None
@@ -179,7 +179,7 @@ class PageRuns:
 
 
 def without_vertical(sheet: Sheet) -> Sheet:
-    """The page without text that runs vertically along its margin: many single letters above each other."""
+    """Remove text that runs vertically along the page margin: many single letters above each other."""
     columns: dict[int, list[Word]] = {}
     for word in sheet.words:
         if len(word.text) == 1:

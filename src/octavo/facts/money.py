@@ -1,4 +1,4 @@
-"""Chooses net, tax and total among all amounts of a document. Amounts that add up win, and labels break ties.
+"""Chooses net, tax and total among all amounts in a document. Amounts that add up win, and labels break ties.
 
 "Gesamtbetrag der Zuschläge 0,00" has the label of a total, but 473.00 + 56.87 = 529.87 is printed, so 529.87 is chosen.
 """
@@ -38,7 +38,7 @@ _ROLES = ("net", "tax", "total", "due", "line_sum", "other")
 class Choice:
     """A chosen value.
 
-    `evidence` names the evidence for it. The confidence is measured for each combination of evidence.
+    `evidence` names the evidence for it. Confidence is measured for each combination of evidence.
     """
 
     value: str
@@ -59,7 +59,7 @@ class Money:
 
 @dataclass(slots=True)
 class Amount:
-    """All occurrences of one amount. `roles` contains the best score of each role among them."""
+    """All occurrences of one amount. `roles` contains the best score for each role."""
 
     value: Decimal
     mentions: list[Mention] = field(default_factory=list[Mention])
@@ -86,7 +86,7 @@ class Amount:
             self.roles[role] = max(self.roles.get(role, 0.0), score)
 
     def fit(self, *roles: str) -> float:
-        """How well the labels fit one of these roles. Negative if they only fit others."""
+        """How well the labels fit one of these roles. Negative if they only fit other roles."""
         own = max((self.roles.get(role, 0.0) for role in roles), default=0.0)
         others = max((score for role, score in self.roles.items() if role not in roles), default=0.0)
         return own if own >= 0.3 else own - _CONFLICT * others  # noqa: PLR2004
@@ -99,7 +99,7 @@ class Amount:
 def choose_money(page: PageRuns, line_sum: Decimal | None, in_items: set[int]) -> Money:
     """Choose the total and the other amounts of an invoice.
 
-    `line_sum` is the sum of the items. `in_items` contains the indexes of the lines with items.
+    `line_sum` is the sum of the items. `in_items` contains the indexes of the item lines.
     """
     amounts = collect_amounts(page, in_items)
     if not amounts:
@@ -117,7 +117,7 @@ def choose_money(page: PageRuns, line_sum: Decimal | None, in_items: set[int]) -
 
 
 def collect_amounts(page: PageRuns, in_items: set[int]) -> dict[Decimal, Amount]:
-    """All amounts of the document by value, with the roles that labels give them. Items have only the role `item`."""
+    """All amounts in the document by value, with the roles given by their labels. Items only have the role `item`."""
     found: dict[Decimal, Amount] = {}
     for mention in page.every("amount"):
         if not is_money(page, mention):
@@ -135,7 +135,7 @@ def collect_amounts(page: PageRuns, in_items: set[int]) -> dict[Decimal, Amount]
 def is_money(page: PageRuns, mention: Mention) -> bool:
     """Whether a number can be an amount of money: it has two decimals, or a currency next to it.
 
-    If other amounts of the document have decimals, a number without them must be a separate text run, such as "53 EUR".
+    If other amounts in the document have decimals, a number without them must be a separate text run, such as "53 EUR".
     """
     fraction = mention.value.partition(".")[2]
     if len(fraction) >= _CENT_DIGITS:
@@ -148,7 +148,7 @@ def is_money(page: PageRuns, mention: Mention) -> bool:
 
 
 def _around(mention: Mention) -> str:
-    """The text before and after a number in its run, without currencies."""
+    """The text before and after a number in its text run, without currencies."""
     parts = (mention.run.text[: mention.start], mention.run.text[mention.end :])
     return " ".join(_without_currencies(part) for part in parts)
 
@@ -184,7 +184,7 @@ def _on_line(page: PageRuns, mention: Mention) -> Iterator[Mention]:
 
 
 def classify(page: PageRuns, near: NearText) -> tuple[str, float] | None:
-    """The role that a label gives to an amount, and a score for how much of the text is the label."""
+    """The role that a label gives to an amount, and a score for the share of the text that is the label."""
     hits = page.hits("amounts", near.folded)
     if not hits:
         return None
@@ -301,7 +301,7 @@ def _near(value: Decimal, amounts: Mapping[Decimal, Amount]) -> Iterator[Decimal
 
 
 def _single_score(one: Amount, line_sum: Decimal | None) -> float:
-    """A score for how likely it is that an amount is the total, without checking sums."""
+    """Score how likely an amount is to be the total, without checking sums."""
     is_net = one.roles.get("net", 0.0) >= _WHOLE_LABEL and one.roles.get("total", 0.0) < 1
     lines = _LINES if line_sum is not None and one.value == line_sum and not is_net else 0.0
     size = 0.02 * min(len(str(abs(one.value))), 10) + (0.1 if one.value > 0 else 0.0)
@@ -370,7 +370,7 @@ def _total(best: Amount, evidence: frozenset[str], amounts: Mapping[Decimal, Amo
 
 
 def _due(total: Choice, amounts: Mapping[Decimal, Amount]) -> Choice | None:
-    """The amount to pay, if it differs from the total because part of it was already paid."""
+    """The amount to pay, if it differs from the total, for example because part of the total was already paid."""
     found = [one for one in amounts.values() if one.fit("due") >= _WHOLE_LABEL and str(one.value) != total.value]
     best = max(found, key=lambda one: one.fit("due"), default=None)
     if best is None:
@@ -381,7 +381,7 @@ def _due(total: Choice, amounts: Mapping[Decimal, Amount]) -> Choice | None:
 
 
 def _line_sum(amounts: Mapping[Decimal, Amount], line_sum: Decimal | None) -> Choice | None:
-    """The printed sum of the items: an amount that equals their sum, or an amount with such a label."""
+    """The printed sum of the items: an amount that equals the sum and is labelled as such."""
     equal = amounts.get(line_sum) if line_sum is not None else None
     if equal and "line_sum" in equal.roles:
         return Choice(str(equal.value), equal.best("line_sum"), frozenset({"lines", "label"}))
@@ -406,7 +406,7 @@ _CURRENCY_LABEL = re.compile(
 
 
 def _currency(page: PageRuns, total: Choice | None) -> Choice | None:
-    """The currency of the document: with a label, beside the total, or the only one."""
+    """The document's currency: the labelled one, or else the one beside the total, or else the most common one."""
     found = page.every("currency")
     if not found:
         return None
@@ -427,7 +427,10 @@ def _currency(page: PageRuns, total: Choice | None) -> Choice | None:
 
 
 def _dollars(page: PageRuns, sign: Mention, name: str, named: set[str]) -> Choice:
-    """The currency of "$": the one that the document also names, or that of the only country that it mentions."""
+    """The currency that "$" means.
+
+    It is the only dollar currency that the document names, or else the currency of the only country that it mentions.
+    """
     if len(named) == 1:
         return Choice(next(iter(named)), sign, frozenset({name, "only"}))
     countries = {code for code, pattern in _COUNTRIES.items() if any(map(pattern.search, page.texts))}
@@ -442,7 +445,7 @@ def _is_currency_label(page: PageRuns, mention: Mention) -> bool:
 
 
 def _beside(page: PageRuns, found: Sequence[Mention], total: Choice) -> list[Mention]:
-    """The currencies on the line of the total, nearest first, or in the header of its column."""
+    """The currencies on the line of the total, nearest first, or else in the header of the total's column."""
     line = [one for one in found if one.run.line == total.mention.run.line]
     if line:
         return sorted(line, key=lambda one: abs(one.box.left - total.mention.box.left))

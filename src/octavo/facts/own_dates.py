@@ -60,7 +60,7 @@ class OwnDate:
 def find_own_date(source: FactSource, title_lines: Sequence[int] = ()) -> OwnDate | None:
     """The publisher's date, or else the printed date, or else the year of the copyright notice.
 
-    Never the file's own date.
+    The modification date of the file is never used.
     """
     claimed = source.metadata.date if source.source_type in _OF_PUBLISHER else None
     found = sorted(_printed(source, title_lines), key=lambda one: -one.score)
@@ -103,7 +103,7 @@ def _printed(source: FactSource, title_lines: Sequence[int]) -> Iterator[OwnDate
 def _judge(
     lines: Sequence[PrintedLine], index: int, match: TypedMatch, *, near_title: bool
 ) -> tuple[float, set[str]] | None:
-    """The score of a date and the evidence for it. None if it is not the document's own date."""
+    """Score a date and collect its evidence. Returns None if it is not the document's own date."""
     line = lines[index]
     folded = fold(line.text)
     before = folded[max(match.start - 45, 0) : match.start]
@@ -125,7 +125,7 @@ def _judge(
 
 
 def _left_or_above(lines: Sequence[PrintedLine], index: int) -> str:
-    """The text to the left of a date, on the same printed line. Empty if there is none."""
+    """The text to the left of a date on the same printed line, or an empty string."""
     line = lines[index]
     if line.run is None:
         return ""
@@ -134,7 +134,7 @@ def _left_or_above(lines: Sequence[PrintedLine], index: int) -> str:
 
 
 def _copyright(source: FactSource) -> OwnDate | None:
-    """The year of a copyright notice on the first pages."""
+    """The year in a copyright notice on the first pages."""
     texts = [run.text for line in lines_of(source.sheets[:_PAGES]) for run in line.runs] or [
         plain(row) for row in source.markdown[:6000].splitlines()
     ]

@@ -1,4 +1,4 @@
-"""Finds the sender and the recipient of a document by labels, return line, letterhead, footer and address window."""
+"""Finds a document's sender and recipient by labels, return address line, letterhead, footer and address window."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ _SHORT_HEAD = 3  # lines of a name with its email address or phone number
 
 @dataclass(slots=True)
 class Candidate:
-    """A name, with the evidence for it as the sender and as the recipient."""
+    """A name, with the evidence that it is the sender or the recipient."""
 
     name: str
     mention: Mention
@@ -97,7 +97,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Text runs below each other with the same left edge."""
+    """Text runs directly below each other with the same left edge."""
 
     runs: tuple[TextRun, ...]
 
@@ -151,7 +151,7 @@ class PartyFinder:
         return Choice(one.name, one.mention, frozenset(evidence))
 
     def _add(self, run: TextRun, start: int, end: int, *, any_case: bool = False) -> Candidate | None:
-        """Add a name. Without an upper case letter, it must be in a clear place, or be that of a web address."""
+        """Add a name. A name in lower case is added only if `any_case` is true or it matches a web address."""
         start, end = _trim(run.text, start, end)
         name = run.text[start:end]
         if not _is_name(self._page, name):
@@ -176,7 +176,7 @@ class PartyFinder:
     def _party_label(self, run: TextRun) -> tuple[str, int] | None:
         """The party that a label announces, and where the label ends.
 
-        The label is alone in its text run or is followed by a colon.
+        The label must be alone in its text run or followed by a colon.
         """
         hits = [hit for hit in self._page.hits("parties", run.folded[:_MOST_LABEL]) if hit.start <= 1]
         if not hits:
@@ -203,7 +203,7 @@ class PartyFinder:
         return self._first_name(below, any_case=True)
 
     def _below(self, label: TextRun) -> Iterator[TextRun]:
-        """The text runs below a label, in its column, up to a gap or the next label."""
+        """The text runs below a label, in the same column, up to a gap or the next label."""
         bottom = label.box.bottom
         for line in self._page.lines[label.line + 1 : label.line + 1 + _BLOCK_LINES]:
             if line.page != label.page or line.box.top - bottom > 2.6 * label.box.height:
@@ -232,7 +232,7 @@ class PartyFinder:
         return None
 
     def _keyed_name(self, key: TextRun) -> Candidate | None:
-        """The name to the right of "Name:". A name with two lines begins on the line above."""
+        """The name to the right of "Name:". A name that spans two lines begins on the line above."""
         line = self._page.lines[key.line]
         after = next((run for run in line.runs if run.box.left > key.box.right), None)
         if after is None:
@@ -251,7 +251,7 @@ class PartyFinder:
     def _joined(
         self, first: TextRun, second: TextRun | None, *, always: bool = False, any_case: bool = False
     ) -> Candidate | None:
-        """A name that continues on the next line if only that line contains the legal form."""
+        """Join a name with the next line, if only the next line contains the legal form."""
         continues = (
             second and not _LEGAL.search(first.text) and _LEGAL.search(second.text) and not _STREET.search(second.text)
         )
@@ -266,7 +266,7 @@ class PartyFinder:
     def _find_return_line(self) -> Box | None:
         """Find the sender in a line above the address window, such as "A GmbH, Street 1, 12345 Town".
 
-        The address of the recipient is below this line.
+        The recipient's address is below this line.
         """
         sheet = self._page.sheets[0] if self._page.sheets else None
         for line in self._page.lines:
@@ -286,7 +286,7 @@ class PartyFinder:
         return None
 
     def _find_recipient(self, window: Box, height: float, width: float) -> None:
-        """Find the recipient: the first name below the line of the sender."""
+        """Find the recipient: the first name below the sender's return address line."""
         below = [
             run
             for line in self._page.lines
@@ -336,7 +336,7 @@ class PartyFinder:
                 self._count(name, "seller", 0.4, "contact")
 
     def _is_labelled(self, block: Block) -> bool:
-        """Whether the block has a label, which means that it was already read."""
+        """Whether the block has a label. Such a block has already been read."""
         first = block.runs[0]
         lines = self._page.lines[max(first.line - 1, 0) : first.line]
         above = [run for line in lines for run in line.runs if line.page == first.page and _is_aligned(run, first)]
@@ -387,7 +387,7 @@ class PartyFinder:
                 one.seller["sentence"] = -1.5
 
     def _has_domain(self, name: str) -> bool:
-        """Whether a web or email address in the document begins with a word of the name."""
+        """Whether a web or email address in the document begins with a word from the name."""
         words = [word for word in re.split(r"[^a-z0-9]+", fold(name)) if len(word) >= _DOMAIN_LETTERS]
         domains = [domain.replace("-", "") for domain in self._domains if len(domain) >= _DOMAIN_LETTERS]
         return any(domain.startswith(word) or word.startswith(domain) for word in words for domain in domains)
@@ -405,7 +405,7 @@ class PartyFinder:
 
 
 def _merged(line: Line) -> Iterator[TextRun]:
-    """The text runs of a line. Text runs that are separated only by a sign such as a bullet are joined."""
+    """The text runs of a line. Text runs that are separated only by a bullet or a similar sign are joined."""
     words: list[Word] = []
     for run in line.runs:
         gap = run.box.left - words[-1].box.right if words else 0.0
@@ -442,7 +442,10 @@ def _is_aligned(first: TextRun, second: TextRun) -> bool:
 
 
 def _is_window(block: Block, height: float, width: float, window: Box | None) -> bool:
-    """Whether a block is the recipient's address: it is below the return line, or where letters usually have it."""
+    """Whether a block is the recipient's address.
+
+    Such a block is below the return address line, or in the usual address position of a letter.
+    """
     first = block.runs[0]
     if first.page != 1:
         return False
@@ -489,7 +492,7 @@ def _is_sentence(words: Sequence[str]) -> bool:
 
 
 def _covered(page: PageRuns, folded: str, *sections: str) -> float:
-    """The share of a text that is labels of these sections."""
+    """The share of a text that consists of labels from these sections."""
     hits = (hit for section in sections for hit in page.hits(section, folded))
     return sum(hit.end - hit.start for hit in hits) / len(folded)
 

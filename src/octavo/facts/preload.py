@@ -1,7 +1,7 @@
 """Finds the facts of two short documents when the parent process of a sandbox imports this module.
 
-Child processes then inherit the vocabulary, the compiled patterns and the filled caches. Without this, every child
-process would read them from files, which takes longer than finding the facts of most documents.
+Child processes then inherit the vocabulary, the compiled patterns and the filled caches. Otherwise, every child process
+would load them from files, which takes longer than finding the facts of most documents.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Chooses the numbers and dates of a document: its own number and date, and those of orders, customers and payment."""
+"""Chooses numbers and dates: the document's own, and those of orders, customers and payments."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _TOP_SHARE = 0.35
 class Labelled:
     """A value with the role that its label gives it.
 
-    `form` is the kind of label: label, composed, heading, number word or top.
+    `form` is the type of label: label, composed, heading, number word or top.
     """
 
     mention: Mention
@@ -147,13 +147,13 @@ def _number_role(page: PageRuns, near: NearText, mention: Mention) -> tuple[str,
 
 
 def _reaches(near: NearText, last: RoleHit) -> bool:
-    """Whether only separators or a few letters are between a label and the value."""
+    """Whether only separators or a few letters separate a label from the value."""
     gap = len(_FILLER.sub("", near.folded[last.end :])) if near.side != "above" else 0
     return gap <= (_MOST_FILLER if last.role not in {"weak_number", "order_id", "account_id"} else 2)
 
 
 def _noun(folded: str, hits: Sequence[RoleHit]) -> RoleHit | None:
-    """The noun that a word for "number" belongs to, as in "Rechnung (380) Nr.". None if there is none."""
+    """The noun before a word for "number", as in "Rechnung (380) Nr.". None if there is no such noun."""
     last = hits[-1]
     for hit in reversed(hits[:-1]):
         between = folded[hit.end : last.start]
@@ -268,7 +268,10 @@ def _weak_date_role(page: PageRuns, folded: str, hits: Sequence[RoleHit]) -> tup
 
 
 def _unlabelled(page: PageRuns, mention: Mention, near: Sequence[NearText], in_items: set[int]) -> Labelled | None:
-    """A date without a label. It counts if it is near the top of the first page and not inside a sentence."""
+    """Classify a date without a label.
+
+    It is used as the document's date if it is near the top of the first page and not inside a sentence.
+    """
     sheet = page.sheets[0]
     if mention.run.page != sheet.number or mention.run.line in in_items:
         return None
@@ -306,5 +309,5 @@ def _best_date(page: PageRuns, found: Sequence[Labelled]) -> Choice | None:
 
 
 def _is_settled(page: PageRuns) -> bool:
-    """Whether another date of the document shows if the day or the month comes first."""
+    """Whether an unambiguous date in the document shows if the day or the month comes first."""
     return writes_month_first(page.texts) is not None

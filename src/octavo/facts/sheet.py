@@ -1,6 +1,6 @@
-"""Finds the facts of any document, from its words, text, headings and the file's metadata.
+"""Finds the facts of any document, from its words, text, headings and metadata.
 
-`find_facts` is the entry point. Printed text counts more than metadata. Programs write metadata, often with their own
+`find_facts` is the entry point. Printed text has priority over metadata. Programs write metadata, often with their own
 name and the time at which the file was made.
 """
 
@@ -67,7 +67,7 @@ def find_facts(source: FactSource) -> tuple[Fact, ...]:
 def _belongs(fact: Fact, kind: KindChoice) -> bool:
     """Whether to keep a fact that the invoice reader found.
 
-    Other rules find the kind, and the dates of documents that are not invoices.
+    The kind, and the dates of documents that are not invoices, are found by other rules.
     """
     return fact.name != "kind" and (fact.name != "date" or kind.kind is Kind.INVOICE)
 
@@ -128,7 +128,7 @@ def _title(source: FactSource, kind: KindChoice, title: Title | None, known: Map
 
 
 def _composed_title(kind: Kind, known: Mapping[str, Fact]) -> Fact | None:
-    """A title made of facts, such as "Invoice 993548900 · Coolblue · 2014-04-19 · € 717.97"."""
+    """Compose a title from facts, such as "Invoice 993548900 · Coolblue · 2014-04-19 · € 717.97"."""
     if kind not in _NUMBERED:
         return None
     number, sender, date, amount = (known.get(name) for name in ("number", "sender", "date", "amount"))
@@ -210,7 +210,7 @@ def _date(source: FactSource, kind: KindChoice, printed: Mapping[str, Fact], lin
 
 
 def _printed(source: FactSource, text: str) -> Place | None:
-    """The place where a text is printed on the first pages."""
+    """The position of a text on the first two pages."""
     return locate_text(lines_of(source.sheets[:2]), text)
 
 
@@ -218,7 +218,7 @@ def _printed(source: FactSource, text: str) -> Place | None:
 
 
 def describe_chunks(source: DocumentSource) -> DocumentFacts:
-    """The title, author, date and type of a document, if only its text and metadata are known."""
+    """Find the title, author, date and type of a document from its chunks and metadata only."""
     headings = tuple(dict.fromkeys(text for chunk in source.chunks[:20] for text in chunk.headings))
     given = FactSource(
         markdown="\n\n".join(chunk.content for chunk in source.chunks)[:_READ],

@@ -1,4 +1,4 @@
-"""Chooses the title of a document: a printed title, or else the title in the metadata, or else the name of the file."""
+"""Chooses the title of a document: a printed title, or else the title in the metadata, or else the file name."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ _SHEETS = frozenset({"xlsx", "xlsb", "xls", "ods", "csv"})
 
 @dataclass(frozen=True, slots=True)
 class Title:
-    """A title, the evidence for it, and where it is printed. `lines` are the indexes of its lines in `front`."""
+    """A title, the evidence for it, and its printed position. `lines` are the indexes of its lines in `front`."""
 
     text: str
     evidence: frozenset[str]
@@ -120,7 +120,7 @@ class Title:
 
 
 def find_title(source: FactSource) -> Title | None:
-    """The best title that is printed or in the metadata. None if there is neither."""
+    """The best title from the printed text or the metadata. None if there is neither."""
     claimed = clean_title(source.metadata.title, _MOST_CLAIMED)
     if claimed and source.source_type in BY_PEOPLE:
         return _claimed_by_people(source, claimed)
@@ -133,14 +133,15 @@ def find_title(source: FactSource) -> Title | None:
 
 
 def clean_title(text: str | None, most: int = MOST_LETTERS) -> str | None:
-    """A title without additions by programs, such as "Microsoft Word -". None if it is not a title."""
+    """Remove additions by programs, such as "Microsoft Word -", from a title. Returns None if it is not a title."""
     text = _PREFIX.sub("", plain(text or "")).strip(" -\u2013|\u00b7*#")
     return text if can_be_title(text, most) else None
 
 
 def can_be_title(text: str, most: int = MOST_LETTERS) -> bool:
-    """Whether a text can name a document: it is not an address, a date, a label, a sentence, or the name of a section,
-    template or program.
+    """Whether a text can be the title of a document.
+
+    Addresses, dates, labels, sentences, and names of sections, templates or programs cannot be titles.
     """
     folded = fold(text).strip(" .:-")
     if sum(map(str.isalpha, text)) < 2 or len(text) > most or len(text.split()) > most / 6:  # noqa: PLR2004
@@ -163,7 +164,10 @@ def can_be_title(text: str, most: int = MOST_LETTERS) -> bool:
 
 
 def title_from_filename(name: str) -> str | None:
-    """Make a title from a file name, without extension and separators. None for names made by a scanner or camera."""
+    """Make a title from a file name, without extension and separators.
+
+    Returns None for names made by a scanner or camera.
+    """
     stem = re.sub(r"\.\w{1,8}$", "", name)
     text = " ".join(re.sub(r"[_+]+|(?<=\w)-(?=\w)|%20", " ", stem).split()) if " " not in stem else stem
     words = [word for word in text.split() if sum(map(str.isalpha, word)) > 1]
@@ -175,7 +179,7 @@ def title_from_filename(name: str) -> str | None:
 
 
 def _claimed_by_people(source: FactSource, claimed: str) -> Title:
-    """The title in the metadata. The name of the website is removed if a heading contains the rest."""
+    """The title in the metadata. The name of the website is removed if the rest is a heading in the document."""
     parts = [part for part in _SITE.split(claimed) if can_be_title(part)]
     headings = {fold(plain(one.text)): one for one in source.headings[:20]}
     own = min(
@@ -219,7 +223,7 @@ Group = Sequence[tuple[int, PrintedLine]]
 
 
 def _as_heading(source: FactSource, group: Group) -> str | None:
-    """The same text from a heading of the Markdown, where the letters are in logical order."""
+    """The text of the Markdown heading at the same position. Its letters are in logical order."""
     boxes = [line.run.box for _, line in group if line.run]
     for heading in source.headings[:20]:
         place = heading.place
@@ -251,7 +255,7 @@ def _groups(lines: Sequence[PrintedLine]) -> Iterator[Group]:
 
 
 def _is_label(line: PrintedLine) -> bool:
-    """Whether a line is a page number or the name of a section. Such a line never belongs to a title."""
+    """Whether a line is a page number or the name of a section. Such a line is never part of a title."""
     folded = fold(line.text).strip(" .:-")
     return bool(_PAGE_NUMBER.fullmatch(folded) or _PART.fullmatch(folded))
 
@@ -279,7 +283,7 @@ def _joined(group: Group) -> str:
 
 
 def _score(source: FactSource, group: Group, claimed: str | None) -> float:
-    """A score for how likely it is that these lines are the title. 0 if they cannot be the title."""
+    """Score how likely these lines are to be the title. 0 if they cannot be the title."""
     text = _joined(group)
     first = group[0][1]
     agrees = _agrees(claimed, text)
@@ -305,7 +309,7 @@ def _score(source: FactSource, group: Group, claimed: str | None) -> float:
 
 
 def _is_continued(source: FactSource, group: Group) -> bool:
-    """Whether the next line continues a sentence, so that the group is the beginning of a paragraph."""
+    """Whether the next line continues the sentence. The group is then the beginning of a paragraph."""
     index, last = group[-1]
     below = [line for line in source.front[index + 1 : index + 4] if line.run and last.run and line.page == last.page]
     return any(
@@ -326,13 +330,13 @@ def _is_heading(source: FactSource, text: str) -> bool:
 
 
 def _agrees(claimed: str | None, text: str) -> bool:
-    """Whether the title in the metadata is this text, or a large part of it."""
+    """Whether the title in the metadata and this text are equal, or one is a large part of the other."""
     one, two = sorted((fold(claimed or ""), fold(text)), key=len)
     return bool(one) and one in two and len(one) >= _LEAST_AGREEMENT * len(two)
 
 
 def _first_of_text(source: FactSource, claimed: str | None) -> Title | None:
-    """The title of a text without pages: its first heading, or else its first bold line, or else a short first line."""
+    """The title of a text without pages: the first heading, the first bold line, or a short first line."""
     lines = [(index, line) for index, line in enumerate(source.front) if line.cells < 2]  # noqa: PLR2004
     headings = [(index, line) for index, line in lines if line.level]
     if source.source_type in _SHEETS:
@@ -366,7 +370,7 @@ def _first_line(source: FactSource, claimed: str | None) -> Title | None:
 
 
 def _first_on_page(source: FactSource) -> Title | None:
-    """The first line of a page with a single letter size, if the line is alone, short and not continued below."""
+    """The first line of a page with a single letter size, if it is short and the next line does not continue it."""
     lines = [line for line in source.front if line.page == source.front[0].page and line.run]
     if len(lines) < 3 or lines[0].cells > 1 or lines[0].top > 0.35 or lines[0].page > 1:  # noqa: PLR2004
         return None
@@ -386,7 +390,7 @@ _HEAD_WITH_NUMBER = re.compile(r"(?:\d{1,4}\s+(?P<after>\D.{14,110})|(?P<before>
 
 
 def _running_head(source: FactSource) -> Title | None:
-    """The running header of an excerpt: a line above the text with a page number beside it."""
+    """The running header of an excerpt: a line at the top of the page with a page number beside it."""
     for index, line in enumerate(source.front[:3]):
         match = _HEAD_WITH_NUMBER.fullmatch(line.text) if line.page and line.top < 0.2 else None  # noqa: PLR2004
         text = clean_title(match["after"] or match["before"]) if match else None

@@ -1,7 +1,7 @@
 """Finds typed values in a text, such as amounts, currencies and identifiers, each in its canonical form.
 
-IBAN, VAT id, DOI, ISBN and register numbers are recognised by their form, without a label. IBAN and ISBN contain a
-checksum. The length of a VAT id depends on its country.
+IBANs, VAT ids, DOIs, ISBNs and register numbers are recognised by their format, without a label. IBANs and ISBNs
+contain a checksum. The length of a VAT id depends on its country.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def find_amounts(text: str, notation: Notation) -> list[TypedMatch]:
 
 
 def read_number(digits: str, decimal: str | None = None) -> str | None:
-    """Convert a number to its canonical form: a decimal point, and no separators between groups of digits."""
+    """Convert a number to its canonical form: a decimal point, and no thousands separators."""
     digits = re.sub(r"[\s\u00a0\u202f'\u2019]", "", digits)
     point = _decimal_mark(digits, decimal)
     whole, _, fraction = digits.rpartition(point) if point else (digits, "", "")
@@ -106,9 +106,10 @@ def read_number(digits: str, decimal: str | None = None) -> str | None:
 
 
 def _decimal_mark(digits: str, usual: str | None) -> str | None:
-    """The decimal mark of a number: its last mark, unless that mark separates groups of digits.
+    """The decimal mark of a number. It is the last mark, unless that mark separates groups of digits.
 
-    It separates groups if it occurs several times, or if exactly three digits follow it and it is not the `usual` mark.
+    A mark separates groups if it occurs several times, or if exactly three digits follow it and it is not the `usual`
+    mark.
     """
     last = max(digits.rfind("."), digits.rfind(","))
     if last < 0:
@@ -123,7 +124,7 @@ def _decimal_mark(digits: str, usual: str | None) -> str | None:
 
 
 def usual_decimal(texts: Iterable[str]) -> str | None:
-    """The decimal mark of a document: the mark that most often precedes two final digits."""
+    """The decimal mark in a document: the mark that most often precedes two final digits."""
     marks = Counter(mark for text in texts for mark in re.findall(r"\d([.,])\d\d(?![\d.,])", text))
     return marks.most_common(1)[0][0] if marks else None
 
@@ -145,12 +146,12 @@ def find_texts(text: str, notation: Notation) -> list[TypedMatch]:
 
 
 def find_identifiers(text: str, notation: Notation) -> list[TypedMatch]:
-    """Find words with at least one digit, such as order numbers, but not dates, percentages and single digits."""
+    """Find words with at least one digit, such as order numbers. Dates, percentages and single digits are skipped."""
     return [one for one in find_references(text, notation) if len(one.value) > 1]
 
 
 def find_references(text: str, notation: Notation) -> list[TypedMatch]:
-    """Find identifiers, and single digits, because the number of a first invoice is 1."""
+    """Find identifiers including single digits, because the first invoice may have the number 1."""
     days = [(one.start, one.end) for one in find_dates(text, notation)]
     return [
         TypedMatch(match[0], *match.span())
@@ -279,7 +280,7 @@ _ISBN_SHORT = 10
 
 
 def find_marked(text: str) -> list[IdentifierMatch]:
-    """All identifiers in a text that are recognised without a label, in text order."""
+    """All identifiers in a text that can be recognised without a label, in text order."""
     found = [match for find in _MARKED for match in find(text)]
     return sorted(found, key=lambda one: one.start)
 

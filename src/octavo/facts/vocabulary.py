@@ -1,4 +1,4 @@
-"""Labels that identify values, in all languages, from `data/labels.yaml`."""
+"""Loads the labels that identify values, in all languages, from `data/labels.yaml`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ADDED = {
 
 
 class RoleHit(NamedTuple):
-    """A label in a text, and the role that it gives to a value."""
+    """A label in a text, and the role it gives to a value."""
 
     role: str
     start: int
@@ -40,13 +40,13 @@ class RoleHit(NamedTuple):
 
 @dataclass(frozen=True)
 class Section:
-    """The labels of one section, such as `dates`, by role."""
+    """The labels in one section, such as `dates`, by role."""
 
     phrases: Mapping[str, tuple[str, ...]]
 
     @cached_property
     def _groups(self) -> dict[str, list[tuple[str, str]]]:
-        """The labels and their roles by first letter, longest first."""
+        """Labels and their roles, grouped by first letter, longest first."""
         pairs = {fold(phrase): role for role, phrases in reversed(list(self.phrases.items())) for phrase in phrases}
         groups: dict[str, list[tuple[str, str]]] = {}
         for phrase, role in sorted(pairs.items(), key=lambda one: -len(one[0])):
@@ -58,7 +58,7 @@ class Section:
         return {}
 
     def _pattern(self, letter: str) -> re.Pattern[str]:
-        """One pattern for all labels with this first letter. It is compiled when it is first needed."""
+        """A single pattern for all labels with this first letter. It is compiled on first use."""
         if letter not in self._compiled:
             shapes = (f"({_shape(phrase)})" for phrase, _ in self._groups[letter])
             self._compiled[letter] = re.compile("|".join(shapes))
@@ -83,7 +83,7 @@ class Section:
 
 
 def _shape(phrase: str) -> str:
-    """A pattern for a label. Points, hyphens and spaces between its words are ignored, and * matches letters."""
+    """Make a pattern for a label. It ignores full stops, hyphens and spaces between words, and * matches letters."""
     parts = [re.escape(part).replace(r"\*", r"[^\W\d]*") for part in _SEPARATORS.split(phrase) if part]
     end = "" if phrase.endswith(("*", "#", "°", "º", "%", ")")) else r"(?![^\W\d_])"
     return r"[\s.\-]*".join(parts) + end
@@ -104,7 +104,7 @@ Labels = tuple[tuple[str, tuple[str, ...]], ...]
 
 @lru_cache(maxsize=16)
 def load_vocabulary(added: Labels = ()) -> Vocabulary:
-    """The vocabulary of Octavo.
+    """Load the built-in vocabulary.
 
     `added` contains additional labels by the name of a fact, such as ("number", ("our ref",)).
     """

@@ -1,4 +1,4 @@
-"""Words with their places on pages. Facts are found in them."""
+"""Words with their positions on pages, in which facts are found."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Sheet:
 
 
 class Place(NamedTuple):
-    """A place in the document, and the text at that place."""
+    """A position in the document, and the text at that position."""
 
     page: int
     box: Box
@@ -91,7 +91,7 @@ class TypedMatch(NamedTuple):
 
 
 class Notation(NamedTuple):
-    """How to read numbers and dates of a document that are ambiguous without context, such as 1.234 and 3/4/2024."""
+    """How to read ambiguous numbers and dates in a document, such as 1.234 and 3/4/2024."""
 
     decimal: str | None = None
     month_first: bool = False
@@ -109,5 +109,5 @@ def _folded(letter: str) -> str:
 
 
 def fold(text: str) -> str:
-    """Convert a text to lower case without accents. Its length does not change, so that positions stay valid."""
+    """Convert a text to lower case without accents. The length of the text does not change, so positions stay valid."""
     return "".join(map(_folded, text))

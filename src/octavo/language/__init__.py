@@ -1,7 +1,7 @@
-"""The offline provider: rules, word counts and a small embedding model. All of it runs on this machine, free of charge.
+"""The provider `local`: rules, word counts and small bundled models. It runs on this machine and costs nothing.
 
-It uses no network, database or clock. Its results are labelled `local`. It quotes text and never generates any. `ai`
-imports this package, because tasks fall back to it if no model is configured.
+It uses no network, database or clock. It quotes text and never generates any. `ai` imports this package, because tasks
+use it if no model is configured.
 """
 
 from octavo.language.description import MADE_BY, Description, describe, prepare

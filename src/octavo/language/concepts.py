@@ -1,8 +1,8 @@
 """Finds the concepts of a chunk, and the topics and themes of a document, by counting phrases.
 
-No language model is used: it would take ten times as long as embedding the chunk. The weight of a phrase is based on
-its words: how frequent they are in the chunk, how rare in English, and in how few chunks of the document they occur.
-Occurrences inside a longer phrase do not count, and phrases near the beginning count more.
+No language model is used, because it would take ten times as long as embedding the chunk. The weight of a phrase
+depends on its words. A word weighs more if it is frequent in the chunk, rare in English, and present in few chunks of
+the document. Occurrences inside a longer phrase are not counted, and phrases near the beginning weigh more.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def score_phrases(phrases: Phrases, weights: WordWeights) -> dict[Stems, float]:
 def choose_distinct(scores: Mapping[Stems, float], most: int, *, apart: bool = False) -> list[Stems]:
     """The best phrases, except those that mostly repeat a better phrase.
 
-    If `apart` is true, extensions of a better phrase are also dropped.
+    If `apart` is true, longer versions of a better phrase are also dropped.
     """
     size = min if apart else max
     chosen: list[Stems] = []
@@ -102,7 +102,7 @@ class Topics:
         return sum(concept.importance * log1p(self._weights[phrase]) for phrase, concept in named)
 
     def word_weights(self) -> dict[str, float]:
-        """The weight of each word for the whole document."""
+        """The weight of each word in the whole document."""
         weights: dict[str, float] = {}
         for phrase, weight in self._weights.items():
             for stem in phrase:
@@ -110,9 +110,9 @@ class Topics:
         return {stem: log1p(weight) for stem, weight in weights.items()}
 
     def themes(self, parsed: ParsedChunk, named: NamedConcepts) -> list[str]:
-        """The concepts of the chunk that matter most in the document and its headings.
+        """The concepts of the chunk that are most important in the document and its headings.
 
-        A chunk without concepts gets its headings.
+        If a chunk has no concepts, its headings are returned.
         """
         if not named:
             return _short(list(reversed(parsed.chunk.headings)), _LONGEST_THEME)[:MAX_THEMES]

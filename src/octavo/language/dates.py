@@ -41,7 +41,7 @@ _PATTERNS = [
 
 
 def find_spans(text: str, language: str | None = None) -> list[tuple[str, int, int]]:
-    """All dates in text order, as ISO 8601 with their start and end."""
+    """All dates in text order, in ISO 8601 format with their start and end offsets."""
     found: list[tuple[str, int, int]] = []
     for match in (match for pattern in _PATTERNS for match in pattern.finditer(text)):
         iso = _iso(match.groupdict(), language)

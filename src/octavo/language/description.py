@@ -1,6 +1,6 @@
-"""Describes a document offline: its summary and tags, and each chunk. The title and other facts are given.
+"""Describes a document without a model: writes a summary and tags, and describes each chunk.
 
-Each chunk is parsed once. Word weights are computed over the whole document.
+The title and other facts are passed in. Each chunk is parsed once. Word weights are computed over the whole document.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MADE_BY = "local"
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """The description of a document, and of its chunks in the order of the source."""
+    """The description of a document, and the descriptions of its chunks in document order."""
 
     document: DocumentInsight
     chunks: list[ChunkInsight]
@@ -54,7 +54,7 @@ def describe(source: DocumentSource, facts: DocumentFacts | None = None) -> Desc
 
 
 def prepare() -> None:
-    """Load all data that describing and answering need, so that processes forked later need not open any files."""
+    """Load all data needed for describing and answering, so that processes forked later open no files."""
     describe(DocumentSource([ChunkText("This is a good sentence of some length. It is only there to be read once.")]))
 
 

@@ -1,8 +1,8 @@
 """Embeds texts with the bundled model: all-MiniLM-L6-v2 with 8-bit weights, 384 dimensions, English only.
 
-The model takes 256 tokens. A longer text is cut into windows of equal length, and the vectors of the windows are added,
-so the last sentence counts as much as the first. Windows are embedded separately. So no padding is needed, a vector
-does not depend on the other texts, and memory is needed for only one window at a time.
+The model accepts 256 tokens. A longer text is cut into windows of equal length, and the vectors of the windows are
+added, so the last sentence has the same weight as the first. Each window is embedded separately. Therefore no padding
+is needed, a vector does not depend on other texts, and memory is needed for only one window at a time.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Embedder:
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
     def windows(self, text: str) -> Iterator[list[int]]:
-        """Cut the tokens of a text into as few windows of equal length as possible."""
+        """Cut the tokens of a text into windows of equal length. The number of windows is as small as possible."""
         whole = text.encode(errors="replace").decode()  # a question may contain a lone surrogate
         parts = (part.group() for part in _PART.finditer(whole))
         tokens = [token for part in parts for token in self._tokenizer.encode(part, add_special_tokens=False).ids]
@@ -96,7 +96,7 @@ def _sums() -> dict[str, str]:
 
 
 def read_checked(name: str) -> bytes:
-    """Read a file of the model and verify its checksum. A damaged model would silently return wrong vectors."""
+    """Read a model file and verify its checksum. A damaged model would silently return wrong vectors."""
     content = (_DATA / name).read_bytes()
     if hashlib.sha256(content).hexdigest() != _sums()[name]:
         raise Defect(f"{name} does not match its checksum. Reinstall Octavo.")
@@ -105,7 +105,7 @@ def read_checked(name: str) -> bytes:
 
 @load_once
 def load_runtime() -> Any:  # noqa: ANN401 - it has no types
-    """Import numpy and the runtime of the model in one thread.
+    """Import numpy and the model's runtime in one thread.
 
     If several threads import numpy for the first time, the import can fail. It then keeps failing until the process
     ends.

@@ -1,4 +1,4 @@
-"""Answers prompts that request a list of all names, dates, amounts of money or duties, with quotes as evidence."""
+"""Answers prompts that request a list of all names, dates, amounts of money or obligations, with quotes as evidence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ AMOUNTS = "Amounts"
 
 
 class Subject(StrEnum):
-    """The subject of a prompt that requests a list. The value completes “The offline rules recognised no …”."""
+    """The subject of a prompt that requests a list. The value completes the message “The offline rules recognised no
+    …”.
+    """
 
     NAMES = "people or organisations"
     DATES = "dates or deadlines"
@@ -75,7 +77,7 @@ _WHO_HAS_TO = re.compile(r"^\W*(?:who (?:has to|must|shall) do what|wer muss was
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """The findings of each group, in text order. Repeated findings are listed together.
+    """The findings in each group, in text order. Repeated findings are listed together.
 
     `supported` is true if rules exist for this language.
     """
@@ -89,14 +91,14 @@ class Extraction:
 
 
 def find_subject(question: str) -> Subject | None:
-    """The kind of list that a question requests. None if it requests something else."""
+    """The subject of the list that a question requests. None if the question does not request a list."""
     if _WHO_HAS_TO.search(question):
         return Subject.DUTIES
     return next((subject for subject, pattern in _PATTERNS.items() if pattern.search(question)), None)
 
 
 def extract(subject: Subject, chunks: Sequence[ChunkText]) -> Extraction:
-    """Find all items of one kind in the chunks. `Statement.chunk` is the index of the chunk."""
+    """Find all items on one subject in the chunks. `Statement.chunk` is the index of the chunk."""
     language = detect_document_language([chunk.content for chunk in chunks])
     statements = read_statements(chunks)
     match subject:

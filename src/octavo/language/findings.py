@@ -1,4 +1,4 @@
-"""Values that rules find in a text, with the words that prove them."""
+"""Values that rules find in a text, with the words that support them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _GERMAN_MONTH = re.compile(r"(?:Jan|Jän|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|No
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A sentence, a heading, a table row or a line of a list. In `text`, spaces replace markup."""
+    """A sentence, a heading, a table row or a list item. In `text`, spaces replace markup."""
 
     chunk: int
     start: int
@@ -34,7 +34,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A value that a rule found, and the group it belongs to. `start` and `end` are its offsets in the statement."""
+    """A value that a rule found, and its group. `start` and `end` are its offsets in the statement."""
 
     group: str
     value: str
@@ -44,7 +44,7 @@ class Finding:
 
     @property
     def quote(self) -> str:
-        """The words around the value, without markup and line breaks, cut at spaces."""
+        """The words around the value, without markup and line breaks. Only whole words are included."""
         text = self.statement.text
         if len(text) > MAX_QUOTE:
             text = text[_space_before(text, self.start) : _space_after(text, self.end, self.start)]
@@ -52,7 +52,7 @@ class Finding:
 
 
 def read_statements(chunks: Sequence[ChunkText]) -> Iterator[Statement]:
-    """The statements of all chunks, in text order."""
+    """Yield the statements in all chunks, in text order."""
     for place, chunk in enumerate(chunks):
         text = _WRAPPED.sub(" ", blank_markup(chunk.content))
         for part in split_segments(chunk.content):
@@ -62,7 +62,7 @@ def read_statements(chunks: Sequence[ChunkText]) -> Iterator[Statement]:
 
 
 def _split(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Split a text into sentences. The splitter breaks the German “14. April” and “Nr. 3”, so they are joined again."""
+    """Split a text into sentences. The splitter breaks “14. April” and “Nr. 3” in German, so these are joined again."""
     held: tuple[int, int] | None = None
     for first, last in sentences.split_sentences(text, start, end):
         if held and _continues(text[held[0] : held[1]], text[first:last]):
@@ -80,7 +80,7 @@ def _continues(before: str, after: str) -> bool:
 
 
 def merge_repeated(findings: Iterable[Finding]) -> list[list[Finding]]:
-    """Collect findings with the same group and value into lists, in order of their first occurrence."""
+    """Group findings with the same group and value into lists, in order of their first occurrence."""
     merged: dict[tuple[str, str], list[Finding]] = {}
     for one in findings:
         merged.setdefault((one.group, " ".join(one.value.casefold().split())), []).append(one)

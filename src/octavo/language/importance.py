@@ -1,12 +1,12 @@
-"""Rates the importance of a chunk for its document, from 0 to 1.
+"""Rates the importance of a chunk in its document, from 0 to 1.
 
     importance = 0.6 · topic + 0.2 · substance + 0.2 · place
 
-topic      weight of the document's concepts in the chunk, relative to the chunk where they weigh most
+topic      weight of the document's concepts in the chunk, relative to the chunk with the highest weight
 substance  share of words that are in sentences, reduced for chunks with few words
 place      1 under a heading such as "Abstract" or "Conclusion", 0.75 for the first and last chunk, 0.5 elsewhere
 
-Under a heading such as "References" or "Index" the sum counts only a third.
+Under a heading such as "References" or "Index", the result is divided by three.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Input and output types for describing documents, shared by models and the offline provider.
+"""Input and output types for describing documents, used by models and by the provider `local`.
 
-Models return the output types as JSON. Lists have a maximum but no minimum: a page of numbers has no themes, and a
-model that must name some would invent them.
+Models return the output types as JSON. Lists have a maximum but no minimum length. A page of numbers has no themes, and
+a model that had to name some would invent them.
 """
 
 from __future__ import annotations
@@ -87,7 +87,8 @@ class Concept(Output):
 class Tone(Output):
     """The tone of a text.
 
-    `polarity` ranges from -1 (negative) to 1 (positive). It is 0 and has no meaning if the emotion is `UNKNOWN`.
+    `polarity` ranges from -1 (negative) to 1 (positive). If the emotion is `UNKNOWN`, the polarity is 0 and has no
+    meaning.
     """
 
     polarity: Annotated[float, Field(ge=-1, le=1, allow_inf_nan=False)]
@@ -117,7 +118,7 @@ class DocumentInsight(Output):
 
 
 class Quote(Output):
-    """A quote. `text` is exactly `content[start:end]` of the chunk with this index."""
+    """A quote. `text` is exactly `content[start:end]` of the chunk at this index."""
 
     chunk: Annotated[int, Field(ge=0)]
     start: Annotated[int, Field(ge=0)]
@@ -127,7 +128,7 @@ class Quote(Output):
 
 
 class Answer(Output):
-    """Quotes that answer a question. Empty if nothing was found."""
+    """Quotes that answer a question. The list is empty if nothing was found."""
 
     quotes: list[Quote]
 
@@ -142,8 +143,7 @@ class ChunkText:
 
 @dataclass(frozen=True, slots=True)
 class DocumentSource:
-    """The chunks of a document in order, and the metadata of its file. `kind` is the source type, such as pdf, eml or
-    web.
+    """The chunks of a document in order, and the file's metadata. `kind` is the source type, such as pdf, eml or web.
 
     `known_tags` are tags that the owner already uses.
     """

@@ -33,7 +33,7 @@ def detect_language(text: str) -> str | None:
 
 
 def confirm_language(text: str, expected: str | None) -> str | None:
-    """The language of a chunk: `expected` if the chunk has enough of its stop words, or else the detected one."""
+    """Return `expected` if the chunk has enough stop words of that language, and the detected language otherwise."""
     words, own = WORD.findall(text[:_SAMPLE].lower()), primary_language(expected)
     stopwords = STOPWORDS.get(own or "", frozenset())
     if words and sum(word in stopwords for word in words) >= _MIN_STOPWORDS * len(words):
@@ -44,7 +44,7 @@ def confirm_language(text: str, expected: str | None) -> str | None:
 def is_english(text: str) -> bool:
     """Whether a text is English.
 
-    A text as short as a question is recognised by its stop words, because detection is unreliable for it.
+    A short text such as a question is recognised by its stop words, because language detection is unreliable for it.
     """
     if len(text) > _SHORT and (language := detect_language(blank_markup(text))):
         return language == ENGLISH
@@ -58,7 +58,7 @@ def is_english(text: str) -> bool:
 
 
 def detect_document_language(texts: Sequence[str], claimed: str | None = None) -> str | None:
-    """Detect the language of a document from a few chunks. If that fails, returns `claimed` (from the metadata)."""
+    """Detect the language of a document from a few chunks. Falls back to `claimed`, the language in the metadata."""
     step = max(len(texts) // _MAX_SAMPLES, 1)
     found = [
         language for text in texts[::step][: _MAX_SAMPLES + 1] if (language := detect_language(blank_markup(text)))

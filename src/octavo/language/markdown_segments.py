@@ -1,6 +1,6 @@
 """Finds the natural-language parts of Markdown. Markup is replaced by spaces, so that all offsets stay valid.
 
-Chunks may start anywhere, so the parser needs no earlier context: one pass over the lines is enough.
+The parser needs no earlier context, because chunks may start anywhere. It reads the lines in one pass.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _RULE = re.compile(r"[-=*_|:+\s]*")
 
 
 def blank_markup(markdown: str) -> str:
-    """The same text with markup replaced by spaces. The length does not change."""
+    """Replace markup with spaces. The length of the text does not change."""
     shown = _HIDDEN.sub(lambda match: " " * len(match.group()), markdown).translate(_MARKS)
     return _UNDERSCORE.sub(" ", shown)
 
@@ -85,9 +85,9 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _read_line(line: str) -> tuple[SegmentKind | None, int] | None:
-    """The kind of segment that starts on this line, and the length of the markup before its text.
+    """The type of segment that starts on this line, and the length of the markup before its text.
 
-    The kind is None if the line continues a segment. Returns None if the line has no text.
+    The type is None if the line continues a segment. Returns None if the line has no text.
     """
     if _RULE.fullmatch(line):
         return None

@@ -1,6 +1,6 @@
 """Finds the names of people and organisations by titles, roles, first names and legal forms.
 
-A name is reported only with such evidence. Capital letters alone prove nothing, least of all in German.
+A name is reported only with such evidence. Capital letters alone are not evidence, especially in German.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ def _by_first_name(statement: Statement) -> Iterator[Finding | None]:
 
 
 def _split_run(run: str) -> Iterator[tuple[int, list[str]]]:
-    """Split a sequence of capitalised words into names: each known first name with the words after it.
+    """Split a sequence of capitalised words into names. A name is a known first name and the words after it.
 
     In a long sequence, only the next word is used, because it is unclear where the name ends.
     """

@@ -17,7 +17,7 @@ Stems = tuple[str, ...]
 
 @dataclass(slots=True)
 class PhraseCount:
-    """How often a phrase occurs, its spelling, and the number of the word sequence in which it first occurs."""
+    """The number of occurrences of a phrase, its spelling, and the index of the word sequence where it first occurs."""
 
     count: int
     first: int
@@ -26,7 +26,7 @@ class PhraseCount:
 
 @dataclass(frozen=True, slots=True)
 class Phrases:
-    """The phrases of a text. `runs` is the number of unbroken sequences of content words in the text."""
+    """The phrases in a text. `runs` is the number of unbroken sequences of content words in the text."""
 
     stems: Counter[str] = field(default_factory=Counter[str])
     seen: dict[Stems, PhraseCount] = field(default_factory=dict[Stems, PhraseCount])
@@ -34,7 +34,7 @@ class Phrases:
 
 
 def find_phrases(texts: Iterable[str], language: str | None) -> Phrases:
-    """Find the phrases of a text. Empty for languages without a list of stop words."""
+    """Find the phrases in a text. The result is empty for languages without a list of stop words."""
     stems: Counter[str] = Counter()
     seen: dict[Stems, PhraseCount] = {}
     number = 0
@@ -56,7 +56,7 @@ def find_phrases(texts: Iterable[str], language: str | None) -> Phrases:
 def better_form(one: str, other: str) -> str:
     """Choose the better spelling of a phrase.
 
-    The singular and lower case are preferred: a capital may only mark the start of a sentence.
+    The singular and lower case are preferred, because a capital may only mark the start of a sentence.
     """
     return min(one, other, key=lambda form: (len(form), form.swapcase()))
 

@@ -146,7 +146,7 @@ class _Candidate:
 def answer(question: str, chunks: Sequence[ChunkText], embed: Embed | None = None, most: int = _MAX_QUOTES) -> Answer:
     """Answer a question with quotes, best first.
 
-    With `embed`, paraphrases are found too. If it is None, only words are compared.
+    With `embed`, paraphrases are found too. Without it, only words are compared.
     """
     language = detect_document_language([*(chunk.content for chunk in chunks), question]) or ENGLISH
     keys = _keys(question, language) or _keys(question, None)
@@ -189,9 +189,9 @@ def _split_segment(part: Segment, text: str) -> Iterator[tuple[int, int]]:
 
 
 def _score_words(question: str, keys: frozenset[str], candidates: Sequence[_Candidate]) -> list[float]:
-    """Score each sentence by the share of the question's words in it.
+    """Score each sentence by the share of the question's words that it contains.
 
-    Rare words count more. Words that are only in the headings count half.
+    Rare words weigh more. Words that appear only in the headings have half their weight.
     """
     weights = _weigh(keys, [one.words & keys for one in candidates])
     wanted = _FIGURE if _ASKS_FIGURE.search(question) else _MEANING if _ASKS_MEANING.search(question) else None
@@ -205,7 +205,7 @@ def _score_words(question: str, keys: frozenset[str], candidates: Sequence[_Cand
 
 
 def _weigh(keys: frozenset[str], having: Sequence[frozenset[str]]) -> dict[str, float]:
-    """The weight of each word of a question, by how few texts have it. The weights add up to 1."""
+    """Weigh each word of a question. A word in few texts weighs more. The weights add up to 1."""
     counts = Counter(word for one in having for word in one)
     weights = {word: log(1 + len(having) / (1 + counts[word])) for word in keys}
     total = fsum(weights.values()) or 1.0
@@ -213,7 +213,10 @@ def _weigh(keys: frozenset[str], having: Sequence[frozenset[str]]) -> dict[str, 
 
 
 def _join(by_words: float, similarity: float) -> float:
-    """Combine both scores. Words count twice as much as meaning, but meaning alone can score nearly as high as both."""
+    """Combine the word score and the meaning score.
+
+    Words have twice the weight of meaning, but a high meaning score alone can give nearly the highest result.
+    """
     by_meaning = min(max((similarity - _UNRELATED) / (_SAME - _UNRELATED), 0.0), 1.0)
     return max((2 * by_words + by_meaning) / 3, _MEANING_ALONE * by_meaning)
 
@@ -236,7 +239,7 @@ def _quote(candidate: _Candidate, score: float, chunks: Sequence[ChunkText]) -> 
 
 
 def _with_marks(content: str, start: int, end: int) -> tuple[int, int]:
-    """Extend a sentence by the markup directly around it, so that bold text stays bold."""
+    """Extend a sentence to include the markup directly around it, so that bold text stays bold."""
     while start and content[start - 1] in _MARKS:
         start -= 1
     while end < len(content) and content[end] in _MARKS:
@@ -246,7 +249,7 @@ def _with_marks(content: str, start: int, end: int) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class AnswerQuote:
-    """A sentence that answers a question: `text` is `content[start:end]` of its chunk. `answer` is a part of it."""
+    """A sentence that answers a question. `text` is `content[start:end]` of its chunk, and `answer` is a part of it."""
 
     chunk: int
     start: int
@@ -258,10 +261,11 @@ class AnswerQuote:
 
 @dataclass(frozen=True, slots=True)
 class _Passage:
-    """A part of a chunk for octavo-small to read: a few sentences or table rows, after the heading above them.
+    """A part of a chunk for the model octavo-small to read: a few sentences or table rows, after the heading above
+    them.
 
-    `start`: what must be added to an offset in the passage to get the offset in the chunk. `heading`: the length of the
-    heading. `words`: the words of the question in each sentence.
+    `start` is added to an offset in the passage to get the offset in the chunk. `heading` is the length of the heading.
+    `words` contains the question's words in each sentence.
     """
 
     chunk: int
@@ -287,7 +291,7 @@ class _RatedSentence:
         return self.passage.split.text[start:end]
 
     def closer_text(self) -> SplitText:
-        """The sentence with the heading and the sentence before it."""
+        """The sentence together with its heading and the previous sentence."""
         text, heading = self.passage.split.text, self.passage.heading
         start, end = self.passage.split.sentences[self.answer.sentence]
         first, _ = self.passage.split.sentences[max(self.answer.sentence - 1, 0)]
@@ -303,9 +307,9 @@ class _RatedSentence:
 
 
 def find_answers(question: str, chunks: Sequence[ChunkText], most: int = _MAX_QUOTES) -> list[AnswerQuote]:
-    """Answer an English question from English chunks with octavo-small, best first; empty if nothing answers it.
+    """Answer an English question from English chunks with the model octavo-small. The best answer comes first.
 
-    The chunks must be in the order in which the search found them.
+    The chunks must be in the order in which the search found them. The result is empty if nothing answers the question.
     """
     keys = _keys(question, ENGLISH) or _keys(question, None)
     passages, weights = _choose_passages(keys, chunks)
@@ -332,7 +336,7 @@ def _rate_sentences(
 
 
 def _read_again(question: str, rated: Sequence[_RatedSentence]) -> Iterator[_RatedSentence]:
-    """Read each sentence with only the one before it, and correct its score by the new margin."""
+    """Read each sentence again with only the previous sentence as context, and adjust its score by the new margin."""
     found = offline_small_model().find_in_sentences(question, [one.closer_text() for one in rated])
     for one, answers in zip(rated, found, strict=True):
         margin = max(answer.margin for answer in answers) if answers else one.answer.margin
@@ -341,14 +345,14 @@ def _read_again(question: str, rated: Sequence[_RatedSentence]) -> Iterator[_Rat
 
 
 def _rate_words(passage: _Passage, sentence: int, weights: Mapping[str, float]) -> float:
-    """How much of the question's words a sentence has, alone and with the sentence before it."""
+    """The weight of the question's words in a sentence, alone and together with the previous sentence."""
     own = passage.words[sentence]
     context = own | passage.words[max(sentence - 1, 0)]
     return _OF_SENTENCE * fsum(weights[word] for word in own) + _OF_CONTEXT * fsum(weights[word] for word in context)
 
 
 def _is_of_kind(question: str, answer: str) -> bool:
-    """Whether an answer is a number, a time or the like if the question asks for one."""
+    """Whether an answer has the type that the question asks for, such as a number or a time."""
     for asked, expected in _ANSWER_KINDS:
         if asked.search(question):
             return bool(expected.search(answer))
@@ -356,7 +360,10 @@ def _is_of_kind(question: str, answer: str) -> bool:
 
 
 def _choose_passages(keys: frozenset[str], chunks: Sequence[ChunkText]) -> tuple[list[_Passage], dict[str, float]]:
-    """The passages to read, those with the most words of the question first, and the weights of these words."""
+    """The passages to read, and the weights of the question's words.
+
+    Passages with the most words from the question come first.
+    """
     passages = [one for place, chunk in enumerate(chunks) for one in _passages(place, chunk, keys)]
     weights = _weigh(keys, [one.all_words for one in passages])
 
@@ -369,7 +376,7 @@ def _choose_passages(keys: frozenset[str], chunks: Sequence[ChunkText]) -> tuple
 
 
 def _passages(place: int, chunk: ChunkText, keys: frozenset[str]) -> Iterator[_Passage]:
-    """Cut a chunk into passages of whole sentences, none of which contains a heading."""
+    """Cut a chunk into passages of whole sentences. No passage contains a heading."""
     text = blank_markup(chunk.content)
     heading = chunk.headings[-1] if chunk.headings else ""
     taken = list[tuple[int, int]]()
@@ -388,7 +395,7 @@ def _passages(place: int, chunk: ChunkText, keys: frozenset[str]) -> Iterator[_P
 def _passage(
     place: int, heading: str, text: str, sentences: Sequence[tuple[int, int]], keys: frozenset[str]
 ) -> _Passage:
-    """A passage. The model also reads the heading above it."""
+    """Make a passage. The model also reads the heading above it."""
     first, last = sentences[0][0], sentences[-1][1]
     before = f"{heading[:_MAX_HEADING]}. " if heading else ""
     start = first - len(before)
@@ -413,7 +420,7 @@ def asks_summary(question: str) -> bool:
 
 
 def summarise_in_quotes(chunks: Sequence[ChunkText], most: int) -> Answer:
-    """The most representative sentences of the chunks, best first, without repetitions."""
+    """The most representative sentences in the chunks, best first, without repetitions."""
     chosen: list[_SummaryCandidate] = []
     for one in sorted(_summary_candidates(chunks), key=lambda one: (-one.score, one.chunk, one.start)):
         if len(chosen) == most:
@@ -465,7 +472,7 @@ class QuoteMatch:
 
 
 def find_quote(quote: str, source: str) -> QuoteMatch | None:
-    """Find the first occurrence of a quote. None if there is none. Only white space may differ."""
+    """Find the first occurrence of a quote, ignoring differences in white space. Returns None if there is none."""
     words = _WORD.findall(quote)
     if sum(map(len, words)) < MIN_CHARACTERS:
         return None

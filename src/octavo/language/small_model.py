@@ -1,9 +1,9 @@
 """Compares pairs of sentences, finds answers and ranks passages with the bundled model octavo-small (English only).
 
-One pass of the model does all three: it estimates whether the first text entails or contradicts the second, how likely
-a passage answers a question, and where the answer is. Strengths are probabilities. They were calibrated on texts that
-the model was not trained on (docs/models/octavo-small.md). Pairs are judged separately, so a result does not depend on
-the other pairs.
+One pass of the model does all three. It estimates whether the first text entails or contradicts the second, how likely
+a passage is to answer a question, and where the answer is. Strengths are probabilities, calibrated on texts that the
+model was not trained on (docs/models/octavo-small.md). Each pair is judged separately, so a result does not depend on
+other pairs.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Probabilities that the first text entails the second, says nothing about it, or contradicts it."""
+    """Probabilities that the first text entails the second, contradicts it, or does neither."""
 
     entails: float
     neutral: float
@@ -79,9 +79,10 @@ class SplitText:
 
 @dataclass(frozen=True, slots=True)
 class SentenceAnswer:
-    """The best answer in a sentence of a passage, given by its number.
+    """The best answer in one sentence of a passage. `sentence` is the index of the sentence.
 
-    `margin`: how much higher it scores than "not here". `rank`: how well the passage as a whole fits the question.
+    `margin` is the difference between its score and the score for "not here". `rank` is how well the whole passage fits
+    the question.
     """
 
     sentence: int
@@ -92,7 +93,7 @@ class SentenceAnswer:
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """A question and a part of a passage as word pieces, with the position of each piece in the passage."""
+    """A question and a part of a passage as tokens, with the position of each token in the passage."""
 
     question: list[int]
     passage: list[int]
@@ -100,7 +101,7 @@ class _Window:
 
 
 class SmallModel:
-    """The model with its tokenizer. `threads` pairs run in parallel. It can be called from any thread."""
+    """The model octavo-small with its tokenizer. `threads` pairs run in parallel. It can be called from any thread."""
 
     def __init__(self, threads: int = 1) -> None:
         self._session = open_session(read_checked(_MODEL))
@@ -108,11 +109,14 @@ class SmallModel:
         self._threads = threads
 
     def judge(self, pairs: Sequence[tuple[str, str]]) -> list[Judgement]:
-        """Judge the second text of each pair by the first. Only the first 160 word pieces of a pair are read."""
+        """Judge the second text of each pair given the first. Only the first 160 tokens of a pair are read."""
         return list(self._map(self._judge, pairs))
 
     def contradiction_strengths(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """The calibrated probability that each pair is a contradiction. The weaker of both directions is used."""
+        """The calibrated probability that each pair is a contradiction.
+
+        Each pair is judged in both directions, and the lower probability is used.
+        """
         forward = self.judge(pairs)
         backward = self.judge([(second, first) for first, second in pairs])
         weaker = (min(one.contradicts, other.contradicts) for one, other in zip(forward, backward, strict=True))
@@ -123,11 +127,11 @@ class SmallModel:
         return list(self._map(lambda passage: self._answer(question, passage), passages))
 
     def find_in_sentences(self, question: str, passages: Sequence[SplitText]) -> list[list[SentenceAnswer]]:
-        """Look for the answer in each sentence of each passage. An answer never extends over several sentences."""
+        """Look for the answer in each sentence of each passage. An answer never spans several sentences."""
         return list(self._map(lambda passage: list(self._answer_sentences(question, passage)), passages))
 
     def count_pieces(self, text: str) -> int:
-        """The number of word pieces of a text. Reading a passage takes time in proportion to it."""
+        """Count the tokens in a text. The time to read a passage is proportional to this count."""
         return len(self._encode(text)[0])
 
     def _judge(self, pair: tuple[str, str]) -> Judgement:
@@ -165,7 +169,7 @@ class SmallModel:
                 yield SentenceAnswer(number, span, float(part[start, end]), rank)
 
     def _score_spans(self, window: _Window) -> tuple[np.ndarray, float]:
-        """How much more likely each span is the answer than "not here", by its first and last piece; and the rank."""
+        """Score each span against "not here" by its first and last token. Also returns the rank of the passage."""
         import numpy as np
 
         _, rank, spans = self._run(window.question, window.passage)
@@ -205,7 +209,7 @@ class SmallModel:
 
 @load_once
 def offline_small_model() -> SmallModel:
-    """The model shared by all threads of the process."""
+    """The octavo-small model, shared by all threads of the process."""
     return SmallModel(threads=len(os.sched_getaffinity(0)))
 
 
@@ -222,13 +226,13 @@ def find_answers(question: str, passages: Sequence[str]) -> list[PassageAnswer]:
 
 
 def rank(question: str, passages: Sequence[str]) -> list[int]:
-    """The indexes of the passages, sorted by how likely they answer the question."""
+    """The indexes of the passages, most likely to answer the question first."""
     answers = find_answers(question, passages)
     return sorted(range(len(passages)), key=lambda place: -answers[place].rank)
 
 
 def _shorten(texts: list[list[int]], room: int) -> list[list[int]]:
-    """Cut the longer text first, then both, until they fit."""
+    """Cut the longer text first, then both texts, until they fit into the limit."""
     first, second = texts
     half = room // 2
     if len(first) + len(second) <= room:

@@ -28,7 +28,7 @@ _BEFORE_MARK = re.compile(r"\s+(?=[,.;:!?])|[(\[]\s*[)\]]")
 
 
 def summarise(parsed: ParsedChunk, weights: Mapping[str, float]) -> str:
-    """Summarise a chunk with its best sentences by word weights.
+    """Summarise a chunk with the sentences that have the highest word weights.
 
     A chunk without sentences is summarised by its first words.
     """
@@ -70,7 +70,7 @@ def _text(parsed: ParsedChunk, sentence: Sentence) -> str:
 
 
 def rate_sentence(sentence: Sentence, weights: Mapping[str, float], place: float, language: str | None) -> float:
-    """The score of a sentence: the weight of its words relative to its length, plus a small bonus if it is early."""
+    """Score a sentence: the weight of its words relative to its length, plus a small bonus for an early position."""
     weight = fsum(weights.get(word, 0.0) for word in {fold(word, language) for word in sentence.words})
     return weight / sqrt(len(sentence.words)) * (1.2 - 0.4 * place)
 

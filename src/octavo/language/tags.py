@@ -1,6 +1,6 @@
 """Chooses the tags of a document: a few phrases that a person would keep.
 
-A tag names a subject. So a phrase must be repeated or be in a heading. Words that every document has are not tags:
+A tag names a subject, so a phrase must be repeated or be in a heading. Words that every document contains are not tags:
 months, parts of a page, invoice labels, verbs of instructions. Tags that the owner already uses come first, because a
 tag is useful only if several documents have it.
 """
@@ -98,7 +98,11 @@ class TagSource:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """How often phrases occur and in how many chunks, the words of the title and headings, and the highest weight."""
+    """Statistics for choosing tags.
+
+    For each phrase: its number of occurrences and of chunks that contain it. For the document: the words of the title
+    and the headings, and the highest weight.
+    """
 
     counts: Mapping[Stems, int]
     chunks_with: Mapping[Stems, int]
@@ -108,7 +112,7 @@ class _Found:
 
 
 def choose_tags(source: TagSource) -> list[str]:
-    """The tags of a document, most important first. Empty if nothing is repeated or the text is broken."""
+    """Choose a document's tags, most important first. Empty if no phrase is repeated or the text is garbled."""
     if source.kind in _WITHOUT_TOPICS or _is_broken(source.chunks):
         return [source.kind.value.replace("_", " ")] if source.kind in _WITHOUT_TOPICS - {DocumentType.CODE} else []
     counts, chunks_with = _count(source.chunks)
@@ -148,13 +152,13 @@ def _count(chunks: Sequence[ParsedChunk]) -> tuple[Counter[Stems], Counter[Stems
 
 
 def _headings(source: TagSource) -> set[str]:
-    """The stems of the title and of the headings."""
+    """The stems of the words in the title and in the headings."""
     texts = dict.fromkeys((source.title, *(text for chunk in source.chunks for text in chunk.chunk.headings)))
     return set(heading_stems(". ".join(texts), source.language))
 
 
 def _known(source: TagSource, counts: Mapping[Stems, int]) -> Iterator[str]:
-    """Tags of the owner that the text repeats, most frequent first."""
+    """The owner's tags that the text repeats, most frequent first."""
     found: list[tuple[int, str]] = []
     for tag in source.known:
         phrases = find_phrases([tag], source.language) if source.language else None
@@ -181,9 +185,9 @@ def _is_subject(form: str, phrase: Stems, language: str | None) -> bool:
 def _is_salient(phrase: Stems, found: _Found, source: TagSource) -> bool:
     """Whether a phrase is repeated often enough to be a subject of the document.
 
-    Several words must be in the title, or occur twice and in a heading, or occur three times. A single word must be in
-    the title, or be among the most frequent ones. In languages other than English, common words are not known, so a
-    single word must be in the title.
+    A phrase of several words must be in the title, or occur twice and in a heading, or occur three times. A single word
+    must be repeated and in the title, or be among the most important words. The second case requires English, because
+    common words are known only for English.
     """
     count = found.counts.get(phrase, 0)
     if len(source.chunks) >= _MANY_CHUNKS and found.chunks_with.get(phrase, 0) < _REPEATED:

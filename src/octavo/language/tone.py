@@ -1,7 +1,7 @@
 """Finds the tone of a chunk: polarity (VADER's rules) and primary emotion (our own lexicon). English only.
 
-The lexicon is deliberately short. It contains words that nearly always express one emotion, and omits words that often
-mean something else ("kind", "mean", "sick", "like").
+The lexicon is deliberately short. It contains words that nearly always express one emotion, and omits ambiguous words
+such as "kind", "mean", "sick" and "like".
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _split_long(sentence: str) -> Iterator[str]:
 
 
 def _emotion(sentences: Sequence[Sequence[str]]) -> Emotion:
-    """The emotion that most words express, ignoring negated words."""
+    """The emotion that the most words express, ignoring negated words."""
     counts: Counter[Emotion] = Counter(
         EMOTION_WORDS[word]
         for words in sentences

@@ -1,4 +1,4 @@
-"""The frequency of English words, the stems of word forms, and stop words."""
+"""The frequencies of English words, the stems of word forms, and stop words."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ENDING = re.compile(r"(?<=\w{3})(?:ations?|ments?|ings?|edly|ies|ers?|ely|ed|es
 def _ranks() -> dict[str, int]:
     """The rank of each word by frequency.
 
-    The vocabulary of the embedding model is sorted by frequency, so it is read from there.
+    The ranks are read from the vocabulary of the embedding model, which is sorted by frequency.
     """
     vocabulary: dict[str, int] = json.loads(_TOKENIZER.read_bytes())["model"]["vocab"]
     first = vocabulary[_FIRST_WORD]
@@ -44,13 +44,13 @@ def rarity(stem: str) -> float:
 
 
 def fold(word: str, language: str | None) -> str:
-    """The form of a word under which it is counted: the singular in English, otherwise lower case."""
+    """Normalise a word for counting: the singular in English, lower case in other languages."""
     return stem(word) if language == "en" else word.lower()
 
 
 @lru_cache(maxsize=50_000)
 def stem(word: str) -> str:
-    """Turn an English plural into the singular, approximately. Other forms of a word stay distinct."""
+    """Turn an English plural into the singular, approximately. Other forms of a word are not merged."""
     low = word.lower().replace("\u2019", "'").removesuffix("'s")
     if len(low) <= _MIN_LETTERS or not low.endswith("s") or low.endswith(("ss", "us", "is")):
         return low

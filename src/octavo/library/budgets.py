@@ -1,4 +1,4 @@
-"""The budget of one document. Its owner can raise it up to the owner's monthly budget."""
+"""The budget of one document. The owner can raise it up to the owner's monthly budget."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def read_document_budget(
 async def set_document_budget(
     connection: Connection, owner: UUID, document: UUID, most: float | None, defaults: Budgets
 ) -> DocumentBudget:
-    """Set the budget of a document; None restores the default."""
+    """Set the budget of a document. None restores the default."""
     await lock_documents(connection, owner, [document])
     await lock_ledger(connection)
     before = await read_document_budget(connection, owner, document, defaults)

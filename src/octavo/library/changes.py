@@ -1,4 +1,4 @@
-"""Edits, retries, deletes and restores documents. Each change is one transaction together with its events."""
+"""Edits, retries, deletes and restores documents. Each change and its events are saved in one transaction."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FIELDS = ("title", "author", "document_date", "tags", "collection")
 
 
 class Unset:
-    """Marks a field that stays unchanged. None cannot be used for this, because it clears the field."""
+    """Marks a field that should not change. None cannot be used for this, because it clears the field."""
 
 
 UNSET = Unset()
@@ -42,7 +42,7 @@ UNSET = Unset()
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Changes that a person makes to documents. `facts` maps names of further facts to values; None removes a fact."""
+    """Changes that a person makes to documents. `facts` maps names of other facts to values. None removes a fact."""
 
     title: str | Unset | None = UNSET
     author: str | Unset | None = UNSET
@@ -77,7 +77,7 @@ async def lock_documents(
     trashed: bool | None = False,
     beside: Iterable[UUID] = (),
 ) -> list[LockedDocument]:
-    """Lock these documents of the owner, and those in `beside`. Raises `NotFound` if one of `documents` is missing."""
+    """Lock the owner's `documents` and those in `beside`. Raises `NotFound` if one of `documents` is missing."""
     wanted = set(documents)
     await connection.execute(QUERIES.hold_owner, {"owner": owner})
     async with connection.cursor(row_factory=class_row(LockedDocument)) as cursor:
@@ -93,7 +93,7 @@ async def lock_documents(
 async def lock_contents(
     connection: Connection, owner: UUID, documents: Iterable[UUID], *, trashed: bool | None = False
 ) -> list[LockedDocument]:
-    """Lock documents and all others with the same content, because the change may affect which of them is canonical."""
+    """Lock documents and all others with the same content, because the change may affect which one is canonical."""
     wanted = list(documents)
     values = {"owner": owner, "documents": wanted}
     await connection.execute(QUERIES.hold_owner, {"owner": owner})
@@ -177,9 +177,9 @@ async def retry_document(
 ) -> Retried:
     """Retry a failed document, or create a new revision of a complete one. Repeated calls create only one job.
 
-    If only the description is missing, only the description is added. If `from_stage` is a stage that describes the
-    text, the text is described again. An `extraction` other than plain creates a new revision, unless the document's
-    job already uses it.
+    If only the description is missing, only that is added. If `from_stage` is a stage that describes the text, the text
+    is described again. An `extraction` other than plain creates a new revision, unless the document's job already uses
+    that extraction.
     """
     if from_stage is not None and extraction is not Extraction.PLAIN:
         raise BadInput("Extraction by a model always starts from the file, so `from_stage` is not allowed.")
@@ -222,7 +222,7 @@ async def _has_extraction(connection: Connection, held: LockedDocument, extracti
 
 
 async def _add_description(connection: Connection, held: LockedDocument) -> Retried:
-    """Add the missing description. If there is no job to resume, for example for a duplicate, start a new revision."""
+    """Add the missing description. If there is no job to resume, as for a duplicate, start a new revision."""
     if not await _is_paused(connection, held):
         return await _begin_revision(connection, held, None)
     await queue.requeue(connection, held.process_id)
@@ -230,7 +230,7 @@ async def _add_description(connection: Connection, held: LockedDocument) -> Retr
 
 
 async def _stage_to_repeat(connection: Connection, held: LockedDocument) -> str | None:
-    """The stage to retry from; None continues after the last finished stage.
+    """The stage to retry from. None continues after the last finished stage.
 
     A web page that was fetched but not read is fetched again, because it may have changed.
     """
@@ -307,7 +307,7 @@ async def trash_documents(
 async def restore_documents(connection: Connection, owner: UUID, documents: Iterable[UUID]) -> int:
     """Restore documents from the trash and resume their jobs.
 
-    If the content has been added again in the meantime, they become duplicates.
+    If the same content has been added again in the meantime, the restored documents become duplicates.
     """
     held = await lock_contents(connection, owner, documents, trashed=True)
     await connection.execute(QUERIES.restore, {"documents": [one.id for one in held]})

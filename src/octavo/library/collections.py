@@ -1,4 +1,4 @@
-"""Collections and tags of an owner."""
+"""An owner's collections and tags."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EVENTS = load_queries("events")
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """A collection. Its documents move to the trash `keep_days` days after their last change; None keeps them."""
+    """A collection. Its documents move to the trash `keep_days` days after their last change. None keeps them."""
 
     id: UUID
     name: str
@@ -42,7 +42,7 @@ async def list_collections(connection: Connection, owner: UUID) -> list[Collecti
 
 
 async def list_tags(connection: Connection, owner: UUID) -> list[Tag]:
-    """Tags in use, most used first."""
+    """List the tags in use, most used first."""
     async with connection.cursor(row_factory=class_row(Tag)) as cursor:
         await cursor.execute(QUERIES.tags, {"owner": owner})
         return await cursor.fetchall()
@@ -73,7 +73,7 @@ async def rename_collection(connection: Connection, owner: UUID, collection: UUI
 
 
 async def keep_collection(connection: Connection, owner: UUID, collection: UUID, days: int | None) -> None:
-    """Set how many days the documents are kept after their last change; None keeps them forever."""
+    """Set the number of days that documents are kept after their last change. None keeps them forever."""
     values = {"owner": owner, "id": collection, "days": days}
     if await (await connection.execute(QUERIES.keep_collection, values)).fetchone() is None:
         raise NotFound

@@ -1,7 +1,7 @@
 """The differences between two texts: paragraphs that were added, removed or changed, and the changed words in them.
 
 Elements that occur exactly once in each text are anchors (patience diff). The gaps between anchors are compared with
-the fewest edits (Myers). The number of steps is limited in proportion to the length of the texts. Gaps beyond the limit
+the fewest edits (Myers). The maximum number of steps is proportional to the length of the texts. Gaps beyond this limit
 are reported as completely changed, which is correct but coarse.
 """
 
@@ -47,7 +47,7 @@ class Change:
 
 @dataclass(slots=True)
 class StepBudget:
-    """The number of steps that are left, shared by all parts of one comparison."""
+    """The number of remaining steps, shared by all parts of one comparison."""
 
     left: int
 
@@ -63,7 +63,7 @@ class Gap:
 
 
 def compare(old: str, new: str) -> list[Change]:
-    """Compare two texts. Returns the changes in text order. `change` applies these changes to the old text."""
+    """Compare two texts. Returns the changes in text order. `change` applies them to the old text."""
     steps = StepBudget(_LEAST_STEPS + _STEPS_A_CHARACTER * (len(old) + len(new)))
     before, after = split_paragraphs(old), split_paragraphs(new)
     at_old, at_new = _offsets(before), _offsets(after)
@@ -164,7 +164,7 @@ def shorten(parts: Sequence[tuple[Kind, str]], around: int) -> Iterator[tuple[Ki
 
 
 def find_gaps(old: Sequence[str], new: Sequence[str], steps: StepBudget) -> list[Gap]:
-    """The differences between two sequences."""
+    """Find the differences between two sequences."""
     alignment = _Alignment(old, new, steps)
     runs = sorted(alignment.run())
     ends = [(0, 0), *((a + length, c + length) for a, c, length in runs)]
@@ -206,7 +206,7 @@ class _Alignment:
         return Gap(a, b, c, d)
 
     def _divide(self, gap: Gap) -> list[Gap]:
-        """Split a gap at the elements that occur exactly once in each text and are in the same order in both texts."""
+        """Split a gap at elements that occur exactly once in each text and are in the same order in both."""
         if gap.a == gap.b or gap.c == gap.d:
             return []
         counted = Counter(self._old[gap.a : gap.b]), Counter(self._new[gap.c : gap.d])
@@ -222,7 +222,7 @@ class _Alignment:
         return [Gap(a + 1, b, c + 1, d) for (a, c), (b, d) in pairwise(ends) if a + 1 < b and c + 1 < d]
 
     def _fewest_edits(self, gap: Gap) -> list[tuple[int, int, int]]:
-        """Find the unchanged parts with Myers's greedy algorithm. Returns no parts if the steps are used up."""
+        """Find the unchanged parts with Myers's greedy algorithm. Returns no parts if no steps remain."""
         old, new = self._old[gap.a : gap.b], self._new[gap.c : gap.d]
         if not old or not new:
             return []
@@ -245,7 +245,7 @@ class _Alignment:
 
 
 def _goes_down(reached: Mapping[int, int], diagonal: int, edits: int) -> bool:
-    """Whether the furthest-reaching path to a diagonal ends with an insertion; if not, it ends with a deletion."""
+    """Whether the furthest-reaching path to a diagonal ends with an insertion. Otherwise, it ends with a deletion."""
     if abs(diagonal) == edits:
         return diagonal == -edits
     return reached.get(diagonal - 1, -1) < reached.get(diagonal + 1, -1)

@@ -1,4 +1,4 @@
-"""Reads documents in the form that the API returns: lists, single documents, chunks and events."""
+"""Reads documents in the format that the API returns: lists, single documents, chunks and events."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Sort = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Selects documents. `q` searches title, file name and author; `id` is the beginning or the end of an id.
+    """Selects documents. `q` searches title, file name and author. `id` is the beginning or the end of an id.
 
     `sender` is a part of the sender's name. `before` is exclusive and `after` is inclusive. Only the newest version of
     a document is listed, unless `versions`, `trashed` or `id` is set.
@@ -100,7 +100,7 @@ def _values(wanted: Filters, sort: Sort, cursor: str | None) -> Row:
 
 
 async def count_documents(connection: Connection, owner: UUID, filters: Filters) -> int:
-    """The number of documents that the filters select."""
+    """Count the documents that match the filters."""
     query = b"SELECT count(*) AS number FROM (" + QUERIES.documents.rstrip().removesuffix(b";") + b") AS found"
     return (await _read(connection, owner, _values(filters, "newest", None), None, query))[0]["number"]
 
@@ -123,7 +123,7 @@ async def find_documents(connection: Connection, owner: UUID, documents: Sequenc
 
 
 async def show_document(connection: Connection, owner: UUID, document: UUID, *, trashed: bool = False) -> Document:
-    """Read one document. If `trashed` is set, it must be in the trash; otherwise it must not be."""
+    """Read one document. If `trashed` is true, the document must be in the trash. Otherwise, it must not be."""
     rows = await _read(connection, owner, {"document": document, "trashed": trashed, "versions": True}, 1)
     if not rows:
         raise NotFound
@@ -133,9 +133,9 @@ async def show_document(connection: Connection, owner: UUID, document: UUID, *, 
 async def list_parts(
     connection: Connection, owner: UUID, document: UUID, *, cursor: str | None = None, limit: int = DEFAULT_LIMIT
 ) -> Page[Document]:
-    """The documents made from the files of an archive or the attachments of an email, in their original order.
+    """The documents made from the files in an archive or the attachments of an email, in their original order.
 
-    Parts in the trash are omitted.
+    Documents in the trash are omitted.
     """
     await show_document(connection, owner, document)
     after = _number(cursor) if cursor else -1
@@ -256,7 +256,7 @@ def _as_document(
 
 
 def _quality_reason(pages: int, first: int, reason: str) -> str:
-    """Why the text may be wrong: the number of pages with uncertain text, and the reason for the first one."""
+    """Explain why the text may be wrong: how many pages are uncertain, and the reason for the first one."""
     return f"Page {first}: {reason}" if pages == 1 else f"{pages:,} pages may be wrong. Page {first}: {reason}"
 
 
@@ -274,7 +274,7 @@ def _as_chunk(row: Row, source_url: str | None) -> Chunk:
 
 
 def moment_url(source_url: str | None, seconds: float | None) -> str | None:
-    """A link that opens the video at this second; None if the source is not a video."""
+    """A link that opens the video at this second. None if the source is not a video."""
     if seconds is None or not source_url or not source_url.startswith(VIDEO):
         return None
     return f"{source_url}&t={int(seconds)}s"

@@ -1,7 +1,7 @@
 """The facts of documents in the database: read them, replace them, and save corrections by people.
 
-Each fact records what made it. A stage, a conversion or a description replaces only its own facts; corrections by
-people are never replaced. The fields of a document (title, author, date, kind, …) are copied from its best facts.
+Each fact records its origin. A stage, a conversion or a description replaces only its own facts. Corrections by people
+are never replaced. The fields of a document (title, author, date, kind, …) are copied from its best facts.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ async def list_facts(connection: Connection, owner: UUID, document: UUID) -> lis
 async def chosen_facts(
     connection: Connection, documents: Sequence[UUID], names: Sequence[str] = NAMES
 ) -> dict[UUID, dict[str, FactView]]:
-    """The best facts of several documents by name, in one query."""
+    """The best facts of several documents, grouped by name, in one query."""
     found: dict[UUID, dict[str, FactView]] = {one: {} for one in documents}
     values = {"documents": list(documents), "names": list(names)}
     for row in await fetch_rows(connection, QUERIES.chosen, values):
@@ -92,7 +92,7 @@ async def list_facets(connection: Connection, owner: UUID) -> Facets:
 async def save_facts(
     connection: Connection, document: UUID, revision: int, facts: Sequence[Fact], made_by: str = PROCESSING
 ) -> int:
-    """Replace all facts that `made_by` made before, in the caller's transaction. Returns the number of saved facts.
+    """Replace all facts previously saved by `made_by`, in the caller's transaction. Returns the number of saved facts.
 
     `made_by` is `processing`, `description` or `mapping:<name>`. Facts without a valid value are omitted.
     """
@@ -161,14 +161,14 @@ _REQUIRED = {
 
 
 async def list_views(connection: Connection, owner: UUID) -> list[SavedView]:
-    """The saved views of an owner, by name."""
+    """An owner's saved views, sorted by name."""
     return [SavedView(**row) for row in await fetch_rows(connection, QUERIES.views, {"owner": owner})]
 
 
 async def save_view(
     connection: Connection, owner: UUID, name: str, filters: Mapping[str, JSON], sort: str
 ) -> SavedView:
-    """Save filters and an order under a name. A view with the same name is replaced."""
+    """Save filters and a sort order under a name. A view with the same name is replaced."""
     label = clean_label(name, "view")
     values = {"id": new_id(), "owner": owner, "name": label, "filter": Jsonb({**filters}), "sort": sort}
     (row,) = await fetch_rows(connection, QUERIES.save_view, values)
@@ -184,9 +184,9 @@ async def delete_view(connection: Connection, owner: UUID, view: UUID) -> None:
 
 
 def normalise(name: str, value: str) -> str | None:
-    """Convert a value to the form for comparing and sorting: 2018-03-05, 529.87, EUR, a name in lower case.
+    """Normalise a value for comparing and sorting: 2018-03-05, 529.87, EUR, a name in lower case.
 
-    Returns None if the name requires a date, an amount, a currency or a language, and the value is not one.
+    Returns None if the fact must be a date, an amount, a currency or a language, and the value is not valid.
     """
     return _FORMS.get(name, fold)(_clean(value))
 

@@ -1,7 +1,7 @@
 """Pages, regions and figures of a document, and the stored pictures of its figures.
 
-A picture is made when it is first requested, because most figures of a long document are never viewed, and drawing one
-takes as long as reading twenty pages.
+A picture is made when it is first requested. Most figures in a long document are never viewed, and drawing one takes as
+long as reading twenty pages.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Row: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ShownFigure:
-    """The path of the picture of a figure, and its caption."""
+    """The path of a figure's picture, and its caption."""
 
     path: str
     caption: str
@@ -38,7 +38,7 @@ class ShownFigure:
 class FigureSource:
     """A figure and its file.
 
-    The figure is either an area of a page (`page` and `box`) or the `member` of a container.
+    The figure is either an area of a page (`page` and `box`) or a file in a container (`member`).
     """
 
     source_type: str
@@ -57,7 +57,7 @@ def figure_path(document: UUID, number: int) -> str:
 async def list_figures(
     connection: Connection, owner: UUID, document: UUID, *, cursor: str | None = None, limit: int = DEFAULT_LIMIT
 ) -> Page[FigureView]:
-    """List the figures of a document in text order."""
+    """List a document's figures in text order."""
     await show_document(connection, owner, document)
     values = {"owner": owner, "document": document, "after": _number(cursor), "most": limit + 1}
     rows = await fetch_rows(connection, QUERIES.figures, values)
@@ -68,7 +68,7 @@ async def list_figures(
 async def list_pages(
     connection: Connection, owner: UUID, document: UUID, *, cursor: str | None = None, limit: int = DEFAULT_LIMIT
 ) -> Page[PageView]:
-    """List the pages of a document. The list is empty if the file type has no pages."""
+    """List a document's pages. The list is empty if the file type has no pages."""
     await show_document(connection, owner, document)
     values = {"owner": owner, "document": document, "after": _number(cursor), "most": limit + 1}
     rows = await fetch_rows(connection, QUERIES.pages, values)
@@ -86,20 +86,20 @@ async def list_regions(connection: Connection, owner: UUID, document: UUID, page
 async def known_figures(
     connection: Connection, owner: UUID, document: UUID, numbers: Sequence[int]
 ) -> dict[int, ShownFigure]:
-    """Those of the numbered figures that exist in the document, by number."""
+    """Map the given numbers to figures in the document. Numbers without a figure are left out."""
     values = {"owner": owner, "document": document, "numbers": list(numbers)}
     rows = await fetch_rows(connection, QUERIES.known_figures, values) if numbers else []
     return {row["number"]: ShownFigure(figure_path(document, row["number"]), row["caption"]) for row in rows}
 
 
 async def first_figures(connection: Connection, documents: Sequence[UUID]) -> dict[UUID, str]:
-    """For each document, the path of a small picture of its first figure."""
+    """For each document, the path of a thumbnail of its first figure."""
     rows = await fetch_rows(connection, QUERIES.first_figures, {"documents": list(documents)}) if documents else []
     return {row["document_id"]: f"{figure_path(row['document_id'], row['number'])}?width=120" for row in rows}
 
 
 async def find_figure(connection: Connection, owner: UUID, document: UUID, number: int, width: int) -> FigureSource:
-    """Find a figure of an owner's document. `picture` is its stored picture of this width, or None."""
+    """Find a figure in an owner's document. `picture` is its stored picture of this width, or None."""
     values = {"owner": owner, "document": document, "number": number, "name": picture_name(number, width)}
     rows = await fetch_rows(connection, QUERIES.figure, values)
     if not rows:
@@ -112,7 +112,7 @@ async def find_figure(connection: Connection, owner: UUID, document: UUID, numbe
 async def keep_figure(connection: Connection, document: UUID, revision: int, name: str, stored: Stored) -> list[str]:
     """Insert the row of a figure's picture.
 
-    Returns the key of the picture if it turned out to be unnecessary; delete it after the commit.
+    If the picture is not needed after all, returns its key. Delete that object after the commit.
     """
     values = {"key": stored.key, "bytes": stored.bytes, "sha256": stored.sha256}
     await connection.execute(QUERIES.insert_object, values)

@@ -39,9 +39,9 @@ class File:
 
 
 async def find_file(connection: Connection, owner: UUID, document: UUID, kind: str, name: str = "") -> File:
-    """Find a file of the current revision. Missing documents and those of other owners raise the same error.
+    """Find a file of the current revision. Missing documents and other owners' documents raise the same error.
 
-    Once a link has been fetched, its source is the fetched page.
+    After a link has been fetched, its source is the fetched page.
     """
     values = {"owner": owner, "document": document}
     async with connection.cursor(row_factory=class_row(File)) as cursor:
@@ -59,7 +59,7 @@ async def find_file(connection: Connection, owner: UUID, document: UUID, kind: s
 def _with_ending(file: File) -> str:
     """The file name with its extension.
 
-    Fetched files only have a label, so their extension is derived from the content type.
+    Fetched files have no file name, only a label, so their extension is derived from the content type.
     """
     ending = FETCHED_ENDINGS.get(file.content_type.partition(";")[0])
     label_only = file.key.startswith(FETCHED_KEYS) and ending and not file.filename.lower().endswith(ending)
@@ -87,7 +87,7 @@ async def find_locked(connection: Connection, owner: UUID, document: UUID) -> st
 
 
 async def keep_unlocked(connection: Connection, owner: UUID, document: UUID, stored: Stored) -> list[str]:
-    """Save an unlocked copy, from which the document is processed from now on.
+    """Save an unlocked copy of the file. The document is processed from this copy from now on.
 
     Returns keys to delete after the commit.
     """

@@ -41,7 +41,7 @@ class PageSource:
 
 
 def is_pictured(document: Document) -> bool:
-    """Whether page images of a document are shown: only after extraction, when the number of pages is known."""
+    """Whether page images of a document are shown. This is only possible after extraction has counted the pages."""
     return document.source_type in PICTURED and bool(document.page_count) and not document.deleted_at
 
 
@@ -50,9 +50,9 @@ def picture_name(number: int, width: int) -> str:
 
 
 async def find_page(connection: Connection, owner: UUID, document: UUID, number: int, width: int) -> PageSource:
-    """Find a page of an owner's document.
+    """Find a page in an owner's document.
 
-    Before extraction the number of pages is unknown, so a missing page is noticed only when it is rendered.
+    Before extraction the number of pages is unknown, so a missing page is detected only when it is rendered.
     """
     values = {"owner": owner, "document": document, "number": number, "name": picture_name(number, width)}
     rows = await fetch_rows(connection, QUERIES.page, values)
@@ -70,7 +70,7 @@ async def find_page(connection: Connection, owner: UUID, document: UUID, number:
 async def keep_picture(connection: Connection, document: UUID, revision: int, name: str, stored: Stored) -> list[str]:
     """Insert the row of a page image.
 
-    Returns the key of the image if it turned out to be unnecessary; delete it after the commit.
+    If the image is not needed after all, returns its key. Delete that object after the commit.
     """
     values = {"key": stored.key, "bytes": stored.bytes, "sha256": stored.sha256}
     await connection.execute(QUERIES.insert_object, values)
@@ -80,7 +80,7 @@ async def keep_picture(connection: Connection, document: UUID, revision: int, na
 
 
 async def find_boxes(connection: Connection, owner: UUID, document: UUID, chunk: UUID, number: int) -> list[Box]:
-    """The positions of a chunk on a page, as boxes."""
+    """The boxes of a chunk on a page."""
     rows = await fetch_rows(connection, QUERIES.boxes, {"owner": owner, "document": document, "chunk": chunk})
     if not rows:
         raise NotFound(f"Chunk {chunk}.")
@@ -89,7 +89,7 @@ async def find_boxes(connection: Connection, owner: UUID, document: UUID, chunk:
 
 
 async def forget_pictures(database: Database, bucket: Bucket, days: int = KEPT_DAYS) -> int:
-    """Remove old page images. They are rendered again when they are needed."""
+    """Delete old page images. They are rendered again when needed."""
     forgotten = 0
     while True:
         async with database.transaction() as connection:

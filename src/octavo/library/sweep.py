@@ -1,4 +1,4 @@
-"""Daily clean-up: deletes old documents from the trash, expired documents, and objects without a row."""
+"""Daily clean-up: deletes old documents from the trash, expired documents, and objects without a database row."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ AT_ONCE = 500
 
 
 async def purge_old_trash(database: Database, bucket: Bucket, days: int) -> int:
-    """Permanently delete documents that have been in the trash for this long."""
+    """Permanently delete documents that have been in the trash for at least this long."""
     return await _for_each_owner(database, QUERIES.old_trash, {"days": days}, partial(_purge, database, bucket))
 
 
 async def expire_visitors(database: Database, bucket: Bucket, days: int) -> int:
-    """Permanently delete the documents and conversions of visitors whose last session ended this long ago."""
+    """Permanently delete the documents and conversions of visitors whose last session ended this many days ago."""
     purge = partial(_purge, database, bucket, event="expired")
     expired = await _for_each_owner(database, QUERIES.left_documents, {"days": days}, purge)
     async with database.transaction() as connection:
@@ -35,14 +35,14 @@ async def expire_visitors(database: Database, bucket: Bucket, days: int) -> int:
 
 
 async def expire_collections(database: Database) -> int:
-    """Move documents to the trash if the retention period of their collection has passed."""
+    """Move documents to the trash after the retention period of their collection."""
     return await _for_each_owner(database, QUERIES.expired_documents, {}, partial(_trash, database))
 
 
 async def _for_each_owner(
     database: Database, query: bytes, values: Mapping[str, object], change: Callable[[UUID, list[UUID]], Awaitable[int]]
 ) -> int:
-    """Apply a change to all documents that a query finds, in batches. Returns their number."""
+    """Apply a change in batches to all documents that a query finds. Returns the number of documents."""
     changed = 0
     while True:
         async with database.connection() as connection:
@@ -78,7 +78,7 @@ async def _trash(database: Database, owner: UUID, documents: list[UUID]) -> int:
 
 
 async def sweep_objects(database: Database, bucket: Bucket, older_than_seconds: float) -> int:
-    """Delete stored objects without a row.
+    """Delete stored objects without a database row.
 
     Recent objects are kept, because their rows may not have been committed yet.
     """
@@ -96,7 +96,7 @@ async def sweep_objects(database: Database, bucket: Bucket, older_than_seconds: 
 
 
 async def delete_kept_objects(connection: Connection, bucket: Bucket) -> int:
-    """Delete objects that were kept only for a backup and that nothing else refers to. Returns their number."""
+    """Delete objects that were kept only for a backup and are not used elsewhere. Returns the number deleted."""
     rows = await (await connection.execute(QUERIES.delete_kept_objects)).fetchall()
     await bucket.delete([row[0] for row in rows])
     return len(rows)

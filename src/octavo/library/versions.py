@@ -1,6 +1,6 @@
 """Versions of a document, and the changes between two versions in text, fields and connections.
 
-A version has new bytes. A revision is the same bytes processed again.
+A new version has different bytes. A new revision is the result of processing the same bytes again.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class DocumentRevision:
-    """A document to compare, in one of its revisions. None means the current revision."""
+    """A document to compare. `revision` is one of its revisions. None means the current revision."""
 
     document: UUID
     revision: int | None = None
@@ -53,7 +53,7 @@ class DocumentRevision:
 
 @dataclass(frozen=True, slots=True)
 class _LoadedSide:
-    """One of the two compared documents with its data. `sheets` contains the start and the number of each page."""
+    """One of the two compared documents with its data. `sheets` contains each page's start offset and number."""
 
     document: Document
     revision: int
@@ -82,7 +82,7 @@ async def compare_documents(
 ) -> Comparison:
     """The changes from `old` to `new`, which can be any two documents of an owner.
 
-    If `old` is None, compares with the previous version or, for a first version, with the previous revision.
+    If `old` is None, compares with the previous version. A first version is compared with the previous revision.
     """
     async with database.connection() as connection:
         old = old or await _find_before(connection, owner, new)
@@ -123,7 +123,7 @@ async def _find_before(connection: Connection, owner: UUID, new: DocumentRevisio
 
 
 def compare_fields(old: Document, new: Document) -> list[FieldChange]:
-    """The fields that differ, in the form of the API."""
+    """The fields that differ, in the format of the API."""
     values = ((name, _plain(getattr(old, name)), _plain(getattr(new, name))) for name in FIELDS)
     return [FieldChange(name, before, after) for name, before, after in values if before != after]
 
@@ -150,7 +150,7 @@ async def _open(connection: Connection, owner: UUID, pick: DocumentRevision) -> 
 
 
 def _first(changes: Sequence[Change]) -> list[Change]:
-    """The first changes, up to a limit. If the whole text is new, the complete list would be too long to show."""
+    """The first changes, up to a size limit. If the whole text is new, a complete list would be too long to show."""
     chosen, room = list[Change](), MOST_CHARACTERS
     for change in changes[:MOST_CHANGES]:
         size = sum(len(part.text) for part in change.parts)

@@ -1,8 +1,10 @@
 """Job kind that prepares an analysis: plans the segments, extracts their files, and enqueues the items.
 
+Its stages produce:
+
 - `planned`: the pages of each segment, and the pages shown before them as context
-- `cutting`: the file of each segment, one part per segment; only if files are sent to a model
-- `lined_up`: a job for each item (one prompt for one segment) is enqueued
+- `cutting`: the file of each segment, one part per segment (only if files are sent to a model)
+- `lined_up`: a queued job for each item (one prompt for one segment)
 """
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ async def analyse_document(run: Run[Tools]) -> JSON:
 
 
 def sends_files(tools: Tools, analysed: AnalysedDocument) -> bool:
-    """Whether pages are sent to the models as files: only if the document is a PDF and the models accept PDFs."""
+    """Whether pages are sent to the models as files. The document must be a PDF and the models must accept PDFs."""
     sight = tools.gateway.vision_limits(ANSWER_SEGMENT.name)
     return analysed.source_type == SourceType.PDF and sight is not None and sight.pdfs
 
@@ -61,7 +63,7 @@ def name_of(pages: Segment) -> str:
 class SegmentFiles(RevisionFiles):
     """The files of segments.
 
-    They belong to the document, not to a revision, and all analyses of the document share them.
+    They are stored for the document, not for a revision. All analyses of the document share them.
     """
 
     def __init__(self, run: Run[Tools], document: UUID) -> None:

@@ -44,7 +44,7 @@ LONGEST_WAIT_SECONDS = 600
 class Item:
     """One prompt for one segment.
 
-    `is_cut`: whether the segment has already been split because it was too long for another prompt.
+    `is_cut` is true if the segment has already been split because it was too long for another prompt.
     """
 
     id: UUID
@@ -82,7 +82,7 @@ async def answer_segment(run: Run[Tools]) -> JSON:
 
 
 def gives_up(error: OctavoError, attempt: int) -> bool:
-    """Whether to answer offline instead of retrying.
+    """Whether to answer without a model instead of retrying.
 
     This is the case if a retry is useless or would be much later, or if several attempts have failed.
     """
@@ -102,7 +102,7 @@ async def after_failure(tools: Tools, job: ClaimedJob) -> None:
 
 
 async def load_item(run: Run[Tools]) -> Item:
-    """Load the item of the job. Raises `Cancelled` if it no longer belongs to this job."""
+    """Load the item of the job. Raises `Cancelled` if the item is no longer assigned to this job."""
     async with run.database.connection() as connection, connection.cursor(row_factory=class_row(Item)) as cursor:
         await cursor.execute(QUERIES.item, {"job": run.job.id})
         item = await cursor.fetchone()
@@ -150,7 +150,10 @@ class SegmentQuestion:
         return await self._run.stage(ANSWERED, work, save=save)
 
     def _goes_offline(self, error: OctavoError) -> bool:
-        """Whether to answer offline after this error: only if no smaller or later request can succeed."""
+        """Whether to answer without a model after this error.
+
+        This is the case only if no smaller or later request can succeed.
+        """
         if isinstance(error, TokenLimit):
             return not subdivide(self._item.segment)
         return gives_up(error, self._run.job.attempt)
@@ -224,7 +227,7 @@ class SegmentQuestion:
         return made
 
     async def _cut(self) -> list[tuple[Segment, JSON, JSON]]:
-        """Divide the segment. Returns each shorter segment with its row and, if pages are sent as files, its file."""
+        """Divide the segment into shorter ones. Returns their rows and, if pages are sent as files, their files."""
         lengths = await measure(self._tools.database, self._analysed)
         tokens = lengths.tokens(as_files=self._item.file_key is not None)
         parts = [(one, as_row(one, tokens, ready=False)) for one in subdivide(self._item.segment)]

@@ -1,4 +1,4 @@
-"""Job kind that combines the answers of all segments for one prompt into one answer."""
+"""Job kind that combines one prompt's answers for all segments into one answer."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class ConsolidatedAnswer:
-    """A consolidated answer in its stored form."""
+    """A consolidated answer in the format in which it is stored."""
 
     answer: str
     citations: list[Citation]
@@ -117,9 +117,9 @@ class Consolidation:
         return ConsolidatedAnswer(note + whole.answer, verify(cited, texts), self._made_by, self._failed, gaps)
 
     async def _answers(self) -> tuple[list[Row], list[Row]]:
-        """The answers of all segments, and the segments that failed.
+        """The answers for all segments, and the segments that failed.
 
-        Raises `Incomplete` unless together they cover every page exactly once.
+        Raises `Incomplete` unless these segments cover every page exactly once.
         """
         values = {"analysis": self._result.analysis_id, "prompt": self._result.prompt_id}
         async with self._run.database.connection() as connection:
@@ -157,9 +157,9 @@ class Consolidation:
         return half <= 1 if isinstance(error, TokenLimit) else gives_up(error, self._run.job.attempt)
 
     async def _local_texts(self, parts: list[SegmentResult]) -> list[tuple[int, str]]:
-        """The texts of the pages that were answered offline.
+        """The texts of the pages that were answered without a model.
 
-        Offline rules list names and amounts from all of them together.
+        Rules list the names and amounts from all of these pages together.
         """
         tools = self._run.tools
         texts: list[tuple[int, str]] = []
@@ -177,7 +177,7 @@ class Consolidation:
 
 
 def as_segment_result(row: Row) -> SegmentResult:
-    """Convert the stored answer of a segment. Verified quotes come first."""
+    """Convert the stored answer for a segment. Verified quotes come first."""
     kept = sorted((Citation(**one) for one in row["answer"]["citations"]), key=lambda one: not one.verified)
     cited = [PageCitation(page=one.page, quote=one.quote, relevance=one.relevance) for one in kept]
     return SegmentResult(row["first"], row["last"], row["answer"]["answer"], cited, row["made_by"])

@@ -1,6 +1,6 @@
 """Job kind that sends one event to one recipient.
 
-If a worker dies after sending the event but before recording this, the event is sent again with the same id.
+If a worker dies after sending the event but before recording the delivery, the event is sent again with the same id.
 """
 
 from __future__ import annotations

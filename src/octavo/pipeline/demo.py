@@ -37,7 +37,7 @@ FAILURES: dict[ErrorClass, type[OctavoError]] = {
 class DemoInput(BaseModel):
     """The input of a demo job.
 
-    `fail`: the error class to raise in the first `fail_times` attempts. `crash_at`: the stage to crash in.
+    `fail` is the error class to raise in the first `fail_times` attempts. `crash_at` is the stage to crash in.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -72,7 +72,7 @@ async def run_demo(run: Run[Tools]) -> JSON:
 
 
 def note_execution(run: Run[Tools], stage: str) -> None:
-    """Append one line with a single write, so that lines of several processes do not mix."""
+    """Append one line with a single write, so that lines from several processes do not mix."""
     file = executions_file(run.tools.settings.data_dir)
     file.parent.mkdir(mode=0o755, exist_ok=True)
     with file.open("a") as stream:

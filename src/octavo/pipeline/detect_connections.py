@@ -1,7 +1,7 @@
 """Job kind that compares a document with all other documents of its owner.
 
-Three engines find candidates, and a model judges them. The result replaces the document's earlier connections in one
-transaction.
+It looks for similar chunks, contradictions and bridges, and a model judges the candidates. The result replaces the
+document's earlier connections in one transaction.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Compares a document with all others of its owner.
+"""Compares a document with all other documents of its owner.
 
-Runs the engines, lets a model judge their results, and saves them.
+Finds candidates, lets a model judge them, and saves the connections.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from octavo.pipeline.tools import Tools
 
 
 class DocumentComparison:
-    """One attempt of a comparison. The result is kept in memory until it is saved."""
+    """One attempt at a comparison. The result is kept in memory until it is saved."""
 
     def __init__(self, run: Run[Tools], document: UUID, *, is_last: bool) -> None:
         self._run = run
@@ -64,8 +64,8 @@ class DocumentComparison:
     async def _judge(self, outcome: detection.DetectionResult) -> dict[str, JSON]:
         """Let a model judge the candidates. A temporary error is raised, so that the job is retried.
 
-        If the error is permanent, or this is the last attempt, contradictions are kept as octavo-small judged them, and
-        what only a configured model can confirm is dropped.
+        If the error is permanent, or this is the last attempt, contradictions are kept as the bundled model
+        octavo-small judged them. Candidates that only a configured model can confirm are dropped.
         """
         job, budget = self._run.job, JudgeBudget()
         judge = ModelJudge(

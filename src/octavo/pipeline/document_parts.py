@@ -1,4 +1,4 @@
-"""Adds the files of an archive and the attachments of an email as documents, each in one transaction.
+"""Adds the files in an archive and the attachments of an email as documents, each in one transaction.
 
 Each added file is recorded in the stage `parts_added`, so a killed job resumes after the last file that was added.
 """
@@ -48,7 +48,7 @@ class PartsOf:
 
 
 async def add_parts(run: Run[Tools], files: RevisionFiles, whole: PartsOf) -> None:
-    """Add the files of an archive or the attachments of an email as documents.
+    """Add the files in an archive or the attachments of an email as documents.
 
     Documents that already exist are not added again, even if the archive or email is reprocessed.
     """

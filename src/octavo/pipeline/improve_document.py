@@ -1,7 +1,7 @@
-"""Job kind that improves a document that was described offline because the providers were unavailable.
+"""Job kind that improves a document that was described without a model because the providers were unavailable.
 
-It waits until a provider is available, and then replaces the description and adds the vectors of the configured model.
-Until then, and if it fails, the document keeps its offline results. Answers that were already paid for are reused.
+It waits until a provider is available. Then it replaces the description and adds vectors from the configured model.
+Until then, or if it fails, the document keeps its description. Answers that were already paid for are reused.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ QUERIES = load_queries("describe")
 
 
 class ImproveInput(BaseModel):
-    """The revision to describe, with the generation and the picture from the job that described it offline."""
+    """The revision to describe, with the generation and the picture from the job that described it without a model."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -43,7 +43,7 @@ def read_improve_input(given: dict[str, JSON]) -> ImproveInput:
 
 
 async def improve_document(run: Run[Tools]) -> JSON:
-    """Describe the revision with the configured models. Does nothing if it was replaced in the meantime."""
+    """Describe the revision with the configured models. Does nothing if a newer revision has replaced it."""
     document, wanted = run.job.document_id, read_improve_input(run.input)
     if document is None:
         raise BadInput("This job needs a document.")

@@ -65,7 +65,7 @@ async def read_pdf(run: Run[Tools], files: RevisionFiles, path: Path) -> Extract
 async def _read_batches(run: Run[Tools], parts: PageParts, pdf: PdfInSandbox, facts: PdfFacts) -> list[bytes]:
     """Read the pages in batches, some of them in parallel.
 
-    A single batch is not stored, because reading it again is as fast as storing it.
+    If there is only one batch, it is not stored, because reading it again is as fast as storing it.
     """
     ranges = list(batch_ranges(facts.page_count))
     if len(ranges) == 1:
@@ -86,7 +86,7 @@ async def _read_batches(run: Run[Tools], parts: PageParts, pdf: PdfInSandbox, fa
 async def fit_picture(run: Run[Tools], files: RevisionFiles, path: Path) -> dict[str, JSON]:
     """Store a copy of the picture in screen size.
 
-    Returns its storage key, or the reason why the picture cannot be decoded.
+    Returns the storage key, or the reason why the picture cannot be decoded.
     """
     try:
         body = await _picture(run, path).fit()
@@ -105,7 +105,7 @@ async def read_picture(run: Run[Tools], files: RevisionFiles, path: Path) -> Ext
 
 
 def unreadable_picture(reason: str, code: str) -> Extracted:
-    """A document without text, with the reason and its error code in its metadata."""
+    """A document without text. The reason and its error code are in the metadata."""
     about = Metadata(extra={UNREADABLE: reason, UNREADABLE_CODE: code})
     return Extracted(SourceType.IMAGE, "", 0, Quality.EMPTY, metadata=about)
 
@@ -123,7 +123,8 @@ async def _recognise_pages(
 ) -> Extracted:
     """Assemble the batches into a document. Pages without text are read with OCR, each page only once.
 
-    Meanwhile the job does not occupy a slot of its worker, so that long scans do not keep other documents waiting.
+    During OCR, the job does not count towards the worker's limit of parallel jobs, so that long scans do not delay
+    other documents.
     """
     extracted, unread = await source.assemble(facts, batches)
     if not unread:

@@ -1,17 +1,19 @@
-"""Job kind that turns the source of a document into text that can be read, cited and found.
+"""Job kind that turns a document's source into text that can be read, cited and searched.
 
-- `fetched`: the downloaded target of a link; only for links
-- `pictured`: a copy of a picture in screen size; only for pictures
+Its stages produce:
+
+- `fetched`: the downloaded target of a link (only for links)
+- `pictured`: a copy of a picture in screen size (only for pictures)
 - `extracted`: the text with its pages, blocks and outline, extracted in the sandbox
-- `markdown_saved`: the text as Markdown; from here on a new document can be read
-- `rewritten`: the text rewritten by a model, on request; if that fails, the extracted text is used
-- `chunked`: the chunks; a new revision replaces the previous one in one transaction
-- `facts_found`: kind, title, sender, date, amount and the other facts of the document
-- `parts_added`: the files of an archive and the attachments of an email as documents; only for these
-- `analysis_asked`: an analysis is started if the document is long and the settings request it
-- `classified`, `enriched`, `embedded`: descriptions and vectors, see octavo.describe; if they fail, the document can
-  still be read
-- `improvement_planned`: a job to improve them later; only if the providers were unavailable and they were made offline
+- `markdown_saved`: the text as Markdown. From this stage on, a new document can be read.
+- `rewritten`: the text rewritten by a model, on request. If this fails, the extracted text is used.
+- `chunked`: the chunks. A new revision replaces the previous one in one transaction.
+- `facts_found`: the document's facts, such as kind, title, sender, date and amount
+- `parts_added`: a document for each file in an archive or attachment of an email
+- `analysis_asked`: an analysis, if the document is long and the settings request it
+- `classified`, `enriched`, `embedded`: descriptions and vectors (see octavo.describe). If they fail, the document can
+  still be read.
+- `improvement_planned`: a job that later improves descriptions made without a model, if the providers were unavailable
 """
 
 from __future__ import annotations
@@ -116,7 +118,7 @@ class Source:
 
     @property
     def link(self) -> str | None:
-        """The URL of a document that was added as a link; None for files and pasted text."""
+        """The URL of a document that was added as a link. None for files and pasted text."""
         return self.source_url if self.content_type == LINK_TYPE else None
 
     def as_file(self) -> SourceFile:
@@ -189,7 +191,7 @@ async def load_source(run: Run[Tools]) -> Source:
 
 
 class Processing:
-    """The stages of one revision."""
+    """The processing stages of one revision."""
 
     def __init__(self, run: Run[Tools], source: Source, revision: int) -> None:
         self._run = run
@@ -241,7 +243,7 @@ class Processing:
     def use_fitted(self, made: JSON) -> None:
         """Use the stored JPEG copy of the picture in later stages.
 
-        If the picture could not be decoded, the document gets no text, and later stages do not decode it again.
+        If the picture could not be decoded, the document has no text, and later stages do not decode the picture again.
         """
         if not isinstance(made, dict):
             raise TypeError("this stage returns what it stored")
@@ -338,7 +340,7 @@ class Processing:
     async def save_rewritten(self, connection: Connection, made: JSON) -> None:
         """Save the rewritten text and keep the extracted text as well.
 
-        Later stages make the chunks and descriptions again.
+        Later stages create the chunks and descriptions again.
         """
         if not isinstance(made, dict):
             return
@@ -435,7 +437,7 @@ def _regions_by_page(extracted: Extracted) -> dict[int, list[dict[str, JSON]]]:
 
 
 def _without_rewrite_metadata(extracted: Extracted) -> Extracted:
-    """Remove metadata about rewritten texts that the file itself contains, because only Octavo may set it."""
+    """Remove metadata in the file that looks like rewrite metadata, because only Octavo may set it."""
     about = extracted.metadata
     if not about.extra.keys() & set(WRITTEN_BY):
         return extracted

@@ -1,4 +1,4 @@
-"""The files of one revision. A stage writes them to the bucket; its transaction stores their rows."""
+"""The files of one revision. A stage writes them to the bucket, and its transaction stores their rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ QUERIES = load_queries("processing")
 
 
 class RevisionFiles:
-    """Stores large outputs in the bucket. The output of a stage contains only the storage key."""
+    """Stores large outputs in the bucket. The stage's own output contains only the storage key."""
 
     def __init__(self, run: Run[Tools], document: UUID, revision: int) -> None:
         self._run = run
@@ -33,13 +33,13 @@ class RevisionFiles:
         self._unused: list[str] = []
 
     async def put(self, name: str, body: bytes) -> dict[str, JSON]:
-        """Write a file. Its key contains the lease token, so each attempt of a job writes its own files."""
+        """Write a file. Its key contains the lease token, so each attempt of a job writes separate files."""
         job = self._run.job
         stored = await self._tools.bucket.put(f"derived/{job.id}/{job.lease_token}/{name}", body)
         return {"key": stored.key, "bytes": stored.bytes, "sha256": stored.sha256}
 
     async def keep(self, connection: Connection, kind: str, made: JSON, content_type: str) -> None:
-        """Insert the row of a file in the transaction of the stage. It replaces an earlier file of this kind."""
+        """Insert the row of a file in the stage's transaction. It replaces an earlier file of this kind."""
         if not isinstance(made, dict):
             raise TypeError("this stage returns what it stored")
         place = {"document": self._document, "revision": self._revision, "kind": kind}
@@ -49,7 +49,7 @@ class RevisionFiles:
         await connection.execute(QUERIES.insert_artifact, place | values)
 
     async def forget(self, connection: Connection, cursor: AsyncCursor[TupleRow]) -> None:
-        """Delete the rows of those objects that are no longer used. `cursor` contains the keys to check.
+        """Delete the rows of objects that are no longer used. `cursor` contains the keys to check.
 
         The files are deleted later.
         """
@@ -60,14 +60,14 @@ class RevisionFiles:
     def begin_saving(self) -> None:
         """Clear the list of unused files.
 
-        If an earlier transaction was rolled back, the files it listed are still in use.
+        If an earlier transaction was rolled back, the files on its list are still in use.
         """
         self._unused = []
 
     async def remove_unused(self) -> None:
         """Delete unused files after the commit.
 
-        If the process is killed before this, the daily clean-up deletes them.
+        If the process is killed before this step, the daily clean-up deletes the files.
         """
         unused, self._unused = self._unused, []
         await self._tools.bucket.delete(unused)

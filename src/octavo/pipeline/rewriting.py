@@ -1,4 +1,4 @@
-"""Rewrites the text of a document with a model, on request. The result of each call is stored, so it is paid for once.
+"""Rewrites a document's text with a model, on request. The result of each call is stored, so it is paid for once.
 
 The model either cleans the extracted text, some pages at a time, or reads the pages themselves. If the model refuses
 some pages or gives no usable answer for them, these pages keep the extracted text.
@@ -47,7 +47,7 @@ Ask = Callable[[], Awaitable[ModelAnswer[MarkdownText]]]
 class Rewriting:
     """Rewrites one revision.
 
-    `_made_by` is the model that gave the last answer; almost always, it gave all answers.
+    `_made_by` is the model that gave the last answer. Almost always, the same model gave all answers.
     """
 
     run: Run[Tools]
@@ -103,7 +103,7 @@ class Rewriting:
         return await self._finish()
 
     async def answer(self, pages: PageRange, ask: Ask) -> Answer:
-        """Return the answer for some pages; empty if the model refused, or if a single page is too long."""
+        """Return the answer for some pages. It is empty if the model refused, or if a single page is too long."""
         answer = await self._ask(f"{pages.first}-{pages.last}", ask)
         if answer and not answer.whole and pages.first == pages.last:
             answer, self._refusal = None, TokenLimit(f"Affected: page {pages.first}.")
@@ -111,7 +111,7 @@ class Rewriting:
         return answer or Answer("")
 
     async def _ask(self, part: str, ask: Ask) -> Answer | None:
-        """Return the answer, from this or an earlier attempt; None if the model refused."""
+        """Return the answer, from this or an earlier attempt. None if the model refused."""
 
         async def work() -> bytes:
             try:
@@ -133,7 +133,7 @@ class Rewriting:
 
     @asynccontextmanager
     async def _kept_alive(self) -> AsyncGenerator[None]:
-        """Keep restarting the time limit of the stage during a call.
+        """Keep extending the time limit of the stage during a call.
 
         A call may take longer than the limit if several models are tried.
         """

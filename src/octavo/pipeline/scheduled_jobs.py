@@ -1,4 +1,4 @@
-"""Scheduled job kinds: housekeeping once a day; recovery and the renewal of vectors every five minutes."""
+"""Scheduled job kinds. Housekeeping runs once a day. Recovery and the renewal of vectors run every five minutes."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ async def recover_analyses(run: Run[Tools]) -> JSON:
 
 
 async def renew_all_vectors(run: Run[Tools]) -> JSON:
-    """Enqueue jobs for documents with vectors of an earlier embedding model, and for indexes that must be built.
+    """Enqueue jobs for documents with vectors from an earlier embedding model, and for indexes that must be built.
 
     Deletes earlier vectors that are no longer needed.
     """

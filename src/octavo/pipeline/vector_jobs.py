@@ -24,7 +24,7 @@ from octavo.pipeline.tools import Tools
 
 
 class EmbedInput(BaseModel):
-    """The input of the job. `model` has the same form as OCTAVO_EMBEDDING_MODEL, which is the default."""
+    """The input of the job. `model` has the same format as OCTAVO_EMBEDDING_MODEL, which is the default."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -56,7 +56,7 @@ async def embed_document(run: Run[Tools]) -> JSON:
 
 
 async def embed_tags(run: Run[Tools]) -> JSON:
-    """Embed the tags of a document, so that similar tags can be found.
+    """Embed a document's tags, so that similar tags can be found.
 
     The document is complete even if this job fails.
     """
@@ -93,9 +93,10 @@ async def index_vectors(run: Run[Tools]) -> JSON:
 
 
 async def queue_due_indexes(connection: Connection) -> int:
-    """Enqueue a job for each model that needs an index and has none. Returns their number.
+    """Enqueue a job for each model that needs an index and has none. Returns the number of these jobs.
 
-    Comparisons also do this, but vectors can be imported, restored or moved to another owner without a comparison.
+    Comparisons also enqueue such jobs, but vectors can be imported, restored or moved to another owner without a
+    comparison.
     """
     from octavo.connect.neighbours import MOST_EXACT, QUERIES
 

@@ -1,6 +1,6 @@
 """Runs parsers of untrusted files in disposable processes.
 
-Such a process can read one file and write one file, and nothing else.
+Such a process can only read one file and write one file.
 """
 
 from typing import TYPE_CHECKING
@@ -40,7 +40,7 @@ __all__ = [
 def __getattr__(name: str) -> object:
     """Import `Sandbox` only when it is used.
 
-    The parent process does not need it and forks a quarter faster without it.
+    The parent process does not need `Sandbox`, and forks a quarter faster without it.
     """
     if name != "Sandbox":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

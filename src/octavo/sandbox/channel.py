@@ -54,14 +54,14 @@ def _is_count(number: int) -> bool:
 
 
 def printable(text: str) -> str:
-    """The text without characters that could control a terminal or break a log line."""
+    """Remove characters that could control a terminal or break a log line."""
     return "".join(character if character.isprintable() else " " for character in text)
 
 
 class Channel:
     """Splits the child process's output into messages.
 
-    Of the progress messages in one read, only the newest is reported.
+    If one read contains several progress messages, only the newest is reported.
     """
 
     def __init__(self, on_progress: ProgressCallback | None, on_failure: Callable[[], None]) -> None:
@@ -74,7 +74,7 @@ class Channel:
     def feed(self, data: bytes) -> bool:
         """Process some bytes.
 
-        Returns True if the rest of a result is still to come, so that reading continues immediately.
+        Returns True if a result is incomplete, so that the caller reads on immediately.
         """
         if self.failure is None:
             try:

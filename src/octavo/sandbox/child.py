@@ -24,7 +24,7 @@ _STORAGE_ERRNOS = {errno.ENOSPC, errno.EDQUOT, errno.EIO}
 
 
 def run_child(files: ChildFiles, confinement: Confinement, parent: int) -> NoReturn:
-    """Run one task in this newly forked process, then exit. Never returns to the code of the parent process."""
+    """Run one task in this newly forked process, then exit. This never returns to the parent process's code."""
     status = os.EX_SOFTWARE
     try:
         status = _work(files, confinement, parent)
@@ -102,7 +102,9 @@ def _failure(error: BaseException) -> Failure:
 
 
 def _known_name(error: errors.OctavoError) -> str:
-    """The name of the nearest base class that the worker knows, because a function may define its own error classes."""
+    """The name of the nearest base class that the worker can import, because a function may define its own error
+    classes.
+    """
     return next(known.__name__ for known in type(error).__mro__ if known.__module__ == errors.__name__)
 
 

@@ -1,6 +1,4 @@
-"""Applies all layers of the sandbox: some to the parent process, the rest to each child process before it reads its
-input.
-"""
+"""Applies all sandbox layers: some in the parent process, the rest in each child process before it reads its input."""
 
 from __future__ import annotations
 
@@ -68,7 +66,7 @@ def _open_all(paths: Iterable[Path]) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Confinement:
-    """The layers of the sandbox, prepared once by the parent process. So `enter` takes only about a millisecond.
+    """The sandbox layers, prepared once by the parent process so that `enter` takes only about a millisecond.
 
     A layer that this system does not support is skipped, and `Sandbox.layers` reports it. If a supported layer fails,
     the child process stops before it reads its input.
@@ -89,7 +87,9 @@ class Confinement:
         )
 
     def enter(self, limits: Limits, *, input_file: int, keep: Iterable[int]) -> None:
-        """Confine this process permanently. Only `keep` and the three standard descriptors stay open."""
+        """Confine this process permanently. Only the descriptors in `keep` and the three standard descriptors stay
+        open.
+        """
         limit_resources(limits)
         if self.landlock_abi:
             own_process = os.open("/proc/self", os.O_PATH)
@@ -102,8 +102,8 @@ class Confinement:
 def hide_other_files(readable: Sequence[Path]) -> bool:
     """Give the parent process a root folder that contains only the files its child processes can read.
 
-    The child processes inherit it. Landlock alone would let child processes see the names and sizes of files whose
-    paths they know. Returns whether the kernel allows it. A child process tries it first, because a failure halfway
+    The child processes inherit this root. With Landlock alone, they could see the names and sizes of files whose paths
+    they know. Returns whether the kernel allows the change. A child process tries it first, because a failure halfway
     cannot be undone.
     """
     paths = _readable_paths(readable)
@@ -141,7 +141,7 @@ def _enter_own_root(paths: Iterable[Path]) -> None:
 
 
 def _outermost(paths: Iterable[Path]) -> list[Path]:
-    """The existing paths, both as written and with symbolic links resolved. Paths inside another one are left out."""
+    """The existing paths, both as written and with symbolic links resolved. Paths inside another path are left out."""
     existing = {one for path in paths if path.exists() for one in (path.absolute(), path.resolve())} - {Path("/")}
     return sorted(path for path in existing if existing.isdisjoint(path.parents))
 
@@ -182,7 +182,7 @@ def limit_resources(limits: Limits) -> None:
     """Set the limits of a task. Memory is limited by RLIMIT_DATA, which counts writable private memory.
 
     RLIMIT_AS would also count address space that is only reserved, and allocators reserve gigabytes. The system call
-    filter refuses the kinds of memory that RLIMIT_DATA does not count.
+    filter blocks the types of memory that RLIMIT_DATA does not count.
     """
     # At the soft limit the kernel sends a signal that can be ignored, at the hard limit SIGKILL.
     cpu_seconds = ceil(limits.cpu_seconds)

@@ -1,6 +1,6 @@
 """Errors for sandboxed tasks.
 
-Each inherits its `code` and `error_class` from its base class in `octavo.core.errors`.
+Each error inherits its `code` and `error_class` from its base class in `octavo.core.errors`.
 """
 
 from __future__ import annotations

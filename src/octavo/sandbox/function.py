@@ -1,4 +1,4 @@
-"""Functions that run in the sandbox, and the files they can use there."""
+"""Functions that run in the sandbox, and the files that they can use."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Task:
     """The resources of a sandboxed function: one file to read, one file to write, and the progress channel.
 
     `input` is seekable. `input_path` opens the same file again, for libraries that need a path. If there is no input
-    file, both are empty; if there is no output file, writing to `output` fails.
+    file, both are empty. If there is no output file, writing to `output` fails.
     """
 
     input: BinaryIO
@@ -35,7 +35,7 @@ class Task:
         return f"/dev/fd/{self.input.fileno()}"
 
     def progress(self, done: int, total: int | None = None, unit: str = "") -> None:
-        """Report progress to the worker. Never blocks, so it can be called as often as needed."""
+        """Report progress to the worker. This never blocks, so it can be called often."""
         now = time.monotonic()
         if now < self._progress_due and done != total:
             return
@@ -67,7 +67,7 @@ class SandboxedFunction(Generic[P]):
         return self._function(task, *args, **kwargs)
 
     def call(self, *args: P.args, **kwargs: P.kwargs) -> Call:
-        """Make the call to pass to `Sandbox.run`. Takes the function's arguments by name, without the task."""
+        """Create the call to pass to `Sandbox.run`. Takes the function's arguments by name, without the task."""
         if args:
             raise TypeError(f"{self._name} takes its arguments by name")
         return Call(self._name, kwargs)  # pyright: ignore[reportArgumentType] - JSON, or `write_request` refuses it
@@ -76,7 +76,7 @@ class SandboxedFunction(Generic[P]):
 def sandboxed(function: Callable[Concatenate[Task, P], JSON]) -> SandboxedFunction[P]:
     """Allow a function to run in the sandbox: `await sandbox.run(function.call(argument=1), input_file=path)`.
 
-    Arguments are sent as JSON, so declare them after a `*`, with the types str, int, float, bool, None or lists of
-    these. The worker imports the module too, so import parsers inside the function.
+    Arguments are sent as JSON. Declare them after a `*`, with the types str, int, float, bool, None or lists of these.
+    The worker imports the module too, so import parsers inside the function.
     """
     return SandboxedFunction(function)

@@ -100,7 +100,7 @@ def _drop_from_bounding_set(capability: int) -> bool:
 def enter_own_namespaces() -> None:
     """Move this process into its own user and mount namespaces, where it can mount file systems.
 
-    It keeps its user id.
+    The process keeps its user id.
     """
     user, group = os.getuid(), os.getgid()
     _checked(_libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNS), "unshare")
@@ -117,7 +117,7 @@ def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str
 
 
 def make_root(folder: str) -> None:
-    """Make this folder, a mount point, the root of all files, and unmount the old root."""
+    """Make this mount point the root of the file system, and unmount the old root."""
     os.chdir(folder)
     if platform.machine() not in _PIVOT_ROOT:
         raise OSError(f"the number of pivot_root is not known on {platform.machine()}")

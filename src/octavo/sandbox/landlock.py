@@ -45,7 +45,7 @@ class _PathBeneath(ctypes.Structure):
 
 
 def abi() -> int:
-    """The Landlock version of this kernel; 0 if Landlock is missing or disabled."""
+    """The kernel's Landlock version. 0 if Landlock is missing or disabled."""
     if not kernel.IS_LINUX:
         return 0
     try:
@@ -65,7 +65,7 @@ def describe(version: int) -> str:
 
 
 def restrict(version: int, readable: Iterable[int]) -> None:
-    """Allow this process only to read the files and folders in `readable`, which are descriptors."""
+    """Allow this process to read only the files and folders in `readable`, which are descriptors."""
     attributes = _Ruleset(
         handled_files=_FILE_RIGHTS[max(known for known in _FILE_RIGHTS if known <= version)],
         handled_network=_TCP_RIGHTS if version >= _ABI_TCP else 0,

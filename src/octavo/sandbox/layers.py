@@ -1,4 +1,4 @@
-"""Reports which layers of the sandbox work on this machine. A test process tries to break each of them."""
+"""Reports which sandbox layers work on this machine. A test process tries to break each layer."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ Attempt = Callable[[], object]
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One layer.
+    """One sandbox layer.
 
-    `detail` describes what it covers or, if it is missing, the reason and what a parser could do without it.
+    `detail` describes what the layer covers. If the layer is missing, it gives the reason and what a parser could then
+    do.
     """
 
     name: str
@@ -133,7 +134,7 @@ def _one_more(kind: int) -> tuple[int, int]:
 
 
 def _status(name: str) -> str:
-    """Read a field of `/proc/self/status`. If the file cannot be read, the check counts as failed."""
+    """Read a field of `/proc/self/status`. If the file cannot be read, the check is treated as failed."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
     except OSError:

@@ -26,7 +26,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The progress of a task; `total` is None if unknown."""
+    """The progress of a task. `total` is None if unknown."""
 
     done: int
     total: int | None
@@ -35,7 +35,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The return value of a task, and the resources it used."""
+    """The return value of a task, and the resources that it used."""
 
     value: JSON
     output_bytes: int

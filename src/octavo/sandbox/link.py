@@ -88,10 +88,10 @@ class ParentLink:
         return not self.is_lost
 
     def run(self, task: int, files: ChildFiles) -> asyncio.Future[Exit | None]:
-        """Start a child process. Takes ownership of `files`. The future is done when the child process is dead and
-        reaped.
+        """Start a child process. Takes ownership of `files`.
 
-        The result of the future is None if the parent process ended first.
+        Returns a future that is done when the child process is dead and reaped. Its result is None if the parent
+        process ended first.
         """
         exited: asyncio.Future[Exit | None] = self._loop.create_future()
         self._exits[task] = exited

@@ -1,8 +1,7 @@
 """The preloaded parent process: a small process that has imported the parsers and forks a child process for each task.
 
-It runs as `python -m octavo.sandbox.parent` with an empty environment and never reads a document. No other process
-sends signals to the child processes: only the process that reaps them can be sure that their process IDs have not been
-reused.
+It runs as `python -m octavo.sandbox.parent` with an empty environment and never reads a document. Only the parent
+process sends signals to its child processes. It reaps them, so it knows that their process IDs have not been reused.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _MOST_UNPREPARED = 10
 class PreloadedParent:
     """Forks child processes.
 
-    `later` lists modules to import when idle; `tasks` maps running child processes to their tasks.
+    `later` lists modules to import when idle. `tasks` maps running child processes to their tasks.
     """
 
     control: socket.socket
@@ -120,7 +119,7 @@ class PreloadedParent:
     def end_children(self) -> None:
         """Kill all child processes and wait for them.
 
-        On Linux the kernel would also do this; on other systems it would not.
+        On Linux the kernel would also do this, but not on other systems.
         """
         for pid in self.tasks:
             os.kill(pid, signal.SIGKILL)
@@ -148,7 +147,7 @@ def _freeze_objects() -> None:
 
 
 def main(control: str, worker: str, preload: str, later: str, readable: str, niceness: str) -> None:
-    """Run the parent process. The arguments come from the command line; lists are JSON."""
+    """Run the parent process. The arguments are from the command line, and lists are encoded as JSON."""
     kernel.die_with(int(worker))
     os.nice(int(niceness))
     os.environ.clear()

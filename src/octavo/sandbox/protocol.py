@@ -1,7 +1,7 @@
 """The messages between the worker, the parent process and the child processes.
 
-The parent process only sees numbers and descriptors. Arguments, which may contain a password, go directly to the child
-process, because later child processes inherit everything that is in the memory of the parent process.
+The parent process only receives numbers and descriptors. Arguments, which may contain a password, are sent directly to
+the child process. If the parent process had them in memory, later child processes would inherit them.
 """
 
 from __future__ import annotations

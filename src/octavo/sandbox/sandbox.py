@@ -43,9 +43,9 @@ _FLAGS = os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
 class Sandbox:
     """Runs tasks in child processes. It starts when it is entered as a context manager, or with the first task.
 
-    `preload` names modules that the parent process imports for all child processes; they must not start threads.
-    `later` names modules that only some tasks need; the first tasks do not wait for them. `readable` lists additional
-    folders that child processes can read and import from. `niceness` is the `nice` value of the child processes; by
+    `preload` names modules that the parent process imports for all child processes. They must not start threads.
+    `later` names modules that only some tasks need. The first tasks do not wait for them. `readable` lists additional
+    folders that child processes can read and import from. `niceness` is the `nice` value of the child processes. By
     default they run as background work.
     """
 
@@ -134,14 +134,14 @@ class Sandbox:
         return await Supervision(link, next(self._tasks), limits).run(child_files, worker_files, on_progress)
 
     async def layers(self) -> Layers:
-        """Find out which layers work. A child process tries to break each of them."""
+        """Find out which layers work. A child process tries to break each layer."""
         outcome = await self.run(probe.call(memory_bytes=self._limits.memory_bytes))
         return explain(outcome.value)
 
     async def _ready_link(self) -> ParentLink:
         """Return the link to the parent process, and start the process if necessary.
 
-        The start continues if this caller is cancelled, because other callers wait for it.
+        If this caller is cancelled, the start continues, because other callers wait for it.
         """
         if self._closed:
             raise RuntimeError("the sandbox is closed")

@@ -1,11 +1,11 @@
-"""The system call filter: an allow-list, so that calls added to the kernel later are refused as well.
+"""The system call filter. It is an allow-list, so that calls added to the kernel later are refused as well.
 
 Refused calls return EPERM, so that a library can do without them. Newer calls return ENOSYS, so that the C library
-falls back to older ones. A process that uses another calling convention is killed, because the same numbers mean other
-calls there.
+falls back to older ones. A process that uses another calling convention is killed, because there the same numbers mean
+other calls.
 
-The numbers of the calls come from the kernel's `asm/unistd_64.h` for x86_64 and from `asm-generic/unistd.h` for
-aarch64. None means that aarch64, the newer architecture, does not have the call.
+The call numbers are from the kernel's `asm/unistd_64.h` for x86_64 and from `asm-generic/unistd.h` for aarch64. None
+means that aarch64, the newer architecture, does not have the call.
 """
 
 from __future__ import annotations
@@ -295,7 +295,7 @@ class _Program(ctypes.Structure):
 
 
 def filter_for(machine: str) -> Filter | None:
-    """The filter for this machine; None if the kernel does not support filters or the architecture is unknown."""
+    """The filter for this machine. None if the kernel does not support filters or the architecture is unknown."""
     is_64_bit = sys.maxsize > _ALL_BITS  # a 32-bit Python on a 64-bit kernel uses other numbers
     if not kernel.IS_LINUX or not is_64_bit or machine not in ARCHITECTURES:
         return None

@@ -1,6 +1,6 @@
 """Decides how a task ended, from its exit status and its messages.
 
-What the kernel reports counts more than what the child process reports.
+Reports from the kernel have priority over reports from the child process.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Exit:
 
 @dataclass(frozen=True, slots=True)
 class FinishedTask:
-    """Everything known about a finished task."""
+    """All available information about a finished task."""
 
     exit: Exit
     limits: Limits
@@ -135,7 +135,7 @@ def _raise_failure(ending: FinishedTask, kind: str, name: str, detail: str | Non
 def _believable_error(name: str) -> type[errors.OctavoError] | None:
     """The error class with this name in `octavo.core.errors`, if a child process may report it.
 
-    A child process must not report errors that do not count as attempts, because a hostile file could then cause
+    Some errors do not use up an attempt. A child process must not report them, because a hostile file could then cause
     endless retries.
     """
     found = getattr(errors, name, None)

@@ -1,6 +1,6 @@
 """Answers a question: finds chunks, lets a model answer from them, and verifies the citations.
 
-Questions for a known fact, and for the documents that mention something, are answered without a model.
+A question about a known fact, or about which documents mention something, is answered without a model.
 """
 
 from __future__ import annotations
@@ -46,9 +46,10 @@ _ASKS_LIST = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question and the chunks to answer it from. Models get no other text. `snippets` are parts of the same chunks.
+    """A question and the chunks to answer it from. Models receive no other text. `snippets` are parts of the same
+    chunks.
 
-    `known` is the answer if none of them is needed: a fact, or a list of documents.
+    `known` is an answer that needs no chunks: a fact, or a list of documents.
     """
 
     owner: UUID
@@ -63,7 +64,7 @@ async def find_sources(
 ) -> Question:
     """Find the best chunks for a question, in all documents or only in `documents`.
 
-    Raises `NotFound` if one of them does not exist.
+    Raises `NotFound` if one of `documents` does not exist.
     """
     if documents:
         async with database.connection() as connection:
@@ -96,7 +97,7 @@ def _snippet(draft: HitDraft) -> SourceSnippet:
 async def answer(gateway: Gateway, question: Question) -> Answer:
     """Answer a question from known facts or, within the owner's budget, with a model.
 
-    If neither is possible, the answer is found offline and consists of quoted sentences.
+    If neither is possible, the answer consists of quoted sentences found without a model.
     """
     if question.known:
         return question.known
@@ -126,7 +127,7 @@ def _nothing(made_by: str, cost: float, note: str | None = None) -> Answer:
 
 
 def read_list_question(question: str) -> str | None:
-    """The search query for a question such as "Which letters mention birches?"; None if it asks for something else."""
+    """The search query for a question such as "Which letters mention birches?". None for other questions."""
     match = _ASKS_LIST.match(question)
     if not match:
         return None
@@ -140,7 +141,7 @@ def read_list_question(question: str) -> str | None:
 async def _list_documents(
     database: Database, gateway: Gateway, owner: UUID, question: str, documents: Sequence[UUID]
 ) -> Answer | None:
-    """List the documents that contain all words that the question asks for."""
+    """List the documents that contain all words of the query."""
     query = read_list_question(question)
     if query is None:
         return None
@@ -157,7 +158,7 @@ async def _list_documents(
 
 
 def _cite_hit(draft: HitDraft, number: int) -> Citation:
-    """Cite the sentence with the first word that was found."""
+    """Cite the sentence that contains the first matched word."""
     row, before = draft.row, draft.row["marked"].partition(BEGIN)[0]
     content = row["marked"].replace(BEGIN, "").replace(END, "")
     place = len(before) if BEGIN in row["marked"] else 0
@@ -167,7 +168,7 @@ def _cite_hit(draft: HitDraft, number: int) -> Citation:
 
 
 def _fitting(sources: Sequence[SourceChunk]) -> list[SourceChunk]:
-    """The best chunks that fit within the character limit. Returns at least one."""
+    """The best chunks that fit into the character limit, but at least one."""
     chosen, left = list[SourceChunk](), MOST_CHARACTERS
     for source in sources:
         if len(source.content) <= left or not chosen:

@@ -65,7 +65,7 @@ NO_FILTERS = Filters()
 
 @dataclass(frozen=True, slots=True)
 class ChunkFilter:
-    """Filters, phrases and exclusions in the form that the database expects. All rankings use the same filter."""
+    """Filters, phrases and exclusions in the format that the database expects. All rankings use the same filter."""
 
     owner: UUID
     chosen: Jsonb
@@ -78,9 +78,10 @@ class ChunkFilter:
 
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
-    """`limit` is the maximum number of hits; `most_of_one` is the maximum for each document.
+    """Options of a search. `limit` is the maximum number of hits, and `most_of_one` the maximum for each document.
 
-    `nearest_always`: include the nearest chunks even if they are not similar, for a caller that checks them itself.
+    If `nearest_always` is true, the nearest chunks are included even if they are not similar. This is for callers that
+    check the chunks themselves.
     """
 
     mode: Mode = "hybrid"
@@ -177,7 +178,10 @@ async def _find_part(
 async def _suggest(
     connection: Connection, owner: UUID, typed: str, query: SearchQuery, result: SearchResult
 ) -> str | None:
-    """Suggest a spelling. A search by meaning has not counted its words; they are counted here if it found nothing."""
+    """Suggest a spelling.
+
+    A search by meaning does not count the query's words. If it found nothing, they are counted here.
+    """
     terms = result.terms
     if not any(term.found_in for term in terms):
         if result.drafts or not query.words:
@@ -214,10 +218,10 @@ async def _embed_if_wanted(
 
 
 async def embed_query(database: Database, embedder: QueryEmbedder, owner: UUID, query: SearchQuery) -> list[Vectors]:
-    """Embed a query with each model that the owner's vectors come from, usually only one.
+    """Embed a query with each embedding model that the owner's vectors were made with. Usually there is only one.
 
-    There are two while documents get vectors of a new model. If a model is not available, the others are used. If none
-    is available, the error of the last one is raised. The owner pays once for the same query and model.
+    There are two models while documents are being embedded with a new one. If a model is not available, the others are
+    used. If none is available, the error of the last one is raised. The owner pays once for the same query and model.
     """
     async with database.connection() as connection:
         models = [row["name"] for row in await fetch_rows(connection, QUERIES.models_in_use, {"owner": owner})]
@@ -252,7 +256,7 @@ async def search(
 ) -> list[SearchHit]:
     """Find chunks, best first. Runs in the caller's transaction.
 
-    `vectors` are the vectors of the query, one for each model; without them, the search uses words only.
+    `vectors` are the vectors of the query, one for each model. Without vectors, the search uses words only.
     """
     result = await _search(connection, owner, parse_query(query), SearchOptions(mode, limit), vectors)
     return [finish_hit(draft) for draft in result.drafts]
@@ -278,7 +282,7 @@ async def _search(
 
 
 async def _by_facts(connection: Connection, chunk_filter: ChunkFilter, options: SearchOptions) -> list[HitDraft]:
-    """The documents that a query without words selects, sorted by date."""
+    """The documents that match a query without words, sorted by date."""
     values = {"owner": chunk_filter.owner, "chosen": chunk_filter.chosen, "most": POOL}
     rankings = Rankings(fields=await _fetch(connection, QUERIES.by_facts, values))
     return await _draft_hits(connection, chunk_filter.owner, rankings, RankingPlan((), (), few=True), options)
@@ -306,9 +310,9 @@ async def _draft_hits(
 
 
 def place_fields(rankings: Rankings) -> dict[UUID, Row]:
-    """Assign each match in a title, tag or name to a chunk of its document: the best matching one, or else the first.
+    """Assign each match in a title, tag or name to the best matching chunk of its document, or else to the first chunk.
 
-    A document without text is a hit itself.
+    A document without text becomes a hit without a chunk.
     """
     best: dict[UUID, UUID] = {}
     for row in (*rankings.words, *rankings.vectors):
@@ -322,7 +326,7 @@ def _reason(key: UUID, words: Mapping[UUID, Row], vectors: Mapping[UUID, Row], f
 
 
 async def _by_text(connection: Connection, chunk_filter: ChunkFilter, plan: RankingPlan) -> Rankings:
-    """Rank by the words of chunks, titles, tags and names. If the query has exclusions, only by the words of chunks."""
+    """Rank by the words in chunks, titles, tags and names. If the query has exclusions, only chunks are searched."""
     if not plan.terms:
         return Rankings()
     words = await _by_words(connection, chunk_filter, plan) if plan.lookups or plan.browsed else []
@@ -395,7 +399,7 @@ def _columns(plan: RankingPlan) -> dict[str, list[Any]]:
 async def _by_vectors(
     connection: Connection, chunk_filter: ChunkFilter, vectors: Sequence[Vectors], options: SearchOptions
 ) -> list[Row]:
-    """Rank by similarity. Similarities of two models cannot be compared, so their rankings are interleaved."""
+    """Rank by similarity. Similarities from two models cannot be compared, so their rankings are interleaved."""
     found = [await _by_vector(connection, chunk_filter, one, options) for one in vectors]
     return [row for row in chain.from_iterable(zip_longest(*found)) if row is not None][:POOL]
 
@@ -405,8 +409,8 @@ async def _by_vector(
 ) -> list[Row]:
     """Rank chunks by similarity. Returns no chunks if even the nearest one is not similar enough to be an answer.
 
-    Chunks that are far less similar than the nearest one are left out. A chunk with a required phrase always counts as
-    an answer.
+    Chunks that are far less similar than the nearest one are left out. A chunk with a required phrase is always
+    included.
     """
     chunks = await _count_chunks(connection, chunk_filter.owner)
     rows = await nearest(connection, chunk_filter, vector.model, as_text(vector.vectors[0]), POOL, chunks)
@@ -426,9 +430,9 @@ async def _count_chunks(connection: Connection, owner: UUID) -> int:
 async def nearest(
     connection: Connection, chunk_filter: ChunkFilter, model: str, vector: str, most: int, chunks: int | None = None
 ) -> list[Row]:
-    """The chunks whose vectors of this model are nearest to `vector`.
+    """The chunks whose vectors from this model are nearest to `vector`.
 
-    `chunks` is the number of chunks that the owner has.
+    `chunks` is the number of the owner's chunks.
     """
     if chunks is None:
         chunks = await _count_chunks(connection, chunk_filter.owner)
@@ -442,5 +446,5 @@ def as_text(vector: Sequence[float]) -> str:
 
 
 async def _fetch(connection: Connection, query: bytes, values: Mapping[str, Any]) -> list[Row]:
-    """Run a query with a plan made for its values, because the best plan depends on how common the words are."""
+    """Run a query with a plan for its parameter values, because the best plan depends on how common the words are."""
     return await fetch_rows(connection, query, values, prepare=False)

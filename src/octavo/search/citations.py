@@ -1,4 +1,4 @@
-"""Answers with citations. Each quote is checked against the chunk that it is attributed to. Pure functions."""
+"""Answers with citations. Each quote is checked against the chunk that the answer cites. All functions are pure."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from octavo.records.search import Citation, Statement
 class Answer:
     """An answer to a question. `found` is true if the documents answer the question.
 
-    `made_by` is the name of a model, or `local` for an offline answer. `short` is the answer in a few words, if there
-    is one. `note` names the texts that were not read.
+    `made_by` is the name of a model, or `local` for an answer made without a model. `short` is the answer in a few
+    words, if there is one. `note` names the texts that were not read.
     """
 
     found: bool
@@ -31,7 +31,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class SourceChunk:
-    """A chunk that the model gets. `page_starts` are the text positions at which its second and later pages begin."""
+    """A chunk that is sent to the model. `page_starts` are the offsets at which its second and later pages begin."""
 
     chunk_id: UUID
     document_id: UUID
@@ -51,7 +51,7 @@ class SourceChunk:
 def cite(answer: CitedAnswer, sources: Sequence[SourceChunk]) -> tuple[list[Statement], list[Citation]]:
     """Verify the citations of an answer and number them from 1.
 
-    The same quote in the same chunk gets the same number.
+    Identical quotes from the same chunk get the same number.
     """
     citations: dict[tuple[UUID, str], Citation] = {}
     statements: list[Statement] = []
@@ -66,7 +66,7 @@ def cite(answer: CitedAnswer, sources: Sequence[SourceChunk]) -> tuple[list[Stat
 
 
 def with_marks(statement: Statement, citations: Sequence[Citation]) -> str:
-    """Format a statement as plain text. [1] marks a citation, [2?] an unverified one.
+    """Format a statement as plain text. [1] marks a verified citation, and [2?] an unverified one.
 
     `citations` are sorted by number.
     """
@@ -78,7 +78,7 @@ def with_marks(statement: Statement, citations: Sequence[Citation]) -> str:
 def _look_up(cited: ChunkCitation, sources: Sequence[SourceChunk], number: int) -> Citation:
     """Find the quote in the chunk that the model named.
 
-    If the quote is in exactly one other chunk instead, that chunk is cited, because models sometimes mix up the
+    If the quote is in exactly one other chunk instead, that chunk is cited, because models sometimes confuse the
     numbers.
     """
     named = sources[cited.passage]

@@ -1,7 +1,7 @@
 """Answers questions such as "What is Coolblue's invoice number?" from the facts of the documents.
 
-A question is answered this way only if it is short, names the document and asks for one fact, and if that fact is
-certain. The citation is the line of text that contains the fact.
+The question must be short, name the document and ask for one fact, and that fact must be certain. The citation is the
+line of text that contains the fact.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _WORD = re.compile(r"[^\W_]+")
 class FactQuestion:
     """The fact that a question asks for, and the words that name the document.
 
-    `needs_sender`: the question must name the sender, because it does not name a type of document.
+    `needs_sender` is true if the question must name the sender, because it does not name a type of document.
     """
 
     name: str
@@ -77,7 +77,7 @@ class FactQuestion:
 
 
 def read_question(question: str) -> FactQuestion | None:
-    """The fact that a question asks for; None if it is not a short question about one fact."""
+    """The fact that a question asks for. None if it is not a short question about one fact."""
     text = fold(question)
     if len(text.split()) > MOST_WORDS or _SEVERAL.search(text):
         return None
@@ -101,7 +101,7 @@ _IGNORED = (
 async def answer_from_facts(
     connection: Connection, owner: UUID, question: str, documents: Sequence[UUID] = ()
 ) -> Answer | None:
-    """Answer a question about a fact; None if it asks for something else, or if no document has a certain answer."""
+    """Answer a question about a fact. None if it is not such a question, or if no document has a certain answer."""
     asked = read_question(question)
     if not asked or not (asked.words or documents):
         return None
@@ -171,7 +171,7 @@ def shown_value(fact: FactView, currency: FactView | None = None) -> str:
 
 
 async def _cite(connection: Connection, document: UUID, title: str, fact: FactView, number: int) -> Citation | None:
-    """Cite the line of a chunk that contains the fact, on the page of the fact if it is known."""
+    """Cite the line of a chunk that contains the fact, on the fact's page if the page is known."""
     values = {"document": document, "page": fact.page}
     for row in await fetch_rows(connection, QUERIES.chunks_of_page, values):
         found = find_quote(fact.quote or fact.value, row["content"]) or find_quote(fact.value, row["content"])

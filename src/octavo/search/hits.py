@@ -47,7 +47,7 @@ class QueryEmbedder(Protocol):
 class Reason:
     """Why a hit was found. `text` and `semantic` are its scores by words and by meaning.
 
-    `field` is the field of the document that matched.
+    `field` is the document's field that matched.
     """
 
     text: float | None = None
@@ -73,14 +73,14 @@ class HitDraft:
 
     @property
     def needs_sentence(self) -> bool:
-        """Whether a sentence must be chosen for the snippet, because no matched word shows which one it is."""
+        """Whether a sentence must be chosen for the snippet, because no matched word shows which sentence fits."""
         return self.reason.semantic is not None and BEGIN not in self.row["marked"]
 
 
 async def read_details(
     connection: Connection, owner: UUID, keys: Sequence[UUID], marked: str | None
 ) -> dict[UUID, dict[str, Any]]:
-    """The details of hits by their keys: ids of chunks, or of documents without text."""
+    """Load the details of hits. The keys are ids of chunks, or of documents without text."""
     values = {"owner": owner, "marked": marked, "begin": BEGIN, "end": END}
     chunks = await fetch_rows(connection, QUERIES.details, {**values, "chunks": list(keys)}, prepare=False)
     found: dict[UUID, dict[str, Any]] = {row["chunk_id"]: dict(row) for row in chunks}
@@ -167,7 +167,7 @@ def _matched(row: Row, why: Why) -> str | None:
 
 
 def _page(row: Row, snippet: Snippet) -> int | None:
-    """The page on which the snippet begins; None if the document has no pages."""
+    """The page on which the snippet begins. None if the document has no pages."""
     if row["page_from"] is None:
         return None
     return row["page_from"] + bisect_right(row["page_starts"], row["char_start"] + snippet.at)
@@ -177,8 +177,8 @@ def _page(row: Row, snippet: Snippet) -> int | None:
 class Snippet:
     """The part of a chunk that matches a query.
 
-    `marks` are the start and end of matched words. `at` is the position of the first one in the chunk. `sentence` is
-    the sentence with the most distinct matched words, or the chosen one.
+    `marks` are the start and end of matched words. `at` is the position of the first matched word in the chunk.
+    `sentence` is the sentence with the most distinct matched words, or the chosen one.
     """
 
     text: str
@@ -222,7 +222,7 @@ def _spans(text: str) -> list[tuple[int, int]]:
 
 
 def _best_sentence(text: str, marks: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    """The sentence with the most distinct matched words; the first one if tied."""
+    """The sentence with the most distinct matched words. If there is a tie, the first one."""
 
     def count(span: tuple[int, int]) -> int:
         return len({text[one:other].lower() for one, other in marks if span[0] <= one and other <= span[1]})
@@ -231,7 +231,7 @@ def _best_sentence(text: str, marks: Sequence[tuple[int, int]]) -> tuple[int, in
 
 
 def _fits(marks: Sequence[tuple[int, int]], left: int, right: int, length: int) -> bool:
-    """Whether the matched words of a sentence are visible if the snippet starts with it."""
+    """Whether a snippet that starts with this sentence shows all of its matched words."""
     inside = [end for start, end in marks if left <= start and end <= right]
     return not inside or inside[-1] - left <= length - LEAD
 
@@ -242,7 +242,7 @@ def _first_inside(marks: Sequence[tuple[int, int]], start: int) -> int:
 
 
 def _find_sentence(marked: str, sentence: str) -> int:
-    """The approximate position in the marked text at which a sentence of the plain text begins."""
+    """The approximate position in the marked text of a sentence from the plain text."""
     words = sentence.split()
     for count in (4, 2, 1):
         if words and (place := marked.find(" ".join(words[:count]))) >= 0:
@@ -276,7 +276,7 @@ def _bare(text: str) -> str:
 
 
 def _densest(text: str, marks: Sequence[tuple[int, int]], length: int) -> int:
-    """The index of the matched word that begins the best snippet.
+    """The index of the matched word at which the best snippet begins.
 
     The `length` characters from there contain the most distinct matched words.
     """
@@ -300,7 +300,7 @@ def _densest(text: str, marks: Sequence[tuple[int, int]], length: int) -> int:
 
 
 def _start(text: str, found: int) -> int:
-    """Where the snippet starts: at the start of the sentence if that is near enough, else at the start of a word."""
+    """Where the snippet starts: at the start of the sentence if that is near enough, or else at the start of a word."""
     if found <= LEAD:
         return 0
     opens = [match.end() for match in _OPENS.finditer(text, found - LEAD, found)]
@@ -318,7 +318,7 @@ def _end(text: str, start: int, length: int) -> int:
 
 
 def _first_found(marked: str, number: int) -> int:
-    """The position of the matched word with this number in the text with marks."""
+    """The position of the matched word with this index in the text with marks."""
     for place, match in enumerate(found for found in _FOUND.finditer(marked) if found[1]):
         if place == number:
             return match.start()

@@ -1,4 +1,4 @@
-"""Search queries: the text of a search box as words, "phrases" and -exclusions, and filters by document.
+"""Search queries: parses the text of a search box into words, "phrases", -exclusions and document filters.
 
 Operators select documents by their facts: `from:coolblue`, `type:invoice`, `after:2014`, `before:2015-03`, and
 `amount:717.97`, `amount:>100` or `amount:100..200`.
@@ -44,10 +44,10 @@ class QueryTooLong(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
-    """A parsed query. `words` rank the hits and include the words of phrases.
+    """A parsed query. `words` rank the hits and include the words in phrases.
 
-    A hit must contain all `phrases` and none of `excluded`. `facts` select documents, in the form that the database
-    expects. If a query contains only `facts`, it finds all these documents.
+    A hit must contain all `phrases` and none of `excluded`. `facts` select documents, in the format that the database
+    expects. A query with only `facts` finds all documents that they select.
     """
 
     words: tuple[str, ...]
@@ -66,8 +66,8 @@ class Filters:
     """Limits a search to the documents that match every filter.
 
     For `documents`, `tags` and `kinds`, one matching entry is enough. `since` and `until` apply to the document's date
-    or, if it has none, to the day it was added. `kinds` are source types. `versions` includes superseded versions;
-    without it, they are searched only if `documents` names them.
+    or, if it has none, to the day it was added. `kinds` are source types. `versions` includes superseded versions.
+    Without it, they are searched only if `documents` names them.
     """
 
     documents: Sequence[UUID] = ()
@@ -81,7 +81,7 @@ class Filters:
     versions: bool = False
 
     def as_json(self) -> dict[str, JSON]:
-        """The filters that are set, in the form that the database expects."""
+        """The filters that are set, in the format that the database expects."""
         given: dict[str, JSON] = {
             "documents": [str(one) for one in self.documents],
             "tags": list(self.tags),
@@ -120,7 +120,7 @@ def parse_query(text: str) -> SearchQuery:
 
 
 def _read_operators(text: str) -> tuple[dict[str, JSON], str]:
-    """The operators of a query, and the rest of its text. An operator with an invalid value is plain text."""
+    """The operators in a query, and the rest of its text. An operator with an invalid value is plain text."""
     facts: dict[str, JSON] = {}
 
     def read(match: re.Match[str]) -> str:

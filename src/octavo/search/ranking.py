@@ -1,6 +1,6 @@
 """Ranking of chunks: BM25 by words, the minimum similarity by meaning, and fusion of several rankings.
 
-Pure functions; the database does the counting.
+All functions are pure. The counts are computed in the database.
 """
 
 from __future__ import annotations
@@ -34,10 +34,11 @@ Key = TypeVar("Key", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A word as a search term of one language, and the number of the owner's chunks that contain it (`found_in`).
+    """A word as a search term in one language. `found_in` is the number of the owner's chunks that contain it.
 
-    `word` is the word of the query. `often` is a query for the chunks that use the word three times or more; `often_in`
-    is their number, set for common words only. A term without `chunks` matches only titles, tags and names.
+    `word` is the word in the query. `often` is a query for the chunks that use the word three times or more. `often_in`
+    is the number of these chunks, set for common words only. A term without `chunks` matches only titles, tags and
+    names.
     """
 
     config: str
@@ -61,9 +62,9 @@ class WeightedTerm:
 
 
 class IndexLookup(NamedTuple):
-    """A query to the index, and the approximate score that a chunk gains by matching it.
+    """An index query, and the approximate score that a chunk gains by matching it.
 
-    `share` is the expected share of the chunks that match, known for common words only.
+    `share` is the expected share of the chunks that match. It is set for common words only.
     """
 
     query: str
@@ -79,9 +80,10 @@ class IndexLookup(NamedTuple):
 class RankingPlan:
     """How chunks are found and scored.
 
-    `lookups` find the chunks to score; they are empty if no chunk contains any of the words. `terms` also contains
-    words that no chunk contains, because a title may contain them. `browsed` contains the languages in which too many
-    chunks match, with the approximate score of such a chunk. For these, only some chunks of each document are scored.
+    `lookups` find the chunks to score. They are empty if no chunk contains any of the words. `terms` also contains
+    words that are in no chunk, because a title may contain them. `browsed` contains the languages in which too many
+    chunks match, with the approximate score of such a chunk. For these languages, only some chunks of each document are
+    scored.
     """
 
     lookups: tuple[IndexLookup, ...]
@@ -93,8 +95,8 @@ class RankingPlan:
 def plan_ranking(terms: Sequence[Term], *, browses: bool = False) -> RankingPlan:
     """Choose the terms to score, and the index lookups that find the candidates.
 
-    `browses`: whether chunks may be scored without a lookup. It must be False for a required phrase, because few chunks
-    contain it.
+    `browses` is true if chunks may be scored without a lookup. It must be False for a required phrase, because few
+    chunks contain the phrase.
     """
     languages: dict[str, Counter[Term]] = defaultdict(Counter)
     for term in terms:
@@ -118,25 +120,28 @@ def plan_ranking(terms: Sequence[Term], *, browses: bool = False) -> RankingPlan
 
 
 def _weight(term: Term, rarities: Mapping[str, float]) -> float:
-    """The weight of a term or, if the owner has no chunks in its language, of the same word in another language."""
+    """The weight of a term.
+
+    If the owner has no chunks in the term's language, the weight of the same word in another language is used.
+    """
     return rarity(term) if term.chunks else rarities.get(term.word, rarity(term))
 
 
 def has_few(terms: Iterable[Term]) -> bool:
-    """Whether the owner has few chunks, in all languages together."""
+    """Whether the owner has few chunks in all languages together."""
     return sum({term.config: term.chunks for term in terms}.values()) <= FEW
 
 
 def rarity(term: Term) -> float:
-    """The inverse document frequency of BM25: rare words weigh more."""
+    """The inverse document frequency in BM25. Rare words weigh more."""
     return log(1 + (term.chunks - term.found_in + 0.5) / (term.found_in + 0.5))
 
 
 def choose_lookups(weights: Mapping[Term, float]) -> list[IndexLookup]:
     """Choose the index lookups. For a rare word, all chunks that contain it are found.
 
-    For a common word, only the chunks that use it often or contain all words of the query are found. `weights` must
-    list rare words first.
+    For a common word, only chunks that use it often or contain all words of the query are found. `weights` must list
+    rare words first.
     """
     left = MOST_CANDIDATES
     chosen: list[IndexLookup] = []
@@ -164,8 +169,8 @@ def choose_lookups(weights: Mapping[Term, float]) -> list[IndexLookup]:
 def fuse(rankings: Iterable[tuple[float, Mapping[Key, float] | Sequence[Key]]]) -> dict[Key, float]:
     """Merge weighted rankings into one. Keys that rank very high in one ranking, or well in several, come first.
 
-    A ranking can contain the share of its weight that each key gets; without it, each gets the whole weight. Scores are
-    between 0 and 1; 1 means first in every ranking.
+    A ranking can contain the share of its weight that each key gets. Otherwise, each key gets the whole weight. Scores
+    are between 0 and 1. A score of 1 means first in every ranking.
     """
     used = [(weight, ranking) for weight, ranking in rankings if ranking]
     total = sum(weight for weight, _ in used)
@@ -178,13 +183,13 @@ def fuse(rankings: Iterable[tuple[float, Mapping[Key, float] | Sequence[Key]]]) 
 
 
 def vector_share(model: str, language: str | None) -> float:
-    """How much the vectors of a model count for a document in this language, relative to those of one it knows."""
+    """The weight of a model's vectors for a document in this language. It is 1 if the model supports the language."""
     is_known = model != NAME or language is None or primary_language(language) in LANGUAGES
     return 1.0 if is_known else FOREIGN_SHARE
 
 
 def spread(ordered: Iterable[Key], group_of: Mapping[Key, Hashable], most_of_one: int | None, limit: int) -> list[Key]:
-    """The first `limit` keys, with at most `most_of_one` keys of each group."""
+    """The first `limit` keys, with at most `most_of_one` keys from each group."""
     taken: Counter[Hashable] = Counter()
     chosen: list[Key] = []
     for key in ordered:
@@ -200,7 +205,8 @@ def spread(ordered: Iterable[Key], group_of: Mapping[Key, Hashable], most_of_one
 class SimilarityThreshold:
     """The minimum similarity of an answer, which grows with the number of chunks.
 
-    It is `one` for a single chunk, and `tenfold` more for ten times as many chunks, up to `most`.
+    It is `one` for a single chunk and grows by `tenfold` each time the number of chunks is ten times higher, up to
+    `most`.
     """
 
     one: float
@@ -208,7 +214,7 @@ class SimilarityThreshold:
     most: float
 
     def least(self, chunks: int) -> float:
-        """The similarity that the nearest of this many chunks must reach to be an answer."""
+        """The minimum similarity that the nearest of `chunks` chunks needs to be an answer."""
         return min(self.one + self.tenfold * log10(max(chunks, 1)), self.most)
 
 

@@ -34,7 +34,7 @@ class SimilarTag:
 async def related_documents(
     connection: Connection, owner: UUID, document: UUID, model: str, limit: int = MOST_RELATED
 ) -> list[RelatedDocument]:
-    """Find documents on similar topics, most similar first. Finds none if the document has no vectors."""
+    """Find documents on similar topics, most similar first. The result is empty if the document has no vectors."""
     await connection.execute(QUERIES.settle)
     values = {"owner": owner, "document": document, "model": model}
     means = await fetch_rows(connection, QUERIES.mean_vector, values)
@@ -62,7 +62,7 @@ def rank(similar: Mapping[UUID, Sequence[float]]) -> dict[UUID, float]:
 async def similar_tags(
     connection: Connection, owner: UUID, name: str, model: str, limit: int = MOST_RELATED
 ) -> list[SimilarTag]:
-    """The owner's other tags in use, the most similar ones first."""
+    """The owner's other tags in use, most similar first."""
     values = {"owner": owner, "name": name, "model": model, "most": limit}
     rows = await fetch_rows(connection, QUERIES.similar_tags, values)
     return [SimilarTag(row["name"], round(row["score"], 6), row["documents"]) for row in rows]

@@ -29,7 +29,7 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 
 
 async def suggest(connection: Connection, owner: UUID, query: str, terms: Sequence[Term]) -> str | None:
-    """Replace unknown words of the query with similar words from the owner's documents; None if there are none.
+    """Replace unknown words in the query with similar words from the owner's documents. None if there are none.
 
     `terms` are the counted terms of the query.
     """
@@ -68,7 +68,7 @@ async def _found_words(connection: Connection, owner: UUID, words: Iterable[str]
 
 
 def rank_similar(word: str, listed: Mapping[str, int]) -> list[str]:
-    """The words that this one may be a misspelling of: fewest changes first, then those in most documents."""
+    """Words that this one may be a misspelling of, sorted by fewest changes, then by most documents."""
     limit = 2 if len(word) >= LONG else 1
     changes = {near: count_changes(word, near, limit) for near in listed}
     similar = [near for near, count in changes.items() if 0 < count <= limit]
@@ -76,7 +76,7 @@ def rank_similar(word: str, listed: Mapping[str, int]) -> list[str]:
 
 
 def count_changes(word: str, other: str, limit: int) -> int:
-    """Count the letters to add, remove, replace or swap with their neighbour. Returns `limit + 1` if there are more."""
+    """Count the letters to add, remove, replace or swap with a neighbour. Returns `limit + 1` if there are more."""
     if abs(len(word) - len(other)) > limit or len({*word} ^ {*other}) > 2 * limit:
         return limit + 1
     before: list[int] = []
@@ -94,7 +94,7 @@ def count_changes(word: str, other: str, limit: int) -> int:
 
 
 def replace_words(query: str, corrections: Mapping[str, str]) -> str | None:
-    """Replace these words in the query, in upper or lower case; None if nothing changes."""
+    """Replace these words in the query, ignoring case. None if nothing changes."""
     if not corrections:
         return None
     return _LETTERS.sub(lambda found: corrections.get(found[0].lower(), found[0]), query)

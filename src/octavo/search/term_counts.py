@@ -33,7 +33,7 @@ Counts = dict[tuple[str, str], int]
 
 @dataclass(frozen=True, slots=True)
 class TermCount:
-    """The counts of one word in one language. `chunks` is the number of chunks that the owner had at that time."""
+    """The counts of one word in one language. `chunks` is the number of the owner's chunks when they were counted."""
 
     chunks: int
     found_in: int
@@ -41,7 +41,7 @@ class TermCount:
 
 
 class TermCountCache:
-    """A least-recently-used cache of counts. Losing its content is harmless: missing words are counted again."""
+    """A least-recently-used cache of counts. It can be emptied at any time, because missing words are counted again."""
 
     def __init__(self, most: int = MOST_CACHED) -> None:
         self._most = most
@@ -74,7 +74,7 @@ def forget_counts() -> None:
 
 
 async def read_terms(connection: Connection, owner: UUID, words: Sequence[str]) -> list[Term]:
-    """Convert words to search terms, one for each of the owner's languages. The terms have no counts."""
+    """Convert words to search terms without counts, one for each of the owner's languages."""
     rows = await fetch_rows(connection, QUERIES.terms, {"owner": owner, "words": list(words)}, prepare=False)
     return [Term(**row, found_in=0, often_in=0) for row in rows]
 
@@ -82,7 +82,7 @@ async def read_terms(connection: Connection, owner: UUID, words: Sequence[str]) 
 async def count_terms(
     connection: Connection, owner: UUID, words: Sequence[str], cache: TermCountCache = _cache
 ) -> list[Term]:
-    """Like `read_terms`, but with the counts that ranking needs."""
+    """Convert words to search terms with the counts that ranking needs."""
     terms = await read_terms(connection, owner, words)
     known = {term: cache.find((owner, term.config, term.query), term.chunks) for term in terms}
     missing = [term for term, count in known.items() if count is None and term.chunks]
@@ -96,7 +96,7 @@ async def count_terms(
 
 @dataclass(frozen=True, slots=True)
 class TermCounter:
-    """Counts words in the chunks of an owner. `chunks` is the number of these chunks in all languages."""
+    """Counts words in an owner's chunks. `chunks` is the number of these chunks in all languages."""
 
     connection: Connection
     owner: UUID
@@ -119,13 +119,13 @@ class TermCounter:
         }
 
     async def _count_others(self, queries: Sequence[str], counts: Counts) -> Counts:
-        """Count the matches of those queries that have no count in any language yet."""
+        """Count the matches of queries that have no count in any language yet."""
         known = {query for _, query in counts}
         missing = [query for query in dict.fromkeys(queries) if query not in known]
         return await self._count(QUERIES.counts, missing) if missing else {}
 
     async def _estimate(self, queries: Sequence[str]) -> Counts:
-        """Estimate the counts of the queries that match many chunks."""
+        """Estimate the counts of queries that match many chunks."""
         if self.chunks < ESTIMATED_FROM:
             return {}
         wanted = {"queries": list(queries), "from_chunks": ESTIMATED_FROM, "from_share": ESTIMATED_SHARE}

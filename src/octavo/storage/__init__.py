@@ -1,4 +1,4 @@
-"""The bucket: stores files on this machine or in S3. Other code only uses the `Bucket` interface."""
+"""The bucket stores files on this machine or in S3. Other code only uses the `Bucket` interface."""
 
 from __future__ import annotations
 

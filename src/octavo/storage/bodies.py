@@ -15,7 +15,7 @@ Body = bytes | Path | AsyncIterable[bytes]
 
 
 class Digest:
-    """Size and SHA-256 of the bytes added so far."""
+    """The size and SHA-256 hash of the bytes added so far."""
 
     def __init__(self) -> None:
         self.bytes = 0
@@ -74,7 +74,7 @@ async def _chunks(body: Body, size: int, threads: Threads) -> AsyncGenerator[byt
 def _read_at(path: Path, position: int, size: int) -> bytes:
     """Read one block.
 
-    The file is opened for each block, which is fast, so that a cancellation cannot leave it open.
+    The file is opened again for each block, so that a cancellation cannot leave it open. Opening it is fast.
     """
     with path.open("rb", buffering=0) as file:
         file.seek(position)

@@ -1,4 +1,4 @@
-"""The interface of a bucket, the syntax of its keys, its health check, and functions to copy and repair objects."""
+"""The interface of a bucket, its key syntax, its health check, and functions to copy and repair objects."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _KEY = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*(?:/[A-Za-z0-9_-][A-Za-z0-9._-]*
 
 
 def check_key(key: str) -> str:
-    """Raise `BadKey` if a key is invalid. That would be a bug, because the server creates all keys."""
+    """Raise `BadKey` if a key is invalid. An invalid key is a bug, because the server creates all keys."""
     if len(key) > MOST_CHARACTERS or not _KEY.fullmatch(key):
         raise BadKey(repr(key[:MOST_CHARACTERS]))
     return key
@@ -49,7 +49,7 @@ def segments(key: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """An object that was just written. Its size and its hash are computed while it is written."""
+    """An object that was just written. Its size and hash were computed during the write."""
 
     key: str
     bytes: int
@@ -84,7 +84,7 @@ class ObjectStream:
 def cut_to_size(start: int, end: int | None, size: int) -> tuple[int, int]:
     """Limit a range to the size of the object.
 
-    Raises an error for a range that is negative or ends before it starts, because this is a bug in the caller.
+    Raises an error for a range that is negative or ends before it starts, because such a range is a bug in the caller.
     """
     if start < 0 or (end is not None and end < start):
         raise Defect(f"Invalid range from {start} to {end}.")
@@ -113,7 +113,7 @@ class Bucket(Protocol):
         ...
 
     async def stat(self, key: str) -> ObjectInfo | None:
-        """The size and modification time of an object; None if it does not exist."""
+        """The size and modification time of an object. None if the object does not exist."""
         ...
 
     async def copy(self, source: str, target: str) -> None:
@@ -131,12 +131,12 @@ class Bucket(Protocol):
     async def sign_get(self, key: str, *, now: datetime, seconds: int, filename: str, content_type: str) -> str:
         """Create a download link that is valid for `seconds` from `now`: a full URL, or a path on our web server.
 
-        `now` is the time of the database, so that all processes agree on when a link expires.
+        `now` is the database's time, so that all processes agree on when a link expires.
         """
         ...
 
     async def sign_put(self, key: str, *, seconds: int) -> str | None:
-        """Create a temporary, reusable upload URL; None if uploads must go through our web server."""
+        """Create a temporary, reusable upload URL. None if uploads must use our web server."""
         ...
 
     async def verify_link(self, method: str, key: str, query: Mapping[str, str], *, now: datetime) -> Link:
@@ -144,7 +144,7 @@ class Bucket(Protocol):
         ...
 
     async def read_clock(self) -> datetime:
-        """The time of the storage, which dates objects. It may differ from the time of this machine."""
+        """The storage's time, which is used for object timestamps. It may differ from the time of this machine."""
         ...
 
     async def sweep_unfinished(self, older_than_seconds: float) -> int:
@@ -161,7 +161,7 @@ class Bucket(Protocol):
 
 
 async def find_damage(bucket: Bucket, wanted: Stored, *, read: bool = True) -> str | None:
-    """Describe what is wrong with an object; None if it is intact. If `read` is False, only its size is checked."""
+    """Describe what is wrong with an object. None if it is intact. If `read` is False, only the size is checked."""
     info = await bucket.stat(wanted.key)
     if info is None:
         return "is missing"
@@ -183,7 +183,7 @@ async def _hash(bucket: Bucket, key: str) -> str | None:
 
 
 async def replace_damaged(bucket: Bucket, wanted: Stored, copy: str) -> str | None:
-    """Replace a damaged object with a copy of its original bytes. Returns what was wrong with it.
+    """Replace a damaged object with a copy of its original bytes. Returns a description of the damage.
 
     The object is missing for a moment while it is replaced. This is harmless, because it was unusable.
     """
@@ -198,7 +198,7 @@ async def replace_damaged(bucket: Bucket, wanted: Stored, copy: str) -> str | No
 async def copy_to_file(bucket: Bucket, key: str, path: Path, checksum: str | None = None) -> int:
     """Copy an object to a local file and return its size. A failed copy leaves no file.
 
-    Raises `ObjectDamaged` if the bytes do not have the checksum, a SHA-256 in hexadecimal form.
+    Raises `ObjectDamaged` if the SHA-256 of the bytes is not `checksum` (hexadecimal).
     """
     stream, digest = await bucket.stream(key), sha256()
 

@@ -65,7 +65,7 @@ class UnfinishedFile:
         self._file: int | None = None
 
     def write(self, block: bytes) -> None:
-        """Hash and write a block in one thread call, because each thread call takes as long as hashing 100 KB."""
+        """Hash and write a block in one thread call, because the overhead of a thread call equals hashing 100 KB."""
         file = self._open()
         self.digest.update(block)
         rest = memoryview(block)
@@ -130,7 +130,7 @@ def copy_file(root: Path, source: Names, target: Names) -> None:
 
 
 def open_file(root: Path, names: Names) -> FileIO:
-    """Open a file for reading. A path that is not a regular file counts as missing."""
+    """Open a file for reading. A path that is not a regular file is treated as missing."""
     *folders, name = names
     with opened_folder(root, folders) as folder:
         file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=folder)
@@ -141,7 +141,7 @@ def open_file(root: Path, names: Names) -> FileIO:
 
 
 def describe(key: str, status: os.stat_result) -> ObjectInfo:
-    """Convert the key and the status of a file to the `ObjectInfo` of an object."""
+    """Convert a file's key and status to an `ObjectInfo`."""
     return ObjectInfo(key, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
 
 
@@ -188,7 +188,7 @@ def _walk_below(folder: int, name: str, prefix: str) -> Generator[ObjectInfo]:
 
 
 def read_clock(root: Path) -> datetime:
-    """The time of the file system. If the folder is mounted from another machine, this is the time of that machine."""
+    """The file system's time. If the folder is mounted from another machine, this is that machine's time."""
     with opened_folder(root, [UNFINISHED], make=True) as folder:
         name = uuid4().hex
         file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder)

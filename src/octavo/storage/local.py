@@ -61,7 +61,7 @@ T = TypeVar("T")
 
 
 class LocalBucket:
-    """A bucket in a folder; see `Bucket`. Files have mode 0600 and folders 0700.
+    """A bucket in a folder (see `Bucket`). Files have mode 0600 and folders 0700.
 
     Names that begin with a dot are reserved.
     """
@@ -75,8 +75,8 @@ class LocalBucket:
     def open(cls, root: Path) -> Self:
         """Open the bucket and create its folder.
 
-        A folder that is missing later, for example because a disk was unmounted, is not created again but causes an
-        error.
+        If the folder is missing later, for example because a disk was unmounted, it is not created again. Calls then
+        fail.
         """
         bucket = cls(root)
         with bucket._named_failures():
@@ -199,7 +199,7 @@ class LocalBucket:
         return sign_link(secret, Link("GET", check_key(key), expires, filename, content_type))
 
     async def sign_put(self, key: str, *, seconds: int) -> None:
-        """Return None, because uploads go through our web server."""
+        """Return None, because uploads use our web server."""
 
     async def verify_link(self, method: str, key: str, query: Mapping[str, str], *, now: datetime) -> Link:
         """Verify a link. The signing key is in the folder, so each process can verify the links of the others."""
@@ -215,7 +215,7 @@ class LocalBucket:
         return await self._run(folder.read_clock, self._root)
 
     async def check(self) -> None:
-        """Test the bucket; see `probe`."""
+        """Test the bucket (see `probe`)."""
         await probe(self)
 
     async def aclose(self) -> None:
@@ -258,7 +258,7 @@ def _once(key: str, call: Callable[P, None], *args: P.args, **kwargs: P.kwargs) 
 
 
 def _signing_key(root: Path) -> bytes:
-    """Read the signing key from the bucket. The first process creates it; all processes and backups share it."""
+    """Read the signing key from the bucket. The first process creates it. All processes and backups share it."""
     with suppress(FileNotFoundError), folder.open_file(root, _SIGNING_KEY) as file:
         return file.read(_SIGNING_KEY_BYTES)
     file = folder.UnfinishedFile(root)

@@ -54,7 +54,7 @@ log = structlog.stdlib.get_logger(__name__)
 
 
 class S3Bucket:
-    """A bucket in S3; see `Bucket`. If `keys` is None, the AWS default credential chain is used."""
+    """A bucket in S3 (see `Bucket`). If `keys` is None, the AWS default credential chain is used."""
 
     def __init__(self, address: S3Address, keys: AccessKeys | None) -> None:
         self._address = address
@@ -64,7 +64,7 @@ class S3Bucket:
         self._copying_store = open_store(address, keys, timeout=timedelta(minutes=15))
 
     async def put(self, key: str, body: Body, *, limit: int | None = None) -> Stored:
-        """Store a body. A small body takes one conditional request; a large one is first written to a temporary key."""
+        """Store a body. A small body takes one conditional request. A large one is written to a temporary key first."""
         check_key(key)
         digest, temporary, second = Digest(), f"{UNFINISHED}/{uuid4().hex}", None
         most = MOST_BYTES if limit is None else min(limit, MOST_BYTES)
@@ -118,9 +118,9 @@ class S3Bucket:
         return bytes(await self._ask(key, result.bytes_async(), reads=key))
 
     async def stream(self, key: str, *, start: int = 0, end: int | None = None) -> ObjectStream:
-        """Read in parts, one request each.
+        """Read in parts, with one request for each part.
 
-        A single long response could be cut off for a slow reader and could not be retried.
+        The server could cut off a single long response to a slow reader, and such a response could not be retried.
         """
         info = await self._head(check_key(key))
         start, end = cut_to_size(start, end, info.bytes)
@@ -173,7 +173,7 @@ class S3Bucket:
         raise StorageFailed(f"Another write of {key} is in progress, or was interrupted and will be cleaned up later.")
 
     async def delete(self, keys: Iterable[str]) -> None:
-        """Delete the objects, as many per request as S3 allows."""
+        """Delete the objects, with the maximum number per request that S3 allows."""
         remaining = iter(keys)
         while page := [check_key(key) for key in islice(remaining, PAGE_KEYS)]:
             await self._delete(page)
@@ -190,7 +190,7 @@ class S3Bucket:
             log.warning("storage_left_unfinished", name=name, reason=error.line)
 
     async def list(self, prefix: str = "") -> AsyncIterator[ObjectInfo]:
-        """List the objects, as many per request as S3 allows."""
+        """List the objects, with the maximum number per request that S3 allows."""
         async for info in self._objects(check_prefix(prefix)):
             if not info.key.startswith("."):
                 yield info
@@ -226,14 +226,14 @@ class S3Bucket:
         return await self._ask(key, obstore.sign_async(self._store, method, key, timedelta(seconds=seconds)))
 
     async def verify_link(self, method: str, key: str, query: Mapping[str, str], *, now: datetime) -> Link:
-        """Refuse every link. S3 verifies its own links, so no valid link leads to our web server."""
+        """Refuse every link. S3 verifies its own links, so no valid link points to our web server."""
         del method, key, query, now
         raise LinkRefused
 
     async def sweep_unfinished(self, older_than_seconds: float) -> int:
         """Remove old temporary keys.
 
-        Parts of interrupted uploads cannot be listed; a lifecycle rule of the bucket must remove them.
+        Parts of interrupted uploads cannot be listed. A lifecycle rule of the bucket must remove them.
         """
         before = await self.read_clock() - timedelta(seconds=older_than_seconds)
         old = [info.key async for info in self._objects(UNFINISHED) if info.last_modified < before]
@@ -251,7 +251,7 @@ class S3Bucket:
             await self._clean_up(name)
 
     async def check(self) -> None:
-        """Test the bucket; see `probe`."""
+        """Test the bucket (see `probe`)."""
         await probe(self)
 
     async def aclose(self) -> None:

@@ -1,4 +1,4 @@
-"""The address and the client of an S3 bucket, and advice about its errors."""
+"""The address of an S3 bucket, its client, and advice about its errors."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class S3Address:
     def virtual_hosted(self) -> bool:
         """Whether the bucket name is part of the host name instead of the path.
 
-        Amazon expects this, except for names with a dot, which do not match its certificate. Other servers do not
-        expect it.
+        Amazon expects this, except for names with a dot, which do not match its TLS certificate. Other servers expect
+        the name in the path.
         """
         return self.endpoint is None and "." not in self.bucket
 
@@ -104,7 +104,7 @@ _RETRIES: RetryConfig = {
 def open_store(address: S3Address, keys: AccessKeys | None, *, timeout: timedelta) -> S3Store:
     """Open the S3 client.
 
-    `timeout` applies to one request including its body, so no request sends more than one part.
+    `timeout` applies to one request including its body, so each request sends at most one part.
     """
     url = address.bucket_url if address.virtual_hosted else address.server_url
     config: S3Config = {
@@ -134,7 +134,7 @@ def open_store(address: S3Address, keys: AccessKeys | None, *, timeout: timedelt
 class _FixedKeys:
     """A credential provider with fixed keys.
 
-    If obstore got the keys directly, it would add a session token from the environment.
+    If the keys were passed to obstore directly, it would add a session token from the environment.
     """
 
     keys: AccessKeys

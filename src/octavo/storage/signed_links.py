@@ -59,7 +59,7 @@ def verify_link(secret: bytes, method: str, key: str, query: Mapping[str, str], 
 def attachment_header(filename: str) -> str:
     """A `Content-Disposition` header that makes browsers save the file (RFC 6266).
 
-    It contains the file name twice: in ASCII and in full.
+    The header contains the file name twice: in ASCII and in full.
     """
     plain = "".join(c if c.isascii() and (c.isalnum() or c in " ._-()") else "_" for c in filename)
     return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(filename, safe='')}"
@@ -96,7 +96,7 @@ def presign(
 
     The signature covers method, host, path and query, and is valid for `seconds` from `now` (UTC).
 
-    obstore can also sign URLs, but cannot set the file name for the browser.
+    The library obstore can also sign URLs, but cannot set the file name for the browser.
     """
     parts = urlsplit(url)
     path = quote(parts.path)

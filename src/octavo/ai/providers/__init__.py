@@ -1,6 +1,6 @@
-"""Model providers, one file each: how a request is encoded and how a response is decoded.
+"""Model providers, one file each. A provider encodes requests and decodes responses.
 
-No other package knows these formats. Providers never retry; only the gateway does, because each attempt costs money.
+No other package depends on these formats. Only the gateway retries calls, because each attempt costs money.
 """
 
 from octavo.ai.providers.anthropic import Anthropic

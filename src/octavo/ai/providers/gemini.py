@@ -1,4 +1,4 @@
-"""Google Gemini: answers and vectors. Files are uploaded by `gemini_files`; Google keeps them for two days."""
+"""The Google Gemini API: answers and vectors. `gemini_files` uploads files, which Google keeps for two days."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ THINKING: dict[str, dict[str, Any]] = {
 
 
 class ApiModel(BaseModel):
-    """Base class of all response types. Fields that Google omits when they are empty have defaults."""
+    """Base class of all response types. Google omits empty fields, so they have defaults."""
 
     model_config = ConfigDict(alias_generator=to_camel)
 

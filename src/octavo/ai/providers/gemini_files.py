@@ -93,7 +93,7 @@ class GeminiFiles:
     async def _wait_until_active(self, file: File) -> UploadedFile:
         """Wait until Google has processed the file.
 
-        Gives up after ten minutes, because a file that takes longer never becomes active.
+        Gives up after ten minutes, because a file that takes longer will not become active.
         """
         pause = FIRST_POLL_SECONDS
         try:

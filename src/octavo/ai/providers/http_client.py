@@ -35,7 +35,8 @@ class HttpReply:
     def read_as(self, form: type[Form]) -> Form:
         """Parse the body.
 
-        Raises a fault with unknown usage if the body does not match `form`, because the call may have been billed.
+        Raises a fault if the body does not match `form`. The usage is then unknown, because the call may have been
+        billed.
         """
         try:
             return form.model_validate_json(self.body)
@@ -44,7 +45,7 @@ class HttpReply:
 
 
 class HttpClient:
-    """Connections to all providers. Ignores proxies and credentials in the environment, and follows no redirects."""
+    """Connections to all providers. Ignores proxies and credentials in the environment. Does not follow redirects."""
 
     def __init__(self) -> None:
         limits = httpx.Limits(max_connections=CONNECTIONS, keepalive_expiry=5.0)
@@ -97,7 +98,7 @@ async def _read(response: httpx.Response) -> bytes:
 
 
 def _retry_after(headers: Mapping[str, str], body: str) -> float | None:
-    """Seconds until the provider accepts requests again, from the header or the body.
+    """The number of seconds until the provider accepts requests again, from the header or the body.
 
     If the provider sends a date, it is compared with the provider's own clock.
     """

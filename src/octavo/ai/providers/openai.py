@@ -1,4 +1,4 @@
-"""OpenAI and compatible servers: Ollama, vLLM and many others."""
+"""The API of OpenAI and compatible servers, such as Ollama and vLLM."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Compatible:
         return read
 
     def _find_cut(self, request: ModelRequest, usage: TokenUsage) -> Fault | None:
-        """Return a fault if the token counts show that the server cut the prompt or the answer."""
+        """Return a fault if the token counts show that the server truncated the prompt or the answer."""
         if usage.output >= request.output_tokens:
             return Fault.TRUNCATED
         full = self.context_tokens and usage.input + usage.output >= self.context_tokens
@@ -127,7 +127,7 @@ class OpenAI(Compatible):
 
 
 def _least_tokens(request: ModelRequest) -> int:
-    """The minimum length of the prompt in tokens. If the server counted fewer, it cut the prompt.
+    """The minimum length of the prompt in tokens. If the server counted fewer, it truncated the prompt.
 
     Runs of dots or spaces are shortened before counting, because they can be a single token.
     """

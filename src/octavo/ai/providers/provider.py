@@ -14,7 +14,7 @@ from octavo.ai.faults import TokenUsage
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """A complete answer. An incomplete one raises `ProviderFault`."""
+    """A complete answer. An incomplete answer raises `ProviderFault`."""
 
     text: str
     usage: TokenUsage
@@ -22,7 +22,7 @@ class ModelReply:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingReply:
-    """One unit vector per text, in order."""
+    """Embeddings of texts: one unit vector per text, in order."""
 
     vectors: list[list[float]]
     usage: TokenUsage
@@ -30,14 +30,14 @@ class EmbeddingReply:
 
 @dataclass(frozen=True, slots=True)
 class VisionLimits:
-    """Limits of one call: the longest side of a picture in pixels, number of pages, and whether PDFs can be sent."""
+    """Limits for one call: the longest side of a picture in pixels, the page count, and whether PDFs can be sent."""
 
     pixels: int
     pages: int
     pdfs: bool = True
 
     def intersect(self, other: VisionLimits) -> VisionLimits:
-        """The limits that satisfy both models."""
+        """The limits that satisfy both sets."""
         return VisionLimits(min(self.pixels, other.pixels), min(self.pages, other.pages), self.pdfs and other.pdfs)
 
 
@@ -57,6 +57,9 @@ class Embedder(Protocol):
 
 
 def unit_vector(vector: Sequence[float]) -> list[float]:
-    """Scale a vector to length 1, so that cosine similarity is a dot product. Not all providers return unit vectors."""
+    """Scale a vector to length 1, so that cosine similarity is a dot product.
+
+    Some providers do not return unit vectors.
+    """
     length = math.sqrt(math.fsum(one * one for one in vector))
     return [one / length for one in vector] if length else list(vector)

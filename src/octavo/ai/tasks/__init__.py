@@ -1,4 +1,6 @@
-"""The tasks for models. Each task consists of a module here, a prompt in `prompts/`, and an entry in `TASKS`."""
+"""The tasks for models. Each task consists of a module in this package, a prompt in `prompts/`, and an entry in
+`TASKS`.
+"""
 
 from octavo.ai.tasks.answer_question import ANSWER_QUESTION
 from octavo.ai.tasks.answer_segment import ANSWER_SEGMENT

@@ -51,7 +51,7 @@ class CitedAnswer(Output):
 
 @dataclass(frozen=True, slots=True)
 class QuestionToAnswer:
-    """A question and the chunks to answer it from. The first heading of each chunk is the title of its document."""
+    """A question and the chunks to answer it from. The first heading of each chunk is its document's title."""
 
     question: str
     chunks: Sequence[ChunkText]
@@ -72,22 +72,26 @@ def check_citations(given: QuestionToAnswer, answer: CitedAnswer) -> CitedAnswer
 
 
 class AnswerCitation(ChunkCitation):
-    """A citation made offline. `answer` is the part of the quote that answers the question."""
+    """A citation made without a model. `answer` is the part of the quote that answers the question."""
 
     answer: str
 
 
 class OfflineAnswer(CitedAnswer):
-    """An answer made offline. `short` is the answer in a few words. `note` names texts that were not read."""
+    """An answer made without a model.
+
+    `short` is the answer in a few words. `note` names texts that were not read.
+    """
 
     short: str | None = None
     note: str | None = None
 
 
 def answer_offline(given: QuestionToAnswer) -> OfflineAnswer:
-    """Answer with sentences of the chunks. Each sentence is its own citation.
+    """Answer with sentences from the chunks. Each sentence is its own citation.
 
-    octavo-small reads English chunks. Chunks in other languages are compared with the question by words and meaning.
+    The built-in reader octavo-small reads English chunks. Chunks in other languages are compared with the question by
+    words and meaning.
     """
     from octavo.language import asks_summary, summarise_in_quotes
     from octavo.language.languages import is_english
@@ -119,7 +123,7 @@ def _answer_in_words(found: Sequence[AnswerQuote], chunks: Sequence[ChunkText]) 
 
 
 def _find_conflict(cited: Sequence[AnswerCitation]) -> AnswerCitation | None:
-    """The best answer of another chunk that contradicts the first one."""
+    """The best answer from another chunk that contradicts the first answer."""
     from octavo.language.small_model import CONTRADICTION_THRESHOLD, offline_small_model
 
     first = cited[0]
@@ -131,7 +135,7 @@ def _find_conflict(cited: Sequence[AnswerCitation]) -> AnswerCitation | None:
 
 
 def _compare_words(given: QuestionToAnswer, places: Sequence[int]) -> OfflineAnswer:
-    """Answer from the chunks that octavo-small cannot read, and say so."""
+    """Answer from the chunks that octavo-small cannot read, and mention this in the note."""
     from octavo.language import answer, offline_embedder
 
     if not places:

@@ -41,7 +41,10 @@ class SegmentResult:
 
 @dataclass(frozen=True, slots=True)
 class AnswersToConsolidate:
-    """The answers to combine. `texts` contains the numbered pages that were answered offline; models do not get it."""
+    """The answers to combine. `texts` contains the numbered pages that were answered without a model.
+
+    Models do not receive `texts`.
+    """
 
     question: str
     system: str
@@ -65,7 +68,7 @@ def build_parts(given: AnswersToConsolidate) -> list[Part]:
 
 
 def consolidate_offline(given: AnswersToConsolidate) -> ConsolidatedAnswer:
-    """Combine offline answers into one list.
+    """Combine answers that were made without a model into one list.
 
     Answers written by a model are kept unchanged, under their page numbers.
     """
@@ -85,9 +88,9 @@ def consolidate_offline(given: AnswersToConsolidate) -> ConsolidatedAnswer:
 
 
 def _combine_found(given: AnswersToConsolidate, parts: Sequence[SegmentResult]) -> ConsolidatedAnswer:
-    """Combine offline answers.
+    """Combine answers that were made without a model.
 
-    Runs the rules over all pages together or, if no rules fit the prompt, lists the best quotes in page order.
+    Runs the rules over all pages together. If no rules fit the prompt, lists the best quotes in page order.
     """
     from octavo.language import find_subject
 

@@ -1,4 +1,4 @@
-"""Task: decide whether two chunks on different subjects share an idea, and explain it.
+"""Task: decide whether two chunks on different subjects share an idea, and explain that idea.
 
 Each call handles several pairs.
 """
@@ -21,7 +21,7 @@ TOKENS_PER_PAIR = 80
 
 
 class Bridge(Output):
-    """The verdict on one pair. `pair` is the index of the pair; `explanation` is one sentence."""
+    """The verdict on one pair. `pair` is the index of the pair, and `explanation` is one sentence."""
 
     pair: Annotated[int, Field(ge=0)]
     is_bridge: bool

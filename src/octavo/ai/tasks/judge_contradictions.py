@@ -24,7 +24,7 @@ class Verdict(StrEnum):
 
 
 class Judgement(Output):
-    """The verdict on one pair. `pair` is the index of the pair; `explanation` is one sentence."""
+    """The verdict on one pair. `pair` is the index of the pair, and `explanation` is one sentence."""
 
     pair: Annotated[int, Field(ge=0)]
     verdict: Verdict

@@ -52,7 +52,7 @@ def _read(name: str) -> Prompt:
 
 
 class UnusableAnswer(Exception):
-    """An answer was rejected. The model gets the reason and one chance to correct its answer."""
+    """An answer was rejected. The model receives the reason and one chance to correct its answer."""
 
 
 class MarkdownText(Output):
@@ -66,7 +66,7 @@ class Task(Generic[In, Out]):
     """A task for a model.
 
     `build_parts` builds the request. `estimate_tokens` estimates the length of the answer, up to `output_tokens`.
-    `check` raises `UnusableAnswer` if a well-formed answer is wrong. `offline` does the task without a model.
+    `check` raises `UnusableAnswer` if a well-formed answer is wrong. `offline` performs the task without a model.
     """
 
     name: str
@@ -113,7 +113,7 @@ def _parse(text: str, schema: Schema) -> JSON:
 
 
 def _explain(error: ValidationError) -> str:
-    """List where and why validation failed. Values are omitted, because they may contain text of the document."""
+    """List where and why validation failed. Values are omitted, because they may contain text from the document."""
     wrong = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors(include_input=False)]
     return "; ".join(wrong[:_MAX_MISTAKES])
 

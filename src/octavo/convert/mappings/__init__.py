@@ -1,1 +1,1 @@
-"""Mappings: the fields of a kind of document, how to find them, and their names in XML."""
+"""Mappings: the fields of a type of document, how to find them, and their names in XML."""

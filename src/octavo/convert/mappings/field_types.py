@@ -1,4 +1,4 @@
-"""The types of fields: how values of each type are found in a text, their canonical form, and their XML Schema type.
+"""Field types: how their values are found in a text, their canonical form, and their XML Schema type.
 
 To add a type, add its finder to `FINDERS` and a line to `_TYPES`.
 """
@@ -32,7 +32,7 @@ class FieldType:
 
 
 def _is_day(value: str) -> bool:
-    """Whether the date exists. A pattern cannot check how many days a month has."""
+    """Whether the date exists. A pattern cannot check the number of days in a month."""
     try:
         date.fromisoformat(value)
     except ValueError:

@@ -133,7 +133,7 @@ class _Template:
 
 
 def _type_by_name(name: str) -> str:
-    """The type of a field. In templates, the beginning of the field's name determines its type."""
+    """The type of a field, derived from the beginning of its name as templates require."""
     if name.startswith("date"):
         return "date"
     return "amount" if name.startswith("amount") else "text"

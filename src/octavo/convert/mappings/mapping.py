@@ -1,4 +1,4 @@
-"""A mapping as data: the fields of a kind of document, how to find them, their names in XML, and cross-checks.
+"""A mapping as data: the fields of a type of document, how to find them, their names in XML, and cross-checks.
 
 Examples of checks: `net + tax = total`, `sum(lines.amount) = net or total`, `date <= due_date`.
 """
@@ -38,7 +38,8 @@ class Term:
 class Check:
     """A check on values.
 
-    It passes if the left side equals one of the right sides. With `at_most`, it passes if the left side is not greater.
+    It passes if the left side equals one of the right sides. With `at_most`, it also passes if the left side is
+    smaller.
     """
 
     text: str
@@ -114,8 +115,8 @@ def _in_order(first: str | None, second: str | None) -> bool | None:
 class UserPattern:
     """A pattern as written in a mapping.
 
-    It is compiled on first use, which happens only in the sandbox: compiling a hostile pattern can take minutes, and no
-    other process needs the compiled form.
+    It is compiled on first use, which happens only in the sandbox. Compiling a hostile pattern can take minutes, and no
+    other process needs the compiled pattern.
     """
 
     text: str
@@ -135,7 +136,7 @@ def _compile(text: str) -> re.Pattern[str]:
 
 
 class Otherwise(StrEnum):
-    """How to guess a value that no label or pattern finds. Guesses always have low confidence."""
+    """How to guess a value that was not found by a label or pattern. Guesses always have low confidence."""
 
     FIRST = "first"
     LARGEST = "largest"
@@ -144,7 +145,7 @@ class Otherwise(StrEnum):
 
 
 class Prefer(StrEnum):
-    """Which place to use if a value is found in several places with equal confidence."""
+    """Which occurrence to use if a value is found several times with equal confidence."""
 
     FIRST = "first"
     LAST = "last"
@@ -172,7 +173,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class LineRule:
-    """Finds a table by patterns for its lines, between a start and an end.
+    """Finds a table by patterns for its lines, between the patterns `start` and `end`.
 
     Each named group of a pattern is a column.
     """
@@ -189,8 +190,8 @@ class LineRule:
 class Field:
     """A field of a mapping.
 
-    `fact` names a fact that the reading engine finds, `near` names a field whose value is next to this one, and `value`
-    is a constant for all documents.
+    `fact` names a fact that the fact reader finds. `near` names a field whose value is next to this one. `value` is a
+    constant for all documents.
     """
 
     name: str
@@ -218,7 +219,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The formats of numbers and dates in one sender's documents, and text changes before patterns are applied."""
+    """The number and date formats in one sender's documents, and text changes to make before patterns are applied."""
 
     decimal: str | None = None
     date_formats: tuple[str, ...] = ()
@@ -232,8 +233,8 @@ class Options:
 class Mapping:
     """The rules of a conversion.
 
-    `name` ends with the version. A document must contain all `keywords`. `evidence` is the kind of document that the
-    reading engine must recognise. If the mapping has neither, two required values must be found.
+    `name` ends with the version. A document must contain all `keywords`. `evidence` is the type of document that the
+    fact reader must recognise. If the mapping has neither, two required values must be found.
     """
 
     name: str
@@ -280,7 +281,7 @@ class Mapping:
 
     @property
     def fact_labels(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """The labels that this mapping adds to the built-in labels of facts, by the name of the fact."""
+        """The labels that this mapping adds to the built-in labels of facts, keyed by the name of the fact."""
         own = [(one.fact, (*one.labels, *one.weak_labels)) for one in self.singles if one.fact]
         return tuple((fact, labels) for fact, labels in own if fact and labels)
 

@@ -97,7 +97,7 @@ class _Loader(getattr(_yaml, "CSafeLoader", _yaml.SafeLoader)):  # type: ignore[
 
 
 def load_yaml(text: str, file: str) -> Settings:
-    """Parse a YAML file. Its content must be keys and values."""
+    """Parse a YAML file. The top level must be a mapping of keys to values."""
     if len(text) > MOST_BYTES:
         raise BadMapping(f"{file}: larger than {MOST_BYTES} bytes")
     try:
@@ -111,7 +111,7 @@ def load_yaml(text: str, file: str) -> Settings:
 
 
 def _refuse_bombs(text: str, file: str) -> None:
-    """Reject YAML that would expand to much more data than its text, before any of it is built."""
+    """Reject YAML that would expand to far more data than its text. This is checked before any data is built."""
     nodes = depth = 0
     for event in _yaml.parse(text, Loader=_Loader):
         if getattr(event, "anchor", None) is not None:
@@ -129,7 +129,7 @@ def _refuse_bombs(text: str, file: str) -> None:
 
 
 def read_mapping(text: str, file: str, base: Callable[[str], str] | None = None) -> Mapping:
-    """Parse a mapping. `base` returns the text of the mapping that it extends. Raises `BadMapping`."""
+    """Parse a mapping. `base` returns the text of the mapping that this one extends. Raises `BadMapping`."""
     read = load_yaml(text, file)
     if "extends" in read:
         name = str(read["extends"])
@@ -140,7 +140,7 @@ def read_mapping(text: str, file: str, base: Callable[[str], str] | None = None)
 
 
 def _merge(below: Any, above: Any) -> Any:  # noqa: ANN401
-    """Merge two dictionaries recursively. All other values are taken from `above`."""
+    """Merge two dictionaries recursively. Where values conflict, `above` wins."""
     if not isinstance(below, dict) or not isinstance(above, dict):
         return above
     merged: Settings = dict(below)  # pyright: ignore[reportUnknownArgumentType]
@@ -289,7 +289,7 @@ class _Reader:
     def _labels(self, where: str, given: object) -> tuple[str, ...]:
         """Read the labels of all languages.
 
-        The language names only help people who read the file. Labels of all languages are tried.
+        The language names only help people who read the file. All labels are tried on every document.
         """
         found = [label for labels in self._table(where, given).values() for label in self._texts(where, labels)]
         if any(not label.strip() for label in found):
@@ -373,7 +373,7 @@ def pattern_reader(file: str) -> PatternReader:
 
 
 def check_size(mapping: Mapping, file: str) -> None:
-    """Reject a mapping that is too large for the engine to apply in a short time."""
+    """Reject a mapping that is too large to be applied quickly."""
     labels = list(mapping.labels)
     for name, count, most in (
         ("fields", len(mapping.fields), MOST_FIELDS),

@@ -49,8 +49,8 @@ class StoredMapping:
     def read(self) -> Mapping:
         """Parse the mapping, without compiling its patterns.
 
-        Raises `BadMapping` if an older version of Octavo accepted a mapping that is now invalid. A mapping that was
-        renamed when two owners were merged has the name under which it is stored.
+        Raises `BadMapping` if an older version of Octavo accepted a mapping that is now invalid. If a mapping was
+        renamed when two owners were merged, the result has the new name.
         """
         return replace(parse_mapping(self.text, self.file), name=self.name)
 
@@ -102,9 +102,9 @@ async def find_mapping(connection: Connection, owner: UUID, name: str) -> Stored
 
 
 async def mapping_of_conversion(connection: Connection, owner: UUID, conversion: UUID, name: str) -> StoredMapping:
-    """The mapping that a conversion was made with, from the text stored with the conversion.
+    """The mapping that a conversion was made with, parsed from the text stored with the conversion.
 
-    For conversions by older versions of Octavo, the text of shipped mappings was not stored. These are found by name.
+    Older versions of Octavo did not store the text of shipped mappings. Such mappings are found by name.
     """
     async with connection.cursor(row_factory=class_row(StoredMapping)) as cursor:
         await cursor.execute(QUERIES.kept_mapping, {"id": conversion})

@@ -1,4 +1,4 @@
-"""The rules: pure functions that turn the words of a document and a mapping into values and XML.
+"""The rules: pure functions that use a mapping to turn a document's words into values and XML.
 
-They are imported only where they run.
+To keep other processes small, only the modules that run the rules import them.
 """

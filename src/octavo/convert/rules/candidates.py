@@ -1,6 +1,6 @@
 """Finds the labels of fields, finds candidates for their values to the right or below, and chooses the best ones.
 
-The longest label wins: `due date` is not `date`.
+If labels overlap, the longest one wins. For example, `due date` is not read as `date`.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class LabelHit:
 
 
 class LabelFinder:
-    """Finds all labels with one pattern. If several fields have the same label, it belongs to the first field."""
+    """Finds all labels with one pattern. If several fields share a label, it is assigned to the first field."""
 
     def __init__(self, labels: Iterable[tuple[str, Label]]) -> None:
         self._labels: dict[str, Label] = {}
@@ -100,7 +100,7 @@ class Candidate:
 
 @lru_cache(maxsize=32)
 def field_labels(mapping: DocumentMapping) -> LabelFinder:
-    """A finder for the labels of all fields except tables, and for labels that belong to no field."""
+    """A finder for the labels of all fields except tables, and for other labels that are not part of the mapping."""
     strong = [(text, Label(one.name)) for one in mapping.singles for text in one.labels]
     weak = [(text, Label(one.name, weak=True)) for one in mapping.singles for text in one.weak_labels]
     return LabelFinder([*strong, *weak, *((text, Label(None)) for text in mapping.other_labels)])
@@ -147,7 +147,7 @@ class CandidateFinder:
     def _right(self, hit: LabelHit, field: Field) -> tuple[TextRun, TypedMatch, float] | None:
         """Find a value in the text runs to the right of the label.
 
-        In a row of amounts, the last amount is the total.
+        If there are several amounts, the last one is used, because it is the total.
         """
         if any(other.start >= hit.after for other in self._hits(hit.run)):
             return None
@@ -194,14 +194,17 @@ class CandidateFinder:
 
 
 def _announces(hit: LabelHit) -> bool:
-    """Whether the label introduces a value: it is alone in its text run, or comes first and is followed by a colon."""
+    """Whether the label introduces a value.
+
+    Such a label is alone in its text run, or is at the start of the run and is followed by a colon.
+    """
     return hit.start == 0 and (hit.after >= len(hit.run.text) or ":" in hit.run.text[hit.end : hit.after])
 
 
 def _is_alone(label: TextRun, run: TextRun, found: TypedMatch) -> bool:
     """Whether the value is in the same text run as the label, or is alone in another text run.
 
-    For a weak label, other values are not accepted.
+    A weak label accepts no other values.
     """
     return run is label or found.end - found.start >= len(run.text.strip(" #"))
 
@@ -238,7 +241,7 @@ def choose(candidates: Candidates, checks: Sequence[Check], sums: Mapping[str, s
 
 
 def _distinct(found: Sequence[Candidate]) -> list[Candidate]:
-    """The most confident candidates, each value once. A value found several times gets a little more confidence."""
+    """The most confident candidate for each value. A value found several times ranks slightly higher."""
     best: dict[str, Candidate] = {}
     times: dict[str, int] = {}
     for one in sorted(found, key=lambda candidate: -candidate.confidence):

@@ -22,7 +22,7 @@ _MOST_ROWS = 2000
 class EmbeddedInvoice:
     """A parsed attachment. Paths consist of element names without namespaces and start at the root.
 
-    `ID@VA` is an element `ID` whose scheme is `VA`.
+    `ID@VA` is an `ID` element whose scheme is `VA`.
     """
 
     def __init__(self, root: Any) -> None:  # noqa: ANN401
@@ -41,7 +41,7 @@ class EmbeddedInvoice:
 
 
 def open_embedded(mapping: Mapping, attachments: Sequence[tuple[str, bytes]]) -> EmbeddedInvoice | None:
-    """Parse the attachment that contains the invoice, if there is one and the mapping has paths for it."""
+    """Parse the attached invoice. Returns None if there is none, or if the mapping has no paths for it."""
     if not any(field.embedded for field in mapping.fields):
         return None
     for name, body in attachments:

@@ -1,4 +1,4 @@
-"""Finds the values of a mapping in the words of a document by patterns, labels and tables, and runs the checks."""
+"""Finds the values of a mapping in a document's words by patterns, labels and tables, and runs the checks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _MOST_TITLE = 80
 def convert(sheets: Sequence[Sheet], mapping: Mapping, attachments: Sequence[tuple[str, bytes]] = ()) -> Conversion:
     """Find all values. Values are never invented.
 
-    Required fields without a value are listed as missing, and so are tables with a header but without rows.
+    `missing` lists required fields without a value, and tables with a header but no rows.
     """
     document = _Document(sheets, mapping)
     embedded = open_embedded(mapping, attachments)
@@ -48,9 +48,10 @@ def convert(sheets: Sequence[Sheet], mapping: Mapping, attachments: Sequence[tup
 
 
 def finish(mapping: Mapping, values: Sequence[Value], source: str) -> Conversion:
-    """Make the conversion: run the checks, and set the status of each value by its confidence and the check results.
+    """Run the checks, set the status of each value, and return the conversion.
 
-    The failure of a check is accepted if a person confirmed all of its values.
+    The status depends on the confidence and the check results. A failed check is accepted if a person confirmed all of
+    its values.
     """
     checks = tuple(
         replace(one, accepted=one.holds is False and _is_confirmed(check, values))
@@ -163,10 +164,10 @@ class _Document:
         return read_document(self._sheets, self._mapping.fact_labels)
 
     def has_evidence(self, made: Conversion) -> bool:
-        """Whether the document is of the kind that the mapping is for. One value is not enough evidence.
+        """Whether the document is of the type that the mapping is for. One value is not enough evidence.
 
-        Keywords are evidence. Without keywords, two required values must be found by their labels or patterns, because
-        guesses do not count. If no required value was found, the caller decides.
+        A document with all keywords is accepted. For a mapping without keywords, two required values must be found by
+        their labels or patterns, not guessed. If no required value was found, this returns true and the caller decides.
         """
         if self._mapping.evidence:
             return self._reading.is_invoice
@@ -229,7 +230,10 @@ class _Document:
         yield from self._weighed([*made, *rows])
 
     def _weighed(self, values: Sequence[Value]) -> Iterator[Value]:
-        """Weigh values that the mapping's own rules found. The confidence of facts was measured and is not changed."""
+        """Adjust the confidence of values found by the mapping's own rules.
+
+        The confidence of facts was measured and is not changed.
+        """
         checks = _run_checks(self._mapping, values)
         measured = {one.name for one in self._mapping.fields if one.fact}
         for one in values:
@@ -252,7 +256,7 @@ class _Document:
                     yield replace(made, table=field.name, row=number)
 
     def unread_tables(self, made: Conversion) -> Iterator[str]:
-        """Tables whose header is on a page, but whose rows were not found. A person should look at these."""
+        """Tables whose header is on a page, but whose rows were not found. A person should review them."""
         for field in self._mapping.tables:
             if field.fact and not field.rules and self._reading.items.is_unread and field.name not in made.missing:
                 yield field.name
@@ -283,7 +287,7 @@ class _Document:
         yield from finder.of(field)
 
     def _other(self, field: Field, chosen: dict[str, Candidate], taken: set[int]) -> Candidate | None:
-        """Find a value that has no label and no pattern: next to another value, or by the field's fallback."""
+        """Find a value without a label or pattern: next to another value, or by the field's fallback."""
         beside = chosen.get(field.near or "")
         found = self._beside(field, beside.place) if beside else None
         if found or field.otherwise is None:
@@ -304,7 +308,7 @@ class _Document:
         return every_value([line for line in self._lines if line.number not in taken], field.type, self._notation)
 
     def _beside(self, field: Field, place: Place) -> Candidate | None:
-        """Find the value on the same line that is nearest to this place."""
+        """Find the value on the same line that is nearest to this position."""
         lines = [line for line in self._lines if line.page == place.page and _is_level(line, place)]
         found = list(every_value(lines, field.type, self._notation))
         if not found:
@@ -321,7 +325,7 @@ class _Document:
         return Candidate(self._known_dollar(value, place), place, _COMMON)
 
     def _known_dollar(self, value: str, place: Place) -> str:
-        """The currency of a plain $ sign, if the document names exactly one dollar currency."""
+        """The currency that a plain $ sign means, if the document names exactly one dollar currency."""
         if value != "USD" or place.quote != "$":
             return value
         named = {one for _, one in every_value(self._lines, "currency", self._notation)} & _DOLLARS

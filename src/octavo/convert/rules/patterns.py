@@ -1,4 +1,7 @@
-"""Finds fields by patterns in the text of the pages, after the mapping's replacements. Characters keep their places."""
+"""Finds fields by patterns in the page text, after the mapping's replacements.
+
+Characters keep their positions on the page.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ _kills: ContextVar[bool] = ContextVar("kills", default=False)
 
 @contextmanager
 def kill_stuck_patterns() -> Generator[None]:
-    """Kill this process if a pattern ignores its time limit. Only for a sandbox process.
+    """Kill this process if a pattern ignores its time limit. Use this only in a sandbox process.
 
     Python handles signals only between two steps of a pattern, and a single step can take minutes on a long text.
     """
@@ -46,7 +49,7 @@ def kill_stuck_patterns() -> Generator[None]:
 
 @contextmanager
 def limit_time(where: str) -> Generator[None]:
-    """Stop patterns that take more than a second of processor time. Raises `SlowPattern` with the field."""
+    """Stop patterns that take more than a second of CPU time. Raises `SlowPattern` with the name of the field."""
     if threading.current_thread() is not threading.main_thread():  # only the main thread can handle signals
         yield
         return
@@ -94,7 +97,7 @@ def _by_letter(text: PageText, change: Callable[[str], str]) -> PageText:
 
 
 def _replaced(text: PageText, pattern: re.Pattern[str], new: str, most: int) -> PageText:
-    """Replace matches of a pattern. Unchanged characters keep their place on the page; new characters have none.
+    """Replace matches of a pattern. Unchanged characters keep their position on the page. New characters have none.
 
     Raises `SlowPattern` if the text becomes longer than `most` characters.
     """
@@ -117,7 +120,7 @@ def _replaced(text: PageText, pattern: re.Pattern[str], new: str, most: int) -> 
 
 
 def _unchanged(old: str, new: str) -> Sequence[tuple[int, int, int]]:
-    """The passages that both texts have in common. None for long texts, because comparing them would take too long."""
+    """The ranges that are identical in both texts. Empty for long texts, because comparing them would take too long."""
     if max(len(old), len(new)) > _MOST_REPLACEMENT:
         return ()
     return SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
@@ -126,7 +129,7 @@ def _unchanged(old: str, new: str) -> Sequence[tuple[int, int, int]]:
 def fits(mapping: Mapping, text: PageText) -> bool:
     """Whether the mapping is meant for this document.
 
-    The text, before the mapping's replacements, must contain all keywords and none of the excluded ones.
+    The original text must contain all keywords and none of the excluded ones.
     """
     with limit_time("keywords"):
         return all(word.compiled.search(text.text) for word in mapping.keywords) and not any(
@@ -135,7 +138,7 @@ def fits(mapping: Mapping, text: PageText) -> bool:
 
 
 def find_by_patterns(text: PageText, field: Field, notation: Notation) -> Finding | None:
-    """Find a value with the first pattern that matches, or with all patterns if their matches are joined."""
+    """Find a value with the first pattern that matches, or with all patterns if their matches are to be joined."""
     findings: list[Finding] = []
     for pattern in field.patterns:
         with limit_time(f"{field.name}: {pattern.text[:60]!r}"):
@@ -157,7 +160,7 @@ def _findings(text: PageText, pattern: UserPattern, field: Field, notation: Nota
 
 
 def as_type(text: str, kind: str, notation: Notation) -> str | None:
-    """Convert matched text to the canonical form of its type."""
+    """Convert matched text to the canonical form of the field's type."""
     text = " ".join(text.split())
     match kind:
         case "amount" | "number":

@@ -1,6 +1,6 @@
 """Writes, validates and reads the XML of a conversion, and makes the XML Schema of a mapping.
 
-The XML that a remote conversion service returns must match the same schema.
+XML from a remote conversion service must match the same schema.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class SchemaMismatch(Exception):
 
 
 def read_xml(document: bytes, mapping: Mapping, source: str) -> Conversion:
-    """Read XML. Raises `SchemaMismatch`. A value without provenance has no place and is not verified."""
+    """Read XML. A value without provenance has no position and is not verified. Raises `SchemaMismatch`."""
     root = parse_safely(document)
     if root is None:
         raise SchemaMismatch("it is not well-formed XML, or declares entities")
@@ -213,7 +213,7 @@ def _place(attributes: dict[str, str]) -> Place | None:
 
 
 def _confidence(text: str | None) -> float:
-    """The confidence that the XML states, limited to the range from 0 to 1, or 0.5 if it states none."""
+    """The confidence stated in the XML, limited to the range from 0 to 1. If none is stated, 0.5."""
     try:
         share = float(text or "")
     except ValueError:

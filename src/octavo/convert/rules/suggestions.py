@@ -17,7 +17,7 @@ _VERIFIED, _UNVERIFIED = 0.7, 0.3
 
 @dataclass(frozen=True, slots=True)
 class MissingField:
-    """A field without a value, in the form in which it is sent to a model."""
+    """A field without a value, in the format that is sent to a model."""
 
     name: str
     type: str
@@ -56,9 +56,9 @@ def _added(
 
 
 def _value(field: Field, one: Suggestion, lines: Sequence[Line]) -> Value:
-    """Make a value from a suggestion.
+    """Make a value from a suggestion. A person should review it.
 
-    It has a place if the document contains the quote and the quote contains the value. A person should review it.
+    The value has a position only if the document contains the quote and the quote contains the value.
     """
     place = locate_text(lines, one.quote, one.page) or locate_text(lines, one.quote)
     is_there = place is not None and _contains_value(field, one, place.quote)

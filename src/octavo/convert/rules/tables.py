@@ -1,7 +1,7 @@
 """Finds tables by their header or by patterns for their lines.
 
-A header is a line with the names of columns. The table extends down to its totals. With patterns, a row starts at a
-line that matches `first`, continues with lines that match `line`, and ends at a line that matches `last`.
+A header is a line with column names. The table extends down to its totals. With patterns, a row starts at a line that
+matches `first`, continues with lines that match `line`, and ends at a line that matches `last`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Row = dict[str, Cell]
 
 @dataclass(slots=True)
 class Table:
-    """A table. `taken` contains the numbers of its lines. They are not searched for other fields."""
+    """A table. `taken` contains the numbers of its lines, which are not searched for other fields."""
 
     rows: list[Row] = field(default_factory=list[Row])
     taken: set[int] = field(default_factory=set[int])
@@ -96,10 +96,10 @@ def _amounts(wanted: Field) -> list[str]:
 
 
 def _head(wanted: Field, hits: Sequence[LabelHit]) -> _Head | None:
-    """Recognise a header: it names at least two columns, including an amount.
+    """Recognise a header. It names at least two columns, including an amount column.
 
-    If it names only two, one of them must be the first column of the mapping. If it names a column twice, the first
-    position is used.
+    If a header names only two columns, one of them must be the first column in the mapping. If it names a column twice,
+    the first position is used.
     """
     by_name: dict[str, Box] = {}
     for hit in hits:
@@ -114,7 +114,7 @@ def _head(wanted: Field, hits: Sequence[LabelHit]) -> _Head | None:
 def _row(line: Line, head: _Head, notation: Notation) -> Row:
     """Read the cells of a line.
 
-    Numbers go to the column they are aligned with. Other text goes to a column by its left edge.
+    Numbers are assigned to the column they are aligned with. Other text is assigned by its left edge.
     """
     taken: dict[str, list[Word]] = {}
     missed: dict[str, float] = {}
@@ -151,7 +151,7 @@ def _tokens(words: Sequence[Word], head: _Head, notation: Notation) -> list[list
 
 
 def _column(words: Sequence[Word], head: _Head, notation: Notation) -> tuple[Column | None, float]:
-    """The column that these words belong to, and their distance from its header."""
+    """The column that contains these words, and their distance from its header."""
     box = enclosing_box(word.box for word in words)
     if _is_number(words, notation) and head.numbers:
         column, distance = _nearest(box, head.numbers)
@@ -198,7 +198,7 @@ Patterns = Sequence[UserPattern]
 
 
 def find_by_rules(text: PageText, wanted: Field, notation: Notation) -> Table:
-    """Find the rows of a table with all of its rules, in the order of the rules."""
+    """Find the rows of a table with each of its rules in turn."""
     types = {column.name: column.type for column in wanted.columns}
     table = Table()
     for rule in wanted.rules:
@@ -218,7 +218,7 @@ def _rows(text: PageText, rule: LineRule) -> Iterator[Row]:
 
 
 def _typed(cell: Cell, kind: str, notation: Notation) -> Cell | None:
-    """Convert a cell to the type of its column. Line breaks within a text are kept."""
+    """Convert a cell to the type of its column. Line breaks in a text are kept."""
     value = cell.value if kind == "text" else as_type(cell.value, kind, notation)
     return Cell(value, cell.place) if value else None
 
@@ -234,7 +234,7 @@ def _blocks(text: str, rule: LineRule) -> Iterator[tuple[int, int]]:
 
 
 class _Block:
-    """Reads rows from the lines between the start and the end of a rule."""
+    """Reads table rows from the lines between the start and end patterns of a rule."""
 
     def __init__(self, text: PageText, rule: LineRule) -> None:
         self._text = text
