@@ -52,7 +52,7 @@ class UnitLengths:
     def tokens(self, *, as_files: bool) -> list[int]:
         """Estimate the tokens of each unit (page or chunk). The estimate is deliberately high.
 
-        A page in a file costs as much as an image.
+        With `as_files`, pages are sent as files, and each page costs as much as an image.
         """
         if as_files:
             return [PAGE_TOKENS for _ in self.characters]
