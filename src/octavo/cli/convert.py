@@ -98,7 +98,7 @@ class NotConverted(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """A document of the library. `shown` and `name` both contain its file name."""
+    """A document in the library. `shown` and `name` both contain its file name."""
 
     id: UUID
     shown: str
