@@ -131,9 +131,9 @@ class EmbeddedPostgres:
         end_orphan(self._folder.cluster, keeper.PATIENCE_SECONDS)
 
     def socket_folder(self) -> Path:
-        """The folder of the socket.
+        """The folder that contains the server's socket.
 
-        It is in the data folder if the path is short enough, otherwise a private temporary folder.
+        It is in the data folder if the path is short enough; otherwise it is a private temporary folder.
         """
         if len(os.fsencode(self._folder.socket)) <= LONGEST_SOCKET_FOLDER:
             return self._folder.socket
