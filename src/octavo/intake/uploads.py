@@ -353,7 +353,10 @@ def _process_job(upload: Upload, cause: Cause) -> NewJob:
 
 
 def _comparison_job(upload: Upload) -> NewJob:
-    """The job that compares a new document that shares the results of a document with the same content."""
+    """Build the comparison job for a new document.
+
+    The document shares the results of a document with the same content.
+    """
     return comparison_job(Cause.EMBEDDED, upload.owner_id, upload.document_id, FIRST_REVISION)
 
 
