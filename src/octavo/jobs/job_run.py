@@ -60,7 +60,8 @@ class FinishedStage:
 class Run(Generic[Tools]):
     """The argument of a job handler. `tools` contains the resources that the worker has opened.
 
-    `aside` is a context manager for long work that is limited elsewhere. Inside it, the job does not occupy a slot.
+    `aside` is a context manager for long work that has a separate limit. Inside it, the job does not count towards the
+    number of jobs that the worker can run at the same time.
     """
 
     job: ClaimedJob
@@ -127,7 +128,7 @@ class Run(Generic[Tools]):
         return {part for name, part in await self._finished_stages() if name == stage}
 
     async def finished_outputs(self, stages: Collection[str]) -> list[JSON]:
-        """The outputs of those stages in `stages` that are finished, and of their finished steps."""
+        """The outputs of these stages and of their steps, for those that are finished."""
         return [output for (name, _), output in (await self._finished_stages()).items() if name in stages]
 
     async def forget_stages(self, connection: Connection, stages: Collection[str]) -> None:

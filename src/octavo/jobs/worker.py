@@ -335,7 +335,10 @@ class Worker(Generic[Tools]):
                 log.warning("schedules not checked", reason=explain(error))
 
     async def _keep_doing(self, chore: Chore) -> None:
-        """Repeat a chore. Every worker does this; the chore itself ensures that only one worker runs it at a time."""
+        """Repeat a background task.
+
+        Every worker calls this; the task itself ensures that only one worker runs it at a time.
+        """
         while True:
             try:
                 pause = await chore(self._database)
