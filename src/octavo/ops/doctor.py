@@ -161,7 +161,7 @@ async def documents(installation: Installation) -> str:
 
 @check("connections")
 async def connections(installation: Installation) -> str:
-    """Count the connections of each engine."""
+    """Count the connections of each type."""
     rows = await (await installation.connection.execute(QUERIES.count_connections)).fetchall()
     found = ", ".join(f"{count} {engine}" for engine, count in rows)
     return f"{sum(count for _, count in rows)} connections{f': {found}' if found else ''}"
