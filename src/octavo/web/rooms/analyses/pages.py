@@ -126,7 +126,7 @@ class AnalysisView:
 
 
 def status_of(analysis: Analysis) -> tuple[str, str, str]:
-    """Return the icon, label and tone of an analysis."""
+    """Return the icon, label and colour for the status of an analysis."""
     return GAPS if analysis.status == "completed" and analysis.error else STATUS[analysis.status]
 
 

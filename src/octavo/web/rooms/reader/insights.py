@@ -47,14 +47,14 @@ class Neighbours:
 async def find_skipped_analysis(connection: Connection, owner: UUID, document: UUID) -> float | None:
     """Return the estimated cost in US dollars of an automatic analysis that was skipped because of its budget.
 
-    Returns None if none was skipped.
+    Returns None if no analysis was skipped.
     """
     rows = await fetch_rows(connection, QUERIES.skipped_analysis, {"owner": owner, "document": document})
     return rows[0]["estimated_usd"] if rows else None
 
 
 async def find_insight(connection: Connection, owner: UUID, document: UUID, chunk: UUID) -> ChunkInsight | None:
-    """Return the description of a chunk of the current text; None if it has none yet."""
+    """Return the description of a chunk of the current text; None if the chunk has no description yet."""
     values = {"owner": owner, "document": document, "passage": chunk}
     rows = await fetch_rows(connection, QUERIES.insight, values)
     if not rows:

@@ -175,7 +175,7 @@ class ChunkPosition:
     """A stored chunk of the document.
 
     `seconds` is the time at which it starts in a recording. `boxes` are its positions on pages: page, left, top, right
-    and bottom, in points. `described`: it has themes, concepts, tone, importance and a summary.
+    and bottom, in points. `described`: whether the chunk has themes, concepts, tone, importance and a summary.
     """
 
     id: UUID
