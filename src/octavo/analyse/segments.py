@@ -136,7 +136,7 @@ class Coverage:
 
 
 def check_coverage(ranges: Iterable[tuple[int, int]], count: int) -> Coverage:
-    """Check that each of `count` units is in exactly one of these ranges."""
+    """Check that each of `count` units is in exactly one of the `ranges`."""
     missing: list[tuple[int, int]] = []
     doubled: list[tuple[int, int]] = []
     reached = 0

@@ -127,7 +127,7 @@ async def _documents(client: Client, typed: Sequence[str]) -> list[StoredDocumen
 
 @dataclass(slots=True)
 class ConversionBatch:
-    """One run of the command: sends files in parallel, waits for each result and writes it."""
+    """One run of `octavo convert`: sends files in parallel, waits for each result and writes it."""
 
     mapping: str | None
     form: str

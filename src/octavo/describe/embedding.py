@@ -79,7 +79,7 @@ def _as_texts(vectors: Vectors) -> list[str]:
 
 
 class EmbeddingTools(Protocol):
-    """The worker's tools that embedding needs."""
+    """The worker's resources that embedding needs."""
 
     @property
     def settings(self) -> Settings: ...

@@ -56,7 +56,7 @@ Make: TypeAlias = Callable[[Sequence[StoredChunk]], Awaitable[Write]]
 
 
 class DescribeTools(EmbeddingTools, Protocol):
-    """The worker's tools that describing needs."""
+    """The worker's resources that describing needs."""
 
     @property
     def bucket(self) -> Bucket: ...

@@ -142,7 +142,7 @@ class Intake:
         return outcome
 
     async def take(self, owner: UUID, new: NewUpload, body: Body, limits: IntakeLimits) -> Outcome:
-        """Do all three steps in one call.
+        """Begin, send and finalize an upload in one call.
 
         The upload's row is created last, so a failed transfer leaves nothing behind.
         """

@@ -51,7 +51,7 @@ class JobKind(Generic[Tools]):
 class Kinds(Generic[Tools]):
     """The kinds of jobs that a worker runs. Names must be unique.
 
-    The error for an unknown name lists the known ones.
+    The error for an unknown name lists the known names.
     """
 
     def __init__(self) -> None:

@@ -65,7 +65,7 @@ class WorkerLimits:
 
 @dataclass(slots=True)
 class RunningJob:
-    """A job that occupies a slot."""
+    """A job that occupies one of the worker's slots."""
 
     job: ClaimedJob
     task: asyncio.Task[None] | None = None

@@ -291,7 +291,7 @@ STEPS = (
 
 
 async def repair(settings: Settings) -> list[Repair]:
-    """Run every repair. Returns those that changed something."""
+    """Run every repair. Returns the repairs that changed something."""
     async with open_connection(settings) as connection:
         made = [one for step in STEPS for one in await _run_step(connection, step)]
     return [one for one in made if one.changed]

@@ -95,10 +95,10 @@ class SearchPage:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A citation in an answer. `verified`: whether the chunk contains these words.
+    """A citation in an answer. `verified`: whether the chunk contains the quote.
 
-    If so, `quote` is the exact text of the chunk; otherwise it is the text that the model claimed. Statements refer to
-    the citation by its `number`. `answer`: the words of the quote that answer the question, if they are known.
+    If it does, `quote` is the exact text of the chunk; otherwise it is the text that the model claimed. Statements
+    refer to the citation by its `number`. `answer`: the words of the quote that answer the question, if they are known.
     """
 
     number: int

@@ -191,7 +191,7 @@ def _read(document: Document) -> StatusText:
 def _partial(document: Document) -> StatusText:
     """Describe the status of a text that is incomplete or uncertain.
 
-    If all pages have text, the user can have the file read again; otherwise, only the remaining pages.
+    Offers to read the file again if all pages have text, or else to read the remaining pages.
     """
     all_pages = document.metadata.get("pages_with_text") in {None, str(document.page_count)}
     line = document.quality_reason or _readable_pages(document)

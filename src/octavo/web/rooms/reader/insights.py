@@ -38,7 +38,7 @@ class ChunkInsight:
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """Documents on similar topics, and tags with a meaning similar to those of the document."""
+    """Documents on similar topics, and tags with a meaning similar to the document's tags."""
 
     documents: list[RelatedDocument]
     tags: list[SimilarTag]
