@@ -97,10 +97,10 @@ def plan_segments(tokens: Sequence[int], limits: SegmentLimits) -> list[Segment]
 def subdivide(segment: Segment) -> list[Segment]:
     """Divide a segment that was too long.
 
-    A segment of more than 80 units is divided into parts of up to 80 units, a shorter one into halves. A part has at
-    most as many context units as own units. If the segment had little or no context, each part after the first gets
-    units from the previous part as context: a third of its own number of units. A segment with a single unit is
-    returned without its context. Returns an empty list if the segment cannot be divided further.
+    A segment of more than 80 units is divided into parts of up to 80 units, a shorter segment into halves. A part has
+    at most as many context units as own units. If the segment had little or no context, each part after the first gets
+    the last units of the previous part as context: a third as many as the part has itself. A segment with a single unit
+    is returned without its context. Returns an empty list if the segment cannot be divided further.
     """
     if segment.own == 1:
         return [Segment(segment.first, segment.last, segment.first)] if segment.context_first < segment.first else []
