@@ -73,7 +73,7 @@ async def load_analysis(database: Database, analysis: UUID) -> AnalysedDocument:
 
 
 async def measure(database: Database, analysed: AnalysedDocument) -> UnitLengths:
-    """Measure the pages or, if there are no pages, the chunks.
+    """Measure the text length of the pages or, if there are no pages, of the chunks.
 
     Raises `DocumentChanged` if the revision no longer exists.
     """

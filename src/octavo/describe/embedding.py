@@ -201,7 +201,7 @@ async def embed_missing_chunks(run: Run[Any], tools: EmbeddingTools, requested: 
 
 
 async def _use_existing(run: Run[Any], model: str, finish: Finish) -> None:
-    """Use the existing vectors, if all chunks have one: for example after switching to another model and back."""
+    """Use the existing vectors if every chunk has one, for example after switching to another model and back."""
 
     async def work() -> JSON:
         return 0

@@ -339,7 +339,7 @@ def sample(chunks: Sequence[StoredChunk]) -> Sequence[StoredChunk]:
 def first_temporary(errors: Sequence[OctavoError]) -> OctavoError:
     """The first temporary error or, if there is none, the first error.
 
-    Permanent errors are reported after the retry.
+    A temporary error leads to a retry. Permanent errors are reported only after that retry.
     """
     return next(filter(is_temporary, errors), errors[0])
 

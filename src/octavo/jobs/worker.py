@@ -298,7 +298,7 @@ class Worker(Generic[Tools]):
                 log.warning("lease lost", job=str(one.job.id))
 
     def _renew(self, connection: ThreadConnection) -> bool:
-        """Renew the leases and the registration. Runs in the thread of the heartbeat."""
+        """Renew the leases of the jobs and the registration of the worker. Runs in the heartbeat thread."""
         self._faults.reach("heartbeat.before")
         held, lease = self._slots.held(), self._limits.lease_seconds
         renewed = connection.execute(QUERIES.renew, {**leases_of(held), "worker": self.id, "lease": lease}).rowcount

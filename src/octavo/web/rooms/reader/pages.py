@@ -358,7 +358,7 @@ class ConnectionsPanel:
 async def show_connections(
     connection: Connection, coverage: Coverage, owner: UUID, document: Document, *, chunk: UUID | None = None
 ) -> ConnectionsPanel:
-    """List the connections of a document or of one chunk. `total` always counts the whole document.
+    """List the connections of a document or of one chunk. `total` always counts the connections of the whole document.
 
     The state of the comparison is read first, so that a comparison is never reported as done too early.
     """
