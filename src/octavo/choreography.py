@@ -59,8 +59,8 @@ class Cause(StrEnum):
 class Consequence:
     """The job that follows an event.
 
-    `sources` are the causes of the event: job kinds, a person or the relay. A job with a lower `priority` runs earlier;
-    the default of 5 is for jobs that a person is waiting for.
+    `sources` are the causes of the event: job kinds, a person or the event relay. A job with a lower `priority` runs
+    earlier; the default of 5 is for jobs that a person is waiting for.
     """
 
     kind: str

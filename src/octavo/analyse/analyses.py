@@ -69,9 +69,9 @@ async def change_prompts(connection: Connection, owner: UUID, analysis: UUID, pr
 async def ask_again(
     connection: Connection, owner: UUID, analysis: UUID, *, prompt: UUID | None = None, item: UUID | None = None
 ) -> int:
-    """Discard the answers of one item, of one prompt or of the whole analysis, and run the items again.
+    """Discard the answers of one item, one prompt or the whole analysis, and run those items again.
 
-    Returns the number of items.
+    Returns the number of items that run again.
     """
     await _hold(connection, owner, analysis, planned=True)
     wanted = {"analysis": analysis, "item": item, "prompt": prompt}

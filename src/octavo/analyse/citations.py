@@ -17,7 +17,10 @@ _QUOTE_MARKS = str.maketrans(
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A citation. `page` is the number of a page or, if the document has no pages, of a chunk; both count from 1."""
+    """A quote with its position.
+
+    `page` is a page number or, if the document has no pages, a chunk number. Both start at 1.
+    """
 
     page: int
     quote: str
@@ -26,7 +29,7 @@ class Citation:
 
 
 class PageTexts:
-    """The text of each page, normalised once for many quotes."""
+    """The text of each page, normalised once and then searched for many quotes."""
 
     def __init__(self, texts: Mapping[int, str]) -> None:
         self._texts = texts

@@ -32,10 +32,10 @@ _COUNTED = [one.name for one in fields(Counts)]
 
 @dataclass(frozen=True, slots=True)
 class SegmentView:
-    """A segment.
+    """A segment of an analysis: the units (pages or chunks) `first` to `last`.
 
-    It covers the units (pages or chunks) `first` to `last`; the `context` units before them are only shown. `split`:
-    whether smaller segments have replaced it. `answered_by` names the models that answered prompts for it.
+    The `context` units before `first` are shown to the model only as context. `split` is true if smaller segments have
+    replaced this segment. `answered_by` names the models that answered prompts for this segment.
     """
 
     id: UUID

@@ -52,7 +52,7 @@ class UnitLengths:
     def tokens(self, *, as_files: bool) -> list[int]:
         """Estimate the tokens of each unit (page or chunk). The estimate is deliberately high.
 
-        A page in a file costs as much as an image.
+        With `as_files`, pages are sent as files, and each page costs as much as an image.
         """
         if as_files:
             return [PAGE_TOKENS for _ in self.characters]
@@ -73,7 +73,7 @@ async def load_analysis(database: Database, analysis: UUID) -> AnalysedDocument:
 
 
 async def measure(database: Database, analysed: AnalysedDocument) -> UnitLengths:
-    """Measure the pages or, if there are no pages, the chunks.
+    """Measure the text length of the pages or, if there are no pages, of the chunks.
 
     Raises `DocumentChanged` if the revision no longer exists.
     """

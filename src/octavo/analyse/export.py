@@ -22,14 +22,17 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def as_markdown(analysis: Analysis, results: Sequence[ResultView]) -> str:
-    """One section for each prompt: the answer, the models that gave it, and the quotes with their pages."""
+    """Format the answers as Markdown.
+
+    Each prompt has one section with the answer, the models that gave it, and the quotes with their pages.
+    """
     unit = one_unit(analysis)
     sections = [_section(one, unit) for one in results]
     return "\n\n".join([f"# Analysis of {_line(analysis.title)}", *sections]) + "\n"
 
 
 def as_csv(analysis: Analysis, results: Sequence[ResultView]) -> str:
-    """One row for each quote; an answer without quotes has one row."""
+    """Format the answers as CSV, with one row for each quote. An answer without quotes has one row."""
     written = StringIO()
     table = csv.writer(written, lineterminator="\r\n")
     table.writerow(COLUMNS)

@@ -25,9 +25,9 @@ MOST_NAMED = 10
 
 
 class Segment(NamedTuple):
-    """A segment consists of the units `first` to `last`.
+    """A range of units from `first` to `last`.
 
-    The units from `context_first` to `first - 1` are shown as context.
+    The units from `context_first` to `first - 1` are shown to the model as context.
     """
 
     first: int
@@ -62,7 +62,10 @@ def limits_for_pages(count: int, size: int, call_limits: CallLimits) -> SegmentL
 
 
 def limits_for_chunks(tokens: Sequence[int], call_limits: CallLimits) -> SegmentLimits:
-    """The limits for segments of chunks. A segment gets about as much text as with `limits_for_pages`."""
+    """The limits for segments that consist of chunks.
+
+    A segment has about as much text as one made with `limits_for_pages`.
+    """
     chunk_tokens = max(1.0, sum(tokens) / max(1, len(tokens)))
     own = max(1, int(MOST_OWN * PAGE_OF_TEXT_TOKENS / chunk_tokens))
     context = int(MOST_CONTEXT * PAGE_OF_TEXT_TOKENS / chunk_tokens)
@@ -92,11 +95,12 @@ def plan_segments(tokens: Sequence[int], limits: SegmentLimits) -> list[Segment]
 
 
 def subdivide(segment: Segment) -> list[Segment]:
-    """Divide a segment that was too long: into parts of up to 80 units or, if it has at most 80, into halves.
+    """Divide a segment that was too long.
 
-    A part has at most as many context units as own units. If the segment had little or no context, each part after the
-    first gets context from the part before it: a third as many units as it has itself. A segment with a single unit is
-    returned without its context. Returns an empty list if the segment cannot be divided further.
+    A segment of more than 80 units is divided into parts of up to 80 units, a shorter segment into halves. A part has
+    at most as many context units as own units. If the segment had little or no context, each part after the first gets
+    the last units of the previous part as context: a third as many as the part has itself. A segment with a single unit
+    is returned without its context. Returns an empty list if the segment cannot be divided further.
     """
     if segment.own == 1:
         return [Segment(segment.first, segment.last, segment.first)] if segment.context_first < segment.first else []
@@ -112,7 +116,11 @@ def subdivide(segment: Segment) -> list[Segment]:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Ranges of units (both ends included) that belong to no segment, and ranges that belong to several segments."""
+    """The gaps and overlaps of segments.
+
+    `missing`: ranges of units that are in no segment. `doubled`: ranges that are in several segments. Both ends of a
+    range are included.
+    """
 
     missing: tuple[tuple[int, int], ...]
     doubled: tuple[tuple[int, int], ...]
@@ -128,7 +136,7 @@ class Coverage:
 
 
 def check_coverage(ranges: Iterable[tuple[int, int]], count: int) -> Coverage:
-    """Check that each of `count` units is in exactly one of these ranges."""
+    """Check that each of `count` units is in exactly one of the `ranges`."""
     missing: list[tuple[int, int]] = []
     doubled: list[tuple[int, int]] = []
     reached = 0

@@ -1,4 +1,4 @@
-"""The command line. It starts quickly and prints every known error as one line."""
+"""The command-line interface. It starts quickly and prints every known error as one line."""
 
 from __future__ import annotations
 

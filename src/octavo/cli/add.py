@@ -142,7 +142,7 @@ def read_limit(target: Target) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of the command. If it ends early, the results so far are still reported."""
+    """One run of `octavo add`. If it ends early, the results so far are still reported."""
 
     found: FileSelection
     items: list[Item]

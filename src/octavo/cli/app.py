@@ -170,7 +170,7 @@ def worker(
     ] = None,
     parent: Parent = None,
 ) -> None:
-    """Run one worker. `octavo up` starts OCTAVO_WORKERS of them. You can run more, also on other machines."""
+    """Run one worker. `octavo up` starts OCTAVO_WORKERS of them. You can run more, including on other machines."""
     from octavo.ops.work import work
 
     asyncio.run(work(begin("worker", parent), beside_web=parent is not None, worker_id=worker_id))

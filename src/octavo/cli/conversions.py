@@ -107,7 +107,9 @@ def correct(
 
 @app.command()
 def rm(conversion: Which, server: Server = None, key: Key = None, as_json: AsJson = False) -> None:
-    """Delete a conversion with its values and corrections. A document of the library is kept."""
+    """Delete a conversion with its values and corrections. If the file is a document in the library, the document is
+    kept.
+    """
 
     async def run(client: Client) -> UUID:
         found = await _find(client, conversion)
@@ -174,7 +176,7 @@ def _print(found: ConversionView) -> None:
 
 
 def _certainty(one: FoundValue) -> str:
-    """Return the confidence, as a percentage if it was measured and otherwise as a word, or who confirmed the value."""
+    """Return the person who confirmed the value, a measured confidence as a percentage, or a word such as "sure"."""
     if one.confirmed_by:
         return clean(one.confirmed_by)
     if one.calibrated:

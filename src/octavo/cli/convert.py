@@ -98,7 +98,7 @@ class NotConverted(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """A document of the library. `shown` and `name` both contain its file name."""
+    """A document in the library. `shown` and `name` both contain its file name."""
 
     id: UUID
     shown: str
@@ -127,7 +127,7 @@ async def _documents(client: Client, typed: Sequence[str]) -> list[StoredDocumen
 
 @dataclass(slots=True)
 class ConversionBatch:
-    """One run of the command: sends files in parallel, waits for each result and writes it."""
+    """One run of `octavo convert`: sends files in parallel, waits for each result and writes it."""
 
     mapping: str | None
     form: str

@@ -29,7 +29,7 @@ def usage(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what models cost in a month, by purpose, model and document, and how much was saved by reusing answers."""
+    """Show the cost of model calls in a month by purpose, model and document, and the savings from reused answers."""
 
     async def run(client: Client) -> Usage:
         return await client.read_usage(month)
@@ -140,7 +140,7 @@ def raise_one(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Set the budget of one document. Its jobs that are paused for lack of budget resume."""
+    """Set the budget of one document. Jobs that were paused because the budget was used up resume."""
     most = read_dollars(dollars)
 
     async def run(client: Client) -> DocumentBudget:

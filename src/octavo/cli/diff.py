@@ -47,7 +47,7 @@ def diff(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the changes from A to B in fields and text. In a pipe, they are marked as [-removed-] and {+added+}."""
+    """Show the changes from A to B in fields and text. In a pipe, changes are marked as [-removed-] and {+added+}."""
 
     async def run(client: Client) -> Comparison:
         new = await find_revision(client, second or first)

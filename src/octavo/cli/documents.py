@@ -147,7 +147,9 @@ def show(
 
 
 def fact_lines(facts: Sequence[FactView]) -> dict[str, str | None]:
-    """Return the facts by label. A document can have several facts with the same label, such as identifiers."""
+    """Map each label to its facts, one per line. A document can have several facts with the same label, such as
+    identifiers.
+    """
     found: dict[str, str | None] = {}
     for one in facts:
         label = FACT_LABELS.get(one.name) or one.name.replace("_", " ").capitalize()

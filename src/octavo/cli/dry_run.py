@@ -1,6 +1,6 @@
-"""`--dry-run`: shows what models would cost, without adding, changing or paying anything.
+"""`--dry-run`: estimates the cost of model calls, without adding, changing or paying anything.
 
-Files are read on this machine, as `octavo extract` does; prices and models are those of the server.
+Files are read on this machine, as `octavo extract` does. The server provides the prices and the names of the models.
 """
 
 from __future__ import annotations

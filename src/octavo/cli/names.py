@@ -19,7 +19,7 @@ _PART = re.compile(r"[0-9a-f-]{4,36}")
 
 
 async def find_ids(client: Client, typed: Sequence[str], *, trashed: Sequence[bool] = (False,)) -> list[UUID]:
-    """Find the ids of the named documents, each once. Full ids are not looked up.
+    """Find the ids of the named documents, without duplicates. Full ids are not looked up.
 
     `trashed` selects where to search: False for the library, True for the trash.
     """

@@ -143,7 +143,7 @@ def ask(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Ask your documents. The answer cites them. Quotes that are not in the cited text are marked.
+    """Ask your documents a question. The answer cites them. Quotes that are not in the cited text are marked.
 
     Exits with code 1 if the documents do not answer the question.
     """

@@ -1,6 +1,6 @@
 """Shows the pages of a file and their text side by side, for people who judge the quality of an extraction.
 
-The HTML is one file without scripts. All text of the document is escaped, and pictures come from the sandbox.
+The HTML is one file without scripts. All text of the document is escaped, and page images are rendered in the sandbox.
 """
 
 from __future__ import annotations

@@ -151,7 +151,7 @@ class UploadBatch:
 
     @property
     def is_whole(self) -> bool:
-        """Whether everything succeeded."""
+        """Whether every file was added without an error."""
         return not (self.refused or self.left or self.failure or any(one.error for one in self.added))
 
     async def run(self, client: Client, files: Sequence[Item], at_once: int, display: Display) -> None:

@@ -158,7 +158,7 @@ class TableView:
 
 
 class LineView:
-    """Prints a line whenever a document's state changes. A new position in the queue does not count as a change."""
+    """Prints a line whenever a document's state changes, but not when only its position in the queue changes."""
 
     def __init__(self) -> None:
         self._last: dict[UUID, str] = {}

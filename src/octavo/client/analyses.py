@@ -69,12 +69,12 @@ class AnalysisCalls:
         return (await self._list(ResultView, f"/analyses/{analysis}/results", limited=False)).items
 
     async def rerun(self, analysis: UUID, *, prompt: UUID | None = None, item: UUID | None = None) -> Analysis:
-        """Run again: one item, all items of one prompt, or all items."""
+        """Run one item, all items of one prompt, or all items again."""
         body = {name: str(one) for name, one in (("prompt_id", prompt), ("item_id", item)) if one}
         return await self._change(Request("POST", f"/analyses/{analysis}/rerun", json=body))
 
     async def change_prompts(self, analysis: UUID, prompts: Sequence[UUID]) -> Analysis:
-        """Replace the prompts of an analysis. Only prompts that it did not have before are run."""
+        """Replace the prompts of an analysis. Only newly added prompts are run."""
         body = {"prompt_ids": [str(one) for one in prompts]}
         return await self._change(Request("PUT", f"/analyses/{analysis}/prompts", repeatable=True, json=body))
 

@@ -245,7 +245,7 @@ class Client(UploadCalls):
         return await self._list(PageView, f"/documents/{document}/pages", {"cursor": cursor, "limit": limit})
 
     async def list_regions(self, document: UUID, page: int) -> Page[RegionView]:
-        """List the areas of a page and their kinds, in reading order."""
+        """List the regions of a page and their kinds, in reading order."""
         return await self._list(RegionView, f"/documents/{document}/regions", {"page": page})
 
     async def list_figures(
@@ -328,11 +328,11 @@ class Client(UploadCalls):
         return await self._call(Connection, Request("POST", f"/connections/{connection}/{decision}", repeatable=True))
 
     async def read_weights(self) -> dict[str, int]:
-        """Return the weight of each connection engine, from 0 to 100."""
+        """Return the weight of each type of connection, from 0 to 100."""
         return read_record(dict[str, int], await self._transport.get("/connections/weights"))
 
     async def set_weights(self, weights: Mapping[str, int]) -> dict[str, int]:
-        """Set the weights of all connection engines. They apply to all lists immediately."""
+        """Set the weights of all types of connections. The weights apply to all lists immediately."""
         body = await self._transport.call(Request("PUT", "/connections/weights", repeatable=True, json=weights))
         return read_record(dict[str, int], body)
 
@@ -341,7 +341,9 @@ class Client(UploadCalls):
         return (await self._list(RelatedDocument, f"/documents/{document}/related", {"limit": limit})).items
 
     async def rebuild_connections(self, documents: Sequence[UUID] | None = None) -> list[UUID]:
-        """Compare these documents, or all documents, again with the others. Returns the ids of the jobs."""
+        """Compare these documents, or all documents, with the owner's other documents again. Returns the ids of the
+        jobs.
+        """
         wanted = {"document_ids": [str(one) for one in documents]} if documents is not None else {}
         body = await self._transport.call(Request("POST", "/connections/rebuild", json=wanted))
         return read_record(dict[str, list[UUID]], body)["jobs"]

@@ -46,7 +46,7 @@ class ConversionCalls:
         return read_record(ConversionView, await self._transport.call(request))
 
     async def convert_document(self, document: UUID, mapping: str | None = None) -> ConversionView:
-        """Convert a PDF of the library without sending it again."""
+        """Convert a PDF in the library without sending it again."""
         given = {"mapping": mapping} if mapping else {}
         request = Request("POST", f"/documents/{document}/convert", repeatable=True, json=given)
         return read_record(ConversionView, await self._transport.call(request))
@@ -84,7 +84,7 @@ class ConversionCalls:
         await self._transport.send(Request("DELETE", f"/conversions/{conversion}"))
 
     async def samples(self) -> bytes:
-        """Return all corrections as JSON Lines, with the values before and after each of them."""
+        """Return all corrections as JSON Lines, each with the values before and after it."""
         response = await self._transport.send(Request("GET", "/training-samples", repeatable=True))
         return response.content if response else b""
 

@@ -1,4 +1,4 @@
-"""Errors that the client raises itself, in addition to those that the server reports."""
+"""Errors that the client itself raises, in addition to errors that the server reports."""
 
 from __future__ import annotations
 

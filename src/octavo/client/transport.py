@@ -41,9 +41,9 @@ Record = TypeVar("Record")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One call. `repeatable`: whether sending it twice has the same effect as sending it once.
+    """One API call.
 
-    `body` is called for each attempt.
+    `repeatable`: whether sending it twice has the same effect as sending it once. `body` is called for each attempt.
     """
 
     method: str
@@ -246,7 +246,7 @@ def is_loopback(address: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """When failed requests are retried.
+    """Decides when failed requests are retried.
 
     `pauses`: the seconds to wait before each retry after a broken connection. Waiting times that the server requests
     have a separate limit.

@@ -105,7 +105,7 @@ class UploadCalls:
         version_of: UUID | None = None,
         on_progress: OnProgress | None = None,
     ) -> Outcome:
-        """Add a file, optionally as a new version of a document. `source` says where it comes from.
+        """Add a file, optionally as a new version of a document. `source` says where the file comes from.
 
         `on_progress` is called with the number of bytes sent so far; the number restarts at zero when a transfer is
         retried.
@@ -187,7 +187,7 @@ class UploadCalls:
     ) -> Ticket:
         """Announce a file. `more` contains further fields of the request.
 
-        If a retry announces it twice, the server deletes the unused announcement within a day.
+        If a retry announces the file twice, the server deletes the unused announcement within a day.
         """
         announced = {
             "filename": fsencode(file.name).decode(errors="replace"),

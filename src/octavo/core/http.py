@@ -40,7 +40,7 @@ def read_retry_after(header: str | None, clock: datetime | None, *, longest: flo
 
 
 def requested_wait(headers: Mapping[str, str], *, longest: float = math.inf) -> float | None:
-    """Return how many seconds a response asks to wait.
+    """Return how many seconds the server asks the client to wait.
 
     A date in `Retry-After` is compared with the server's own clock.
     """

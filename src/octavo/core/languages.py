@@ -63,5 +63,5 @@ def primary_language(tag: str | None) -> str | None:
 
 
 def count_words(text: str) -> int:
-    """Count the words of a text. In scripts without spaces, the number is estimated from the characters."""
+    """Count the words in a text. In scripts without spaces, the count is estimated from the characters."""
     return sum(map(bool, WORD.finditer(text)))  # a match is always true, and map is faster than a generator

@@ -34,7 +34,7 @@ def read_cursor(cursor: str) -> tuple[datetime, UUID]:
 
 
 def make_text_cursor(text: str, item: UUID) -> str:
-    """Make a cursor for a list that is sorted by text."""
+    """Make a cursor for a list that is sorted by a text field."""
     return urlsafe_b64encode(f"{item} {text}".encode()).decode().rstrip("=")
 
 

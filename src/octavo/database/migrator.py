@@ -52,7 +52,8 @@ class AppliedMigration:
 class MigrationState:
     """The state of a schema.
 
-    `applied` is the number of applied migrations; `missing` contains the names of those that must still be applied.
+    `applied` is the number of applied migrations; `missing` contains the names of the migrations that must still be
+    applied.
     """
 
     applied: int

@@ -222,8 +222,8 @@ def describe(connection_info: str) -> str:
 def explain(error: BaseException) -> str:
     """Describe an error in one line with PostgreSQL's message and SQLSTATE, without any data.
 
-    PostgreSQL quotes rows that it rejects and values that it cannot parse. They can contain text and names of
-    documents, which must not appear in logs or in the error message of a job.
+    PostgreSQL quotes rows that it rejects and values that it cannot parse. Such rows and values can contain text and
+    names of documents, which must not appear in logs or in the error message of a job.
     """
     if not isinstance(error, psycopg.Error) or error.sqlstate is None:
         return str(error)

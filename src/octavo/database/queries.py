@@ -59,7 +59,10 @@ async def fetch_rows(
 
 
 async def read_clock(connection: Connection) -> datetime:
-    """The time of the database. The clock of this machine may be wrong, and may differ from those of other machines."""
+    """The current time of the database.
+
+    The clock of this machine may be wrong, and may differ from the clocks of other machines.
+    """
     return (await fetch_rows(connection, load_queries("housekeeping").now, {}))[0]["now"]
 
 

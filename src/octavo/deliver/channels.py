@@ -26,7 +26,7 @@ class UnknownChannel(BadInput):
 class EventRecord:
     """An event in the form sent to programs. It never contains the text, title or file name of a document.
 
-    `facts` are those of a completed document, such as its sender, date and amount, without its title.
+    `facts` contains facts of a completed document, such as its sender, date and amount, but not its title.
     """
 
     id: int | None

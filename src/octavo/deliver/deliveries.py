@@ -165,7 +165,7 @@ def _subject(event_type: str, event: EventRecord, row: Row) -> Subject:
 
 
 def _text_of(detail: Mapping[str, JSON], name: str) -> str | None:
-    """A field of the error in an event. If the event has no error, its reason is used as the message."""
+    """A text field of the error in an event. If the event has no error, its `reason` is used as the message."""
     error = detail.get("error")
     found = error.get(name) if isinstance(error, dict) else detail.get("reason") if name == "message" else None
     return found if isinstance(found, str) else None

@@ -1,4 +1,4 @@
-"""Errors of deliveries: those found before an event is sent, and those reported by the receiver."""
+"""Errors of deliveries. They are detected before an event is sent, or reported by the receiver."""
 
 from __future__ import annotations
 

@@ -29,7 +29,10 @@ _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 @dataclass(frozen=True, slots=True)
 class WebhookChannel:
-    """Sends the signed fields of an event to a program, with the facts of a completed document but not its text."""
+    """Sends a signed event to a program.
+
+    The event of a completed document includes the document's facts, but not its text.
+    """
 
     client: GuardedClient | None
     allow: frozenset[str]

@@ -95,9 +95,9 @@ async def add_subscriber(
 
 
 async def notify_requester(connection: Connection, caller: Caller, process: UUID) -> None:
-    """Ensure that the person who starts a process gets a mail when it ends. Callers with an API key get none.
+    """Ensure that the person who starts a process gets a mail when it ends. Callers with an API key get no mail.
 
-    Call it in the transaction that starts the process.
+    Call this in the transaction that starts the process.
     """
     if caller.user_id is None:
         return

@@ -79,7 +79,7 @@ def _as_texts(vectors: Vectors) -> list[str]:
 
 
 class EmbeddingTools(Protocol):
-    """The worker's tools that embedding needs."""
+    """The worker's resources that embedding needs."""
 
     @property
     def settings(self) -> Settings: ...
@@ -97,7 +97,7 @@ class UnknownModel(BadInput):
 
 
 def embedding_model(settings: Settings, requested: str | None = None) -> str:
-    """The label under which vectors of the requested model, or else of the configured one, are stored."""
+    """The label under which vectors are stored: that of the requested model or, by default, of the configured model."""
     from octavo.language import NAME
 
     model = _resolve(settings, requested)
@@ -125,7 +125,11 @@ async def reembed(connection: Connection, owner: UUID, settings: Settings, reque
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingProgress:
-    """How many documents are already searched with vectors of `model`. The others still use an earlier model."""
+    """The progress of switching to the embedding model `model`.
+
+    `done` counts the documents that are already searched with vectors of this model. Other documents still use an
+    earlier model.
+    """
 
     model: str
     documents: int
@@ -133,7 +137,7 @@ class EmbeddingProgress:
 
 
 async def embedding_progress(connection: Connection, owner: UUID, settings: Settings) -> EmbeddingProgress:
-    """How many of the owner's documents already use the configured model."""
+    """Count the owner's documents that already use the configured model."""
     model = embedding_model(settings)
     values = {"owner": owner, "model": model, "visitors": settings.anonymous_models}
     (row,) = await fetch_rows(connection, QUERIES.embedding_progress, values)
@@ -180,7 +184,7 @@ async def embed_missing_chunks(run: Run[Any], tools: EmbeddingTools, requested: 
     """Embed the chunks of the job's document that have no vector of the model yet.
 
     `finish` gets the model's label and runs in the transaction that stores the last vectors. If the model is the
-    configured one, searches use its vectors from then on. Until then, they use those of the earlier model.
+    configured one, searches use its vectors from then on. Until then, searches use the vectors of the earlier model.
     """
     job, model = run.job, embedding_model(tools.settings, requested)
     chunks = await load_chunks(tools.database, QUERIES.unembedded, document=job.document_id, model=model)
@@ -197,7 +201,7 @@ async def embed_missing_chunks(run: Run[Any], tools: EmbeddingTools, requested: 
 
 
 async def _use_existing(run: Run[Any], model: str, finish: Finish) -> None:
-    """Use the existing vectors, if all chunks have one: for example after switching to another model and back."""
+    """Use the existing vectors if every chunk has one, for example after switching to another model and back."""
 
     async def work() -> JSON:
         return 0

@@ -22,8 +22,8 @@ QUERIES = load_queries("documents")
 async def save_description(connection: Connection, document: UUID, insight: DocumentInsight, made_by: str) -> bool:
     """Save a description in the caller's transaction. Returns whether the document got tags.
 
-    Values that a model found are saved as facts. An offline description adds no facts, because the same rules have
-    already found them.
+    Values that a model found are saved as facts. A description made without a model adds no facts, because the same
+    rules have already found them.
     """
     values: dict[str, Any] = {
         "document": document,

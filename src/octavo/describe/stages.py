@@ -56,7 +56,7 @@ Make: TypeAlias = Callable[[Sequence[StoredChunk]], Awaitable[Write]]
 
 
 class DescribeTools(EmbeddingTools, Protocol):
-    """The worker's tools that describing needs."""
+    """The worker's resources that describing needs."""
 
     @property
     def bucket(self) -> Bucket: ...
@@ -81,8 +81,8 @@ class DocumentText:
 class FollowUps:
     """Functions to call after a stage. `tagged` runs in the transaction that adds tags.
 
-    `offline` runs once at the end if a result was made offline because the providers were unavailable. None means that
-    such results are not wanted.
+    `offline` runs once at the end if a result was made without a model because the providers were unavailable. If
+    `offline` is None, results without a model are not wanted.
     """
 
     tagged: Write
@@ -143,7 +143,8 @@ class DocumentDescriber:
         return answer
 
     async def _improve_later(self, improve: Write) -> None:
-        """Plan the improvement if a stage of this or an earlier attempt was done offline because of an outage.
+        """Schedule an improvement if a stage was done without a model because of an outage, now or in an earlier
+        attempt.
 
         Called at the end, so that the improvement does not run at the same time as the stages that it improves.
         """
@@ -223,7 +224,9 @@ class DocumentDescriber:
         return write
 
     async def _insights(self, chunks: Sequence[StoredChunk]) -> list[dict[str, Any]]:
-        """Request the insights of a batch. If it is too long for the model, request each half separately."""
+        """Request the insights for a batch of chunks. If the batch is too long for the model, request each half
+        separately.
+        """
         texts: list[ChunkText] = [chunk.as_text() for chunk in chunks]
         try:
             answer = await self._ask(ENRICH_CHUNKS, texts)
@@ -267,7 +270,7 @@ class DocumentDescriber:
         return use.if_away or (use.if_configured and self._tools.gateway.has_offline_models)
 
     async def _embed_all_offline(self) -> Write:
-        """Embed the whole document offline, because vectors of two models cannot be compared."""
+        """Embed the whole document without a provider, because vectors of two models cannot be compared."""
         vectors = await self._vectors(self._chunks, LOCAL)
         self._is_stopgap = True
 
@@ -282,7 +285,10 @@ class DocumentDescriber:
         return (await self._tools.gateway.embed([chunk.content for chunk in chunks], caller, model)).output
 
     async def _compare_if_late(self, connection: Connection, missing: str) -> None:
-        """Compare the document again if the stage `missing` is also finished: its description is now complete."""
+        """Compare the document again if the stage `missing` is also finished.
+
+        The description of the document is now complete.
+        """
         if self._follow_ups.offline and await self._run.finished_parts(missing):
             await compare_documents(connection, Cause.DESCRIBED_LATE, [self._document], "described")
 
@@ -333,7 +339,7 @@ def sample(chunks: Sequence[StoredChunk]) -> Sequence[StoredChunk]:
 def first_temporary(errors: Sequence[OctavoError]) -> OctavoError:
     """The first temporary error or, if there is none, the first error.
 
-    Permanent errors are reported after the retry.
+    A temporary error leads to a retry. Permanent errors are reported only after that retry.
     """
     return next(filter(is_temporary, errors), errors[0])
 

@@ -1,8 +1,8 @@
 """Parses URLs, and decides which network addresses are public. Pure functions.
 
 A URL is parsed only once, so that exactly the URL that was checked is fetched. An address that is not known to be
-public counts as private. Addresses that embed another address (IPv4 in IPv6, in all forms) are refused without checking
-the embedded address.
+public is treated as private. Addresses that embed another address (IPv4 in IPv6, in all forms) are refused without
+checking the embedded address.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def _target(url: httpx.URL) -> Target:
 
 
 def _literal(host: str) -> str | None:
-    """The IP address that the host is written as; None if it is a name.
+    """The IP address in `host`; None if `host` is a name.
 
     Resolvers also accept notations such as `127.1`, `0x7f.1` and `2130706433`.
     """

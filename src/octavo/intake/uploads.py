@@ -142,7 +142,7 @@ class Intake:
         return outcome
 
     async def take(self, owner: UUID, new: NewUpload, body: Body, limits: IntakeLimits) -> Outcome:
-        """Do all three steps in one call.
+        """Begin, send and finalize an upload in one call.
 
         The upload's row is created last, so a failed transfer leaves nothing behind.
         """
@@ -353,7 +353,10 @@ def _process_job(upload: Upload, cause: Cause) -> NewJob:
 
 
 def _comparison_job(upload: Upload) -> NewJob:
-    """The job that compares a new document that shares the results of a document with the same content."""
+    """Build the comparison job for a new document.
+
+    The document shares the results of a document with the same content.
+    """
     return comparison_job(Cause.EMBEDDED, upload.owner_id, upload.document_id, FIRST_REVISION)
 
 

@@ -1,1 +1,1 @@
-"""The job engine: claims, leases, stages, retries, caps, schedules and events. It does not know what the jobs do."""
+"""The job engine: claims, leases, stages, retries, caps, schedules and events. It does not depend on any job kind."""

@@ -92,8 +92,7 @@ async def latest_cursor(connection: Connection) -> Cursor:
 async def is_known(connection: Connection, cursor: Cursor) -> bool:
     """Whether this database issued a cursor.
 
-    It did not if the cursor comes from another database, or from a time after the backup from which this database was
-    restored.
+    False for a cursor from another database, or from a time after the backup from which this database was restored.
     """
     values = {"epoch": cursor.epoch, "id": cursor.id}
     row = await (await connection.execute(QUERIES.is_known, values)).fetchone()

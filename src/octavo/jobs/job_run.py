@@ -60,7 +60,8 @@ class FinishedStage:
 class Run(Generic[Tools]):
     """The argument of a job handler. `tools` contains the resources that the worker has opened.
 
-    `aside` is a context manager for long work that is limited elsewhere. Inside it, the job does not occupy a slot.
+    `aside` is a context manager for long work that has a separate limit. Inside it, the job does not count towards the
+    number of jobs that the worker can run at the same time.
     """
 
     job: ClaimedJob
@@ -127,13 +128,13 @@ class Run(Generic[Tools]):
         return {part for name, part in await self._finished_stages() if name == stage}
 
     async def finished_outputs(self, stages: Collection[str]) -> list[JSON]:
-        """The outputs of those stages in `stages` that are finished, and of their finished steps."""
+        """The outputs of all finished stages and steps of the given `stages`."""
         return [output for (name, _), output in (await self._finished_stages()).items() if name in stages]
 
     async def forget_stages(self, connection: Connection, stages: Collection[str]) -> None:
         """Mark stages as not finished, so that they run again.
 
-        A `save` function that replaces their input calls this.
+        Called by a `save` function that replaces the input of these stages.
         """
         await connection.execute(QUERIES.forget_stages, {"job": self.job.id, "stages": list(stages)})
         finished = await self._finished_stages()

@@ -33,7 +33,8 @@ class JobKind(Generic[Tools]):
 
     `check_input` raises `BadInput` for input that the handler would reject, so that such a job is not enqueued.
 
-    `after_failure` runs after a failed attempt. A crash skips it, so a schedule must also do its work.
+    `after_failure` runs after a failed attempt. It does not run after a crash, so a scheduled job must do the same
+    work.
     """
 
     name: str
@@ -50,7 +51,7 @@ class JobKind(Generic[Tools]):
 class Kinds(Generic[Tools]):
     """The kinds of jobs that a worker runs. Names must be unique.
 
-    The error for an unknown name lists the known ones.
+    The error for an unknown name lists the known names.
     """
 
     def __init__(self) -> None:

@@ -103,7 +103,7 @@ async def pause(connection: Connection, job: UUID, *, code: str, message: str) -
 async def release_workers(connection: Connection, workers: Sequence[UUID], *, killed: bool) -> None:
     """Requeue the jobs of workers that have ended.
 
-    If the workers were not `killed` from outside, their jobs are suspected of having caused this.
+    If the workers were not `killed` from outside, their jobs are suspected of having crashed them.
     """
     because = "worker_killed" if killed else "worker_ended"
     values = {"ended": list(workers), "because": because, "suspicious": not killed}

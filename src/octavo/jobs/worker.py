@@ -298,7 +298,7 @@ class Worker(Generic[Tools]):
                 log.warning("lease lost", job=str(one.job.id))
 
     def _renew(self, connection: ThreadConnection) -> bool:
-        """Renew the leases and the registration. Runs in the thread of the heartbeat."""
+        """Renew the leases of the jobs and the registration of the worker. Runs in the heartbeat thread."""
         self._faults.reach("heartbeat.before")
         held, lease = self._slots.held(), self._limits.lease_seconds
         renewed = connection.execute(QUERIES.renew, {**leases_of(held), "worker": self.id, "lease": lease}).rowcount
@@ -335,7 +335,10 @@ class Worker(Generic[Tools]):
                 log.warning("schedules not checked", reason=explain(error))
 
     async def _keep_doing(self, chore: Chore) -> None:
-        """Repeat a chore. Every worker does this; the chore itself ensures that only one worker runs it at a time."""
+        """Repeat a background task.
+
+        Every worker calls this; the task itself ensures that only one worker runs it at a time.
+        """
         while True:
             try:
                 pause = await chore(self._database)

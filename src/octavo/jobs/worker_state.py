@@ -38,7 +38,7 @@ class WorkerLimits:
 
     `slots` is the number of jobs that run at the same time. Up to `aside` more jobs can wait for text recognition or
     similar work. `batch` limits the jobs claimed in one exchange, so that a worker with many slots leaves some jobs to
-    others. A lease is renewed four times during its duration. If it has not been renewed for two thirds of its
+    other workers. A lease is renewed four times during its duration. If it has not been renewed for two thirds of its
     duration, the worker abandons the job.
     """
 
@@ -65,7 +65,7 @@ class WorkerLimits:
 
 @dataclass(slots=True)
 class RunningJob:
-    """A job that occupies a slot."""
+    """A job that occupies one of the worker's slots."""
 
     job: ClaimedJob
     task: asyncio.Task[None] | None = None
@@ -94,7 +94,7 @@ class RunningJob:
 
 
 class Slots:
-    """Running, finished and abandoned jobs. A job occupies its slot until the database knows that it has ended."""
+    """Running, finished and abandoned jobs. A job occupies its slot until its end has been stored in the database."""
 
     def __init__(self, limits: WorkerLimits) -> None:
         self.running: dict[tuple[UUID, int], RunningJob] = {}
@@ -110,7 +110,7 @@ class Slots:
 
     @property
     def has_unreported(self) -> bool:
-        """Whether there are finished or abandoned jobs that the database does not know about."""
+        """Whether there are finished or abandoned jobs that have not been reported to the database yet."""
         return bool(self.finished or self.abandoned)
 
     def held(self) -> list[ClaimedJob]:
@@ -162,8 +162,8 @@ class Slots:
 class Heartbeat:
     """Renews the leases of a worker in a separate thread with its own connection.
 
-    So the worker keeps its jobs even while its event loop or pool is busy. `renew` returns whether it renewed all
-    leases.
+    The worker therefore keeps its jobs even while its event loop or pool is busy. `renew` returns whether it renewed
+    all leases.
     """
 
     def __init__(
@@ -240,9 +240,10 @@ class ClaimStart:
         self._full_scan_at = 0.0
 
     def at(self, seconds: float) -> QueuePosition:
-        """The queue position where the next claim starts: where this worker claimed jobs about `LAG_SECONDS` ago.
+        """The queue position where the next claim starts.
 
-        It is the beginning of the queue if a full scan is due or this worker claimed nothing recently.
+        This is the position where this worker claimed jobs about `LAG_SECONDS` ago. It is the beginning of the queue if
+        a full scan is due or this worker claimed nothing recently.
         """
         while self._recent and self._recent[0][0] <= seconds - LAG_SECONDS:
             self._position = self._recent.popleft()[1]

@@ -124,7 +124,10 @@ class Manifest:
 
 @dataclass(slots=True)
 class Transfer:
-    """How many files were copied, how many were already there, and which are missing or altered."""
+    """The result of copying files: how many the target has, how many of them were copied, and which are damaged.
+
+    A file is damaged if it is missing or altered.
+    """
 
     files: int = 0
     bytes: int = 0
@@ -177,7 +180,7 @@ async def back_up(settings: Settings, path: Path, report: Report, *, verify: boo
 
 
 def _refuse_place(settings: Settings, path: Path) -> None:
-    """Refuse folders that contain something else, because a backup removes everything that does not belong to it."""
+    """Refuse a folder that contains other files, because a backup removes all files that are not part of it."""
     whole = path.resolve()
     if whole.is_relative_to(settings.data_dir.resolve()):
         raise BadInput(f"{path} is in the data folder. Choose a folder outside it, ideally on another disk.")

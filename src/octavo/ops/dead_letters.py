@@ -36,7 +36,9 @@ async def discard(connection: Connection, jobs: Iterable[UUID], then: AfterDisca
 
 
 async def _parents(connection: Connection, jobs: list[UUID]) -> set[UUID]:
-    """The analyses of these jobs. Locks all jobs of each analysis first, then the analyses, as other changes do."""
+    """The analyses of these jobs. Locks all jobs of each analysis first, then the analyses, in the same order as other
+    code.
+    """
     rows = await fetch_rows(connection, QUERIES.analyses_of, {"jobs": jobs})
     if len({row["job"] for row in rows}) < len(set(jobs)):
         raise NoParent

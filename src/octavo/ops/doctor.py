@@ -161,7 +161,7 @@ async def documents(installation: Installation) -> str:
 
 @check("connections")
 async def connections(installation: Installation) -> str:
-    """Count the connections of each engine."""
+    """Count the connections of each type."""
     rows = await (await installation.connection.execute(QUERIES.count_connections)).fetchall()
     found = ", ".join(f"{count} {engine}" for engine, count in rows)
     return f"{sum(count for _, count in rows)} connections{f': {found}' if found else ''}"
@@ -291,7 +291,7 @@ STEPS = (
 
 
 async def repair(settings: Settings) -> list[Repair]:
-    """Run every repair. Returns those that changed something."""
+    """Run every repair. Returns the repairs that changed something."""
     async with open_connection(settings) as connection:
         made = [one for step in STEPS for one in await _run_step(connection, step)]
     return [one for one in made if one.changed]

@@ -50,8 +50,8 @@ def was_killed(code: int, oom_kills: int | None) -> bool:
     """Whether a process with this exit code was killed from outside.
 
     `oom_kills` is the number of processes that the kernel had killed for lack of memory when this process started. If
-    it has grown since then, or is unknown, the process may have been killed for its own memory use, and the result is
-    False.
+    the number has grown since then, or is unknown, the process may have been killed for its own memory use, and the
+    result is False.
     """
     return -code in SIGNALS_FROM_OUTSIDE and not oom_since(oom_kills)
 
@@ -63,7 +63,7 @@ def oom_since(oom_kills: int | None) -> bool:
 
 
 def count_oom_kills() -> int | None:
-    """How many processes the kernel has killed because memory ran out, since it started. None if unknown."""
+    """Count the processes that the kernel has killed for lack of memory since the system started. None if unknown."""
     try:
         counters = Path("/proc/vmstat").read_text().split()
         return int(counters[counters.index("oom_kill") + 1])
@@ -81,7 +81,7 @@ class Backoff:
     _quick_ends: int = 0
 
     def after_run(self, seconds: float) -> float:
-        """How long to wait before a restart, if the process ran for this many seconds."""
+        """Return how long to wait before restarting a process that ran for this many seconds."""
         if seconds >= self.reset_after_seconds:
             self._quick_ends = 0
         pause = min(self.most_seconds, self.first_seconds * 2**self._quick_ends)

@@ -279,7 +279,7 @@ async def spawn(child: Child) -> asyncio.subprocess.Process:
     """Start a child process in a new session.
 
     Ctrl-C then reaches only the supervisor, which stops its child processes in order. The supervisor chooses the id of
-    a worker, so that it can report its end.
+    each worker, so that it can report when the worker ends.
     """
     child.worker = new_id() if child.is_worker else None
     named = ("--id", str(child.worker)) if child.worker else ()

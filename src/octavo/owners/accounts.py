@@ -57,7 +57,7 @@ async def sign_up(connection: Connection, email: str, password_hash: str, *, rep
 async def sign_in(connection: Connection, account: Account, password_hash: str, *, replacing: str | None) -> str:
     """Open a session after the password has been verified.
 
-    Raises `WrongCredentials` if it was changed in the meantime.
+    Raises `WrongCredentials` if the password was changed in the meantime.
     """
     await _keep_password(connection, account, password_hash)
     row = await (await connection.execute(QUERIES.first_owner, {"user": account.id})).fetchone()

@@ -111,7 +111,7 @@ async def make_sign_in_link(connection: Connection) -> str:
 
 
 async def is_sign_in_link(connection: Connection, token: str) -> bool:
-    """Whether this token can still be used. Does not use it."""
+    """Whether this token can still be used. The check does not use up the token."""
     return bool(await (await connection.execute(QUERIES.is_link, {"token_hash": hash_token(token)})).fetchone())
 
 

@@ -72,8 +72,8 @@ class Budget:
 class BudgetsInForce:
     """Budgets per document, per owner and month, and per month for all owners together.
 
-    Only administrators see the last one. `spent_usd` is your cost this month, including reservations for open calls.
-    `everybody_usd` is the cost of all owners together.
+    Only administrators see the budget for all owners. `spent_usd` is your cost this month, including reservations for
+    open calls. `everybody_usd` is the cost of all owners together.
     """
 
     document: Budget
@@ -99,8 +99,8 @@ class DocumentEstimate:
     """The estimated costs of a document, before anything is spent.
 
     `describe`: title, summary, tags, passages and vectors. `clean`: a model cleans up the extracted text. `pages`: a
-    model reads images of the pages. `connections`: the maximum, because it depends on the other documents. `analysis`:
-    the given number of prompts.
+    model reads images of the pages. `connections`: the highest possible cost, because the actual cost depends on the
+    other documents. `analysis`: the given number of prompts is run.
     """
 
     describe: CostEstimate

@@ -48,7 +48,7 @@ class ModelSuggestion(BaseModel):
 
 
 class ModelCall(BaseModel):
-    """A model call for the fields that the rules did not find. `error` is set if no model answered.
+    """A model call for the fields that the rules of the mapping did not find. `error` is set if no model answered.
 
     `said` contains all suggestions of the model. Accepted suggestions are also in the `values` of the conversion.
     """
@@ -64,8 +64,8 @@ class ConversionView(BaseModel):
     """A conversion.
 
     `status`: queued, processing, complete, needs_review, failed, dead_letter, or the state of a stopped job.
-    `duplicate_of` is set if the same content was submitted again; it is the id of this existing conversion.
-    `source_expires_at` is null if the file belongs to a document of the library.
+    `duplicate_of` is set if the same content was submitted again; it is the id of the existing conversion.
+    `source_expires_at` is null if the file belongs to a document in the library.
     """
 
     id: UUID

@@ -29,12 +29,12 @@ class Document:
     `completed`, `needs_classification` is true, and `error` contains the reason. `missing` then lists the parts that
     failed: `text_by_model`, `description`, `chunk_descriptions`, `vectors`; also `connections`, if comparing the
     document with others failed. `will_be_resumed`: these parts are retried automatically. `will_be_improved`: the
-    document was described offline because the providers were unavailable, and will be described again when a provider
-    is available. `quality_reason` is a sentence that says why the text may be incomplete or wrong. `version` counts
-    uploads of new bytes, and `revision` counts how often these bytes were processed. `superseded`: a newer version
-    exists. `also_named` are other file names under which the same bytes were added. `parent_id` is the archive or email
-    that contains the file, and `part_name` is its name there, including folders. `title`, `author`, `document_date`,
-    `language`, `kind`, `sender`, `amount` and `currency` are the facts with the best evidence.
+    document was described without a model because the providers were unavailable, and will be described again when a
+    provider is available. `quality_reason` is a sentence that says why the text may be incomplete or wrong. `version`
+    counts uploads of new bytes, and `revision` counts how often these bytes were processed. `superseded`: a newer
+    version exists. `also_named` are other file names under which the same bytes were added. `parent_id` is the archive
+    or email that contains the file, and `part_name` is its name there, including folders. `title`, `author`,
+    `document_date`, `language`, `kind`, `sender`, `amount` and `currency` are the facts with the best evidence.
     """
 
     id: UUID
@@ -92,11 +92,11 @@ FactStatus = Literal["found", "checked", "confirmed"]
 
 @dataclass(frozen=True, slots=True)
 class FactView:
-    """A fact of a document, such as its sender or date.
+    """A fact about a document, such as its sender or date.
 
     `value` is written for people; `normalized` is used for comparing and sorting, such as 2018-03-05 or 529.87. `page`
-    and `box` are the place where the fact is printed, and `quote` is the printed text. `source` says how it was found.
-    `status` is `checked` if a cross-check supports it, and `confirmed` if a person entered it.
+    and `box` give the position of the fact in the document, and `quote` is the text there. `source` says how the fact
+    was found. `status` is `checked` if a cross-check supports the fact, and `confirmed` if a person entered it.
     """
 
     name: str
@@ -268,7 +268,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class UploadView:
-    """An upload in a list. `error` is the reason why it was refused; `document_id` is the document it led to."""
+    """An upload in a list. `error` is the reason why it was refused; `document_id` is the resulting document."""
 
     id: UUID
     filename: str

@@ -19,10 +19,10 @@ class Engine(StrEnum):
 
 
 class Status(StrEnum):
-    """The status of a connection. `POSSIBLE`: found offline and not shown to be right 8 times out of 10, so a person
-    or a configured model should confirm it.
+    """The status of a connection.
 
-    `DISMISSED`: rejected by a person.
+    `POSSIBLE`: a person or a configured model should confirm the connection. It was found without a model, and tests
+    have not shown that at least 80 % of such connections are right. `DISMISSED`: rejected by a person.
     """
 
     FOUND = "found"
@@ -33,7 +33,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The BM25 score of the search by words, and the similarity of the search by meaning.
+    """The scores of a chunk: the BM25 score of the search by words, and the similarity of the search by meaning.
 
     A score is None if that search did not find the chunk.
     """
@@ -69,7 +69,7 @@ class SearchHit:
 
 @dataclass(frozen=True, slots=True)
 class Degraded:
-    """The reason why a search by meaning was done by words only."""
+    """The reason why a search by meaning used only the words of the query."""
 
     code: str
     message: str
@@ -95,10 +95,10 @@ class SearchPage:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A citation in an answer. `verified`: whether the chunk contains these words.
+    """A citation in an answer. `verified`: whether the chunk contains the quote.
 
-    If so, `quote` is the exact text of the chunk; otherwise it is the text that the model claimed. Statements refer to
-    the citation by its `number`. `answer`: the words of the quote that answer the question, if they are known.
+    If it does, `quote` is the exact text of the chunk; otherwise it is the text that the model claimed. Statements
+    refer to the citation by its `number`. `answer`: the words of the quote that answer the question, if they are known.
     """
 
     number: int
@@ -139,11 +139,11 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class AnswerSources:
-    """The end of an answer.
+    """The last part of an answer.
 
     `found` is true if the documents answer the question. `made_by` is `local` or the name of a model. `answer` is the
-    answer in a few words, if there is one. `note` names texts that were not read, for example in a
-    language that cannot be answered offline.
+    answer in a few words, if there is one. `note` names texts that were not used, for example texts in a language that
+    is not supported without a model.
     """
 
     citations: list[Citation]
@@ -187,8 +187,9 @@ class ConnectionSide:
 class Connection:
     """A connection. `source` is the passage in the requested document, and `target` the passage in the other document.
 
-    The `strength` of a contradiction found offline is the probability that it is one, and its status is `possible`.
-    `kind` says what differs: number, date, negation or wording; polarity if a configured model judged opposite tones.
+    If a contradiction was found without a model, its `strength` is the probability that it is a real contradiction, and
+    its status is `possible`. `kind` is the type of difference: number, date, negation or wording. It is polarity if a
+    configured model found opposite tones.
     """
 
     id: UUID
@@ -205,7 +206,8 @@ class Connection:
 class ComparisonState(StrEnum):
     """The state of a comparison.
 
-    `not_indexed`: the text is still being indexed. `no_text`: nothing to compare. `never`: not requested yet.
+    `not_indexed`: the text is still being indexed. `no_text`: there is nothing to compare. `never`: no comparison has
+    been requested yet.
     """
 
     NOT_INDEXED = "not_indexed"
@@ -221,7 +223,7 @@ class ComparisonState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ComparisonStatus:
-    """The comparison of a document with all others. Until it is `done`, connections may be missing.
+    """The comparison of a document with all other documents. Until it is `done`, connections may be missing.
 
     `detail` is the reason why it is waiting or failed. `may_try_now`: the next attempt can be started now.
     """
@@ -235,10 +237,11 @@ class ComparisonStatus:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """What is looked for in a document. `contradictions`: whether its language is covered.
+    """The types of connections that can be found for a document.
 
-    `contradiction_languages` are the languages in which contradictions are found without a configured model. `bridges`
-    are found only with one.
+    `contradictions`: whether contradictions can be found in the document's language. `contradiction_languages`: the
+    languages in which this works without a configured model. `bridges`: whether bridges can be found, which requires a
+    configured model.
     """
 
     contradiction_languages: list[str]

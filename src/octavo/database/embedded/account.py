@@ -27,7 +27,9 @@ class Account:
     gid: int
 
     def process_options(self) -> ProcessAccount:
-        """Options that make `subprocess` start a program as this account; all None for the current account."""
+        """Options that make `subprocess` start a program as this account. For the current account, every option is
+        None.
+        """
         if self.is_ours:
             return ProcessAccount(user=None, group=None, extra_groups=None)
         return ProcessAccount(user=self.uid, group=self.gid, extra_groups=[])

@@ -64,7 +64,7 @@ def make_cluster(folder: DataFolder, binaries: Binaries, account: Account) -> No
 
 
 def _remove_attempt(fresh: Path) -> None:
-    """Remove the folder that a killed attempt left behind, and end its programs, which may still be writing.
+    """Remove the folder of an interrupted attempt, and end its programs, which may still be writing to the folder.
 
     The caller holds the start lock, so no other process is using the folder.
     """

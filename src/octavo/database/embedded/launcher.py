@@ -131,9 +131,9 @@ class EmbeddedPostgres:
         end_orphan(self._folder.cluster, keeper.PATIENCE_SECONDS)
 
     def socket_folder(self) -> Path:
-        """The folder of the socket.
+        """The folder that contains the server's socket.
 
-        It is in the data folder if the path is short enough, otherwise a private temporary folder.
+        It is in the data folder if the path is short enough; otherwise it is a private temporary folder.
         """
         if len(os.fsencode(self._folder.socket)) <= LONGEST_SOCKET_FOLDER:
             return self._folder.socket
@@ -286,7 +286,7 @@ def _serves(process: psutil.Process, cluster: Path) -> bool:
 def remove_stale_files(cluster: Path, socket_folder: Path) -> None:
     """Remove the files of a dead server.
 
-    PostgreSQL does not start if the process id in them belongs to a zombie or to another program.
+    PostgreSQL does not start if the process id in these files is that of a zombie or of another program.
     """
     (cluster / "postmaster.pid").unlink(missing_ok=True)
     for file in socket_folder.glob(".s.PGSQL.*"):
@@ -294,7 +294,7 @@ def remove_stale_files(cluster: Path, socket_folder: Path) -> None:
 
 
 def end_orphan(cluster: Path, patience_seconds: float) -> None:
-    """Stop a server whose keeper has died. It recovers at the next start, and no committed data is lost."""
+    """Stop a server whose keeper has died. The server recovers at the next start, and no committed data is lost."""
     started = time.monotonic()
     signalled: dict[int, signal.Signals] = {}
     while postmaster := read_postmaster(cluster):

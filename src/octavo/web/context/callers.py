@@ -120,7 +120,7 @@ WriteCaller = Annotated[Caller, Depends(write)]
 def still_acts_for(request: Request, services: Services, caller: Caller) -> Callable[[], Awaitable[bool]]:
     """Return a function that checks whether the caller still has access to this owner.
 
-    Long responses call it repeatedly.
+    Long responses call the function repeatedly.
     """
     key = bearer_key(request.headers)
     secret = getattr(request.state, "new_session", None) or session_secret(request) or ""

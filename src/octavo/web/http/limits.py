@@ -213,7 +213,7 @@ class SignIns:
             await self._allowances.give_back(key, allowance)
 
     def _buckets(self, email: str, address: str) -> list[tuple[str, Allowance]]:
-        """Return the buckets that an attempt counts against, that of the IP address first.
+        """Return the buckets that an attempt counts against. The bucket of the IP address is first.
 
         Only a hash of the email is stored.
         """

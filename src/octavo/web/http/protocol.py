@@ -56,7 +56,7 @@ class PatientTransport:
 
 
 class Phase(Enum):
-    """What the server expects from the client on this connection."""
+    """The data that the server expects next from the client on a connection."""
 
     HEADERS = "headers"
     BODY = "body"

@@ -109,7 +109,7 @@ def bearer_key(headers: Headers) -> str | None:
 
 
 def is_local(scope: Scope) -> bool:
-    """Whether a program on this machine sent the request. Requests through a proxy on this machine do not count."""
+    """Whether a program on this machine sent the request. False for requests through a proxy on this machine."""
     client = scope.get("client")
     if client is None or not is_address(client[0]) or not ip_address(client[0]).is_loopback:
         return False
@@ -117,7 +117,10 @@ def is_local(scope: Scope) -> bool:
 
 
 def may_monitor(scope: Scope, token: SecretStr | None) -> bool:
-    """Whether the caller can see the state of this server: a program on this machine, or one that has the token."""
+    """Whether the caller can see the state of this server.
+
+    The caller must be a program on this machine, or send the token.
+    """
     if is_local(scope):
         return True
     given = bearer_key(Headers(scope=scope))

@@ -191,7 +191,7 @@ def _read(document: Document) -> StatusText:
 def _partial(document: Document) -> StatusText:
     """Describe the status of a text that is incomplete or uncertain.
 
-    If all pages have text, reading the file again is offered; otherwise, reading the remaining pages.
+    Offers to read the file again if all pages have text, or else to read the remaining pages.
     """
     all_pages = document.metadata.get("pages_with_text") in {None, str(document.page_count)}
     line = document.quality_reason or _readable_pages(document)
@@ -214,7 +214,7 @@ def _picture(document: Document) -> StatusText:
 
 
 def needs_person(document: Document) -> bool:
-    """Whether the document belongs to the tab “Needs you”. The query of the tab uses the same rule."""
+    """Whether the document is listed on the tab “Needs you”. The query of the tab uses the same rule."""
     if document.quality == "empty":
         return document.needs_classification or _read(document).tone == "warn"
     return document.needs_classification or document.quality == "partial"

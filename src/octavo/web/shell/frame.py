@@ -57,9 +57,9 @@ class DockItem:
 class Frame:
     """The frame around a page.
 
-    `cursor`: live events start after it. `ring`: overall progress in percent. `working`: number of jobs in progress.
-    `comparing`: number of these jobs that compare documents. `may_rewrite`: whether a model can rewrite text.
-    `hundred_pages`: the estimated price of 100 pages. `views`: ids and names of saved views.
+    `cursor`: the position after which live events start. `ring`: overall progress in percent. `working`: number of jobs
+    in progress. `comparing`: number of these jobs that compare documents. `may_rewrite`: whether a model can rewrite
+    text. `hundred_pages`: the estimated price of 100 pages. `views`: ids and names of saved views.
     """
 
     caller: Caller

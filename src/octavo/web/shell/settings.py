@@ -1,4 +1,4 @@
-"""The list of settings pages, which is shown next to each of them, and the messages after a change."""
+"""The list of settings pages, which is shown on each of these pages, and the messages shown after a change."""
 
 from __future__ import annotations
 

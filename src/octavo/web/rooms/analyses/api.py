@@ -50,7 +50,7 @@ class PromptSelection(BaseModel):
 
 
 class RerunRequest(BaseModel):
-    """What to run again: one item, all items of a prompt or, if both fields are null, the whole analysis."""
+    """Selects what to run again: one item, all items of a prompt or, if both fields are null, the whole analysis."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -175,7 +175,7 @@ async def rerun(
 async def stop_analysis(services: ServicesOf, caller: WriteCaller, analysis: UUID) -> Analysis:
     """Stop an analysis immediately. Existing answers are kept, and `retry` resumes the rest.
 
-    A stopped analysis does not count as failed.
+    A stopped analysis is not reported as failed.
     """
     async with services.database.transaction() as connection:
         await analyses.stop_analysis(connection, caller.owner_id, analysis)

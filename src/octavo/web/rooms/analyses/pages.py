@@ -126,7 +126,7 @@ class AnalysisView:
 
 
 def status_of(analysis: Analysis) -> tuple[str, str, str]:
-    """Return the icon, label and tone of an analysis."""
+    """Return the icon, label and colour for the status of an analysis."""
     return GAPS if analysis.status == "completed" and analysis.error else STATUS[analysis.status]
 
 
@@ -281,7 +281,7 @@ async def _load(connection: Connection, owner: UUID, analysis: UUID) -> Analysis
 
 
 def _as_html(content: str | None) -> str:
-    """Render a model's answer as safe HTML. It is as untrusted as the text of a document."""
+    """Render a model's answer as safe HTML. The answer is as untrusted as the text of a document."""
     return "".join(block.html for block in render_window(content)) if content else ""
 
 

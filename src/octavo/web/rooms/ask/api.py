@@ -123,7 +123,7 @@ class AnswerStream(Response):
 
 
 class AskRequest(BaseModel):
-    """A question. If `document_ids` is null, all documents are used; otherwise only these."""
+    """A question. If `document_ids` is null, all documents are used; otherwise only the named documents."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -153,6 +153,9 @@ def answer_limit(_: Services) -> ConcurrencyLimit:
 
 
 async def answer_in_turn(services: Services, asking: AskedQuestion) -> Answer:
-    """Answer a question. The number of parallel answers is limited, because offline answers use this machine's CPU."""
+    """Answer a question.
+
+    The number of parallel answers is limited, because answers without a model use this machine's CPU.
+    """
     async with services.shared(answer_limit).take():
         return await answer(services.models.gateway, asking)

@@ -71,9 +71,10 @@ async def document_budget(services: ServicesOf, caller: ReadCaller, document: UU
 async def document_estimate(
     services: ServicesOf, caller: ReadCaller, document: UUID, prompts: Annotated[int, Query(ge=1, le=100)] = 1
 ) -> DocumentEstimate:
-    """Estimate what models would cost for this document.
+    """Estimate the cost of model calls for this document.
 
-    The costs are separate for describing it, writing its text, connecting it, and running prompts on it.
+    The estimate lists separate costs for describing the document, writing its text, connecting it, and running prompts
+    on it.
     """
     async with services.database.connection() as connection:
         found = await show_document(connection, caller.owner_id, document)
@@ -88,7 +89,7 @@ async def estimate(
     pages: Annotated[int, Query(ge=0, le=MOST_WORDS)] = 0,
     prompts: Annotated[int, Query(ge=1, le=100)] = 1,
 ) -> DocumentEstimate:
-    """Estimate what models would cost for a document of this size, before it is added."""
+    """Estimate the cost of model calls for a document of this size, before it is added."""
     return estimate_size(services.settings, caller, DocumentSize(words, pages), prompts)
 
 
@@ -135,7 +136,7 @@ Month = Annotated[
 
 @usage_router.get("/usage", responses=problems(401, 422))
 async def usage(services: ServicesOf, caller: ReadCaller, month: Month = None) -> Usage:
-    """Return what models cost you in a month, by purpose, and how much was saved by reusing answers."""
+    """Return the cost of your model calls in a month, by purpose, and the savings from reused answers."""
     owner, everybody, defaults = caller.owner_id, caller.is_admin, Budgets.of(services.settings)
     async with services.database.connection() as connection:
         budgets = await read_budgets(connection, owner, defaults, everybody=everybody)

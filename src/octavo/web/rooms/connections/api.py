@@ -70,10 +70,11 @@ async def connections(
     cursor: Cursor = None,
     limit: Limit = DEFAULT_LIMIT,
 ) -> ConnectionPage:
-    """List the connections of a document to others, sorted by strength times the weight of their engine.
+    """List the connections of a document to others, sorted by strength times the weight of their type.
 
-    Dismissed ones are listed only with `status=dismissed`. The list is complete when `comparison.state` is `done`.
-    `coverage` says whether contradictions in the document's language and bridges are looked for.
+    Dismissed connections are listed only with `status=dismissed`. The list is complete when `comparison.state` is
+    `done`. `coverage` says whether contradictions can be found in the document's language, and whether bridges can be
+    found.
     """
     async with services.database.connection() as connection:
         found = await show_document(connection, caller.owner_id, document)
@@ -123,14 +124,14 @@ async def _decide(services: Services, caller: Caller, connection_id: UUID, decis
 
 @router.get("/connections/weights", responses=problems(401))
 async def weights(services: ServicesOf, caller: ReadCaller) -> Weights:
-    """Return the weight of each connection engine, from 0 to 100."""
+    """Return the weight of each type of connection, from 0 to 100."""
     async with services.database.connection() as connection:
         return await read_weights(connection, caller.owner_id)
 
 
 @router.put("/connections/weights", responses=problems(400, 401, 403, 422))
 async def weigh(services: ServicesOf, caller: WriteCaller, wanted: WeightsRequest) -> Weights:
-    """Set the weights of the connection engines. They apply to all lists immediately."""
+    """Set the weights of the types of connections. The weights apply to all lists immediately."""
     async with services.database.transaction() as connection:
         chosen = Weights(**wanted.model_dump())
         await set_weights(connection, caller.owner_id, chosen)

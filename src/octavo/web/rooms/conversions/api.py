@@ -202,7 +202,7 @@ async def convert_document(
     document: UUID,
     wanted: ConvertRequest | None = None,
 ) -> ConversionView:
-    """Convert a PDF of the library. The stored file is used; nothing is uploaded, and no other document is created.
+    """Convert a PDF in the library. The stored file is used; nothing is uploaded, and no other document is created.
 
     If the same content was already converted with the same mapping, the existing conversion is returned.
     """
@@ -347,7 +347,10 @@ def person_without_account(caller: Caller) -> str:
 
 @router.delete("/conversions/{conversion}", status_code=204, responses=problems(401, 403, 404, 422))
 async def delete(services: ServicesOf, caller: WriteCaller, conversion: UUID) -> None:
-    """Delete a conversion with its values, corrections and files. A document of the library is kept."""
+    """Delete a conversion with its values, corrections and files.
+
+    If the converted file is a document in the library, the document is kept.
+    """
     async with services.database.transaction() as connection:
         keys = await library.delete_conversion(connection, caller.owner_id, conversion)
     await services.bucket.delete(keys)
@@ -360,9 +363,9 @@ async def words(
     conversion: UUID,
     page: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
 ) -> Page[PageWord]:
-    """List the words of a page with their boxes, in points; none if the page is a scan.
+    """List the words on a page with their boxes, in points. The list is empty if the page is a scan.
 
-    The review page uses them to let people select values on the page.
+    The review page uses the words to let people select values on the page.
     """
     async with services.database.connection() as connection:
         await show_conversion(connection, caller.owner_id, conversion)

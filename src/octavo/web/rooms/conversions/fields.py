@@ -33,7 +33,7 @@ class Cell:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the value needs no review. A missing value needs none unless it is required."""
+        """Whether the value needs no review. A missing value needs review only if it is required."""
         if self.value is None:
             return not self.required
         return not self.value.needs_review
@@ -242,7 +242,10 @@ MODEL_ERRORS = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The model's answer for one field. `outcome` is the tone, icon and label that show whether the answer was used."""
+    """The model's answer for one field.
+
+    `outcome` contains the colour, icon and label that show whether the answer was used.
+    """
 
     path: str
     label: str

@@ -1,4 +1,4 @@
-"""The list of conversions with their status, and the forms that convert PDFs and documents of the library."""
+"""The list of conversions with their status, and the forms that convert PDFs and documents in the library."""
 
 from __future__ import annotations
 
@@ -73,7 +73,10 @@ class ListQuery:
 
     @property
     def is_first(self) -> bool:
-        """Whether this is the first page of all conversions or of a batch. It begins with those that need review."""
+        """Whether this is the first page of all conversions or of a batch.
+
+        The first page begins with the conversions that need review.
+        """
         return not (self.status or self.cursor)
 
     def address(self, path: str = "/conversions", **changed: object) -> str:
@@ -109,7 +112,7 @@ async def show_rows(request: Request, services: ServicesOf, frame: ConversionsFr
 
 @router.get("/new")
 async def choose_mapping(request: Request, services: ServicesOf, frame: ConversionsFrame) -> Response:
-    """Choose a mapping for one `document` of the library, or for all documents that a filter selects."""
+    """Choose a mapping for one `document` in the library, or for all documents that a filter selects."""
     return await _show_choice(request, services, frame, read_selection(request.query_params.multi_items()))
 
 
@@ -117,7 +120,7 @@ async def choose_mapping(request: Request, services: ServicesOf, frame: Conversi
 async def convert_selection(
     request: Request, services: ServicesOf, caller: WriteCaller, frame: ConversionsFrame, limits: LimitsOf
 ) -> Response:
-    """Convert documents of the library: one `document`, several `ids`, or all that a filter selects.
+    """Convert documents in the library: one `document`, several `ids`, or all that a filter selects.
 
     If no mapping was chosen yet, the page to choose one is shown.
     """
@@ -148,7 +151,7 @@ async def _begin(services: Services, limits: IntakeLimits, owner: UUID, wanted: 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The documents to convert: a list, or all that the filters select.
+    """The documents to convert: a list of documents, or all documents that the filters select.
 
     `fields` are the form fields of this selection.
     """
@@ -273,7 +276,7 @@ async def _state(connection: Connection, frame: Frame, asked: ListQuery) -> dict
 
 @dataclass(frozen=True, slots=True)
 class ListedRows:
-    """A page of the list. On the first page of all conversions, `review` contains those that need review."""
+    """A page of the list. On the first page of all conversions, `review` contains the conversions that need review."""
 
     rows: list[Row]
     review: list[Row]

@@ -256,7 +256,7 @@ class FileUnlocker:
         return retried
 
     async def _unlock(self, owner: UUID, document: UUID, password: str) -> Stored | None:
-        """Store an unlocked copy of the file. It is not yet recorded in the database.
+        """Store an unlocked copy of the file. The copy is not yet recorded in the database.
 
         Returns None if the file needs no password.
         """

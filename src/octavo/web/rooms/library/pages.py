@@ -94,7 +94,7 @@ class LibraryQuery(BaseModel):
 
     @property
     def by_facts(self) -> list[str]:
-        """Return the filters by facts that are set, as text for people."""
+        """Return the values of all active filters on facts, as text for people."""
         return [value.replace("_", " ") for name in FACTS if (value := str(getattr(self, name)))]
 
     @property

@@ -149,7 +149,7 @@ async def delete_webhook(services: ServicesOf, caller: KnownCaller, webhook: UUI
 
 @webhooks_router.post("/{webhook}/test", status_code=202, responses=problems(401, 403, 404, 422))
 async def test_webhook(services: ServicesOf, caller: KnownCaller, webhook: UUID) -> TestJob:
-    """Send a test event now. It is tried only once."""
+    """Send a test event now. The delivery is attempted only once."""
     async with services.database.transaction() as connection:
         return TestJob(await subscribers.send_test(connection, caller, webhook))
 

@@ -38,7 +38,7 @@ class ChunkInsight:
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """Documents on similar topics, and tags with a meaning similar to those of the document."""
+    """Documents on similar topics, and tags with a meaning similar to the document's tags."""
 
     documents: list[RelatedDocument]
     tags: list[SimilarTag]
@@ -47,14 +47,14 @@ class Neighbours:
 async def find_skipped_analysis(connection: Connection, owner: UUID, document: UUID) -> float | None:
     """Return the estimated cost in US dollars of an automatic analysis that was skipped because of its budget.
 
-    Returns None if none was skipped.
+    Returns None if no analysis was skipped.
     """
     rows = await fetch_rows(connection, QUERIES.skipped_analysis, {"owner": owner, "document": document})
     return rows[0]["estimated_usd"] if rows else None
 
 
 async def find_insight(connection: Connection, owner: UUID, document: UUID, chunk: UUID) -> ChunkInsight | None:
-    """Return the description of a chunk of the current text; None if it has none yet."""
+    """Return the description of a chunk of the current text; None if the chunk has no description yet."""
     values = {"owner": owner, "document": document, "passage": chunk}
     rows = await fetch_rows(connection, QUERIES.insight, values)
     if not rows:

@@ -236,7 +236,7 @@ async def _parent(connection: Connection, owner: UUID, document: Document) -> Do
 
 
 async def _twin(connection: Connection, owner: UUID, document: Document) -> Document | None:
-    """Return the document with the same file, if this one is a duplicate."""
+    """Return the other document with the same file, if this document is a duplicate."""
     found = await find_documents(connection, owner, [document.duplicate_of]) if document.duplicate_of else []
     return found[0] if found else None
 
@@ -358,7 +358,7 @@ class ConnectionsPanel:
 async def show_connections(
     connection: Connection, coverage: Coverage, owner: UUID, document: Document, *, chunk: UUID | None = None
 ) -> ConnectionsPanel:
-    """List the connections of a document or of one chunk. `total` always counts the whole document.
+    """List the connections of a document or of one chunk. `total` always counts the connections of the whole document.
 
     The state of the comparison is read first, so that a comparison is never reported as done too early.
     """

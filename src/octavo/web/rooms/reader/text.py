@@ -53,7 +53,7 @@ class OpenText:
 
     @property
     def outline(self) -> list[Heading]:
-        """The headings, without the lowest levels if there are too many."""
+        """The headings. If there are too many, the lowest levels are left out."""
         headings = self.plan.outline
         while len(headings) > MOST_HEADINGS and (lower := max(one.level for one in headings)) > 1:
             fewer = [one for one in headings if one.level < lower]
@@ -175,7 +175,7 @@ class ChunkPosition:
     """A stored chunk of the document.
 
     `seconds` is the time at which it starts in a recording. `boxes` are its positions on pages: page, left, top, right
-    and bottom, in points. `described`: it has themes, concepts, tone, importance and a summary.
+    and bottom, in points. `described`: whether the chunk has themes, concepts, tone, importance and a summary.
     """
 
     id: UUID

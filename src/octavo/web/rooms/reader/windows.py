@@ -48,7 +48,7 @@ class Sheet:
 class Heading:
     """A heading in the outline. `number` is its number among the headings of the text.
 
-    It is None if the heading is only in the file's table of contents.
+    `number` is None if the heading is only in the file's table of contents.
     """
 
     number: int | None

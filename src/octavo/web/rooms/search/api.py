@@ -92,7 +92,7 @@ class EmbedAnswer(BaseModel):
 async def embeddings_state(services: ServicesOf, caller: ReadCaller) -> EmbeddingProgress:
     """Return the embedding model, and how many of your documents have vectors from it.
 
-    The others get new vectors automatically. Until then, they are searched with their old vectors.
+    Your other documents get new vectors automatically. Until then, they are searched with their old vectors.
     """
     async with services.database.connection() as connection:
         return await embedding_progress(connection, caller.owner_id, services.settings)
