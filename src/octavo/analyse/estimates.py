@@ -68,7 +68,7 @@ def health_of(counts: Counts) -> Health:
         gaps = counts.error_message is not None
         return Health(ok=not gaps, message=counts.error_message or "All prompts have been answered.")
     if counts.status == "stopped":
-        return Health(ok=True, message="Stopped by you. Resume it to answer the remaining prompts.")
+        return Health(ok=True, message="Stopped by you. Resume the analysis to answer the remaining prompts.")
     problem = next((message for applies, message in _problems(counts) if applies), None)
     state = f"{counts.running} running." if counts.running else "Waiting in the queue."
     return Health(ok=problem is None, message=problem or state)

@@ -146,7 +146,7 @@ class Decision(StrEnum):
 
 @app.command()
 def verdict(
-    decision: Annotated[Decision, typer.Argument(help="Your decision. undo removes an earlier one.")],
+    decision: Annotated[Decision, typer.Argument(help="Your decision. undo removes an earlier decision.")],
     connections: Annotated[
         list[str],
         typer.Argument(metavar="ID", help="Ids from `octavo connections`, or at least four characters of each."),

@@ -24,7 +24,9 @@ usage_app = typer.Typer()
 
 @usage_app.command()
 def usage(
-    month: Annotated[str | None, typer.Option(metavar="YYYY-MM", help="Month (UTC). Default: the current one.")] = None,
+    month: Annotated[
+        str | None, typer.Option(metavar="YYYY-MM", help="Month (UTC). Default: the current month.")
+    ] = None,
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,

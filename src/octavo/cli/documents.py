@@ -171,7 +171,7 @@ def facts(
         typer.Option(
             "--set",
             metavar="NAME=VALUE",
-            help="Correct a fact. An empty value means that the document does not have it. Can be repeated.",
+            help="Correct a fact. An empty value means that the document does not have this fact. Can be repeated.",
         ),
     ] = None,
     server: Server = None,
@@ -208,7 +208,7 @@ def read_fact(text: str) -> tuple[str, str | None]:
 def rm(
     documents: Documents,
     purge: Annotated[
-        bool, typer.Option("--purge", help="Delete permanently, whether or not they are in the trash.")
+        bool, typer.Option("--purge", help="Delete the documents permanently, even if they are not in the trash.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     server: Server = None,

@@ -184,7 +184,7 @@ def describe_lack(extracted: Extracted) -> str | None:
     doubt = next((f" Page {page.number}: {page.unsure}" for page in extracted.pages if page.unsure), "")
     match extracted.quality:
         case Quality.EMPTY:
-            return f"It contains no text.{doubt}"
+            return f"The file contains no text.{doubt}"
         case Quality.PARTIAL if extracted.pages_with_text < len(extracted.pages):
             return f"Only {extracted.pages_with_text} of {len(extracted.pages)} pages have text.{doubt}"
         case Quality.PARTIAL:

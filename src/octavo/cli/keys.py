@@ -48,7 +48,9 @@ def add(
     if as_json:
         return print_json(made)
     typer.echo(made.key)
-    typer.echo("Save it now: it will not be shown again. Set it as OCTAVO_KEY, together with OCTAVO_SERVER.", err=True)
+    typer.echo(
+        "Save the key now: it will not be shown again. Set it as OCTAVO_KEY, together with OCTAVO_SERVER.", err=True
+    )
     return None
 
 

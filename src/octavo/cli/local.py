@@ -100,7 +100,7 @@ def run_restore(path: Path, *, as_json: bool) -> None:
     if not as_json:
         if outcome.damaged:
             typer.echo(f"{count_of(len(outcome.damaged), 'file')} were already missing when the backup was made.")
-        typer.echo("Start it with `octavo up`, and check it with `octavo doctor`.")
+        typer.echo("Start Octavo with `octavo up`, and check it with `octavo doctor`.")
 
 
 def is_folder(name: str) -> bool:

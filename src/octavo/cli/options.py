@@ -22,9 +22,7 @@ Server = Annotated[
 ]
 Key = Annotated[
     str | None,
-    typer.Option(
-        metavar="KEY", help="API key for that server. OCTAVO_KEY is safer, because other users cannot see it."
-    ),
+    typer.Option(metavar="KEY", help="API key for --server. OCTAVO_KEY is safer, because other users cannot see it."),
 ]
 Documents = Annotated[
     list[str],

@@ -14,16 +14,16 @@ from octavo.core.settings import Settings, variable_name
 
 SETTINGS_HEAD = """# Settings
 
-Each setting is an environment variable. You can also put it into `octavo.toml` in the working folder, or into the file
-that `OCTAVO_CONFIG` names, in lower case and without `OCTAVO_`. Environment variables take precedence; unknown names
-are refused.
+Each setting is an environment variable. You can also put a setting into `octavo.toml` in the working folder, or into
+the file that `OCTAVO_CONFIG` names, in lower case and without `OCTAVO_`. Environment variables take precedence; unknown
+names are refused.
 
 | Variable | Default | Meaning |
 |---|---|---|
 """
 ERRORS_HEAD = """# Error codes
 
-Codes are stable: programs can rely on them. The API returns them as `application/problem+json` with this `code`.
+Codes are stable: programs can rely on them. The API returns errors as `application/problem+json` with this `code`.
 
 | Code | HTTP status | Retried automatically | Message |
 |---|---|---|---|

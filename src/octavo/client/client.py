@@ -133,7 +133,7 @@ class Client(UploadCalls):
         session: str | None = None,
         connections: int = CONNECTIONS,
         retry_policy: RetryPolicy | None = None,
-        hint: str = "Is it running, and is the address right?",
+        hint: str = "Is the server running, and is the address right?",
     ) -> None:
         headers = {"authorization": f"Bearer {read_key(key)}"} if key else {}
         headers |= {"cookie": f"{SESSION_COOKIE}={session}"} if session else {}

@@ -38,11 +38,11 @@ def describe_difference(one: Statement, other: Statement) -> Difference:
     if all(dates):
         return Difference("date", _both(*(_as_written(s, d[0]) for s, d in zip((one, other), dates, strict=True))))
     if (denied := _denial(one)) != (also := _denial(other)) and not (denied and also):
-        return Difference("negation", f"One denies it: “{denied or also}”.")
+        return Difference("negation", f"One sentence contains a negation: “{denied or also}”.")
     for mine, theirs in _replaced(one, other):
         return Difference(WORDING, _both(mine, theirs))
     if words := _only_in_shorter(one, other):
-        return Difference(WORDING, f"Only one says “{words}”.")
+        return Difference(WORDING, f"Only one sentence says “{words}”.")
     return Difference(WORDING, "The two statements exclude each other.")
 
 

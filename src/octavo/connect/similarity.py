@@ -70,7 +70,7 @@ def _connect(pair: ChunkPair, sentences: SentenceCache) -> DetectedConnection:
 def _what_is_similar(quotes: SharedQuotes) -> str:
     """Describe the two quotes without interpreting them."""
     if quotes.figures:
-        return f"Same figures: {', '.join(quotes.figures[:MOST_NAMED])}."
+        return f"Same numbers: {', '.join(quotes.figures[:MOST_NAMED])}."
     return "Similar wording." if quotes.overlap >= SIMILAR_WORDING else "Similar subject."
 
 

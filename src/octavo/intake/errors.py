@@ -165,7 +165,7 @@ class VideoUnavailable(LinkFailed):
     """This video is private, has been removed, or is not available here."""
 
     code = "VIDEO_UNAVAILABLE"
-    advice = "Check whether it plays in a private browser window."
+    advice = "Check whether the video plays in a private browser window."
 
 
 class VideoAgeRestricted(LinkFailed):

@@ -31,7 +31,7 @@ async def discard(connection: Connection, jobs: Iterable[UUID], then: AfterDisca
         for job in wanted:
             await queue.requeue(connection, job, from_stage="")
     for analysis in sorted(parents):
-        await fail(connection, analysis, LOST_PART, "A part failed for good and was discarded.")
+        await fail(connection, analysis, LOST_PART, "A part of the analysis failed for good and was discarded.")
     return discarded
 
 

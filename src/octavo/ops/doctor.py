@@ -122,7 +122,7 @@ async def events(installation: Installation) -> str:
     """Check that new events come after all earlier ones, even after a restore, and that events are relayed."""
     wrong = "Events belong to another PostgreSQL cluster. Run `octavo migrate`"
     await _refuse_rows(installation, QUERIES.foreign_epoch, wrong)
-    await _refuse_rows(installation, QUERIES.wrong_order, "New events would come before earlier ones")
+    await _refuse_rows(installation, QUERIES.wrong_order, "New events would be ordered before earlier events")
     await _refuse_rows(installation, QUERIES.late_relay, "Events are not relayed to recipients")
     row = await (await installation.connection.execute(QUERIES.count_epochs)).fetchone()
     return f"in order, epoch {row[0] if row else 0}"
@@ -130,7 +130,7 @@ async def events(installation: Installation) -> str:
 
 @check("caps")
 async def caps(installation: Installation) -> str:
-    await _refuse_rows(installation, QUERIES.wrong_caps, "The numbers of running jobs are counted incorrectly")
+    await _refuse_rows(installation, QUERIES.wrong_caps, "Counts of running jobs are incorrect")
     await _refuse_rows(installation, QUERIES.idle_caps, "Free slots were not given to waiting jobs")
     return "all slot counts are correct"
 
@@ -183,7 +183,7 @@ async def vectors(installation: Installation) -> str:
 @check("analyses")
 async def analyses(installation: Installation) -> str:
     """Check that every page of an analysed document belongs to a segment, and that all open work has a job."""
-    await _refuse_rows(installation, QUERIES.wrong_analyses, "Analyses do not match their parts")
+    await _refuse_rows(installation, QUERIES.wrong_analyses, "Analyses do not match their segments, jobs or answers")
     row = await (await installation.connection.execute(QUERIES.count_analyses)).fetchone()
     total, items = row or (0, 0)
     return f"{total} analyses with {items} items"

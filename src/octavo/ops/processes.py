@@ -130,9 +130,7 @@ class RecordFile:
             lock.close()
             running = self.read()
             where = f"Octavo is running at {running.address} (process {running.pid}). " if running else ""
-            raise AlreadyRunning(
-                f"{where}Stop it with `octavo stop`, or set OCTAVO_DATA_DIR to start another instance."
-            )
+            raise AlreadyRunning(f"{where}Run `octavo stop` first, or set OCTAVO_DATA_DIR to start another instance.")
         self._lock = lock
 
     def write(self, record: UpRecord) -> None:

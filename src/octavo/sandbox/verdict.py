@@ -102,7 +102,7 @@ def _cause(exit_: Exit) -> str:
     if exit_.status == protocol.NOT_STARTED:
         return "No process could be started."
     if exit_.signal == signal.SIGKILL:
-        return "Killed from outside (SIGKILL); the machine may be short of memory."
+        return "The process was killed (SIGKILL). The machine may be short of memory."
     if exit_.signal:
         return f"Signal {exit_.signal} ({signal.strsignal(exit_.signal)})."
     return f"Exit status {os.waitstatus_to_exitcode(exit_.status)} without a result."

@@ -117,7 +117,7 @@ async def test_the_add_box_shows_what_models_cost_where_they_are_paid_for(open_h
     for path in ("/library", "/search"):  # the box, and the dialog of the other pages
         shown = (await member.get(path)).text.partition("data-prices>")[2].partition("</p>")[0]
         assert re.match(
-            r"Approximate model costs for 100 pages\. Description: \$0\.\d\d\. "
+            r"Approximate model costs for 100 pages\. Description: \$0\.\d\d\.\s+"
             r"Extra cost to clean up the text: \$0\.\d\d\.",
             shown,
         )

@@ -28,7 +28,7 @@ def compare(first: str, second: str, language: str | None = None) -> list[Detect
     [
         (
             "negation",
-            "One denies it: “not consider the”.",
+            "One sentence contains a negation: “not consider the”.",
             "Engineers consider the bridge safe.",
             "Engineers do not consider the bridge safe.",
         ),
@@ -58,7 +58,7 @@ def compare(first: str, second: str, language: str | None = None) -> list[Detect
         ),
         (
             "wording",
-            "Only one says “outside”.",
+            "Only one sentence says “outside”.",
             "The farm lies in the district of Haifa, in the northern hills, about an hour from the coast.",
             "The farm lies outside of the district of Haifa.",
         ),

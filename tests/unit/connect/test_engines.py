@@ -44,7 +44,7 @@ def test_the_sentences_that_are_quoted_are_those_that_have_most_in_common() -> N
     ("first", "second", "explanation"),
     [
         (HARBOUR, STUDY, "Similar wording."),
-        ("The dam holds 4,500 litres.", "In all, 4,500 litres are kept behind it.", "Same figures: 4,500."),
+        ("The dam holds 4,500 litres.", "In all, 4,500 litres are kept behind it.", "Same numbers: 4,500."),
         ("Rye is sown in autumn.", "Bakers like flour of many kinds.", "Similar subject."),
     ],
 )

@@ -222,7 +222,7 @@ def read_figure(path: Path, member: str) -> bytes:
         data = _dict(_dict(found.get("attachments")).get(name))
     written = next((_text(data[one]) for one in _PICTURES if one in data), None)
     if written is None:
-        raise NotFound("The notebook has no such picture.")
+        raise NotFound("The notebook does not contain this picture.")
     with suppress(ValueError):
         return b64decode("".join(written.split()))
     return b""

@@ -84,7 +84,7 @@ def read_figure(path: Path, member: str) -> bytes:
         pictures = read_pictures(open_presentation(container))
     place = int(number) if number.isdecimal() and len(number) < 7 else 0  # noqa: PLR2004 - no file has more
     if not 0 < place <= len(pictures) or not pictures[place - 1]:
-        raise NotFound("The file has no such picture.")
+        raise NotFound("The file does not contain this picture.")
     return pictures[place - 1]
 
 

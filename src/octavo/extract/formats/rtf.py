@@ -128,7 +128,7 @@ def read_figure(path: Path, member: str) -> bytes:
     content = source[found.end() : _group_end(source, found.end())] if found else ""
     letters = "".join(max(_DIGITS.findall(_NOT_DIGITS.sub("|", content)), key=len, default="").split())
     if not letters:
-        raise NotFound("The file has no such picture.")
+        raise NotFound("The file does not contain this picture.")
     return unhexlify(letters[: len(letters) // 2 * 2])
 
 

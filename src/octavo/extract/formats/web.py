@@ -152,7 +152,7 @@ def read_figure(path: Path, member: str) -> bytes:
     found = (source for one in root.iter("img", "image") if _is_inside(source := _source(one)))
     source = next(islice(found, place - 1, None), None) if place else None
     if source is None:
-        raise NotFound("The page has no such image.")
+        raise NotFound("The page does not contain this image.")
     return data_of(source)
 
 

@@ -79,10 +79,10 @@ _TYPED = 0.9  # as a share of the letters of a page
 _PROGRAM = re.compile(r"[{};]\s*\Z|\w\(\)|\A\s*(?:def|class|import|return|if|for|while)\b.*[:;{]\Z|[=!<>]=|::|->|//")
 _FEW_LOST = 6  # letters
 _LOST_SHARE = 0.02  # of the letters of a page
-_ORDER = "The columns of this page may be in the wrong order."
+_ORDER = "The columns on this page may be in the wrong order."
 _NOT_SURE = "A table may have wrong rows or columns."
-_INCOMPLETE = "Some text of the page may be missing."
-_SCATTERED = "Formulas of the page may be incomplete."
+_INCOMPLETE = "Some text on this page may be missing."
+_SCATTERED = "Formulas on this page may be incomplete."
 RightText = Callable[[Box], str]
 
 

@@ -31,7 +31,7 @@ HEADINGS = {
     403: "Not allowed",
     404: "Page not found",
     405: "This link only accepts form submissions",
-    409: "This is no longer possible",
+    409: "This action is no longer possible",
     413: "Too large",
     422: "Invalid input",
     429: "Too many requests",

@@ -308,13 +308,14 @@ async def test_a_document_that_was_too_expensive_to_analyse_says_so_and_offers_i
     document = await room.upload("book.md", "# Book\n\nA long book about bogs and their mosses.")
     async with room.working():
         await room.until_done()
-    assert "Not analysed automatically" not in (await room.owner.get(f"/documents/{document}")).text
+    assert "not analysed automatically" not in (await room.owner.get(f"/documents/{document}")).text
     await room.house.run(SKIPPED, document)
     page = (await room.owner.get(f"/documents/{document}")).text
     note = page.partition('id="skipped-analysis"')[2].partition("</a>")[0]
+    assert "was not analysed automatically" in note
     assert "Estimate: $3.20. Limit (OCTAVO_ANALYSE_BUDGET): $1.00." in note
     assert f'href="/analyses/new?document={document}">Start analysis' in note
     prompts = (await room.owner.get("/api/v1/prompts")).json()["items"]
     wanted = {"document_id": document, "prompt_ids": [prompts[0]["id"]]}
     assert (await room.owner.post("/api/v1/analyses", json=wanted)).is_success
-    assert "Not analysed automatically" not in (await room.owner.get(f"/documents/{document}")).text
+    assert "not analysed automatically" not in (await room.owner.get(f"/documents/{document}")).text

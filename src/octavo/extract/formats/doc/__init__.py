@@ -77,7 +77,7 @@ def read_figure(path: Path, member: str) -> bytes:
         data = container.read("Data")
     found = _picture(data, int(number)) if number.isdecimal() and len(number) < 11 else b""  # noqa: PLR2004
     if not found:
-        raise NotFound("The file has no such picture.")
+        raise NotFound("The file does not contain this picture.")
     return found
 
 

@@ -121,7 +121,7 @@ async def ask_to_remove(request: Request, services: ServicesOf, frame: SettingsF
         raise NotFound
     question = Question(
         title=f"Remove {email}?",
-        text="Their sessions and API keys for this owner stop working immediately. Their account is kept.",
+        text="The member's sessions and API keys for this owner stop working immediately. The account is kept.",
         action=f"/settings/account/members/{user}/remove",
         verb="Remove",
         keep="/settings/account#members",

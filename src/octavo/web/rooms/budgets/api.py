@@ -130,7 +130,7 @@ usage_router = APIRouter(prefix="/api/v1", tags=["usage"])
 
 Month = Annotated[
     str | None,
-    Query(pattern=r"^[12]\d{3}-(0[1-9]|1[0-2])$", description="A month such as 2026-11. Default: the current one."),
+    Query(pattern=r"^[12]\d{3}-(0[1-9]|1[0-2])$", description="A month such as 2026-11. Default: the current month."),
 ]
 
 

@@ -241,8 +241,8 @@ async def delete(
     async with services.database.transaction() as connection:
         if not sure:
             found = await show_conversion(connection, caller.owner_id, conversion)
-            kept = "The document stays in the library." if found.document_id else "Its file is deleted too."
-            text = f"Its values, corrections and XML are deleted. {kept} This cannot be undone."
+            kept = "The document stays in the library." if found.document_id else "The uploaded file is deleted too."
+            text = f"The values, corrections and XML of the conversion are deleted. {kept} This cannot be undone."
             title, back = f"Delete the conversion of “{found.filename}”?", f"/conversions/{conversion}"
             return ask(request, Question(title, text, request.url.path, "Delete", back, (("sure", "true"),)), frame)
         keys = await delete_conversion(connection, caller.owner_id, conversion)
