@@ -2,8 +2,8 @@
 
 A command that is started the usual way spends one to two seconds of processor time on imports, and the suite starts
 hundreds. A fork is a real process too: it has its own environment, files and signals, and it can be killed at any
-moment. An `octavo up` that was forked forks its web processes and workers. The usual way is covered by tests of
-`octavo up`.
+moment. An `octavo up` that was forked forks its web processes and workers, and a worker the parent process of its
+sandbox. The usual way is covered by tests of `octavo up` and of the sandbox.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import sys
 import tempfile
 import threading
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -41,6 +41,7 @@ from tests.support.clock import install_jumps
 
 ROOT = Path(__file__).parents[2]
 NUMBER = struct.Struct("i")
+SANDBOX = "octavo.sandbox.parent"
 STANDARD_FILES = 3
 MOST_FILES = 16
 # What commands import at their start or with their first document.
@@ -255,7 +256,6 @@ def become(order: Order, files: list[int]) -> None:
     os.environ.clear()
     os.environ.update(order.environment)
     os.chdir(order.cwd)
-    sys.argv[1:] = order.arguments
 
 
 def reset_signals() -> None:
@@ -300,35 +300,59 @@ class Child:
         os.kill(self.pid, signal.SIGKILL)
 
 
-def fork_children_of_up() -> None:
-    """Let a supervisor fork its web processes and workers; other programs start as usual."""
+def fork_children(*, of_up: bool) -> None:
+    """Let a supervisor fork its web processes and workers, and a worker the parent process of its sandbox.
+
+    Other programs start as usual.
+    """
     usual = asyncio.create_subprocess_exec
 
     async def start_child(*command: str, pass_fds: Sequence[int] = (), **options: Any) -> Any:  # noqa: ANN401
-        if command[1:3] != ("-m", "octavo"):
-            return await usual(*command, pass_fds=pass_fds, **options)
-        pid = os.fork()
-        if pid:
-            return Child(pid)
-        os.setsid()
-        reset_signals()
-        asyncio._set_running_loop(None)
-        atexit._clear()  # pyright: ignore[reportPrivateUsage]
-        with open(os.devnull, "rb") as nothing:  # noqa: PTH123, ASYNC230 - a device
-            os.dup2(nothing.fileno(), 0)
-        kept = {0, 1, 2, *pass_fds}
-        for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 - numbers
-            if int(name) not in kept:
-                with contextlib.suppress(OSError):
-                    os.close(int(name))
-        sys.argv[1:] = command[3:]
-        end(run_octavo())
+        if of_up and command[1:3] == ("-m", "octavo"):
+            return fork_child(lambda: run_octavo(command[3:]), pass_fds)
+        if SANDBOX in command:
+            errors = options["stderr"].fileno()
+            return fork_child(lambda: run_sandbox(command[command.index(SANDBOX) + 1 :], errors), [*pass_fds, errors])
+        return await usual(*command, pass_fds=pass_fds, **options)
 
     asyncio.create_subprocess_exec = start_child
 
 
-def run_octavo() -> int:
-    """As `python -m octavo` does; returns its exit code."""
+def fork_child(run: Callable[[], int], kept: Sequence[int]) -> Child:
+    if pid := os.fork():
+        return Child(pid)
+    become_child(kept)
+    return end(run())
+
+
+def become_child(kept: Sequence[int]) -> None:
+    """Keep these files and the standard ones, and nothing of the event loop."""
+    os.setsid()
+    reset_signals()
+    asyncio._set_running_loop(None)
+    atexit._clear()  # pyright: ignore[reportPrivateUsage]
+    with open(os.devnull, "rb") as nothing:  # noqa: PTH123 - a device
+        os.dup2(nothing.fileno(), 0)
+    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 - numbers
+        if int(name) not in {0, 1, 2, *kept}:
+            with contextlib.suppress(OSError):
+                os.close(int(name))
+
+
+def run_sandbox(arguments: Sequence[str], errors: int) -> int:
+    """As `python -m octavo.sandbox.parent` does with these arguments."""
+    with open(os.devnull, "wb") as nowhere:  # noqa: PTH123 - a device
+        os.dup2(nowhere.fileno(), 1)
+    os.dup2(errors, 2)
+    os.close(errors)
+    os.chdir("/")
+    importlib.import_module(SANDBOX).main(*arguments)
+    return 0
+
+
+def run_octavo(arguments: Sequence[str]) -> int:
+    """As `python -m octavo` does with these arguments; returns its exit code."""
+    sys.argv[1:] = arguments
     try:
         runpy.run_module("octavo", run_name="__main__", alter_sys=True)
     except SystemExit as ended:
@@ -360,9 +384,12 @@ def load_data() -> None:
     """
     from octavo.database import load_queries
     from octavo.language import offline_embedder, prepare
+    from octavo.ops.instance import PRELOAD
 
     prepare()
     offline_embedder()
+    for name in PRELOAD:
+        importlib.import_module(name)
     logging.disable()  # of what the library for queries says about some
     for file in files("octavo.database").joinpath("queries").iterdir():
         _ = load_queries(file.name.removesuffix(".sql"))._statements  # pyright: ignore[reportPrivateUsage]
@@ -381,9 +408,8 @@ def main() -> None:
     gc.freeze()
     if order := Forks(control).serve():
         install_jumps()
-        if order.arguments[:1] == ["up"]:
-            fork_children_of_up()
-        end(run_octavo())
+        fork_children(of_up=order.arguments[:1] == ["up"])
+        end(run_octavo(order.arguments))
 
 
 if __name__ == "__main__":
