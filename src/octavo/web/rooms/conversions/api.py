@@ -160,7 +160,7 @@ async def convert(
     request: Request,
     mapping: Annotated[
         Name | None,
-        Query(description="Name of the mapping, if raw bytes are sent. Forms and JSON have a field for it."),
+        Query(description="Name of the mapping if the body is the raw file. Forms and JSON use a field."),
     ] = None,
     content_type: Annotated[str, Header()] = "",
     x_upload_filename: Annotated[str | None, Header(max_length=3000)] = None,
