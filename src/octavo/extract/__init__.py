@@ -1,6 +1,6 @@
 """Turns files into Markdown with pages, blocks and an outline.
 
-Programs that only need the text of a file call `extract`. It needs no database and no worker.
+Use `extract` if you only need the text of a file. It needs no database and no worker process.
 """
 
 from __future__ import annotations

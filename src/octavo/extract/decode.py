@@ -68,21 +68,21 @@ def decode(data: bytes) -> str:
 
 
 def clean(text: str) -> str:
-    """Remove invisible characters and characters that the database rejects."""
+    """Normalise line ends, and remove invisible characters and characters that the database rejects."""
     text = _NEWLINES.sub("\n", text)
     return _ERASED.sub("", text) if _SUSPECT.search(text) else text
 
 
 def symbols_of(text: str, font: str = "") -> str:
-    """Replace characters of symbol fonts with Unicode characters. An unknown character becomes U+FFFD."""
+    """Replace characters of symbol fonts with the same symbols in Unicode. An unknown character becomes U+FFFD."""
     return _SYMBOLS.sub(lambda found: _symbol(ord(found[0]) & 0xFF, font), text)
 
 
 def _symbol(place: int, font: str) -> str:
-    """Convert a code of a symbol font to Unicode.
+    """Convert a character code of a symbol font to Unicode.
 
-    If the font name is unknown, Wingdings is assumed only for codes that texts in the font Symbol are unlikely to
-    contain.
+    If the font name is unknown, the font Symbol is assumed, except for codes that are rare in Symbol. These are read as
+    Wingdings.
     """
     wingdings = WINGDINGS.get(place, "\ufffd")
     if "dings" in font.lower():
@@ -95,7 +95,7 @@ def _symbol(place: int, font: str) -> str:
 
 
 def encoding_of(data: bytes) -> str:
-    """The name of the Python codec that decodes these bytes."""
+    """Return the name of the Python codec that decodes these bytes."""
     for mark, encoding in _BYTE_ORDER_MARKS:
         if data.startswith(mark):
             return encoding
@@ -105,7 +105,8 @@ def encoding_of(data: bytes) -> str:
 def _wide_encoding(data: bytes) -> str | None:
     """Detect UTF-16 or UTF-32 without a byte order mark.
 
-    The check counts ASCII characters that texts in all languages contain: spaces, newlines and digits.
+    Texts in all languages contain some ASCII characters: spaces, newlines and digits. So the encoding that results in
+    the largest share of ASCII characters is chosen, if that share is large enough.
     """
     head = data[:_HEAD_BYTES]
     if b"\0" not in head or len(data) % 2:
@@ -116,7 +117,7 @@ def _wide_encoding(data: bytes) -> str | None:
 
 
 def _ascii_share(head: bytes, encoding: str) -> float:
-    """The share of ASCII characters in the decoded bytes; 0 if the bytes cannot be text in this encoding."""
+    """Decode the bytes and return the share of ASCII characters, or 0 if they cannot be text in this encoding."""
     try:
         text = codecs.getincrementaldecoder(encoding)().decode(head)
     except UnicodeDecodeError:
@@ -144,8 +145,9 @@ def _escaped_encoding(data: bytes) -> str | None:
 
 
 def _utf8(data: bytes) -> str | None:
-    """Detect UTF-8. More than nine tenths of the non-ASCII characters must be valid UTF-8, which is unlikely
-    by chance.
+    """Detect UTF-8. More than nine tenths of the non-ASCII characters must be valid.
+
+    Text in another encoding is unlikely to pass this test.
     """
     try:
         data.decode()
@@ -158,7 +160,7 @@ def _utf8(data: bytes) -> str | None:
 
 
 def _sample(data: bytes) -> bytes:
-    """A sample around the first non-ASCII byte, because ASCII text does not show which encoding is used."""
+    """Return a sample around the first non-ASCII byte, because ASCII text does not show which encoding is used."""
     found = _NOT_ASCII.search(data)
     start = max(found.start() - _LEAD_BYTES, 0) if found else 0
     return data[start : start + _SAMPLE_BYTES]

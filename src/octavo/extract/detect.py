@@ -58,7 +58,7 @@ _MOST_CONTROL = 0.01
 
 
 def detect(head: bytes, filename: str = "", content_type: str = "") -> SourceType:
-    """The type of a file. `head` contains the first `HEAD_BYTES` of the file, or the whole file."""
+    """Detect the type of a file. `head` contains the first `HEAD_BYTES` bytes, or all bytes of a shorter file."""
     suffix, media_type = _suffix(filename), _media_type(content_type)
     if head.startswith(_SIGNATURE):
         return zipped_type(head, suffix, media_type)
@@ -75,7 +75,10 @@ def detect(head: bytes, filename: str = "", content_type: str = "") -> SourceTyp
 
 
 def readable_text(head: bytes) -> str | None:
-    """Decode the first bytes of a file; None if they are not text. A character cut off at the end is dropped."""
+    """Decode the first bytes of a file. Returns None if they are not text.
+
+    A character cut off at the end is dropped.
+    """
     text = head.decode(encoding_of(head), errors="ignore")
     strange = sum(1 for _ in _CONTROL.finditer(text))
     return None if "\0" in text or strange > _MOST_CONTROL * len(text) else text
@@ -142,7 +145,7 @@ _CONTAINER_LABELS = {
 
 
 def container_type(head: bytes, suffix: str, media_type: str) -> SourceType:
-    """The type of an OLE container. Encrypted office documents are stored as OLE containers, not as zip archives."""
+    """Detect the type of an OLE container. Encrypted office documents are also OLE containers, not zip archives."""
     if _LOCKED in head:
         return _LABELS.get(suffix) or _LABELS.get(media_type) or SourceType.DOCX
     label = _CONTAINER_LABELS.get(suffix) or _CONTAINER_LABELS.get(media_type)
@@ -208,10 +211,10 @@ class Entry(NamedTuple):
 
 
 def zipped_type(head: bytes, suffix: str, media_type: str) -> SourceType:
-    """The type of a zip-based document, from the entries of its archive.
+    """Detect the type of a zip-based document from the entries of its archive.
 
-    If the entries are ambiguous, the file name or the media type decides. A zip file of no known document type is an
-    archive.
+    If the entries are ambiguous, the file name or the media type decides. A zip file that is not a known type of
+    document is an archive.
     """
     entries = {entry.name: entry for entry in list_entries(head)}
     mimetype = entries.get(b"mimetype")
@@ -231,7 +234,7 @@ def zipped_type(head: bytes, suffix: str, media_type: str) -> SourceType:
 
 
 def _declared(head: bytes, mimetype: Entry) -> SourceType | None:
-    """The type that the `mimetype` entry declares.
+    """Return the type that the `mimetype` entry declares.
 
     The entry should be stored uncompressed, but it is compressed if the document was unzipped and zipped again.
     """
@@ -255,7 +258,7 @@ def _by_names(names: AbstractSet[bytes], suffix: str) -> SourceType | None:
 
 
 def list_entries(head: bytes) -> Iterator[Entry]:
-    """The entries whose headers are in `head`. Nothing is unpacked."""
+    """Yield the entries whose headers are in `head`. Nothing is unpacked."""
     start = 0
     while 0 <= start <= len(head) - _HEADER.size:
         signature, flags, packed, _, name_bytes, extra_bytes = _HEADER.unpack_from(head, start)
@@ -269,7 +272,7 @@ def list_entries(head: bytes) -> Iterator[Entry]:
 
 
 def _content(head: bytes, entry: Entry) -> bytes:
-    """The content of an uncompressed entry. If the size is unknown, the content ends at the next header."""
+    """Return the content of an uncompressed entry. If the size is unknown, the content ends at the next header."""
     if entry.packed_bytes:
         return head[entry.start : entry.start + entry.packed_bytes].strip()
     return head[entry.start : head.find(b"PK", entry.start)].strip()

@@ -1,7 +1,7 @@
-"""Finds the facts of an extracted document in the sandbox, and checks the result.
+"""Finds the facts of an extracted document (such as its date or total) in the sandbox, and validates them.
 
-For a PDF, the words and their boxes are read from the file. For a scan, they are the words that OCR recognised. All
-other documents are read as text. Only the beginning of a long document is read.
+The words of a PDF and their boxes are read from the file. The words of a scan come from OCR. For all other documents,
+the text is searched. A long document is not searched completely.
 """
 
 from __future__ import annotations
@@ -46,9 +46,10 @@ _MOST_WORDS = 20_000
 async def find_in_sandbox(
     sandbox: Sandbox, extracted: Extracted, path: Path | None, filename: str, language: str | None
 ) -> list[Fact]:
-    """Find the facts of a document. `path` is its file if it is a PDF; `language` is the detected language.
+    """Find the facts of a document, such as its date or total.
 
-    A file that cannot be read a second time, or takes too long, is read as text.
+    `path` is its file if it is a PDF. `language` is the detected language. If the PDF cannot be read again, or reading
+    takes too long, only the extracted text is searched.
     """
     about = json.dumps(_about(extracted, filename, language), ensure_ascii=False)
     if path and extracted.source_type == SourceType.PDF and extracted.quality is not Quality.OCR:
@@ -70,7 +71,7 @@ async def _run(sandbox: Sandbox, about: str, path: Path | None, pages: Sequence[
 
 
 def _about(extracted: Extracted, filename: str, language: str | None) -> dict[str, Any]:
-    """The text, headings, metadata and file name in which to look for facts, as JSON.
+    """Return the text, headings, metadata and file name in which to look for facts, as JSON values.
 
     All values are shortened, because a file can contain any amount of text.
     """
@@ -98,7 +99,7 @@ def _heading(block: Block) -> list[JSON]:
 
 
 def _recognised_pages(extracted: Extracted) -> list[JSON]:
-    """The recognised words of a scan or a picture, with estimated positions."""
+    """Return the words that OCR recognised in a scan or picture, with estimated positions."""
     if extracted.source_type not in PAGED:
         return []
     sizes = {page.number: (page.width or 0.0, page.height or 0.0) for page in extracted.pages}
@@ -114,7 +115,7 @@ def _recognised_pages(extracted: Extracted) -> list[JSON]:
 
 
 def _read_facts(made: bytes) -> list[Fact]:
-    """Parse the facts and validate all of them, because a hostile file may have taken over the child process."""
+    """Parse and validate the facts, because a hostile file may have taken over the child process that wrote them."""
     from pydantic import ValidationError
 
     try:
@@ -134,7 +135,7 @@ def _fact_type() -> TypeAdapter[list[Fact]]:
 
 @sandboxed
 def find_document_facts(task: Task, *, about: str, is_pdf: bool) -> None:
-    """Find the facts. The input is the PDF, or a JSON list of pages with their words."""
+    """Find the facts of a document. The input is the PDF, or else a JSON list of pages with their words."""
     from octavo.facts.sheet import find_facts
     from octavo.facts.words import sheets_from_json
 

@@ -1,4 +1,4 @@
-"""The record that every processor returns. It leaves the sandbox and is stored as JSON."""
+"""Defines `Extracted`, the result of reading a file. It is sent from the sandbox and stored as JSON."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 class SourceType(StrEnum):
     """The type of a document.
 
-    It is detected from the content of the file, except for the last three, which depend on how the document was added.
+    It is detected from the content of the file, except for `WEB`, `YOUTUBE` and `PASTE`, which depend on how the
+    document was added.
     """
 
     PDF = "pdf"
@@ -132,8 +133,8 @@ class RegionKind(StrEnum):
 class Region:
     """An area of a page with one kind of content. `order` is its position in the reading order, from 0.
 
-    `confidence` is between 0 and 1. `text` is plain text. Regions that are not in the Markdown, such as page numbers,
-    also have a text.
+    `confidence` is between 0 and 1. `text` is plain text. It is also set for regions that are left out of the Markdown,
+    such as page numbers.
     """
 
     page: int
@@ -284,7 +285,7 @@ def _check_moments(moments: Sequence[Moment], length: int) -> None:
 
 
 def to_document(extracted: Extracted) -> dict[str, JSON]:
-    """The document as JSON values, with the field names of `octavo extract --json`."""
+    """Convert the document to JSON values, with the field names of `octavo extract --json`."""
     return {
         "source_type": extracted.source_type,
         "markdown": extracted.markdown,
@@ -304,9 +305,9 @@ Record = Page | Block | OutlineEntry | Metadata | Moment | Region | Figure
 
 
 def _fields(record: Record) -> JSON:
-    """The fields of a record as a dictionary.
+    """Return the fields of a record as a dictionary.
 
-    `dataclasses.asdict` copies every value, which takes ten times as long for a book.
+    `dataclasses.asdict` is not used, because it copies every value. For a book, that takes ten times as long.
     """
     return {name: getattr(record, name) for name in record.__slots__}
 
@@ -319,9 +320,7 @@ _RECORDS_A_PIECE = 1000
 
 
 def json_pieces(extracted: Extracted) -> Iterator[bytes]:
-    """The document as JSON, in pieces. As a single string, a long document would need several times its size
-    in memory.
-    """
+    """Yield the document as JSON, in pieces. A single string would take several times the document's size in memory."""
     for number, name in enumerate(extracted.__slots__):
         value = getattr(extracted, name)
         yield f'{"," if number else "{"}"{name}":'.encode()
@@ -345,7 +344,7 @@ _NONCHARACTER = re.compile("[\ufdd0-\ufdef\ufffe\uffff]")
 
 
 def _dump(value: JSON) -> bytes:
-    """The value as JSON. Noncharacters become U+FFFD, which does not change any offset."""
+    """Write the value as JSON. Unicode noncharacters are replaced with U+FFFD, which does not change any offset."""
     written = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     document = _NONCHARACTER.sub("\ufffd", written).encode()
     _refuse_nul(document)
@@ -353,7 +352,7 @@ def _dump(value: JSON) -> bytes:
 
 
 def from_json(document: bytes) -> Extracted:
-    """Parse a document and validate all of it, because a hostile file may have taken over the child process."""
+    """Parse and validate a document, because a hostile file may have taken over the child process that wrote it."""
     # Imported late: children only write documents and do not need pydantic.
     from pydantic import ValidationError
 
@@ -404,7 +403,7 @@ def is_caption(text: str) -> bool:
 
 
 def add_captions(extracted: Extracted) -> Extracted:
-    """Give figures without a caption the line before or after them, if it starts like a caption."""
+    """Use the line before or after a figure as its missing caption, if that line starts like a caption."""
     if all(figure.caption for figure in extracted.figures):
         return extracted
     starts = [block.start for block in extracted.blocks]

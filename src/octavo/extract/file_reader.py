@@ -44,7 +44,7 @@ PRELOAD_BY_TYPE: dict[SourceType, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class FileReader:
-    """Reads files of any type. If `recognition` is None, OCR runs in the same sandbox."""
+    """Reads files of any type. If `recognition` is None, OCR also runs in `sandbox`."""
 
     sandbox: Sandbox
     recognition: Recognition | None = None
@@ -82,9 +82,9 @@ async def open_reader(
 ) -> AsyncGenerator[FileReader]:
     """Open a reader for interactive use. `language` and `page_seconds` are for OCR, which runs in a separate sandbox.
 
-    Each sandbox starts when the first file needs it. `files` lists the paths and names of the files that will be read,
-    if they are known. The sandbox then imports only the libraries for these files, and only once. `more` names other
-    modules that the caller's tasks need in this sandbox.
+    Each sandbox starts when the first file needs it. `files` lists the paths and names of the files to read, if they
+    are known, so that the sandbox imports only the libraries for these files. `more` names other modules that the
+    caller needs in the sandbox.
     """
     from octavo.sandbox import Sandbox
 
@@ -99,7 +99,7 @@ async def open_reader(
 
 
 def preload_for(files: Iterable[tuple[Path, str]]) -> tuple[str, ...]:
-    """The modules that the given files need, according to their types.
+    """Return the modules that the given files need, according to their types.
 
     Files that cannot be opened are skipped. The error is reported when they are read.
     """
@@ -148,7 +148,7 @@ async def extract_in_sandbox(
 def extract_file(
     task: Task, *, filename: str, content_type: str, source_type: str | None, url: str, password: str
 ) -> None:
-    """Read a file and write the extracted document to the output file. The document may be too large to return."""
+    """Read a file and write the extracted document to the output file, because it may be too large to return."""
     from octavo.extract.formats import known_processors
 
     head = task.input.read(HEAD_BYTES)

@@ -31,11 +31,11 @@ class PageRange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CallLimits:
-    """The limits of model calls.
+    """Limits for planning model calls.
 
-    A document of up to `single_pages` pages is read in one call. A longer document is read in calls of `batch_pages`
-    pages, and consecutive calls share `overlap_pages` pages. `output_tokens` is the model's output limit. Only the
-    share `filled` of that limit is planned for, because page lengths are estimates.
+    A document of up to `single_pages` pages is read in one call. A longer one is split into calls of `batch_pages`
+    pages, and consecutive calls share `overlap_pages` pages. `output_tokens` is the model's output limit. Calls are
+    planned to fill only the fraction `filled` of that limit, because page lengths are estimates.
     """
 
     single_pages: int = 200
@@ -50,15 +50,19 @@ class CallLimits:
 
 
 def estimate_tokens(text: str) -> int:
-    """Estimate the output tokens of a page from a rough version of its text. The estimate is deliberately high."""
+    """Estimate how many output tokens a page needs, from a rough version of its text.
+
+    The estimate is deliberately high.
+    """
     ascii_only = len(text.encode("ascii", errors="ignore"))
     return ascii_only // _CHARACTERS_PER_TOKEN + len(text) - ascii_only + _MARKER_TOKENS
 
 
 def plan_calls(tokens: Sequence[int], limits: CallLimits | None = None) -> list[PageRange]:
-    """Plan one call for all pages, or several calls that overlap. `tokens` contains the estimated tokens of each page.
+    """Plan one call for all pages if they fit, or else several overlapping calls.
 
-    A page that is too long for any call gets a separate call without overlap.
+    `tokens` contains the estimated output tokens of each page. A page whose estimate exceeds the limit still gets a
+    call. That call contains only this page.
     """
     limits = limits or CallLimits()
     if not tokens:
@@ -101,7 +105,7 @@ def page_marker(page: int) -> str:
 
 
 def find_page_markers(markdown: str) -> dict[int, int]:
-    """Map each page number to the offset of its marker."""
+    """Map each page number to the offset of its marker in the text."""
     places: dict[int, int] = {}
     for found in _MARKER.finditer(markdown):
         places.setdefault(int(found[1]), found.start())

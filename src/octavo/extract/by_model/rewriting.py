@@ -1,7 +1,7 @@
 """Combines an extracted document with the sections that a model rewrote.
 
-A section keeps its extracted text if the model returned no text for it, or lost or invented words in it. Pages,
-headings, boxes and the times of a recording are located again in the new text.
+A section keeps its extracted text if the model returned no text for it, or if the new text drops or adds too many
+words. The positions of pages, headings, boxes and recording times are then found again in the new text.
 """
 
 from __future__ import annotations
@@ -60,7 +60,10 @@ async def rewrite_in_sandbox(sandbox: Sandbox, plain: Extracted, texts: Mapping[
 
 @sandboxed
 def rewrite_document(task: Task, *, made_by: str) -> None:
-    """Run `rewrite`. The first line of the input is the document. The second line maps section indexes to new texts."""
+    """Run `rewrite` in the sandbox.
+
+    The first line of the input is the document. The second line maps section indexes to new texts. Both are JSON.
+    """
     plain = from_json(task.input.readline())
     texts = {int(place): text for place, text in json.loads(task.input.readline()).items()}
     task.output.write(to_json(rewrite(plain, texts, made_by)))
@@ -69,7 +72,8 @@ def rewrite_document(task: Task, *, made_by: str) -> None:
 def rewrite(plain: Extracted, texts: Mapping[int, str], made_by: str) -> Extracted:
     """Replace sections of a document with a model's text. `texts` maps indexes into `sections_of(plain)` to new texts.
 
-    Sections without a faithful new text keep their extracted text, and are listed in the metadata's `extra`.
+    A section keeps its extracted text if it has no new text, or if the new text is not faithful. These sections are
+    listed in `metadata.extra`, unless they are empty or fixed.
     """
     sections = sections_of(plain)
     recognised = set(read_ranges(plain.metadata.extra.get("pages_by_ocr", "")))
@@ -99,7 +103,7 @@ def rewrite(plain: Extracted, texts: Mapping[int, str], made_by: str) -> Extract
 
 
 def _figures_in(markdown: str, figures: Sequence[Figure]) -> tuple[Figure, ...]:
-    """The figures that the new text still refers to, with their new offsets."""
+    """Return the figures that the new text still refers to, with their new offsets."""
     places = {int(found[1]): found.start() for found in _REFERENCE.finditer(markdown)}
     return tuple(replace(one, start=places[one.number]) for one in figures if one.number in places)
 
@@ -114,10 +118,10 @@ def _kept_note(kept: Sequence[int], sections: Sequence[Section]) -> dict[str, st
 
 
 def _quality(plain: Extracted, sections: Sequence[Section], texts: Mapping[int, str]) -> Quality:
-    """The quality of the new document.
+    """Return the quality of the new document.
 
-    If the model answered for every section, it also read the pages that are only images. `PARTIAL` then becomes `FULL`.
-    `EMPTY` becomes `OCR` if the answers contain any text.
+    If the model answered for every section, it also read the pages that are only images. `PARTIAL` then becomes `FULL`,
+    and `EMPTY` becomes `OCR` if any answer contains text. Otherwise the quality does not change.
     """
     if plain.quality not in {Quality.EMPTY, Quality.PARTIAL} or not all(
         place in texts for place in range(len(sections))
@@ -192,7 +196,7 @@ class _Document:
 def _find_boxes(blocks: Sequence[Block], before: Sequence[Block]) -> dict[int, Box]:
     """Map the index of each new block to its box.
 
-    Each old block passes its box to the new block that shares the most words with it.
+    The box of each old block is assigned to the new block that shares the most words with it.
     """
     if not any(block.box for block in before):
         return {}
@@ -217,10 +221,10 @@ def _union(one: Box, other: Box) -> Box:
 
 
 def _find_moments(moments: Sequence[Moment], places: Sequence[tuple[int, int]]) -> Iterator[Moment]:
-    """Locate the times of a recording in the new text.
+    """Find the positions of the recording times in the new text.
 
-    A time is moved to the first word of its snippet that also occurs in the new text. If there is no such word, the
-    time is dropped.
+    Each time moves to the first word after it that also occurs in the new text. It is dropped if there is no such word
+    before the next time.
     """
     lefts = [left for left, _ in places]
     last = -1
@@ -233,10 +237,10 @@ def _find_moments(moments: Sequence[Moment], places: Sequence[tuple[int, int]]) 
 
 
 def _outline(plain: Extracted, document: _Document) -> tuple[OutlineEntry, ...]:
-    """The new outline.
+    """Make the new outline.
 
-    If the old outline was made from the headings, the new one is made from the new headings. Otherwise the entries are
-    kept and point to the new starts of their pages.
+    If the old outline was made from the headings, so is the new one. Otherwise the old entries are kept, and each
+    points to the new start of its page.
     """
     if plain.outline == outline_of(plain.blocks):
         return outline_of(document.blocks)
@@ -245,7 +249,7 @@ def _outline(plain: Extracted, document: _Document) -> tuple[OutlineEntry, ...]:
 
 
 def is_faithful(plain: str, written: str, *, recognised: bool = False) -> bool:
-    """Whether the new text lost few words of the original and added few.
+    """Whether the new text keeps nearly all words of the original and adds only a few others.
 
     Word order is ignored. If the original has no words, any text is accepted.
     """

@@ -1,8 +1,9 @@
-"""Joins overlapping answers of a model into one text that contains each part of the document once.
+"""Joins a model's overlapping answers into one text without duplicates.
 
-Answers never agree exactly, so they are compared word by word, ignoring case, markup and line breaks. Word sequences
-that occur once in each answer show where two answers match. The seam is in the middle of the match, because the start
-of an answer lacks context and its end may be cut off.
+Two answers never agree exactly on the pages they share, so they are compared word by word, ignoring case, markup and
+line breaks. Word sequences that occur once in each answer show where the answers match. The seam, where one answer is
+continued by the next, is in the middle of the match, because the start of an answer lacks context and its end may be
+cut off.
 """
 
 from __future__ import annotations
@@ -47,8 +48,9 @@ class Seam:
 
 @dataclass(frozen=True, slots=True)
 class StitchedText:
-    """The joined text. A seam is None where two overlapping answers do not match. Both answers are then kept
-    completely.
+    """The joined text. `seams` contains None for two overlapping answers that do not match.
+
+    Both are then kept in full.
     """
 
     markdown: str
@@ -78,7 +80,7 @@ def stitch(answers: Sequence[PageAnswer]) -> StitchedText:
 def _find_seam(rest: str, pages: PageRange, after: PageAnswer) -> Seam | None:
     """Find the seam in the pages that both answers contain.
 
-    If no seam is found there, search both texts completely, because page markers can be wrong.
+    If there is no seam in these pages, search both texts in full, because page markers can be wrong.
     """
     begin = max((place for page, place in find_page_markers(rest).items() if page <= after.pages.first), default=0)
     end = min((place for page, place in find_page_markers(after.markdown).items() if page > pages.last), default=None)
@@ -91,8 +93,8 @@ def _find_seam(rest: str, pages: PageRange, after: PageAnswer) -> Seam | None:
 def find_seam(before: str, after: str, *, moved: bool = False) -> Seam | None:
     """Find where to switch from `before` to `after`, if the end of `before` matches the beginning of `after`.
 
-    `moved` is true if `before` also contains earlier text. A match at the same position in both texts is then ignored,
-    because it is only a phrase that all answers start with.
+    Set `moved` if `before` starts with pages that `after` does not contain. Then a match must come later in `before`
+    than in `after`. Any other match is only a phrase with which all answers start.
     """
     left, right = index_words(before), index_words(after)
     for size in _RUNS:
@@ -110,9 +112,9 @@ Pair = tuple[int, int]
 
 
 def _stretches(left: Sequence[str], right: Sequence[str], size: int) -> Iterator[tuple[Pair, ...]]:
-    """Find the stretches of text that both answers contain.
+    """Yield the stretches of text that both answers contain.
 
-    Yields the positions of the matching words of each stretch.
+    Each stretch is given as the positions of its matching words in both answers.
     """
     runs = sorted(_shared_sequences(left, right, size), key=_shift)
     begin = 0
@@ -123,14 +125,15 @@ def _stretches(left: Sequence[str], right: Sequence[str], size: int) -> Iterator
 
 
 def _shared_sequences(left: Sequence[str], right: Sequence[str], size: int) -> list[Pair]:
-    """Start positions, in both texts, of the sequences of `size` words that occur exactly once in each text."""
+    """Return the positions, in both texts, of the sequences of `size` words that occur exactly once in each text."""
     right_places = _unique_sequences(right, size)
     return [(place, right_places[run]) for run, place in _unique_sequences(left, size).items() if run in right_places]
 
 
 def common_places(before: str, after: str) -> list[Pair]:
-    """The words that two versions of a text share, in order. Each pair contains the word's offsets in `before` and in
-    `after`.
+    """Find the words that two versions of a text share, in order.
+
+    Returns the offset of each shared word in `before` and in `after`.
     """
     left, right = index_words(before), index_words(after)
     size = _RUNS[-1]
@@ -150,7 +153,10 @@ def _unique_sequences(words: Sequence[str], size: int) -> dict[tuple[str, ...], 
 
 
 def _longest_increasing(pairs: Sequence[Pair]) -> list[Pair]:
-    """The longest subsequence of `pairs` with increasing right positions. `pairs` must be sorted by left position."""
+    """Return the longest subsequence of `pairs` with increasing right positions.
+
+    `pairs` must be sorted by left position.
+    """
     ends: list[int] = []  # the lowest right position that ends a subsequence of this length
     last: list[int] = []  # and the index of that pair
     before: list[int] = []
@@ -168,7 +174,7 @@ def _longest_increasing(pairs: Sequence[Pair]) -> list[Pair]:
 
 
 def _words_of(runs: Iterable[Pair], size: int) -> Iterator[Pair]:
-    """Expand matching word sequences to pairs of matching words. Sequences may overlap; each word is yielded once."""
+    """Expand matching word sequences into pairs of matching words. Sequences may overlap; each word is yielded once."""
     last = (-1, -1)
     for left, right in runs:
         for pair in zip(range(left, left + size), range(right, right + size), strict=True):
@@ -178,10 +184,11 @@ def _words_of(runs: Iterable[Pair], size: int) -> Iterator[Pair]:
 
 
 def _confidence(pairs: Sequence[Pair], left_words: int) -> float:
-    """The confidence that the matching words are part of a real overlap.
+    """Return the confidence that the matching words belong to a real overlap.
 
-    A real overlap reaches from the beginning of the right text to the end of the left text. The confidence is the share
-    of this overlap that matches. It is lowered if few words match, because short phrases also match by chance.
+    In a real overlap, the words from the beginning of the right text match the words up to the end of the left text.
+    The confidence is the fraction of these words that match. It is lowered if few words match, because short phrases
+    also match by chance.
     """
     end_left, end_right = pairs[-1]
     agreement = len(pairs) / (end_right + left_words - end_left)
@@ -189,7 +196,7 @@ def _confidence(pairs: Sequence[Pair], left_words: int) -> float:
 
 
 def _seam(pairs: Sequence[Pair], left: WordIndex, right: WordIndex) -> Seam:
-    """Choose the seam. The start of a block is preferred, because answers often format a table differently."""
+    """Choose the seam, preferably at the start of a block, because answers often format the same table differently."""
     middle = (pairs[0][0] + pairs[-1][0]) / 2
     blocks = [pair for pair in pairs if pair[0] in left.blocks and pair[1] in right.blocks]
     chosen = _best_candidate(blocks or pairs, pairs, middle)
@@ -199,9 +206,9 @@ def _seam(pairs: Sequence[Pair], left: WordIndex, right: WordIndex) -> Seam:
 
 
 def _best_candidate(candidates: Sequence[Pair], pairs: Sequence[Pair], middle: float) -> Pair:
-    """The candidate nearest to `middle`.
+    """Return the candidate nearest to `middle`.
 
-    Candidates with at least half of the surrounding words matching are preferred.
+    Candidates are preferred if at least half of the words around them match.
     """
     places = [left for left, _ in pairs]
 
@@ -223,7 +230,7 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 class WordIndex:
     """The words of a text. `starts` contains the offset of each word.
 
-    `blocks` maps the index of each word that starts a block to the offset of its line.
+    `blocks` maps the index of each block's first word to the offset of the line that contains it.
     """
 
     words: Sequence[str]
@@ -285,9 +292,9 @@ class PagesText:
 
 
 async def read_pages(reader: PageReader, tokens: Sequence[int], limits: CallLimits | None = None) -> PagesText:
-    """Read all pages. `tokens` contains the estimated output tokens of each page.
+    """Read all pages with a model. `tokens` contains the estimated output tokens of each page.
 
-    Raises `TokenLimit` if a single page is too long for a call.
+    Raises `TokenLimit` if the answer for a single page exceeds the model's output limit.
     """
     limits = limits or CallLimits()
     answers: list[PageAnswer] = []

@@ -1,6 +1,6 @@
 """Splits a text into sections: its pages or, if it has none, groups of blocks.
 
-Each section is rewritten as a whole or kept as a whole.
+A section is either replaced as a whole by the model's text or kept unchanged.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Section:
 
 
 def sections_of(plain: Extracted) -> list[Section]:
-    """Split the document into sections that contain all of its text. Only white space is left between sections."""
+    """Split the document into sections. All text belongs to a section; only white space is left between sections."""
     if plain.pages:
         return [Section(page.start, page.end, page.number) for page in plain.pages]
     return [_trimmed(plain.markdown, section) for section in _split_at_blocks(plain)]
@@ -79,16 +79,17 @@ def group_into_calls(sections: Sequence[Section]) -> list[list[int]]:
 
 
 def write_sections(plain: str, sections: Iterable[Section]) -> str:
-    """The text of a group of sections, as sent to a model."""
+    """Return the text of a group of sections, as it is sent to a model."""
     texts = ((section.page, plain[section.start : section.end]) for section in sections)
     return "\n\n".join(text if page is None else f"{page_marker(page)}\n\n{text}" for page, text in texts)
 
 
 def split_answer(markdown: str, sections: Mapping[int, Section]) -> dict[int, str]:
-    """Map section indexes to their texts in a model's answer. Pages without a marker are left out.
+    """Split a model's answer into the texts of sections, keyed by section index.
 
-    Text before the first marker is assigned to the first page if that page has no marker. Otherwise it is a remark by
-    the model and is dropped.
+    The text of a page follows its marker. Pages without a marker are left out, except that the first page gets the text
+    before the first marker. If the first page has a marker, the text before it is a remark by the model and is dropped.
+    If the document has no pages, the whole answer is the text of one section.
     """
     first = min(sections)
     if sections[first].page is None:

@@ -1,4 +1,4 @@
-"""Cuts a document into chunks of 200 to 500 words, along its headings, with exact offsets.
+"""Splits a document into chunks of 200 to 500 words, along its headings, with exact offsets.
 
 Every word of the text is in exactly one chunk. There is only white space between chunks.
 """
@@ -47,7 +47,7 @@ class PageLike(Protocol):
 
 
 class MomentLike(Protocol):
-    """A text position with its time in a recording: the fields that this module needs.
+    """The fields of a moment (a text position and its time in a recording) that this module needs.
 
     `octavo.extract.extracted.Moment` provides them.
     """
@@ -72,14 +72,14 @@ class PageBox(NamedTuple):
         return (self.right - self.left) * (self.bottom - self.top)
 
     def around(self, other: PageBox) -> PageBox:
-        """The smallest box that contains this box and `other`."""
+        """Return the smallest box that contains this box and `other`."""
         left, top = min(self.left, other.left), min(self.top, other.top)
         return PageBox(self.page, left, top, max(self.right, other.right), max(self.bottom, other.bottom))
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A chunk. `content` is `markdown[start:end]`. Pages, seconds and boxes are missing if the document has none."""
+    """A chunk. `content` is `markdown[start:end]`. Pages, seconds and boxes are set only if the document has them."""
 
     index: int
     start: int
@@ -99,9 +99,9 @@ def chunk(
     pages: Iterable[PageLike] = (),
     moments: Iterable[MomentLike] = (),
 ) -> list[Chunk]:
-    """Cut a text into chunks, in reading order.
+    """Split a text into chunks, in reading order.
 
-    `blocks` shows where headings, tables and code are. A text without blocks can be cut too.
+    `blocks` gives the positions of headings, tables and code. A text without blocks can also be split.
     """
     measure = Measure(markdown)
     in_order = sorted(blocks, key=lambda block: block.start)
@@ -134,7 +134,7 @@ def chunk(
 
 
 def _range(text: str, start: int, end: int) -> tuple[int, int]:
-    """Remove white space at both ends of a range, but keep the indent of the first line, which matters in code."""
+    """Remove white space at both ends of a range, but keep the indentation of the first line, which matters in code."""
     before = text[max(start - _LONGEST_INDENT, 0) : start]
     indent = before[before.rfind("\n") + 1 :] if "\n" in before or len(before) == start else ""
     return start - len(indent) * indent.isspace(), start + len(text[start:end].rstrip())
@@ -147,7 +147,10 @@ class _PageFinder:
         self._starts: Sequence[int] = [page.start for page in with_text]
 
     def number_at(self, position: int) -> int | None:
-        """The page of the character at `position`. A character between two pages is assigned to the first of them."""
+        """Return the page number of the character at `position`.
+
+        A character between two pages belongs to the first of them.
+        """
         if not self._numbers:
             return None
         return self._numbers[max(bisect_right(self._starts, position) - 1, 0)]
@@ -160,20 +163,20 @@ class _MomentFinder:
         self._seconds = [moment.seconds for moment in in_order]
 
     def seconds_at(self, position: int) -> float | None:
-        """The time in the recording at `position` in the text."""
+        """Return the time in the recording at `position` in the text."""
         place = bisect_right(self._starts, position)
         return self._seconds[place - 1] if place else None
 
 
 class BoxFinder:
-    """Finds the boxes that a range of text covers on its pages."""
+    """Finds the areas of the pages (boxes) that show a range of text."""
 
     def __init__(self, blocks: Iterable[BoxedLike]) -> None:
         self._blocks = sorted(_placed(blocks), key=lambda placed: placed[0])
         self._starts = [start for start, _, _ in self._blocks]
 
     def boxes_in(self, start: int, end: int) -> tuple[PageBox, ...]:
-        """The boxes of all blocks that overlap this range of text. Adjacent boxes are joined.
+        """Return the boxes of all blocks that overlap this range of text. Adjacent boxes are joined.
 
         If a block is only partly in the range, its whole box is used.
         """

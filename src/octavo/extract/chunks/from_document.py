@@ -1,4 +1,7 @@
-"""Cuts an extracted document into chunks in the sandbox, because a long text takes seconds. Checks the result."""
+"""Splits an extracted document into chunks, and validates them.
+
+The sandbox does the splitting, because it takes seconds for a long text.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ Row = tuple[int, int, int | None, int | None, tuple[str, ...], int, float | None
 
 
 async def chunk_in_sandbox(sandbox: Sandbox, document: bytes, markdown: str) -> list[Chunk]:
-    """Cut a document into chunks. `document` is an extracted document as JSON, `markdown` is its text."""
+    """Split a document into chunks. `document` is the extracted document as JSON, and `markdown` is its text."""
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as made:
         await asyncio.to_thread(_fill, given, document)
         await sandbox.run(cut_document.call(), input_file=given, output_file=made)
@@ -39,7 +42,7 @@ def _fill(file: BinaryIO, content: bytes) -> None:
 
 
 def read_chunks(made: bytes, markdown: str) -> list[Chunk]:
-    """Parse the chunks and validate all of them, because a hostile file may have taken over the child process."""
+    """Parse and validate the chunks, because a hostile file may have taken over the child process that wrote them."""
     # Imported late: the preloaded parent imports this module too, and its forks are faster without pydantic.
     from pydantic import ValidationError
 
@@ -101,7 +104,7 @@ class Moment:
 
 @sandboxed
 def cut_document(task: Task) -> None:
-    """Cut a document and write the positions of its chunks, without their texts, which the caller already has."""
+    """Split a document and write the positions of its chunks, but not their texts, which the caller already has."""
     document = json.load(task.input)
     blocks = [Block(*(block[name] for name in Block.__slots__)) for block in document["blocks"]]
     pages = [Page(*(page[name] for name in Page.__slots__)) for page in document["pages"]]

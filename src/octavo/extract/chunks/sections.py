@@ -1,6 +1,6 @@
 """Counts words, divides a document at its headings into sections, and adjusts the sections to the length of a chunk.
 
-Short sections are merged. A long section is cut between blocks if possible, or else after a sentence or line, or else
+Short sections are merged. A long section is split between blocks if possible, or else after a sentence or line, or else
 at a space.
 """
 
@@ -36,11 +36,11 @@ class Measure:
         return len(self._starts)
 
     def start(self, unit: int) -> int:
-        """The offset at which a unit starts. An index after the last unit returns the end of the text."""
+        """Return the offset at which a unit starts, or the end of the text if there is no such unit."""
         return self._starts[unit] if unit < len(self._starts) else len(self.text)
 
     def unit_at(self, position: int) -> int:
-        """The first unit that begins at or after `position`."""
+        """Return the index of the first unit that begins at or after `position`."""
         return bisect_left(self._starts, position)
 
     def begins_word(self, unit: int) -> bool:
@@ -73,7 +73,10 @@ class BlockLike(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The text from one heading to the next, in units. Text before the first heading has level 0."""
+    """The text from one heading to the next. Text before the first heading has level 0.
+
+    `start` and `end` are indexes of units, not of characters.
+    """
 
     start: int
     end: int
@@ -86,7 +89,7 @@ class Section:
 
 
 def read_sections(measure: Measure, blocks: Sequence[BlockLike]) -> Iterator[Section]:
-    """Divide the text at its headings. Consecutive headings without text between them start one section."""
+    """Divide the text at its headings. Consecutive headings without text between them belong to the same section."""
     path: list[tuple[int, str]] = []
     start, level, headings_end = 0, 0, 0
     for block in blocks:
@@ -105,7 +108,7 @@ def read_sections(measure: Measure, blocks: Sequence[BlockLike]) -> Iterator[Sec
 
 
 def merge_sections(sections: Sequence[Section]) -> Iterator[Section]:
-    """Join a section that is too short for a chunk with the next section, even across a main heading.
+    """Join a section that is too short for a chunk with the next section, even if a main heading separates them.
 
     Otherwise a document with many short sections would have mostly short chunks.
     """
@@ -151,7 +154,7 @@ _PAUSE = re.compile(rf"\n\s*|[.!?\u2026][{_CLOSING}]*\s+(?=[^a-z\s])|[\u3002\uff
 
 
 class Window(NamedTuple):
-    """The range of units in which a chunk can end, and the preferred end."""
+    """The earliest, latest and preferred end of a chunk, as indexes of units."""
 
     low: int
     high: int
@@ -159,7 +162,7 @@ class Window(NamedTuple):
 
 
 class Cutter:
-    """Cuts a section of a text into chunks, preferably between blocks."""
+    """Splits a section of a text into chunks, preferably between blocks."""
 
     def __init__(self, measure: Measure, blocks: Sequence[BlockLike]) -> None:
         self._measure = measure
@@ -167,9 +170,9 @@ class Cutter:
         self._starts = [measure.unit_at(block.start) for block in blocks]
 
     def cut(self, section: Section) -> Iterator[tuple[int, int]]:
-        """Cut a section into ranges of units, each with `SHORTEST` to `LONGEST` units.
+        """Split a section into ranges of `SHORTEST` to `LONGEST` units.
 
-        Tables and code listings can make a range shorter, because they are not split if they fit into one chunk.
+        A range can be shorter, because a table or code listing that fits into one chunk is not split.
         """
         start = section.start
         while section.end - start > LONGEST:
@@ -206,10 +209,10 @@ class Cutter:
         return None
 
     def _at_word(self, window: Window) -> int | None:
-        """The start of the word nearest to the target.
+        """Return the start of the word nearest to the target.
 
-        If no word starts in the window, the result is the nearest position before an ideograph or, failing that, before
-        any character.
+        If no word starts in the window, return the nearest position before an ideograph or, failing that, before any
+        character.
         """
         text, start = self._measure.text, self._measure.start
         tests: tuple[Callable[[int], bool], ...] = (
@@ -222,16 +225,17 @@ class Cutter:
         return next((unit for unit in found if unit), None)
 
     def _nearest(self, units: Iterable[int], window: Window) -> int | None:
-        """The candidate nearest to the target, or the first one if two are equally near.
+        """Return the candidate nearest to the target, or the first one if two are equally near.
 
-        Candidates that split a table or code listing are skipped.
+        Candidates are skipped if they are outside the window or would split a table or code listing. Returns None if no
+        candidate is left.
         """
         allowed = (unit for unit in units if window.low <= unit <= window.high)
         by_distance = sorted(allowed, key=lambda unit: abs(unit - window.target))
         return next((unit for unit in by_distance if not self._splits_whole(unit)), None)
 
     def _splits_whole(self, unit: int) -> bool:
-        """Whether a cut before this unit would split a table or code listing that fits into one chunk."""
+        """Whether a split before this unit would divide a table or code listing that fits into one chunk."""
         start, end, kind = self._block_at(unit)
         return kind in _WHOLE and start < unit < end and end - start <= LONGEST
 
@@ -242,10 +246,10 @@ class Cutter:
         return self._starts[place], self._measure.unit_at(self._blocks[place].end), self._blocks[place].kind
 
     def _around_whole(self, start: int, window: Window) -> int:
-        """Cut next to the table or code listing that fills the window.
+        """Return the end of a chunk if a table or code listing fills the window in which the chunk can end.
 
-        The cut is after the table or listing if the chunk has room for it. Otherwise the cut is before it, even if that
-        makes the chunk short.
+        The chunk ends after the table or listing, unless that makes it too long. If so, it ends before the table or
+        listing, even if that makes it short.
         """
         whole_start, whole_end, _ = self._block_at(window.low)
         if whole_end - start <= LONGEST:

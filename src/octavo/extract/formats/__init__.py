@@ -1,4 +1,7 @@
-"""The registry of processors. To add a format, write a module with a `PROCESSOR` and list it here."""
+"""The registry of processors, which read the file formats.
+
+To add a format, write a module with a `PROCESSOR` and list it here.
+"""
 
 from __future__ import annotations
 
@@ -71,9 +74,9 @@ def known_processors() -> Processors:
 
 
 def read_figure(path: Path, source_type: SourceType, member: str) -> bytes:
-    """The bytes of the picture that `Figure.member` names, as stored in the file. Runs in the sandbox.
+    """Return the bytes of the picture that `Figure.member` names, as stored in the file. Runs in the sandbox.
 
-    The size is limited. The bytes can have any image format and are not checked.
+    The size is limited. The bytes are not checked and can be in any image format.
     """
     reader = known_processors()[source_type].read_figure
     if reader is None:

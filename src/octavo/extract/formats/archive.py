@@ -1,6 +1,6 @@
-"""Archives (ZIP, TAR, compressed files): lists their members and unpacks them.
+"""Lists and unpacks the members of archives (ZIP, TAR, compressed files).
 
-The members of an archive and the attachments of an email become documents. Bytes are counted while they are unpacked,
+The members of an archive and the attachments of an email become documents. The unpacked bytes are counted and limited,
 and the names of members are never used as paths.
 """
 
@@ -84,7 +84,10 @@ def extract(path: Path, hints: Hints) -> Extracted:
 
 
 def members(path: Path, hints: Hints) -> Iterator[Member]:
-    """The files in an archive, or the attachments of an email. Each must be read before the next one is requested."""
+    """Yield the files in an archive, or the attachments of an email.
+
+    Each must be read before the next one is requested.
+    """
     found = _attachments(path, hints.source_type) if is_mail(hints.source_type) else _members(path, hints.filename)
     for count, member in enumerate(_shown(found)):
         if count == MOST_MEMBERS:
@@ -126,7 +129,7 @@ def _zip_members(path: Path) -> Iterator[Member]:
 
 
 class _Counted:
-    """Reads a compressed file and counts the unpacked bytes, because a small file can unpack to any amount."""
+    """Reads a compressed file and limits the unpacked bytes, because a small file can unpack to a very large one."""
 
     def __init__(self, file: _Readable) -> None:
         self._file = file
@@ -141,7 +144,7 @@ class _Counted:
 
 
 def _streamed_members(path: Path, filename: str, head: bytes) -> Iterator[Member]:
-    """The members of a tar file. If a compressed file is not a tar file, its content is the only member."""
+    """Yield the members of a tar file. The content of any other compressed file is its only member."""
     with path.open("rb") as file:
         is_tar = _is_tar(_decompressed(file, head).read(tarfile.BLOCKSIZE))
         file.seek(0)
@@ -180,7 +183,7 @@ def _tar_members(stream: _Counted) -> Iterator[Member]:
 
 
 def _label(name: str) -> str:
-    """The name as a label: valid Unicode, on one line, without `..`."""
+    """Clean a member's name for display: valid Unicode, on one line, without `..`."""
     shown = clean(name.encode("utf-8", "replace").decode("utf-8")).replace("\\", "/").replace("\n", " ")
     parts = [part for part in shown.split("/") if part.strip() not in {"", ".", ".."}]
     return "/".join(parts)[-MOST_NAME:] or "untitled"
@@ -191,10 +194,10 @@ def _label(name: str) -> str:
 
 @sandboxed
 def unpack(task: Task, *, source_type: str, filename: str, most: int, most_bytes: int, most_total: int) -> int:
-    """Write the members to the output file. A header with number, name, type and size precedes each member.
+    """Write the members to the output file, each after a header with its number, name, type and size.
 
-    Members that cannot be unpacked or are longer than `most_bytes` are left out. So are all members after the first
-    `most`, or after `most_total` bytes. Returns the number of members that were left out, not counting empty ones.
+    Writes at most `most` members and at most `most_total` bytes. Also leaves out members that cannot be unpacked or are
+    longer than `most_bytes`. Returns the number of members that were left out, not counting empty ones.
     """
     left_out = written = count = 0
     for number, member in enumerate(members(Path(task.input_path), Hints(SourceType(source_type), filename))):
@@ -231,7 +234,7 @@ class Part(NamedTuple):
 
 
 def read_parts(unpacked: BinaryIO) -> Iterator[Part]:
-    """Read and validate the members that `unpack` wrote, because a hostile file may control the child process."""
+    """Read the members that `unpack` wrote, and validate them, because a hostile file may control the child process."""
     last = -1
     while size := unpacked.read(_HEADER.size):
         length = _HEADER.unpack(size)[0] if len(size) == _HEADER.size else MOST_HEADER + 1

@@ -1,4 +1,4 @@
-"""CSV, JSON and notebooks.
+"""Reads CSV, JSON and notebooks.
 
 Rows and lists of flat records become tables, and notebooks become text with code. Other JSON is shown as code.
 """
@@ -52,7 +52,7 @@ class _Number(str):
 
 
 class _Repeated(ValueError):
-    """Raised if a JSON object contains the same name twice, because a table would lose one of the values."""
+    """Raised if a JSON object contains the same key twice, because a table would lose one of the values."""
 
 
 def extract(path: Path, _hints: Hints) -> Extracted:
@@ -71,7 +71,7 @@ def extract(path: Path, _hints: Hints) -> Extracted:
 
 
 def _records(text: str) -> list[dict[str, str]] | None:
-    """The flat records of a list, or of a file with one object per line. None if the file contains anything else."""
+    """Read a list of flat records, or one record per line. Returns None if the file contains anything else."""
     try:
         found = _parse(text)
     except (ValueError, RecursionError):
@@ -115,7 +115,7 @@ def _cell(value: object) -> str:
 
 
 def _table(records: list[dict[str, str]] | None) -> Grid | None:
-    """The records as a table. None if they have too few names in common."""
+    """Convert the records to a table. Returns None if it would have too many columns or too many empty cells."""
     if not records:
         return None
     names = list(dict.fromkeys(name for record in records for name in record))
@@ -136,7 +136,7 @@ def _is_dense(text: str) -> bool:
 
 
 def _indented(text: str) -> str:
-    """The text with line breaks and indentation. No value is changed, because the text is not parsed."""
+    """Add line breaks and indentation to JSON. The text is not parsed, so that no value changes."""
     parts: list[str] = []
     depth = 0
     before = ""
@@ -185,13 +185,16 @@ def _notebook(path: Path) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _CellPictures:
-    """Adds the pictures of a notebook cell. A picture is named after its cell number and its output or attachment."""
+    """Adds the pictures of a notebook cell as figures.
+
+    The name of a picture consists of the cell number and the output number or attachment name.
+    """
 
     figures: Figures
     cell: int
 
     def output(self, number: int, data: dict[str, Any]) -> str | None:
-        """The Markdown for a picture in an output. None if the output is text."""
+        """Return the Markdown for a picture in a cell's output, or None if the output is not a picture."""
         if any(name in data for name in _PICTURES):
             return self.figures.add(f"{self.cell}:output:{number}")
         return "*[Picture]*" if any(name.startswith("image/") or name == "svg" for name in data) else None
@@ -209,7 +212,7 @@ class _CellPictures:
 
 
 def read_figure(path: Path, member: str) -> bytes:
-    """The bytes of a picture in a notebook: `3:output:0` is the first output of the fourth cell."""
+    """Return the bytes of a picture in a notebook. `3:output:0` is the first output of the fourth cell."""
     cell, kind, name = [*member.split(":", 2), "", ""][:3]
     cells = list(_cells(_notebook(path)))
     place = int(cell) if cell.isdecimal() and len(cell) < 7 else len(cells)  # noqa: PLR2004 - no notebook has more
@@ -285,7 +288,7 @@ def _code(text: str, language: str = "") -> str:
 
 
 def _text(value: object) -> str:
-    """The text of a field, which notebooks store as a string or as a list of lines."""
+    """Return the text of a field, which notebooks store as a string or as a list of lines."""
     if isinstance(value, list):
         return "".join(_strings(cast("list[object]", value)))
     return value if isinstance(value, str) else ""
@@ -324,7 +327,7 @@ def from_text(text: str) -> Extracted:
 
 
 def read_rows(text: str, separator: str) -> Iterator[list[str]]:
-    """Parse the rows.
+    """Parse the rows of a CSV file.
 
     If a quote is never closed, the remaining lines are read without quoting, so that no rows are lost.
     """
@@ -341,7 +344,7 @@ def read_rows(text: str, separator: str) -> Iterator[list[str]]:
 
 
 def find_separator(sample: str) -> str:
-    """The separator that splits most rows into the same number of cells, which must be at least two."""
+    """Find the separator that splits most rows into the same number of cells, which must be at least two."""
     lines = [line for line in sample.split("\n") if line.strip()][:_SAMPLE_ROWS]
     scores = [
         (_agreement(lines, separator, strict=True), _agreement(lines, separator, strict=False), -place, separator)
@@ -351,7 +354,7 @@ def find_separator(sample: str) -> str:
 
 
 def _agreement(lines: Sequence[str], separator: str, *, strict: bool) -> tuple[float, int]:
-    """The share of rows that have the most common number of cells, and that number.
+    """Return the share of rows that have the most common number of cells, and this number of cells.
 
     If `strict` is true, counting stops at a misplaced quote.
     """

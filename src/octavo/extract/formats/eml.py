@@ -1,4 +1,4 @@
-"""Email files: headers, the text as a mail program shows it, and a list of the attachments."""
+"""Reads email files: headers, the text as a mail program shows it, and a list of the attachments."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def from_message(message: Message, source_type: SourceType) -> Extracted:
 
 
 def _pictures_of(message: Message) -> dict[str, int]:
-    """Map the address of each picture, as the text uses it, to the number of the picture's part."""
+    """Map the addresses of pictures, as used in the text, to the numbers of the message parts that contain them."""
     found: dict[str, int] = {}
     for number, part in enumerate(islice(message.walk(), MOST_PARTS), 1):
         if part.get_content_maintype() == "image":
@@ -80,7 +80,7 @@ def _pictures_of(message: Message) -> dict[str, int]:
 
 
 def read_figure(path: Path, member: str) -> bytes:
-    """The bytes of a picture in the mail. `part:3` is the third part of the message, in file order."""
+    """Return the bytes of a picture in the mail. `part:3` is the third part of the message, in file order."""
     number = member.removeprefix("part:")
     place = int(number) if number.isdecimal() and 0 < len(number) < 7 else 0  # noqa: PLR2004 - no mail has more
     parts = read_message(path.read_bytes()).walk()
@@ -95,8 +95,8 @@ def read_figure(path: Path, member: str) -> bytes:
 class MessageReader:
     """Reads a message and the messages attached to it. `attachments` lists the attachments of all these messages.
 
-    `pictures` maps the addresses of pictures that the text can show to the numbers of their parts. `left_out` counts
-    parts beyond the limit and messages that are nested too deeply.
+    `pictures` maps the addresses of pictures, as used in the text, to the numbers of their message parts. `left_out`
+    counts message parts beyond the limit and messages that are nested too deeply.
     """
 
     pictures: dict[str, int] = field(default_factory=dict[str, int])
@@ -145,7 +145,8 @@ class MessageReader:
     def _best(self, parts: list[Message], level: int) -> Iterator[str]:
         """Choose between alternative versions of the text.
 
-        Plain text is preferred, unless it lacks the pictures or is only a stub that refers to another version.
+        Plain text is preferred, unless another version also shows pictures or the plain text is only a stub that refers
+        to another version.
         """
         texts = [(one.get_content_type(), "\n\n".join(filter(None, self._part(one, level)))) for one in parts]
         most = max((count_words(text) for _, text in texts), default=0)
@@ -187,7 +188,7 @@ def _decoded(part: bytes | str, charset: str | None) -> str:
 
 
 def author_of(message: Message) -> str | None:
-    """The sender's name, or the sender's address if there is no name."""
+    """Return the sender's name, or the sender's address if there is no name."""
     addresses = getaddresses([header(message, "From")])
     return next((name or address for name, address in addresses if name or address), None)
 
@@ -225,7 +226,7 @@ def text_of(part: Message, picture: Picture | None = None) -> str:
 
 
 def _unflowed(text: str) -> str:
-    """Join format=flowed lines: a line that ends with a space continues on the next."""
+    """Join the lines of format=flowed text: a line that ends with a space continues on the next line."""
     lines: list[str] = []
     goes_on = False
     for line in text.split("\n"):
@@ -264,14 +265,14 @@ def _split_quotes(lines: list[str]) -> Iterator[tuple[bool, list[str]]]:
 
 
 def _attachment(part: Message) -> str:
-    """The name and size of an attachment. Its content is not part of the document."""
+    """Return the name and size of an attachment. Its content is not part of the document."""
     payload: Any = part.get_payload(decode=True)
     size = len(payload) if isinstance(payload, bytes) else 0
     return f"- {escape(attachment_name(part))} ({_size(size)})"
 
 
 def attachment_name(part: Message) -> str:
-    """The file name of an attachment, or its type if it has no name."""
+    """Return the file name of an attachment, or its type if it has no name."""
     try:
         name = part.get_filename() or ""
     except (ValueError, LookupError, TypeError):

@@ -1,4 +1,4 @@
-"""LaTeX documents: text, sections, lists, tables and code. Formulas are kept as LaTeX.
+"""Reads LaTeX documents: text, sections, lists, tables and code. Formulas are kept as LaTeX.
 
 Macros that the file defines are expanded, because authors often define names and terms as macros.
 """
@@ -165,8 +165,9 @@ class _Macro:
     default: str | None = None
 
     def use(self, text: str, place: int) -> tuple[str, int]:
-        """Insert the arguments that follow in the text into the macro's body. Returns the body and the position after
-        the arguments.
+        """Insert the arguments at `place` in the text into the macro's body.
+
+        Returns the body and the position after the arguments.
         """
         values: list[str] = []
         if self.default is not None:
@@ -190,13 +191,13 @@ _PARAMETER = re.compile(r"#([1-9])")
 
 
 def _short(text: str, start: int) -> tuple[str, int]:
-    """The text in the braces that open at `start`, up to a limited length, and the position after them."""
+    """Like `_balanced`, but read only a limited number of characters."""
     content, end = _balanced(text[start : start + _LONGEST_MACRO], 0)
     return content, start + end
 
 
 def _macros(text: str) -> tuple[str, dict[str, _Macro]]:
-    """The text without its macro definitions, and the macros that they define."""
+    """Remove the macro definitions from the text. Returns the remaining text and the defined macros."""
     macros: dict[str, _Macro] = {}
     parts: list[str] = []
     place = 0
@@ -214,7 +215,7 @@ def _macros(text: str) -> tuple[str, dict[str, _Macro]]:
 
 
 def _expand(text: str, macros: dict[str, _Macro]) -> str:
-    """Replace macros by their bodies, up to a limited length."""
+    """Replace macros with their bodies. The length of the result is limited."""
     if not macros:
         return text
     names = "|".join(sorted(macros, key=len, reverse=True))
@@ -260,7 +261,7 @@ def _plain(text: str) -> str:
 
 
 def _balanced(text: str, start: int) -> tuple[str, int]:
-    """The text in the braces that open at `start`, and the position after them."""
+    """Return the text in the braces that open at `start`, and the position after the closing brace."""
     depth = 0
     for found in re.compile(r"\\.|[{}]", re.DOTALL).finditer(text, start):
         depth += {"{": 1, "}": -1}.get(found.group(), 0)
@@ -299,7 +300,7 @@ class _LatexReader:
         self.finish()
 
     def finish(self) -> None:
-        """End the paragraph."""
+        """End the current paragraph and append it to `blocks`."""
         text = inline(self.pending)
         self.pending.clear()
         if not text.strip():
@@ -311,7 +312,7 @@ class _LatexReader:
             self.blocks.append(Quote(text) if self.quotes else Paragraph(text))
 
     def runs(self, style: TextRun) -> Iterator[TextRun]:
-        """The text runs up to the end of the text. Blocks found on the way are appended to `blocks`."""
+        """Yield the text runs up to the end of the text. Blocks found on the way are appended to `blocks`."""
         while self.place < len(self.text):
             found = _TOKEN.match(self.text, self.place)
             if found is None:
@@ -347,7 +348,10 @@ class _LatexReader:
         return f"{mark}{formula}{mark}" if formula else ""
 
     def argument(self) -> str:
-        """The next argument in braces, or the next character. Optional arguments before that are skipped."""
+        """Read the next argument in braces or, without braces, the next character.
+
+        Optional arguments before it are skipped.
+        """
         self._skip_options()
         if self.text[self.place : self.place + 1] == "{":
             content, self.place = _balanced(self.text, self.place)
@@ -518,10 +522,9 @@ class _LatexReader:
         self.blocks += [Table(rows)] if rows else []
 
     def _row(self, parts: Sequence[str], down: dict[int, tuple[int, str]]) -> list[str]:
-        """The cells of a row. Cells that span columns or rows are repeated.
+        """Return the cells of a row. A cell that spans several columns or rows is repeated in all of them.
 
-        `down` maps each column that a cell from an earlier row still covers to the remaining row count and that cell's
-        text.
+        `down` maps a column to the cell from an earlier row that covers it: how many more rows it covers, and its text.
         """
         cells: list[str] = []
         for part in parts:
@@ -536,7 +539,7 @@ class _LatexReader:
         return cells
 
     def _cell(self, text: str) -> tuple[str, int, int]:
-        """The text of a cell, and how many columns and rows it spans."""
+        """Return the text of a cell, and how many columns and rows it spans."""
         spans = {"column": 1, "row": 1}
         while found := _SPAN.match(text):
             spans[found[1]] = min(int(found[2]), _MOST_SPAN)

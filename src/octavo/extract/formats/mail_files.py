@@ -45,7 +45,7 @@ def is_mail(source_type: SourceType) -> bool:
 
 
 def attachments(path: Path, source_type: SourceType) -> Iterator[Attachment]:
-    """The attached files of an email. Pictures that its text shows are not attachments."""
+    """Yield the attached files of an email. Pictures that its text shows are not attachments."""
     with reject_deep_nesting():
         message = read_outlook(path) if source_type is SourceType.MSG else eml.read_message(path.read_bytes())
         parts = [part for part, _ in zip(message.walk(), range(MOST_ATTACHMENTS), strict=False)]
@@ -75,7 +75,7 @@ def extract(path: Path, _hints: Hints) -> Extracted:
 
 
 def read_outlook(path: Path) -> EmailMessage:
-    """Read an Outlook message as an email with the same headers, texts and attachments."""
+    """Convert an Outlook message to an email with the same headers, texts and attachments."""
     olefile: Any = import_module("olefile")  # untyped; imported late, because only the sandbox needs it
     try:
         with closing(olefile.OleFileIO(str(path))) as ole:
@@ -85,7 +85,7 @@ def read_outlook(path: Path) -> EmailMessage:
 
 
 class _Properties:
-    """The properties of a message, or of the attachment in the storage `prefix`."""
+    """The properties of a message or, if `prefix` is given, of the attachment that is stored there."""
 
     def __init__(self, ole: Any, prefix: tuple[str, ...] = ()) -> None:  # noqa: ANN401 - an untyped library
         self.ole = ole
@@ -157,7 +157,7 @@ def _headers(properties: _Properties) -> dict[str, str]:
 
 
 def extract_saved_page(path: Path, _hints: Hints) -> Extracted:
-    """Read a saved web page. The page is the first HTML part; its pictures and frames are other parts."""
+    """Read a saved web page, which is the first HTML part of the file. Its pictures and frames are other parts."""
     with reject_deep_nesting():
         message = eml.read_message(path.read_bytes())
         part = next((one for one in message.walk() if one.get_content_type() == "text/html"), None)

@@ -37,7 +37,7 @@ _BULLET = re.compile(r"([ \t]*)([-*+\u2022]|(?:\d{1,4}|#|[a-zA-Z])[.)])[ \t]+(?=
 
 @dataclass(slots=True)
 class MarkupReader:
-    """Base of the markup readers. Holds all lines, the position of the next line, and the blocks read so far."""
+    """The state of a markup reader: all lines, the position of the next line, and the blocks read so far."""
 
     lines: Sequence[str]
     about: dict[str, str] = field(default_factory=dict[str, str])
@@ -62,13 +62,16 @@ class MarkupReader:
         return list(self.lines[first : self.place])
 
     def take_until(self, end: Callable[[str], bool]) -> list[str]:
-        """The lines up to the end of a block. The line that marks the end is skipped."""
+        """Read the lines up to the line that ends a block, and skip that line."""
         taken = self.take_while(lambda line: not end(line))
         self.place += 1
         return taken
 
     def take_indented(self) -> list[str]:
-        """The indented block that follows, without its indentation and without empty lines around it."""
+        """Read the indented block that follows.
+
+        Returns it without indentation and without the empty lines around it.
+        """
         taken = self.take_while(lambda line: not line.strip() or line[0] in " \t")
         return (
             textwrap.dedent("\n".join(taken).expandtabs()).strip("\n").split("\n") if any(map(str.strip, taken)) else []
@@ -79,7 +82,7 @@ class MarkupReader:
             self.blocks.append(Paragraph(fence(list(lines), re.sub(r"[^\w+#.-]", "", language)[:30])))
 
     def nested(self, lines: Sequence[str], convert: Callable[[MarkupReader], None]) -> list[DocumentBlock]:
-        """The blocks of lines inside another block. Lines that are nested too deeply become one paragraph."""
+        """Read the blocks of lines inside another block. Lines that are nested too deeply become one paragraph."""
         inner = MarkupReader(lines, self.about, self.links, levels=self.levels, depth=self.depth + 1)
         if inner.depth > _DEEPEST:
             return [Paragraph(inline([TextRun(" ".join(lines))], one_line=True))] if any(lines) else []
@@ -112,7 +115,7 @@ def write_inline(text: str, pattern: re.Pattern[str], links: dict[str, str] | No
 
 
 def _runs(text: str, pattern: re.Pattern[str], links: dict[str, str]) -> Iterator[TextRun]:
-    """Split a text at its markup. The group names in `pattern` are the types of markup."""
+    """Split a text into runs at its markup. The group names in `pattern` are the types of markup."""
     end = 0
     for found in pattern.finditer(text):
         yield TextRun(text[end : found.start()])
@@ -138,7 +141,10 @@ def _runs(text: str, pattern: re.Pattern[str], links: dict[str, str]) -> Iterato
 
 
 def read_items(reader: MarkupReader, write: Callable[[str], str], bullet: re.Pattern[str] = _BULLET) -> None:
-    """Read a list. Items are nested by their indentation, and other indented lines continue an item."""
+    """Read a list. Items are nested by their indentation.
+
+    An indented line that is not an item continues the item above.
+    """
     indents: list[int] = []
     while reader.place < len(reader.lines):
         found = bullet.match(reader.line)
@@ -163,7 +169,7 @@ def read_items(reader: MarkupReader, write: Callable[[str], str], bullet: re.Pat
 
 
 def _next_label(reader: MarkupReader, depth: int) -> str:
-    """The number after the previous item's number, or 1 for the first item."""
+    """Return the label that follows the previous item's number, or "1." for the first item."""
     before = reader.blocks[-1] if reader.blocks else None
     number = before.label.rstrip(".)") if isinstance(before, Item) and before.depth == depth else ""
     return f"{int(number) + 1 if number.isdecimal() else 1}."
@@ -236,7 +242,7 @@ def _rst_text(reader: MarkupReader, text: str) -> str:
 
 
 def _rst_role(found: re.Match[str]) -> str:
-    """Format text with a role, such as an abbreviation, a reference or an identifier."""
+    """Format text that has a role, such as an abbreviation, a reference or an identifier."""
     role, text = found[1].lower().rpartition(":")[2], found[2] or found[3]
     if role in {"pep", "rfc"}:
         return f"{role.upper()} {text}"
@@ -325,7 +331,7 @@ def _rst_directive(reader: MarkupReader, name: str, argument: str, body: list[st
 
 
 def _listed_rows(lines: Sequence[str]) -> list[list[str]]:
-    """The rows of a table that is written as a list of lists."""
+    """Return the rows of a table that is written as a list of lists."""
     rows: list[list[str]] = []
     for line in lines:
         row, cell = _RST_ROW.fullmatch(line), _RST_CELL.fullmatch(line)
@@ -339,7 +345,7 @@ def _listed_rows(lines: Sequence[str]) -> list[list[str]]:
 
 
 def _line_block(lines: Sequence[str]) -> list[str]:
-    """The lines of a block in which each line begins with a bar. A line without a bar continues the line above."""
+    """Read a line block, in which lines begin with a vertical bar. Text without a bar continues the line above."""
     found: list[str] = []
     for line in lines:
         if line.startswith("|") or not found:
@@ -357,7 +363,10 @@ def _rst_table(reader: MarkupReader) -> None:
 
 
 def _grid_rows(lines: Sequence[str]) -> list[list[str]]:
-    """The rows of a table that is drawn with lines. A cell that spans columns or rows is repeated in all of them."""
+    """Return the rows of a table that is drawn with lines.
+
+    If a cell spans several columns or rows, its text is repeated in all of them.
+    """
     edges = sorted({place for line in lines if line.startswith("+") for place, sign in enumerate(line) if sign == "+"})
     columns = list(pairwise(edges))[:_MOST_GRID_COLUMNS]
     cells: list[list[str]] = []
@@ -381,7 +390,7 @@ def _grid_rows(lines: Sequence[str]) -> list[list[str]]:
 
 
 def _spans(line: str, columns: Sequence[tuple[int, int]], borders: Sequence[bool]) -> Iterator[tuple[int, int]]:
-    """The first and the last column of each text in a line of a table that is drawn with lines."""
+    """Yield the first and the last column of each cell, for one line of a table that is drawn with lines."""
     first = 0
     for number, (_, right) in enumerate(columns):
         if borders[number]:
@@ -396,7 +405,7 @@ def _repeated(text: str, *, is_first: bool) -> str:
 
 
 def _simple_rows(lines: Sequence[str]) -> list[list[str]]:
-    """The rows of a simple table, which has lines of `=` characters above and below.
+    """Return the rows of a simple table, which has lines of `=` characters above and below.
 
     Text that crosses the space between two columns is repeated in both.
     """
@@ -427,7 +436,10 @@ def _simple_cells(line: str, edges: Sequence[tuple[int, int]]) -> list[str]:
 
 
 def _simple_table_continues(reader: MarkupReader) -> bool:
-    """Whether the simple table continues after an empty line: another border follows before the next empty line."""
+    """Whether the simple table continues after an empty line.
+
+    It does if another border follows before the next empty line.
+    """
     rest = reader.lines[reader.place + 1 : reader.place + 40]
     until = next((place for place, line in enumerate(rest) if not line.strip()), len(rest))
     return any(re.match(r"=+(?: +=+)+\s*$", line) for line in rest[:until])

@@ -1,4 +1,4 @@
-"""OpenDocument text files, as written by LibreOffice."""
+"""Reads OpenDocument text files, as written by LibreOffice."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ class _BodyReader:
             yield from self._picture(element, described)
 
     def _object(self, element: Element | None) -> Element | None:
-        """The formula or chart in an object. An object is stored in a separate file or inside the text."""
+        """Return the formula or chart in an embedded object, which is stored in a separate file or inside the text."""
         inside = next((one for one in element if local_name(one) == "math"), None) if element is not None else None
         folder = (attribute(element, "xlink:href") or "").removeprefix("./")
         data = self.archive.find(f"{folder}/content.xml") if folder and inside is None else None
@@ -271,7 +271,8 @@ class _BodyReader:
     def _row(self, row: Element, spans: dict[int, tuple[int, str]]) -> list[str]:
         """Read the cells of a row.
 
-        For each column, `spans` contains how many more rows a cell above covers, and the text of that cell.
+        `spans` maps a column to the cell from an earlier row that covers it: how many more rows it covers, and its
+        text.
         """
         cells: list[str] = []
         is_marked = any(name_of(cell) == "table:covered-table-cell" for cell in row)
@@ -302,7 +303,7 @@ class _BodyReader:
         return cells
 
     def _cover(self, cells: list[str], spans: dict[int, tuple[int, str]]) -> None:
-        """Add the text of the cell above or to the left that covers the next position in the row."""
+        """Fill the next position of the row with the text of the cell that covers it, from above or from the left."""
         left, text = spans.get(len(cells), (0, ""))
         if left:
             spans[len(cells)] = (left - 1, text)

@@ -181,7 +181,7 @@ def _adoc_block(reader: MarkupReader, style: str) -> None:
 
 
 def _adoc_heading(reader: MarkupReader, signs: str, title: str) -> None:
-    """Read a heading. The lines below the document title give the author and the version."""
+    """Read a heading. If it is the document title, also read the author and version from the lines below it."""
     reader.place += 1
     reader.blocks.append(Heading(len(signs), _adoc_text(title.removesuffix(f" {signs}"))))
     if len(signs) > 1 or len(reader.blocks) > 1 or reader.depth:
@@ -303,7 +303,7 @@ def _cell_count(line: str) -> int:
 
 
 def _adoc_cells(line: str) -> list[str]:
-    """The cells of a line. Text before the first separator is a cell format and is left out."""
+    """Return the cells of a table line. Text before the first separator is a cell format and is left out."""
     return [cell.strip() for cell in re.split(r"(?<!\\)\|", line.rstrip().removesuffix("|"))[1:]]
 
 

@@ -1,4 +1,4 @@
-"""PowerPoint files from before 2007: each slide is a page, with title, text by level, tables, pictures and notes.
+"""Reads PowerPoint files from before 2007. Each slide is a page with its title, text, tables, pictures and notes.
 
 The file is a list of records. Saving a file appends new copies of many records. A directory lists the valid records.
 """
@@ -78,7 +78,7 @@ def extract(path: Path, _hints: Hints) -> Extracted:
 
 
 def read_figure(path: Path, member: str) -> bytes:
-    """The bytes of a picture. `picture:2` is the second picture in the file."""
+    """Return the bytes of a picture. `picture:2` is the second picture in the file."""
     number = member.removeprefix("picture:")
     with open_container(path) as container:
         pictures = read_pictures(open_presentation(container))
@@ -128,8 +128,8 @@ class _Options:
 class _Slide:
     """Reads the shapes of one slide.
 
-    `texts` contains the texts that are stored in the list of slides instead of in a shape. `shown` contains, for each
-    picture of the file, whether it can be shown.
+    `texts` contains the texts that are stored in the list of slides instead of in a shape. `shown` says for each
+    picture in the file whether it can be displayed.
     """
 
     texts: list[SlideText]
@@ -139,7 +139,7 @@ class _Slide:
     shapes: int = 0
 
     def blocks(self, group: bytes, depth: int = 0) -> Iterator[DocumentBlock]:
-        """The blocks of a group of shapes. The first shape is the group itself."""
+        """Yield the blocks of a group of shapes. The first shape record describes the group itself and is skipped."""
         shapes = [one for one in records(group) if one.kind in {_GROUP, _SHAPE}][1:]
         self.shapes += len(shapes)
         if depth > _MOST_DEPTH or self.shapes > _MOST_SHAPES:
@@ -214,7 +214,7 @@ class _Slide:
 
 
 def _area(shape: Record) -> Area | None:
-    """The area of a shape on the slide, or in its group."""
+    """Return the area of a shape on the slide or, if the shape is in a group, its area in the group."""
     own = inside(shape.data, _SHAPE) if shape.kind == _GROUP else shape.data
     child = inside(own, _CHILD_AREA)
     if len(child) >= 16:  # noqa: PLR2004 - four numbers

@@ -1,4 +1,4 @@
-"""PowerPoint presentations: each slide is a page, with title, text by level, tables, charts, notes and comments."""
+"""Reads PowerPoint presentations. Each slide is a page with its title, text, tables, charts, notes and comments."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def extract(path: Path, _hints: Hints) -> Extracted:
 
 
 def convert_slides(package: Package, figures: Figures) -> list[str]:
-    """The Markdown of each slide, in presentation order."""
+    """Return the Markdown of each slide, in presentation order."""
     name, root = package.main(MAIN)
     authors = _authors(package, name)
     slides = [package.target(name, attribute(one, "r:id")) for one in descendants(root, "p:sldId")]
@@ -75,7 +75,7 @@ def _slide(package: Package, part: str | None, authors: dict[str, str], figures:
 
 
 def _hidden(blocks: list[DocumentBlock]) -> list[DocumentBlock]:
-    """Mark a slide that the presentation does not show."""
+    """Add "(hidden)" to a slide that is hidden in the presentation."""
     first = blocks[0] if blocks else None
     if isinstance(first, Heading):
         return [replace(first, text=f"{first.text} (hidden)"), *blocks[1:]]
@@ -83,7 +83,7 @@ def _hidden(blocks: list[DocumentBlock]) -> list[DocumentBlock]:
 
 
 def _authors(package: Package, presentation: str) -> dict[str, str]:
-    """The names of the comment authors, from the older and the newer file format."""
+    """Map the ids of comment authors to their names. The older and the newer file format are both read."""
     roots = (package.part(package.related(presentation, kind)) for kind in ("commentAuthors", "authors"))
     return {one.get("id") or "": one.get("name") or "" for root in roots if root is not None for one in root}
 
@@ -107,13 +107,13 @@ def _placeholder(shape: Element) -> Element | None:
 
 
 def _identity(mark: Element | None) -> tuple[str | None, str | None]:
-    """The number and type that identify a placeholder in the layout."""
+    """Return the number and type that identify a placeholder in the layout."""
     kind = attribute(mark, "type") or ""
     return attribute(mark, "idx"), _KINDS_OF_BODY.get(kind, kind)
 
 
 def _placeholders(root: Element | None) -> dict[tuple[str | None, str | None], Element]:
-    """The placeholders of a layout or master, by number and type and by number alone."""
+    """Return the placeholders of a layout or master. Each has two keys: `(number, type)` and `(number, None)`."""
     found: dict[tuple[str | None, str | None], Element] = {}
     for one in descendants(root, "p:sp"):
         mark = _placeholder(one)
@@ -125,7 +125,7 @@ def _placeholders(root: Element | None) -> dict[tuple[str | None, str | None], E
 
 
 def _kind(shape: Element) -> str | None:
-    """The placeholder type of a shape; None if the shape is not a placeholder."""
+    """Return the placeholder type of a shape, or None if the shape is not a placeholder."""
     found = _placeholder(shape)
     return (attribute(found, "type") or "") if found is not None else None
 
@@ -139,9 +139,10 @@ Area = tuple[int, int, int, int]  # left, top, right, bottom
 
 
 def in_order(areas: list[Area | None]) -> list[int]:
-    """The indexes of shapes in reading order.
+    """Return the indexes of the shapes in reading order.
 
-    This is the order in the file, except that no shape comes before a shape above it or to the left of it in a row.
+    This is the order in the file, except that a shape comes after all shapes above it and all shapes to its left in the
+    same row.
     """
     if len(areas) > _MOST_ORDERED:
         return list(range(len(areas)))
@@ -162,7 +163,7 @@ def _is_above(area: Area | None, own: Area | None) -> bool:
 
 
 def _is_left(area: Area | None, own: Area | None) -> bool:
-    """Whether a shape is to the left of another in the same row.
+    """Whether the shape `area` is to the left of the shape `own`, in the same row.
 
     Two shapes are in the same row if they overlap vertically by at least half the height of the smaller one.
     """
@@ -202,7 +203,7 @@ class _Slide:
                 yield from self._picture(one)
 
     def _area(self, shape: Element) -> Area | None:
-        """The area of a shape on the slide. A placeholder without a position inherits it from the layout."""
+        """Return the area of a shape on the slide. A placeholder without a position inherits it from the layout."""
         for one in (shape, *self._inherited(shape)):
             frame = next(descendants(one, "a:xfrm", "p:xfrm"), None)
             numbers = [
@@ -216,7 +217,7 @@ class _Slide:
         return None
 
     def _inherited(self, shape: Element) -> Iterator[Element]:
-        """The placeholders of the layout and the master from which a placeholder inherits."""
+        """Yield the placeholders from which a placeholder inherits, first in the layout and then in the master."""
         mark = _placeholder(shape)
         if mark is None:
             return
@@ -229,7 +230,7 @@ class _Slide:
                 yield found
 
     def _bullets(self, shape: Element, depth: int) -> bool | None:
-        """Whether the styles of a shape give this level of its text a bullet. None if the styles do not specify it."""
+        """Whether the styles of a shape give its text a bullet at this depth. None if the styles do not specify it."""
         kind = _kind(shape)
         lists = [child(one, "p:txBody", "a:lstStyle") for one in (shape, *self._inherited(shape))]
         if kind is not None:
@@ -360,7 +361,7 @@ class _Slide:
 
 
 def _fill_down(table: Element, rows: list[list[str]]) -> None:
-    """Repeat short texts of vertically merged cells in every row that they cover."""
+    """If the text of a vertically merged cell is short, repeat it in every row that the cell covers."""
     for place, row in enumerate(children(table, "a:tr")):
         for column, cell in enumerate(children(row, "a:tc")):
             if attribute(cell, "vMerge") in {"1", "true"} and place and column < len(rows[place - 1]):

@@ -1,6 +1,4 @@
-"""Office formats that reuse another reader: ODS, XLS and XLSB are read like XLSX, and ODP is read page by page like
-PPTX.
-"""
+"""Reads office formats by reusing other readers. ODS, XLS and XLSB are read like XLSX, and ODP is read like PPTX."""
 
 from __future__ import annotations
 
@@ -56,7 +54,7 @@ def extract(path: Path, hints: Hints) -> Extracted:
 
 
 def _checked_container(path: Path) -> Metadata:
-    """The metadata of an old workbook. Raises `Encrypted` if it has a password."""
+    """Check an old workbook and return its metadata. Raises `Encrypted` if the workbook has a password."""
     with path.open("rb") as file:
         if file.read(len(_CONTAINER)) != _CONTAINER:
             return Metadata()  # workbooks from before 1995 have no container
@@ -68,9 +66,9 @@ def _checked_container(path: Path) -> Metadata:
 
 
 def _check_records(stream: bytes) -> None:
-    """Reject workbooks with a password or with cells that are too far apart.
+    """Reject workbooks with a password, or with cells that are too far apart.
 
-    calamine allocates memory for every cell between two cells.
+    calamine also allocates memory for the empty cells between two cells.
     """
     at, rows, columns = 0, 0, 0
     while at + 4 <= len(stream):
@@ -90,7 +88,7 @@ def _check_records(stream: bytes) -> None:
 
 
 def _checked(archive: Archive) -> Metadata:
-    """Unpack all XML parts to check their size, because calamine unpacks without limits. Returns the metadata."""
+    """Check the unpacked size of all XML parts, because calamine unpacks without limits. Returns the metadata."""
     _reject_encrypted(archive)
     for name in archive:
         if name.endswith(".xml"):
@@ -100,7 +98,7 @@ def _checked(archive: Archive) -> Metadata:
 
 
 def _displayed_cells(archive: Archive) -> dict[str, xlsx.SheetCells]:
-    """The displayed text of percentages, amounts and times. calamine returns only their raw numbers."""
+    """Return the displayed texts of cells such as percentages, by sheet. calamine returns only their raw numbers."""
     data = archive.find("content.xml") if "content.xml" in archive else None
     if not data or len(data) > _MOST_DISPLAYED:
         return {}
@@ -150,8 +148,9 @@ def extract_slides(path: Path, _hints: Hints) -> Extracted:
 
 
 def _resolve(frame: Any, archive: Archive, figures: Figures) -> None:  # noqa: ANN401 - the tree is changed
-    """Insert the tables of an embedded spreadsheet or chart into its frame, or register the frame's picture as a
-    figure.
+    """If the frame contains a spreadsheet or chart, insert its tables into the frame.
+
+    Otherwise add the frame's picture to `figures`.
     """
     image = child(frame, "draw:image")
     folder = (attribute(child(frame, "draw:object"), "xlink:href") or "").removeprefix("./")
@@ -175,7 +174,10 @@ def _slide(page: Element, title_level: int) -> str:
 
 
 def _text(element: Element) -> str:
-    """The text of an element on one line. OpenDocument stores line breaks, tabs and repeated spaces as elements."""
+    """Return the text of an element on one line.
+
+    OpenDocument stores line breaks, tabs and repeated spaces as elements.
+    """
     return " ".join("".join(_texts(element)).split())
 
 

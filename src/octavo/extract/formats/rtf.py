@@ -1,4 +1,4 @@
-"""RTF files: text with its formatting, headings, lists, tables, notes, comments and pictures.
+"""Reads RTF files: text with its formatting, headings, lists, tables, notes, comments and pictures.
 
 Headings are recognised by their style. In files without heading styles, short paragraphs in larger or bold type become
 headings.
@@ -71,7 +71,7 @@ def _fonts(head: str) -> dict[int, str]:
 
 
 def _styles(head: str) -> dict[int, int]:
-    """The heading level of each heading style."""
+    """Map each heading style to its heading level."""
     levels: dict[int, int] = {}
     start = head.find("{\\stylesheet")
     for number, content in _STYLE.findall(head, start) if start >= 0 else ():
@@ -83,8 +83,9 @@ def _styles(head: str) -> dict[int, int]:
 
 
 def _with_headings(blocks: list[DocumentBlock | Line]) -> list[DocumentBlock]:
-    """Finish all paragraphs. If the file has no heading styles, short paragraphs in larger or bold type become
-    headings.
+    """Convert all paragraphs to blocks.
+
+    If the file has no heading styles, short paragraphs in larger or bold type become headings.
     """
     if any(isinstance(block, Heading) for block in blocks):
         return [_typed(block) for block in blocks]
@@ -110,7 +111,7 @@ def _heading(block: DocumentBlock | Line, levels: dict[int, int]) -> Heading | N
 
 
 def _typed(block: DocumentBlock | Line) -> DocumentBlock:
-    """Finish a block. A paragraph that starts with a typed bullet or number becomes a list item."""
+    """Convert a paragraph to a block. A paragraph that starts with a typed bullet or number becomes a list item."""
     found = _TYPED_ITEM.match(plain(block.runs)) if isinstance(block, Line) else None
     if not isinstance(block, Line) or not found:
         return finished(block)
@@ -120,7 +121,7 @@ def _typed(block: DocumentBlock | Line) -> DocumentBlock:
 
 
 def read_figure(path: Path, member: str) -> bytes:
-    """The bytes of a picture. `pict:2` is the second picture in the file."""
+    """Return the bytes of a picture. `pict:2` is the second picture in the file."""
     number = member.removeprefix("pict:")
     source = path.read_bytes().decode("latin-1")
     place = int(number) if number.isdecimal() and len(number) < 7 else 0  # noqa: PLR2004 - no file has more
@@ -133,7 +134,7 @@ def read_figure(path: Path, member: str) -> bytes:
 
 
 def _group_end(source: str, start: int) -> int:
-    """The end of the group that contains `start`."""
+    """Return the position of the brace that closes the group around `start`."""
     depth = 0
     for found in _BRACE.finditer(source, start):
         depth += {"{": 1, "}": -1}.get(found.group(), 0)

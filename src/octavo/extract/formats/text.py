@@ -132,7 +132,7 @@ def extract_pasted(path: Path, hints: Hints) -> Extracted:
 
 
 def from_pasted(pasted: str, url: str = "") -> Extracted:
-    """Read pasted text as a transcript if it has timestamps, as a web page if it is HTML, or else as Markdown."""
+    """Read pasted text as a transcript if it has timestamps, as a web page if it is HTML, and otherwise as Markdown."""
     if not pasted.strip():
         raise Empty("The pasted content contains no text.")
     snippets = read_timestamps(pasted)

@@ -65,7 +65,10 @@ def extract_captions(path: Path, hints: Hints) -> Extracted:
 
 
 def _cues(text: str) -> Iterator[_Cue]:
-    """Parse the cues. A cue ends at an empty line. Lines outside cues contain numbers, styles and comments."""
+    """Yield the cues (captions with a start and end time).
+
+    A cue ends at an empty line. Lines outside cues are skipped. They contain numbers, styles and comments.
+    """
     cue: _Cue | None = None
     for line in text.split("\n"):
         timing = _CUE.match(line)
@@ -99,7 +102,7 @@ def _without_repeats(cues: Iterable[_Cue]) -> Iterator[_Cue]:
 
 
 def _snippets(cues: Iterable[_Cue]) -> Iterator[Snippet]:
-    """Convert cues to snippets. The name of a speaker is written where the speaker changes."""
+    """Convert cues to snippets. The speaker's name is added where the speaker changes."""
     speaker = ""
     for cue in cues:
         text = " ".join(cue.lines)

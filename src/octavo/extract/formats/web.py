@@ -114,7 +114,7 @@ def from_document(html: str) -> Extracted:
 
 @dataclass(slots=True)
 class _Pictures:
-    """Writes the images of a page.
+    """Writes the images of a page as Markdown.
 
     Embedded images become figures. Other images stay links, because the file contains only their address.
     """
@@ -145,7 +145,7 @@ def _is_inside(source: str) -> bool:
 
 
 def read_figure(path: Path, member: str) -> bytes:
-    """The bytes of an image in a `data:` address. `data:3` is the third such image on the page."""
+    """Return the bytes of an image in a `data:` URL. `data:3` is the third such image on the page."""
     number = member.removeprefix("data:")
     place = int(number) if number.isdecimal() and len(number) < 7 else 0  # noqa: PLR2004 - no page has more
     root = read_html(to_text(path.read_bytes()))
@@ -157,9 +157,9 @@ def read_figure(path: Path, member: str) -> bytes:
 
 
 def data_of(source: str, *, is_cut: bool = False) -> bytes:
-    """The bytes of a `data:` address, or empty bytes if it is invalid.
+    """Decode a `data:` URL. Returns empty bytes if it is invalid.
 
-    If `is_cut` is true, `source` is only the beginning of the address.
+    If `is_cut` is true, `source` is only the beginning of the URL.
     """
     head, comma, content = source.partition(",")
     if not comma:
@@ -226,7 +226,8 @@ def from_html(html: str, url: str = "", source_type: SourceType = SourceType.WEB
 def to_text(data: bytes, content_type: str = "") -> str:
     """Decode a web page.
 
-    The charset is read from the HTTP header or, failing that, from the page. Otherwise it is detected from the bytes.
+    The charset is read from the HTTP header or, failing that, from the page. If neither names a charset, it is detected
+    from the bytes.
     """
     in_header = _CHARSET.search(content_type)
     in_page = _META_CHARSET.search(data[:_HEAD_BYTES])
@@ -278,10 +279,10 @@ def _read_article(html: str, url: str) -> tuple[str, Metadata]:
 
 
 def remove_asides(tree: Any) -> None:  # noqa: ANN401 - an untyped library
-    """Remove page parts that do not belong to the article: hidden elements, dialogs, forms, and boxes about cookies and
-    newsletters.
+    """Remove parts of the page that do not belong to the article: hidden elements, dialogs, forms, and boxes about
+    cookies and newsletters.
 
-    A part that contains much of the text is kept, because some pages are a single form or hide the article at first.
+    A part with a large share of the text is kept, because some pages are a single form or hide the article at first.
     """
     most = _MOST_ASIDE * len(text_of(tree))
     for element in list(tree.iter("*")):
@@ -299,7 +300,7 @@ def _is_aside(element: Any) -> bool:  # noqa: ANN401
 
 
 def without_links_at_end(markdown: str, url: str) -> str:
-    """Remove the links to other pages of the site below the article, with the heading above these links."""
+    """Remove the links to other pages of the site below the article, and the heading above these links."""
     host = _host(url)
     parts = _EMPTY_LINES.split(markdown)
     end = len(parts)
@@ -313,7 +314,7 @@ def without_links_at_end(markdown: str, url: str) -> str:
 
 
 def _is_links(part: str, host: str) -> bool:
-    """Whether a paragraph or list consists of links to the same site, or is a line with a mail address."""
+    """Whether a paragraph or list consists of links to the same site, or is a short text with a mail address."""
     links: list[tuple[str, str]] = _LINK_TARGET.findall(part)
     if not links or part.startswith(("|", "#", "![")):
         return False
@@ -327,7 +328,7 @@ def _is_links(part: str, host: str) -> bool:
 
 
 def _host(address: str) -> str:
-    """The host of an address. Empty for an address on the same site, "?" for an invalid address."""
+    """Return the host of an address, "" for an address on the same site, or "?" for an invalid address."""
     try:
         return urlsplit(address).hostname or ""
     except ValueError:
@@ -335,7 +336,7 @@ def _host(address: str) -> str:
 
 
 def _site(host: str) -> str:
-    """The last two parts of a host name, which the pages of a site share."""
+    """Return the last two labels of a host name, which all pages of a site share."""
     return ".".join(host.split(".")[-2:])
 
 
@@ -376,7 +377,7 @@ def _wrap(element: Any, children: list[Any]) -> None:  # noqa: ANN401
 
 
 def _begin(element: Any, text: str | None) -> Any:  # noqa: ANN401
-    """Append a paragraph with this text to an element. Returns None if there is no text."""
+    """Append a paragraph with this text to an element. Returns the paragraph, or None if there is no text."""
     if not text:
         return None
     paragraph = element.makeelement("p", {})
@@ -386,10 +387,11 @@ def _begin(element: Any, text: str | None) -> Any:  # noqa: ANN401
 
 
 def without_additions(markdown: str, words: str) -> str:
-    """Remove short paragraphs that are not in `words`, such as keywords and calls to action, and lists that consist
-    only of headings.
+    """Remove text that is not in the article: short paragraphs, such as keywords and calls to action, and lists whose
+    items are all headings.
 
-    `words` is the article extracted without links and bold type.
+    `words` is the article extracted without links and bold type. Only short paragraphs that do not occur in it are
+    removed.
     """
     known = _letters(words)
     parts = [part for part in _EMPTY_LINES.split(markdown) if not _BOX_NAMES.fullmatch(part)]

@@ -1,4 +1,4 @@
-"""Excel workbooks: each sheet becomes a heading and its tables, with values in a readable form."""
+"""Reads Excel workbooks. Each sheet becomes a heading and its tables, with values in a readable form."""
 
 from __future__ import annotations
 
@@ -78,10 +78,10 @@ _BELOW = (1 << 30, 0)
 
 
 class SheetCells(NamedTuple):
-    """The data of cells that calamine does not read, by row and column from 0.
+    """Data of cells that calamine does not read. Rows and columns are numbered from 0.
 
-    `formats` are number formats. `formulas` are the formulas of each row whose result is not in the file. `texts` are
-    displayed texts of errors, and of all cells if the file stores them.
+    `formats` maps cells to their number formats. `formulas` maps rows to the formulas whose result is not in the file.
+    `texts` maps cells to their displayed texts. It contains only errors, unless the file stores displayed texts.
     """
 
     formats: dict[tuple[int, int], str]
@@ -100,9 +100,10 @@ def sheets_to_document(
     figures: Figures | None = None,
     cells: dict[str, SheetCells] | None = None,
 ) -> Extracted:
-    """Read a workbook of any type that calamine opens (XLSX, XLSB, XLS, ODS). `additions` is keyed by sheet name.
+    """Read a workbook of any type that calamine opens (XLSX, XLSB, XLS, ODS).
 
-    calamine unpacks without limits, so the caller must first check the sizes inside zip archives, as `check` does.
+    `additions` maps sheet names to charts, pictures and comments. calamine unpacks without limits, so the caller must
+    first check the sizes inside zip archives, as `check` does.
     """
     converted = convert(data, additions or {}, cells or {})
     quality = Quality.PARTIAL if converted.is_cut else Quality.FULL
@@ -128,7 +129,7 @@ def read_additions(package: Package, figures: Figures) -> Additions:
 
 
 def read_cells(package: Package) -> dict[str, SheetCells]:
-    """Read the number formats of each sheet, and its formulas without results."""
+    """Read the number formats of each sheet, and the formulas whose result is not in the file."""
     name, root = package.main("xl/workbook.xml")
     codes = _format_codes(package.part(package.related(name, "styles")))
     found: dict[str, SheetCells] = {}
@@ -140,7 +141,7 @@ def read_cells(package: Package) -> dict[str, SheetCells]:
 
 
 def _format_codes(styles: Element | None) -> dict[bytes, str]:
-    """The number format of each style that has one. The key is the position of the style in the file."""
+    """Return the number format of each cell style that has one, keyed by the position of the style in the file."""
     if styles is None:
         return {}
     own = {one.get("numFmtId"): one.get("formatCode") or "" for one in styles.iter() if local_name(one) == "numFmt"}
@@ -206,9 +207,9 @@ def _people(package: Package, workbook: str) -> dict[str, str]:
 def _comments(
     package: Package, part: str, people: dict[str, str]
 ) -> Iterator[tuple[tuple[int, int], list[DocumentBlock]]]:
-    """The comments of a sheet, placed after its tables.
+    """Yield the comments of a sheet, placed after its tables.
 
-    A comment with replies is stored twice; the older form is skipped.
+    A comment with replies is stored twice, in an older and a newer form. The older one is skipped.
     """
     threads = package.part(package.related(part, "threadedComment"))
     notes = package.part(package.related(part, "comments"))
@@ -318,7 +319,7 @@ def _formula_note(known: SheetCells) -> Iterator[DocumentBlock]:
 def _sheet(
     about: SheetMetadata, grid: Grid, additions: list[tuple[tuple[int, int], list[DocumentBlock]]]
 ) -> list[DocumentBlock]:
-    """The heading of a sheet and everything on the sheet, in row order."""
+    """Return the heading of a sheet and everything on the sheet, in row order."""
     placed = sorted([*grid.placed_blocks(), *additions], key=lambda one: one[0])
     content = [block for _, blocks in placed for block in blocks] + list(grid.note())
     is_hidden = not str(about.visible).endswith("Visible")
@@ -327,9 +328,10 @@ def _sheet(
 
 
 def _texts(row: Sequence[Value], number: int, first: int, known: SheetCells) -> list[str]:
-    """The texts of a row. `number` is the row number in the sheet, and `first` the column of the first cell.
+    """Return the texts of the cells of a row.
 
-    A formula without a result is shown as a formula.
+    `number` is the row number in the sheet, and `first` the column of the first cell. A formula whose result is not in
+    the file is shown as a formula.
     """
     if not known.formats and not known.texts:
         texts = [_text(value) for value in row]
@@ -383,7 +385,10 @@ def _merged(ranges: Iterable[Range]) -> dict[int, list[Range]]:
 
 
 def _fill_merged(rows: Iterable[list[str]], merged: dict[int, list[Range]]) -> Iterator[list[str]]:
-    """Repeat short texts of merged cells in every cell that they cover, so that each row can be understood alone."""
+    """If the text of a merged cell is short, repeat it in every cell that it covers.
+
+    Then each row can be understood alone.
+    """
     reach: dict[int, tuple[int, str]] = {}
     for place, row in enumerate(rows):
         for column, (last, text) in list(reach.items()):

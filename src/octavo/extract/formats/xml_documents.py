@@ -1,6 +1,7 @@
-"""XML documents: articles (JATS), manuals (DocBook) and books (FictionBook) become text, other XML a list of values.
+"""Reads XML documents.
 
-The elements of a known vocabulary are renamed to HTML elements. The result is converted like a chapter of a book.
+Articles (JATS), manuals (DocBook) and books (FictionBook) become text, and other XML becomes a list of values. The
+elements of a known vocabulary are renamed to HTML elements. The result is converted like a chapter of an EPUB book.
 """
 
 from __future__ import annotations
@@ -211,7 +212,7 @@ def _article(root: Element, body: Element, converter: _Converter, metadata: Meta
 
 
 def _affiliation(element: Element) -> str:
-    """The text of an affiliation, without the ids of the institution."""
+    """Return the text of an affiliation, without the ids of the institution."""
     parts = [element.text or ""]
     for one in element:
         parts += ["" if local_name(one) == "institution-id" else _affiliation(one), one.tail or ""]
@@ -223,7 +224,10 @@ class _Converter:
     vocabulary: _Vocabulary
 
     def convert(self, source: Element, parent: Element, level: int) -> None:
-        """Append the HTML of an element, but not the text after it, to `parent`. `level` is its heading level."""
+        """Convert an element to HTML and append it to `parent`, without the text after the element.
+
+        `level` is the heading level.
+        """
         name = local_name(source)
         target = self._target(source, name)
         if target == _DROP:
@@ -261,7 +265,7 @@ class _Converter:
 
 
 def _label(title: Element) -> str:
-    """The section number that precedes the title."""
+    """Return the section number that precedes the title."""
     before = title.getprevious()
     return _words(before) if before is not None and local_name(before) == "label" else ""
 
@@ -274,7 +278,9 @@ def _add_tail(made: Element, previous: Element | None, tail: str | None) -> None
 
 
 def _special(source: Element, name: str, inside: str) -> str | None:
-    """The HTML element for an element whose meaning depends on more than its name. None for all other elements."""
+    """Return the HTML element for an element whose meaning depends on more than its name, or None for all other
+    elements.
+    """
     if name in {"ext-link", "uri", "ulink", "link", "a"}:
         return "a"
     if name == "list":
@@ -367,7 +373,10 @@ def _book_metadata(root: Element) -> Metadata:
 
 
 def _values(root: Element) -> Extracted | None:
-    """The values of all elements as a list. None if the file is too long, or is prose in an unknown vocabulary."""
+    """List the values of all elements.
+
+    Returns None if the file is too long, or if it is prose in an unknown vocabulary.
+    """
     items: list[Item] = []
     for item in _items([(root, 0)]):
         if item is None or len(items) == MOST_ITEMS:

@@ -65,14 +65,14 @@ def write_blocks(blocks: Iterable[DocumentBlock]) -> str:
 
 
 def write_comment(author: str, text: str, place: str = "") -> list[DocumentBlock]:
-    """Write a comment as a quote, with its author and the cell it belongs to."""
+    """Write a comment as a quote, with its author and the cell it belongs to, if they are known."""
     by = f" by {author}" if author else ""
     about = f" on {place}" if place else ""
     return [Quote(f"Comment{escape_inside(by)}{about}: {escape_inside(text)}")] if text else []
 
 
 def one_line(blocks: Iterable[DocumentBlock]) -> str:
-    """Write all blocks on one line, for a table cell. A cell cannot contain blocks."""
+    """Write all blocks on one line, because a table cell cannot contain blocks."""
     return " ".join(filter(None, (_as_line(block) for block in blocks))).replace("  \n", " ").replace("\n", " ")
 
 

@@ -172,7 +172,7 @@ class OpenContent:
     paragraph: bool = False
 
     def read(self, content: str) -> None:
-        """Read one line, without the markers of the quote or list item around it."""
+        """Process one line, without the markers of the quote or list item around it."""
         if self.fence:
             closing = line_syntax.CLOSING_FENCE.match(content)
             self.fence = None if closing and closing[1].startswith(self.fence) else self.fence
@@ -195,7 +195,7 @@ class OpenContent:
 
 
 def _skip_marks(content: str) -> int:
-    """The offset after all quote and list markers at the start of a line."""
+    """Return the offset after all quote and list markers at the start of a line."""
     marks = line_syntax.CONTAINERS.match(content)
     return marks.end() if marks else 0
 

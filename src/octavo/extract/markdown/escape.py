@@ -59,7 +59,7 @@ def fence(content: list[str], language: str = "") -> str:
 
 
 def escape_places(line: str) -> list[int]:
-    """The positions where `escape` inserts a backslash, for callers that also insert formatting."""
+    """Return the positions where `escape` inserts a backslash, for callers that also insert formatting."""
     places = [found.start() for found in _SPECIAL.finditer(line)]
     if places[:1] != [0] and _starts_block(line):
         number = _NUMBER.match(line)

@@ -27,7 +27,7 @@ _SPACE = re.compile(r"\s+")
 
 
 def plain_title(heading: str) -> str:
-    """The text of a Markdown heading without its markers, links, emphasis and escapes."""
+    """Return the text of a Markdown heading without its markers, links, emphasis and escapes."""
     title = _MARKS.sub("", heading[:_MOST_MARKUP].strip())
     title = _ATTRIBUTES.sub("", _TAG.sub("", _LINK.sub(r"\1", title)))
     return shorten(html.unescape(_INLINE.sub(_inline_text, title)))
@@ -71,7 +71,7 @@ class FrontMatter(NamedTuple):
 
 
 def read_front_matter(text: str) -> FrontMatter | None:
-    """Read the front matter. None if the text has none, or if the dashes are a horizontal rule."""
+    """Read the front matter. Returns None if the text has none, or if the dashes are a horizontal rule."""
     fences = _FENCES.match(text[:_MOST_CHARACTERS])
     fields = {name.lower(): _value(value) for name, value in _FIELD.findall(fences[1])} if fences else {}
     return FrontMatter(_metadata(fields), fences.end()) if fences and fields else None

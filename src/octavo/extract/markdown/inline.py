@@ -42,7 +42,7 @@ class TextRun:
 
 
 def safe_link(target: str | None) -> str:
-    """The address if it is a web, FTP or mail address, otherwise an empty string."""
+    """Return the address if it is a web, FTP or mail address, or else an empty string."""
     target = (target or "").strip()
     return target.translate(_LINK_ESCAPES) if len(target) <= _MOST_LINK and _LINK.fullmatch(target) else ""
 
@@ -64,7 +64,7 @@ def inline(runs: Iterable[TextRun], *, is_plain: bool = False, one_line: bool = 
 
 
 def _readable(runs: Iterable[TextRun]) -> Iterator[TextRun]:
-    """Write powers with a caret, so that "10^5" does not become "105", and replace characters of symbol fonts."""
+    """Write powers with a caret, so that 10⁵ becomes "10^5" and not "105", and replace characters of symbol fonts."""
     before = ""
     for run in runs:
         text = run.text if run.is_raw else symbols_of(run.text)
@@ -149,7 +149,7 @@ def _line(line: Sequence[TextRun]) -> Iterator[str]:
 
 
 def _escaped(line: Sequence[TextRun]) -> Iterator[str]:
-    """Escape a whole line, because the meaning of a character also depends on the neighbouring runs."""
+    """Escape the runs of a line together, because the meaning of a character also depends on the neighbouring runs."""
     whole = "".join("x" * len(run.text) if run.is_raw or run.code else run.text for run in line)
     marks = len(whole) - len(whole.lstrip(PAGE_BREAK))
     places = [place + marks for place in escape_places(whole[marks:])]

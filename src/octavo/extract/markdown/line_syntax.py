@@ -78,7 +78,7 @@ LONE_TAG = Markup(
 
 
 def begins(text: str, position: int = 0) -> str:
-    """The kind of block that the line at `position` starts.
+    """Return the kind of block that the line at `position` starts.
 
     The result is a group name of `LINE`, or "html", or "tag" for a tag alone on its line.
     """
@@ -93,18 +93,18 @@ def begins(text: str, position: int = 0) -> str:
 
 
 def markup_at(text: str, position: int) -> Markup | None:
-    """The kind of HTML block that the first tag of the line starts, if any."""
+    """Return the kind of HTML block that the first tag of the line starts, if any."""
     tag = text.find("<", position)
     return next((markup for markup in (*INTERRUPTING_MARKUP, LONE_TAG) if markup.start.match(text, tag)), None)
 
 
 def line_end(text: str, position: int) -> int:
-    """The end of the line, excluding its newline."""
+    """Return the end of the line, excluding its newline."""
     end = text.find("\n", position)
     return len(text) if end < 0 else end
 
 
 def indent_of(line: str) -> int:
-    """The width of the leading white space. Tab stops are four columns apart."""
+    """Return the width of the leading white space. Tab stops are four columns apart."""
     space = line[: len(line) - len(line.lstrip(" \t"))]
     return len(space.expandtabs(4))

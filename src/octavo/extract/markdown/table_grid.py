@@ -1,4 +1,4 @@
-"""Converts rows of spreadsheet cells to Markdown tables. If a table is cut, a note says what is missing."""
+"""Converts rows of spreadsheet cells to Markdown tables. If a table is cut off, a note states what is missing."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ MOST_PARTS = 200
 
 
 class Repeated(str):
-    """The text of a merged cell in another column that the cell covers."""
+    """The text of a merged cell, repeated in another column that the cell covers."""
 
     __slots__ = ()
 
 
 @dataclass(slots=True)
 class CellBudget:
-    """The number of cells that can still be written, in all sheets of a file together."""
+    """The number of cells that can still be written, counted over all sheets of a file."""
 
     cells: int = MOST_CELLS
 
@@ -35,7 +35,7 @@ class CellBudget:
 
 @dataclass(slots=True)
 class Grid:
-    """Collects rows up to the limits, and counts the rows that are left out."""
+    """Collects rows up to the size limits, and counts the rows that are left out."""
 
     budget: CellBudget = field(default_factory=CellBudget)
     rows: list[list[str]] = field(default_factory=list[list[str]])
@@ -60,9 +60,10 @@ class Grid:
         return self.rows_left_out > 0 or self.cells_cut > 0 or self.widest > MOST_COLUMNS
 
     def placed_blocks(self) -> Iterator[tuple[tuple[int, int], list[DocumentBlock]]]:
-        """The tables of a sheet, each with its first row and column.
+        """Yield the tables of a sheet, each with its first row and column.
 
-        Empty rows and columns separate tables, unless one side of an empty column is a single column in the same rows.
+        Tables are separated by empty rows and empty columns. An empty column does not separate a single column from a
+        table beside it.
         """
         for top, left, bottom, right in _find_parts(self.rows):
             rows = [row[left : right + 1] for row in self.rows[top : bottom + 1]]
@@ -85,7 +86,7 @@ class Grid:
         yield from self.note()
 
     def note(self) -> Iterator[DocumentBlock]:
-        """A note about missing rows and columns. Yields nothing if none are missing."""
+        """Yield a note about missing rows and columns, if there are any."""
         if self.is_cut:
             yield Paragraph(self._note())
 
@@ -105,7 +106,10 @@ Part = tuple[int, int, int, int]
 
 
 def _find_parts(rows: Sequence[Sequence[str]]) -> list[Part]:
-    """Find areas of connected cells, each as top, left, bottom and right. Overlapping areas are merged."""
+    """Find the areas of connected cells.
+
+    Each area is given as top, left, bottom and right. Overlapping areas are merged.
+    """
     parts: list[Part] = []
     above: list[tuple[int, int, int]] = []  # first and last column of each run of cells in the row above, and its area
     merged: dict[int, int] = {}
@@ -127,7 +131,7 @@ def _find_parts(rows: Sequence[Sequence[str]]) -> list[Part]:
 
 
 def _join_rows(parts: list[Part]) -> list[Part]:
-    """Join parts that are in the same rows and separated by one empty column."""
+    """Join areas that are beside each other and form one table."""
     merged: dict[int, int] = {}
     for first, one in enumerate(parts):
         for second, other in enumerate(parts[:first]):
@@ -141,10 +145,10 @@ def _join_rows(parts: list[Part]) -> list[Part]:
 
 
 def _is_beside(one: Part, other: Part) -> bool:
-    """Whether two parts form one table: one of them is a single column, and one empty column separates them.
+    """Whether two areas of cells form one table.
 
-    All rows of the shorter part must also be rows of the longer one. Two parts with several columns are separate
-    tables.
+    They do if one empty column separates them, one of them is a single column, and all rows of the shorter area are
+    also rows of the longer one. The longer one must have several rows.
     """
     left, right = (one, other) if one[1] < other[1] else (other, one)
     if right[1] - left[3] != 2 or not (one[1] == one[3] or other[1] == other[3]):  # noqa: PLR2004 - one column between
@@ -196,7 +200,7 @@ def _between_empty_rows(rows: Sequence[Sequence[str]]) -> list[Part]:
 
 
 def _table(rows: list[list[str]]) -> Iterator[DocumentBlock]:
-    """Write a table. Rows above it that contain a single text become titles."""
+    """Write a table. Rows at the top that contain a single text become titles."""
     while rows and len({cell for cell in rows[0] if cell}) == 1 and (len(rows) == 1 or _filled(rows[1]) > 1):
         yield Paragraph(next(cell for cell in rows[0] if cell))
         rows = rows[1:]
@@ -209,7 +213,7 @@ def _filled(row: Sequence[str]) -> int:
 
 
 def _width(row: Sequence[str]) -> int:
-    """The number of cells up to the last one that is not empty."""
+    """Return the number of cells in a row, without the empty cells at its end."""
     width = len(row)
     while width and not row[width - 1]:
         width -= 1

@@ -114,7 +114,7 @@ def _cut(rows: list[Row]) -> Iterator[list[Row]]:
 
 
 def _pitch(rows: Sequence[Row]) -> float:
-    """The usual distance between the baselines of two rows."""
+    """Return the usual distance between the baselines of two rows."""
     most = MOST_PITCH * median(row.height for row in rows)
     steps = [row.base - before.base for before, row in pairwise(rows) if row.base > before.base]
     return min(median(steps), most) if steps else most
@@ -159,7 +159,7 @@ _TITLE = re.compile(r"\d{1,2}(?:\.\d{1,2}){0,4}\.?\s+[^\W\d_a-z].*[^\s.,;:\d]")
 
 
 def blocks_of(lines: Sequence[Line], scale: float = 1.0) -> list[PageBlock]:
-    """The blocks of a page.
+    """Return the blocks of a page.
 
     Boxes stay in pixels. Font sizes are divided by `scale`, the number of pixels per page unit.
     """
@@ -169,7 +169,10 @@ def blocks_of(lines: Sequence[Line], scale: float = 1.0) -> list[PageBlock]:
 
 
 def _paragraphs(lines: Sequence[Line]) -> list[Paragraph]:
-    """The paragraphs in reading order. A page in a right-to-left script is mirrored before its columns are ordered."""
+    """Return the paragraphs in reading order.
+
+    A page in a right-to-left script is mirrored before its columns are ordered.
+    """
     mirrored = is_right_to_left("".join(line.text for line in lines))
     seen = [replace(line, box=_mirrored(line.box)) for line in lines] if mirrored else lines
     found = [paragraph for column in reading_order(seen) for paragraph in join_lines(column)]
@@ -181,7 +184,7 @@ def _mirrored(box: Box) -> Box:
 
 
 def _usual(paragraphs: Sequence[Paragraph]) -> float:
-    """The median font size, weighted by the amount of text."""
+    """Return the median font size, weighted by the amount of text."""
     sizes = [paragraph.size for paragraph in paragraphs for _ in range(1 + len(paragraph.text) // 20)]
     return median(sizes) if sizes else 0.0
 
@@ -232,7 +235,7 @@ def _text(paragraph: Paragraph, usual: float, scale: float) -> PageBlock:
 
 
 def _is_heading(paragraph: Paragraph, usual: float) -> bool:
-    """Whether the size or number of a paragraph suggests a heading.
+    """Whether the size or section number of a paragraph suggests a heading.
 
     The final decision is made when the document is assembled.
     """
@@ -242,7 +245,10 @@ def _is_heading(paragraph: Paragraph, usual: float) -> bool:
 
 
 def _size(paragraph: Paragraph, usual: float, scale: float) -> float:
-    """The font size, rounded to half points. A size close to the page's usual size is replaced by that size."""
+    """Return the font size, rounded to half points.
+
+    A size close to the page's usual size is replaced by the usual size.
+    """
     same = not paragraph.runs or abs(paragraph.size - usual) <= SAME_SIZE * usual
     return round((usual if same else paragraph.size) / scale * 2) / 2
 

@@ -29,8 +29,8 @@ HEAVY_GRAIN, HEAVY_RADIUS = 20, 1.8
 class GreySheet(NamedTuple):
     """A picture for OCR. `scale` is the number of its pixels per pixel of the original.
 
-    `sharp` is the picture before grain was smoothed out. It shows the shapes of letters better, unless the grain is
-    heavy.
+    `sharp` is the picture before grain was smoothed out, because it shows the shapes of letters better. If the grain is
+    heavy, `sharp` is smoothed too.
     """
 
     picture: Image.Image
@@ -39,7 +39,7 @@ class GreySheet(NamedTuple):
 
 
 def grey_sheet(picture: Image.Image) -> GreySheet:
-    """Prepare a picture.
+    """Prepare a picture for OCR.
 
     Without this, Tesseract reads grain as thousands of dots, and misses the text or takes minutes.
     """
@@ -63,7 +63,10 @@ def _on_white(picture: Image.Image) -> Image.Image:
 
 
 def grain_of(grey: Image.Image) -> int:
-    """Measure the grain of a picture. Letters do not affect this median, because they cover less than half the page."""
+    """Measure the grain of a picture by a median.
+
+    Letters do not affect it, because they cover less than half the page.
+    """
     counts = ImageChops.difference(grey, grey.filter(ImageFilter.GaussianBlur(1))).histogram()
     half, level = sum(counts) / 2, 0
     while (half := half - counts[level]) > 0:
@@ -72,7 +75,7 @@ def grain_of(grey: Image.Image) -> int:
 
 
 def reading_scale(width: int, height: int) -> float:
-    """The factor by which a picture is scaled before OCR."""
+    """Return the factor by which a picture is scaled before OCR."""
     if width * height > MOST_PIXELS:
         return (MOST_PIXELS / (width * height)) ** 0.5
     most = min(MOST_ENLARGED_TINY, max(MOST_ENLARGED, TINY_SIDE / min(width, height)))
@@ -90,7 +93,7 @@ _LEAST_POINTS = 12
 def has_ink(picture: Image.Image) -> bool:
     """Whether the page is not blank. This check is much faster than OCR.
 
-    Faint print is ink. Paper grain and the shadows on an empty sheet are not.
+    Faint print counts as ink. Paper grain and the shadows on an empty sheet do not.
     """
     small = picture.convert("L")
     small.thumbnail((_SIDE, _SIDE), reducing_gap=2.0)
@@ -110,7 +113,7 @@ _LEAST_SIDE = 100  # smaller pictures have too few rows of pixels
 
 
 def tilt_of(picture: Image.Image) -> float:
-    """The angle, in degrees, by which to rotate a picture to the left so that its rows of text are level.
+    """Return the angle, in degrees, by which to rotate a picture to the left so that its rows of text are level.
 
     Returns 0 if the rows are already level, or if the tilt is unclear. The rows of text are level at the angle at which
     the amount of ink differs most between neighbouring rows of pixels. For a page on its side, columns of pixels are
@@ -182,10 +185,10 @@ _LETTERS_OF_ROW = 4
 
 
 class InkSheet(NamedTuple):
-    """A copy of a picture on which writing of any colour is black on white. `scale` has the same meaning as in
-    `GreySheet`.
+    """A copy of a picture in which text of any colour is dark on white.
 
-    `coloured` is the share of the picture that has a dark or coloured background.
+    `scale` has the same meaning as in `GreySheet`. `coloured` is the share of the picture that has a dark or coloured
+    background.
     """
 
     picture: Image.Image
@@ -194,7 +197,7 @@ class InkSheet(NamedTuple):
 
 
 class Blob(NamedTuple):
-    """A group of connected pixels. Contains its box and its pixel count."""
+    """A group of connected pixels: its box and its pixel count."""
 
     left: int
     top: int
@@ -208,10 +211,11 @@ class Blob(NamedTuple):
 
 
 def ink_sheet(picture: Image.Image) -> InkSheet:
-    """Draw how much each pixel differs from its background, using the colour channel with the largest difference.
+    """Draw text of any colour as dark strokes on white.
 
-    This makes light letters on a dark or coloured background look like dark letters on paper. The background is a
-    median, which keeps the edges of coloured areas, so that these edges do not look like strokes.
+    Each pixel shows how much the original differs from its background, in the colour channel with the largest
+    difference. So light letters on a dark or coloured background look like dark letters on paper. A median filter
+    computes the background, because it keeps the edges of coloured areas sharp. Blurred edges would look like strokes.
     """
     colours = picture.convert("RGB")
     scale = min(1.0, _INK_SIDE / max(colours.size))
@@ -232,7 +236,7 @@ def _most_of_channels(picture: Image.Image) -> Image.Image:
 
 
 def unread_letters(ink: InkSheet, read: Iterable[Box]) -> int:
-    """Count the shapes that look like letters in a row and are outside the boxes of recognised text."""
+    """Count the shapes that look like rows of letters but are outside the boxes of recognised text."""
     mask = ink.picture.point([255 if level < 255 - _STROKE else 0 for level in range(256)])
     for box in read:
         left, top, right, bottom = (round(side * ink.scale) for side in box)
@@ -250,7 +254,7 @@ def _is_letter(blob: Blob, most: float) -> bool:
 
 
 def find_blobs(mask: Image.Image) -> list[Blob]:
-    """The groups of connected white pixels in a mask, from top to bottom."""
+    """Find the groups of connected white pixels in a mask, from top to bottom."""
     data, width = mask.tobytes(), mask.width
     blobs: dict[int, Blob] = {}
     above: list[tuple[int, int, int]] = []
@@ -295,7 +299,7 @@ def _root(parents: list[int], number: int) -> int:
 
 
 def _rows_of(letters: Sequence[Blob]) -> list[list[Blob]]:
-    """The rows of neighbouring letters, each from left to right."""
+    """Group neighbouring letters into rows, each from left to right."""
     rows: list[list[Blob]] = []
     for letter in sorted(letters):
         row = next((row for row in reversed(rows) if _follows(row[-1], letter)), None)

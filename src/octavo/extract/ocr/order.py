@@ -29,7 +29,7 @@ _STAYS_SMALL = re.compile(r"[acemnorsuvwxzgpqy.,;:\s-]+")
 class Line:
     """A recognised line. `box` is in pixels of the image. `score` is Tesseract's confidence, from 0 to 1.
 
-    `margin` is how much higher Tesseract's boxes are than the letters, in letter sizes.
+    `margin` is how much taller Tesseract's boxes are than the letters, as a fraction of the font size.
     """
 
     text: str
@@ -72,7 +72,7 @@ class Line:
 
 
 def around(lines: list[Line]) -> Box:
-    """The smallest box that contains the boxes of all these lines."""
+    """Return the smallest box that contains the boxes of all these lines."""
     return Box(
         min(line.box.left for line in lines),
         min(line.box.top for line in lines),
@@ -95,9 +95,9 @@ FILLED = 0.8
 
 
 def reading_order(lines: Sequence[Line]) -> list[list[Line]]:
-    """The columns in reading order, each from top to bottom. A page without columns is one column.
+    """Group the lines into columns, in reading order. A page without columns is one column.
 
-    Vertical lines of text, as at the edge of a page, come last.
+    Vertical lines of text, such as those at the edge of a page, come last.
     """
     level = [line for line in lines if not line.is_vertical]
     vertical = [[line] for line in sorted(lines, key=_from_top) if line.is_vertical]
@@ -121,7 +121,7 @@ def _from_top(line: Line) -> tuple[float, float]:
 
 
 def _bands(lines: list[Line], height: float) -> list[list[Line]]:
-    """Cut the page into bands. A band ends where lines start or stop crossing a gutter."""
+    """Split the lines of a page into bands. A band ends where lines start or stop crossing a gutter."""
     left, right = min(line.box.left for line in lines), max(line.box.right for line in lines)
     narrow = [line for line in lines if line.width < SPANNING * (right - left)]
     gutters = _gutters(narrow, height)
@@ -152,7 +152,7 @@ def _columns(band: list[Line], height: float) -> list[list[Line]]:
 
 
 def _gutters(lines: Sequence[Line], height: float) -> list[tuple[float, float]]:
-    """The gutters. A gutter is a horizontal range that no line touches, with lines on both sides."""
+    """Find the gutters. A gutter is a horizontal range that no line touches, with lines on both sides."""
     if not lines:
         return []
     covered: list[list[float]] = []

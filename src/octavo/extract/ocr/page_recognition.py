@@ -108,9 +108,9 @@ def read_hidden(turned: Image.Image, upright: UprightSheet) -> tuple[list[Line],
 
 
 def _copies(turned: Image.Image, ink: InkSheet) -> Iterator[InkSheet]:
-    """Copies of the page in two sizes, each in grey and with the background removed.
+    """Yield copies of the page in two sizes, each in grey and with the background removed.
 
-    Each copy can show words that the others hide.
+    A word that is hidden in one copy can be visible in another.
     """
     for side in COPY_SIDES:
         scale = min(1.0, side / max(turned.size))
@@ -120,8 +120,9 @@ def _copies(turned: Image.Image, ink: InkSheet) -> Iterator[InkSheet]:
 
 
 def join_readings(lines: Sequence[Line], found: Sequence[Line]) -> list[Line]:
-    """Add clear lines from other readings of the page. If two lines overlap, the one with more letters and higher
-    confidence is kept.
+    """Combine lines with clear lines from other readings of the page.
+
+    If two lines overlap, the better one is kept, depending on its letter count and its confidence.
     """
     added: list[Line] = []
     for line in sorted(filter(_is_clear, found), key=_rank, reverse=True)[:MOST_LINES]:
@@ -144,7 +145,7 @@ def _rank(line: Line) -> float:
 
 
 def _overlap(one: Box, other: Box) -> float:
-    """The area that two boxes share, as a share of the smaller box."""
+    """Return the area that two boxes share, as a fraction of the smaller box."""
     width = min(one.right, other.right) - max(one.left, other.left)
     height = min(one.bottom, other.bottom) - max(one.top, other.top)
     smaller = min((box.right - box.left) * (box.bottom - box.top) for box in (one, other))
@@ -152,7 +153,10 @@ def _overlap(one: Box, other: Box) -> float:
 
 
 def readable_lines(lines: Sequence[Line]) -> list[Line]:
-    """Remove lines that OCR found in shapes of a picture. If hardly any text remains, remove all lines."""
+    """Remove lines that are probably not text, such as shapes in a picture.
+
+    If hardly any text remains, remove all lines.
+    """
     kept = [line for line in lines if line.score >= LEAST_LINE and any(map(str.isalnum, line.text))]
     letters = sum(len(line.text) for line in kept if not STROKES.issuperset(line.text.replace(" ", "")))
     enough = letters >= LEAST_LETTERS and certainty(kept) >= LEAST_PAGE
@@ -160,7 +164,7 @@ def readable_lines(lines: Sequence[Line]) -> list[Line]:
 
 
 def doubt_about(read: Sequence[Line], kept: Sequence[Line], unread: int = 0) -> str | None:
-    """The reason why the text of a page may be wrong or incomplete. None if there is no doubt."""
+    """Return the reason why the text of a page may be wrong or incomplete, or None if there is no doubt."""
     if not kept:
         return NO_TEXT
     left_out = 1 - _letters(kept) / max(_letters(read), 1)
@@ -175,9 +179,7 @@ def _is_much(unread: int, lines: Sequence[Line]) -> bool:
 
 
 def has_impossible_letters(lines: Sequence[Line]) -> bool:
-    """Whether characters of an Indic script are in an impossible order. OCR models produce such text when
-    they guess.
-    """
+    """Whether characters of an Indic script are in an impossible order. This happens when an OCR model guesses."""
     return any(_IMPOSSIBLE.search(line.text) for line in lines)
 
 

@@ -46,7 +46,7 @@ class Recognition:
         self._slots = asyncio.Semaphore(parallel)
 
     async def page(self, source_type: SourceType, path: Path, number: int, password: str | None = None) -> bytes:
-        """Recognise one page. Returns a batch of one page, or empty bytes if the page cannot be recognised."""
+        """Recognise one page. Returns a batch of one page as JSON, or empty bytes if the page cannot be recognised."""
         call = recognise_page_of_file.call(
             source_type=source_type, number=number, language=self._language, password=password
         )
@@ -71,7 +71,7 @@ def _log_failure(page: int, error: OctavoError) -> None:
 def recognise_page_of_file(task: Task, *, source_type: str, number: int, language: str, password: str | None) -> None:
     """Recognise one page of a file.
 
-    Each page runs in a separate child process, so that its memory is freed and a failure affects no other page.
+    Each page is read in a separate child process, so that its memory is freed and a failure affects no other page.
     """
     from octavo.extract.pdf.page_text import recognise_pdf_page
     from octavo.extract.pictures.image_files import read_sheet

@@ -55,9 +55,10 @@ SCATTERED_LETTERS = 12
 
 @dataclass(frozen=True, slots=True)
 class UprightSheet:
-    """The lines of a sheet that was rotated to the left by `quarters` quarter turns, so that it is upright.
+    """The lines of a sheet, and how it was rotated to be upright.
 
-    `width` and `height` are the dimensions of the sheet before the rotation.
+    It was rotated to the left by `quarters` quarter turns. `width` and `height` are the dimensions of the sheet before
+    the rotation.
     """
 
     lines: list[Line]
@@ -114,9 +115,9 @@ def recognise_upright(sheet: GreySheet, language: str) -> UprightSheet:
 
 
 def _better_turn(picture: Image, quarters: int, script: str, language: str) -> tuple[int, str]:
-    """Read a small copy in all four orientations, and choose the best one.
+    """Read a small copy in all four orientations. Returns the best orientation and script.
 
-    Another orientation is chosen only if clearly more words are read in it. Returns the orientation and the script.
+    The given orientation is kept, unless clearly more letters can be read in another.
     """
     small = picture.copy()
     small.thumbnail((TURNING_SIDE, TURNING_SIDE), reducing_gap=2.0)
@@ -155,9 +156,9 @@ def scaled(line: Line, scale: float) -> Line:
 
 
 def _candidates(language: str, found: Orientation | None) -> tuple[str, ...]:
-    """The scripts to try first: the scripts of the given language or, without a language, the detected script.
+    """Return the scripts to try first: the scripts of the given language or, without a language, the detected script.
 
-    Latin is added if the detected script is easily confused with it, such as Cyrillic.
+    Latin is added if the detected script is uncertain and easily confused with Latin, as Cyrillic is.
     """
     if language != ANY_LANGUAGE:
         return scripts_of_language(language)
@@ -169,8 +170,9 @@ def _candidates(language: str, found: Orientation | None) -> tuple[str, ...]:
 
 
 def read_script(upright: Image, candidates: tuple[str, ...], language: str = ANY_LANGUAGE) -> Reading:
-    """Read with the candidate scripts. If no result is certain, also try the script that fits a few sample
-    lines best.
+    """Read a sheet with the candidate scripts.
+
+    If no result is certain and no language is given, also try the script that best fits a few sample lines.
     """
     readings = [_read(script, upright) for script in candidates]
     first = max(readings, key=lambda reading: reading.certainty + BETTER * (reading.script == "Latin"))
@@ -185,7 +187,10 @@ def read_script(upright: Image, candidates: tuple[str, ...], language: str = ANY
 
 
 def _with_accents(upright: Image, first: Reading) -> Reading:
-    """Read Vietnamese with its own model, because the Latin model reads wrong accents with high confidence."""
+    """Read the sheet with the Vietnamese model if that fits better than the Latin model.
+
+    The Latin model reads Vietnamese accents wrong, but with high confidence.
+    """
     letters = [letter for line in first.lines for letter in line.text if letter.isalpha()]
     accents = sum(not letter.isascii() for letter in letters)
     if first.script != "Latin" or accents < MANY_ACCENTS * len(letters):
@@ -196,7 +201,7 @@ def _with_accents(upright: Image, first: Reading) -> Reading:
 
 
 def _read(script: str, upright: Image) -> Reading:
-    """Read a sheet. If no lines are found, look for single words."""
+    """Read a sheet with the model of a script. If no lines are found, look for single words."""
     reader = load_reader(script)
     if lines := reader.read(upright):
         return Reading(script, lines)
@@ -230,16 +235,18 @@ def fit(script: str, samples: Sequence[Image]) -> Reading:
 
 
 def _is_latin(lines: Sequence[Line]) -> bool:
-    """Whether most letters are Latin. Most models also recognise Latin letters, so they do not indicate
-    another script.
+    """Whether most letters are Latin.
+
+    Most models also recognise Latin letters, so such text does not indicate another script.
     """
     letters = [letter for line in lines for letter in line.text if letter.isalpha()]
     return 2 * sum(unicodedata.name(letter, "").startswith("LATIN") for letter in letters) > len(letters)
 
 
 def _around(box: Box) -> tuple[int, int, int, int]:
-    """The area around the beginning of a line. It has a margin, because Tesseract misreads letters at the edge of a
-    picture.
+    """Return the area around the beginning of a line.
+
+    It has a margin, because Tesseract misreads letters at the edge of a picture.
     """
     left, top, right, bottom = box
     margin = _LINE_MARGIN * (bottom - top)
@@ -248,7 +255,7 @@ def _around(box: Box) -> tuple[int, int, int, int]:
 
 
 def certainty(lines: Sequence[Line]) -> float:
-    """The mean confidence of lines, weighted by length, or 0 if there are no lines.
+    """Return the mean confidence of lines, weighted by length, or 0 if there are no lines.
 
     The value is halved if most words have only one letter.
     """

@@ -67,7 +67,7 @@ class Reader:
     handle: int
 
     def read(self, picture: Image) -> list[Line]:
-        """Recognise the lines of an upright grey picture. They are in the order of Tesseract's page analysis."""
+        """Recognise the lines of an upright grey picture, in the order of Tesseract's page analysis."""
         return list(self._lines(picture, _WHOLE_PAGE))
 
     def read_line(self, picture: Image) -> list[Line]:
@@ -114,7 +114,7 @@ class Reader:
         return Line(text, _box(place, level), library.TessResultIteratorConfidence(place, level) / 100, margin=0.0)
 
     def _split(self, line: Line, words: Sequence[Line]) -> Iterator[Line]:
-        """Cut a line at wide gaps, because Tesseract sometimes joins the lines of neighbouring columns."""
+        """Split a line at wide gaps, because Tesseract sometimes joins the lines of neighbouring columns."""
         gap = WIDE_GAP * line.height
         parts = [[words[0]]]
         for before, word in pairwise(words):
@@ -140,7 +140,7 @@ class Reader:
         return " ".join((text if self.script == "Arabic" else text.replace(_NON_JOINER, "")).split())
 
     def find_orientation(self, picture: Image) -> Orientation | None:
-        """Find the orientation and the script of a grey picture. None if it has too few letters."""
+        """Find the orientation and the script of a grey picture. Returns None if it has too few letters."""
         turn, sure, name, certainty = ctypes.c_int(), ctypes.c_float(), ctypes.c_char_p(), ctypes.c_float()
         self._show(picture, _FIND_ORIENTATION)
         known = _library().TessBaseAPIDetectOrientationScript(
@@ -159,7 +159,7 @@ def load_reader(script: str) -> Reader:
 
 
 def open_reader(script: str) -> Reader:
-    """Load the model of a script, or the orientation model. Takes up to a fifth of a second."""
+    """Load the model for a script, or the orientation model. Takes up to a fifth of a second."""
     library = _library()
     model = lzma.decompress((DATA / f"{script}.traineddata.xz").read_bytes())
     handle = library.TessBaseAPICreate()
@@ -176,7 +176,7 @@ def open_reader(script: str) -> Reader:
 
 
 def _score(words: Sequence[Line]) -> float:
-    """The mean confidence of words, weighted by their letter counts."""
+    """Return the mean confidence of words, weighted by their letter counts."""
     return sum(word.score * len(word.text) for word in words) / max(1, sum(len(word.text) for word in words))
 
 

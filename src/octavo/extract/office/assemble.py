@@ -51,7 +51,10 @@ class Figures:
         return f"![{alternative.translate(_ALTERNATIVE_ESCAPES)}](figures/{number}.png)"
 
     def placed(self, markdown: str) -> tuple[Figure, ...]:
-        """The figures with their offsets in the Markdown. Figures that the Markdown does not contain are left out."""
+        """Return the figures with their offsets in the Markdown.
+
+        Figures that do not occur in the Markdown are left out.
+        """
         starts: dict[int, int] = {}
         for match in _FIGURE.finditer(markdown) if self.found else ():
             starts.setdefault(int(match[1]), match.start())
@@ -59,7 +62,7 @@ class Figures:
 
 
 def is_picture(data: bytes) -> bool:
-    """Whether the bytes are a picture of visible content. A spacer of a few pixels is not."""
+    """Whether the bytes are a picture that shows something, and not a spacer of a few pixels."""
     if data[:6] in {b"GIF87a", b"GIF89a"}:
         size = struct.unpack_from("<HH", data, 6) if len(data) > _GIF_HEAD else (0, 0)
     elif data.startswith(b"\x89PNG"):
@@ -70,7 +73,7 @@ def is_picture(data: bytes) -> bool:
 
 
 def without_figures(markdown: str) -> str:
-    """The Markdown without its pictures, for counting words."""
+    """Remove the pictures from the Markdown, for counting words."""
     return _FIGURE.sub(" ", markdown)
 
 
@@ -87,8 +90,8 @@ def to_extracted(
 ) -> Extracted:
     """Assemble a document. If `outline` is None, the outline is made from the headings.
 
-    If `has_title` is true and the metadata contains no title, the heading with the lowest level number becomes the
-    title. A document that consists of pictures only is `EMPTY`, with the pictures.
+    If `has_title` is true and the metadata contains no title, the first outline entry of the highest level
+    becomes the title. A document that contains only pictures keeps them, and its quality is `EMPTY`.
     """
     words = count_words(without_figures(markdown))
     placed = figures.placed(markdown) if figures else ()
@@ -155,7 +158,7 @@ def pages_between(breaks: Sequence[int], length: int) -> list[Page]:
 
 
 def clean_line(text: str | None) -> str | None:
-    """Clean a metadata value: put it on one line and limit its length. None if it is empty."""
+    """Clean a metadata value: put it on one line and limit its length. Returns None if it is empty."""
     return " ".join(clean(text).split())[:_MOST_CHARACTERS] or None if text else None
 
 
@@ -165,7 +168,7 @@ def clean_title(text: str | None) -> str | None:
 
 
 def clean_date(text: str | None) -> str | None:
-    """The ISO 8601 date (year, month or day) at the start of the text, if any."""
+    """Return the ISO 8601 date (year, month or day) at the start of the text, or None if there is no date."""
     found = _DATE.match((text or "").strip())
     return found.group() if found else None
 

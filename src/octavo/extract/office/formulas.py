@@ -1,8 +1,8 @@
 """Writes formulas (Office Math, MathML) as one line of plain text: `a/b`, `x^2`, `√(x + 1)`, `∑[i = 1]^n x[i]`.
 
 In Markdown, a formula is `<math>…</math>` around that line, so that search, chunks and quotes contain text that people
-can read. The reader turns it into MathML. Characters with a special meaning in Markdown are replaced with similar
-mathematical characters. A literal slash, caret or underscore in a formula is therefore read as notation.
+can read. The reader page displays it as MathML. Characters with a special meaning in Markdown are replaced with similar
+mathematical characters. A literal slash, caret or underscore cannot be distinguished from notation.
 """
 
 # ruff: noqa: RUF001 - mathematical characters look like others
@@ -34,8 +34,9 @@ _SKIPPED = frozenset({"w:del", "w:moveFrom"})
 
 
 def to_markup(line: str, *, is_block: bool = False) -> str:
-    """The Markdown of a formula. Empty for an empty formula. If `is_block` is true, the formula is on a
-    separate line.
+    """Write a formula as Markdown. Returns an empty string for an empty formula.
+
+    If `is_block` is true, the formula is displayed on a separate line.
     """
     line = " ".join(line.split())
     if not line:
@@ -48,7 +49,7 @@ def to_markup(line: str, *, is_block: bool = False) -> str:
 
 
 def _join(parts: Iterable[str]) -> str:
-    """Join the parts of a row. Spaces surround relations and operators, and separate adjacent names and numbers."""
+    """Join the parts of a formula. Spaces surround relations and operators, and separate adjacent names and numbers."""
     line = ""
     for part in filter(None, parts):
         before = line.rstrip()
@@ -65,7 +66,7 @@ def _join(parts: Iterable[str]) -> str:
 def _touch(line: str, part: str) -> bool:
     """Whether two parts, such as two names, need a space between them so that they are not read as one.
 
-    A bracket without a space before it is an index.
+    A square bracket also needs a space, because without one it is read as an index.
     """
     is_name = part[0].isalnum() or part[0] in '"√∑∏∫['
     return is_name and (line[-1].isalnum() or line[-1] in ')]"∑∏∫' or _is_mark(line[-1]))
@@ -85,8 +86,9 @@ def _words(text: str) -> str:
 
 
 def _group(line: str) -> str:
-    """An operand, in brackets if it has several parts. The brackets are notation and not part of the original
-    formula.
+    """Put an operand in brackets if it has several parts.
+
+    The brackets are notation and not part of the original formula.
     """
     return line if _ATOM.fullmatch(line) else f"({line})"
 

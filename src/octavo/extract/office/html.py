@@ -71,9 +71,9 @@ Picture = Callable[[Element], str | None]
 
 
 def to_markdown(body: Element, picture: Picture | None = None) -> str:
-    """The Markdown of an element. Modifies the tree.
+    """Convert an element to Markdown. Modifies the tree.
 
-    `picture` returns the Markdown of an image, or None if only its description can be shown.
+    `picture` returns the Markdown of an image, or None if only its alternative text can be shown.
     """
     marks = _simplify(body, picture)
     words = count_words(" ".join(body.itertext()))
@@ -153,7 +153,7 @@ def _formula(element: Element, _picture: Picture | None) -> str:
 
 
 def _drawing(element: Element, picture: Picture | None) -> str:
-    """The pictures and the text of a vector drawing. If the drawing is a whole page, each text becomes a line."""
+    """Write the pictures and the text of a vector drawing. If the drawing is a whole page, each text becomes a line."""
     images = [_image(one, picture) for one in element.iter("image")]
     lines = (escape(" ".join(line.split())) for line in "".join(_drawing_texts(element)).split("\n"))
     page = element.getparent()
@@ -170,7 +170,7 @@ _REPLACED: dict[str, Callable[[Element, Picture | None], str]] = {
 
 
 def _simplify_input(element: Element) -> None:
-    """Replace a form field with its text or check mark."""
+    """Replace a form field with its value. Check boxes become "[x]" or "[ ]"."""
     kind = (element.get("type") or "text").lower()
     if kind in {"checkbox", "radio"}:
         replace(element, " [x] " if element.get("checked") is not None else " [ ] ")
@@ -274,8 +274,9 @@ def _insert_cell(row: Any, before: Element | None, text: str, *, after: Element 
 
 
 def _span(cell: Element, name: str) -> int:
-    """The number of columns or rows that a cell spans. Removes the attribute, because the spanned cells are written
-    out.
+    """Return the number of columns or rows that a cell spans.
+
+    Removes the attribute, because the spanned cells are written out.
     """
     written = (cell.get(name) or "1").strip()
     if name in cell.attrib:
@@ -293,7 +294,7 @@ def _table_of(row: Element) -> Element | None:
 def _is_layout(table: Element, rows: Sequence[Element]) -> bool:
     """Whether a table is used only for layout.
 
-    Such a table has a single cell, or it arranges tables, headings and lists in columns without column headings.
+    Such a table has a single cell, or it has no header cells and is used to arrange tables, headings and lists.
     """
     if table.get("role") in {"presentation", "none"}:
         return True
@@ -309,7 +310,7 @@ def _is_layout(table: Element, rows: Sequence[Element]) -> bool:
 
 
 def _drawing_texts(drawing: Element) -> Iterator[str]:
-    """The text of a drawing without its style sheet. A text with a position begins a new line."""
+    """Yield the text of a drawing without its style sheet. A text with a position begins a new line."""
     hidden = {inside for one in drawing.iter(*_NOT_DRAWN) for inside in one.iter()}
     line: str | None = None
     for event, element in etree.iterwalk(drawing, events=("start", "end")):
@@ -322,7 +323,7 @@ def _drawing_texts(drawing: Element) -> Iterator[str]:
 
 
 def _separator(element: Element, line: str | None) -> str:
-    """The separator before a text in a drawing. `line` is the vertical position of the text before it."""
+    """Return the separator before a text in a drawing. `line` is the vertical position of the previous text."""
     if element.tag in _DRAWN_LINES:
         return "\n"
     if element.tag != "tspan" or not any(element.get(name) for name in ("x", "y", "dy")):
@@ -379,7 +380,7 @@ def _escape_texts(body: Element) -> None:
 
 
 def _escaped(text: str, before: str, *, in_link: bool) -> str:
-    """Escape a text. `before` is the preceding text, because both texts together could look like a link."""
+    """Escape a text. `before` is the preceding text, which matters because both together could look like a link."""
     text = _WRAPPED.sub("", _CONTROL.sub("", text))
     if _EASTERN.match(before[-1:]) and _WRAPPED_START.match(text):
         text = text.lstrip()

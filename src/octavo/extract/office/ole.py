@@ -34,11 +34,11 @@ class Container:
         self.ole = ole
 
     def read(self, *name: str) -> bytes:
-        """The bytes of a stream. Empty if the container has no such stream."""
+        """Return the bytes of a stream, or empty bytes if the container has no such stream."""
         return self.ole.openstream(list(name)).read() if self.ole.exists(list(name)) else b""
 
     def metadata(self) -> Metadata:
-        """The metadata in the summary of the document.
+        """Return the metadata from the document's summary stream.
 
         olefile is not used for this, because it trusts the number of properties given in the file.
         """
@@ -55,7 +55,7 @@ class Container:
 
 
 def _summary(data: bytes) -> dict[int, str]:
-    """The texts and dates in the first section of a property set."""
+    """Return the texts and dates in the first section of a property set, keyed by property id."""
     if len(data) < _SECTION_AT + 4:
         return {}
     (start,) = struct.unpack_from("<I", data, _SECTION_AT)
@@ -98,7 +98,7 @@ def open_container(path: Path) -> Generator[Container]:
 
 
 def find_picture(data: bytes) -> bytes:
-    """The first PNG or JPEG picture in the bytes of a drawing. Empty if there is none."""
+    """Return the first PNG or JPEG picture in the bytes of a drawing, or empty bytes if there is none."""
     found = min(((place, head) for head in _PICTURES if (place := data.find(head)) >= 0), default=None)
     if found is None:
         return b""

@@ -25,7 +25,7 @@ _CHART_NAMES = {"ofPie": "Pie", "stock": "Stock", "surface3D": "Surface", "dough
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A relationship.
+    """A relationship from one part of a package to another part or to a URL.
 
     `target` is the name of a part, or a URL if `external` is true. `kind` is the last segment of the relationship type.
     """
@@ -37,7 +37,10 @@ class Relation:
 
 @dataclass(slots=True)
 class Package:
-    """An office document, stored as a package of parts. Missing parts are None, because most parts are optional."""
+    """An office document, stored as a package of parts.
+
+    A missing part is read as None, because most parts are optional.
+    """
 
     archive: Archive
     _relations: dict[str, dict[str, Relation]] = field(default_factory=dict[str, dict[str, Relation]])
@@ -47,7 +50,7 @@ class Package:
         return parse(data) if data else None
 
     def main(self, default: str) -> tuple[str, Element]:
-        """The name and the content of the main document part."""
+        """Return the name and the content of the main document part."""
         named = self.related("", "officeDocument")
         name = named if named and named in self.archive else default
         root = self.part(name)
@@ -56,7 +59,7 @@ class Package:
         return name, root
 
     def relations(self, part: str) -> dict[str, Relation]:
-        """The relationships of a part by id. The part name "" means the whole package."""
+        """Return the relationships of a part, keyed by id. The part name "" means the whole package."""
         if part not in self._relations:
             folder, name = posixpath.split(part)
             root = self.part(posixpath.join(folder, "_rels", f"{name}.rels"))
@@ -66,12 +69,14 @@ class Package:
         return self._relations[part]
 
     def related(self, part: str, kind: str) -> str | None:
-        """The name of the first internal part to which `part` has a relationship of this kind."""
+        """Return the name of the first internal part to which `part` has a relationship of this kind."""
         found = (one.target for one in self.relations(part).values() if one.kind == kind and not one.external)
         return next(found, None)
 
     def target(self, part: str, identifier: str | None) -> str | None:
-        """The name of the part that a relationship of `part` points to. None if the target is outside the file."""
+        """Return the name of the part that a relationship of `part` points to, or None if the target is outside the
+        file.
+        """
         relation = self.relations(part).get(identifier or "")
         return relation.target if relation and not relation.external else None
 
@@ -89,7 +94,7 @@ class Package:
         )
 
     def page_count(self) -> int | None:
-        """The page count that is stored in the file."""
+        """Return the page count that is stored in the file."""
         root = self.part(self.related("", "extended-properties") or "docProps/app.xml")
         counted = next((text_of(one) for one in descendants(root, "app:Pages") if name_of(one)), "")
         return int(counted) if counted.isdecimal() and len(counted) < 7 else None  # noqa: PLR2004 - no book has more
@@ -131,7 +136,10 @@ def _chart_title(root: Element) -> str:
 
 
 def _points(series: Element, *names: str) -> dict[int, str]:
-    """The stored values of one part of a chart series, by index."""
+    """Return stored values of a chart series, such as its categories, by index.
+
+    `names` are the names of the elements that contain these values.
+    """
     found: dict[int, str] = {}
     for part in (one for one in series if local_name(one) in names):
         values = [one for one in part.iter() if local_name(one) == "v"]
@@ -176,7 +184,7 @@ class _NumberFormat:
 
 
 def format_number(value: float, code: str) -> str | None:
-    """The number as a workbook displays it; None for formats that are not supported, such as fractions."""
+    """Format a number as a workbook displays it. Returns None for unsupported formats, such as fractions."""
     sections = _read_format(code[:_LONGEST_FORMAT])
     try:
         exact = Decimal(repr(value))
@@ -194,8 +202,9 @@ def format_number(value: float, code: str) -> str | None:
 
 @lru_cache(maxsize=256)
 def _read_format(code: str) -> tuple[_NumberFormat, ...]:
-    """The sections of a number format, for positive numbers, negative numbers and zero. Empty for an unsupported
-    format.
+    """Parse the sections of a number format, for positive numbers, negative numbers and zero.
+
+    Returns an empty tuple for an unsupported format.
     """
     sections = [["", "", ""]]
     for part in _FORMAT_PART.finditer(code):
@@ -216,7 +225,7 @@ def _read_format(code: str) -> tuple[_NumberFormat, ...]:
 
 
 def _is_unsupported(condition: str | None, sign: str) -> bool:
-    """Whether a part of a format is a condition, a fraction, a date or text."""
+    """Whether a part of a format is unsupported: a condition, a fraction, a date or text."""
     return bool(condition and not _COLOURS.fullmatch(condition)) or sign.isalpha() or sign in {"/", "@"}
 
 

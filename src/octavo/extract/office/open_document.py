@@ -25,7 +25,7 @@ class Style:
 
 @dataclass(slots=True)
 class Styles:
-    """Text styles by name, and the list levels that each list style numbers."""
+    """Text styles by name, and the numbered levels of each list style."""
 
     texts: dict[str, Style] = field(default_factory=dict[str, Style])
     numbered: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
@@ -51,7 +51,7 @@ class Styles:
             self.numbered[attribute(one, "style:name") or ""] = depths
 
     def ancestry(self, name: str) -> Iterator[tuple[str, Style]]:
-        """The style and all styles that it is based on, with their names."""
+        """Yield the style and all styles that it is based on, with their names."""
         for _ in range(_MOST_ANCESTORS):
             style = self.texts.get(name)
             if style is None:

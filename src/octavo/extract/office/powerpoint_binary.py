@@ -44,7 +44,7 @@ def records(data: bytes) -> Iterator[Record]:
 
 
 def inside(data: bytes, *path: int) -> bytes:
-    """The content of the first record at a path of record types. Empty if there is no such record."""
+    """Return the content of the first record at a path of record types, or empty bytes if there is no such record."""
     for kind in path:
         data = next((one.data for one in records(data) if one.kind == kind), b"")
     return data
@@ -61,7 +61,7 @@ def all_of(data: bytes, kind: int) -> list[Record]:
 class PresentationFile:
     """A presentation. `places` maps the number of each valid record to its offset.
 
-    `pictures` is the stream of pictures.
+    `pictures` is the stream that contains the pictures.
     """
 
     stream: bytes
@@ -70,7 +70,7 @@ class PresentationFile:
     document: bytes = b""
 
     def record(self, number: int, kind: int) -> Record | None:
-        """The record with this number, if it has the expected type."""
+        """Return the record with this number, if it has the expected type."""
         at = self.places.get(number)
         found = next(records(self.stream[at:]), None) if at is not None else None
         return found if found and found.kind == kind else None
@@ -119,7 +119,7 @@ def _directory(data: bytes) -> Iterator[tuple[int, int]]:
 
 
 def read_pictures(file: PresentationFile) -> list[bytes]:
-    """All pictures of the file, by number. A picture that cannot be shown is empty."""
+    """Return all pictures of the file, in the order of their numbers. A picture that cannot be shown is empty."""
     entries = all_of(inside(file.document, _DRAWING_GROUP, 0xF000, _PICTURES), _PICTURE)
     return [_picture(file, entry.data) for entry in entries]
 
@@ -182,7 +182,10 @@ class LineStyle(NamedTuple):
 
 
 def read_styles(text: SlideText) -> tuple[list[LineStyle], list[int]]:
-    """For each character, the style of its paragraph and the index of its additional style."""
+    """Return two lists with one entry per character.
+
+    The first contains the style of its paragraph, and the second the index of its additional style.
+    """
     length, data, at = len(text.text) + 1, text.style, 0
     styles: list[LineStyle] = []
     while len(styles) < length and at + 10 <= len(data):
@@ -210,7 +213,7 @@ def _size(mask: int, fields: tuple[tuple[int, int], ...]) -> int:
 
 
 def read_numbered(about: bytes) -> list[int]:
-    """For each additional style, the start number if the style numbers its paragraphs, or else 0."""
+    """Return the start number of each additional style that numbers its paragraphs, and 0 for all other styles."""
     data = inside(about, TAGS, TAG, TAG_DATA, _NUMBERED)
     found: list[int] = []
     at = 0

@@ -66,7 +66,10 @@ _DRAWINGS = frozenset({"emfblip", "wmetafile", "pmmetafile", "dibitmap", "wbitma
 
 @dataclass(slots=True)
 class State:
-    """The state of a group. `collector` receives its text if the text is not part of the body, such as a footnote."""
+    """The state of an RTF group.
+
+    `collector` receives the text of the group if it is not part of the body, such as a footnote.
+    """
 
     bold: bool = False
     italic: bool = False

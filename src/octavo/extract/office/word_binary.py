@@ -60,7 +60,7 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """A style. `builtin` is the number of a built-in style, which does not depend on the language."""
+    """A style. `builtin` is the number of a built-in style, which is the same in all languages."""
 
     builtin: int = 0xFFF
     name: str = ""
@@ -78,7 +78,7 @@ class Piece(NamedTuple):
 
 @dataclass(slots=True)
 class WordFile:
-    """A Word file. `main` is its main stream, and `table` the stream that contains its tables."""
+    """A Word file. `main` is its main stream, and `table` the stream with the tables that describe its structure."""
 
     main: bytes
     table: bytes

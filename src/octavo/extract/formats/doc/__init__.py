@@ -1,4 +1,4 @@
-"""Word files from before 2007: headings, paragraphs, lists, tables, text boxes, notes, comments and pictures."""
+"""Reads Word files from before 2007: headings, paragraphs, lists, tables, text boxes, notes, comments and pictures."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _open(container: Container) -> tuple[word.WordFile, bytes]:
 
 
 def read_figure(path: Path, member: str) -> bytes:
-    """The bytes of a picture. `member` is `data:1234` for the picture at offset 1234."""
+    """Return the bytes of a picture. `member` is `data:1234` for the picture at offset 1234."""
     number = member.removeprefix("data:")
     with open_container(path) as container:
         data = container.read("Data")
@@ -82,7 +82,7 @@ def read_figure(path: Path, member: str) -> bytes:
 
 
 def _picture(data: bytes, place: int) -> bytes:
-    """The picture at this offset, if it is a PNG or JPEG."""
+    """Return the picture at this offset, or empty bytes if it is not a PNG or JPEG."""
     size = struct.unpack_from("<I", data, place)[0] if place + 4 <= len(data) else 0
     return find_picture(data[place : place + size])
 
@@ -101,7 +101,10 @@ class _Field:
 
 @dataclass(slots=True)
 class _Row:
-    """The cells of a row. `edges` are the positions of their borders. `merged` cells continue the cells above them."""
+    """The cells of a row. `edges` are the positions of their borders.
+
+    `merged` contains the indexes of the cells that continue the cell above them.
+    """
 
     cells: list[list[DocumentBlock]]
     edges: list[int] = field(default_factory=list[int])
@@ -129,7 +132,7 @@ class _Reader:
         return [*blocks, *self.comments]
 
     def blocks(self, start: int, end: int) -> Iterator[DocumentBlock]:
-        """The blocks of a part of the text. Comments follow the paragraph, list or table that they belong to."""
+        """Yield the blocks between two positions. Comments follow the paragraph, list or table that they belong to."""
         table = _TableParts()
         for first, last in self._paragraphs(start, end):
             earlier, self.comments = self.comments, []
@@ -146,7 +149,7 @@ class _Reader:
         yield from table.finish()
 
     def _paragraphs(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """The start of each paragraph and the position of its paragraph mark."""
+        """Yield the start of each paragraph and the position of its paragraph mark."""
         end = min(end, len(self.file.text))
         while start < end:
             found = _PARAGRAPH_ENDS.search(self.file.text, start, end)
@@ -199,7 +202,7 @@ class _Reader:
         return Paragraph(inline(runs))
 
     def _styled(self, style: int) -> CharacterFormat:
-        """The character format of a style, including the styles that it is based on."""
+        """Return the character format of a style, including the styles that it is based on."""
         found = CharacterFormat()
         for one in reversed(list(self.file.ancestry(style))):
             for change in word.modifiers(one.characters):
@@ -243,7 +246,10 @@ class _Reader:
             yield TextRun(text.replace("\x0b", "\n"), form.bold, form.italic, form.struck, link=link)
 
     def _control(self, sign: str, position: int, form: CharacterFormat) -> Iterator[TextRun]:
-        """Handle a control character, which can be a field, note, comment, picture, text box or special character."""
+        """Handle a control character.
+
+        It marks a field, note, comment, picture or text box, or it represents a special character.
+        """
         match sign:
             case "\x13" | "\x14" | "\x15":
                 self._field(sign)
@@ -262,7 +268,7 @@ class _Reader:
                 yield from self._text(_CHARACTERS.get(sign, ""), form)
 
     def _line(self, start: int, end: int) -> str:
-        """The text of a note or comment on one line. Pending comments on the surrounding text are kept for later."""
+        """Return the text of a note or comment on one line. Comments on the surrounding text stay pending."""
         waiting, self.comments = self.comments, []
         fields, self.fields = self.fields, []
         text = one_line(self.blocks(start, end))
@@ -291,7 +297,7 @@ class _Reader:
 
 
 def _symbol(code: int) -> str:
-    """Convert a code of a symbol font to a Unicode character."""
+    """Convert a character code of a symbol font to a Unicode character."""
     return symbols_of(chr(code)) if code and not 0xD800 <= code < 0xE000 else ""  # noqa: PLR2004
 
 
@@ -329,7 +335,7 @@ class _TableParts:
 
 
 def _columns(definition: bytes) -> tuple[list[int], set[int]]:
-    """The column edges of a table row, and which cells continue the cell above."""
+    """Return the column edges of a table row, and the indexes of the cells that continue the cell above."""
     count = min(definition[2], _MOST_COLUMNS) if len(definition) > 2 else 0  # noqa: PLR2004 - the size comes first
     cells = 3 + 2 * (count + 1)
     if not count or len(definition) < cells:
@@ -340,7 +346,10 @@ def _columns(definition: bytes) -> tuple[list[int], set[int]]:
 
 
 def _grid(rows: list[_Row]) -> list[list[str]]:
-    """The texts of all cells. A short text is repeated in every column and row that its cell covers."""
+    """Return the texts of all cells.
+
+    If a cell spans several columns or rows, a short text is repeated in all of them.
+    """
     edges: list[int] = []
     for edge in sorted({edge for row in rows for edge in row.edges}):
         if not edges or edge - edges[-1] > _TOLERANCE:

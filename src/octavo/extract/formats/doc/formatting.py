@@ -1,4 +1,4 @@
-"""Lists, formats, notes, comments and text boxes of Word files from before 2007."""
+"""Reads lists, formats, notes, comments and text boxes of Word files from before 2007."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _level(data: bytes, at: int) -> tuple[Level, int]:
 
 
 def _uses(data: bytes) -> Iterator[tuple[str, dict[int, int]]]:
-    """Each use of a list in the text: the id of the list, and the numbers at which its levels restart."""
+    """Yield the id of each list that the text uses, and the numbers at which the levels of the list restart."""
     count = struct.unpack_from("<I", data)[0] if len(data) > 3 else 0  # noqa: PLR2004 - the count itself
     count = min(count, max(len(data) - 4, 0) // _USE_BYTES)
     at = 4 + count * _USE_BYTES
@@ -137,10 +137,11 @@ class CharacterFormat:
 
 @dataclass(slots=True)
 class Anchored:
-    """The positions in the text of notes, comments and text boxes.
+    """The positions of notes, comments and text boxes.
 
-    Each dictionary maps a position to the start and end of the text of the note, comment or text box. Comments also
-    have an author. `shapes` contains the positions of all drawings, and `others` the text boxes without a position.
+    Each dictionary maps a position in the text to the start and end of the note, comment or text box at that position.
+    Comments also have an author. `shapes` contains the positions of all drawings, and `others` the start and end of
+    text boxes without a position.
     """
 
     notes: dict[int, tuple[int, int]]

@@ -1,4 +1,4 @@
-"""Word documents: headings, paragraphs, lists, tables, charts, text boxes and comments. Notes are at the end.
+"""Reads Word documents: headings, paragraphs, lists, tables, charts, text boxes and comments. Notes are at the end.
 
 Octavo parses the XML directly, because styles and numbering decide whether a paragraph is a heading or a list item.
 """
@@ -95,7 +95,7 @@ def _notes(package: Package, part: str, body: _BodyReader) -> Iterator[str]:
 
 
 def _comments(package: Package, part: str) -> dict[str, tuple[str, str]]:
-    """The author and the text of each comment, by id."""
+    """Return the author and the text of each comment, by id."""
     root = package.part(package.related(part, "comments"))
     found: dict[str, tuple[str, str]] = {}
     for one in children(root, "w:comment"):
@@ -109,7 +109,7 @@ class _BodyReader:
     """Reads the blocks of the body.
 
     `pending` holds the page breaks of empty paragraphs until the next block with text. `depth` is the number of tables
-    around the current block. Comments are added after the outermost table or after the whole list.
+    around the current block. Comments in a table or list are added after the outermost table or the whole list.
     """
 
     reader: ParagraphReader
@@ -215,7 +215,7 @@ class _BodyReader:
         return Quote(inline(runs)) if styles.is_quote(style) else Paragraph(_separate_formulas(inline(runs)))
 
     def _label(self, properties: Element | None, style: str) -> tuple[int, str | None]:
-        """The list depth and label of a paragraph; the label is None outside lists."""
+        """Return the list depth and the label of a paragraph. The label is None outside lists."""
         number, depth = numbering_of(properties)
         styled_number, styled_depth = self.reader.styles.numbering(style)
         number = styled_number if number is None else number
@@ -229,7 +229,10 @@ class _BodyReader:
         return bullet or 0, None if bullet is None else ""
 
     def _code(self, runs: list[TextRun], style: str) -> str | None:
-        """A line of code, recognised by its style, or by a monospaced font if it also looks like code."""
+        """Return the text of a line of code, or None if the runs are not code.
+
+        Code is recognised by its style, or by a monospaced font if it also looks like code.
+        """
         text = "".join(run.text for run in runs).rstrip()
         if self.reader.styles.is_code(style):
             return text
@@ -247,7 +250,7 @@ def _separate_formulas(text: str) -> str:
 
 
 def read_table(element: Element, read: Callable[[Element], Cell]) -> list[list[Cell]]:
-    """Read the rows of a table. A short text of a merged cell is repeated in every cell that it covers."""
+    """Read the rows of a table. If the text of a merged cell is short, it is repeated in every cell that it covers."""
     table = _TableReader(read)
     return [row for one in _inside(element, "w:tr") if (row := table.row(one))]
 

@@ -62,10 +62,10 @@ class ParagraphReader:
     _fields: list[Field] = field(default_factory=list[Field])
 
     def read(self, element: Element, link: str = "") -> Iterator[TextRun]:
-        """Read the text runs of an element.
+        """Yield the text runs of an element.
 
-        Text boxes, charts and comments are not part of the text. They are added to `boxes`, `charts` (names of parts)
-        and `comments` (ids).
+        Text boxes, charts and comments are not part of the text. They are added to `boxes`, `charts` (part names) and
+        `comments` (ids).
         """
         for one in element:
             name = name_of(one)
@@ -98,7 +98,7 @@ class ParagraphReader:
     def _alternative(self, element: Element, link: str) -> Iterator[TextRun]:
         """Read the first alternative that has content.
 
-        The alternatives contain the same content, for newer and for older programs.
+        The alternatives are copies of the same content for newer and older programs.
         """
         for one in element:
             boxes = len(self.boxes)
@@ -165,7 +165,7 @@ class ParagraphReader:
             yield from self._ruby(element, link)
 
     def _ruby(self, element: Element, link: str) -> Iterator[TextRun]:
-        """Ruby text: the base characters, followed by their pronunciation in parentheses."""
+        """Yield ruby text: the base characters, followed by their pronunciation in parentheses."""
         for base in children(element, "w:rubyBase"):
             yield from self.read(base, link)
         reading = "".join(one.text or "" for rt in children(element, "w:rt") for one in descendants(rt, "w:t"))
@@ -184,7 +184,7 @@ class ParagraphReader:
         return _CHARACTERS.get(name, "")
 
     def _check_box(self, element: Element) -> Iterator[TextRun]:
-        """A check box in a form. Word stores it as a field without a result."""
+        """Read a check box in a form. Word stores it as a field without a result."""
         box = next(descendants(element, "w:checkBox"), None)
         if box is not None:
             state = child(box, "w:checked") if child(box, "w:checked") is not None else child(box, "w:default")
@@ -234,7 +234,7 @@ class ParagraphReader:
 
 
 def _is_inside(picture: Element, drawing: Element) -> bool:
-    """Whether a picture is in a text box of the drawing, or in a copy for older programs."""
+    """Whether a picture is in one of the drawing's text boxes, or in the copy of the drawing for older programs."""
     parent = picture.getparent()
     while parent is not None and parent is not drawing:
         if name_of(parent) in {"w:txbxContent", "mc:Fallback"}:
@@ -244,7 +244,7 @@ def _is_inside(picture: Element, drawing: Element) -> bool:
 
 
 def _own_description(picture: Element) -> str:
-    """The alternative text of one picture in a drawing with several pictures."""
+    """Return the alternative text of one picture in a drawing with several pictures."""
     parent = picture.getparent()
     outer = parent.getparent() if parent is not None else None
     if parent is not None and name_of(parent) == "v:shape":
@@ -281,7 +281,7 @@ def _outermost_boxes(element: Element) -> Iterator[Element]:
 
 
 def _symbol(code: str, font: str) -> str:
-    """Convert a code of a symbol font, or a code point in another font, to a character."""
+    """Convert a hexadecimal code to a character. In a symbol font, the code is a position in the font."""
     if not re.fullmatch(r"[0-9A-Fa-f]{1,4}", code):
         return ""
     place = int(code, 16)

@@ -1,4 +1,4 @@
-"""Styles and list numbering of a Word document.
+"""Reads the styles and list numbering of a Word document.
 
 Word stores the names of built-in styles in English, for documents in any language. It stores numbering rules instead of
 numbers. The numbers are computed here, so that a reference such as "see 2.3" still makes sense.
@@ -61,7 +61,7 @@ class Style:
 
 
 def is_on(properties: Element | None, name: str) -> bool | None:
-    """The state of a toggle property: on, off, or None if the property is absent."""
+    """Whether a toggle property is on. None if the property is absent."""
     found = child(properties, name)
     return (attribute(found, "w:val") or "on").lower() not in _OFF if found is not None else None
 
@@ -82,7 +82,7 @@ def read_formatting(properties: Element | None) -> Formatting:
 
 
 def outline_level(properties: Element | None) -> int | None:
-    """The heading level, from 1 for a main heading; None for body text."""
+    """Return the heading level, which is 1 for a main heading, or None for body text."""
     written = attribute(child(properties, "w:outlineLvl"), "w:val") or ""
     return int(written) + 1 if written.isdecimal() and int(written) < _BODY_LEVEL else None
 
@@ -116,13 +116,13 @@ class Styles:
         return Formatting(*values)
 
     def contents_depth(self, style: str) -> int | None:
-        """The depth of a style that is used for entries of the table of contents. None for other styles."""
+        """Return the depth of a style for entries of the table of contents, or None for other styles."""
         return next(
             (int(found[1]) - 1 for one in self._ancestry(style) if (found := _CONTENTS.fullmatch(one.name))), None
         )
 
     def bullet_depth(self, style: str) -> int | None:
-        """The list depth of a bullet style, from its name.
+        """Return the list depth of a bullet style, from its name. Returns None for other styles.
 
         Used for documents that do not define the numbering of the style.
         """
@@ -130,7 +130,10 @@ class Styles:
         return max(0, int(found[1] or 1) - 1) if found else None
 
     def list_depth(self, style: str) -> int:
-        """The depth of a list style with a number in its name. Each of these styles makes a separate list."""
+        """Return the list depth from the name of a list style, such as "List Number 2".
+
+        The depth is 0 for other styles.
+        """
         found = next(filter(None, (_LIST.fullmatch(one.name) for one in self._ancestry(style))), None)
         return int(found[1]) - 1 if found else 0
 
@@ -173,7 +176,10 @@ class Level:
 
 @dataclass(slots=True)
 class Counters:
-    """The current numbers of an abstract list. They are shared by all lists that are based on it."""
+    """The current numbers of a list definition (an abstract list in Word).
+
+    All lists that are based on the definition share these numbers.
+    """
 
     levels: dict[int, Level]
     values: dict[int, int] = field(default_factory=dict[int, int])
@@ -223,13 +229,13 @@ class Numbering:
             self._counters[key] = Counters(levels | overrides)
 
     def depth_of_style(self, number: str, style: str) -> int | None:
-        """The depth of the list level that is linked to this style, if any."""
+        """Return the depth of the list level that is linked to this style, if any."""
         counters = self._counters.get(self._kinds.get(number, ""))
         levels = counters.levels if counters else {}
         return next((depth for depth, level in levels.items() if level.style and level.style == style), None)
 
     def next_label(self, number: str, depth: int) -> str | None:
-        """The label of the next item: "" for a bullet, None if the list is unknown."""
+        """Count the next item of a list and return its label: "" for a bullet, None if the list is unknown."""
         counters = self._counters.get(self._kinds.get(number, ""))
         if counters is None or number == "0":
             return None

@@ -1,4 +1,4 @@
-"""EPUB books. They are converted chapter by chapter, so that only one chapter's tree is in memory at a time."""
+"""Reads EPUB books chapter by chapter, so that only one chapter's element tree is in memory at a time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ _NOT_A_WORD = re.compile(r"[\W_]+")
 class BookText:
     """The text of a book.
 
-    `outline` is None if the book has no table of contents. `pages` are its printed pages, if the book lists them.
+    `outline` is None if the book has no table of contents. `pages` are the pages of the printed edition, if the book
+    lists them.
     """
 
     markdown: str
@@ -83,9 +84,10 @@ def convert(archive: Archive) -> BookText:
 
 
 def _targets(contents: Contents) -> dict[str, list[Target]]:
-    """Map files to their link targets.
+    """Map each file to its link targets.
 
-    Targets are numbered: first the entries of the table of contents, then the printed pages.
+    Link targets are the entries of the table of contents, followed by the printed pages. They are numbered in this
+    order.
     """
     targets: dict[str, list[Target]] = {}
     entries = [(entry, entry) for entry in contents.entries] + [(page, None) for page in contents.pages]
@@ -112,7 +114,7 @@ def _source(element: Element) -> str:
 
 
 def _take_marks(marked: str) -> tuple[str, dict[int, int]]:
-    """Remove the target marks from a chapter. Returns the text and the offset of each target."""
+    """Remove the markers of link targets from a chapter. Returns the text and the offset of each target."""
     first, *others = _TARGET_MARK.split(marked.strip())
     parts = [_clean(first)]
     found: dict[int, int] = {}
@@ -160,7 +162,7 @@ class Target:
 
 
 def convert_chapter(data: bytes, targets: Sequence[Target], picture: Picture | None = None) -> str:
-    """Convert a chapter to Markdown, with a mark at each link target."""
+    """Convert a chapter to Markdown, with a marker at each link target."""
     body = body_of(read_page(data))
     places = _places(body, {target.fragment for target in targets})
     starts = {target: places.get(target.fragment, body) for target in targets}
@@ -184,7 +186,7 @@ def _places(body: Element, fragments: set[str]) -> dict[str, Element]:
 
 
 def _remove_lists(body: Element) -> None:
-    """Remove lists of printed pages and landmarks, which are made for programs, not for readers."""
+    """Remove the lists of printed pages and landmarks, which are made for programs, not for people."""
     for element in list(body.iter("nav")):
         parent = element.getparent()
         if attribute(element, "epub:type") in {"page-list", "landmarks"} and parent is not None:
@@ -192,7 +194,10 @@ def _remove_lists(body: Element) -> None:
 
 
 def _set_levels(body: Element, entries: Mapping[Element, Entry]) -> None:
-    """Set heading levels from the table of contents. Other headings are placed below the last listed heading."""
+    """Set the levels of the headings in the table of contents.
+
+    Other headings are placed below the last listed heading.
+    """
     named = dict(_named_headings(body, entries))
     original, assigned = 0, 0
     for element in list(body.iter()):
@@ -206,10 +211,10 @@ def _set_levels(body: Element, entries: Mapping[Element, Entry]) -> None:
 
 
 def _named_headings(body: Element, entries: Mapping[Element, Entry]) -> Iterator[tuple[Element, Entry]]:
-    """Yield the heading for each line of the table of contents.
+    """Yield the heading of each entry of the table of contents.
 
-    It is the first heading at or after the position that the line links to, unless other text comes first. A paragraph
-    with the same words as that line is treated as a heading.
+    It is the first heading at or after the link target of the entry, unless other text comes first. A paragraph with
+    the same words as the entry is treated as a heading.
     """
     waiting: Entry | None = None
     for element in body.iter():
@@ -229,7 +234,10 @@ def _words(text: str) -> str:
 
 
 def _mark(element: Element, mark: str) -> None:
-    """Insert a mark at an element. In a list or table, it is inserted into the first element that can contain text."""
+    """Insert a marker at an element.
+
+    In a list or table, it is inserted into the first element that can contain text.
+    """
     inner = next((one for one in element.iter() if _TEXT_TAGS.fullmatch(one.tag)), None)
     if inner is None and len(element):
         inner = element

@@ -65,7 +65,7 @@ def read_package(archive: Archive) -> Book:
 
 
 def resolve(folder: str, reference: str) -> tuple[str, str]:
-    """The archive name of the file that a reference points to, and the fragment within that file."""
+    """Return the archive name of the file that a reference points to, and the fragment within that file."""
     path, _, fragment = reference.partition("#")
     return posixpath.normpath(posixpath.join("/", folder, unquote(path))).lstrip("/"), unquote(fragment)
 
@@ -117,7 +117,7 @@ def _metadata(root: Element) -> Metadata:
 
 
 def _authors(about: Element | None) -> list[str]:
-    """The names of all creators whose role is author, or who have no role."""
+    """Return the names of all creators whose role is author, or who have no role."""
     return [text for one in (about.iter() if about is not None else ()) if _is_author(one) and (text := text_of(one))]
 
 
@@ -127,7 +127,7 @@ def _is_author(element: Element) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A line of a table of contents. Level 1 is the top level. `place` is the name of a file and a fragment in it."""
+    """An entry of a table of contents. Level 1 is the top level. `place` is the name of a file and a fragment in it."""
 
     level: int
     title: str
@@ -173,7 +173,7 @@ def _read_navigation(root: Element, folder: str) -> Contents:
 
 
 def _list_entries(element: Element, folder: str, level: int) -> Iterator[Entry]:
-    """Yield the entries of nested lists. An item without a link uses the first link inside it."""
+    """Yield the entries of nested lists. If the label of an item is not a link, the first link in the item is used."""
     if level > _MOST_DEPTH:
         return
     for one in element:
