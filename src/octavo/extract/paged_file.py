@@ -1,6 +1,6 @@
 """Reads a file page by page. Each step runs in a new child process, which limits memory and lets a killed job resume.
 
-A batch is a line of bytes: a JSON list of pages. Batches can be stored, and any number of them can be assembled.
+A batch is a group of pages, stored as one line of JSON. Any number of batches can be assembled into a document.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class AssembledFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PagesInSandbox:
-    """A file that is read page by page. If `recognition` is None, OCR runs in the sandbox that reads the file."""
+    """A file that is read page by page in the sandbox. If `recognition` is None, OCR runs in the same sandbox."""
 
     source_type: ClassVar[SourceType]
 
@@ -58,14 +58,14 @@ class PagesInSandbox:
     recognition: Recognition | None = None
 
     async def recognise(self, number: int) -> bytes:
-        """Run OCR on one page. Returns a batch of one page, or empty bytes if the page cannot be recognised."""
+        """Run OCR on one page. Returns a batch that contains only this page, or empty bytes if OCR fails."""
         recognition = self.recognition or Recognition(self.sandbox)
         return await recognition.page(self.source_type, self.path, number, self.password)
 
     async def recognise_all(
         self, facts: PdfFacts, batches: Iterable[bytes], on_progress: OnProgress | None = None
     ) -> Extracted:
-        """Assemble the document. Pages that have images but no text are read by OCR."""
+        """Assemble the document, and first run OCR on the pages that have images but no text."""
         read = list(batches)
         extracted, unread = await self.assemble(facts, read)
         if not unread:
@@ -94,7 +94,7 @@ class PagesInSandbox:
         return AssembledFile(extracted, [page.number for page in extracted.pages if page.number in reported])
 
     async def run(self, call: Call, pages: int, input_file: int | None = None) -> StepResult:
-        """Run a sandboxed function on this file, or on `input_file`. The time limit grows with the number of pages."""
+        """Run a sandboxed function on this file, or on `input_file` if given. The time limit grows with `pages`."""
         seconds = pages * _SECONDS_A_PAGE
         limits = replace(
             self.limits,
@@ -153,8 +153,8 @@ async def run_parallel(works: Sequence[Coroutine[Any, Any, None]]) -> None:
 
 @sandboxed
 def assemble_document(task: Task, *, source_type: str) -> list[JSON]:
-    """Assemble a document. The first line of the input contains the facts about the file. Each further line is a batch
-    of pages.
+    """Assemble a document. The first line of the input contains facts about the file, such as its bookmarks. Each
+    further line is a batch of pages.
 
     Returns the numbers of the pages that still need OCR.
     """
@@ -177,7 +177,9 @@ _WORD = re.compile(r"\w+")
 
 
 def bookmarks_by_page(extracted: Extracted) -> dict[int, list[tuple[int, str]]]:
-    """Map page numbers to the level and title of outline entries that have no matching heading in the text."""
+    """Map page numbers to the outline entries that have no matching heading in the text, as pairs of level
+    and title.
+    """
     headings = {block.start: block.text for block in extracted.blocks if block.kind is BlockKind.HEADING}
     found: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)
     for entry in extracted.outline:

@@ -38,10 +38,11 @@ class Hints:
 
 @dataclass(frozen=True, slots=True)
 class Processor:
-    """Reads files of some types. `extract` depends only on the file: it uses no database, network or clock.
+    """Reads files of the types in `source_types`.
 
-    It raises errors from `octavo.core.errors`, including `Empty`, for documents that cannot be read. `read_figure`
-    returns the bytes of a picture inside the file, named by `Figure.member`.
+    `extract` depends only on the file: it uses no database, network or clock. It raises errors from
+    `octavo.core.errors`, including `Empty`, for documents that cannot be read. `read_figure` returns the bytes of a
+    picture inside the file, named by `Figure.member`.
     """
 
     source_types: tuple[SourceType, ...]

@@ -1,4 +1,4 @@
-"""Detects the kind of a text by features that only one kind has, by file name and media type, and by structure."""
+"""Detects the type of a text file: by features that only one type has, by file name and media type, or by structure."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def _mail_kind(text: str) -> SourceType | None:
 
 
 def _xml_kind(text: str, start: int) -> SourceType | None:
-    """The kind of an XML file, from its root element and document type. None if it is not XML."""
+    """Return the type of an XML file, based on its root element and document type, or None if it is not XML."""
     doctype = _DOCTYPE.match(text, start)
     prologue = _PROLOGUE.match(text, doctype.end()) if doctype else None
     root = _XML_ROOT.match(text, prologue.end() if prologue else start)
@@ -176,7 +176,7 @@ def _xml_kind(text: str, start: int) -> SourceType | None:
 
 
 def _confirmed(text: str, label: SourceType | None) -> SourceType | None:
-    """The type that the file name or media type declares, unless the text contradicts it."""
+    """Return the type that the file name or media type declares, or None if the text contradicts it."""
     if label is SourceType.HTML and not _HTML_TAG.search(text):
         return None
     if label in {SourceType.EML, SourceType.MHTML} and not _mail_fields(text) & _MAIL_BY_PERSON:
@@ -212,14 +212,17 @@ def _is_fenced(text: str) -> bool:
 
 
 def _is_script(text: str) -> bool:
-    """Whether many lines are statements, which means that `#` starts comments."""
+    """Whether many lines are statements. If so, `#` starts a comment and not a Markdown heading."""
     lines = [line for line in text.split("\n") if line.strip() and not line.startswith("#")]
     statements = sum(_STATEMENT.match(line) is not None for line in lines)
     return bool(lines) and statements >= _MOST_STATEMENTS * len(lines)
 
 
 def _mail_fields(text: str) -> set[str]:
-    """The header names at the start of an email. Empty if the text does not start with a header."""
+    """Return the names of the header fields at the start of an email.
+
+    Empty if the text does not start with a header field.
+    """
     head = _MAIL_HEAD.match(text)
     return {name.lower() for name in _MAIL_FIELD.findall(head.group())} if head else set()
 

@@ -1,7 +1,6 @@
-"""Writes fetched or pasted transcripts as paragraphs, with moments (text positions with a time) made from their
-timestamps.
+"""Writes fetched or pasted transcripts as paragraphs. The functions are pure.
 
-The functions are pure.
+Each timestamp becomes a moment, which is a position in the text with a time.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ class Snippet:
 
 
 def clean_snippets(snippets: Iterable[Snippet]) -> list[Snippet]:
-    """Sort snippets by time. Sounds, speaker marks and empty snippets are removed."""
+    """Sort snippets by time. Sounds such as "[music]", speaker marks (">>") and empty snippets are removed."""
     cleaned = [part for snippet in snippets for part in _split_speakers(snippet)]
     return sorted((part for part in cleaned if part.text), key=_time)
 
@@ -74,7 +73,7 @@ def _time(snippet: Snippet) -> float:
 
 
 def _split_speakers(snippet: Snippet) -> Iterator[Snippet]:
-    """Split a snippet at speaker marks."""
+    """Split a snippet at speaker marks (">>"), and remove sounds such as "[music]"."""
     for number, part in enumerate(_SPEAKER.split(_SOUND.sub(" ", snippet.text))):
         yield replace(snippet, text=" ".join(part.split()), new_speaker=snippet.new_speaker or number > 0)
 
@@ -87,7 +86,9 @@ class TranscriptText:
 
 @dataclass(slots=True)
 class _Paragraph:
-    """The words of a paragraph. The first word of each snippet is stored with its start time in seconds."""
+    """The words of a paragraph. The first word of each snippet is stored with the start time of the snippet, in
+    seconds.
+    """
 
     words: list[tuple[str, float | None]] = field(default_factory=list[tuple[str, float | None]])
     size: int = 0
@@ -156,7 +157,10 @@ class _Timestamp:
 
 
 def read_timestamps(text: str) -> list[Snippet] | None:
-    """Split a text at its timestamps. Text before the first timestamp is kept. None if the text is not a transcript."""
+    """Split a text at its timestamps, keeping text before the first timestamp.
+
+    Returns None if it is not a transcript.
+    """
     snippets: list[tuple[_Timestamp | None, list[str]]] = [(None, [])]
     for line in _unlink(text).split("\n"):
         found = _TIMESTAMP.match(line)
@@ -171,13 +175,18 @@ def read_timestamps(text: str) -> list[Snippet] | None:
 
 
 def linked_urls(text: str) -> list[str]:
-    """The URLs of a transcript's timestamps. Empty if its timestamps are not links, or if it is not a transcript."""
+    """Return the URLs to which a transcript's timestamps link.
+
+    Empty if they are not links, or if it is not a transcript.
+    """
     urls = [found["url"] for found in _LINKED_TIMESTAMP.finditer(text)]
     return urls if _unlink(text) != text and read_timestamps(text) is not None else []
 
 
 def _unlink(text: str) -> str:
-    """Put each timestamp that is a link on a new line, without its URL."""
+    """Put each timestamp that links to a video on a new line, without its URL. Texts with few such links are not
+    changed.
+    """
     unlinked, count = _LINKED_TIMESTAMP.subn(r"\n[\g<time>] ", text)
     lines = sum(not line.isspace() for line in text.splitlines() if line)
     return unlinked if count >= LEAST_TIMESTAMPS and count * _LINES_PER_LINK >= lines else text
@@ -277,9 +286,7 @@ class _Sentence:
 
 
 def add_sentences(snippets: Sequence[Snippet]) -> list[Snippet]:
-    """If the transcript has no punctuation, add full stops and capital letters to it. Otherwise return the snippets
-    unchanged.
-    """
+    """Add full stops and capital letters to a transcript that has no punctuation. Other transcripts are not changed."""
     if not _lacks_punctuation(snippets):
         return list(snippets)
     sentence = _Sentence()

@@ -72,23 +72,23 @@ class Archive:
         return content
 
     def find(self, name: str, most: int = MOST_MEMBER) -> bytes | None:
-        """The bytes of a file in the archive. None if there is no such file."""
+        """Return the bytes of a file in the archive, or None if there is no such file."""
         known = self._name(name)
         return b"".join(self._inflate(self._members[known], most)) if known is not None else None
 
     def steps(self, name: str, most: int = MOST_TOTAL) -> Iterator[bytes]:
-        """The bytes of a file in the archive, in blocks. The file must exist."""
+        """Yield the bytes of a file in the archive, in blocks. The file must exist."""
         yield from self._inflate(self._members[self._name(name) or ""], most)
 
     def size(self, name: str) -> int:
-        """The unpacked size that the archive declares for a file. It is not checked."""
+        """Return the unpacked size that the archive declares for a file, which may be wrong."""
         return self._members[self._name(name) or ""].file_size
 
     def is_encrypted(self, name: str) -> bool:
         return bool(self._members[self._name(name) or ""].flag_bits & _IS_ENCRYPTED)
 
     def _name(self, name: str) -> str | None:
-        """The exact name of a file in the archive.
+        """Return the exact name of a file in the archive, or None.
 
         Upper and lower case and the direction of slashes may differ, because some programs mix them up.
         """
@@ -118,7 +118,7 @@ class Archive:
 
 
 def read_picture(path: Path, member: str) -> bytes:
-    """The bytes of a picture inside a zip archive."""
+    """Return the bytes of a picture inside a zip archive."""
     with Archive(path) as archive:
         return archive.read(member)
 
@@ -163,7 +163,7 @@ def _is_file(info: zipfile.ZipInfo) -> bool:
 
 @contextmanager
 def reject_deep_nesting() -> Generator[None]:
-    """Report a document as damaged if it is nested deeper than recursion can follow."""
+    """Raise `BadInput` if a document that is read in the `with` block is nested too deeply for recursion."""
     try:
         yield
     except RecursionError:

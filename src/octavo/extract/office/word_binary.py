@@ -89,12 +89,15 @@ class WordFile:
     styles: list[Style] = field(default_factory=list[Style])
 
     def part(self, index: int) -> bytes:
-        """The bytes of a part of the table stream, by its index in the list of offsets and sizes."""
+        """Return one structure of the table stream. `index` is its index in the header's list of offsets and sizes."""
         start, size = self._place(index)
         return self.table[start : start + size]
 
     def after(self, index: int) -> bytes:
-        """The bytes of the table stream after a part. The levels of lists are stored there."""
+        """Return all bytes of the table stream that follow a structure.
+
+        The levels of lists are stored after the lists.
+        """
         return self.table[sum(self._place(index)) :]
 
     def _place(self, index: int) -> tuple[int, int]:
@@ -108,7 +111,10 @@ class WordFile:
         return _at(self.paragraphs, position)
 
     def runs_between(self, start: int, end: int) -> Iterator[tuple[int, int, bytes]]:
-        """The characters from `start` to `end`, as runs with the same properties."""
+        """Split the range from `start` to `end` into runs with the same properties.
+
+        Yields the start, end and properties.
+        """
         place = max(bisect_right(self.characters, start, key=lambda run: run.start) - 1, 0)
         while start < end:
             while place < len(self.characters) and self.characters[place].end <= start:
@@ -153,7 +159,7 @@ def open_word(main: bytes, tables: tuple[bytes, bytes]) -> WordFile:
 
 
 def positions(data: bytes, entry_bytes: int) -> tuple[list[int], list[bytes]]:
-    """Parse a list of positions, followed by entries. There is one more position than there are entries."""
+    """Parse a table of n + 1 positions, followed by n entries of `entry_bytes` bytes each."""
     count = max(len(data) - 4, 0) // (4 + entry_bytes)
     if not count:
         return [], []
@@ -180,7 +186,7 @@ def _pieces(file: WordFile) -> Iterator[Piece]:
 
 
 def _piece_table(data: bytes) -> bytes:
-    """The piece table. It is stored after any number of property lists."""
+    """Return the piece table, skipping the property lists that are stored before it."""
     at = 0
     while at + 3 <= len(data) and data[at] == 1:
         at += 3 + struct.unpack_from("<H", data, at + 1)[0]
@@ -203,7 +209,10 @@ def _decode(main: bytes, piece: Piece) -> str:
 
 
 def _pages(file: WordFile, index: int) -> Iterator[Run]:
-    """The properties of byte ranges of the file, page by page, in ascending order."""
+    """Yield the formatting properties of each byte range of the file, in ascending order.
+
+    The file stores them in pages of 512 bytes.
+    """
     _, entries = positions(file.part(index), 4)
     last = 0
     for entry in entries:
@@ -240,7 +249,7 @@ def _character_page(page: bytes) -> Iterator[Run]:
 
 
 def _placed(pieces: list[Piece], runs: list[Run]) -> list[Run]:
-    """Map properties from byte ranges of the file to ranges of the text."""
+    """Convert the byte ranges of runs in the file to character ranges in the text."""
     placed: list[Run] = []
     starts = [run.start for run in runs]
     for piece in pieces:
@@ -254,7 +263,10 @@ def _placed(pieces: list[Piece], runs: list[Run]) -> list[Run]:
 
 
 def modifiers(data: bytes) -> Iterator[Modifier]:
-    """The changes in a list of properties. Each change is the code of a property and the bytes of its new value."""
+    """Yield the changes in a list of properties.
+
+    Each change is the code of a property and the bytes of its new value.
+    """
     at = 0
     while at + 2 < len(data):
         (what,) = struct.unpack_from("<H", data, at)

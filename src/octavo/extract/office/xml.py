@@ -1,4 +1,7 @@
-"""Parses untrusted XML and HTML without entities, network or DTD. Tags get the usual short prefixes, such as "w:"."""
+"""Parses untrusted XML and HTML. Declared entities are not expanded, and neither DTDs nor the network are used.
+
+Tag names get the usual short prefixes, such as "w:".
+"""
 
 from __future__ import annotations
 
@@ -105,8 +108,8 @@ def secure_parser() -> object:
 
 
 def parse(data: bytes) -> Element:
-    """Parse XML. Rejects damaged XML and entity declarations. Entity bombs use such declarations, and office programs
-    do not.
+    """Parse XML. Rejects damaged XML, and XML that declares entities, because office programs do not declare entities
+    but attacks such as entity bombs do.
     """
     try:
         root: Any = etree.fromstring(data, secure_parser())
@@ -120,10 +123,9 @@ def parse(data: bytes) -> Element:
 
 @lru_cache(maxsize=8192)
 def short(tag: str) -> str:
-    """A tag with its short prefix, such as "w:p" for a Word paragraph. The prefix is the same in every edition of the
-    standard.
+    """Return a tag with its usual prefix, such as "w:p" for a Word paragraph. Unknown namespaces get the prefix "?".
 
-    Unknown namespaces get the prefix "?".
+    The transitional and the strict edition of the OOXML standard get the same prefixes.
     """
     namespace, brace, name = tag[1:].rpartition("}") if tag.startswith("{") else ("", "", tag)
     return f"{PREFIXES.get(namespace, '?')}:{name}" if brace else name
@@ -155,7 +157,10 @@ def descendants(element: Element | None, *names: str) -> Iterator[Element]:
 
 
 def attribute(element: Element | None, name: str) -> str | None:
-    """Read an attribute by its short name, such as "w:val". Also works for files that omit the prefix."""
+    """Return an attribute by its prefixed name, such as "w:val".
+
+    Also finds the attribute if the file omits the prefix.
+    """
     if element is None:
         return None
     found = next((value for key, value in element.attrib.items() if short(key) == name), None)
@@ -167,7 +172,10 @@ def text_of(element: Element | None) -> str:
 
 
 def read_page(data: bytes) -> Element:
-    """Parse a page. Well-formed XHTML is parsed as XML, everything else as a browser would parse it."""
+    """Parse an HTML or XHTML page.
+
+    Well-formed XHTML is parsed as XML, and everything else as a browser would parse it.
+    """
     if not _DECLARES_ENTITY.search(data):
         try:
             return without_namespaces(etree.fromstring(_without_entities(data), secure_parser()))
@@ -190,7 +198,7 @@ def _character(found: re.Match[bytes]) -> bytes:
 
 
 def read_html(text: str) -> Element:
-    """Parse HTML. If elements are nested too deeply for the parser, parse the HTML again without the nesting."""
+    """Parse HTML. If the elements are nested too deeply for the parser, flatten the HTML and parse it again."""
     parser: Any = _html_parser()
     try:
         root: Any = etree.fromstring(text.encode(errors="replace") or b"<p/>", parser)
@@ -202,15 +210,15 @@ def read_html(text: str) -> Element:
 
 
 def _html_parser() -> object:
-    """A parser for HTML.
+    """Return an HTML parser.
 
-    `huge_tree` raises the depth limit of the parser from 256 to 2,048. Callers limit the size of the input.
+    `huge_tree` raises the parser's depth limit from 256 to 2,048. Callers must limit the size of the input.
     """
     return etree.HTMLParser(no_network=True, remove_comments=True, remove_pis=True, huge_tree=True, encoding="utf-8")
 
 
 class _FlatReader(HTMLParser):
-    """Collects the paragraphs and headings of a page, ignoring nesting."""
+    """Collects the paragraphs and headings of an HTML page in a flat list, ignoring how elements are nested."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -248,9 +256,9 @@ def _flattened(text: str) -> str:
 
 
 def without_namespaces(root: Element) -> Element:
-    """Replace the names of elements with plain lower-case names.
+    """Replace the name of each element with its lower-case name without a namespace.
 
-    A name that lxml refuses to set, as in broken HTML, becomes "span".
+    A name that lxml does not accept, which damaged HTML can produce, becomes "span".
     """
     for element in root.iter("*"):
         name = local_name(element).lower()
@@ -260,9 +268,9 @@ def without_namespaces(root: Element) -> Element:
 
 
 def flat_blocks(body: Element) -> Iterator[tuple[int, str]]:
-    """Yield the level (0 for a paragraph) and the text of each block in document order, ignoring nesting.
+    """Yield the heading level (0 for a paragraph) and the text of each block in document order, ignoring nesting.
 
-    Not recursive, because this function is used when elements are nested too deeply for recursion.
+    This function is not recursive, because it is used when elements are nested too deeply for recursion.
     """
     texts: list[str] = []
     level = 0
@@ -277,7 +285,7 @@ def flat_blocks(body: Element) -> Iterator[tuple[int, str]]:
 
 
 def body_of(root: Element) -> Element:
-    """The body of a page. If the root is a drawing, a new body is made around it."""
+    """Return the body of a page. If the root is an SVG drawing, wrap it in a new body."""
     if root.tag != "svg":
         return next(root.iter("body"), root)
     body: Any = etree.Element("body")
@@ -286,7 +294,7 @@ def body_of(root: Element) -> Element:
 
 
 def caption_of(image: Element) -> str:
-    """The caption of the figure that an image belongs to."""
+    """Return the caption of the `figure` element that contains an image, or an empty string if there is none."""
     parent = image.getparent()
     while parent is not None and parent.tag not in {"figure", "body"}:
         parent = parent.getparent()
@@ -294,7 +302,7 @@ def caption_of(image: Element) -> str:
 
 
 def text_before(element: Element) -> str:
-    """The text directly before an element, including text at the end of the previous element."""
+    """Return the text directly before an element. If there is none, return the end of the previous element's text."""
     before: Element | None = element.getprevious()
     if before is None:
         parent = element.getparent()

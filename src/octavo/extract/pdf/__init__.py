@@ -1,1 +1,1 @@
-"""Reads the text of PDFs. Other packages use `pdf_file`, which runs the rest in the sandbox."""
+"""Reads the text of PDFs. Other packages use `pdf_file`, which runs the other modules in the sandbox."""

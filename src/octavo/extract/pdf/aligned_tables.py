@@ -1,4 +1,4 @@
-"""Finds tables without a grid: words that are aligned in columns, with or without wide lines between the rows.
+"""Finds tables without a grid: their words are aligned in columns, and horizontal lines may separate the rows.
 
 A ruling is a printed line. A segment is a group of words on one line without a wide gap.
 """
@@ -82,7 +82,9 @@ def _touches(part: Segment, box: Box) -> bool:
 
 
 def _ruled_areas(lines: Sequence[Line], left: float, right: float, ys: Sequence[float]) -> Iterator[Area]:
-    """Areas between wide rulings that look like parts of a table, with the adjacent lines that continue the table."""
+    """Yield groups of lines between wide rulings that look like a table, with the adjacent lines that continue the
+    table.
+    """
     parts = (tuple(part for part in line if left - 10 < part.left and part.right < right + 10) for line in lines)
     near = [line for line in parts if line]
     bands = [bisect_right(ys, (line[0].top + line[0].bottom) / 2) for line in near]
@@ -111,7 +113,10 @@ def _ends_table(above: Line, below: Line, ys: Sequence[float]) -> bool:
 
 
 def _first_row(lines: Sequence[Line], start: int, end: int) -> int:
-    """The index of the first row in a table that has a ruling below each row, but none above the first row."""
+    """Return the index of the table's first row, which may be above the first ruling.
+
+    Some tables have a ruling below each row, but none above the first row.
+    """
     steps = [low[0].top - high[0].top for high, low in pairwise(lines[start:end])]
     if len(steps) < _FEW - 1 or max(steps) > 1.3 * min(steps):
         return start
@@ -132,7 +137,7 @@ def _is_tabular(lines: Sequence[Line]) -> bool:
 
 
 def _extended(lines: Sequence[Line], start: int, end: int) -> tuple[int, int]:
-    """Add the adjacent lines above the first ruling and below the last one, if they have several cells."""
+    """Extend the range from `start` to `end` by the adjacent lines above and below that have several cells."""
     while start > 0 and len(lines[start - 1]) > 1 and _is_next(lines[start - 1], lines[start]):
         start -= 1
     while end < len(lines) and len(lines[end]) > 1 and _is_next(lines[end - 1], lines[end]):
@@ -146,7 +151,7 @@ def _is_next(above: Line, below: Line) -> bool:
 
 
 def _without_prose(lines: Sequence[Line]) -> list[Line]:
-    """Drop a column of prose beside other words. Such a column has many long segments with the same left edge."""
+    """Remove columns of prose beside other text. A column of prose has many long segments with the same left edge."""
     starts: defaultdict[int, list[Segment]] = defaultdict(list)
     for part in (part for line in lines if len(line) > 1 for part in line if len(part.words) >= _SENTENCE):
         starts[round(part.left / _SAME_START)].append(part)
@@ -168,7 +173,7 @@ def _without_prose(lines: Sequence[Line]) -> list[Line]:
 
 
 def _blocks(lines: Sequence[Line]) -> Iterator[Sequence[Line]]:
-    """Group consecutive lines with several segments. A group may include a few lines with one segment."""
+    """Yield groups of consecutive lines with several segments each. A few lines with one segment may be in between."""
     start = end = -1
     for place, line in enumerate(lines):
         if start >= 0:
@@ -193,8 +198,9 @@ def _trimmed(lines: Sequence[Line], start: int, end: int) -> Iterator[Sequence[L
 
 
 def _is_heading(part: Segment, below: Line, left: float) -> bool:
-    """Whether a line with one segment belongs to the header below it. The line must be close, short, and not above the
-    first column.
+    """Whether a line with one segment is part of the table header below it.
+
+    Such a line is short, close to the header, and not above the first column.
     """
     is_near = below[0].top - part.bottom < 0.8 * part.height and part.left > left + 5 * part.height
     return is_near and len(part.words) < _LONG and not _TITLE.match(part.text)
@@ -223,9 +229,11 @@ def _aligned_table(area: Area, rulings: Rulings) -> Table | None:
 
 
 def _may_be_table(lines: Sequence[Line], parts: Sequence[Segment], *, ruled: bool) -> bool:
-    """A quick check before columns are searched. There must be enough cells, little code and mathematics, and no prose.
+    """Whether the lines may be a table. Enough lines must have several cells, and few may contain code, formulas or
+    prose.
 
-    This check is less strict than `_is_table`, because the search for columns can still split and join segments.
+    This quick check comes before the search for columns. It is less strict than `_is_table`, because that search can
+    still split and join segments.
     """
     several = sum(len(line) > 1 for line in lines)
     if several < 2 or 3 * sum(bool(_CODE.search(part.text)) for part in parts) > len(parts):  # noqa: PLR2004
@@ -239,9 +247,9 @@ def _may_be_table(lines: Sequence[Line], parts: Sequence[Segment], *, ruled: boo
 
 
 def _without_notes(lines: Sequence[Line], rulings: Rulings | None) -> Sequence[Line]:
-    """Drop notes below a table: final lines with a single segment, or with a long segment and no number.
+    """Remove notes below a table: trailing lines that have one segment, or that have a long segment and no number.
 
-    If rulings divide the table into many rows, nothing is dropped, because such lines can be part of the last row.
+    If rulings divide the table into many rows, nothing is removed, because these lines can belong to the last row.
     """
     box = box_of([part for line in lines for part in line])
     if rulings and len(_full_rules(box, rulings)) > _FEW:
@@ -259,14 +267,14 @@ def _is_note(line: Line) -> bool:
 
 
 def _without_overhang(row: Row, columns: Sequence[Column]) -> Row:
-    """Limit a label to the first column, if it starts there and is the only text on its line."""
+    """Let a label span only the first column, if it starts there and is the only text in its row."""
     if list(row.parts) == [0] and row.parts[0][1].left < columns[0][0] + 3 * row.height:
         return row._replace(parts={0: (0, row.parts[0][1])})
     return row
 
 
 def _full_rules(box: Box, rulings: Rulings) -> list[float]:
-    """The positions of rulings that reach from side to side of a box. Rulings may have gaps between columns."""
+    """Return the vertical positions of rulings that span the width of a box. They may have gaps between columns."""
     slack = 0.2 * (box.right - box.left)
     rules: dict[float, tuple[float, float, float]] = {}
     for rule in rulings.horizontal:
@@ -291,7 +299,7 @@ def _fit(line: Line, columns: Sequence[Column]) -> Iterator[tuple[int, int, Segm
 
 
 def _split(part: Segment, columns: Sequence[Column]) -> Iterator[Segment]:
-    """Split a segment that contains the headings of neighbouring columns, which nearly touch."""
+    """Split a segment that contains the headings of several columns, printed with hardly any space between them."""
     start = 0
     for place in overlapped(columns, part)[:-1]:
         low, high = columns[place][1], columns[place + 1][0]
@@ -325,8 +333,9 @@ def _is_table(rows: Sequence[Row], columns: int, rules: int, *, ruled: bool) -> 
 
 
 def _is_prose(rows: Sequence[Row], columns: int, rules: int) -> bool:
-    """Whether the cells are lines of prose. Labels, and texts that are separated by rulings or labels, are
-    not prose.
+    """Whether the cells are lines of prose: they are long, or often start in lower case.
+
+    Long cells are not prose if there are many rulings and the first column contains labels.
     """
     parts = [part for row in rows for _, part in row.parts.values()]
     if sum(len(part.words) > _LONG for part in parts) > 0.2 * len(parts):
@@ -345,8 +354,10 @@ def _has_labels(rows: Sequence[Row]) -> bool:
 
 
 def _is_text_table(parts: Sequence[Segment], aligned: float) -> bool:
-    """Whether the cells are aligned and short. Most cells must start with a capital or digit if they have several
-    words.
+    """Whether cells of text form a table.
+
+    They must be well aligned. They must also be very short, or be short and mostly start with a capital letter or
+    digit.
     """
     words = _mean_words(parts)
     return aligned > 0.85 and (words < 2 or (words < _FEW and share(_starts_upper, parts) > 0.8))  # noqa: PLR2004
@@ -361,15 +372,15 @@ def _starts_lower(text: str) -> bool:
 
 
 def _column(rows: Sequence[Row], place: int) -> list[Segment]:
-    """The cells of a column, without cells that span several columns."""
+    """Return the cells of a column, without cells that span several columns."""
     return [part for row in rows for first, (last, part) in row.parts.items() if first == last == place]
 
 
 def _is_list(rows: Sequence[Row], columns: int) -> bool:
-    """Whether the lines are a list and not a table.
+    """Whether the lines are a list, code, formulas or a form, and not a table.
 
-    In a list, code or formulas, one column contains only line or equation numbers. In a form, the first column contains
-    labels with colons.
+    In lists, code and formulas, one column contains only markers, line numbers or equation numbers. In a form, the
+    labels in the first column end with a colon.
     """
     first, last = _column(rows, 0), _column(rows, columns - 1)
     if columns < 4 and max(share(_MARK.fullmatch, first), share(_EQUATION.fullmatch, last)) > 0.6:  # noqa: PLR2004
@@ -378,8 +389,8 @@ def _is_list(rows: Sequence[Row], columns: int) -> bool:
 
 
 def _is_contents(rows: Sequence[Row]) -> bool:
-    """Whether the lines are a table of contents: most of them end with ascending page numbers and contain no other
-    numbers.
+    """Whether the lines are a table of contents: most end with a page number, the page numbers ascend, and there are
+    few other numbers.
     """
     lines = [[part.text for _, part in row.parts.values()] for row in rows]
     pages = [int(found[1]) for line in lines if (found := _PAGE.search(line[-1]))]
@@ -401,7 +412,9 @@ def _mean_words(parts: Sequence[Segment]) -> float:
 
 
 def _alignment(rows: Sequence[Row], columns: int) -> float:
-    """The share of cells that are aligned with most cells in their column, by left edge, right edge or middle."""
+    """Return the share of cells that are aligned with most cells in their column, by left edge, right edge
+    or middle.
+    """
     aligned = total = 0
     for parts in (_column(rows, place) for place in range(columns)):
         if len(parts) > 1:

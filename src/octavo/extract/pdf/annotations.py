@@ -1,7 +1,8 @@
-"""Reads form values, typed text, comments and highlights of a PDF page. PDF files store them separately from the text.
+"""Reads the annotations of a PDF page, which PDF files store separately from the text of the page.
 
-Check boxes become characters at their position on the page. Values and typed text are added to the line of their label.
-Comments and highlights become quotes after the paragraph to which they refer.
+Check boxes become characters at their position on the page. Form values are added to the line of their label. Text that
+was typed onto the page becomes a paragraph. Comments and highlights become quotes after the paragraph to which they
+refer.
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ class Annotation:
     """An annotation of a page.
 
     `kind` is `field` (a value in a form), `tick` (a check box or radio button), `free_text`, `note`, `highlight` or
-    `strikeout`. `value` is the value or the comment, and `text` is the marked text of the page.
+    `strikeout`. `value` is the value of a field or the text of a comment. `text` is the text of the page that is
+    highlighted or struck out.
     """
 
     kind: str
@@ -75,7 +77,7 @@ class Annotation:
 
     @property
     def is_in_place(self) -> bool:
-        """Whether the annotation is part of the page's text, and not a comment."""
+        """Whether the annotation is part of the page's text, unlike a comment."""
         return self.kind in {"field", "tick", "free_text"}
 
 
@@ -160,7 +162,7 @@ def _is_ticked(form: Any, handle: Any) -> bool:  # noqa: ANN401
 
 
 def _selected(form: Any, handle: Any) -> str:  # noqa: ANN401
-    """The labels of the selected options of a list."""
+    """Return the labels of the selected options of a list field, separated by commas."""
     count = min(_raw.FPDFAnnot_GetOptionCount(form, handle), _MOST_OPTIONS)
     chosen = [index for index in range(count) if _raw.FPDFAnnot_IsOptionSelected(form, handle, index)]
     labels = [_read(partial(_raw.FPDFAnnot_GetOptionLabel, form, handle, index)) for index in chosen]
@@ -176,7 +178,7 @@ def _text(handle: Any, key: str) -> str:  # noqa: ANN401
 
 
 def _read(read: Callable[..., int]) -> str:
-    """Read UTF-16 text of unknown size. Empty if the text is too long."""
+    """Read a UTF-16 text of unknown size with a PDFium function. Returns an empty string if the text is too long."""
     size = read(None, 0)
     if not _NUL_BYTES < size <= _MOST_BYTES:
         return ""
@@ -191,7 +193,7 @@ def _cleaned(text: str) -> str:
 
 
 def _marked_text(text_page: Any, handle: Any) -> str:  # noqa: ANN401
-    """The text under a highlight, line by line."""
+    """Return the text of the page under a highlight."""
     count = min(_raw.FPDFAnnot_CountAttachmentPoints(handle), _MOST_QUADS) if text_page else 0
     quads = [(index, _raw.FS_QUADPOINTSF()) for index in range(count)]
     read = [quad for index, quad in quads if _raw.FPDFAnnot_GetAttachmentPoints(handle, index, quad)]
@@ -209,7 +211,7 @@ def _continues(before: Any, quad: Any) -> bool:  # noqa: ANN401
 
 
 def _bounds(quad: Any) -> tuple[float, float, float, float]:  # noqa: ANN401
-    """The left, bottom, right and top of an area. Programs store the corners of an area in any order."""
+    """Return the left, bottom, right and top of a highlighted area. Its corners can be stored in any order."""
     across, ups = (quad.x1, quad.x2, quad.x3, quad.x4), (quad.y1, quad.y2, quad.y3, quad.y4)
     return min(across), min(ups), max(across), max(ups)
 
@@ -231,14 +233,17 @@ def _text_in(text_page: Any, quad: Any) -> str:  # noqa: ANN401
 
 
 def with_ticks(page: PageContent, annotations: Sequence[Annotation]) -> PageContent:
-    """Add check boxes and radio buttons to the text runs of a page, if there is a label to their right."""
+    """Add the check boxes and radio buttons that have a label to their right to the text runs of a page.
+
+    Skips those that the text already shows.
+    """
     ticks = [one for one in annotations if one.kind == "tick" and not _is_shown(one, page.runs)]
     shown = [_tick_run(one) for one in ticks if any(_is_label(run.box, one.box) for run in page.runs)]
     return replace(page, runs=(*page.runs, *shown)) if shown else page
 
 
 def _is_label(label: Box, box: Box) -> bool:
-    """Whether a text is directly to the right of a check box."""
+    """Whether the text in `label` is directly to the right of the check box in `box`."""
     return _is_level(label, box) and -_OVERLAP < label.left - box.right < _MOST_TO_LABEL * (box.bottom - box.top)
 
 
@@ -260,8 +265,9 @@ def _tick_run(one: Annotation) -> TextRun:
 
 
 def merge_annotations(blocks: Sequence[PageBlock], annotations: Sequence[Annotation]) -> tuple[PageBlock, ...]:
-    """Add values, typed text and comments to the blocks of a page. Values that the blocks already contain are
-    skipped.
+    """Add form values, typed text and comments to the blocks of a page.
+
+    Values that a block already contains are skipped.
     """
     merged = list(blocks)
     for one in sorted((one for one in annotations if one.is_in_place), key=lambda one: (one.box.top, one.box.left)):
@@ -292,8 +298,9 @@ def _add_value(blocks: list[PageBlock], one: Annotation) -> None:
 
 
 def _label(blocks: Sequence[PageBlock], one: Annotation) -> int | None:
-    """The index of the single-line block that labels a field. It is to the left of a value or to the right of a check
-    box.
+    """Return the index of the block with one line that labels a field, or None.
+
+    A label is to the left of a value, or to the right of a check box.
     """
     beside = [
         (gap, index)
@@ -327,8 +334,9 @@ def _around(one: Box | None, other: Box) -> Box:
 
 
 def _place_after(blocks: Sequence[PageBlock], box: Box) -> int:
-    """The index at which to insert a comment: after the last block that overlaps the comment's box or begins
-    above it.
+    """Return the index at which to insert a comment: after the last block that overlaps the comment's box.
+
+    If no block overlaps it, insert after the last block that begins above it.
     """
     over = [index for index, block in enumerate(blocks) if block.box and _is_over(block.box, box)]
     above = [index for index, block in enumerate(blocks) if block.box and block.box.top <= box.top]
@@ -339,7 +347,7 @@ def _place_after(blocks: Sequence[PageBlock], box: Box) -> int:
 
 
 def _note(one: Annotation) -> PageBlock:
-    """A comment as a quote, with its author and the text that it refers to."""
+    """Make a quote from a comment, its author and the text that it refers to."""
     word = {"highlight": "Highlighted", "strikeout": "Struck out"}.get(one.kind, "Note")
     by = f" ({markup.plain(one.author)})" if one.author else ""
     lines = [f"**{word}**{by}: {markup.plain(one.text)}".rstrip() if one.text else f"**{word}**{by}:"]
@@ -352,7 +360,7 @@ def _note(one: Annotation) -> PageBlock:
 
 
 def field_regions(page: int, annotations: Sequence[Annotation], first_order: int = 0) -> tuple[Region, ...]:
-    """The fields of a page as regions, with their names and values."""
+    """Make a region with a name and a value from each form field of a page."""
     return tuple(
         Region(page, RegionKind.FIELD, one.box, first_order + index, 1.0, f"{one.name}: {one.value}".lstrip(": "))
         for index, one in enumerate(one for one in annotations if one.kind in {"field", "tick"})

@@ -1,4 +1,4 @@
-"""Assembles pages into one document. Removes running headers, and sets consistent heading levels and exact offsets."""
+"""Assembles pages into one document: removes running headers, makes heading levels consistent and computes offsets."""
 
 from __future__ import annotations
 
@@ -70,8 +70,9 @@ def assemble_pages(facts: PdfFacts, pages: Sequence[PageText], source_type: Sour
 
 
 def _with_whole_words(pages: Sequence[PageText]) -> Sequence[PageText]:
-    """Rejoin words that are divided at line ends. Other words in the document show whether the joined word has a
-    hyphen.
+    """Rejoin words that are divided at line ends.
+
+    Other words in the document show whether a joined word keeps its hyphen.
     """
     if not any(HYPHEN in block.text for page in pages for block in page.blocks):
         return pages
@@ -91,7 +92,7 @@ def _with_undivided(page: PageText, vocabulary: Vocabulary) -> PageText:
 def merge_pages(facts: PdfFacts, batches: Iterable[Batch]) -> list[PageText]:
     """Merge batches into a list of all pages.
 
-    If OCR found much more text on a page than the file contains, the text from OCR is used.
+    If a page was read both from the file and by OCR, the text from OCR is used only if it is much longer.
     """
     brought: dict[int, PageText] = {}
     for page in (page for batch in batches for page in batch.pages):
@@ -104,7 +105,10 @@ def merge_pages(facts: PdfFacts, batches: Iterable[Batch]) -> list[PageText]:
 
 
 def _with_more_text(read: PageText, recognised: PageText) -> PageText:
-    """Choose the text from OCR if it is much longer. Otherwise choose the text from the file, because it is exact."""
+    """Return the page as read by OCR if its text is much longer.
+
+    Otherwise return the page as read from the file, which is exact.
+    """
     own, seen = (sum(len(block.text) for block in page.blocks) for page in (read, recognised))
     return recognised if seen > _MANY_MORE * own or not own else replace(read, pictures=False)
 
@@ -169,7 +173,7 @@ class _Document:
 
 
 def _caption(page: PageText, block: PageBlock) -> str:
-    """The caption of a figure, from the block after it or before it."""
+    """Return the caption of a figure from the block after it or before it, or an empty string."""
     at = next(index for index, one in enumerate(page.blocks) if one is block)
     near = (*page.blocks[at + 1 : at + 2], *page.blocks[max(at - 1, 0) : at])
     found = next((one for one in near if one.region is RegionKind.CAPTION), None)
@@ -214,9 +218,10 @@ def _outline(facts: PdfFacts, places: Mapping[int, Place], document: _Document) 
 
 
 def _quality(pages: Sequence[PageText], written: Sequence[Page]) -> Quality:
-    """The quality of the text. It is partial if a page contains only images, could not be read, or may have wrong text.
+    """Return the quality of the text. It is partial if any page has unread images, could not be read, or may have wrong
+    text.
 
-    A blank page is complete.
+    Blank pages do not lower the quality.
     """
     if not any(page.end > page.start for page in written):
         return Quality.EMPTY
@@ -240,7 +245,7 @@ def _metadata(facts: PdfFacts, pages: Sequence[PageText], document: _Document) -
 
 
 def _first_title(blocks: Sequence[Block]) -> str | None:
-    """The text of the heading with the lowest level number, on the first page that has headings."""
+    """Return the text of the highest heading on the first page that has headings, or None."""
     headings = [block for block in blocks if block.kind is BlockKind.HEADING and block.text]
     first = [block for block in headings if block.page == headings[0].page]
     return min(first, key=lambda block: block.level or 1).text if first else None

@@ -1,7 +1,7 @@
-"""Finds the columns of a page by following each gutter from line to line until a full-width line closes it (XY-cut).
+"""Finds the columns of a page. Follows each gap up and down until a line of text crosses it (XY-cut).
 
-A gutter is the space between two columns. A band is a strip of the page with text. A side is the text on one side of a
-gutter.
+A gutter is the space between two columns. A band is a horizontal strip of the page with text. A side is the text on one
+side of a gutter.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """Parts of a page, one below the other."""
+    """Layouts that are placed one below the other."""
 
     parts: tuple[Layout, ...]
 
@@ -74,7 +74,7 @@ class Band:
 
 
 def find_columns(segments: Sequence[Segment], *, backwards: bool = False, depth: int = 0) -> Layout:
-    """The layout of the segments of a page. If `backwards` is true, columns are read from right to left."""
+    """Find the columns in the segments of a page. If `backwards` is true, columns are read from right to left."""
     # Two columns have at least two lines each, or contain tables, pictures or boxes.
     few = len(segments) < 4 and sum(one.block is not None for one in segments) < 2  # noqa: PLR2004
     if few or depth > _DEEPEST:
@@ -90,7 +90,7 @@ def find_columns(segments: Sequence[Segment], *, backwards: bool = False, depth:
 
 
 def text_columns(layout: Layout) -> Iterator[tuple[Box, ...]]:
-    """The boxes of columns that are side by side and all contain paragraphs, for each group of such columns."""
+    """Yield the boxes of each group of columns that are side by side and all contain paragraphs."""
     if isinstance(layout, Flow):
         return
     if isinstance(layout, Columns):
@@ -133,7 +133,10 @@ def _box(side: Sequence[Segment]) -> Box:
 
 
 def _parts(bands: Sequence[Band], least: float, *, backwards: bool, depth: int) -> Iterator[Layout]:
-    """Cut the page at the longest gutter. Yields the part above it, its columns, and the part below it."""
+    """Split the page at its longest gutter.
+
+    Yields the layout above the gutter, its columns, and the layout below it.
+    """
     ranked = sorted(_gutters(bands, least), key=lambda one: (one.rows, one.end - one.start), reverse=True)
     for one in ranked[:_MOST_TRIED]:
         if _is_justified(bands, one):
@@ -157,9 +160,10 @@ def _flow(bands: Sequence[Band]) -> Flow:
 
 
 def _trimmed(bands: Sequence[Band], gutter: _Gutter) -> int:
-    """The index of the band where the columns on both sides of a gutter start.
+    """Return the index of the first band of the columns on both sides of a gutter.
 
-    Lines with text only on the left may still be the end of the text above the columns.
+    The gutter may begin too high, because lines with text only on the left can be the end of the text above the
+    columns.
     """
     first = next((at for at in range(gutter.start, gutter.end) if _sides([bands[at]], gutter.gap)[1]), gutter.start)
     if first > gutter.start and bands[first].top - bands[first - 1].bottom < 0.3 * _height(bands[first]):
@@ -173,7 +177,7 @@ def _trimmed(bands: Sequence[Band], gutter: _Gutter) -> int:
 def _is_justified(bands: Sequence[Band], gutter: _Gutter) -> bool:
     """Whether a short gutter is only a few wide spaces in justified text.
 
-    In that case, the lines above and below are close and equally long.
+    If so, the lines around it are close together and equally long.
     """
     start, end = gutter.start, gutter.end
     if end - start > _FEW_LINES or start == 0 or end == len(bands):
@@ -186,9 +190,10 @@ def _is_justified(bands: Sequence[Band], gutter: _Gutter) -> bool:
 
 
 def _trimmed_end(bands: Sequence[Band], gutter: _Gutter) -> int:
-    """The index of the band where the columns on both sides of a gutter end.
+    """Return the index after the last band of the columns on both sides of a gutter.
 
-    A line with text only on the left may already be part of the text below the columns.
+    The gutter may end too low, because a line with text only on the left can be the start of the text below the
+    columns.
     """
     last = gutter.end - 1
     if gutter.end == len(bands) or last <= gutter.start or _sides([bands[last]], gutter.gap)[1]:
@@ -218,7 +223,7 @@ def bands_of(segments: Sequence[Segment]) -> Iterator[Band]:
 
 
 def _gaps(segments: Sequence[Segment], least: float) -> Iterator[Gap]:
-    """The gaps between segments, from left to right."""
+    """Yield the gaps between segments, from left to right."""
     ordered = sorted(segments, key=lambda one: one.left)
     end, size = ordered[0].right, ordered[0].size
     for one in ordered[1:]:
@@ -229,7 +234,7 @@ def _gaps(segments: Sequence[Segment], least: float) -> Iterator[Gap]:
 
 
 def _narrowed(gap: Gap, band: Band, least: float) -> Gap | None:
-    """The part of a gutter that a band's segments do not cover. None if this part is too narrow."""
+    """Return the part of a gutter that stays free of text in a band, or None if that part is too narrow."""
     left, right = gap
     sizes: list[float] = []
     for one in band.segments:
@@ -246,8 +251,10 @@ def _narrowed(gap: Gap, band: Band, least: float) -> Gap | None:
 
 
 class _Gutter(NamedTuple):
-    """A gutter that reaches from one band to another. `rows` is the number of bands with text on the side with less
-    text.
+    """A gutter from band `start` to band `end`.
+
+    `rows` is the number of bands with text on its left or the number of bands with text on its right, if that is
+    smaller.
     """
 
     rows: int
@@ -257,7 +264,7 @@ class _Gutter(NamedTuple):
 
 
 def _gutters(bands: Sequence[Band], least: float) -> Iterator[_Gutter]:
-    """Follow every gap up and down until a segment closes it."""
+    """Yield all gutters. Follows each gap up and down until a segment closes it."""
     found: list[_Gutter] = []
     for index, gap in _seeds(bands, least):
         if any(one.start <= index < one.end and one.gap[0] < gap[1] and gap[0] < one.gap[1] for one in found):
@@ -274,8 +281,10 @@ def _gutters(bands: Sequence[Band], least: float) -> Iterator[_Gutter]:
 
 
 def _seeds(bands: Sequence[Band], least: float) -> Iterator[tuple[int, Gap]]:
-    """The gaps in every band and between neighbouring bands, because lines in two columns can be at different
-    heights.
+    """Yield the gaps that may be part of a gutter: those inside a band, and those between the single segments of two
+    neighbouring bands.
+
+    The lines of two columns can be at different heights, and then they are in different bands.
     """
     for index, band in enumerate(bands):
         for gap in _gaps(band.segments, least):
@@ -291,8 +300,9 @@ def _is_closer(band: Band, below: Band, above: Band | None) -> bool:
 
 
 def _headings(group: Sequence[Band], gap: Gap, start: int) -> Iterator[int]:
-    """The indexes of headings that separate columns. Such headings are on the left, with much white space
-    around them.
+    """Yield the indexes of headings that divide columns into an upper and a lower group.
+
+    Such headings are on the left, with a lot of white space around them.
     """
     segments = [one for band in group for one in band.segments]
     size = median(one.size or 10.0 for one in segments)
@@ -307,7 +317,7 @@ def _headings(group: Sequence[Band], gap: Gap, start: int) -> Iterator[int]:
 
 
 def _blank_strips(group: Sequence[Band], gap: Gap, start: int) -> Iterator[int]:
-    """The indexes at which wide white space separates blocks of short lines, such as addresses side by side."""
+    """Yield the indexes at which wide white space divides columns of short lines, such as addresses side by side."""
     segments = [one for band in group for one in band.segments]
     if any(map(_is_running, _split_at(segments, gap))):
         return
@@ -345,7 +355,7 @@ def _sides(bands: Sequence[Band], gap: Gap) -> tuple[bool, bool]:
 
 
 def _columns(group: Sequence[Band], gap: Gap, *, backwards: bool, depth: int) -> Layout | None:
-    """The two sides of a gutter as columns. None if the gutter only separates table cells."""
+    """Return the two sides of a gutter as columns, or None if the gutter only separates table cells."""
     segments = [one for band in group for one in band.segments]
     left, right = _split_at(segments, gap)
     if not left or not right or not _are_columns(left, right):
@@ -382,7 +392,9 @@ def _are_columns(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
 
 
 def _are_cells(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
-    """Whether the lines on a side are cells: single lines or numbers, each level with a line on the other side."""
+    """Whether the lines on a side are table cells: each is level with a line on the other side, and they are isolated
+    lines or numbers.
+    """
     if _has_block(side) or not _heads_lines(side, main):
         return False
     few = 2 * _rows(side) < _rows(main) or _rows(main) == 1
@@ -397,7 +409,9 @@ def _are_single(side: Sequence[Segment]) -> bool:
 
 
 def _stays_beside(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
-    """Whether a narrow side is read together with the main column, instead of as a block before or after it."""
+    """Whether each block of a narrow side is read with the main text at the same height, instead of before or after all
+    of it.
+    """
     is_drawn = all(one.block is not None for one in side)
     if is_drawn and _height_of(side) > _NARROW * _height_of(main) and _is_mostly_drawn(main):
         return False  # Tables or pictures are side by side.
@@ -416,8 +430,9 @@ def _has_block(side: Sequence[Segment]) -> bool:
 
 
 def _are_blocks_of_short_lines(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
-    """Whether two groups of short lines are read one after the other, like addresses. A form, in contrast, is read row
-    by row.
+    """Whether the two sides are blocks of short lines, such as addresses, which are read one after the other.
+
+    A form is read row by row instead.
     """
     if min(_rows(left), _rows(right)) < 3 or min(_letters_per_line(left), _letters_per_line(right)) < 6:  # noqa: PLR2004
         return False
@@ -434,13 +449,13 @@ def _are_aligned(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
 
 
 def _heads_lines(beside: Sequence[Segment], main: Sequence[Segment]) -> bool:
-    """Whether every part of a narrow column is level with a line of the main column, as in a glossary."""
+    """Whether every line of a narrow column is level with a line of the main column, as in a glossary."""
     heights = {round(one.bottom) for one in main}
     return all(any(round(one.bottom) + shift in heights for shift in (-1, 0, 1)) for one in beside)
 
 
 def _is_margin(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
-    """Whether a side is much narrower than the main text, even if the main text has several columns."""
+    """Whether a side is much narrower than the main text, or than one of its columns if it has several."""
     lines = sorted(one.right - one.left for one in main)
     return _width(side) < _NARROW * min(_width(main), _LONG_LINES * lines[len(lines) * 3 // 4])
 

@@ -1,6 +1,6 @@
-"""Reads the contents of PDF pages: text runs, words, rulings and other shapes, with their positions.
+"""Reads the contents of PDF pages with liteparse: text runs, words, rulings and other shapes, with their positions.
 
-liteparse is used only for positions. Other modules turn these contents into lines, regions and tables.
+Other modules turn these contents into lines, regions and tables.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class ContentError(Exception):
 
 
 def read_contents(file: bytes) -> Iterator[PageContent]:
-    """Read all readable pages, in order. Raises `ContentError` if the whole file cannot be read."""
+    """Yield the contents of all readable pages, in order. Raises `ContentError` if the whole file cannot be read."""
     for page in _parse(file).pages:
         graphics = page.vector_graphics
         shapes = tuple(_shapes(graphics.shapes)) if graphics else ()
@@ -167,8 +167,8 @@ def text_run(item: Any) -> TextRun | None:  # noqa: ANN401
 def with_right_weights(runs: tuple[TextRun, ...]) -> tuple[TextRun, ...]:
     """Correct the bold flags of a page's text runs.
 
-    If more than half of the text is bold only because of declared font weights, only font names decide. Many fonts
-    declare a wrong weight, and no headings can be found on a page of bold text.
+    Many fonts declare a wrong weight, and no headings can be found on a page of bold text. If more than half of the
+    text is bold only because of declared weights, these weights are ignored.
     """
     heavy = {font for font in {run.font for run in runs if run.bold} if not _style(font)[0]}
     letters = sum(len(run.text) for run in runs)
@@ -178,9 +178,10 @@ def with_right_weights(runs: tuple[TextRun, ...]) -> tuple[TextRun, ...]:
 
 
 def with_signs(run: TextRun) -> TextRun | None:
-    """Replace letters in a symbol font with the symbols that the font shows. None if the run contains only icons.
+    """Replace the letters of a symbol font with the symbols that they show. Returns None if the run contains only
+    icons.
 
-    A run has the font of its first letter, so longer words after a symbol are text in another font.
+    liteparse reports only the font of a run's first letter, so longer words are treated as text in another font.
     """
     signs = signs_of(run.font)
     if signs is None:
@@ -203,7 +204,11 @@ def _replaced(run: TextRun, change: Callable[[str], str]) -> TextRun:
 
 
 def _rotation(item: Any, size: float) -> float:  # noqa: ANN401
-    """The rotation of a text run. liteparse also reports slanted (italic) letters as rotated, but their box is low."""
+    """Return the rotation of a text run.
+
+    liteparse also reports slanted (italic) letters as rotated. They are recognised by their low box, and their rotation
+    is 0.
+    """
     rotation = item.rotation or 0.0
     is_slanted = rotation and abs((rotation + 180) % 360 - 180) < _MOST_SLANT and item.height < _SLANTED_HEIGHT * size
     return 0.0 if is_slanted else rotation
@@ -217,7 +222,7 @@ def _is_too_high(item: Any, text: str, size: float) -> bool:  # noqa: ANN401
 
 @lru_cache(maxsize=1000)
 def _style(font: str) -> tuple[bool, bool]:
-    """Whether a font is bold and whether it is italic, according to its name."""
+    """Return whether a font is bold and whether it is italic, judging by its name."""
     lowered = font.lower()
     bold = lowered.endswith(_BOLD_ENDINGS) or any(word in lowered for word in _BOLD_NAMES)
     return bold, any(word in lowered for word in _ITALIC_NAMES)

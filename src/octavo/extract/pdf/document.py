@@ -50,7 +50,7 @@ _raw: Any = pypdfium2_raw
 
 
 def _quick(name: str, result: Any, *arguments: Any) -> Callable[..., Any]:  # noqa: ANN401
-    """A PDFium function that takes handles as plain numbers.
+    """Return a PDFium function that takes handles as plain numbers.
 
     In a loop, this is faster than pypdfium2, which makes an object for each handle.
     """
@@ -71,7 +71,7 @@ class PageError(Exception):
 
 @contextmanager
 def open_document(path: Path, password: str | None = None) -> Generator[Document]:
-    """Open a PDF. Raises `Encrypted`, `Empty`, `TooLarge`, or `BadInput` for a file too damaged to open.
+    """Open a PDF. Raises `Encrypted`, `Empty` or `TooLarge`, and `BadInput` if the file is too damaged to open.
 
     If the password only protects against changing or printing, the file opens without it.
     """
@@ -133,12 +133,13 @@ class Document:
         return buffer.raw.decode("utf-16-le", errors="replace").rstrip("\0")
 
     def label(self, number: int) -> str:
-        """The printed page label. Empty if the page has no label."""
+        """Return the printed page label, or an empty string if the page has no label."""
         return self._document.get_page_label(number - 1)
 
     def bookmarks(self) -> Iterator[tuple[int, str, int | None]]:
-        """The level, title and page of each bookmark. Each bookmark is read once, even if the bookmarks form
-        a cycle.
+        """Return the level, title and page of each bookmark.
+
+        Each bookmark is read only once, because bookmarks can form a cycle.
         """
         return self._bookmarks(None, 1, set())
 
@@ -155,7 +156,9 @@ class Document:
             pointer = _raw.FPDFBookmark_GetNextSibling(self._document, pointer)
 
     def copy(self, first: int, last: int, *, turn: int = 0) -> bytes:
-        """A PDF with only these pages, rotated by `turn` degrees, without bookmarks and without a password."""
+        """Make a PDF of the pages from `first` to `last`, rotated by `turn` degrees, without bookmarks and without a
+        password.
+        """
         made = _pdfium.PdfDocument.new()
         try:
             made.import_pages(self._document, list(range(first - 1, last)))
@@ -170,7 +173,10 @@ class Document:
             made.close()
 
     def attachments(self, ending: str, most_bytes: int) -> Iterator[tuple[str, bytes]]:
-        """The names and contents of attached files with this file extension. Empty and too large files are skipped."""
+        """Yield the name and content of each attached file with this extension.
+
+        Skips empty files and files that are too large.
+        """
         for index in range(self._document.count_attachments()):
             attachment = self._document.get_attachment(index)
             name, size = attachment.get_name(), ctypes.c_ulong()
@@ -184,7 +190,7 @@ class Document:
         self._document.save(output, flags=_raw.FPDF_REMOVE_SECURITY)
 
     def form(self) -> Any:  # noqa: ANN401
-        """PDFium's handle for the document's form. None if the document has no form."""
+        """Return PDFium's handle for the document's form, or None if the document has no form."""
         try:
             self._document.init_forms()
         except pypdfium2.PdfiumError:
@@ -242,7 +248,7 @@ class OpenPage:
             return text_page.get_text_bounded()
 
     def characters(self) -> Characters:
-        """The characters of the page. Their boxes can be read until the page is closed."""
+        """Return the characters of the page. Their boxes can be read until the page is closed."""
         self._characters = self._characters or self._read_characters()
         return self._characters
 
@@ -262,17 +268,17 @@ class OpenPage:
         return Characters(text, box)
 
     def font_of(self, index: int) -> bytes:
-        """The name of the font of a character."""
+        """Return the name of the font of a character."""
         name, flags = ctypes.create_string_buffer(_MOST_FONT_NAME), ctypes.c_int()
         with self._text_page() as text_page:
             _raw.FPDFText_GetFontInfo(text_page, index, name, _MOST_FONT_NAME, flags)
         return name.value
 
     def raised(self, text: str) -> frozenset[int]:
-        """The indexes of superscript digits and symbols: they are small and printed higher than the letters before
+        """Return the indexes of superscript digits and symbols, which are smaller and higher than the letter before
         them.
 
-        `text` contains one character for each PDFium character.
+        `text` must contain one character for each PDFium character.
         """
         found: set[int] = set()
         with self._text_page() as text_page:
@@ -285,7 +291,10 @@ class OpenPage:
         return frozenset(found)
 
     def right_text(self) -> Callable[[Box], str]:
-        """A function that returns the text in a box in logical order. It reads the page's letters on its first call."""
+        """Return a function that takes a box and returns its text in logical order.
+
+        The page is read on the first call.
+        """
         read: list[list[tuple[str, Box] | None]] = []
 
         def text_in(box: Box) -> str:
@@ -297,7 +306,7 @@ class OpenPage:
         return text_in
 
     def letters(self, *, by_size: bool = False) -> Iterator[tuple[str, Box] | None]:
-        """Each character with its box on the displayed page, in file order, and None at the end of each word.
+        """Yield each character with its box on the displayed page, in file order. None marks the end of a word.
 
         If `by_size` is true, the height of a box is computed from the font size. Otherwise it is the height that the
         font declares, which can be wrong.
@@ -319,7 +328,9 @@ class OpenPage:
                 yield letter, place(box.left, bottom, box.right, top)
 
     def placed(self) -> Callable[[float, float, float, float], Box]:
-        """A function that converts file coordinates (left, bottom, right, top) to a box on the displayed page."""
+        """Return a function that converts file coordinates (left, bottom, right, top) to a box on the
+        displayed page.
+        """
         left, bottom, right, top = self._page.get_cropbox()
         match self._page.get_rotation():
             case 90:
@@ -332,14 +343,19 @@ class OpenPage:
                 return lambda x0, y0, x1, y1: Box(x0 - left, top - y1, x1 - left, top - y0)
 
     def images(self) -> list[Box]:
-        """The boxes of the images on the displayed page. If there are very many, only the first ones are returned."""
+        """Return the boxes of the images on the displayed page.
+
+        If there are very many, only the first ones are returned.
+        """
         place = self.placed()
         shown = islice(_raw_images(self._page.raw), _MOST_IMAGES)
         boxes = (place(*sides) for sides in shown)
         return [box for box in boxes if isfinite(sum(box))]
 
     def shows_pictures(self) -> bool:
-        """Whether the page may show text that is not stored as text: in an image or as very many strokes."""
+        """Whether the page may show text that is not stored as text: in an image, or drawn as a large number of
+        strokes.
+        """
         for count, shown in enumerate(self._page.get_objects(max_depth=_DEEPEST_OBJECT)):
             if shown.type == _raw.FPDF_PAGEOBJ_IMAGE or count >= _MANY_OBJECTS:
                 return True
@@ -357,7 +373,7 @@ class OpenPage:
     def has_hidden_text(self) -> bool:
         """Whether an image covers the page, and most of the text is invisible or behind the image.
 
-        OCR programs write such pages.
+        OCR programs produce such pages.
         """
         width, height = self.size
         hidden = visible = 0
@@ -387,14 +403,14 @@ class OpenPage:
 
     @contextmanager
     def _text_page(self) -> Generator[Any]:
-        """PDFium's text page. It is loaded when first needed, and closed with the page."""
+        """Open PDFium's text page. It is loaded when first needed, and closed together with the page."""
         if self._read_text is None:
             self._read_text = self._page.get_textpage()
         yield self._read_text
 
 
 def _line_of(text_page: Any, index: int) -> tuple[float, float]:  # noqa: ANN401
-    """The baseline and the size of a letter."""
+    """Return the baseline and the size of a letter."""
     bottom, top = _by_size(text_page, index) or (0.0, 0.0)
     size = (top - bottom) / (_ABOVE_BASE + _BELOW_BASE)
     return bottom + _BELOW_BASE * size, size
@@ -405,7 +421,10 @@ def _is_raised(one: tuple[float, float], base: tuple[float, float]) -> bool:
 
 
 def _by_size(text_page: Any, index: int) -> tuple[float, float] | None:  # noqa: ANN401
-    """The bottom and top of an upright letter, from its baseline and font size."""
+    """Return the bottom and top of an upright letter, computed from its baseline and font size.
+
+    Returns None for other letters.
+    """
     across, base, matrix = ctypes.c_double(), ctypes.c_double(), _raw.FS_MATRIX()
     found = _raw.FPDFText_GetCharOrigin(text_page, index, across, base)
     if not found or not _raw.FPDFText_GetMatrix(text_page, index, matrix) or matrix.b or matrix.c:
@@ -418,10 +437,10 @@ Sides = tuple[float, float, float, float]
 
 
 def _raw_images(page: Any) -> Iterator[Sides]:  # noqa: ANN401
-    """The left, bottom, right and top of each image on a page, in file coordinates.
+    """Yield the left, bottom, right and top of each image on a page, in file coordinates.
 
-    pypdfium2 is not used for this: it makes a Python object for each path and letter, and ignores the position of form
-    objects on the page.
+    pypdfium2 is not used for this, because it makes a Python object for each path and letter, and ignores where form
+    objects are placed on the page.
     """
     left = _MOST_OBJECTS
     waiting: list[tuple[Any, list[Any]]] = [(page, [])]
@@ -446,8 +465,9 @@ def _raw_images(page: Any) -> Iterator[Sides]:  # noqa: ANN401
 
 
 def _bounds(shown: Any, matrices: list[Any]) -> Sides | None:  # noqa: ANN401
-    """The bounds of an object on the page. `matrices` contains the matrices of the enclosing form objects, outermost
-    first.
+    """Return the bounds of an object on the page.
+
+    `matrices` contains the matrices of the enclosing form objects, outermost first.
     """
     left, bottom, right, top = (ctypes.c_float() for _ in range(4))
     if not _raw.FPDFPageObj_GetBounds(shown, left, bottom, right, top):
@@ -485,7 +505,7 @@ def render(document: Document, number: int, scale: float) -> Image:
 
 
 def fitting_scale(width: float, height: float, scale: float) -> float:
-    """The largest scale up to `scale` at which the image of a page of this size stays within the limits."""
+    """Return the largest scale up to `scale` at which the image of a page of this size stays within the limits."""
     by_side = MOST_SIDE / max(width, height, 1.0)
     by_area = (MOST_PIXELS / max(width * height, 1.0)) ** 0.5
     return min(scale, by_side, by_area)

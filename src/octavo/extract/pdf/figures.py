@@ -90,7 +90,7 @@ class FigureArea:
 
 
 class Segment(NamedTuple):
-    """Runs on one line without a wide gap between them. `math` is the share of letters that are part of mathematics."""
+    """Text runs on one line without a wide gap between them. `math` is the share of letters that belong to formulas."""
 
     box: Box
     text: str
@@ -121,8 +121,10 @@ def find_figures(page: PageContent, images: Sequence[Box], turned: Sequence[Box]
 
 
 def find_captioned(page: PageContent, images: Sequence[Box], taken: Sequence[Box]) -> Iterator[FigureArea]:
-    """Find figures by their caption. A figure consists of all strokes between the caption and the text above it,
-    outside `taken`.
+    """Find figures above a figure caption.
+
+    A figure consists of all images and shapes between the caption and the text above it, except those that overlap the
+    boxes in `taken`.
     """
     if len(page.shapes) > _MOST_SHAPES or not any(_FIGURE_WORD.match(run.text) for run in page.runs):
         return
@@ -180,7 +182,10 @@ def _is_line_of_text(segment: Segment) -> bool:
 
 
 def _reaches_sideways(box: Box, other: Box) -> bool:
-    """Like `_overlap_sideways`, but also works for vertical lines, which have no width."""
+    """Whether two boxes overlap horizontally.
+
+    Unlike `_overlap_sideways`, this also works for vertical lines, which have no width.
+    """
     return box.left <= other.right and other.left <= box.right
 
 
@@ -216,7 +221,9 @@ def _clipped(page: PageContent, boxes: Iterable[Box]) -> list[Box]:
 
 
 def _joined(boxes: Sequence[Box]) -> list[Box]:
-    """Join images that are stored in strips: boxes of the same width that touch, from top to bottom."""
+    """Join the strips in which some images are stored: boxes of the same width that touch each other from top to
+    bottom.
+    """
     found: dict[tuple[int, int], Box] = {}
     done: list[Box] = []
     for box in sorted(boxes, key=lambda box: box.top):
@@ -241,10 +248,10 @@ def _is_backdrop(box: Box, segments: Sequence[Segment]) -> bool:
 
 
 class _Strokes(NamedTuple):
-    """The strokes of a page.
+    """The shapes on a page.
 
-    `ink` contains shapes that can only be part of a drawing, `rulings` the boxes of thin lines, and `bars` the boxes of
-    groups of chart bars.
+    `ink` contains shapes that can only be part of a drawing. `rulings` contains the boxes of thin lines. `bars`
+    contains groups of chart bars.
     """
 
     ink: list[Shape]
@@ -279,7 +286,9 @@ def _strokes(page: PageContent) -> _Strokes:
 
 
 def _bars(boxes: Sequence[Box]) -> Iterator[list[Box]]:
-    """Find the bars of charts: filled rectangles of the same width that start at the same line and differ in length."""
+    """Yield groups of chart bars: filled rectangles that have the same width, start at the same line and differ in
+    length.
+    """
     upright: defaultdict[int, list[Box]] = defaultdict(list)
     flat: defaultdict[int, list[Box]] = defaultdict(list)
     for box in boxes:
@@ -293,7 +302,9 @@ def _bars(boxes: Sequence[Box]) -> Iterator[list[Box]]:
 
 
 def _is_backing(shape: Shape, page: PageContent, edges: set[tuple[int, int, int]]) -> bool:
-    """Whether a rectangle is a table cell or a background: its upper edge is a drawn line, or it is wide or white."""
+    """Whether a rectangle is a table cell or a background: its upper edge is a printed line, or it is very wide or
+    white.
+    """
     box = shape.box
     if (round(box.left), round(box.top), round(box.right)) in edges:
         return True
@@ -342,7 +353,7 @@ def _is_white(colour: str | None) -> bool:
 
 
 def _groups(boxes: Sequence[Box], page: PageContent) -> list[list[Box]]:
-    """Group boxes that are near each other by the grid cells that they cover. Takes linear time."""
+    """Group boxes that cover the same or adjacent cells of a grid. Takes linear time."""
     side = max(page.width, page.height, 1.0) / _GRID
     cells = [_cells(box, side) for box in boxes]
     grid = _covered(cells)
@@ -361,7 +372,7 @@ def _cells(box: Box, side: float) -> tuple[int, int, int, int]:
 
 
 def _covered(cells: Iterable[tuple[int, int, int, int]]) -> list[list[int]]:
-    """The number of boxes that cover each cell of the grid, computed as a two-dimensional prefix sum."""
+    """Count the boxes that cover each cell of the grid, with a two-dimensional prefix sum."""
     grid = [[0] * (_GRID + 1) for _ in range(_GRID + 1)]
     for left, top, right, bottom in cells:
         grid[top][left] += 1
@@ -375,7 +386,7 @@ def _covered(cells: Iterable[tuple[int, int, int, int]]) -> list[list[int]]:
 
 
 def _fill(grid: Sequence[Sequence[int]], names: list[list[int]], start: tuple[int, int], name: int) -> None:
-    """Assign the same number to all covered cells that are connected to `start`."""
+    """Assign the number `name` to all covered cells that are connected to `start`."""
     waiting = [start]
     names[start[0]][start[1]] = name
     while waiting:
@@ -436,7 +447,7 @@ def _framed(areas: Sequence[FigureArea], page: PageContent, segments: Sequence[S
 
 
 def _without_captions(box: Box, captions: Sequence[Box]) -> Box:
-    """The area of a picture without the captions at its upper and lower edges."""
+    """Return the area of a picture without the captions at its upper and lower edges."""
     for caption in captions:
         at = (caption.top + caption.bottom - 2 * box.top) / max(2 * _height(box), 1.0)
         if not _overlap(caption, box) or _SENTENCE_SHARE < at < 1 - _SENTENCE_SHARE:
@@ -466,7 +477,10 @@ def _is_label(segment: Segment) -> bool:
 
 
 def _formulas(segments: Sequence[Segment]) -> Iterator[FigureArea]:
-    """Find lines that consist of mathematics. A formula inside a sentence is part of that sentence's segment."""
+    """Find formulas on separate lines.
+
+    A formula inside a sentence is part of that sentence's segment and is not found.
+    """
     group: list[Segment] = []
     numbers = [one for one in segments if _EQUATION_NUMBER.fullmatch(one.text.strip())]
     numbered = [one for one in segments if _is_numbered(one, numbers)]
@@ -479,7 +493,7 @@ def _formulas(segments: Sequence[Segment]) -> Iterator[FigureArea]:
 
 
 def _is_numbered(segment: Segment, numbers: Sequence[Segment]) -> bool:
-    """Whether a segment without words contains mathematical symbols and has an equation number to its right."""
+    """Whether a segment contains mathematical symbols, at most one word, and has an equation number to its right."""
     if not _SIGN.search(segment.text) or _count_words(segment) > _MATH_WORDS:
         return False
     return any(
@@ -529,7 +543,7 @@ def _with_caption(area: FigureArea, segments: Sequence[Segment], page: PageConte
 
 
 def _by_caption(areas: Sequence[FigureArea], segments: Sequence[Segment]) -> list[FigureArea]:
-    """Join the parts of a figure. Parts are areas with the same caption and no text between them."""
+    """Join areas that have the same caption and no text between them, because they are parts of one figure."""
     joined: dict[Box, FigureArea] = {}
     alone: list[FigureArea] = []
     for area in areas:
@@ -550,14 +564,16 @@ def _has_caption(box: Box, segments: Sequence[Segment]) -> bool:
 
 
 def _gap(area: Box, caption: Box) -> float:
-    """The vertical distance between a caption and an area. Infinite if the caption is not above or below the area."""
+    """Return the vertical distance between a caption and an area, or infinity if the caption is not above
+    or below it.
+    """
     if min(area.right, caption.right) <= max(area.left, caption.left):
         return float("inf")
     return max(caption.top - area.bottom, area.top - caption.bottom, 0.0)
 
 
 def _caption_lines(first: Segment, segments: Sequence[Segment], area: Box) -> list[Segment]:
-    """The first line of a caption, and the lines directly below in the same font size."""
+    """Return the lines of a caption: its first line, and the lines directly below in the same font size."""
     lines = [first]
     for one in segments:
         step = one.box.top - lines[-1].box.top
@@ -571,7 +587,7 @@ def _caption_lines(first: Segment, segments: Sequence[Segment], area: Box) -> li
 
 
 def _segments(runs: Sequence[TextRun]) -> list[Segment]:
-    """Join text runs of a line that are near each other. The result is sorted from top to bottom."""
+    """Join text runs that are close together on a line into segments, sorted from top to bottom."""
     found: list[Segment] = []
     for line in _lines(runs):
         part: list[TextRun] = []
@@ -585,7 +601,7 @@ def _segments(runs: Sequence[TextRun]) -> list[Segment]:
 
 
 def _lines(runs: Sequence[TextRun]) -> Iterator[list[TextRun]]:
-    """Groups of text runs whose middles are at nearly the same height, from top to bottom."""
+    """Yield groups of text runs whose vertical centres are at nearly the same height, from top to bottom."""
     line: list[TextRun] = []
     for run in sorted((run for run in runs if not run.rotation), key=lambda run: run.box.top + run.box.bottom):
         middle = (run.box.top + run.box.bottom) / 2
@@ -667,7 +683,7 @@ def _inside_any(box: Box, areas: Iterable[FigureArea]) -> bool:
 
 
 def _without_parts(areas: Iterable[FigureArea]) -> list[FigureArea]:
-    """Drop areas that are part of a larger area."""
+    """Drop areas that are inside a larger area."""
     kept: list[FigureArea] = []
     for area in sorted(areas, key=lambda area: -_area(area.box))[: 4 * _MOST_FIGURES]:
         if not _inside_any(area.box, kept):

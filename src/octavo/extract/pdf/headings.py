@@ -1,4 +1,4 @@
-"""Decides which blocks are headings, and their levels: from bookmarks if there are any, otherwise from the fonts."""
+"""Finds headings and their levels. Levels come from bookmarks if there are any, otherwise from numbers and fonts."""
 
 from __future__ import annotations
 
@@ -86,10 +86,10 @@ Headings = Mapping[Place, PageBlock]
 
 
 def body_size(pages: Iterable[PageText]) -> float:
-    """The font size of most of the text in the document, or 0 if no size is known.
+    """Return the font size of the body text, or 0 if no size is known.
 
-    This is the size of the prose, unless most other text is larger. In an invoice, for example, the prose is the small
-    print.
+    This is the most common size of the prose, or the most common size of all text if that is larger. In an invoice, for
+    example, the prose is only the small print.
     """
     prose: Counter[float] = Counter()
     letters: Counter[float] = Counter()
@@ -101,7 +101,7 @@ def body_size(pages: Iterable[PageText]) -> float:
 
 
 def is_form(pages: Sequence[PageText]) -> bool:
-    """Whether a short document consists mostly of short lines, as forms, letters and invoices do."""
+    """Whether a document has little prose, and has few pages or many labels, as forms, letters and invoices do."""
     blocks = [block for page in pages for block in page.blocks if block.kind in _COUNTED]
     letters = sum(len(block.text) for block in blocks)
     if sum(len(block.text) for block in blocks if _is_prose(block)) >= _LEAST_PROSE * letters:
@@ -117,9 +117,9 @@ def _is_prose(block: PageBlock) -> bool:
 def heading_levels(
     pages: Sequence[PageText], body: float, marked: Mapping[Place, int], skipped: Collection[Place]
 ) -> dict[Place, int]:
-    """Map the position of each heading to its level. Blocks that are missing from the result are not headings.
+    """Map each heading to its level. Blocks that are missing from the result are not headings.
 
-    `marked` maps the blocks that bookmarks point to, to the levels of the bookmarks.
+    `marked` contains the blocks that bookmarks point to, with the levels of the bookmarks.
     """
     is_heading = partial(_is_title_of_form if is_form(pages) else _is_heading_of_prose, body)
     likely = {
@@ -165,7 +165,7 @@ def _is_styled(block: PageBlock, body: float) -> bool:
 def _reads_as_title(text: str, ratio: float) -> bool:
     """Whether the text reads like a title, and not like part of a sentence.
 
-    Large text may end in a full stop or start in lower case.
+    Short text in large letters may start in lower case. If it is a single word, it may also end with a full stop.
     """
     if ratio >= _MUCH_LARGER and len(text) <= _FEW_WORDS:
         return _CLAUSE_END.search(text) is None and (" " not in text or not text.endswith("."))
@@ -177,7 +177,9 @@ def _is_heading_of_prose(body: float, blocks: Sequence[PageBlock], index: int) -
 
 
 def _is_italic_heading(body: float, blocks: Sequence[PageBlock], index: int) -> bool:
-    """Whether an italic line is directly above a paragraph, and not part of the paragraph before it."""
+    """Whether an italic line is a heading: it is directly above a paragraph and does not continue the paragraph before
+    it.
+    """
     block, before = blocks[index], blocks[index - 1] if index else None
     if not block.italic or block.lines > 1 or block.size < _SMALLER * body or not _reads_as_title(block.text, 1.0):
         return False
@@ -191,7 +193,9 @@ def _is_italic_heading(body: float, blocks: Sequence[PageBlock], index: int) -> 
 
 
 def _is_title_of_form(body: float, blocks: Sequence[PageBlock], index: int) -> bool:
-    """Whether a line is a heading in a form: it is a known title, or clearly separate from other lines."""
+    """Whether a line is a heading in a form: it is a usual title such as "Invoice", or clearly separate from other
+    lines.
+    """
     block = blocks[index]
     text, ratio = block.text, block.size / body if body else 0.0
     if not is_likely(block, body):
@@ -213,7 +217,7 @@ def _has_beside(blocks: Sequence[PageBlock], index: int) -> bool:
 
 
 def _starts_section(blocks: Sequence[PageBlock], index: int) -> bool:
-    """Whether aligned text that is not bold, or a table, follows directly below."""
+    """Whether the block is directly above a table, or above text that is not bold and has the same left edge."""
     block, after = blocks[index], blocks[index + 1] if index + 1 < len(blocks) else None
     if after is None or block.box is None or after.box is None or after.bold:
         return False
@@ -240,7 +244,7 @@ def _joined(blocks: Sequence[PageBlock], body: float) -> list[PageBlock]:
 
 
 def _continues(one: PageBlock, other: PageBlock, body: float) -> bool:
-    """Whether `other` is another line of the heading `one`."""
+    """Whether `other` is the next line of the heading `one`, or the text that belongs to the heading number `one`."""
     if (
         {one.kind, other.kind} - _TEXTS
         or {one.region, other.region} != {RegionKind.BODY}
@@ -274,9 +278,9 @@ def _style(block: PageBlock) -> Style:
 
 
 def _levels_of_marked(likely: Headings, marked: Mapping[Place, int]) -> dict[Style, int]:
-    """Map styles to levels by bookmarks: each style gets the level that most of its bookmarks have.
+    """Map styles to heading levels: each style gets the level that most of its bookmarks have.
 
-    A style without bookmarks is placed below the next larger style.
+    A style without bookmarks gets a level below all larger styles that have bookmarks.
     """
     votes: defaultdict[Style, Counter[int]] = defaultdict(Counter)
     for place, level in marked.items():
@@ -292,9 +296,9 @@ def _levels_of_marked(likely: Headings, marked: Mapping[Place, int]) -> dict[Sty
 
 
 def _levels_by_rank(likely: Headings) -> dict[Style, int]:
-    """Map styles to levels by font size. At the same size, bold styles come before regular ones.
+    """Map styles to heading levels by font size. At the same size, bold text has a higher level than regular text.
 
-    If the largest style is used only on the first page, as for a title, the next style also gets level 1.
+    If the largest style is used only on the first page, it is a title, and the next style also gets level 1.
     """
     places: defaultdict[Style, list[Place]] = defaultdict(list)
     for place, block in likely.items():
@@ -313,10 +317,10 @@ def _levels_by_rank(likely: Headings) -> dict[Style, int]:
 
 
 def _levels_by_number(likely: Headings) -> dict[Style, int]:
-    """Map styles to levels by the numbers of their headings: "2.1" means the second level.
+    """Map styles to heading levels by section numbers: "2.1" means the second level.
 
-    A style without numbers is placed below the next larger numbered style. The result is empty if too few headings have
-    numbers.
+    A style without numbers gets the level below the next larger style with numbers. The result is empty if too few
+    headings have numbers.
     """
     depths: defaultdict[Style, Counter[int]] = defaultdict(Counter)
     for block in likely.values():
@@ -373,7 +377,7 @@ class Match(NamedTuple):
 def match_bookmarks(
     pages: Sequence[PageText], bookmarks: Sequence[Bookmark], skipped: Collection[Place]
 ) -> Iterator[Match]:
-    """Match each bookmark with at most one block. If two blocks are equally similar, the first is chosen."""
+    """Match each bookmark with at most one block. If two blocks match equally well, the first is chosen."""
     wanted: defaultdict[int, list[int]] = defaultdict(list)
     for number, bookmark in enumerate(bookmarks):
         if bookmark.page and bookmark.page <= len(pages):
@@ -397,13 +401,13 @@ def _words(text: str) -> str:
 
 
 def _score(title: str, words: str, block: PageBlock) -> float:
-    """How well a block matches a bookmark's title, or 0 if they differ. Headings and large text score higher."""
+    """Return how well a block matches a bookmark's title, or 0 if they differ. Headings and large text score higher."""
     alike = _likeness(title, words)
     return alike + (block.kind is BlockKind.HEADING) * 0.2 + min(block.size, 100.0) / 1000 if alike else 0.0
 
 
 def _shared_letters(one: str, other: str) -> int:
-    """Twice the number of letters that the two texts share."""
+    """Return twice the number of letters that the two texts share."""
     return 2 * (Counter(one) & Counter(other)).total()
 
 

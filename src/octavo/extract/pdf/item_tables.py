@@ -1,6 +1,6 @@
-"""Finds tables of items, as on invoices: a header line, and rows with cells below the cells of the header.
+"""Finds tables of items, as on invoices: a header, and rows whose cells are below the cells of the header.
 
-Such tables often have no rulings. Detail lines below an item are part of that item. The functions are pure.
+Such tables often have no printed lines. Detail lines below an item belong to that item. The functions are pure.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Cells = dict[int, list[Segment]]
 
 @dataclass(slots=True)
 class _Item:
-    """A row of the table. It contains the lines of one item, as segments by column."""
+    """A row of the table. It contains all lines of one item, as segments by column."""
 
     top: float
     bottom: float
@@ -65,7 +65,7 @@ class _Item:
 
 
 def find_item_tables(page: PageContent) -> tuple[Table, ...]:
-    """The tables of items on a page with upright text, from top to bottom."""
+    """Return the tables of items on a page, from top to bottom. The text of the page must be upright."""
     words = [word for run in page.runs for word in run.words if word.text.strip()]
     if len(words) > _MOST_WORDS:
         return ()
@@ -95,7 +95,10 @@ def _is_header(line: Line) -> bool:
 
 
 def _table_at(lines: Sequence[Line], place: int) -> tuple[Table | None, int]:
-    """The table whose longest header line is at the index `place`, and the index after the table's last line."""
+    """Return the table whose longest header line is at index `place`, and the index after the table's last line.
+
+    Returns None and `place` if there is no table.
+    """
     start, body = _header_lines(lines, place)
     header = tuple(segment_of(words) for words in _over_each_other(lines[start:body]))
     first = next((at for at in range(body, min(body + 8, len(lines))) if _is_item(lines[at], header)), None)
@@ -114,9 +117,9 @@ def _table_at(lines: Sequence[Line], place: int) -> tuple[Table | None, int]:
 
 
 def _columns(header: Line, items: Sequence[Line]) -> list[Column]:
-    """The columns of a header and its items.
+    """Return the columns of a header and its items.
 
-    If a heading is beside its cells instead of above them, their columns are merged.
+    If a heading is printed beside its cells instead of above them, the two columns are merged.
     """
     columns = columns_of([header, *items])
     headed = {place for part in header for place in overlapped(columns, part)}
@@ -129,7 +132,7 @@ def _columns(header: Line, items: Sequence[Line]) -> list[Column]:
 
 
 def _over_each_other(header: Sequence[Line]) -> list[list[Word]]:
-    """Group the words of a multi-line header into cells. Words that are above each other form one cell."""
+    """Group the words of a header with several lines into cells. Words printed one above the other form one cell."""
     cells: list[tuple[float, list[Word]]] = []
     for part in sorted((part for line in header for part in line), key=lambda part: (part.left, part.top)):
         if cells and part.left < cells[-1][0]:
@@ -161,7 +164,7 @@ def _gap(above: Sequence[Segment], below: Sequence[Segment]) -> float:
 
 
 def _header_lines(lines: Sequence[Line], place: int) -> tuple[int, int]:
-    """The range of lines that form a header: lines without numbers that are close to the longest line."""
+    """Return the start and end of a header: the line at `place`, and the nearby lines without numbers."""
     start, end = place, place + 1
     while start > 0 and place - start < _MOST_HEADER_LINES and _is_heading(lines[start - 1], lines[start:end]):
         start -= 1
@@ -173,9 +176,10 @@ def _header_lines(lines: Sequence[Line], place: int) -> tuple[int, int]:
 
 
 def _starts_body(lines: Sequence[Line], start: int, end: int) -> bool:
-    """Whether the table body starts at the line `end`, judging by the gap between this line and the header.
+    """Whether the table body starts at the line with index `end`.
 
-    The gap must be larger than the gap below the line, or clearly larger than the gaps inside the header.
+    It does if the gap above this line is larger than the gap below it, or clearly larger than the gaps inside the
+    header.
     """
     slack = _LEVEL * lines[end][0].height
     gap = _gap(lines[end - 1], lines[end])
@@ -200,7 +204,7 @@ def _is_over(part: Segment, header: Sequence[Line]) -> bool:
 
 
 class _Reader:
-    """Reads the lines below a header into items, until a line does not fit."""
+    """Groups the lines below a header into items, until a line does not fit."""
 
     def __init__(self, columns: Sequence[Column], header: _Item) -> None:
         self._columns = list(columns)
@@ -219,7 +223,7 @@ class _Reader:
         self._header.add(cells, line)
 
     def _by_column(self, part: Segment) -> Iterator[tuple[int, list[Word]]]:
-        """Divide the words of a header cell by column, in case the cell spans several columns."""
+        """Divide the words of a header cell among the columns that the cell spans."""
         hit = overlapped(self._columns, part)
         if len(hit) < 2:  # noqa: PLR2004
             yield self._place(part), list(part.words)
@@ -232,8 +236,9 @@ class _Reader:
         yield hit[-1], list(part.words[start:])
 
     def _end(self, words: Sequence[Word], start: int, column: int) -> int:
-        """The index at which to divide a cell. The cut is as close as possible to the end of this column or the start
-        of the next.
+        """Return the index of the word at which to divide a cell.
+
+        The cut is as close as possible to the end of this column or the start of the next.
         """
         ends, starts = self._columns[column][1], self._columns[column + 1][0]
         places = range(start + 1, len(words)) or [len(words) - 1]
@@ -280,7 +285,7 @@ class _Reader:
         return max([last.bottom, *(part.bottom for line, _ in self._waiting for part in line)])
 
     def _cells(self, line: Line) -> Cells | None:
-        """The segments of a line by column. None if the line is not part of the table."""
+        """Return the segments of a line by column, or None if the line is not part of the table."""
         cells: Cells = {}
         for part in line:
             hit = overlapped(self._columns, part)
@@ -294,7 +299,7 @@ class _Reader:
     def _free_line(self, line: Line) -> Cells | None:
         """Assign a detail line whose gaps do not match the columns to the column where it starts.
 
-        Returns None if the line starts in the first column.
+        Returns None if the line starts in the first column or in the middle of a column.
         """
         column = self._place(line[0])
         return {column: list(line)} if column > 0 and self._starts_column(line[0], column) else None
@@ -327,17 +332,19 @@ class _Reader:
         return True
 
     def _add_note(self, line: Line, cells: Cells) -> bool:
-        """Add a line that spans several columns, between the header and the first item, as a row.
+        """Add a line that spans several columns, between the header and the first item, as a separate row.
 
-        Returns whether this is the only line of this type.
+        Returns whether it is the only line there.
         """
         self._notes.append(_Item(line[0].top, line[0].bottom))
         self._notes[-1].add(cells, line)
         return len(self._notes) == 1 and not self._waiting
 
     def _starts_item(self, cells: Cells) -> bool:
-        """Whether a line starts an item: it has text in the first column and in at least half of the first item's
-        columns.
+        """Whether a line starts an item.
+
+        The first item must have at least two numbers. A later item must have text in the first item's leftmost column,
+        and in at least half of the first item's columns.
         """
         if not self._items:
             return sum(is_figure(part.text) for parts in cells.values() for part in parts) >= _LEAST_FIGURES
@@ -360,8 +367,8 @@ class _Reader:
         self._waiting.clear()
 
     def _is_total(self, cells: Cells) -> bool:
-        """Whether a line is a total: it has a label, and a number in the last column, where the item above also has a
-        cell.
+        """Whether a line is a total: it has a label after the first column, and a number in the last column below a
+        cell of the item above.
         """
         last = len(self._columns) - 1
         if not self._items or last not in self._items[-1].cells or last not in cells:
@@ -369,8 +376,9 @@ class _Reader:
         return is_figure(cells[last][0].text) and len(cells) > 1 and min(cells) > 0
 
     def _is_detail(self, line: Line, cells: Cells, gap: float) -> bool:
-        """Whether a line continues the cells of an item. A line that is only in the first column must be close to the
-        item.
+        """Whether a line continues an item.
+
+        A line with text only in the first column must be very close to the item.
         """
         if any(
             is_figure(part.text) and self._is_filled(column, part) for column, parts in cells.items() for part in parts
@@ -395,7 +403,9 @@ class _Reader:
         return Table(box, made, _CONFIDENCE, sure=self._is_sure())
 
     def _is_sure(self) -> bool:
-        """Whether every column with numbers has one heading, and no cell contains two numbers one below the other."""
+        """Whether the table is certainly correct: every column with numbers has one heading, and no cell in the last
+        column contains two numbers.
+        """
         filled = {column for item in self._items for column, parts in item.cells.items() if _has_figure(parts)}
         stacked = any(
             sum(is_figure(part.text) for part in parts) > 1 and column > 1 and column == len(self._columns) - 1
@@ -405,7 +415,7 @@ class _Reader:
         return filled <= self._header.cells.keys() and not stacked and not self._has_beside()
 
     def _has_beside(self) -> bool:
-        """Whether a column has two headings side by side, which shows that the column was not divided."""
+        """Whether a column has two headings side by side, which means that two columns were read as one."""
         pairs = (pair for parts in self._header.cells.values() for pair in combinations(parts, 2))
         return any(abs(one.top - other.top) < _LEVEL * one.height and one.right < other.left for one, other in pairs)
 

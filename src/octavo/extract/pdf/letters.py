@@ -1,4 +1,4 @@
-"""Converts the characters stored in PDFs to ordinary characters."""
+"""Replaces unusual characters in the text of PDFs with ordinary ones, and detects text that is not readable."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _SMALL_ASCII_WORDS = re.compile(r"[a-z]+(?:-[a-z]+)*")
 
 
 class Vocabulary:
-    """The words of a document. It decides whether a word divided at the end of a line keeps its hyphen."""
+    """The words of a document. They show whether a word that is divided at the end of a line keeps its hyphen."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._words: set[str] = set()
@@ -74,7 +74,7 @@ class Vocabulary:
         self._first_parts = {word.split("-", 1)[0] for word in self._words if "-" in word}
 
     def undivided(self, text: str) -> str:
-        """Rejoin the divided words of a text."""
+        """Rejoin the words of a text that are divided at line ends."""
         return _DIVIDED.sub(self._whole, text).replace(HYPHEN, "-") if HYPHEN in text else text
 
     def _whole(self, found: re.Match[str]) -> str:
@@ -94,7 +94,10 @@ def _small_words(text: str) -> Iterable[str]:
 
 
 def clean_letters(text: str) -> str:
-    """Remove invisible characters and characters that the database rejects. Line breaks are kept."""
+    """Remove invisible characters and characters that the database rejects, and replace ligatures and loose accents.
+
+    Line breaks are kept.
+    """
     if text.isascii() and text.isprintable():
         return text
     text = clean(_BROKEN_WORD.sub("", text))
@@ -164,14 +167,21 @@ _ICON_FONT = re.compile(r"icons?(?![a-z])|icons|fontawesome|glyphicon|dingbats(?
 
 @cache
 def signs_of(font: str) -> dict[int, str] | None:
-    """The symbols of a symbol font by code. Empty for an icon font, None for a font of letters."""
+    """Return the symbols of a symbol font by character code.
+
+    The result is empty for an icon font, and None for a font of letters.
+    """
     lowered = font.lower().replace(" ", "")
     found = next((signs for name, signs in _SIGN_FONTS if name.search(lowered)), None)
     return {} if found is None and _ICON_FONT.search(lowered) else found
 
 
 def as_signs(text: str, signs: dict[int, str]) -> str:
-    """Convert a word in a symbol font. An unknown code becomes a bullet, and ordinary characters are kept."""
+    """Convert a word in a symbol font.
+
+    Codes that are not in `signs` become bullets, and characters above 255 are kept. Returns an empty string if `signs`
+    is empty.
+    """
     if not signs:
         return ""
     codes = (ord(letter) - _PRIVATE if "\uf000" <= letter <= "\uf0ff" else ord(letter) for letter in text)
@@ -184,7 +194,7 @@ def is_symbol_font(font: str) -> bool:
 
 
 def as_symbols(text: str) -> str:
-    """Replace private-use characters of the font Symbol with Greek letters and mathematical symbols."""
+    """Replace private-use characters of the Symbol font with Greek letters and mathematical symbols."""
     return _PRIVATE_SYMBOL.sub(lambda found: SYMBOL.get(ord(found[0]) - _PRIVATE, found[0]), text)
 
 
@@ -198,10 +208,11 @@ _MOST_UNREAD = 50  # words
 
 
 def has_unread_letters(own: str, found: str, signs: int) -> bool:
-    """Whether some characters of PDFium's text (`own`) are unreadable, and `found` has no readable characters in their
-    place.
+    """Whether the text of a page has unreadable characters.
 
-    `signs` is the number of symbols that were identified by their font.
+    `own` is PDFium's text and `found` is the text from liteparse. A character that is unreadable only in `own` is
+    ignored if `found` has readable characters in its place. `signs` is the number of symbols that were identified by
+    their font.
     """
     if not found.isascii() and (_IMPLAUSIBLE.search(found) or _is_unreadable(found)):
         return True
@@ -224,7 +235,7 @@ def _usual_form(found: re.Match[str]) -> str:
 
 
 def _is_repaired(word: str, found: str) -> bool:
-    """Whether `found` contains the word with each unread character replaced by one to three letters or a space."""
+    """Whether `found` contains the word with each unreadable character replaced by one to three letters or a space."""
     first, *others = map(re.escape, _UNREAD.split(word))
     *inner, last = others
     pattern = first + "".join(rf"(?:\S{{1,3}}|\s){part}" for part in inner)
@@ -246,11 +257,11 @@ _LEAST_ALPHANUMERIC = 0.5
 
 
 def is_garbled(text: str) -> bool:
-    """Whether the letters of a font are implausible, because the font maps its glyphs to wrong characters.
+    """Whether a text is implausible, because its font maps glyphs to wrong characters.
 
-    Unassigned characters are never text. In every language, plain letters are more common than accented ones, and in
-    every language in Latin script, eleven letters make up more than half of the text. Korean, Chinese and Japanese
-    texts hardly ever contain syllables and ideographs that are missing from the national character sets.
+    Unassigned characters are never text. Plain letters are more common than accented ones. In Latin script, eleven
+    letters make up more than half of a text. Korean, Chinese and Japanese texts hardly ever contain characters that are
+    missing from the national character sets.
     """
     if is_meaningless(text) or _is_mostly_marks(text):
         return True
@@ -268,7 +279,7 @@ def is_garbled(text: str) -> bool:
 
 
 def _is_mostly_marks(text: str) -> bool:
-    """Whether a long text has more punctuation than letters. Characters used for drawn lines, dot leaders and sums are
+    """Whether a long text has more punctuation than letters and digits. Characters that draw lines or dot leaders are
     ignored.
 
     All characters beyond ASCII are treated as letters, so that bytes can be counted, which is much faster.
@@ -279,8 +290,9 @@ def _is_mostly_marks(text: str) -> bool:
 
 
 def _has_uncommon_letters(text: str) -> bool:
-    """Whether common letters are rare in a text. Only longer words are checked, because any letter can name a
-    variable.
+    """Whether the most common letters of Latin script are rare in a text.
+
+    Short words are ignored, because they may be the names of variables.
     """
     words = "".join(_LONGER_WORDS.findall(text))
     return len(words) >= _ENOUGH_LETTERS and sum(map(words.count, _COMMON)) < _FEW_COMMON * len(words)
@@ -300,7 +312,7 @@ def _mixes_alphabets(text: str) -> bool:
 
 @cache
 def _script(letter: str) -> int:
-    """A number for the script of a letter.
+    """Return a number that identifies the script of a letter.
 
     Latin and East Asian letters have the same number, because words often mix them.
     """
@@ -341,7 +353,7 @@ _BEYOND_LATIN = re.compile("[^\0-\u024f\\s]")
 
 
 def is_meaningless(text: str) -> bool:
-    """Whether the text is mostly garbage. This happens if the fonts do not map their glyphs to characters."""
+    """Whether much of the text is unreadable, because its fonts do not map their glyphs to characters."""
     if text.isascii():
         return False
     return len(_NO_LETTERS.findall(text)) > _MANY * len(text)
@@ -377,7 +389,7 @@ _ANY_BRACKET = re.compile(r"[()\[\]]")
 
 
 def with_right_marks(text: str) -> str:
-    """Correct a right-to-left line, so that vowel signs follow their letters and brackets open before they close.
+    """Correct a right-to-left line: put vowel signs after their letters, and swap brackets that close before they open.
 
     Some programs store brackets as they are drawn, which reverses them in right-to-left scripts.
     """
@@ -387,7 +399,7 @@ def with_right_marks(text: str) -> str:
 
 
 def _unmatched(text: str) -> int:
-    """The number of brackets without a partner."""
+    """Return the number of brackets without a partner."""
     opened: list[str] = []
     alone = 0
     for bracket in _ANY_BRACKET.findall(text):
@@ -408,14 +420,14 @@ _ALEFS = "\u0627\u0622\u0623\u0625"
 
 
 def letter_of(high: int, code: int) -> str:
-    """The character for a UTF-16 code unit and the preceding high surrogate, if any."""
+    """Return the character for a UTF-16 code unit. `high` is the preceding high surrogate, or 0."""
     if code not in _LOW_SURROGATES:
         return chr(code)
     return chr(0x10000 + ((high - 0xD800) << 10) + code - 0xDC00) if high else "\ufffd"
 
 
 def with_right_ligatures(letters: Iterator[tuple[str, Box] | None]) -> Iterator[tuple[str, Box] | None]:
-    """Put lam before alef in their ligature, because PDFium reverses the two letters."""
+    """Put lam before alef where they form a ligature, because PDFium returns these two letters in reverse order."""
     before: tuple[str, Box] | None = None
     for one in letters:
         if before and one and one[0] == _LAM and before[0] in _ALEFS and one[1] == before[1]:
@@ -433,7 +445,7 @@ def with_right_ligatures(letters: Iterator[tuple[str, Box] | None]) -> Iterator[
 
 
 class Characters(NamedTuple):
-    """The characters of a page, as PDFium numbers them, and a function that returns the box of a character."""
+    """The text of a page with PDFium's character indexes, and a function that returns the box of a character."""
 
     text: str
     box: Callable[[int], Box | None]

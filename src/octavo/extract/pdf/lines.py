@@ -98,7 +98,7 @@ class Line:
 
 
 def segments_of(runs: Iterable[TextRun]) -> list[Segment]:
-    """Split runs at wide gaps, so that no segment crosses a gutter."""
+    """Split text runs at wide gaps, so that no segment crosses the space between two columns."""
     found: list[Segment] = []
     for run in runs:
         words, limit = run.words, max(_WIDE_GAP * run.size, 5.0)
@@ -113,8 +113,9 @@ def segments_of(runs: Iterable[TextRun]) -> list[Segment]:
 
 
 def _with_bullets(segments: Sequence[Segment]) -> list[Segment]:
-    """Join each bullet that is separate from its text with the segment to its right. Otherwise the bullets would form a
-    column.
+    """Join each bullet that is printed apart from its text with the segment to its right.
+
+    Otherwise the bullets would be read as a separate column.
     """
     bullets = [one for one in segments if _LONE_BULLET.match(one.text)]
     texts = sorted((one for one in segments if not _LONE_BULLET.match(one.text)), key=attrgetter("left"))
@@ -132,9 +133,9 @@ def _with_bullets(segments: Sequence[Segment]) -> list[Segment]:
 
 
 def _has_equal_letters(words: Sequence[Word]) -> bool:
-    """Whether the letters of all words have the same width.
+    """Whether the letters of all words have about the same width.
 
-    The font name is not enough: a text run has the font of its first letter, which may be a number.
+    The font name is not enough, because a text run reports only the font of its first letter.
     """
     widths = [(word.right - word.left) / len(word.text) for word in words if len(word.text) > 2]  # noqa: PLR2004
     return not widths or max(widths) < _EQUAL * min(widths)
@@ -154,9 +155,9 @@ def _segment(run: TextRun, start: int, end: int, *, mono: bool) -> Segment:
 
 
 def in_logical_order(words: Sequence[str]) -> str:
-    """Sort words, which are given from left to right, into reading order.
+    """Put words, which are given from left to right, into reading order.
 
-    In a right-to-left line, numbers and words in other scripts keep their order.
+    In a right-to-left line, neighbouring numbers and words in other scripts keep their order.
     """
     if not is_right_to_left(" ".join(words)):
         return " ".join(words)
@@ -186,7 +187,7 @@ def lines_of(segments: Sequence[Segment], right_text: Callable[[Box], str] | Non
 
 
 def _rows(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
-    """Group segments into lines: segments whose inner parts overlap vertically are on the same line."""
+    """Yield the segments of each line, from left to right. Segments that overlap vertically are on the same line."""
     rows: list[tuple[float, float, list[Segment]]] = []
     apart = _beside_several(segments)
     for one in sorted(segments, key=lambda one: 2 * one.bottom if apart and one in apart else one.top + one.bottom):
@@ -204,8 +205,9 @@ def _rows(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
 
 
 def _is_level(row: tuple[float, float, list[Segment]], one: Segment) -> bool:
-    """Whether a segment is part of a line. Superscripts and subscripts are smaller than the other letters of
-    the line.
+    """Whether a segment is on the same line as a row of segments.
+
+    The row may so far contain only a superscript or subscript, which is smaller than the segment.
     """
     top, bottom, segments = row
     if top <= (one.top + one.bottom) / 2 <= bottom:
@@ -233,7 +235,7 @@ def _beside_several(segments: Sequence[Segment]) -> set[Segment]:
 
 
 def inner(one: Segment) -> tuple[float, float]:
-    """The vertical range that the letters of a segment fill."""
+    """Return the vertical range that the letters of a segment fill, which is smaller than its box."""
     if one.block is not None:
         return one.top, one.bottom
     height = one.bottom - one.top
@@ -273,7 +275,7 @@ def _line(row: Sequence[Segment], right_text: Callable[[Box], str] | None) -> Li
 
 
 def _style(row: Sequence[Segment]) -> tuple[float, bool, bool, bool]:
-    """The font size of a line, and whether most of its letters are bold, monospaced or italic."""
+    """Return the font size of a line, and whether most of its letters are bold, monospaced or italic."""
     sizes: dict[float, int] = {}
     bold = mono = italic = letters = 0
     for one in row:
@@ -293,8 +295,8 @@ def _has_cells(row: Sequence[Segment], size: float) -> bool:
 
 
 def _box(row: Sequence[Segment], size: float) -> Box:
-    """The box of a line. Its height is the height of the main letters, so that superscripts do not affect the line
-    spacing.
+    """Return the box of a line. Only letters of the line's main size set its height, so that superscripts do not affect
+    the line spacing.
     """
     main = [one for one in row if one.size == size]
     top, bottom = min(one.top for one in main), max(one.bottom for one in main)
@@ -325,8 +327,9 @@ def _right_to_left(text: str, row: Sequence[Segment], box: Box, right_text: Call
 
 
 def in_right_order(own: str, box: Box, right_text: Callable[[Box], str] | None) -> str:
-    """The text that PDFium finds in a box, in logical order. If its letter count differs from `own`, `own` is used
-    instead.
+    """Return the text that PDFium finds in a box, in logical order.
+
+    If the number of letters differs from `own`, `own` is returned instead.
     """
     found = clean_letters(right_text(box)) if right_text else ""
     found = found if len(found.replace(" ", "")) == len(own.replace(" ", "")) else clean_letters(own)
@@ -343,7 +346,7 @@ def box_around(boxes: Sequence[Line | Box]) -> Box:
 
 
 def size_of(lines: Sequence[Line | Segment]) -> float:
-    """The most common letter size, or 0 if there are no letters."""
+    """Return the most common letter size, or 0 if there are no letters."""
     sizes: Counter[float] = Counter()
     for line in lines:
         sizes[line.size] += len(line.text)
@@ -351,7 +354,7 @@ def size_of(lines: Sequence[Line | Segment]) -> float:
 
 
 class LabelRows(NamedTuple):
-    """Labels with the values beside them, as lines of text."""
+    """A group of labels with the values beside them. `texts` has one line for each label."""
 
     box: Box
     texts: tuple[str, ...]
@@ -396,9 +399,9 @@ def _label_rows(group: Sequence[Sequence[LineCell]]) -> Iterator[LabelRows]:
 
 
 def line_numbers(runs: Sequence[TextRun]) -> list[TextRun]:
-    """Line numbers printed to the left of a text, from top to bottom.
+    """Return the line numbers printed to the left of a text, from top to bottom.
 
-    Empty if the numbers are those of table rows or list items.
+    Returns an empty list if the numbers belong to table rows or list items.
     """
     found = sorted((run for run in runs if run.text.strip().isdecimal()), key=lambda run: run.box.top)
     if len(found) < _LEAST_NUMBERS:
@@ -416,7 +419,10 @@ def line_numbers(runs: Sequence[TextRun]) -> list[TextRun]:
 
 
 def frames_of(page: PageContent, segments: Sequence[Segment]) -> list[Box]:
-    """Filled or framed areas that contain several lines of text. Areas that cover most of the page are left out."""
+    """Return filled or framed areas that contain several lines of text.
+
+    Areas that cover most of the page are left out.
+    """
     found: list[Box] = []
     whole = page.width * page.height
     framed = [Shape(box, filled=False, stroked=True, curved=False, colour=None) for box in line_frames(page)]
@@ -441,7 +447,7 @@ def frames_of(page: PageContent, segments: Sequence[Segment]) -> list[Box]:
 
 
 def line_frames(page: PageContent) -> list[Box]:
-    """Rectangles that are drawn as four lines, without another line that connects the left and right sides."""
+    """Return the rectangles that are drawn as four lines and have no other horizontal line inside."""
     if not 4 <= len(page.lines) <= _MOST_FRAME_LINES:  # noqa: PLR2004
         return []
     flat: defaultdict[tuple[int, int], set[float]] = defaultdict(set)
@@ -464,14 +470,14 @@ def line_frames(page: PageContent) -> list[Box]:
 
 
 def _is_cell(box: Box, inside: Sequence[Segment], segments: Sequence[Segment]) -> bool:
-    """Whether a shaded area is a table cell. A cell contains few and short lines, and other text is level with it."""
+    """Whether a shaded area is a table cell: it contains a few short lines, and other text is beside it."""
     words = sum(len(one.text.split()) for one in inside)
     level = [one for one in segments if not is_inside(one, box) and box.top < (one.top + one.bottom) / 2 < box.bottom]
     return words <= _MOST_CELL_WORDS * len(inside) and len(level) > 1 and len(inside) <= _MOST_CELL_LINES
 
 
 def _is_cut(box: Box, segments: Sequence[Segment]) -> bool:
-    """Whether text crosses the edge of the area, as it does over a background picture."""
+    """Whether text crosses the left or right edge of the area, as it does over a background picture."""
     return any(
         one.block is None and one.top < box.bottom - 2 and one.bottom > box.top + 2
         and (one.left < box.left - 4 < one.right - 8 or one.left + 8 < box.right + 4 < one.right)

@@ -21,7 +21,7 @@ _MOST_DEPTH = 5
 
 
 class Item(NamedTuple):
-    """A list item. `mark` is the bullet or number on the page, and `text` is liteparse's Markdown."""
+    """A list item. `mark` is the bullet or number on the page, and `text` is the text after it."""
 
     mark: str
     text: str
@@ -33,7 +33,7 @@ class Item(NamedTuple):
 
     @property
     def words(self) -> str:
-        """The text of the item. If Markdown does not support the mark, the text includes it."""
+        """The text of the item. If Markdown has no such bullet or number, the text includes it."""
         text = inline(self.text)
         is_mark = self.is_numbered or _BULLETS.fullmatch(self.mark)
         return escape_start(text) if is_mark else escape_start(f"{plain(self.mark)} {text}")
@@ -53,7 +53,7 @@ def plain(text: str) -> str:
 
 
 def list_ends(items: Sequence[Item]) -> Iterator[int]:
-    """The index after the last item of each list.
+    """Yield the index after the last item of each list.
 
     A new list starts where top-level bullets change to numbers or back.
     """
@@ -78,7 +78,7 @@ def item_lines(items: Sequence[Item]) -> str:
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
-    """Write a table. The first row becomes the header, because every Markdown table has a header."""
+    """Write rows as a Markdown table. The first row becomes the header, because every Markdown table has a header."""
     width = max(map(len, rows), default=0)
     if not any(any(row) for row in rows):
         return ""

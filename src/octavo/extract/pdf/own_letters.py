@@ -1,6 +1,6 @@
-"""Restores characters that liteparse replaces or leaves out. The characters are taken from PDFium's text.
+"""Restores characters that liteparse replaces or leaves out, such as dashes, quotes, fractions and page numbers.
 
-Examples are dashes, quotes, fractions and page numbers.
+The characters are taken from PDFium's text.
 """
 
 from __future__ import annotations
@@ -60,8 +60,9 @@ _SAME_PLACE = 0.4  # as a share of the width and height of a letter
 class _Edits(NamedTuple):
     """The corrections to apply, as indexes of PDFium's characters.
 
-    `signs` are dashes and quotes that liteparse replaced, `lost` were left out, `doubled` are second copies, and
-    `raised` are superscript digits. `halved` maps the index of a ligature to its lost first letters.
+    `signs` are dashes and quotes that liteparse replaced. `lost` are characters that liteparse left out. `doubled` are
+    second copies, which are removed. `raised` are superscript digits. `halved` maps the index of a ligature to its lost
+    first letters.
     """
 
     signs: frozenset[int] = frozenset()
@@ -82,8 +83,9 @@ class _Edits(NamedTuple):
 
 
 class OwnLetters(NamedTuple):
-    """A page with PDFium's letters, the number of letters that are still missing, and whether a missing letter is a
-    digit.
+    """A page with PDFium's letters.
+
+    `missing` is the number of letters that are still missing, and `misses_digits` is true if digits may be among them.
     """
 
     page: PageContent
@@ -92,9 +94,9 @@ class OwnLetters(NamedTuple):
 
 
 def with_own_letters(page: PageContent, own: str, read: Callable[[], Characters]) -> OwnLetters:
-    """Restore the dashes and quotes that liteparse replaces and the letters that it leaves out. `own` is PDFium's text.
+    """Restore the dashes and quotes that liteparse replaces and the letters that it leaves out.
 
-    `read` is called only if the page needs the positions of characters.
+    `own` is PDFium's text. `read` returns its characters with their positions, and is called only if they are needed.
     """
     unclear = _unclear_signs(own)
     page = _translated(page, own, unclear)
@@ -121,15 +123,17 @@ def with_raised_letters(page: PageContent, characters: Characters, raised: froze
 
 
 def may_have_halved_ligatures(own: str) -> bool:
-    """Whether "fi" and "fl" are so rare in a long text that a font may store these ligatures as their second letter."""
+    """Whether "fi" and "fl" are so rare in a long text that a font may encode these ligatures as their
+    second letter.
+    """
     pairs = own.count("fi") + own.count("fl")
     return len(own) > _LONG_TEXT and _LEAST_LIGATURES * len(own) > pairs and own.count("i") > _LEAST_I * len(own)
 
 
 def with_whole_ligatures(page: PageContent, characters: Characters, font: Callable[[int], bytes]) -> PageContent:
-    """Restore the first letters of ligatures that a font stores as their last letter.
+    """Restore the first letters of ligatures that a font encodes as their last letter.
 
-    Such ligatures are much wider than their last letter. `font` returns the font name of a character.
+    Such a ligature is much wider than its last letter alone. `font` returns the font name of a character.
     """
     halved = {index: lost for letter in _LOST_LETTERS for index, lost in _halved(characters, letter, font)}
     if not halved:
@@ -138,7 +142,7 @@ def with_whole_ligatures(page: PageContent, characters: Characters, font: Callab
 
 
 def _halved(characters: Characters, letter: str, font: Callable[[int], bytes]) -> Iterator[tuple[int, str]]:
-    """The indexes of letters that are too wide, and the letters that were lost before them."""
+    """Yield the index of each letter that is too wide, and the letters that were lost before it."""
     boxes = {index: box for index in _indexes(characters.text, letter) if (box := _glyph_box(characters, index))}
     by_font: defaultdict[tuple[bytes, int], dict[int, float]] = defaultdict(dict)
     for index, box in boxes.items():
@@ -156,14 +160,17 @@ def _halved(characters: Characters, letter: str, font: Callable[[int], bytes]) -
 
 
 def _glyph_box(characters: Characters, index: int) -> Box | None:
-    """The box of a letter. None if the letter's glyph also shows the letters beside it."""
+    """Return the box of a letter, or None if the letter's glyph also shows the letters beside it."""
     box = characters.box(index)
     beside = (at for at in (index - 1, index + 1) if 0 <= at < len(characters.text))
     return None if any(characters.box(at) == box for at in beside) else box
 
 
 def with_own_spaces(page: PageContent, own: str) -> PageContent:
-    """Join word parts that form one word in PDFium's text, unless all parts are also words in that text."""
+    """Join parts of words that PDFium's text (`own`) contains as one word.
+
+    Parts are not joined if all of them are also separate words in PDFium's text.
+    """
     words, found = frozenset(own.split()), {word.text for run in page.runs for word in run.words}
     if found <= words or words <= found:
         return page
@@ -194,7 +201,10 @@ def _with_joined_words(run: TextRun, known: frozenset[str]) -> TextRun:
 
 
 def _parts_of_word(words: Sequence[Word], at: int, known: frozenset[str]) -> int:
-    """How many words, starting at `at`, are parts of one word in PDFium's text. Only letters are joined."""
+    """Return how many words, starting at index `at`, form one word in PDFium's text.
+
+    Only words of letters are joined.
+    """
     if not words[at].text.isalpha():
         return 1
     for count in range(min(_MOST_PARTS, len(words) - at), 1, -1):
@@ -205,7 +215,10 @@ def _parts_of_word(words: Sequence[Word], at: int, known: frozenset[str]) -> int
 
 
 def _unclear_signs(own: str) -> frozenset[str]:
-    """The dashes and quotes that liteparse writes in the same plain form as another one on the page."""
+    """Return the dashes and quotes of the page whose plain form is ambiguous.
+
+    liteparse writes several of them as the same plain character, so the original cannot be inferred.
+    """
     if own.isascii() or not _SIGNS.search(own):
         return frozenset()
     found = frozenset(_ANY_SIGNS.findall(own))
@@ -214,7 +227,7 @@ def _unclear_signs(own: str) -> frozenset[str]:
 
 
 def _translated(page: PageContent, own: str, unclear: frozenset[str]) -> PageContent:
-    """Replace each plain form that represents only one type of dash or quote on the page."""
+    """Replace each plain dash or quote that can be only one character of the page."""
     if own.isascii():
         return page
     plain = {sign.translate(_FOLDED): sign for sign in set(_SIGNS.findall(own)) - unclear}
@@ -232,7 +245,7 @@ def _with_signs(run: TextRun, table: dict[int, int | str], plain: Iterable[str])
 
 
 def _missing(page: PageContent, own: str) -> Counter[str]:
-    """The letters and digits that no text run contains.
+    """Count the letters and digits in PDFium's text that no text run contains.
 
     A letter that a text run contains in another form is not missing.
     """
@@ -243,9 +256,7 @@ def _missing(page: PageContent, own: str) -> Counter[str]:
 
 
 def _is_lost(letter: str, count: int, wanted: int) -> bool:
-    """Whether a letter is missing. A punctuation mark is treated as missing only if many of the same kind are
-    missing.
-    """
+    """Whether a character counts as missing. A punctuation mark counts only if many of the same mark are missing."""
     if letter in _MARKS:
         return count > max(_FEW_MARKS, _MANY_MARKS * wanted)
     return letter.isalnum() and letter < _SECOND_PLANE
@@ -258,14 +269,16 @@ def _is_written(letter: str, wanted: Counter[str], have: Counter[str]) -> bool:
 
 
 def _indexes(text: str, letters: Iterable[str]) -> Iterator[int]:
-    """The positions of these letters in a text, at most `_MOST_EDITS`."""
+    """Return the positions of these letters in a text, at most `_MOST_EDITS`."""
     wanted = "".join(map(re.escape, letters))
     found = re.finditer(f"[{wanted}]", text) if wanted else iter(())
     return (one.start() for one in islice(found, _MOST_EDITS))
 
 
 def _doubled(characters: Characters) -> Iterator[int]:
-    """The index of the second copy of each letter that is drawn twice at nearly the same position, as a shadow."""
+    """Yield the index of the second copy of each letter that is drawn twice at nearly the same position, as
+    a shadow.
+    """
     for found in islice(_DOUBLED.finditer(characters.text), _MOST_EDITS):
         one, other = characters.box(found.start()), characters.box(found.start() + 1)
         if one and other and _same_place(one, other):
@@ -273,7 +286,7 @@ def _doubled(characters: Characters) -> Iterator[int]:
 
 
 def without_doubles(text: str) -> str:
-    """The text without second copies of letters that are drawn twice.
+    """Return the text without second copies of letters that are drawn twice.
 
     Use the result only for counting, because real double letters are removed too.
     """
@@ -295,7 +308,7 @@ _Key = tuple[int, int]
 class _WordsByPlace:
     """Finds the words at a position. A word is identified by the index of its run and its index in the run.
 
-    Runs are indexed instead of words, because few positions on a page are looked up.
+    Only runs are indexed by position, because few positions on a page are looked up.
     """
 
     def __init__(self, runs: Sequence[TextRun], *, only_signs: bool) -> None:
@@ -313,9 +326,7 @@ class _WordsByPlace:
                 self._rows[row].append((box, number, run))
 
     def at(self, box: Box) -> list[tuple[Word, _Key]]:
-        """The words around the centre of a box. Words whose vertical centre is closest to the centre of the box come
-        first.
-        """
+        """Return the words around the centre of a box. The word whose vertical centre is closest to it comes first."""
         across, down = (box.left + box.right) / 2, (box.top + box.bottom) / 2
         found = [
             (word, (number, place))
@@ -331,10 +342,10 @@ class _WordsByPlace:
 def _lost(
     page: PageContent, characters: Characters, missing: Counter[str], words: _WordsByPlace
 ) -> tuple[frozenset[int], bool]:
-    """The indexes of missing characters that no word at their position contains.
+    """Return the indexes of missing characters that no word at their position contains.
 
-    Also returns whether the positions of lost digits are certain. A second copy at the same position is not lost,
-    because liteparse leaves out such copies on purpose.
+    Also returns whether the positions of lost digits are certain. A second copy of a character at the same position is
+    not lost, because liteparse leaves out such copies on purpose.
     """
     lost: defaultdict[str, list[int]] = defaultdict(list)
     used: defaultdict[_Key, Counter[str]] = defaultdict(Counter)
@@ -384,7 +395,7 @@ _AROUND = tuple((across, down) for across in (0, -1, 1) for down in (0, -1, 1))
 def _edited(
     page: PageContent, characters: Characters, edits: _Edits, words: _WordsByPlace
 ) -> tuple[PageContent, frozenset[int]]:
-    """Apply the edits inside words. Returns the page and the indexes of the characters of all changed words."""
+    """Apply the corrections inside words. Returns the page, and the indexes of all characters in the changed words."""
     texts: defaultdict[int, dict[int, str]] = defaultdict(dict)
     placed: set[int] = set()
     for index in sorted(edits.signs | edits.lost | edits.doubled | edits.raised | edits.halved.keys()):
@@ -403,7 +414,7 @@ def _edited(
 
 
 def _anchor(text: str, index: int, lost: frozenset[int]) -> int | None:
-    """The index of the nearest character in the same word that liteparse also found."""
+    """Return the index of the nearest character in the same word that liteparse also found, or None."""
     for step in (1, -1):
         near = index
         while near in lost and 0 <= near + step < len(text) and abs(near - index) < _LONGEST:
@@ -414,7 +425,10 @@ def _anchor(text: str, index: int, lost: frozenset[int]) -> int | None:
 
 
 def _span(word: str, text: str, anchor: int, edits: _Edits) -> range | None:
-    """The range of PDFium characters that form a liteparse word. `anchor` is the index of one of them."""
+    """Return the range of PDFium's characters that form a liteparse word, or None.
+
+    `anchor` is the index of one of them.
+    """
     wanted, start, old = word.translate(_FOLDED), anchor, edits.old(text, anchor)
     if old not in wanted:
         return None
@@ -433,7 +447,7 @@ def _span(word: str, text: str, anchor: int, edits: _Edits) -> range | None:
 
 
 def _with_words(run: TextRun, texts: dict[int, str]) -> TextRun:
-    """Replace some words of a run."""
+    """Replace words of a run. `texts` maps the indexes of words to their new texts."""
     parts: list[str] = []
     end = 0
     for place, word in enumerate(run.words):
@@ -481,7 +495,7 @@ class _Nearness(NamedTuple):
 
 
 def _groups(text: str, lost: frozenset[int]) -> Iterator[range]:
-    """Group lost characters into whole words, up to a hundred per page."""
+    """Yield the ranges of words whose characters are all lost, up to a hundred per page."""
     starts = (index for index in sorted(lost) if index == 0 or text[index - 1].isspace())
     for start in islice(starts, _MOST_ROWS):
         end = start
@@ -492,8 +506,9 @@ def _groups(text: str, lost: frozenset[int]) -> Iterator[range]:
 
 
 def _with_word(run: TextRun, box: Box, text: str) -> TextRun | None:
-    """Insert a word into a run. It is joined to the next word if they touch. None if another word is at that
-    position.
+    """Insert a word into a run. It is joined to the next word if they touch.
+
+    Returns None if the word does not fit there, for example because another word is at that position.
     """
     if run.rotation or box.bottom - box.top < _LEAST_HEIGHT * (run.box.bottom - run.box.top):
         return None

@@ -1,4 +1,4 @@
-"""The facts and pages of a PDF before they become one document, and their JSON form, which is passed between steps."""
+"""The data of a PDF before its pages become one document, and the JSON form in which it is passed between steps."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ class PdfFacts:
 class PageBlock:
     """A block of a page, in reading order.
 
-    `text` is Markdown. Headings and paragraphs have no Markdown markers and only intended line breaks, so that a
-    heading can still become a paragraph, or the reverse. The text of all other blocks is final. `size` is the letter
-    height in points, 0 if unknown. `lines` is the number of lines. `figure` is the kind of a picture, whose `text` is
-    its alternative text.
+    `text` is Markdown. In headings and paragraphs, it has no Markdown markers and only intended line breaks, because a
+    heading can still become a paragraph, or the reverse. In all other blocks, it is final. `size` is the letter height
+    in points, or 0 if unknown. `lines` is the number of lines. If the block is a picture, `figure` is its kind and
+    `text` is its alternative text.
     """
 
     kind: BlockKind
@@ -69,7 +69,7 @@ class PageText:
     - `recognised`: whether the text comes from OCR.
     - `failed`: the reason why the page could not be read.
     - `unsure`: the reason why the text may be wrong.
-    - `fields`: the fields of a form. They are regions beside the text.
+    - `fields`: the form fields of the page, which become regions. Their values are also in `blocks`.
     """
 
     number: int
@@ -163,7 +163,10 @@ def _dump(value: Sequence[JSON] | dict[str, JSON]) -> bytes:
 
 @contextmanager
 def _refusing() -> Generator[None]:
-    """Raise `Defect` for invalid JSON. The cause is omitted, because it may contain text from the document."""
+    """Raise `Defect` if the JSON that is read in the `with` block is invalid.
+
+    The cause is omitted, because it may contain text from the document.
+    """
     try:
         yield
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
@@ -231,9 +234,10 @@ BATCH_PAGES = 100
 
 
 def batch_ranges(page_count: int, start: int = 1, size: int = BATCH_PAGES) -> Iterator[tuple[int, int]]:
-    """The first and last page number of each batch, starting with the batch that contains page `start`.
+    """Yield the first and last page number of each batch, starting with the batch that contains page `start`.
 
-    The boundaries do not depend on `start`, because the text read from a page depends slightly on its neighbours.
+    The boundaries do not depend on `start`, because the text of a page depends slightly on the other pages of its
+    batch.
     """
     first = (start - 1) // size * size + 1
     for number in range(first, page_count + 1, size):
@@ -241,7 +245,7 @@ def batch_ranges(page_count: int, start: int = 1, size: int = BATCH_PAGES) -> It
 
 
 def unreadable(first: int, last: int, reason: str) -> Batch:
-    """A batch of pages without text, for pages that crashed the child process."""
+    """Make a batch of pages without text, for pages that crashed the child process."""
     return Batch(tuple(PageText(number, str(number), None, None, failed=reason) for number in range(first, last + 1)))
 
 

@@ -1,4 +1,4 @@
-"""Reads facts about a PDF and the text of its pages. It uses liteparse, PDFium where liteparse fails, and OCR."""
+"""Reads the metadata and the pages of a PDF. Uses liteparse, PDFium where liteparse fails, and OCR."""
 
 from __future__ import annotations
 
@@ -63,7 +63,10 @@ _GARBLED = "A font on this page cannot be decoded. Text in this font is missing.
 
 
 def read_batch(path: Path, first: int, last: int, password: str | None = None, *, layout: bool = True) -> Batch:
-    """Read the pages from `first` to `last`, inclusive. If `layout` is false, only PDFium is used."""
+    """Read the pages from `first` to `last`, inclusive.
+
+    If `layout` is false, PDFium alone reads the text without layout.
+    """
     with open_document(path, password) as document:
         last = min(last, document.page_count)
         contents = _contents(document, first, last, _pages_per_copy(path, document)) if layout else iter(())
@@ -82,12 +85,12 @@ def _read_pages(
 
 
 def _pages_per_copy(path: Path, document: Document) -> int:
-    """The number of pages to copy at a time. It is limited, so that a book of large images does not fill the memory."""
+    """Return the number of pages to copy at a time. The limit keeps a book of large images from filling the memory."""
     return max(1, _COPY_BYTES * document.page_count // max(path.stat().st_size, 1))
 
 
 def _contents(document: Document, first: int, last: int, pages_per_copy: int) -> Iterator[tuple[int, PageContent]]:
-    """Read pages with liteparse, from page copies that PDFium makes.
+    """Yield the number and contents of each page, read with liteparse from page copies that PDFium makes.
 
     liteparse cannot read the file directly: it rejects files without the right extension, keeps the whole file in
     memory, crashes on bookmarks that form a cycle, and cannot open some damaged files that PDFium repairs.
@@ -122,7 +125,7 @@ def _page(document: Document, number: int, content: PageContent | None) -> PageT
 
 
 def _with_annotations(page: PageText, found: Sequence[Annotation]) -> PageText:
-    """Add form values, typed text and comments, which are not part of a page's text."""
+    """Add form values, typed text and comments to a page. PDF files store them separately from the text."""
     fields = (
         PageBlock(BlockKind.PARAGRAPH, one.text, one.box, region=RegionKind.FIELD)
         for one in field_regions(page.number, found)
@@ -162,7 +165,10 @@ def _read_page(
 
 
 def _from_own_letters(page: OpenPage, content: PageContent) -> PageContent:
-    """The page with PDFium's words, because liteparse's words are incomplete. Their fonts are unknown."""
+    """Replace the words of a page with PDFium's words, because liteparse's words are incomplete.
+
+    Their fonts are unknown.
+    """
     runs: list[TextRun] = []
     for word in join_letters(page.letters(by_size=True)):
         box, before = word.box, runs[-1] if runs else None
@@ -181,9 +187,9 @@ def _is_page(image: Box, content: PageContent) -> bool:
 
 
 def _read_scan(read: PageText, own: str) -> PageText:
-    """Read a scan that already has a text layer from another OCR program.
+    """Keep the readable blocks of a scan whose text layer was written by another OCR program.
 
-    If that text is mostly noise, it is dropped, and the page is recognised again.
+    If the whole text layer is mostly noise, all blocks are dropped, so that OCR runs on the page.
     """
     if _share_of_letters(own) < _LEAST_OF_LAYER:
         return replace(read, blocks=(), pictures=True)
@@ -192,16 +198,15 @@ def _read_scan(read: PageText, own: str) -> PageText:
 
 
 def _share_of_letters(text: str) -> float:
-    """The share of letters and digits among the characters that are not spaces."""
+    """Return the share of letters and digits among the characters that are not spaces."""
     dense = "".join(text.split())
     return sum(map(str.isalnum, dense)) / max(len(dense), 1)
 
 
 def _with_right_letters(page: OpenPage, content: PageContent, own: str) -> tuple[PageContent, tuple[str, ...], bool]:
-    """Compare the letters with PDFium's text (`own`), and check font by font whether the letters are plausible.
+    """Restore lost letters from PDFium's text (`own`), and remove text in fonts whose letters are implausible.
 
-    Returns the page with lost letters restored and implausible fonts removed, the reasons for doubt, and whether most
-    letters are implausible.
+    Returns the corrected page, the reasons why it may be wrong, and whether most letters are implausible.
     """
     content, missing, misses_digits = with_own_letters(content, own, page.characters)
     content = with_own_spaces(content, own)
@@ -244,9 +249,9 @@ def _is_bad(font: str, text: str, least: float) -> bool:
 
 
 def with_lost_letters(page: OpenPage, content: PageContent) -> PageContent:
-    """Add letters beyond U+FFFF, which liteparse leaves out.
+    """Add characters beyond U+FFFF, which liteparse leaves out.
 
-    A letter is inserted into the run at its position or becomes a new run.
+    A character is inserted into the text run at its position or becomes a new text run.
     """
     letters = (one if one and one[0] > _LAST_OF_FIRST_PLANE else None for one in page.letters())
     runs = list(content.runs)
@@ -264,7 +269,7 @@ def with_lost_letters(page: OpenPage, content: PageContent) -> PageContent:
 
 
 def _with_letters(run: TextRun, text: str, box: Box) -> TextRun:
-    """Insert letters into a run. They are appended to the word directly before them, or become a new word."""
+    """Insert characters into a text run. They are appended to the word directly before them, or become a new word."""
     place = sum(word.left < box.left for word in run.words)
     before = run.words[place - 1]
     is_joined = box.left - before.right < _JOINED * run.size
@@ -285,9 +290,9 @@ def _is_level(one: Box, other: Box) -> bool:
 def _laid_out(
     document: Document, page: OpenPage, number: int, content: PageContent, images: Sequence[Box]
 ) -> PageLayout | None:
-    """Lay out a page.
+    """Find the blocks of a page. Returns None if the page cannot be read.
 
-    If most of its text is printed sideways, a rotated copy is laid out, and its boxes are rotated back.
+    If most of the text is printed sideways, a rotated copy of the page is used, and the boxes are rotated back.
     """
     turn = turn_of(content)
     if not turn:
@@ -322,7 +327,10 @@ def _turned_back(box: Box | None, laid: PageLayout, turn: int) -> Box | None:
 
 
 def _read_plain(page: OpenPage, number: int, label: str) -> PageText:
-    """Read a page with PDFium, because liteparse found little or nothing on it or could not read it."""
+    """Read a page with PDFium alone, without layout.
+
+    Used if liteparse found nothing on the page or could not read it.
+    """
     width, height = page.size
     blocks = tuple(block for block in read_plain(page) if block.text)
     pictures = not blocks and page.shows_pictures()
@@ -335,7 +343,10 @@ def _read_plain(page: OpenPage, number: int, label: str) -> PageText:
 
 
 def read_plain(page: OpenPage) -> Iterator[PageBlock]:
-    """Read the text without positions. Structure that plain text shows, such as lists, is detected."""
+    """Yield the text of a page as blocks without positions.
+
+    Structure that plain text shows, such as lists, is detected.
+    """
     markdown = convert(clean_letters(page.text()).replace("\f", "\n")).markdown
     for block in read_blocks(markdown):
         content = markdown[block.start : block.end]
@@ -355,7 +366,7 @@ SCALE = 200 / 72
 
 
 def recognise_pdf_page(path: Path, number: int, password: str | None = None, language: str = ANY_LANGUAGE) -> PageText:
-    """Draw a page and recognise its text with OCR. Positions are in points on the displayed page."""
+    """Draw a page and run OCR on the image. Positions are in points on the displayed page."""
     # Imported late: the engine takes a second to load, and most files do not need it.
     from octavo.extract.ocr.page_recognition import recognise_page
 
@@ -386,7 +397,10 @@ _EXTRA = {"Subject": "subject", "Keywords": "keywords", "Creator": "creator", "P
 
 
 def open_pdf(path: Path, password: str | None = None) -> PdfFacts:
-    """Read facts about a PDF. Raises `Encrypted`, `Empty`, `TooLarge`, or `BadInput` for a file too damaged to open."""
+    """Read the bookmarks and metadata of a PDF.
+
+    Raises `Encrypted`, `Empty` or `TooLarge`, and `BadInput` if the file is too damaged to open.
+    """
     with open_document(path, password) as document:
         return PdfFacts(
             page_count=document.page_count,

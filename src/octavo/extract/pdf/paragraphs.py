@@ -49,10 +49,10 @@ _MOST_CODE_INDENT = 40
 
 
 class Part(NamedTuple):
-    """A block of a page. `marks` refer from its text to notes. If the block is a note, `note` is the mark at its
-    beginning.
+    """A block of a page.
 
-    `anchor` is the top of the box that contains the block.
+    `marks` are the note marks in its text. If the block is a note, `note` is the mark at its beginning. `anchor` is the
+    top of the box that contains the block, if any.
     """
 
     block: PageBlock
@@ -63,7 +63,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """The lines of a column, and where each line starts and ends in reading direction."""
+    """The lines of a column, and the positions at which they start and end in reading direction."""
 
     lines: Sequence[Line]
     starts: Sequence[float]
@@ -75,7 +75,7 @@ class _Column:
 
 
 def usual_leading(segments: Iterable[Segment]) -> dict[float, float]:
-    """The usual line spacing for each font size, measured between lines with the same left edge."""
+    """Return the usual line spacing for each font size, measured between lines with the same left edge."""
     counts: defaultdict[float, Counter[float]] = defaultdict(Counter)
     by_edge = sorted((round(one.left / 4), one.bottom, one.size, len(one.text)) for one in segments)
     for (left, bottom, size, letters), (other_left, other_bottom, other_size, _) in pairwise(by_edge):
@@ -86,7 +86,7 @@ def usual_leading(segments: Iterable[Segment]) -> dict[float, float]:
 
 
 def parts_of(lines: Sequence[Line], leading: Mapping[float, float], *, backwards: bool = False) -> list[Part]:
-    """Make blocks from the lines of one column."""
+    """Group the lines of one column into blocks."""
     starts = [-line.right if backwards else line.left for line in lines]
     ends = [-line.left if backwards else line.right for line in lines]
     column = _Column(lines, starts, ends, {}, leading)
@@ -101,7 +101,7 @@ def parts_of(lines: Sequence[Line], leading: Mapping[float, float], *, backwards
 
 
 def _items(column: _Column) -> dict[int, tuple[str, str]]:
-    """The lines that begin list items, with the mark and the text after it."""
+    """Map the index of each line that begins a list item to the item's marker and the text after it."""
     found: dict[int, tuple[str, str]] = {}
     unsure: dict[int, tuple[str, str]] = {}
     for index, line in enumerate(column.lines):
@@ -120,7 +120,7 @@ def _items(column: _Column) -> dict[int, tuple[str, str]]:
 
 
 def _is_title(column: _Column, index: int) -> bool:
-    """Whether a numbered line is a bold or italic title. A line is bold even if only its number is bold."""
+    """Whether a numbered line is a bold or italic title, and not a list item whose number is bold."""
     line = column.lines[index]
     after = column.lines[index + 1] if index + 1 < len(column.lines) else None
     is_italic = line.italic and after is not None and not after.italic and after.left < line.left - line.size
@@ -192,7 +192,7 @@ def _has_other_style(column: _Column, group: Sequence[int], index: int) -> bool:
 def _runs_on(column: _Column, index: int) -> bool:
     """Whether a sentence continues from a full line to the line at `index`.
 
-    If so, a change of style is ignored, because a line has the style of its first letters.
+    If so, a change of style is ignored, because a line is given the style of its first letters.
     """
     if not 0 < index < len(column.lines):
         return False
@@ -252,7 +252,7 @@ def _begins_after_short_line(column: _Column, group: Sequence[int], index: int) 
 
 
 def _edge(column: _Column, index: int) -> float:
-    """The position at which the neighbouring lines end."""
+    """Return the furthest end of the nearby lines that start at the same position."""
     start, first = column.starts[index], max(0, index - _LINES_BESIDE)
     # In a short column, the result is the same for all lines with the same start.
     key = start, index if len(column.lines) > _LINES_BESIDE else 0

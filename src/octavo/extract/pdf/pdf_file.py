@@ -1,4 +1,4 @@
-"""Reads a PDF step by step in the sandbox: facts, batches of pages, OCR, and the assembled document."""
+"""Reads a PDF in the sandbox, step by step: metadata, batches of pages, OCR, and the assembled document."""
 
 from __future__ import annotations
 
@@ -48,17 +48,20 @@ class PdfInSandbox(PagesInSandbox):
         return facts_from_json((await self.run(open_file.call(password=self.password), 1)).output)
 
     async def read(self, first: int, last: int) -> bytes:
-        """Read these pages. Pages that crash the child process are identified and skipped."""
+        """Read the pages from `first` to `last`. Pages that crash the child process are found and get no text."""
         return await _BadPageSearch(self).read(first, last)
 
     async def read_once(self, first: int, last: int, *, layout: bool) -> bytes:
-        """Read these pages in one child process. Raises an error if any page crashes the process."""
+        """Read the pages from `first` to `last` in one child process.
+
+        Raises an error if any page crashes the process.
+        """
         call = read_pages.call(first=first, last=last, layout=layout, password=self.password)
         reader = self if layout else replace(self, limits=_shorter(self.limits))
         return (await reader.run(call, last - first + 1)).output
 
     async def copy(self, first: int, last: int) -> bytes:
-        """Make a PDF that contains only these pages."""
+        """Make a PDF of the pages from `first` to `last`."""
         call = copy_pages.call(first=first, last=last, password=self.password)
         return (await self.run(call, last - first + 1)).output
 
@@ -80,8 +83,9 @@ def _shorter(limits: Limits) -> Limits:
 
 
 class _BadPageSearch:
-    """Finds the unreadable pages of a batch by bisection. If many reads fail, the other pages are read
-    without layout.
+    """Reads a batch of pages and finds the unreadable ones by bisection.
+
+    If many reads fail, the remaining pages are read without layout.
     """
 
     def __init__(self, pdf: PdfInSandbox) -> None:
@@ -104,7 +108,7 @@ class _BadPageSearch:
 
 
 async def unlock_in_sandbox(sandbox: Sandbox, path: Path, password: str, made: Path) -> bool:
-    """Write the PDF without its password to `made`, so that the password is needed only once.
+    """Write a copy of the PDF without its password to `made`, so that the password is needed only once.
 
     Returns False and writes nothing if the file opens without a password. Raises `Encrypted` if the password is wrong.
     """

@@ -51,7 +51,7 @@ class WordPage:
 
 @dataclass(frozen=True, slots=True)
 class WordPages:
-    """The words of a PDF. `attachments` are the XML files inside it, by name."""
+    """The words of a PDF. `attachments` contains the names and contents of attached XML files."""
 
     page_count: int
     pages: tuple[WordPage, ...]
@@ -100,7 +100,7 @@ def words_of_blocks(blocks: Sequence[PageBlock] | Sequence[Block]) -> Iterator[P
 
 
 def words_as_json(read: WordPages) -> dict[str, JSON]:
-    """The words and attachments as JSON, in the form that conversions read. Attachments are base64-encoded."""
+    """Return the words and attachments as JSON, in the form that conversions read. Attachments are base64-encoded."""
     attachments: list[JSON] = [[name, b64encode(body).decode()] for name, body in read.attachments]
     return {"page_count": read.page_count, "pages": pages_as_json(read), "attachments": attachments}
 
@@ -110,7 +110,7 @@ def pages_as_json(read: WordPages) -> list[JSON]:
 
 
 def page_as_json(page: WordPage) -> JSON:
-    """A page as JSON. Each word is a list of its text and the four sides of its box."""
+    """Return a page as JSON. Each word is a list: its text and the left, top, right and bottom of its box."""
     words: list[JSON] = [[word.text, *(round(side, 2) for side in word.box)] for word in page.words]
     return {"number": page.number, "width": page.width, "height": page.height, "words": words}
 
@@ -149,7 +149,10 @@ def _parsed(output: bytes) -> JSON:
 
 
 def _checked(document: Any) -> dict[str, Any]:  # noqa: ANN401
-    """Validate the fields that this process uses. Conversions validate the rest in the sandbox."""
+    """Validate the fields that this process uses.
+
+    The rest is validated in the sandbox when the document is converted.
+    """
     try:
         if all(isinstance(page["words"], list) for page in document["pages"]):
             return {"page_count": int(document["page_count"]), **document}
@@ -163,8 +166,9 @@ def _unusable() -> Defect:
 
 
 async def _recognised(pdf: PdfInSandbox, page: dict[str, Any]) -> JSON:
-    """The page with the words that OCR found. If OCR found none, the page is unchanged. OCR is skipped for
-    blank pages.
+    """Run OCR on a page and return the page with the words found.
+
+    If OCR finds no words, the page is returned unchanged.
     """
     batch = await pdf.recognise(int(page["number"]))
     if not batch:
@@ -182,7 +186,7 @@ def read_words_of_file(task: Task, *, password: str | None) -> None:
 
 
 def read_words(path: Path, password: str | None = None) -> WordPages:
-    """Read the words of the first `MOST_PAGES` pages. A page that cannot be read gets no words."""
+    """Read the words of the first `MOST_PAGES` pages. A page that cannot be read has no words in the result."""
     from octavo.extract.pdf.document import PageError, open_document
 
     with open_document(path, password) as document:

@@ -98,7 +98,7 @@ class PageLayout:
 
 
 def turn_of(page: PageContent) -> int:
-    """The rotation of most of the text on a page, in degrees: 0, 90, 180 or 270."""
+    """Return the rotation of most of the text on a page, in degrees: 0, 90, 180 or 270."""
     if not any(run.rotation for run in page.runs):
         return 0
     letters: Counter[int] = Counter()
@@ -108,7 +108,10 @@ def turn_of(page: PageContent) -> int:
 
 
 def lay_out(page: PageContent, images: Sequence[Box] = (), right_text: RightText | None = None) -> PageLayout:
-    """Lay out a page. `right_text` returns the text in a box in logical order."""
+    """Arrange the contents of a page into blocks in reading order.
+
+    `right_text` returns the text in a box in logical order.
+    """
     upright = page.runs
     turned = [run for run in page.runs if run.rotation and not _is_upright(run)]
     if turned:
@@ -147,7 +150,7 @@ def _tiny(runs: Sequence[TextRun]) -> list[TextRun]:
 
 
 def _watermarks(runs: Sequence[TextRun]) -> list[TextRun]:
-    """Very large words that are printed across several lines of text."""
+    """Return very large words that are printed across several lines of text."""
     height = median(run.box.bottom - run.box.top for run in runs) if runs else 0.0
     large = [run for run in runs if run.box.bottom - run.box.top > _MANY_LINES * height]
     return [run for run in large if sum(is_inside(one.box, run.box) for one in runs if one is not run) > _MANY_LINES]
@@ -160,7 +163,7 @@ def _beside_text(aside: Sequence[TextRun]) -> PageBlock:
 
 
 def _beside_tables(area: FigureArea, tables: Sequence[Box]) -> FigureArea | None:
-    """The part of a picture above or below the tables that it overlaps. None if too little of the picture remains."""
+    """Return the part of a picture that is above or below the tables it overlaps, or None if too little remains."""
     left, top, right, bottom = area.box
     for table in (one for one in tables if overlaps(area.box, one)):
         if table.top + table.bottom < top + bottom:
@@ -180,8 +183,8 @@ def _doubts(tables: Sequence[Table], blocks: Sequence[PageBlock], *, misses_rows
 
 
 def _has_stacked_rows(table: Table) -> bool:
-    """Whether several rows of a table were read as one: a cell contains several labels, or several amounts
-    with labels.
+    """Whether several rows of a table seem to have been read as one, for example because a cell contains several labels
+    or several amounts with labels.
     """
     cells = [cell.text for row in table.rows for cell in row]
     stacked = (_LABELS.fullmatch(text) or len(_AMOUNT_AFTER_LABEL.findall(text)) >= _LEAST_FIGURES for text in cells)
@@ -230,7 +233,10 @@ def has_lone_cells(blocks: Sequence[PageBlock]) -> bool:
 
 
 def _is_plain(block: PageBlock) -> bool:
-    """Whether a block is body text. This includes a line of cells, because headers and footers often have wide gaps."""
+    """Whether a block is body text.
+
+    This includes a line of text with wide gaps, because many headers and footers have gaps.
+    """
     return block.region is RegionKind.BODY or (block.region, block.kind) == (RegionKind.TABLE, BlockKind.PARAGRAPH)
 
 
@@ -239,7 +245,10 @@ def _is_upright(run: TextRun) -> bool:
 
 
 class _PageMaker:
-    """Lays out one page. The line spacing and the font size of the body text are first measured for the whole page."""
+    """Arranges the contents of a page into blocks.
+
+    First measures the line spacing and the body font size of the page.
+    """
 
     def __init__(self, page: PageContent, right_text: RightText | None) -> None:
         self._page = page
@@ -266,7 +275,7 @@ class _PageMaker:
         return sum(count > 1 for count in rows.values()) > _FEW_ROWS
 
     def read_typed_text(self, *, has_tables: bool) -> None:
-        """Treat a page with mostly monospaced letters as text, not as code, if it has sentences or tables."""
+        """Treat a page with mostly monospaced letters as text instead of code, if it has sentences or tables."""
         typed = sum(len(one.text) for one in self._segments if one.mono)
         if not typed or typed <= _TYPED * sum(len(one.text) for one in self._segments):
             return
@@ -305,15 +314,15 @@ class _PageMaker:
         ]
 
     def _titles(self, inside: Sequence[Segment], outside: Sequence[Segment]) -> list[Segment]:
-        """The titles in pictures: several words that are larger than the other text on the page. They are
-        kept as text.
+        """Return the titles inside pictures, which are kept as text: several words that are larger than the
+        other text.
         """
         least = _TITLE * size_of(outside or self._segments)
         large = [one for one in inside if one.size >= least and len(one.text.split()) >= _TITLE_WORDS]
         return list(dict.fromkeys(large))
 
     def misses_letters(self, blocks: Sequence[PageBlock], areas: Sequence[FigureArea]) -> bool:
-        """Whether some text on the page is in neither a block nor a picture."""
+        """Whether a noticeable amount of text on the page is in neither a block nor a picture."""
         pictures = [area.box for area in areas]
         wanted = letters_in("".join(one.text for one in self._segments if not is_inside_any(one, pictures)))
         lost = wanted - letters_in("".join(block.text for block in blocks))
@@ -330,7 +339,7 @@ class _PageMaker:
         return any(sum(is_figure(part.text) for part in line) >= _LEAST_FIGURES for line in lines)
 
     def _left_out(self, tables: Sequence[Table], labels: Sequence[LabelRows]) -> Iterator[Segment]:
-        """The segments inside a table or a group of labels that are missing from the text of that table or group."""
+        """Yield the segments inside a table or a group of labels that are missing from its text."""
         texts = [(one.box, " ".join(cell.text for row in one.rows for cell in row)) for one in tables]
         for box, text in [*texts, *((one.box, " ".join(one.texts)) for one in labels)]:
             inside = [one for one in self._segments if is_inside(one, box)]
@@ -395,7 +404,7 @@ class _PageMaker:
 def _placed(part: Part, box: Box) -> Segment:
     """Represent a finished block, such as a table, as a segment.
 
-    The segment is slightly narrower than the block, because frames can reach into a gutter.
+    The segment is slightly narrower than the block, because frames can reach into the space between columns.
     """
     inset = _INSET if box.right - box.left > _LEAST_FRAMED else 0.0
     return Segment(box.left + inset, box.top, box.right - inset, box.bottom, block=(part,))
@@ -413,9 +422,9 @@ def _as_box(part: Part) -> Part:
 
 
 def _as_one(beside: Sequence[Part]) -> list[Part]:
-    """Keep the parts of a side column together if they are close to each other and one of them is a table or picture.
+    """Keep the blocks of a side column together if they are close to each other and one of them is a table or picture.
 
-    Notes in the margin, in contrast, stay beside their paragraphs.
+    Notes in the margin stay beside their paragraphs instead.
     """
     groups: list[list[Part]] = []
     for part in beside:
@@ -431,7 +440,10 @@ def _as_one(beside: Sequence[Part]) -> list[Part]:
 
 
 def _insert(parts: Sequence[Part], beside: Sequence[Part], *, before: bool) -> list[Part]:
-    """Insert each block of a narrow column before or after the main block at the same height. Boxes are not split."""
+    """Insert each block of a narrow column before or after the main block at the same height.
+
+    Blocks of the same box stay together.
+    """
     waiting: dict[int, list[Part]] = {}
     for part in beside:
         top = part.anchor if part.anchor is not None else part.block.box.top if part.block.box else 0.0
@@ -481,7 +493,10 @@ def _figure_part(area: FigureArea, inside: Sequence[Segment]) -> Part:
 
 
 def _aside(run: TextRun, page: PageContent) -> Iterator[Part]:
-    """A block for text that is printed sideways beside upright text. Text at the page edge is not part of the body."""
+    """Make a block from text that is printed sideways beside upright text.
+
+    At the edge of the page, it becomes a header.
+    """
     text = markup.plain(" ".join(clean_letters(run.text).split()))
     at_edge = run.box.right < 0.1 * page.width or run.box.left > 0.9 * page.width
     box = Box(*(round(side, 1) for side in run.box))

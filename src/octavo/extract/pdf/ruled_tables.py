@@ -49,7 +49,7 @@ _MOST_LABELLED, _HALF = 0.85, 0.6  # of the lines of a table
 
 
 class Grid(NamedTuple):
-    """Rulings that touch each other, and the positions at which the rulings divide their area."""
+    """Rulings that touch each other. `xs` and `ys` are the positions at which they divide their area."""
 
     xs: tuple[float, ...]
     ys: tuple[float, ...]
@@ -61,7 +61,7 @@ class Grid(NamedTuple):
 
 
 def grids(rulings: Rulings) -> list[Grid]:
-    """The largest grids of a page. A grid consists of rulings that touch and has at least two columns."""
+    """Return the largest grids of a page. A grid consists of rulings that touch and has at least two columns."""
     found: list[tuple[float, Grid]] = []
     for part in _touching(rulings):
         xs = _with_ends(_positions(one.at for one in part.vertical), part.horizontal)
@@ -82,8 +82,9 @@ def _positions(values: Iterable[float]) -> tuple[float, ...]:
 
 
 def _with_ends(positions: tuple[float, ...], crossing: Sequence[Ruling]) -> tuple[float, ...]:
-    """Add the open sides of a table. A side is open if at least two rulings continue beyond the last ruling that
-    crosses them.
+    """Add the positions of a table's open sides.
+
+    A side is open if at least two rulings reach beyond the last ruling that crosses them.
     """
     starts = sorted(one.start for one in crossing)
     ends = sorted((one.end for one in crossing), reverse=True)
@@ -109,7 +110,7 @@ def _touching(rulings: Rulings) -> list[Rulings]:
 
 
 def _root(parents: list[int], index: int) -> int:
-    """The representative of a set in a union-find forest."""
+    """Return the representative of a set in a union-find forest."""
     while parents[index] != index:
         parents[index] = parents[parents[index]]
         index = parents[index]
@@ -117,7 +118,7 @@ def _root(parents: list[int], index: int) -> int:
 
 
 def spans(grid: Grid) -> Iterator[Span]:
-    """The cells of the grid. Cells without a line between them are joined if they form a rectangle."""
+    """Yield the cells of the grid. Cells without a line between them are joined if they form a rectangle."""
     height, width = len(grid.ys) - 1, len(grid.xs) - 1
     parents = list(range(height * width))
     across, down = _at(grid.ys, grid.rulings.horizontal), _at(grid.xs, grid.rulings.vertical)
@@ -139,7 +140,7 @@ def spans(grid: Grid) -> Iterator[Span]:
 
 
 def _at(positions: Sequence[float], rulings: Sequence[Ruling]) -> list[list[Ruling]]:
-    """The rulings near each of these positions."""
+    """Return the rulings near each of these positions."""
     ordered = sorted(rulings)
     places = [one.at for one in ordered]
     return [
@@ -177,9 +178,9 @@ def _ruled_table(grid: Grid, words: Sequence[Word]) -> Table | None:
 
 
 def _ruled_cells(grid: Grid, words: Sequence[Word]) -> list[Piece]:
-    """The cells of a grid with their words.
+    """Return the cells of a grid with their words.
 
-    Empty if the grid is a drawing, which means that rulings cross words or that few cells are filled.
+    Returns an empty list if the grid is a drawing: rulings cross words, or few cells have words.
     """
     found = list(spans(grid))
     places = {
@@ -202,9 +203,9 @@ def _slot(edges: Sequence[float], value: float) -> int:
 
 
 def _with_outer_rows(grid: Grid, words: Sequence[Word], others: Sequence[Box]) -> Grid:
-    """Add the row above the ruled lines as a header and the row below them as the last row.
+    """Extend a grid by the row above it, which is the header, and the row below it.
 
-    A row is added only if it has a cell in most columns. Words in other grids, whose boxes are in `others`, are
+    A row is added only if it has text in most columns. Words inside other grids, whose boxes are in `others`, are
     ignored.
     """
     if len(grid.xs) < 4 or len(grid.ys) < 3:  # noqa: PLR2004
@@ -222,8 +223,9 @@ def _with_outer_rows(grid: Grid, words: Sequence[Word], others: Sequence[Box]) -
 
 
 def _with_labels(grid: Grid, words: Sequence[Word], others: Sequence[Box]) -> Grid:
-    """Add the row labels to the left of a grid that encloses only numbers. Nearly every line must have a label beside
-    it.
+    """Extend a grid that contains mostly numbers by the row labels to its left.
+
+    Nearly every row of numbers must have a label.
     """
     (left, top, right, bottom) = grid.box
     if len(grid.xs) < 4 or any(is_inside(word, box) for word in _words_in(grid.box, words) for box in others):  # noqa: PLR2004
@@ -254,7 +256,7 @@ def _fills(line: Line, grid: Grid) -> bool:
 
 
 def _with_columns(grid: Grid, words: Sequence[Word]) -> Grid:
-    """Add columns where white space divides a column of the grid."""
+    """Split each column of the grid that white space divides into several columns."""
     inside: defaultdict[int, list[Word]] = defaultdict(list)
     for word in words:
         inside[_slot(grid.xs, (word.left + word.right) / 2)].append(word)
@@ -271,7 +273,7 @@ def _with_columns(grid: Grid, words: Sequence[Word]) -> Grid:
 
 
 def _divided_headings(lines: Sequence[Line], head: float) -> Iterator[float]:
-    """The positions at which white space divides all lines of a column.
+    """Yield the positions at which white space divides all lines of a column.
 
     The white space must also divide the column's heading and at least one row with numbers.
     """
@@ -290,7 +292,7 @@ def _divided_headings(lines: Sequence[Line], head: float) -> Iterator[float]:
 
 
 def _without_titles(cells: list[Piece], width: int, box: Box) -> tuple[list[Piece], Box]:
-    """Remove first rows that consist of one cell. Such a row is the title of the table inside its frame."""
+    """Remove leading rows that consist of a single cell. Such a row is a title inside the table's frame."""
     while (
         len(cells) > _LEAST_CELLS
         and cells[0][0].right - cells[0][0].left == width - 1
@@ -302,7 +304,10 @@ def _without_titles(cells: list[Piece], width: int, box: Box) -> tuple[list[Piec
 
 
 def _without_notes_inside(cells: list[Piece], box: Box, width: int) -> tuple[list[Piece], Box]:
-    """Remove last rows that consist of one cell with much text. Such a row is a note inside the table's frame."""
+    """Remove trailing rows that consist of a single cell with a lot of text.
+
+    Such a row is a note inside the table's frame.
+    """
     while len(cells) > _LEAST_CELLS and cells[-1][0].right - cells[-1][0].left == width - 1:
         words = cells[-1][1]
         if len(words) <= PROSE and not NOTE.match(words[0].text):
@@ -334,7 +339,7 @@ def _unjoined(span: Span, words: list[Word], xs: Sequence[float]) -> Iterator[Pi
 def _with_bands(cells: Sequence[Piece], height: int) -> tuple[list[Piece], bool]:
     """Divide the space between two rulings if it contains several rows of text.
 
-    Returns the cells, and whether the result is certain.
+    Returns the cells, and whether the division is certain.
     """
     bands: defaultdict[int, list[Piece]] = defaultdict(list)
     for span, words in cells:

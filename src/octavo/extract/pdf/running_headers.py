@@ -1,4 +1,4 @@
-"""Finds text at the edges of pages: running headers and footers, separate lines, and footnotes."""
+"""Finds running headers and footers, other lines that are set apart at the edges of a page, and footnotes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Place(NamedTuple):
 
 
 def running_blocks(pages: Sequence[PageText], body_size: float) -> set[Place]:
-    """Find the running headers and footers: blocks that are repeated at the edge of many pages, ignoring numbers."""
+    """Find the running headers and footers: blocks that are repeated at the edge of many pages. Numbers may differ."""
     shown: defaultdict[tuple[str, str], list[Place]] = defaultdict(list)
     for index, page in enumerate(pages):
         for edge, block in _at_edges(page):
@@ -69,15 +69,18 @@ def running_blocks(pages: Sequence[PageText], body_size: float) -> set[Place]:
 
 
 def _is_far_out(page: PageText, block: PageBlock) -> bool:
-    """Whether a block is at the very edge of the page, where even large letters are not a slide's title."""
+    """Whether a block is a single line at the very edge of the page.
+
+    Even in large letters, it is not the title of a slide.
+    """
     height = page.height or 0.0
     return block.lines == 1 and (_is_above(block, _FAR_OUT * height) or _is_below(block, (1 - _FAR_OUT) * height))
 
 
 def _at_same_height(pages: Sequence[PageText], body_size: float) -> set[Place]:
-    """Find lines at the very top of pages, with space below, that are at the same height on most pages.
+    """Find lines at the very top of pages, with space below them, that are at the same height on most pages.
 
-    Such lines are running section titles.
+    Such lines are section titles that are repeated on each page.
     """
     found: defaultdict[int, list[Place]] = defaultdict(list)
     for index, page in enumerate(pages):
@@ -102,7 +105,9 @@ def _is_printed(pages: Sequence[PageText], places: Sequence[Place]) -> bool:
 
 
 def _repeating(page: PageText) -> Iterator[int]:
-    """The first line at the upper edge, if it repeats a larger line on the page, such as the section title."""
+    """Yield the index of the first line at the upper edge, if it repeats a larger line on the page, such as the section
+    title.
+    """
     heads = [index for index, block in enumerate(page.blocks) if _is_above(block, (page.height or 0.0) * _EDGE)]
     for head in heads[:1]:
         block = page.blocks[head]
@@ -112,14 +117,17 @@ def _repeating(page: PageText) -> Iterator[int]:
 
 
 def _marked(index: int, page: PageText) -> Iterator[Place]:
-    """The blocks that look like a header or footer. Yields nothing if the page has no other text."""
+    """Yield the positions of blocks that are marked as header or footer.
+
+    Yields nothing if the page has no other blocks.
+    """
     marked = [number for number, block in enumerate(page.blocks) if block.region in _EDGES]
     if len(marked) < len(page.blocks):
         yield from (Place(index, number) for number in marked)
 
 
 def _at_edges(page: PageText) -> Iterator[tuple[str, int]]:
-    """Yield the blocks near the upper and lower edge.
+    """Yield the name of the edge and the index of each block near the upper or lower edge.
 
     Yields nothing if the page has no other blocks, because the page would be empty without them.
     """
@@ -137,9 +145,9 @@ def _at_edges(page: PageText) -> Iterator[tuple[str, int]]:
 
 
 def _outermost(page: PageText, near: set[int]) -> Iterator[tuple[str, int]]:
-    """The top and bottom block of a page with wide margins.
+    """Yield the top and bottom block of a page with wide margins, each with the name of its edge.
 
-    The name of the edge includes the block's height on the page, so that only blocks at the same height are compared.
+    The name includes the height of the block on the page, so that only blocks at the same height are compared.
     """
     height = page.height or 0.0
     placed = sorted((_top(block), index) for index, block in enumerate(page.blocks) if block.box)
@@ -169,8 +177,9 @@ def _top(block: PageBlock) -> float:
 
 
 def _pattern(text: str) -> str:
-    """The words of a line in alphabetical order, because left and right pages often have the same words in a different
-    order.
+    """Return the words of a line in alphabetical order, with "#" for numbers.
+
+    Left and right pages often have the same words in a different order.
     """
     return " ".join(sorted(_NO_WORDS.sub(" ", _NUMBERS.sub("#", text.lower())).split()))
 
@@ -182,7 +191,10 @@ def _is_running(places: Sequence[Place]) -> bool:
 
 
 def split_edges(segments: list[Segment], height: float) -> tuple[list[Segment], list[Segment], list[Segment]]:
-    """Separate lines at the upper and lower edge from the rest of the page, if white space divides them."""
+    """Split the segments of a page into header, body and footer.
+
+    White space must separate the header and footer from the body.
+    """
     bands = list(bands_of(segments))
     first, last = _after_rule(bands, height), len(bands)
     for at in range(first, min(_MOST_EDGE_BANDS, last - 1)):
@@ -206,7 +218,10 @@ def split_edges(segments: list[Segment], height: float) -> tuple[list[Segment], 
 
 
 def _after_rule(bands: Sequence[Band], height: float) -> int:
-    """The number of lines at the upper edge up to a row of underscores that separates the header from the text."""
+    """Return the number of lines at the top, up to and including a row of underscores below the header.
+
+    Returns 0 if there is none.
+    """
     for at, band in enumerate(bands[:_MOST_EDGE_BANDS]):
         is_rule = TYPED_RULE.fullmatch(" ".join(one.text for one in band.segments)) is not None
         if is_rule and band.bottom < _WIDE_EDGE * height and at < len(bands) - 1:
@@ -215,8 +230,9 @@ def _after_rule(bands: Sequence[Band], height: float) -> int:
 
 
 def _edge(band: Band) -> float:
-    """The largest distance of a header or footer line from the page edge, as a share of the page height. A page number
-    can be further away.
+    """Return how far a header or footer line may be from the page edge, as a share of the page height.
+
+    A page number may be further away.
     """
     return _MARGIN if _reads_as_number(band) else _WIDE_EDGE
 
@@ -226,7 +242,7 @@ def _reads_as_number(band: Band) -> bool:
 
 
 def _is_page_number(band: Band, height: float) -> bool:
-    """Whether a line at the very edge is only a page number. Its distance from the text does not matter."""
+    """Whether a line at the very edge is only a page number, even if it is close to the text."""
     far_out = band.bottom < _VERY_EDGE * height or band.top > (1 - _VERY_EDGE) * height
     return far_out and _reads_as_number(band)
 
@@ -236,7 +252,10 @@ def _is_apart(height: float, gap: float) -> bool:
 
 
 def with_notes(parts: list[Part], body: float) -> list[Part]:
-    """Move each footnote after the block that contains its mark. Footnotes without a mark stay at the end."""
+    """Move each footnote to the place after the block that refers to it.
+
+    Footnotes without a reference stay at the end.
+    """
     lowest = max((part.block.box.bottom for part in parts if _is_body(part, body) and part.block.box), default=0.0)
     kept: list[Part] = []
     notes: list[tuple[str, Part]] = []

@@ -84,7 +84,7 @@ def is_right_to_left(text: str) -> bool:
 
 
 def joined(words: Sequence[Word]) -> str:
-    """The text of the words on a line.
+    """Return the text of the words on a line.
 
     Parts of a word that touch are joined, and right-to-left words are put in reading order.
     """
@@ -103,7 +103,7 @@ def joined(words: Sequence[Word]) -> str:
 
 
 def _reversed(texts: Sequence[str]) -> list[str]:
-    """The words of a right-to-left line in reading order. Adjacent left-to-right words keep their order."""
+    """Return the words of a right-to-left line in reading order. Adjacent left-to-right words keep their order."""
     result: list[str] = []
     place = 0
     for text in reversed(texts):
@@ -113,7 +113,7 @@ def _reversed(texts: Sequence[str]) -> list[str]:
 
 
 def without_leader(word: Word) -> Word:
-    """Remove the dot leader between a label and its number."""
+    """Remove the row of dots at the end of a word that leads from a label to its number."""
     if not word.text.endswith(LEADER_MARKS):
         return word
     text = word.text.rstrip("".join(LEADER_MARKS))
@@ -172,7 +172,7 @@ def _is_apart(line: Sequence[Word], start: int, index: int) -> bool:
 
 
 def columns_of(lines: Sequence[Line]) -> list[Column]:
-    """Find the columns. Segments that are above each other form a column.
+    """Find the columns. Segments printed one above the other form a column.
 
     Narrow segments are used first, because wide segments may span several columns.
     """
@@ -191,7 +191,7 @@ def columns_of(lines: Sequence[Line]) -> list[Column]:
 
 
 def overlapped(columns: Sequence[Column], part: Segment) -> range:
-    """The columns that a segment overlaps, ignoring tiny overlaps."""
+    """Return the indexes of the columns that a segment overlaps, ignoring tiny overlaps."""
     slack = min(1.0, (part.right - part.left) / 4)
     start = part.left + slack
     first = bisect_left(columns, (start,))
@@ -202,8 +202,9 @@ def overlapped(columns: Sequence[Column], part: Segment) -> range:
 
 
 def _merged(columns: list[Column], lines: Sequence[Line]) -> list[Column]:
-    """Merge neighbouring columns if more lines join them than separate them. Drop columns with text in only a few
-    lines.
+    """Merge two neighbouring columns if more lines have one segment across both than separate segments in each.
+
+    Drop columns with text in only a few lines.
     """
     for _ in range(_MOST_MERGES):
         joins, apart, filled = _neighbours(columns, lines)
@@ -223,8 +224,8 @@ def _merged(columns: list[Column], lines: Sequence[Line]) -> list[Column]:
 
 
 def _neighbours(columns: Sequence[Column], lines: Sequence[Line]) -> tuple[list[int], list[int], list[int]]:
-    """For each column, count the lines that join it with the next column, that separate the two, and that have text in
-    it.
+    """Count lines for each column: those with a segment that also covers the next column, those with separate segments
+    in both columns, and those with any text in the column.
     """
     joins, apart, filled = ([0] * (len(columns) + 1) for _ in range(3))
     for line in lines:
@@ -263,9 +264,10 @@ class Span(NamedTuple):
 
 
 def page_rulings(page: PageContent) -> tuple[Rulings, Rulings | None]:
-    """The rulings of a page, in two versions: without and with the edges of filled areas such as stripes.
+    """Return the rulings of a page in two versions: without and with the edges of filled areas such as stripes.
 
-    The second version is None if both are the same. A page with very many lines is a drawing and has no rulings.
+    The second version is None if both are the same. A page with very many lines is treated as a drawing, which has no
+    rulings.
     """
     none = Rulings((), ())
     if max(len(page.lines), len(page.shapes)) > MOST_LINES:
@@ -309,7 +311,10 @@ def _rulings(boxes: Sequence[Box]) -> Rulings | None:
 
 
 def _known(boxes: Sequence[Box]) -> dict[tuple[bool, int], tuple[float, float]]:
-    """The range that the edges of shapes cover at each position. The lines on a page repeat the edges of its shapes."""
+    """Map the position of each edge of a shape to the range that the edge covers.
+
+    The lines on a page repeat the edges of its shapes, and this map is used to skip them.
+    """
     known: dict[tuple[bool, int], tuple[float, float]] = {}
     for box in boxes:
         for flat, at in ((True, box.top), (True, box.bottom), (False, box.left), (False, box.right)):
@@ -360,9 +365,7 @@ def _joined(group: Sequence[Ruling]) -> list[Ruling]:
 
 
 def wide_rules(rulings: Rulings) -> Iterator[tuple[float, float, list[float]]]:
-    """Groups of horizontal rulings with the same ends. Yields the left end, the right end and the vertical
-    positions.
-    """
+    """Yield groups of horizontal rulings with the same ends: the left end, the right end and the vertical positions."""
     rows: dict[float, tuple[float, float, float]] = {}
     for one in rulings.horizontal:
         start, end, length = rows.get(one.at, (one.start, one.end, 0.0))

@@ -62,8 +62,9 @@ class Table:
 
     @property
     def grid(self) -> tuple[tuple[str, ...], ...]:
-        """The texts in rows of equal length. A spanning cell's text is only in the first row and column that
-        it covers.
+        """The texts of the cells, in rows of equal length.
+
+        A spanning cell's text is only in the first row and column that it covers.
         """
         taken: set[tuple[int, int]] = set()
         texts: dict[tuple[int, int], str] = {}
@@ -83,9 +84,8 @@ def share(test: Callable[[str], object], parts: Sequence[Segment]) -> float:
 
 
 class Row(NamedTuple):
-    """A line of a table. `parts` maps the first column of each part to its last column and its words.
-
-    `numbers` contains the indexes of columns with numbers.
+    """A line of a table. `parts` maps the first column of each segment to its last column and the segment. `numbers`
+    contains the indexes of columns with numbers.
     """
 
     top: float
@@ -99,7 +99,7 @@ class Row(NamedTuple):
 
 
 def row_of(placed: Iterable[tuple[int, int, Segment]]) -> Row:
-    """Make a row. Texts that start in the same column are joined."""
+    """Make a row from segments with their first and last columns. Segments that start in the same column are joined."""
     parts: dict[int, tuple[int, Segment]] = {}
     for first, last, part in placed:
         if first in parts:
@@ -113,7 +113,9 @@ def row_of(placed: Iterable[tuple[int, int, Segment]]) -> Row:
 
 
 def header_length(rows: Sequence[Row], rules: Sequence[float]) -> int:
-    """The number of lines above the first wide ruling, or above the first line with numbers."""
+    """Return the number of header lines: the lines above the first wide ruling, or above the first line
+    with numbers.
+    """
     inner = [at for at in rules if rows[0].top < at < rows[-1].top]
     above = sum((row.top + row.bottom) / 2 < inner[0] for row in rows) if inner else 0
     while above > 1 and _starts_row(rows[: above - 1], rows[above - 1]):
@@ -141,9 +143,9 @@ def _has_numbers(row: Row) -> bool:
 
 
 def header_cells(rows: Sequence[Row], columns: Sequence[Column], rulings: Rulings) -> Iterator[Piece]:
-    """The cells of the header.
+    """Yield the cells of the header.
 
-    A column without a wide heading above it has one cell that spans all levels of the header.
+    A column that no wide heading covers has one cell that spans all levels of the header.
     """
     levels = _levels([_with_spanners(row, rows[place + 1 :], columns, rulings) for place, row in enumerate(rows)])
     wide = [(first, last) for level in levels for row in level for first, last in _wide(row)]
@@ -164,7 +166,9 @@ def _wide(row: Row) -> list[tuple[int, int]]:
 
 
 def _with_spanners(row: Row, below: Sequence[Row], columns: Sequence[Column], rulings: Rulings) -> Row:
-    """Extend headings to the columns that they cover, which are below a ruling or have separate headings."""
+    """Extend each heading to all columns that it covers: those under the ruling that underlines it, or those with
+    separate headings below it.
+    """
     placed: list[tuple[int, int, Segment]] = []
     for first, (last, part) in row.parts.items():
         wide = _under_rule(part, below, columns, rulings) or _over(row, first, below, columns)
@@ -176,7 +180,7 @@ def _with_spanners(row: Row, below: Sequence[Row], columns: Sequence[Column], ru
 def _under_rule(
     part: Segment, below: Sequence[Row], columns: Sequence[Column], rulings: Rulings
 ) -> tuple[int, int] | None:
-    """The columns below a short ruling that underlines a heading."""
+    """Return the first and last column below a short ruling that underlines a heading, or None."""
     limit = below[0].bottom if below else part.top
     for rule in rulings.horizontal:
         if part.bottom - 3 <= rule.at <= limit - 4 and rule.start <= part.left + 2 and rule.end >= part.right - 2:
@@ -186,7 +190,10 @@ def _under_rule(
 
 
 def _over(row: Row, first: int, below: Sequence[Row], columns: Sequence[Column]) -> tuple[int, int] | None:
-    """The columns above which a heading is centred, if each of these columns has a separate heading below."""
+    """Return the first and last of the columns above which a heading is centred, or None.
+
+    Each column must have a separate heading.
+    """
     last, part = row.parts[first]
     left, right = columns[first]
     edges = (part.left - left, part.right - right, part.middle - (left + right) / 2)
@@ -206,10 +213,10 @@ def _over(row: Row, first: int, below: Sequence[Row], columns: Sequence[Column])
 
 
 def _distance(part: Segment, first: Column, last: Column) -> float:
-    """The distance of a heading from the middle of a range of columns.
+    """Return the distance between the middle of a heading and the middle of a range of columns.
 
-    The middle is either the centre of the whole range or the mean of the first and last column's centres. The smaller
-    distance is returned.
+    The middle of the range is computed from its outer edges, and from the middles of its first and last column. The
+    smaller distance is returned.
     """
     middles = ((first[0] + last[1]) / 2, (sum(first) + sum(last)) / 4)
     return min(abs(middle - part.middle) for middle in middles)
@@ -228,9 +235,9 @@ def _levels(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def header_levels(rows: Sequence[Row]) -> list[list[Row]]:
-    """The rows above the first ruling.
+    """Group the lines above the first ruling into rows.
 
-    They are the levels of a header if a heading covers several columns below it.
+    If a heading covers several columns with text below it, the rows are the levels of a header.
     """
     levels = _levels(rows)
     below = {place for row in rows[1:] for place in row.parts}
@@ -239,7 +246,7 @@ def header_levels(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def body_groups(rows: Sequence[Row], rules: Sequence[float]) -> Iterator[list[Row]]:
-    """The rows of the body. If rulings separate enough lines, the lines between two rulings are grouped separately."""
+    """Yield the rows of the body. If there are enough rulings, the lines between two rulings are grouped separately."""
     bands: defaultdict[int, list[Row]] = defaultdict(list)
     for row in rows:
         bands[bisect_left(rules, (row.top + row.bottom) / 2)].append(row)
@@ -263,7 +270,7 @@ def _grouped(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def _row_gap(rows: Sequence[Row]) -> float | None:
-    """The gap at which a new row starts. None unless the gaps between lines are clearly of two sizes."""
+    """Return the gap between lines above which a new row starts. None unless the gaps are clearly of two sizes."""
     neighbours = list(pairwise(rows))
     pairs = sorted((low.top - high.bottom, bool(high.numbers & low.numbers - {0})) for high, low in neighbours)
     steps = [(after[0] - before[0], place) for place, (before, after) in enumerate(pairwise(pairs), 1)]
@@ -290,7 +297,10 @@ def _continues_row(row: Sequence[Row], line: Row, gap: float, limit: float | Non
 
 
 def _starts_row(row: Sequence[Row], line: Row) -> bool:
-    """Whether a line starts a row. Its other cells are numbers below existing cells, or the line above has no label."""
+    """Whether a line with a label starts a new row.
+
+    It does if its other cells are numbers below existing cells, or if the line above it has no label.
+    """
     if 0 not in line.parts or not any(0 in one.parts for one in row):
         return False
     others = set(line.parts) - {0}
@@ -310,9 +320,9 @@ def _goes_on(row: Sequence[Row], line: Row) -> bool:
 
 
 def band_groups(rows: Sequence[Row]) -> list[list[Row]]:
-    """The rows between two rulings.
+    """Group the lines between two rulings into rows.
 
-    There is one row, unless numbers or white space divide the lines, or lines clearly start a new row.
+    All lines form one row, unless numbers or white space divide them, or lines clearly start a new row.
     """
     stacked = Counter(place for row in rows for place in row.numbers)
     used = {place for row in rows for place in row.parts}
@@ -335,7 +345,7 @@ def band_groups(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def fresh_lines(rows: Sequence[Row]) -> int:
-    """The number of lines that start a new row. Such lines fill most columns and do not continue the words above."""
+    """Count the lines that start a new row. Such lines fill most columns and do not continue the text above."""
     used = {place for row in rows for place in row.parts}
     full = (
         place for place, row in enumerate(rows) if len(row.parts) >= max(2, 0.7 * len(used)) and min(used) in row.parts
@@ -344,7 +354,7 @@ def fresh_lines(rows: Sequence[Row]) -> int:
 
 
 def is_sure(group: Sequence[Row]) -> bool:
-    """Whether lines that were joined into a row are certainly a single row, and not several rows of short text."""
+    """Whether the lines of a row certainly belong together, and are not several rows of short text."""
     return len(group) == 1 or fresh_lines(group) < 2  # noqa: PLR2004
 
 
@@ -398,7 +408,7 @@ def _grown(
     starts: dict[tuple[int, int], list[Word]],
     taken: dict[tuple[int, int], Span],
 ) -> Span:
-    """The largest span between `start` and `end` that no other cell occupies."""
+    """Return the largest part of the range from `start` to `end` that no other cell occupies."""
     (top, left), bottom, right = start, start[0], start[1]
     while right < end[1] and (top, right + 1) not in starts and (top, right + 1) not in taken:
         right += 1

@@ -1,7 +1,7 @@
 """Finds the tables of a PDF page from its words, rulings and backgrounds. The functions are pure.
 
 Rulings (printed lines) that touch form a grid. Tables without rulings are found by white space, aligned words and
-numbers. Two numbers above each other are never in the same row.
+numbers. Two numbers printed one above the other are never put into the same row.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ Columns = tuple[Box, ...]  # side by side
 
 
 def page_tables(page: PageContent, pictures: Sequence[Box], columns: Callable[[], Sequence[Columns]]) -> list[Table]:
-    """The tables of a page outside its pictures. `columns` returns the columns of running text.
+    """Return the tables of a page outside its pictures. `columns` returns the columns of running text.
 
-    If the general search split a table of items or merged it with other tables, the table of items is used instead.
+    An item table, as on an invoice, is used if the general search found only parts of it or merged it with other text.
     """
     found = _within_columns(page, _outside(page, pictures), pictures, columns)
     items = [
@@ -77,7 +77,9 @@ def _outside(page: PageContent, pictures: Sequence[Box]) -> list[Table]:
 def _within_columns(
     page: PageContent, tables: list[Table], pictures: Sequence[Box], columns: Callable[[], Sequence[Columns]]
 ) -> list[Table]:
-    """Search each text column separately if a table without lines reaches from one text column into another."""
+    """Search each text column separately, if a table without printed lines reaches from one text column
+    into another.
+    """
     if all(table.confidence >= _RULED for table in tables):
         return tables
     framed = [(sides, _RULED) for sides in _frames_side_by_side(page)]
@@ -95,7 +97,7 @@ def _within_columns(
 
 
 def _frames_side_by_side(page: PageContent) -> Iterator[Columns]:
-    """Pairs of frames of the same height with space between them, such as the halves of a form."""
+    """Yield pairs of frames of the same height with space between them, such as the two halves of a form."""
     frames = sorted(box for box in line_frames(page) if min(box.bottom - box.top, box.right - box.left) > _LEAST_HALF)
     for one, other in pairwise(frames):
         is_level = abs(one.top - other.top) < _EDGE and abs(one.bottom - other.bottom) < _EDGE
@@ -122,7 +124,7 @@ def _is_whole(item: Table, tables: Sequence[Table]) -> bool:
 
 
 def _is_code(table: Table, runs: Sequence[TextRun]) -> bool:
-    """Whether a table without lines is code. Monospaced letters are aligned even outside tables."""
+    """Whether a table without printed lines is code. Monospaced letters are aligned even outside tables."""
     inside = [run for run in runs if is_inside(run.box, table.box)]
     letters = sum(len(run.text) for run in inside)
     mono = sum(len(run.text) for run in inside if is_monospaced(run.font))
@@ -130,9 +132,9 @@ def _is_code(table: Table, runs: Sequence[TextRun]) -> bool:
 
 
 def _has_rows(table: Table) -> bool:
-    """Whether at least two rows have text and not too many cells are empty.
+    """Whether at least two rows have text and enough cells are filled.
 
-    A table with a single row is only framed text, and one with many empty cells is decoration.
+    A table with a single row is only framed text, and a table with many empty cells is decoration.
     """
     cells = [cell for row in table.rows for cell in row]
     texts = sum(bool(cell.text) for cell in cells)
@@ -147,7 +149,7 @@ def overlaps(one: Box, other: Box) -> bool:
 
 
 def find_tables(page: PageContent) -> tuple[Table, ...]:
-    """The tables of a page, from top to bottom."""
+    """Return the tables of a page, from top to bottom."""
     if _is_turned(page):
         return tuple(replace(table, box=_back(table.box, page)) for table in find_tables(_upright(page)))
     gaps = _gap_places(page.runs)
@@ -181,7 +183,7 @@ def _tables(page: PageContent, drawn: Sequence[tuple[Rulings, list[Grid]]], gaps
 
 
 def _outside_of(boxes: Sequence[Box], rulings: Rulings) -> Rulings:
-    """The rulings that are not part of these tables."""
+    """Return the rulings that are not part of these tables."""
     if not boxes:
         return rulings
     flat = (
@@ -197,7 +199,7 @@ def _with_edges(box: Box) -> Box:
 
 
 def _between(boxes: Sequence[Box], words: Sequence[Word]) -> Iterator[list[Word]]:
-    """The words outside tables, in groups. Tables that take up most of the text width separate the groups."""
+    """Yield groups of words outside tables. Tables that take up most of the text width separate the groups."""
     if not words:
         return
     width = max(word.right for word in words) - min(word.left for word in words)
@@ -209,7 +211,7 @@ def _between(boxes: Sequence[Box], words: Sequence[Word]) -> Iterator[list[Word]
 
 
 def _is_usable(word: Word) -> bool:
-    """Whether a word has a position and is not just a dot leader."""
+    """Whether a word has a valid position and is not just a row of dots."""
     left, top, right, bottom, text = word
     if not isfinite(left + top + right + bottom):
         return False
@@ -223,8 +225,9 @@ def to_markdown(table: Table) -> str:
 
 
 def _gap_places(runs: Sequence[TextRun]) -> list[float]:
-    """The vertical positions of lines with a wide gap between words, if another such line is near. This is a quick
-    check.
+    """Return the vertical positions of lines with a wide gap between words, if another such line is near.
+
+    This is a quick check before the search for tables.
     """
     height = median(run.box.bottom - run.box.top for run in runs) if runs else 0.0
     lines: list[list[TextRun]] = []
@@ -241,7 +244,7 @@ def _gap_places(runs: Sequence[TextRun]) -> list[float]:
 
 
 def _has_gap(line: list[TextRun]) -> bool:
-    """Whether two text runs are as far apart as cells. Numbers can be closer to each other than words can."""
+    """Whether two neighbouring text runs are as far apart as table cells. Before a number, a smaller gap is enough."""
     line.sort(key=lambda run: run.box.left)
     before = line[0]
     for run in line[1:]:
@@ -258,7 +261,7 @@ def _height(run: TextRun) -> float:
 
 
 def _near(words: Sequence[Word], places: Sequence[float]) -> list[Word]:
-    """The words near these positions, without dot leaders."""
+    """Return the words near these vertical positions. Rows of dots at the end of words are removed."""
     bands = {round(at / _MOST_APART) + add for at in places for add in (-1, 0, 1)}
     near = (word for word in words if round((word.top + word.bottom) / 2 / _MOST_APART) in bands)
     return [without_leader(word) for word in near]

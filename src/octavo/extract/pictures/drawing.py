@@ -35,8 +35,9 @@ def draw_page(path: Path, source_type: SourceType, number: int, width: int) -> b
 
 
 def show_page(path: Path, source_type: SourceType, number: int, side: int) -> bytes:
-    """Draw a page as a JPEG for a model. No side is longer than `side` pixels. A PDF page has at most 200 dots per
-    inch.
+    """Draw a page as a JPEG for a model.
+
+    No side is longer than `side` pixels. A PDF page is drawn with at most 200 dots per inch.
     """
     if source_type is SourceType.IMAGE:
         with _open_sheet(path, number) as picture:
@@ -48,7 +49,9 @@ def show_page(path: Path, source_type: SourceType, number: int, side: int) -> by
 
 
 def draw_area(path: Path, number: int, box: Box, width: int) -> bytes:
-    """Draw an area of a PDF page as a PNG with a narrow margin, at 200 dots per inch, at most `width` pixels wide."""
+    """Draw an area of a PDF page with a narrow margin as a PNG, with at most 200 dots per inch and at most `width`
+    pixels wide.
+    """
     with _open_page(path, number) as page:
         across, down = page.size
         left, top = max(box.left - _AREA_MARGIN, 0.0), max(box.top - _AREA_MARGIN, 0.0)
@@ -73,7 +76,9 @@ def draw_member(path: Path, source_type: SourceType, member: str, width: int) ->
 
 
 def page_sizes(path: Path, most: int) -> list[tuple[float, float]]:
-    """The width and height, in points, of the first `most` pages of a PDF. Both are 0 if a page cannot be opened."""
+    """Return the width and height, in points, of the first `most` pages of a PDF. Both are 0 if a page cannot be
+    opened.
+    """
     sizes: list[tuple[float, float]] = []
     with open_document(path) as document:
         for number in range(1, min(document.page_count, most) + 1):
@@ -118,7 +123,9 @@ def _open_sheet(path: Path, number: int) -> Generator[Image.Image]:
 
 
 def _longest_side(picture: Image.Image, width: int) -> int:
-    """The longest side that an image needs to be `width` pixels wide after it is rotated by its EXIF data."""
+    """Return the length of an image's longest side at which it is `width` pixels wide after it is rotated by its EXIF
+    data.
+    """
     lies = picture.getexif().get(_ORIENTATION, 1) >= _LYING
     across, down = (picture.height, picture.width) if lies else picture.size
     return min(width * max(across, down) // across, MOST_SIDE)

@@ -1,6 +1,7 @@
 """Opens image files of known formats, checks their size before decoding, and makes smaller copies for display.
 
-An image file is also a document with one page per sheet. Most files have one sheet. Runs in the sandbox.
+An image file can contain several sheets, such as the pages of a fax. Each sheet becomes a page of the document. Runs in
+the sandbox.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def _size_of(file: Path | BytesIO) -> int:
 
 
 def count_sheets(picture: Image.Image) -> int:
-    """The number of sheets in a fax or multi-page scan. An animated image has one sheet."""
+    """Return the number of sheets in a fax or multi-page scan. An animated image has one sheet."""
     return getattr(picture, "n_frames", 1) if picture.format == _PAGED else 1
 
 
@@ -148,7 +149,7 @@ _DATE = re.compile(r"(\d{4}):(\d\d):(\d\d)")
 
 
 def open_sheets(path: Path) -> PdfFacts:
-    """Count the sheets of an image file and read its metadata. Raises `BadInput` if it is damaged, or `TooLarge`."""
+    """Count the sheets of an image file and read its metadata. Raises `BadInput` for a damaged file, and `TooLarge`."""
     with open_picture(path) as picture:
         sheets = count_sheets(picture)
         if sheets > MOST_SHEETS:
@@ -157,7 +158,7 @@ def open_sheets(path: Path) -> PdfFacts:
 
 
 def read_sheet(path: Path, number: int, language: str = ANY_LANGUAGE) -> PageText:
-    """Recognise the text of a sheet. Positions are in pixels of the upright image."""
+    """Run OCR on a sheet. Positions are in pixels of the upright image."""
     # Imported late: loading the engine takes a second, and opening the file does not need it.
     from octavo.extract.ocr.page_recognition import recognise_page
 

@@ -1,6 +1,7 @@
-"""Images of pages. They are always drawn in the sandbox, even if only boxes are added to an existing image.
+"""Draws images of pages. This always happens in the sandbox, even if only boxes are added to an existing image.
 
-An image comes from a child process that read an untrusted file, so opening the image is as unsafe as opening the file.
+An existing image comes from a child process that read an untrusted file, so opening the image is as unsafe as opening
+the file.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ async def draw_in_sandbox(sandbox: Sandbox, path: Path, source_type: SourceType,
 
 @dataclass(frozen=True, slots=True)
 class FigurePlace:
-    """The position of a figure: an area of a page (`page` and `box`), or a `member` of the file."""
+    """The place of a figure: an area of a page (`page` and `box`), or a picture that is stored as a file inside the
+    document (`member`).
+    """
 
     source_type: SourceType
     page: int | None
@@ -70,7 +73,9 @@ async def shrink_in_sandbox(sandbox: Sandbox, jpeg: bytes, side: int) -> bytes:
 
 
 async def sizes_in_sandbox(sandbox: Sandbox, path: Path, most: int) -> list[tuple[float, float]]:
-    """The width and height, in points, of the first pages of a PDF. Raises the same errors as `draw_in_sandbox`."""
+    """Return the width and height, in points, of the first `most` pages of a PDF. Raises the same errors as
+    `draw_in_sandbox`.
+    """
     made = await _run(sandbox, measure_pages.call(most=most), path, b"[")
     try:
         sizes = [(float(across), float(down)) for across, down in json.loads(made)]

@@ -1,4 +1,4 @@
-"""Reads an image file step by step in the sandbox: its facts, a copy for display, OCR, and the document."""
+"""Reads an image file in the sandbox, step by step: metadata, a copy for display, OCR, and the document."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class PictureInSandbox(PagesInSandbox):
 
 
 def unread_sheets(facts: PdfFacts) -> bytes:
-    """A batch of all sheets before OCR. Each sheet is marked as a page that may contain text."""
+    """Make a batch of all sheets before OCR. Each sheet is marked as a page that may contain text."""
     sheets = (PageText(number, str(number), None, None, pictures=True) for number in range(1, facts.page_count + 1))
     return batch_to_json(Batch(tuple(sheets))) + b"\n"
 

@@ -41,7 +41,10 @@ async def quote_in_sandbox(sandbox: Sandbox, path: Path, number: int, quote: str
 
 
 async def words_in_sandbox(sandbox: Sandbox, path: Path, number: int) -> list[PlacedWord]:
-    """The words of a page with their boxes. Empty if the page is a scan. Raises `PageNotDrawn` and other errors."""
+    """Return the words of a page with their boxes.
+
+    There are none if the page is a scan. Raises `PageNotDrawn` and other errors.
+    """
     try:
         with tempfile.TemporaryFile() as output:
             call = read_words_of_page.call(number=number)
@@ -107,9 +110,10 @@ def find_quote(path: Path, number: int, quote: str) -> QuoteOnPage:
 
 
 def locate(words: Sequence[PlacedWord], quote: str) -> list[Box]:
-    """The boxes of all words of the quote, in order. Empty if a section of the quote is not found.
+    """Return one box for each line of the quote, or an empty list if part of the quote is not found.
 
-    Only letters and digits are compared, so punctuation and hyphenation do not matter.
+    An ellipsis in the quote separates parts that may be apart on the page. Only letters and digits are compared, so
+    punctuation and hyphenation do not matter.
     """
     letters: list[str] = []
     owners: list[int] = []
@@ -129,7 +133,7 @@ def locate(words: Sequence[PlacedWord], quote: str) -> list[Box]:
 
 
 def _find(text: str, part: str, place: int, owners: Sequence[int]) -> int:
-    """The offset of the first match of `part` at or after `place`, or -1 if there is none.
+    """Return the offset of the first match of `part` at or after `place`, or -1 if there is none.
 
     Matches of whole words are preferred.
     """

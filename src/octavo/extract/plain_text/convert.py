@@ -49,7 +49,7 @@ def convert(text: str) -> ConvertedText:
 
 
 def _ranges(contents: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """The start and end of each page in the joined text. Pages with text are separated by an empty line."""
+    """Yield the start and end of each page in the joined text. Pages with text are separated by an empty line."""
     end = 0
     for content in contents:
         start = end + 2 if end and content else end
@@ -165,7 +165,7 @@ class Heading(NamedTuple):
 
 
 def underlined(lines: Sequence[str]) -> Heading | None:
-    """The heading made of a line of text and an underline of about the same length, if any."""
+    """Return the heading made of a line of text and an underline of about the same length, or None."""
     title, signs = (line.strip() for line in lines) if len(lines) > 1 else ("", "")
     if not _UNDERLINE.fullmatch(signs) or not _LETTER.search(title) or len(title) > _MOST_CHARACTERS:
         return None
@@ -174,7 +174,10 @@ def underlined(lines: Sequence[str]) -> Heading | None:
 
 
 def heading_of(group: Group, following: Group | None, *, is_first: bool) -> Heading | None:
-    """The heading at the start of a group, if the next group is the text under this heading."""
+    """Return the heading at the start of a group, or None.
+
+    Text must follow a heading, except after a centred title at the beginning.
+    """
     text, first = group.text, group.lines[0]
     if is_first and _is_centred(first) and len(group.lines) <= _MOST_LINES and _is_name(first.strip()):
         return Heading(1, first.strip())
@@ -198,7 +201,10 @@ def _of_line(line: str, following: Group) -> Heading | None:
 
 
 def _numbered(text: str, following: Group) -> Heading | None:
-    """A numbered heading such as "1.2 Something", unless the next item of a numbered list follows."""
+    """Return a numbered heading such as "1.2 Something", or None.
+
+    The first item of a numbered list is not a heading.
+    """
     number = _NUMBERED.match(text)
     title = text[number.end() :].removesuffix(".") if number else ""
     if not number or _ENDS_SENTENCE.search(title) or not title[0].isupper():
@@ -261,7 +267,7 @@ class Item:
 
 
 def read_items(lines: Sequence[str]) -> list[Item]:
-    """Read list items. Empty if the first line does not start an item.
+    """Read list items. Returns an empty list if the first line does not start an item.
 
     A line without a marker continues the previous item.
     """
@@ -280,14 +286,14 @@ def read_items(lines: Sequence[str]) -> list[Item]:
 
 
 def first_item(lines: Sequence[str]) -> int | None:
-    """The index of the first line with a list marker."""
+    """Return the index of the first line with a list marker, or None."""
     return next((place for place, line in enumerate(lines) if _ITEM.match(line)), None)
 
 
 def form_list(items: Sequence[Item], neighbours: Sequence[Group]) -> bool:
     """Whether the items form a list that Markdown would number in the same way.
 
-    A single item is a list only if a neighbouring group continues the list.
+    A single item is a list only if the group before or after it continues the list.
     """
     outer = [item for item in items if item.indent <= items[0].indent] if items else []
     if not outer or any(item.sign != outer[0].sign for item in outer) or not _counts_up(items):

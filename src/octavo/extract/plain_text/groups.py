@@ -59,7 +59,7 @@ def split_groups(pages: Iterable[str]) -> Iterator[Group]:
 
 
 def wrap_width(groups: Sequence[Group]) -> int:
-    """The width at which the text is wrapped.
+    """Return the width at which the text is wrapped.
 
     It is the 95th percentile of line lengths, ignoring the last line of each group.
     """
@@ -68,7 +68,7 @@ def wrap_width(groups: Sequence[Group]) -> int:
 
 
 def unwrap(lines: Sequence[str], width: int) -> list[str]:
-    """The lines as the author wrote them: lines that a program wrapped are joined again."""
+    """Return the lines as the author wrote them, by joining lines that a program wrapped."""
     width = min(width, max(map(len, lines)))
     if len(lines) == 1 or width < _LEAST_WIDTH or _is_verse(lines):
         return [line.strip() for line in lines]
@@ -102,7 +102,7 @@ def _continues(line: str, following: str) -> bool:
 
 
 def join(lines: Sequence[str]) -> str:
-    """Join lines with spaces, except after a hyphen, which may be part of the word, and between ideographs."""
+    """Join lines with spaces. There is no space between ideographs, nor after a hyphen, which may be part of a word."""
     parts: list[str] = []
     for line in map(str.strip, lines):
         if parts and _needs_space(parts[-1], line):
