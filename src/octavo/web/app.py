@@ -66,7 +66,7 @@ KEEP_ALIVE_SECONDS = 75
 
 
 def create_app(settings: Settings, *, clock: Clock = time.monotonic, pace: StreamIntervals | None = None) -> FastAPI:
-    """Create the web application of one process. Its services are opened when the application starts."""
+    """Create the web application for one process. Its services are opened when the application starts."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
@@ -112,7 +112,7 @@ def create_app(settings: Settings, *, clock: Clock = time.monotonic, pace: Strea
 
 @cache
 def _routes() -> APIRouter:
-    """Build all routes, once per process: FastAPI inspects every parameter and response, which takes a while."""
+    """Build all routes. Cached, because FastAPI inspects every parameter and response, which takes a while."""
     routes = APIRouter()
     routes.include_router(system.HEALTH)
     for router in (settings_pages.router, *(router for room in ROOMS for router in room.ROUTERS)):

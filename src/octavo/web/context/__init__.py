@@ -1,1 +1,1 @@
-"""Dependencies that routes declare: shared services, the caller, and the limits for uploads."""
+"""FastAPI dependencies that routes declare: shared services, the caller, and the limits for uploads."""

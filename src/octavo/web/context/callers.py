@@ -1,7 +1,8 @@
 """Identifies the caller of a request by API key, by session cookie, or as a new visitor.
 
 Routes declare a parameter of type `ReadCaller`, `WriteCaller` or `AdminCaller`. A request without the required access
-is refused before the route runs. A first visit opens an anonymous session with a new owner.
+is refused before the route runs. A first visit opens an anonymous session and creates an owner, the account to which
+the visitor's documents belong.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def address_of(request: Request) -> str:
 
 
 async def recognise(request: Request, services: ServicesOf) -> Caller | None:
-    """Identify the caller by the credentials of the request; None without credentials. Applies the rate limit."""
+    """Return the caller; None if the request has neither an API key nor a valid session. Applies the rate limit."""
     key = bearer_key(request.headers)
     caller = await _by_cookie(request, services) if key is None else await _by_key(services, key)
     await services.limits.admit(caller, address_of(request))
@@ -118,7 +119,7 @@ WriteCaller = Annotated[Caller, Depends(write)]
 
 
 def still_acts_for(request: Request, services: Services, caller: Caller) -> Callable[[], Awaitable[bool]]:
-    """Return a function that checks whether the caller still has access to this owner.
+    """Return a function that checks whether the caller's key or session is still valid for the same owner (account).
 
     Long responses call the function repeatedly.
     """
@@ -139,7 +140,7 @@ def still_acts_for(request: Request, services: Services, caller: Caller) -> Call
 
 
 async def require_caller(caller: OptionalCaller) -> Caller:
-    """Return the caller. Refuse a request without credentials, and open no anonymous session for it."""
+    """Return the caller. Requests without credentials are refused; no anonymous session is opened for them."""
     if caller is None:
         raise Unauthenticated
     return caller

@@ -33,7 +33,7 @@ def limits_of(services: ServicesOf, caller: WriteCaller) -> IntakeLimits:
 async def early_limited(request: Request, limits: IntakeLimits, body: AsyncIterable[bytes]) -> AsyncGenerator[bytes]:
     """Yield the bytes of a request body.
 
-    Raises `TooLarge` before the first byte if the announced length is too large.
+    Raises `TooLarge` before reading anything if the Content-Length header exceeds the limit.
     """
     announced = request.headers.get("content-length", "")
     if announced.isdecimal() and int(announced) > limits.upload_bytes + BESIDE_FILE_BYTES:
@@ -43,7 +43,7 @@ async def early_limited(request: Request, limits: IntakeLimits, body: AsyncItera
 
 
 async def check_link(services: Services, upload: NewUpload) -> None:
-    """Refuse a link to a private address now, not only when a worker fetches it."""
+    """Refuse a link to a private address immediately, before a worker tries to fetch it."""
     if upload.source_type == "web" and upload.source_url:
         allow = frozenset(services.settings.fetch_allow)
         await refuse_private_addresses(parse_url(upload.source_url), allow, services.shared(_make_resolver))

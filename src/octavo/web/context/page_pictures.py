@@ -1,4 +1,4 @@
-"""Page pictures: rendered on demand, a few at a time, and stored as files of their document."""
+"""Page pictures, which are rendered on demand, a few at a time, and stored with their document."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ UNCHANGED = {304: {"description": "Not modified: the caller already has the curr
 
 
 class Width(IntEnum):
-    """The widths of pictures: for list rows, for the column next to a text, and for reading.
+    """The available widths of pictures, in pixels: for rows in lists, for the column next to a text, and for reading.
 
     There are only three, because every picture is stored.
     """
@@ -179,7 +179,7 @@ class PagePictures:
             return await figure_in_sandbox(self._sandbox, path, place, width)
 
     async def _put_once(self, folder: str, drawn: bytes) -> Stored:
-        """Store a picture under its checksum. Figures of a document that look the same share one file."""
+        """Store a picture with its checksum as the file name, so that identical figures in a document share a file."""
         digest = sha256(drawn).hexdigest()
         key = f"{folder}/{digest}.png"
         try:
@@ -234,12 +234,12 @@ class PagePictures:
         return self._sizes[key]
 
     async def read_words(self, key: str, number: int) -> list[PlacedWord]:
-        """Return the words of a page of a file with their boxes; none if the page is a scan."""
+        """Return the words on a page of a file, each with its bounding box. A scanned page has no words."""
         async with self._limit.take(), self._copies.open(key) as path:
             return await words_in_sandbox(self._sandbox, path, number)
 
     async def read_quote(self, key: str, number: int, box: Sequence[float]) -> str:
-        """Return the words whose centre is inside a box on a page of a file, in reading order."""
+        """Return the text inside a box on a page of a file: the words whose centre is in the box, in reading order."""
         left, top, right, bottom = box
         words = [
             word

@@ -52,7 +52,7 @@ class Models:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """Services that several features need. A service that only one feature needs is created with `shared`."""
+    """Services that several features use. A service for a single feature is created with `shared` instead."""
 
     settings: Settings
     database: Database
@@ -65,7 +65,7 @@ class Services:
     _shared: dict[Callable[[Services], Any], Any] = field(default_factory=dict[Callable[["Services"], Any], Any])
 
     def shared(self, make: Callable[[Services], Service]) -> Service:
-        """Return the object that `make` creates. Each process calls `make` only once."""
+        """Return the object that `make` creates. It is created once per process and then reused."""
         if make not in self._shared:
             self._shared[make] = make(self)
         return cast("Service", self._shared[make])

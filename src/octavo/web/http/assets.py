@@ -1,6 +1,6 @@
-"""Scripts, styles and fonts. Their addresses contain a hash, so that browsers can cache the files forever.
+"""Scripts, styles and fonts. Their URLs contain a hash, so that browsers can cache the files forever.
 
-Addresses mirror the folders of `octavo.web`. The files are few and small, so they are kept in memory.
+The URLs mirror the folders of `octavo.web`. The files are few and small, so they are kept in memory.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ VERSION = sha256(b"".join(name.encode() + one.content for name, one in FILES.ite
 
 
 def asset(name: str) -> str:
-    """Return the address of a file, for templates.
+    """Return the URL of a script, style or font, for templates.
 
-    Scripts and styles refer to each other by relative addresses instead.
+    Scripts and styles refer to each other by relative URLs instead.
     """
     return f"/static/{VERSION}/{name}"
 

@@ -1,12 +1,12 @@
 """Compresses pages, JSON and other texts with gzip.
 
-Only whole responses to GET requests are compressed. Event streams, exports and downloads are sent in several parts and
-pass through unchanged, so byte ranges always refer to the uncompressed file.
+Only responses to GET requests whose body is sent in one part are compressed. Event streams, exports and downloads are
+sent in several parts and pass through unchanged, so byte ranges always refer to the uncompressed file.
 
-This module also prevents the BREACH attack: another site makes the browser load a page repeatedly with guesses, and
-learns a secret on the page from the compressed length. Responses to requests from other sites are therefore not
-compressed. Neither are responses to POST requests, the only ones that show a new API key or webhook secret. No page
-contains a CSRF token: forms are protected by the Origin and Sec-Fetch-Site headers.
+This module also prevents the BREACH attack, in which another site makes the browser load a page repeatedly with
+guesses, and learns a secret on the page from the compressed length. Responses to requests from other sites are
+therefore not compressed. Responses to POST requests, the only ones that show a new API key or webhook secret, are not
+compressed either. No page contains a CSRF token: forms are protected by the Origin and Sec-Fetch-Site headers.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def accepts_gzip(headers: Headers) -> bool:
 
 
 def is_own_request(headers: Headers) -> bool:
-    """Whether a user, a program or a page of Octavo sent this request, and not another site in the browser."""
+    """Whether a user, a program or an Octavo page sent this request. False if another site made the browser send it."""
     return headers.get("sec-fetch-site") in {None, "none", "same-origin"}
 
 
@@ -56,7 +56,7 @@ class Compression:
 
 
 class _Response:
-    """Holds back the headers of a response until its first part shows whether the body is complete."""
+    """Holds back the headers of a response until the first part of the body shows whether more parts follow."""
 
     def __init__(self, send: Send, *, compress: bool) -> None:
         self._send = send
@@ -84,7 +84,7 @@ def _is_text(start: Message) -> bool:
 
 
 async def _compressed(start: Message, message: Message) -> Message:
-    """Compress a response that consists of a single part, and adjust its headers.
+    """Compress a response whose body is sent in one part, and adjust its headers.
 
     Small responses and responses in several parts stay unchanged.
     """

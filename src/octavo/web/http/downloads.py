@@ -1,4 +1,4 @@
-"""Downloads files as streams, always as attachments, with support for byte ranges."""
+"""Serves files as streamed downloads: always as attachments, and with support for byte ranges."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class RangeNotSatisfiable(BadInput):
 def attachment(
     stream: ObjectStream, filename: str, content_type: str, headers: Mapping[str, str] | None = None
 ) -> StreamingResponse:
-    """Return a download that browsers save and never display."""
+    """Return a response that browsers save as a file and never display."""
     size = stream.info.bytes
     all_headers = {
         "content-length": str(stream.end - stream.start),
@@ -78,9 +78,9 @@ def is_still(if_range: str | None, etag: str, modified: datetime | None) -> bool
 
 
 def read_range(header: str | None, size: int) -> tuple[int, int]:
-    """Return the requested range as start and end (exclusive).
+    """Return the requested byte range as start and end (exclusive).
 
-    Returns the whole file if the header is not a single valid range.
+    If the header is not a single valid range, this is the range of the whole file.
     """
     found = _RANGE.fullmatch(header.strip()) if header else None
     if not found or found.groups() == ("", ""):

@@ -1,7 +1,7 @@
-"""Limits for request rates, wrong passwords, uploads and streams in progress, and parallel tasks.
+"""Limits on request rates, wrong passwords, uploads and streams in progress, and parallel work.
 
-Counts are in the database, so that limits apply to all web processes together. They may be lost if the database
-crashes.
+Except for `ConcurrencyLimit`, counts are stored in the database, so that limits apply to all web processes together.
+The counts may be lost if the database crashes.
 """
 
 from __future__ import annotations
@@ -57,23 +57,26 @@ class Allowance:
 
     @property
     def batch(self) -> int:
-        """The number of calls that a web process takes from the bucket in one batch.
+        """How many calls a web process takes from the bucket in one database query.
 
-        Small buckets are counted call by call.
+        From small buckets, calls are taken one by one.
         """
         return max(1, self.size // 100)
 
 
 @dataclass(slots=True)
 class Lease:
-    """Unused calls that a process has taken from a bucket, or the time until which the bucket is empty."""
+    """Calls that a process has taken from a token bucket but has not used yet.
+
+    If the bucket was empty, `empty_until` is the time at which to try again.
+    """
 
     calls: int = 0
     empty_until: float = 0.0
 
 
 class Allowances:
-    """Token buckets in the database, which all web processes share."""
+    """Token buckets in the database, shared by all web processes."""
 
     def __init__(self, database: Database, clock: Clock = time.monotonic, most_keys: int = MOST_KEYS) -> None:
         self._database = database
@@ -86,7 +89,7 @@ class Allowances:
         return len(self._leases)
 
     async def take(self, key: str, allowance: Allowance) -> None:
-        """Take one call from the bucket of this key. Raises `TooFast` if none is left."""
+        """Take one token from the bucket with this key. Raises `TooFast` if the bucket is empty."""
         lease = self._lease_of(key)
         if (wait := lease.empty_until - self._clock()) > 0:
             raise TooFast(wait)
@@ -117,7 +120,7 @@ class Allowances:
         return lease
 
     async def _forget_old(self, connection: Connection) -> None:
-        """From time to time, delete buckets that are full again."""
+        """Once an hour, delete buckets that are full again."""
         now = self._clock()
         if now >= self._forget_at:
             self._forget_at = now + FORGET_SECONDS
@@ -125,7 +128,7 @@ class Allowances:
 
 
 class Slots:
-    """Counts uploads and streams in progress in all web processes together.
+    """Counts uploads and event streams in progress across all web processes.
 
     Each process writes its own count and renews it every few seconds. The count of a process that was killed expires.
     """
@@ -138,7 +141,7 @@ class Slots:
 
     @asynccontextmanager
     async def hold(self, key: str, most: int, full: OctavoError) -> AsyncGenerator[None]:
-        """Hold one of `most` slots of this key. Raises `full` if all of them are held."""
+        """Hold one of the `most` slots for this key while the context is open. Raises `full` if all slots are taken."""
         values = {"key": key, "process": self._process, "most": most, "silent_seconds": SILENT_SECONDS}
         async with self._database.connection() as connection:
             (row,) = await fetch_rows(connection, QUERIES.take_slot, values)
@@ -180,7 +183,7 @@ class Slots:
 
 
 class Transfers:
-    """Limits how many uploads of one owner can be in progress."""
+    """Limits how many uploads one owner (account) can have in progress."""
 
     def __init__(self, slots: Slots) -> None:
         self._slots = slots
@@ -191,10 +194,11 @@ class Transfers:
 
 
 class SignIns:
-    """Limits wrong passwords: per email and IP address together, per IP address, and per email.
+    """Limits wrong passwords per IP address, per email address, and per combination of both.
 
-    An attempt counts from its start, unless it succeeds. When the attempts of a bucket are used up, the account is not
-    locked but slowed down: one more attempt is allowed every `15 minutes / size`.
+    An attempt is counted when it starts and refunded if it succeeds. After too many wrong passwords, sign-in is not
+    locked but slowed down: one more attempt is allowed every `15 minutes / size`, where `size` is the limit that was
+    reached.
     """
 
     def __init__(self, allowances: Allowances, settings: Settings) -> None:
@@ -213,9 +217,9 @@ class SignIns:
             await self._allowances.give_back(key, allowance)
 
     def _buckets(self, email: str, address: str) -> list[tuple[str, Allowance]]:
-        """Return the buckets that an attempt counts against. The bucket of the IP address is first.
+        """Return the token buckets that a sign-in attempt counts against, beginning with the one for the IP address.
 
-        Only a hash of the email is stored.
+        The keys of the buckets contain only a hash of the email address.
         """
         person = hash_token(email.lower()).hex()
         return [
@@ -239,9 +243,9 @@ class Limits:
     slots: Slots
 
     async def admit(self, caller: Caller | None, address: str) -> None:
-        """Count a request of an owner.
+        """Count a request towards the rate limit of its owner (account). Administrators are not limited.
 
-        Visitors are also counted by IP address, as one address can create any number of owners.
+        Requests from visitors are also counted by IP address, because one address can create any number of owners.
         """
         if caller is None or caller.is_anonymous:
             await self.allowances.take(f"requests from {address}", self.visitor)
@@ -249,11 +253,11 @@ class Limits:
             await self.allowances.take(f"requests of {caller.owner_id}", self.owner)
 
     async def admit_visitor(self, address: str) -> None:
-        """Count a new anonymous owner."""
+        """Count a new visitor, for whom an anonymous owner (account) will be created."""
         await self.allowances.take(f"visitors from {address}", self.new_visitors)
 
     async def admit_sign_up(self, address: str) -> None:
-        """Count a new account. Called before the password is hashed, which is expensive."""
+        """Count a sign-up. Called before the password is hashed, which is expensive."""
         await self.allowances.take(f"sign-ups from {address}", self.sign_ups)
 
 
@@ -286,9 +290,9 @@ def group_address(host: str | None) -> str:
 
 
 class ConcurrencyLimit:
-    """Limits how many tasks run in parallel, and how many run or wait in total.
+    """Limits how many operations run in parallel, and how many run or wait in total.
 
-    Any further task raises `TooFast` (429).
+    When the total is reached, `TooFast` (429) is raised.
     """
 
     def __init__(self, parallel: int, most_waiting: int, busy_seconds: float) -> None:

@@ -107,7 +107,7 @@ class FormReader:
                 return
 
     async def _more(self) -> bool:
-        """Parse the next part of the request body. Returns False at the end of a complete form."""
+        """Parse the next chunk of the request body. Returns False at the end of a complete form."""
         async for data in self._body:
             try:
                 self._parser.write(data)

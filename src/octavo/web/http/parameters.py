@@ -80,7 +80,7 @@ _PROBLEM = {"schema": Problem.model_json_schema()}
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return the error responses of a route for the OpenAPI description."""
+    """Return the error responses of a route, for its OpenAPI schema."""
     return {
         status: {"description": "Refused", "content": {"application/problem+json": _PROBLEM}} for status in statuses
     }
@@ -89,7 +89,7 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
 def read_name(header: str) -> str:
     """Decode the file name in a header.
 
-    Browsers send it percent-encoded, other clients as raw UTF-8 (read as Latin-1).
+    Browsers send it percent-encoded. Other clients send raw UTF-8, which the server has decoded as Latin-1.
     """
     try:
         return unquote(header.encode("latin-1").decode())

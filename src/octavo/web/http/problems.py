@@ -58,10 +58,10 @@ def problem(
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An error before it is rendered.
+    """An error that has not been rendered as a response yet.
 
-    `is_plain`: a library raised it, without a specific message. `fields` are additional fields of the response, such as
-    `duplicate_of`.
+    `is_plain`: whether the error has only a generic message, because a library raised it. `fields` are additional
+    fields of the response, such as `duplicate_of`.
     """
 
     status: int
@@ -125,7 +125,7 @@ def handle_problems(app: FastAPI, as_page: AsPage, crash_headers: Mapping[str, s
 
     @app.exception_handler(ClientDisconnect)
     async def disconnected(request: Request, error: ClientDisconnect) -> JSONResponse:
-        """Handle a disconnected caller. A response must be returned, although nobody reads it."""
+        """Handle a client that disconnected during its request. A response is required, although nobody reads it."""
         del error
         log.info("caller left", path=request.url.path)
         return problem(BadInput.status, "CALLER_LEFT", "The connection was closed before the request was complete.")

@@ -1,8 +1,8 @@
 """Lets clients close connections first, and drops clients that send too slowly or too much.
 
-The side that closes a connection first keeps its port in TIME_WAIT for a minute. If the server closed first, another
-program could not use the port right after a stop. A client that knows the length of a response closes the connection as
-soon as it has read the whole response.
+The side that closes a connection first keeps its port in TIME_WAIT for a minute. If the server closed first, other
+programs could not use the port right after the server stops. A client that knows the length of a response closes the
+connection as soon as it has read the whole response.
 
 A client that sends its headers or body extremely slowly (slow loris) would hold a connection and memory forever.
 Headers therefore have a time limit. A body has a minimum rate instead, because uploading a large file over a slow
@@ -67,7 +67,7 @@ class Phase(Enum):
 class PatientProtocol(HttpToolsProtocol):
     """HTTP/1.1 with delayed closing and limits for slow clients.
 
-    An HTTP/1.0 connection is closed immediately, since that may mark the end of the response.
+    HTTP/1.0 connections are closed immediately, because closing may be what marks the end of the response.
     """
 
     header_seconds = 15.0
@@ -135,10 +135,7 @@ class PatientProtocol(HttpToolsProtocol):
         return waits or self._received >= LEAST_BODY_RATE * self.body_seconds
 
     def _refuse(self, status: int) -> None:
-        """Send a response without a body, unless the application has already started a response.
-
-        Then close the connection.
-        """
+        """Close the connection. If the application has not started a response, send one without a body first."""
         cycle = self._current()
         unanswered = cycle is not None and not cycle.response_complete
         if cycle is None or not (unanswered and cycle.response_started):
@@ -150,7 +147,7 @@ class PatientProtocol(HttpToolsProtocol):
             cycle.message_event.set()
 
     def shutdown(self) -> None:
-        """Abort the connection if it is idle, instead of closing it. Otherwise it ends after the current response."""
+        """Abort the connection if it is idle. Otherwise, let it end after the current response."""
         cycle = self._current()
         if cycle is None or cycle.response_complete:
             self.transport.abort()

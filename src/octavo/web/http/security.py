@@ -100,9 +100,9 @@ def answers_to(header: str | None, settings: Settings) -> bool:
 
 
 def bearer_key(headers: Headers) -> str | None:
-    """Return the API key in the Authorization header, possibly empty.
+    """Return the API key in the Authorization header. The key may be empty.
 
-    Returns None for other schemes, which are meant for a proxy.
+    Returns None if the header is missing or has another scheme. Other schemes are meant for a proxy.
     """
     scheme, _, key = headers.get("authorization", "").partition(" ")
     return key.strip() if scheme.lower() == "bearer" else None
@@ -119,7 +119,7 @@ def is_local(scope: Scope) -> bool:
 def may_monitor(scope: Scope, token: SecretStr | None) -> bool:
     """Whether the caller can see the state of this server.
 
-    The caller must be a program on this machine, or send the token.
+    The caller must be a program on this machine, or send `token` as a bearer token.
     """
     if is_local(scope):
         return True
@@ -143,8 +143,9 @@ def is_same_origin(origin: str, host: str | None) -> bool:
 def is_cross_site(headers: Headers, origins: Collection[str]) -> bool:
     """Whether another site made the browser send this request.
 
-    In a same-origin request the Origin header may be "null" (a form on a page with no-referrer) or an allowed origin
-    (behind a proxy that changes the host). Extensions and other allowed sites must use an API key.
+    A same-origin request is accepted even if its Origin header is "null" (a form on a page with no-referrer) or an
+    allowed origin (behind a proxy that changes the host). Requests from browser extensions and other allowed sites
+    count as cross-site; they must use an API key.
     """
     site = headers.get("sec-fetch-site")
     if site not in {None, "same-origin", "none"}:
@@ -156,7 +157,7 @@ def is_cross_site(headers: Headers, origins: Collection[str]) -> bool:
 
 
 def is_other_origin(headers: Headers, origins: Collection[str]) -> bool:
-    """Whether the request has an origin that is neither this server nor allowed. Programs send no origin."""
+    """Whether the Origin header names a site that is neither this server nor allowed. Programs do not send it."""
     origin = headers.get("origin")
     return origin is not None and origin.lower() not in origins and not is_same_origin(origin, headers.get("host"))
 
@@ -196,7 +197,8 @@ class HostCheck:
     def _is_for_us(self, hosts: list[str]) -> bool:
         """Whether the Host header names this server.
 
-        A request with several Host headers is refused, because a proxy in front may have checked a different one.
+        A request with several Host headers is refused, because a proxy in front of this server may have checked another
+        one.
         """
         return len(hosts) <= 1 and answers_to(hosts[0] if hosts else None, self._settings)
 
@@ -204,8 +206,8 @@ class HostCheck:
 class SameSite:
     """Refuses requests that change data if another site makes the browser send them (CSRF).
 
-    Allowed origins can use an API key. If there is a list of allowed origins, other origins are refused even with a
-    key: extensions can bypass CORS.
+    Requests with an API key are accepted, because other sites do not know the key. If a list of allowed origins is
+    configured, other origins are refused even with a key, because browser extensions can bypass CORS.
     """
 
     def __init__(self, app: ASGIApp, origins: Collection[str]) -> None:
@@ -235,7 +237,7 @@ class SameSite:
 
 
 class SessionHeaders:
-    """Adds the session cookie and the authentication challenge to any response."""
+    """Adds a new session cookie to responses, and the WWW-Authenticate header to 401 responses."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -286,7 +288,10 @@ def refusal(error: OctavoError) -> Response:
 
 
 class BodyLimit:
-    """Limits the size of request bodies, by the Content-Length header or, without it, while reading."""
+    """Limits the size of request bodies. Checks the Content-Length header, and counts the bytes while reading.
+
+    Routes that receive files are exempt, because they have their own limits.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""Distributes live events: one database reader for each web process, for any number of streams.
+"""Distributes live events. Each web process has one database reader, which serves any number of streams.
 
 All events are read from the database, so it does not matter which process wrote them. A stream first subscribes, then
 reads the events it missed from the database, and then continues with the events that the reader delivered in the
@@ -94,7 +94,7 @@ class Subscription:
 
 
 class Hub:
-    """Delivers every event to the subscriptions of its owner. Without subscriptions it does not read the database."""
+    """Delivers each event to all streams of its owner (account). Without streams, it does not read the database."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class Hub:
 
     @asynccontextmanager
     async def subscribe(self, owner: UUID, *, is_behind: bool = False) -> AsyncGenerator[Subscription]:
-        """Subscribe one stream. From now on, it gets all events of the owner."""
+        """Subscribe one stream to all new events of this owner (account)."""
         if len(self) >= MOST_OF_PROCESS:
             raise TooManyStreams
         async with self._slots.hold(f"streams {owner}", self._most_of_owner, TooManyStreams()):
@@ -136,7 +136,7 @@ class Hub:
                 self._leave(owner, subscription)
 
     def recheck(self, owner: UUID) -> None:
-        """Check now whether all streams of this owner still have access, because credentials have changed."""
+        """Make all streams of this owner (account) check their access now. Called when credentials have changed."""
         for subscription in self._subscriptions.get(owner, ()):
             subscription.recheck.set()
 

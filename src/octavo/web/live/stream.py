@@ -43,7 +43,7 @@ def public_form(event: Event) -> LiveEvent:
 
 @dataclass(frozen=True, slots=True)
 class Follower:
-    """The owner whose events are sent, and the cursor after which they start.
+    """The owner (account) whose events are streamed, and the cursor to start after.
 
     Without a cursor, only new events are sent.
     """
@@ -125,7 +125,10 @@ class EventStream(Response):
             yield events
 
     async def _watch(self, subscription: Subscription) -> None:
-        """Return when the caller loses access to this owner. While the database is unavailable, access is kept."""
+        """Return once the caller has lost access to the owner (account).
+
+        While the database is unavailable, access is kept.
+        """
         while not is_cancelled():
             try:
                 async with asyncio.timeout(self._hub.pace.check_seconds):
@@ -160,7 +163,7 @@ async def wait_for_leaving(receive: Receive) -> None:
 
 
 async def while_connected(request: Request, work: Coroutine[Any, Any, Result]) -> Result:
-    """Run `work` after the body of the request has been read, and cancel it if the caller disconnects."""
+    """Run `work`, and cancel it if the caller disconnects. The request body must have been read before."""
     leaving = asyncio.create_task(wait_for_leaving(request.receive))
     task = asyncio.create_task(work)
     try:
@@ -175,9 +178,9 @@ async def while_connected(request: Request, work: Coroutine[Any, Any, Result]) -
 
 
 async def first_of(leaving: asyncio.Task[None], *others: Coroutine[Any, Any, object]) -> None:
-    """Wait until the caller leaves or one coroutine finishes, then cancel the others.
+    """Run the coroutines until one of them finishes or the caller disconnects, then cancel the rest.
 
-    Raises the errors of the coroutines, except if the database is unavailable.
+    Errors of the coroutines are raised, unless the cause is an unavailable database.
     """
     tasks = [asyncio.create_task(one) for one in others]
     try:

@@ -1,1 +1,1 @@
-"""Renders Markdown as safe HTML blocks with their positions in the Markdown, without files, database or requests."""
+"""Renders Markdown as blocks of safe HTML with their positions. Uses no files, database or requests."""

@@ -1,7 +1,7 @@
 """Converts formulas to MathML. In Markdown, a formula is one line of text such as `(a + b)/2`.
 
-The notation is written by `octavo.extract.office.formulas`. A document can contain any text, so parsing never fails:
-text that is not in this notation is shown unchanged.
+`octavo.extract.office.formulas` writes this notation. A document can contain any text, so parsing never fails: text
+that is not in this notation is shown unchanged.
 """
 
 # ruff: noqa: RUF001 - mathematical characters look like others

@@ -60,8 +60,8 @@ def render_window(
 ) -> list[Block]:
     """Render Markdown to its top-level blocks, in order.
 
-    `start` is the position of the text in its document. `figures` are the pictures of the document to show, by number.
-    No other pictures are loaded.
+    `start` is the position of the text in its document. `figures` maps figure numbers to the pictures to show. No other
+    pictures are loaded.
     """
     environment: Environment = {"references": dict(references or {}), "figures": dict(figures or {})}
     parser = make_parser()
@@ -88,7 +88,7 @@ def read_references(texts: Sequence[str]) -> References:
 
 
 def make_parser() -> MarkdownIt:
-    """Create a parser for CommonMark with tables, strikethrough, footnote marks and formulas."""
+    """Create a parser for CommonMark with tables, strikethrough, footnote references and formulas."""
     options: Any = {"html": True, "inline_definitions": True, "maxNesting": MOST_NESTING}
     parser = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
     parser.core.ruler.at("inline", _read_inline)
@@ -206,9 +206,10 @@ def _block(
 
 
 def _prepare(token: Token) -> None:
-    """Adjust a token for the page. Headings start at `h2`, because the page has its own `h1`.
+    """Adjust a token for the page.
 
-    Table cells are aligned by a class, and pictures inside a link are marked as linked.
+    Headings start at `h2`, because the page has its own `h1`. The alignment of a table cell becomes a CSS class.
+    Pictures inside a link are marked as linked.
     """
     if token.type in {"heading_open", "heading_close"}:
         token.tag = f"h{min(int(token.tag[1:]) + 1, 6)}"
@@ -235,6 +236,6 @@ def _outermost(tokens: Sequence[Token]) -> Iterator[list[Token]]:
 
 
 def _line_starts(text: str) -> list[int]:
-    """Return the positions at which lines start, as the parser counts lines, followed by the end of the text."""
+    """Return the start position of each line, followed by the end of the text. Lines are counted as in the parser."""
     starts = [0, *(found.end() for found in _LINE_BREAK.finditer(text))]
     return [*starts, len(text)] if starts[-1] < len(text) or not text else starts

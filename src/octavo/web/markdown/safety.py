@@ -94,7 +94,10 @@ class Picture(Protocol):
 
 
 def figure_number(address: str) -> int | None:
-    """Return the number in an address such as `figures/3.png`, which text extraction writes for a picture."""
+    """Return the figure number in a path such as `figures/3.png`; None for other addresses.
+
+    Text extraction writes such a path for each figure.
+    """
     found = _FIGURE.fullmatch(address)
     return int(found[1]) if found else None
 
@@ -126,7 +129,7 @@ def mark_formula(line: str, *, is_block: bool) -> str:
 def show_formulas(cleaned: str) -> str:
     """Replace placeholders in sanitised HTML with MathML.
 
-    Documents cannot contain MathML themselves, because browsers parse HTML inside it.
+    Documents are not allowed to contain MathML themselves, because browsers parse HTML inside it.
     """
     return _FORMULA_MARK.sub(lambda found: to_mathml(unescape(found[2]), is_block=bool(found[1])), cleaned)
 
@@ -140,9 +143,9 @@ def is_address(address: str) -> bool:
 
 
 def describe_picture(words: str, address: str, *, linked: bool = False) -> str:
-    """Replace a picture with its description and address, because it is not loaded.
+    """Return the HTML that is shown instead of a picture that is not loaded: its description and a link to it.
 
-    `linked`: whether it is inside a link.
+    `linked`: whether the picture is already inside a link, so that no second link is added.
     """
     shown = f'<span class="picture">{escape(words.strip()) or "Picture"}</span>'
     if linked or not is_address(address):

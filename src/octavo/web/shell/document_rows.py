@@ -96,7 +96,7 @@ class Row:
 
     @property
     def picture(self) -> str | None:
-        """The address of a picture: of the first page, else of the first figure; None if there is neither."""
+        """The address of a picture of the first page or, if there is none, of the first figure; None without both."""
         document = self.document
         return f"/api/v1/documents/{document.id}/pages/1.png?width=120" if is_pictured(document) else self.figure
 
@@ -143,9 +143,9 @@ async def make_rows(connection: Connection, owner: UUID, documents: Sequence[Doc
 
 
 def facts_line(document: Document, facts: Mapping[str, FactView]) -> str:
-    """Return the facts of a document in one line: Invoice 993548900 · Coolblue · 19 April 2014 · € 717.97.
+    """Return the facts about a document in one line: Invoice 993548900 · Coolblue · 19 April 2014 · € 717.97.
 
-    Facts that the title already contains are left out, and so is a date that comes only from the metadata of the file.
+    Facts that are already in the title are left out. A date is left out if it comes only from the metadata of the file.
     """
     title, number = document.title.casefold(), facts.get("number")
     day = document.document_date if "date" in facts and facts["date"].source != "metadata" else None

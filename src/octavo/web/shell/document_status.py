@@ -86,7 +86,7 @@ class StatusText:
     """The status of a document in words.
 
     `chip` is the status label. It is None while the document is being processed; `line` and the progress are shown
-    instead. `missing` names what a completed document lacks, such as its description.
+    instead. `missing` names the results that a completed document lacks, such as its title, summary and tags.
     """
 
     tone: Tone = ""
@@ -214,7 +214,7 @@ def _picture(document: Document) -> StatusText:
 
 
 def needs_person(document: Document) -> bool:
-    """Whether the document is listed on the tab “Needs you”. The query of the tab uses the same rule."""
+    """Whether the document is listed on the “Needs you” tab. The database query of the tab uses the same rule."""
     if document.quality == "empty":
         return document.needs_classification or _read(document).tone == "warn"
     return document.needs_classification or document.quality == "partial"
@@ -222,7 +222,7 @@ def needs_person(document: Document) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class MissingPart:
-    """A result that a completed document lacks, such as its description or vectors.
+    """A result that a completed document lacks, such as its title, summary and tags, or its embeddings.
 
     The first missing result determines the status label and the action.
     """

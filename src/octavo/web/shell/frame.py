@@ -117,7 +117,7 @@ async def load_dock(connection: Connection, owner: UUID, now: datetime) -> list[
 
 
 def _analysis_item(analysis: Analysis, now: datetime) -> DockItem:
-    """Return one item for a whole analysis, because an analysis has hundreds of jobs."""
+    """Return a single dock item for a whole analysis, because an analysis can have hundreds of jobs."""
     return DockItem(
         job_id=analysis.id,
         document_id=None,
@@ -164,7 +164,7 @@ def _address(job: JobView) -> str | None:
 
 
 class FrameFor:
-    """A dependency that loads the frame with one item of the navigation selected."""
+    """A FastAPI dependency that loads the page frame, with one item of the navigation selected."""
 
     def __init__(self, place: str) -> None:
         self._place = place

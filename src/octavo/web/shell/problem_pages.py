@@ -48,7 +48,10 @@ def is_for_people(request: Request) -> bool:
 
 
 async def as_page(request: Request, failure: Failure) -> Response | None:
-    """Render the error as a page; None for programs. Callers who must sign in are redirected to the sign-in page."""
+    """Render the error as a page. Returns None if the caller is a program.
+
+    Callers who must sign in are redirected to the sign-in page.
+    """
     if not is_for_people(request):
         return None
     if failure.code == Unauthenticated.code:
@@ -74,7 +77,7 @@ async def as_page(request: Request, failure: Failure) -> Response | None:
 
 
 async def _frame(request: Request, caller: Caller) -> Frame | None:
-    """Return the frame around the page; None if loading it fails too."""
+    """Return the frame around the error page; None if it cannot be loaded either."""
     with contextlib.suppress(OctavoError, psycopg.Error):
         services = await services_of(request)
         async with services.database.connection() as connection:

@@ -25,7 +25,7 @@ ONLY_THIS_BROWSER = (
 
 @dataclass(frozen=True, slots=True)
 class Me:
-    """The current user. `owners` are the owners that you are a member of; `note` is a hint for anonymous visitors."""
+    """The current user. `owners` are the accounts that they belong to; `note` is a hint for anonymous visitors."""
 
     owner_id: UUID
     kind: str
@@ -88,7 +88,7 @@ async def change_password(
 
 
 async def act_for(request: Request, services: Services, caller: Caller | None, person: UUID, owner_id: UUID) -> Me:
-    """Switch this browser to another owner that the person is a member of."""
+    """Switch this browser to another owner (account) that the person is a member of."""
     secret = session_secret(request) or ""
     async with services.database.transaction() as connection:
         await switch_owner(connection, person, secret, owner_id)
@@ -112,9 +112,9 @@ async def describe(connection: Connection, caller: Caller) -> Me:
 
 
 def _recheck_streams(services: Services, caller: Caller | None) -> None:
-    """Check again whether this owner's open event streams still have access.
+    """Make the open event streams of the caller's owner (account) check their access again.
 
-    Streams of this browser's old session end.
+    This ends the streams of the browser's old session.
     """
     if caller:
         services.live.recheck(caller.owner_id)

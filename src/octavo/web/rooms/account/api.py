@@ -59,7 +59,7 @@ async def sign_in(request: Request, services: ServicesOf, caller: OptionalCaller
 
 @router.get("/session", responses=problems(401))
 async def session(services: ServicesOf, caller: ReadCaller) -> Me:
-    """Return the current user and owner."""
+    """Return the current user and the owner (account) for which they act."""
     async with services.database.connection() as connection:
         return await accounts.describe(connection, caller)
 
@@ -80,7 +80,7 @@ async def change_password(request: Request, services: ServicesOf, person: Person
 async def act_for(
     request: Request, services: ServicesOf, caller: OptionalCaller, person: PersonId, wanted: OwnerRequest
 ) -> Me:
-    """Switch this browser to another owner that you are a member of."""
+    """Switch this browser to another owner (account) that you are a member of."""
     return await accounts.act_for(request, services, caller, person, wanted.owner_id)
 
 
@@ -97,7 +97,7 @@ class NewKeyRequest(BaseModel):
 
 @keys_router.get("", responses=problems(401, 403))
 async def list_keys(services: ServicesOf, caller: KnownCaller) -> Page[KeyView]:
-    """List your API keys, newest first. With the role owner, list the keys of all members."""
+    """List your API keys, newest first. If you have the role `owner`, the keys of all members are listed."""
     async with services.database.connection() as connection:
         return Page(await keys.list_keys(connection, caller), None)
 
@@ -137,7 +137,7 @@ class RoleRequest(BaseModel):
 
 @members_router.get("", responses=problems(401))
 async def list_members(services: ServicesOf, caller: KnownCaller) -> Page[Member]:
-    """List the members of the current owner."""
+    """List the members of the current owner (account)."""
     async with services.database.connection() as connection:
         return Page(await members.list_members(connection, caller.owner_id), None)
 
@@ -151,14 +151,14 @@ async def add_member(services: ServicesOf, caller: KnownCaller, wanted: NewMembe
 
 @members_router.patch("/{user}", responses=problems(400, 401, 403, 404, 409, 422))
 async def change_role(services: ServicesOf, caller: KnownCaller, user: UUID, wanted: RoleRequest) -> Member:
-    """Change the role of a member. It applies from their next request."""
+    """Change the role of a member. The change takes effect with their next request."""
     async with services.database.transaction() as connection:
         return await members.change_role(connection, caller, user, wanted.role)
 
 
 @members_router.delete("/{user}", status_code=204, responses=problems(401, 403, 404, 409, 422))
 async def remove_member(services: ServicesOf, caller: KnownCaller, user: UUID) -> None:
-    """Remove a member. Their sessions and API keys for this owner stop working."""
+    """Remove a member. Their sessions and API keys for this owner (account) stop working."""
     async with services.database.transaction() as connection:
         await members.remove_member(connection, caller, user)
     services.live.recheck(caller.owner_id)

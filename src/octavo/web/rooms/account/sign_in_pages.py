@@ -39,9 +39,9 @@ async def sign_in_page(
 
 
 async def _show_link(request: Request, services: Services, token: str) -> Response:
-    """Show the form that uses the link.
+    """Show a form that signs in with the one-time link.
 
-    Merely opening a link changes nothing, because mail scanners and previews open links too.
+    Opening the link must not use it up, because mail scanners and previews open links too.
     """
     async with services.database.connection() as connection:
         valid = await is_sign_in_link(connection, token)

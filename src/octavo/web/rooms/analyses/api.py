@@ -31,8 +31,9 @@ Prompts = Annotated[list[UUID], Field(min_length=1, max_length=100)]
 class NewAnalysis(BaseModel):
     """An analysis to start. If `prompt_ids` is null, all active prompts are run.
 
-    `mode`: `sequential` runs segments in order, each with the previous answer as context; `parallel` adds the previous
-    answer only if it already exists. `at_once`: the number of parallel requests.
+    The document is divided into segments (ranges of pages). `mode`: `sequential` runs segments in order, each with the
+    previous answer as context; `parallel` adds the previous answer only if it already exists. `at_once`: the number of
+    parallel requests.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -50,7 +51,7 @@ class PromptSelection(BaseModel):
 
 
 class RerunRequest(BaseModel):
-    """Selects what to run again: one item, all items of a prompt or, if both fields are null, the whole analysis."""
+    """What to run again: one item (a prompt on one segment), all items of a prompt or, if both are null, everything."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -115,14 +116,17 @@ async def list_segments(services: ServicesOf, caller: ReadCaller, analysis: UUID
 async def list_items(
     services: ServicesOf, caller: ReadCaller, analysis: UUID, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
 ) -> Page[ItemView]:
-    """List the answers to each prompt for each segment, in order of execution."""
+    """List the items, each with its answer, in order of execution. An item is one prompt on one segment."""
     async with services.database.connection() as connection:
         return await details.list_items(connection, caller.owner_id, analysis, cursor=cursor, limit=limit)
 
 
 @router.get("/{analysis}/results", responses=problems(401, 404, 422))
 async def list_results(services: ServicesOf, caller: ReadCaller, analysis: UUID) -> Page[ResultView]:
-    """List one answer for each prompt, with citations. Quotes that are not `verified` were not found on their page."""
+    """List the combined answer to each prompt, with citations.
+
+    Quotes that are not `verified` were not found on their page.
+    """
     async with services.database.connection() as connection:
         return Page(await details.list_results(connection, caller.owner_id, analysis), None)
 
@@ -164,7 +168,7 @@ async def change_prompts(
 async def rerun(
     services: ServicesOf, caller: WriteCaller, analysis: UUID, wanted: RerunRequest | None = None
 ) -> Analysis:
-    """Discard answers and run the same items again."""
+    """Discard the selected answers and run their prompts again."""
     chosen = wanted or RerunRequest()
     async with services.database.transaction() as connection:
         await analyses.ask_again(connection, caller.owner_id, analysis, prompt=chosen.prompt_id, item=chosen.item_id)
@@ -192,7 +196,7 @@ async def cancel_analysis(services: ServicesOf, caller: WriteCaller, analysis: U
 
 @router.post("/{analysis}/retry", responses=problems(401, 403, 404, 422))
 async def restart_analysis(services: ServicesOf, caller: WriteCaller, analysis: UUID) -> Analysis:
-    """Resume an analysis that failed, was stopped or stalled, or that has missing answers."""
+    """Resume an analysis that failed, was stopped, has stalled, or has missing answers."""
     async with services.database.transaction() as connection:
         await analyses.restart_analysis(connection, caller.owner_id, analysis)
         return await details.show_analysis(connection, caller.owner_id, analysis)

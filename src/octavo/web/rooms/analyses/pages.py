@@ -73,9 +73,9 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A result with its answer as safe HTML.
+    """The combined answer to a prompt, with its text as safe HTML.
 
-    If different models answered the segments, it also names the model of each segment.
+    If different models answered different segments, `parts` names the model of each segment.
     """
 
     result: ResultView
@@ -83,7 +83,7 @@ class Answer:
 
     @property
     def answered_by(self) -> str:
-        """The models that answered, and the model that combined the answers, if it is another one."""
+        """The models that answered, and the model that combined the answers, unless one model did both."""
         names = [_name(one) for one in self.result.answered_by]
         if len(names) > 1:
             return f"Answered by {', '.join(names[:-1])} and {names[-1]}; combined by {_name(self.result.made_by)}"
@@ -102,7 +102,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class AnalysisView:
-    """An analysis with everything that changes while it runs."""
+    """An analysis with all values that change while it runs."""
 
     analysis: Analysis
     results: list[ResultView]
@@ -364,7 +364,7 @@ def _citation(item: ItemView | None, results: Sequence[ResultView], opened: Side
 
 
 async def _find(services: Services, owner: UUID, document: UUID, citation: CitationView) -> QuoteOnPage | None:
-    """Find the position of a verified quote; None if it is unknown. The page is then shown without a mark."""
+    """Find the position of a verified quote on its page. Returns None if it is unknown; nothing is highlighted then."""
     if not citation.verified:
         return None
     try:

@@ -33,7 +33,7 @@ WRONG = {
 
 
 class PromptForm(BaseModel):
-    """The submitted prompt form, whether it is valid or not."""
+    """The fields of the prompt form as they were submitted, before validation."""
 
     title: Line = ""
     content: Text = ""

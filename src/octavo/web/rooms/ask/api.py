@@ -58,9 +58,9 @@ HEARTBEAT_SECONDS = 15.0
 async def answer_events(
     snippets: Sequence[SourceSnippet], make: Callable[[], Awaitable[Answer]]
 ) -> AsyncGenerator[bytes]:
-    """Yield the events of an answer: the passages found, its statements, their citations and `done`.
+    """Yield the events of an answer: `passages`, one `text` for each statement, `citations` and `done`.
 
-    If answering fails, an `error` event is sent instead of the answer.
+    If answering fails, an `error` event follows `passages` instead.
     """
     yield frame("passages", {"passages": [asdict(one) for one in snippets]})
     try:
@@ -135,13 +135,17 @@ class AskRequest(BaseModel):
 async def ask(services: ServicesOf, caller: ReadCaller, wanted: AskRequest) -> AnswerStream:
     """Answer a question from your documents, as server-sent events.
 
-    The `passages` event comes first and lists the passages that the question is answered from, each with document,
-    chunk, page and the part that matches. Each `text` event is one statement: its text and the numbers of its
-    citations. The `citations` event lists the citations with document, chunk, page and quote; `verified` is true if the
-    quote is in the text word for word. `answer` is the answer in a few words, or null; in a citation it is the part of
-    the quote that answers the question. `found` is false if nothing answers the question. `note` says what was not
-    covered. The answer is made as a whole and sent statement by statement. Without a model it consists of sentences
-    from the documents; answers in a few words are then found in English texts only.
+    The first event, `passages`, lists the passages that may contain the answer, each with document, chunk, page and the
+    part that matches. Each `text` event is one statement, with the numbers of its citations. The `citations` event
+    lists the citations, each with document, chunk, page and quote; `verified` is true if the quote occurs word for word
+    in the text. The last event is `done`.
+
+    The `citations` event also says whether the documents answer the question (`found`) and which texts were not used
+    (`note`). Its `answer` is the answer in a few words, or null. The `answer` of a citation is the part of the quote
+    that answers the question.
+
+    The whole answer is generated before the first statement is sent. Without a model, it consists of sentences from the
+    documents, and an answer in a few words is found only in English texts.
     """
     gateway = services.models.gateway
     asking = await find_sources(services.database, gateway, caller.owner_id, wanted.question, wanted.document_ids or ())
@@ -153,9 +157,6 @@ def answer_limit(_: Services) -> ConcurrencyLimit:
 
 
 async def answer_in_turn(services: Services, asking: AskedQuestion) -> Answer:
-    """Answer a question.
-
-    The number of parallel answers is limited, because answers without a model use this machine's CPU.
-    """
+    """Answer a question. Parallel answers are limited, because answering without a model uses this machine's CPU."""
     async with services.shared(answer_limit).take():
         return await answer(services.models.gateway, asking)

@@ -89,7 +89,7 @@ async def _render(
 
 
 def _offer(named: list[Document], newest: list[Document]) -> list[Document]:
-    """Return the documents to choose from: first the selected ones, then the newest readable ones."""
+    """Return the documents to choose from: first the selected ones, then the newest ones whose text is ready."""
     known = {one.id for one in named}
     return [*named, *(one for one in newest if one.text_ready and one.id not in known)]
 
@@ -100,6 +100,9 @@ def address_of(cited: Citation) -> str:
 
 
 def around_answer(cited: Citation) -> tuple[str, str, str]:
-    """The quote in three parts: before the words that answer the question, these words, and the rest."""
+    """Split a quote into three parts: the text before the answer, the answer, and the text after it.
+
+    If the answer is not known, the first part is the whole quote.
+    """
     text = " ".join(cited.quote.split())
     return text.partition(cited.answer) if cited.answer else (text, "", "")

@@ -1,4 +1,4 @@
-"""The API for budgets and usage. A changed budget applies immediately and resumes paused work."""
+"""The API for budgets and usage. Changed budgets apply immediately, and paused work resumes if they allow it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,10 @@ class DocumentBudgetRequest(BaseModel):
 
 @router.get("/settings/budgets", responses=problems(401))
 async def budgets(services: ServicesOf, caller: ReadCaller) -> BudgetsInForce:
-    """Return the budgets per document and per owner. Administrators also see the budget for all owners together."""
+    """Return the budgets per document and per owner (account).
+
+    Administrators also see the budget for all owners together.
+    """
     return await budgets_of(services, caller)
 
 
@@ -73,8 +76,8 @@ async def document_estimate(
 ) -> DocumentEstimate:
     """Estimate the cost of model calls for this document.
 
-    The estimate lists separate costs for describing the document, writing its text, connecting it, and running prompts
-    on it.
+    There are separate estimates for generating the title, summary and tags, for cleaning up the text, for extracting it
+    from page images, for finding connections, and for running this number of prompts.
     """
     async with services.database.connection() as connection:
         found = await show_document(connection, caller.owner_id, document)

@@ -97,15 +97,15 @@ async def _show(
 
 
 def as_written(found: BudgetsInForce) -> dict[str, str]:
-    """Return the form fields with the budgets that are set. A budget at its default is an empty field."""
+    """Return the values of the form fields. The field of a budget that is not set is empty; its default applies."""
     given = {"document": found.document, "owner": found.owner, "month": found.month}
     return {name: plain_number(one.usd) if one and one.is_set else "" for name, one in given.items()}
 
 
 def suggest(budget: DocumentBudget) -> str:
-    """Suggest an amount for the form: enough for all paused calls, in whole dollars.
+    """Suggest a budget for the form: enough for all paused jobs, rounded up to whole dollars.
 
-    If no calls are paused, it is the current budget, or empty if none is set.
+    If no jobs are paused, this is the current budget, or an empty text if none is set.
     """
     if budget.paused:
         enough = ceil(max(budget.spent_usd + budget.needed_usd, budget.usd))

@@ -1,4 +1,4 @@
-"""Connections between documents: the map, the list, the weights, and the decisions of people."""
+"""Connections between documents: a map, a list, weights for each type, and decisions made by people."""
 
 from octavo.web.rooms.connections import api, pages
 

@@ -1,4 +1,4 @@
-"""The API for connections: lists, decisions, weights, the map, and repeated comparisons."""
+"""The API for connections: list, confirm and dismiss them, set weights, load the map, and compare documents again."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ async def connections(
     """List the connections of a document to others, sorted by strength times the weight of their type.
 
     Dismissed connections are listed only with `status=dismissed`. The list is complete when `comparison.state` is
-    `done`. `coverage` says whether contradictions can be found in the document's language, and whether bridges can be
-    found.
+    `done`. `coverage` says whether contradictions can be found in the document's language, and whether bridges
+    (connections between different subjects) can be found.
     """
     async with services.database.connection() as connection:
         found = await show_document(connection, caller.owner_id, document)
@@ -97,7 +97,7 @@ async def find(services: ServicesOf, caller: ReadCaller, id: IdPart, limit: Few 
 async def confirm(services: ServicesOf, caller: WriteCaller, connection_id: UUID) -> Connection:
     """Confirm a connection.
 
-    The decision is stored for the two quotes, so it is kept when documents are compared again.
+    The decision is stored with the two quotes, so it is kept when the documents are compared again.
     """
     return await _decide(services, caller, connection_id, Decision.CONFIRM)
 
@@ -106,7 +106,7 @@ async def confirm(services: ServicesOf, caller: WriteCaller, connection_id: UUID
 async def dismiss(services: ServicesOf, caller: WriteCaller, connection_id: UUID) -> Connection:
     """Dismiss a connection.
 
-    The decision is stored for the two quotes, so it is kept when documents are compared again.
+    The decision is stored with the two quotes, so it is kept when the documents are compared again.
     """
     return await _decide(services, caller, connection_id, Decision.DISMISS)
 
@@ -157,7 +157,7 @@ async def connections_map(
 async def rebuild_connections(
     services: ServicesOf, caller: WriteCaller, wanted: RebuildRequest | None = None
 ) -> RebuildAnswer:
-    """Compare documents again. Decisions are kept, and model answers in the cache cost nothing."""
+    """Compare documents again. Decisions are kept, and cached model answers are reused at no cost."""
     async with services.database.transaction() as connection:
         chosen = wanted.document_ids if wanted else None
         return RebuildAnswer(jobs=await rebuild(connection, caller.owner_id, chosen))

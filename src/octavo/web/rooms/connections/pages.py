@@ -1,4 +1,4 @@
-"""Pages for connections between documents: the map, the list, the weights, and the decisions of people."""
+"""Pages for connections between documents: the map, the list, the weights, and the decisions made by people."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Pair:
 async def map_page(
     request: Request, services: ServicesOf, frame: MapFrame, asked: Annotated[MapQuery, Query()]
 ) -> Response:
-    """Show the map or the list. Filters, view and the selected pair are query parameters."""
+    """Show the map or the list. Filters, view and the selected pair of documents are query parameters."""
     owner = frame.caller.owner_id
     async with services.database.connection() as connection:
         focus = await show_document(connection, owner, asked.focus) if asked.focus else None

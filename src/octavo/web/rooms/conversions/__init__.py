@@ -1,4 +1,4 @@
-"""Conversions of PDFs to XML, the review of their values, and the mappings."""
+"""Conversion of PDFs to XML, review of the extracted values, and mappings (the rules of a conversion)."""
 
 from octavo.web.rooms.conversions import api, mapping_api, mapping_pages, pages, review
 

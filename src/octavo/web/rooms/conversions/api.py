@@ -105,7 +105,8 @@ class OneRow(BaseModel):
 class CorrectionRequest(BaseModel):
     """Corrections. Only the values that are sent are changed; null clears a value.
 
-    `rows` changes tables, after the values. `accept` names failed checks whose values are correct nevertheless.
+    Tables are changed by `rows`, after the values have been corrected. `accept` lists failed checks to ignore, because
+    their values are correct.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -116,7 +117,7 @@ class CorrectionRequest(BaseModel):
 
 
 class RevisionView(BaseModel):
-    """A revision. `person` is the person who made it, and `changes` are the changes by this person."""
+    """A revision of the values. `person` is who made the revision, and `changes` lists what they changed."""
 
     number: int
     made_by: str
@@ -165,9 +166,10 @@ async def convert(
     content_type: Annotated[str, Header()] = "",
     x_upload_filename: Annotated[str | None, Header(max_length=3000)] = None,
 ) -> ConversionView:
-    """Convert a PDF: a form with `file` and `mapping`, raw bytes with `X-Upload-Filename`, or JSON with `document_id`.
+    """Convert a PDF.
 
-    If the same content was already converted with the same mapping, the existing conversion is returned.
+    Send a form with `file` and `mapping`, raw bytes with the header `X-Upload-Filename`, or JSON with `document_id`. If
+    the same content was already converted with the same mapping, the existing conversion is returned.
     """
     intake, owner = conversion_intake(services, limits), caller.owner_id
     if mapping:
@@ -202,7 +204,7 @@ async def convert_document(
     document: UUID,
     wanted: ConvertRequest | None = None,
 ) -> ConversionView:
-    """Convert a PDF in the library. The stored file is used; nothing is uploaded, and no other document is created.
+    """Convert a PDF in the library. The stored file is used; nothing is uploaded, and no new document is created.
 
     If the same content was already converted with the same mapping, the existing conversion is returned.
     """
@@ -218,7 +220,7 @@ async def _begun(services: Services, owner: UUID, begun: Submission) -> Conversi
 
 
 def conversion_intake(services: Services, limits: IntakeLimits) -> ConversionIntake:
-    """Return the service that accepts conversions.
+    """Return the service that accepts PDFs for conversion.
 
     If a remote conversion service has a lower size limit, that limit applies.
     """
@@ -282,9 +284,9 @@ async def show_batch(services: ServicesOf, caller: ReadCaller, batch: UUID) -> B
 
 @router.get("/training-samples", responses=problems(401, 422), response_class=Response)
 async def samples(services: ServicesOf, caller: ReadCaller) -> Response:
-    """Download the values before and after correction, with the history of corrections, as JSON Lines.
+    """Download all corrections as JSON Lines: the values before and after correction, and the history of changes.
 
-    They are kept for OCTAVO_CORRECTION_DAYS, longer than the conversions.
+    Corrections are kept for OCTAVO_CORRECTION_DAYS days, longer than the results of conversions.
     """
     async with services.database.connection() as connection:
         return _json_lines(await library.training_samples(connection, caller.owner_id))
@@ -292,7 +294,10 @@ async def samples(services: ServicesOf, caller: ReadCaller) -> Response:
 
 @router.get("/model-checks", responses=problems(401, 422), response_class=Response)
 async def checks(services: ServicesOf, caller: ReadCaller) -> Response:
-    """Download all model calls for missing values as JSON Lines, with the answers and whether they were accepted."""
+    """Download all model calls that looked for missing values, as JSON Lines.
+
+    Each line contains the answers of the model and the values that were accepted.
+    """
     async with services.database.connection() as connection:
         return _json_lines(await library.model_checks(connection, caller.owner_id))
 
@@ -339,7 +344,10 @@ def corrections_of(services: Services) -> Corrections:
 
 
 def person_without_account(caller: Caller) -> str:
-    """Return the name for a caller without an account. A person with an account is named by their email address."""
+    """Return the name under which a correction is recorded if the caller has no account.
+
+    The correction of a caller with an account is recorded with their email address.
+    """
     if caller.via == "key":
         return "API key"
     return "Visitor" if caller.is_anonymous else "Local user"

@@ -1,4 +1,4 @@
-"""Prepares the values of a conversion for its page: fields, tables, boxes, changes, and the model's answers."""
+"""Prepares the values of a conversion for the review page: fields, tables, boxes, changes, and the model's answers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CERTAIN = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A field, with or without a value. `path` is its name in corrections."""
+    """A field on the review page, with or without a value. `path` identifies the field in a correction."""
 
     path: str
     label: str
@@ -44,7 +44,10 @@ class Cell:
 
     @property
     def certainty(self) -> str:
-        """The confidence: a percentage if it was measured, otherwise a word; empty for values confirmed by a person."""
+        """The confidence as text: a percentage if it is calibrated, otherwise a word.
+
+        Empty for missing values and values confirmed by a person.
+        """
         if self.value is None or self.value.is_confirmed:
             return ""
         if self.value.calibrated:
@@ -88,7 +91,7 @@ class ReviewFields:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The box of a value on a page."""
+    """The box around a value on a page. `current`: whether this value is selected."""
 
     path: str
     box: Box
@@ -191,7 +194,7 @@ def describe_earlier(entry: Mapping_[str, Any]) -> EarlierCorrection | None:
 def normal_form(mapping: Mapping, path: str, text: str) -> str:
     """Convert text from the page to the format of its field, such as 1.234,50 to 1234.50.
 
-    Text that has no unique meaning for this field is returned unchanged.
+    Text that cannot be interpreted in exactly one way is returned unchanged.
     """
     cell = re.fullmatch(r"(\w+)\[\d+\]\.(\w+)", path)
     kind = type_of(mapping, cell[2], cell[1]) if cell else type_of(mapping, path, None)
@@ -203,9 +206,9 @@ def normal_form(mapping: Mapping, path: str, text: str) -> str:
 
 
 def changes_between(before: Conversion | None, after: Conversion | None) -> list[Change]:
-    """Return the changes of a revision; none for the first.
+    """Return the values that differ between two revisions; none if one of the revisions is missing.
 
-    A value that a person only confirmed has the same text before and after.
+    A value that a person confirmed without changing it is included, with the same text before and after.
     """
     if before is None or after is None:
         return []
@@ -273,7 +276,7 @@ class ModelAnswers:
 
 
 def describe_model(asked: ModelLookup | None, laid: ReviewFields, cost: ModelCost) -> ModelAnswers | None:
-    """Describe the answers of the model; None if no model was called."""
+    """Return the model's answers for the review page; None if no model was called."""
     if asked is None:
         return None
     said = {one.name for one in asked.answers}

@@ -103,7 +103,7 @@ async def schema(services: ServicesOf, caller: ReadCaller, name: Name) -> Respon
 async def _find(services: Services, caller: Caller, name: str) -> StoredMapping:
     """Find the mapping with this name.
 
-    An unknown name leads to a 404 response, because the name is part of the path.
+    An unknown name results in a 404 response, because the name is part of the URL path.
     """
     async with services.database.connection() as connection:
         try:
@@ -125,7 +125,7 @@ BUSY_SECONDS = 5.0
 class MappingTrials:
     """Checks mappings and tries them on PDFs, in the sandbox, one at a time. Nothing is stored.
 
-    Visitors have a low rate limit and a separate queue. The work ends if the caller disconnects.
+    Visitors have a low rate limit and a separate queue. The work is cancelled if the caller disconnects.
     """
 
     def __init__(self, services: Services) -> None:
@@ -137,12 +137,12 @@ class MappingTrials:
         self._allowance = Allowance(settings.mapping_checks_per_minute_anonymous)
 
     async def check(self, request: Request, caller: Caller, text: str, label: str) -> MappingSummary:
-        """Check the text of a mapping. Raises `BadMapping`."""
+        """Check the text of a mapping. Raises `BadMapping` if it is invalid."""
         work = partial(check_mapping_in_sandbox, self._sandbox, text, label)
         return await self._in_turn(request, caller, work)
 
     async def run(self, request: Request, caller: Caller, path: pathlib.Path, text: str, label: str) -> Conversion:
-        """Return the values that the rules of this mapping find, without a model.
+        """Return the values that the rules of the mapping find in the PDF. No model is used.
 
         Raises an error if the mapping is invalid or the PDF cannot be read.
         """

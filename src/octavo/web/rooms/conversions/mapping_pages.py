@@ -148,7 +148,7 @@ async def delete(
     name: Name,
     sure: Annotated[bool, Form()] = False,  # noqa: FBT002 - a form field
 ) -> Response:
-    """Delete a mapping. Needs a confirmation."""
+    """Delete a mapping. Requires confirmation."""
     if not sure:
         text = "You can no longer choose the mapping. Existing conversions keep its text."
         back = f"/settings/mappings/{name}"

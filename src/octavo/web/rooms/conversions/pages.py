@@ -73,9 +73,9 @@ class ListQuery:
 
     @property
     def is_first(self) -> bool:
-        """Whether this is the first page of all conversions or of a batch.
+        """Whether this is the first page of the list and no status filter is set.
 
-        The first page begins with the conversions that need review.
+        Only this page begins with the conversions that need review.
         """
         return not (self.status or self.cursor)
 
@@ -153,7 +153,7 @@ async def _begin(services: Services, limits: IntakeLimits, owner: UUID, wanted: 
 class Selection:
     """The documents to convert: a list of documents, or all documents that the filters select.
 
-    `fields` are the form fields of this selection.
+    `fields` are the form fields that describe this selection, so that the next form can send it again.
     """
 
     documents: list[UUID]
@@ -276,7 +276,7 @@ async def _state(connection: Connection, frame: Frame, asked: ListQuery) -> dict
 
 @dataclass(frozen=True, slots=True)
 class ListedRows:
-    """A page of the list. On the first page of all conversions, `review` contains the conversions that need review."""
+    """A page of the list of conversions. Only the first page has `review`, the conversions that need review."""
 
     rows: list[Row]
     review: list[Row]

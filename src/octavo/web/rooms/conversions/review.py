@@ -114,7 +114,7 @@ class RejectedCorrection:
 async def show_page(
     request: Request, services: ServicesOf, frame: ConversionsFrame, conversion: UUID, asked: ReviewParameters
 ) -> Response:
-    """Show the review page. `field` is marked on its page, unless `page` selects another page."""
+    """Show the review page. `field` is highlighted on the page that contains it, unless `page` selects another page."""
     return render(request, "conversion.html", frame, **await _shown(services, frame, conversion, asked))
 
 
@@ -184,7 +184,10 @@ def _read_box(text: str) -> Box | None:
 
 
 async def _as_typed(services: Services, owner: UUID, conversion: UUID, wanted: Correction) -> str | None:
-    """Convert text selected on the page, such as 1.234,50, to the format of its field, if it has only one meaning."""
+    """Convert text selected on the page to the format of its field, such as 1.234,50 to 1234.50.
+
+    Ambiguous text is returned unchanged.
+    """
     async with services.database.connection() as connection:
         found = await show_conversion(connection, owner, conversion)
         mapping = await mapping_of_conversion(connection, owner, conversion, found.mapping)
@@ -223,7 +226,7 @@ async def change_rows(  # noqa: PLR0917 - fields of the form
 async def accept_check(
     services: ServicesOf, caller: WriteCaller, conversion: UUID, check: Annotated[str, Form(max_length=2000)]
 ) -> Response:
-    """Accept the values of a failed check. The check is still shown as failed."""
+    """Accept values although one of their checks failed. The check is still shown as failed."""
     await _correct(services, caller, conversion, [], accept=[check])
     return back_to(f"/conversions/{conversion}#checks-head")
 
@@ -237,7 +240,7 @@ async def delete(
     conversion: UUID,
     sure: Annotated[bool, Form()] = False,  # noqa: FBT002 - a form field
 ) -> Response:
-    """Delete a conversion. Needs a confirmation."""
+    """Delete a conversion. Requires confirmation."""
     async with services.database.transaction() as connection:
         if not sure:
             found = await show_conversion(connection, caller.owner_id, conversion)
@@ -348,7 +351,7 @@ def _history(values: Values) -> list[dict[str, Any]]:
 def _earlier(kept: list[dict[str, Any]], values: Values) -> list[EarlierCorrection]:
     """List the corrections of earlier conversions of the same file, newest first.
 
-    `kept` ends with the corrections of this conversion, which are left out.
+    `kept` has all corrections of the file, oldest first. The last ones belong to this conversion and are left out.
     """
     own = sum(one.made_by == "person" for one in values.revisions)
     return [one for one in map(describe_earlier, reversed(kept[: max(len(kept) - own, 0)])) if one]

@@ -1,6 +1,7 @@
-"""Actions on documents and jobs, sent by forms that work without scripts and lead back to their page.
+"""Actions on documents and jobs. Forms send them, work without scripts, and redirect back to their page.
 
-Scripts send the same forms but accept JSON: they get an empty response, and the result arrives as events.
+Scripts send the same forms with the header `Accept: application/json`. They get an empty response; live events report
+the result.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ async def resume(connection: Connection, owner: UUID, document: UUID) -> None:
 async def try_now(connection: Connection, owner: UUID, document: UUID) -> None:
     """Start the next attempt of the document's waiting jobs now.
 
-    Repeating this is safe: other jobs are not changed.
+    Jobs that are not waiting are not changed, so repeating this is safe.
     """
     await show_document(connection, owner, document)
     await retry_waiting_jobs(connection, owner, document)
@@ -75,17 +76,17 @@ async def restart(connection: Connection, owner: UUID, document: UUID) -> None:
 
 
 async def classify(connection: Connection, owner: UUID, document: UUID) -> None:
-    """Describe the document again, without reading the file again."""
+    """Generate the title, summary and tags again, without extracting the text from the file again."""
     await changes.retry_document(connection, owner, document, DESCRIBED)
 
 
 async def clean(connection: Connection, owner: UUID, document: UUID) -> None:
-    """Process the document again: a model cleans up the extracted text."""
+    """Process the document again, with a model that cleans up the extracted text."""
     await changes.retry_document(connection, owner, document, None, Extraction.CLEAN)
 
 
 async def reread(connection: Connection, owner: UUID, document: UUID) -> None:
-    """Process the document again: a model reads images of the pages."""
+    """Process the document again, with a model that extracts the text from images of the pages."""
     await changes.retry_document(connection, owner, document, None, Extraction.PAGES)
 
 
@@ -135,7 +136,10 @@ async def discard_document(
     back: Back = LIBRARY,
     sure: Sure = False,  # noqa: FBT002 - a form field
 ) -> Response:
-    """Discard a job that failed for good, so that it is not retried. The file is kept. Needs a confirmation."""
+    """Discard a document's job that failed for good, so that it is not retried. Requires confirmation.
+
+    The file is kept.
+    """
     async with services.database.transaction() as connection:
         if sure:
             await discard(connection, caller.owner_id, document)
@@ -246,7 +250,7 @@ async def empty_trash(
     frame: LibraryFrame,
     sure: Sure = False,  # noqa: FBT002 - a form field
 ) -> Response:
-    """Delete all documents in the trash, one page per transaction. Needs a confirmation."""
+    """Delete all documents in the trash, in batches with one transaction each. Requires confirmation."""
     if not sure:
         return ask(request, Question("Empty the trash?", GONE, request.url.path, FOR_GOOD, TRASH, SURE), frame)
     trashed = Filters(trashed=True)

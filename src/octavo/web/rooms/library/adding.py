@@ -1,6 +1,6 @@
 """Forms that add links, texts, files, sample documents, and replacements for failed files. They work without scripts.
 
-Also unlocks PDFs with a password, in the sandbox. The password is used once and not stored.
+Also unlocks password-protected PDFs, in the sandbox. The password is used once and not stored.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class AddForm(AddOptions):
     back: str = LIBRARY
 
     def as_source(self, allow: frozenset[str]) -> NewSource:
-        """Return the entered link or text as a source."""
+        """Convert the entered link or text to the source of a new document."""
         written = self.text.strip()
         if not written:
             raise Empty("Paste a link or text first.")
@@ -256,7 +256,7 @@ class FileUnlocker:
         return retried
 
     async def _unlock(self, owner: UUID, document: UUID, password: str) -> Stored | None:
-        """Store an unlocked copy of the file. The copy is not yet recorded in the database.
+        """Store an unlocked copy of the file and return it. The caller records the copy in the database.
 
         Returns None if the file needs no password.
         """

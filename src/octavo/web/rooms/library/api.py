@@ -86,7 +86,8 @@ class RetryDocumentRequest(RetryRequest):
     """A request to process a document again.
 
     `password` unlocks a PDF that was added as a file. It is used once and not stored, but the unlocked file is stored.
-    With an `extraction` other than `plain`, a model writes the text, and the plain text is kept as well.
+    With an `extraction` other than `plain`, a model produces the text, and the text extracted without a model is kept
+    as well.
     """
 
     password: SecretStr | None = Field(default=None, min_length=1, max_length=500)
@@ -213,8 +214,9 @@ async def documents(  # noqa: PLR0917 - query parameters
     """List your documents, newest first.
 
     `trashed`: list the trash instead. `versions`: include older versions. `sender` is a part of the sender's name.
-    `after` and `before` are days, months or years; `before` is exclusive. `sort` is an order or a fact. A minus sign
-    before a fact reverses the order. Documents without the fact come last.
+    `after` and `before` are days, months or years; `before` is exclusive. `sort` is `newest`, `oldest`, `title` or a
+    property such as `date` or `amount`. A minus sign reverses the order of a property, as in `-date`. Documents without
+    the property come last.
     """
     filters = Filters(
         *(id, q, status, tag, collection, trashed),
@@ -243,7 +245,8 @@ def read_bound(name: str, text: str | None) -> date | None:
 async def bulk(services: ServicesOf, caller: WriteCaller, wanted: BulkRequest) -> BulkAnswer:
     """Apply one action to many documents. If it fails for one of them, none is changed.
 
-    `convert` queues their conversions with `edit.mapping`; a single notification is sent when all of them have ended.
+    The action `convert` queues a conversion of each document with the mapping `edit.mapping`. A single notification is
+    sent when all conversions have ended.
     """
     wanted.check()
     owner = caller.owner_id
@@ -287,7 +290,7 @@ async def _convert(services: Services, owner: UUID, wanted: BulkRequest) -> Bulk
 
 @router.api_route("/bulk", methods=NOT_POST, include_in_schema=False)
 async def refuse_other_methods() -> None:
-    """Allow only POST for `/bulk`. With other methods, `bulk` would be read as the id of a document."""
+    """Allow only POST for `/bulk`. With other methods, `bulk` would be interpreted as a document id."""
     raise WrongMethod(["POST"])
 
 
@@ -362,9 +365,9 @@ async def chunks(
 
 @router.get("/{document}/facts", responses=problems(401, 404, 422))
 async def facts(services: ServicesOf, caller: ReadCaller, document: UUID) -> Page[FactView]:
-    """List the facts of a document: kind, title, sender, number, date, amount and others.
+    """List the facts about a document, such as its kind, title, sender, number, date and amount.
 
-    Each fact has its position and its source.
+    Each fact includes its position in the text and its source.
     """
     async with services.database.connection() as connection:
         return Page(await list_facts(connection, caller.owner_id, document), None)
@@ -405,7 +408,7 @@ async def markdown(
 
 
 async def _text_kind(services: Services, owner: UUID, document: UUID) -> str:
-    """Return the kind of stored file that contains the plain text."""
+    """Return the kind of stored file that contains the text as extracted without a model."""
     async with services.database.connection() as connection:
         found = await show_document(connection, owner, document)
     return "plain_markdown" if "text_by" in found.metadata else "markdown"

@@ -137,7 +137,7 @@ async def _whole_or_cut(request: Request, parts: AsyncGenerator[bytes]) -> Async
 
 
 class Export:
-    """Writes a document as JSON, page by page, so that memory use does not grow with the document."""
+    """Writes a document as JSON in small parts, so that memory use does not grow with the document."""
 
     def __init__(self, services: Services, owner: UUID, document: Document) -> None:
         self._parts = services

@@ -1,4 +1,4 @@
-"""The library page: all documents with their status, the trash, and fragments for scripts."""
+"""The library page: all documents with their status, the trash, and HTML fragments for live updates."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class LibraryQuery(BaseModel):
 
     @property
     def by_facts(self) -> list[str]:
-        """Return the values of all active filters on facts, as text for people."""
+        """Return the values of all active filters on facts, as readable text."""
         return [value.replace("_", " ") for name in FACTS if (value := str(getattr(self, name)))]
 
     @property

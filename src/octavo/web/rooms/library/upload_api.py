@@ -70,7 +70,7 @@ class Announcement(BaseModel):
 
 
 class RawFields(BaseModel):
-    """Fields of a raw upload, sent as query parameters."""
+    """Options of an upload that is sent as raw bytes. They are sent as query parameters."""
 
     duplicates: Policy = "reuse"
     extraction: ExtractionField = Extraction.PLAIN
@@ -109,7 +109,7 @@ async def uploads(
     openapi_extra={"requestBody": {"required": True, "content": RAW}},
 )
 async def receive(intake: IntakeOf, limits: LimitsOf, caller: WriteCaller, upload: UUID, request: Request) -> Received:
-    """Send the bytes of an upload as the raw body."""
+    """Send the bytes of an announced file as the raw request body."""
     stored = await intake.receive(caller.owner_id, upload, early_limited(request, limits, request.stream()), limits)
     return Received(bytes=stored.bytes, sha256=stored.sha256)
 

@@ -81,7 +81,7 @@ async def add_version(
 
 @router.get("/documents/{document}/compare/{other}")
 async def compare(request: Request, services: ServicesOf, frame: LibraryFrame, document: str, other: str) -> Response:
-    """Show the changes from `other`, an older version or a revision number, to this document."""
+    """Show what changed from `other`, which is the id of an older version or a revision number, to this document."""
     ident, revision = read_id(document), read_number(other)
     old = DocumentRevision(ident, revision) if revision else DocumentRevision(read_id(other))
     async with services.shared(comparison_limit).take():
@@ -145,7 +145,8 @@ async def diff(
 ) -> Comparison:
     """Return the changes from another document (`since`) or revision (`since_revision`) to this document.
 
-    The default is the previous version or, for a first version, the previous revision.
+    By default, the document is compared with its previous version. A first version is compared with its previous
+    revision.
     """
     old = DocumentRevision(since or document, since_revision) if since or since_revision else None
     async with services.shared(comparison_limit).take():

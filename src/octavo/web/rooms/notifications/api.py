@@ -72,7 +72,7 @@ Events = Annotated[list[EventType], Field(min_length=1, max_length=100)]
 
 
 class WebhookRequest(BaseModel):
-    """A recipient to add. `address` is a URL or, for the channel mail, an e-mail address."""
+    """A recipient to add. `address` is a URL or, for the `mail` channel, an email address."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -36,9 +36,10 @@ class ManyJobs(BaseModel):
 
 
 class DiscardRequest(BaseModel):
-    """How to discard a job that failed for good.
+    """A request to discard a job that failed for good.
 
-    `then`: `restart` deletes the results of the job and runs it again; `fail_parent` ends its analysis.
+    `then` says what happens next: `restart` deletes the results of the job and runs it again; `fail_parent` marks the
+    analysis that the job belongs to as failed.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -127,9 +128,9 @@ async def circuits(services: ServicesOf) -> Page[Circuit]:
 
 @router.post("/circuits/{name}/try", responses=problems(404))
 async def try_circuit(services: ServicesOf, name: str) -> Page[Circuit]:
-    """Send the next call now, although the circuit breaker is open.
+    """Let the next call through as a test, although the circuit breaker is open.
 
-    If the call succeeds, the circuit breaker closes.
+    Waiting jobs are retried now. If the call succeeds, the circuit breaker closes.
     """
     async with services.database.transaction() as connection:
         await try_now(connection, services.settings, name)
@@ -175,7 +176,7 @@ async def cancel(services: ServicesOf, caller: WriteCaller, job: UUID) -> JobVie
 
 @jobs_router.post("/{job}/retry", responses=problems(400, 401, 403, 404, 409, 422))
 async def retry(services: ServicesOf, caller: WriteCaller, job: UUID, wanted: RetryRequest | None = None) -> JobView:
-    """Requeue a failed, cancelled or paused job, or start the next attempt of a waiting one now."""
+    """Requeue a failed, cancelled or paused job. If the job is waiting for its next attempt, start the attempt now."""
     async with services.database.transaction() as connection:
         await retry_jobs(connection, caller.owner_id, [job], from_stage=wanted.from_stage if wanted else None)
         return await show_job(connection, caller.owner_id, job)

@@ -1,4 +1,4 @@
-"""Pages for administrators with the jobs of all owners: a filtered list, and one job with its stages and events."""
+"""Pages for administrators with the jobs of all owners (accounts): a filtered list, and one job with its details."""
 
 from __future__ import annotations
 

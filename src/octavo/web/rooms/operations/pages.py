@@ -51,7 +51,7 @@ TIMES = 5
 class DeadLetter:
     """A job that failed for good.
 
-    `title` is None for documents of other owners: administrators do not see their titles.
+    `title` is None if the document belongs to another owner (account): administrators do not see the titles of others.
     """
 
     job: JobView
@@ -75,7 +75,7 @@ class Overview:
 
 
 async def find_administrator(services: ServicesOf, caller: OptionalCaller) -> Caller:
-    """Return the caller if they are an administrator. For other callers these pages do not exist."""
+    """Return the caller if they are an administrator. Other callers get a 404 response or must sign in first."""
     if caller is None and not services.settings.anonymous:
         raise Unauthenticated
     if caller is None or not caller.is_admin:
@@ -192,7 +192,7 @@ async def run_schedule(services: ServicesOf, caller: Administrator, name: str) -
 
 @router.post("/circuits/{name}/try")
 async def try_circuit(services: ServicesOf, caller: Administrator, name: str) -> Response:
-    """Send the next call to a provider or service now, although its circuit breaker is open."""
+    """Let the next call to a provider or service through as a test, although its circuit breaker is open."""
     del caller
     async with services.database.transaction() as connection:
         await try_now(connection, services.settings, name)
@@ -209,7 +209,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart as an SVG that is stretched to its container. `line` and `area` are points of the SVG.
+    """A chart as an SVG that is stretched to its container. `line` and `area` contain SVG coordinates.
 
     The labels are outside the SVG, so that they are not stretched.
     """
@@ -225,7 +225,7 @@ class Chart:
 
 
 def follow_depth(changes: Iterable[tuple[datetime, int]], now: datetime, hours: int) -> list[Point]:
-    """Return the maximum queue length in each half hour, computed from the changes in each minute."""
+    """Return the maximum queue length in each half hour. `changes` says by how much it changed in each minute."""
     by_minute = dict[datetime, int](changes)
     at = now.replace(minute=now.minute // 30 * 30, second=0, microsecond=0) - timedelta(hours=hours)
     depth = sum(change for minute, change in by_minute.items() if minute < at)
@@ -256,10 +256,7 @@ def draw_depth(points: Sequence[Point]) -> Chart:
 
 
 def round_up(number: int) -> int:
-    """Return the next round number, for the top of the scale.
-
-    Half of it is a whole number, for the middle of the scale.
-    """
+    """Round up to a number for the top of a scale. The number is even, so that its half can label the middle."""
     step = 2
     while step * 5 < number:
         step *= 10

@@ -80,7 +80,7 @@ async def pages(
 async def regions(
     services: ServicesOf, caller: ReadCaller, document: UUID, page: Annotated[int, Query(ge=1, le=1_000_000)]
 ) -> Page[RegionView]:
-    """List the areas of a page with their kinds, in reading order. Boxes are in points from the upper left corner."""
+    """List the regions of a page with their kinds, in reading order. Boxes are in points from the upper left corner."""
     async with services.database.connection() as connection:
         return Page(await list_regions(connection, caller.owner_id, document, page), None)
 

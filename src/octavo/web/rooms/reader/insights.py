@@ -25,7 +25,10 @@ IMPORTANCE = ((0.66, "High"), (0.33, "Medium"), (0.0, "Low"))
 
 @dataclass(frozen=True, slots=True)
 class ChunkInsight:
-    """The description of one chunk. `tone` and `importance` are texts; `made_by` is `local` or a model."""
+    """The summary, themes and other details of one chunk.
+
+    `tone` and `importance` are short texts; `made_by` is `local` or the name of a model.
+    """
 
     chunk_id: UUID
     summary: str | None
@@ -54,7 +57,7 @@ async def find_skipped_analysis(connection: Connection, owner: UUID, document: U
 
 
 async def find_insight(connection: Connection, owner: UUID, document: UUID, chunk: UUID) -> ChunkInsight | None:
-    """Return the description of a chunk of the current text; None if the chunk has no description yet."""
+    """Return the details of a chunk of the current text; None if they have not been generated yet."""
     values = {"owner": owner, "document": document, "passage": chunk}
     rows = await fetch_rows(connection, QUERIES.insight, values)
     if not rows:
@@ -125,7 +128,11 @@ _SURE, _PROBABLE = 0.95, REVIEW
 
 @dataclass(frozen=True, slots=True)
 class ShownFact:
-    """A fact for the panel. `entered` is the value for the form; `picture` is the page with the fact marked."""
+    """A fact as shown in the panel.
+
+    `entered` is its value in the edit form; `picture` is the address of a page picture in which the fact is
+    highlighted.
+    """
 
     name: str
     label: str

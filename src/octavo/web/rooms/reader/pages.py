@@ -216,7 +216,10 @@ def _view(request: Request, panel: str, document: Document) -> dict[str, Any]:
 
 
 def _origin(document: Document) -> dict[str, str | None]:
-    """Return the origin that was entered for the document; None if it only repeats the link."""
+    """Return the origin that was entered for the document, and its address if it is a URL.
+
+    `origin` is None if it is a URL and the document itself was added from a link.
+    """
     origin = str(document.metadata.get("source") or "")
     address = origin if is_address(origin) else None
     is_told = address is not None and document.source_url is not None
@@ -314,7 +317,7 @@ async def window(
     start: Annotated[int, Query(alias="from", ge=0, lt=1 << 31)] = 0,
     revision: Annotated[int, Query(ge=0, lt=1 << 31)] = 0,
 ) -> Response:
-    """Return one window of the text. The status is 409 if the text has been replaced."""
+    """Return one window (section) of the text. The status is 409 if the text has been replaced."""
     ident = read_id(document)
     found, text = await _open(services, caller.owner_id, ident, Position(at=start))
     if text is None or (revision and text.revision != revision):

@@ -1,4 +1,4 @@
-"""Opens the text of a document at one of its windows and arranges it for the page."""
+"""Loads one window (section) of a document's text and arranges it for the page."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ _HEADING = re.compile(r"<(h[2-6])>")
 
 @dataclass(frozen=True, slots=True)
 class OpenText:
-    """A text that is open at one window. `front` is the front matter of the Markdown, if the window contains it."""
+    """A document's text, with one window (section) of it loaded.
+
+    `front` is the front matter of the Markdown, if the window contains it.
+    """
 
     revision: int
     plan: Plan
@@ -98,7 +101,7 @@ async def find_text(connection: Connection, owner: UUID, document: UUID) -> Stor
 
 
 async def open_text(services: Services, owner: UUID, document: UUID, stored: StoredText, choose: Choose) -> OpenText:
-    """Open the window that `choose` selects. If the text has been replaced in the meantime, the new text is opened."""
+    """Load the window that `choose` selects. If the text has been replaced in the meantime, the new text is loaded."""
     try:
         markdown = (await services.bucket.read(stored.key, limit=MOST_BYTES)).decode()
     except ObjectMissing:
@@ -152,7 +155,7 @@ async def find_place(connection: Connection, owner: UUID, document: UUID, chunk:
 
 
 def moment_address(document: Document, seconds: float | None) -> str | None:
-    """Return the address that opens the recording at this second."""
+    """Return the address that plays the recording from this second; None if the recording is not an online video."""
     is_video = document.source_type == "youtube" or moment_url(document.source_url, seconds)
     if seconds is None or not is_video or not document.source_url:
         return None
@@ -188,7 +191,7 @@ class ChunkPosition:
 
 @dataclass(frozen=True, slots=True)
 class ShownBlock:
-    """A block as it is shown. `anchors` are the ids of chunks that start inside it."""
+    """A rendered block. `anchors` are the ids of chunks that start inside it."""
 
     start: int
     end: int
@@ -198,7 +201,7 @@ class ShownBlock:
 
 @dataclass(frozen=True, slots=True)
 class ChunkBlocks:
-    """Adjacent blocks of one chunk. `begins`: whether the chunk starts here and has its anchor here."""
+    """Adjacent blocks of one chunk. `begins`: whether the chunk starts here, so that these blocks get its anchor."""
 
     place: ChunkPosition | None
     begins: bool
@@ -243,7 +246,7 @@ def arrange(
 
 
 def _lead(position: int, text: str) -> int:
-    """Move the start of a chunk to the start of its line, if only Markdown syntax precedes the chunk there."""
+    """Return the start of the line if only Markdown syntax precedes the position there, otherwise the position."""
     line = text.rfind("\n", 0, max(position, 0)) + 1
     return line if position > 0 and not _WORD.search(text, line, position) else position
 
@@ -282,9 +285,9 @@ class Mark(NamedTuple):
 
 
 def marks_of(boxes: Iterable[Sequence[float]], plan: Plan) -> list[Mark]:
-    """Convert the boxes of a chunk (page, left, top, right, bottom, in points) to marks.
+    """Convert the boxes of a chunk, which are in points, to marks, which are relative to the page size.
 
-    Boxes on pages of unknown size are dropped.
+    A box consists of page, left, top, right and bottom. Boxes on pages of unknown size are dropped.
     """
     return [mark for box in boxes if (mark := _mark(box, plan.sheet_of(int(box[0]))))]
 

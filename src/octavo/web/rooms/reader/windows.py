@@ -1,7 +1,7 @@
-"""Divides a document for reading: windows of twenty pages, headings, and link definitions.
+"""Divides a text for reading into windows of at most twenty pages, and finds its headings and link definitions.
 
-The same text always has the same windows, and they start only where a block starts. Blocks that are too large to
-render, such as a table of a million cells, get separate windows that show their source.
+The same text always has the same windows. A window starts where a block starts. A block that is too large to render,
+such as a table of a million cells, is split into separate windows that show its source.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How a text is divided into windows. `places` are the positions of the first block of each page."""
+    """How a text is divided into windows. For each page, `places` has the position of its first block."""
 
     windows: tuple[Window, ...]
     headings: tuple[Heading, ...]
@@ -162,7 +162,7 @@ def _cuts(markdown: str, blocks: Sequence[Block], places: Sequence[int]) -> list
 
 
 def _window_starts(markdown: str, block: Block) -> Iterator[int]:
-    """Return where to split a block that is too large into windows: after a line or a word, if possible."""
+    """Return the positions at which the windows of a large block start: after a line or a word, if possible."""
     start = block.start
     while start < block.end:
         yield start

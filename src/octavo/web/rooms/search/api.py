@@ -43,8 +43,8 @@ async def search(  # noqa: PLR0917 - query parameters
 ) -> SearchPage:
     """Find the best matching chunks in all or in selected documents. `versions`: include older versions.
 
-    `hybrid` searches by words and by meaning. If the query cannot be embedded at the moment, only words are used:
-    `mode` is then `text`, and `degraded` contains the reason.
+    `hybrid` combines keyword search and semantic search. If the query cannot be embedded at the moment, only keyword
+    search is used: `mode` is then `text`, and `degraded` contains the reason.
     """
     filters = Filters(document or (), tag or (), collection, kind or (), language, since, until, versions=versions)
     return await find_page(
@@ -65,7 +65,7 @@ async def related(
 
 @router.get("/tags/similar", responses=problems(401, 422))
 async def similar(services: ServicesOf, caller: ReadCaller, name: Word, limit: Few = MOST_RELATED) -> Page[SimilarTag]:
-    """List your tags with a similar meaning."""
+    """List your tags whose meaning is similar to this one."""
     model = embedding_model(services.settings)
     async with services.database.connection() as connection:
         return Page(await similar_tags(connection, caller.owner_id, name, model, limit), None)
@@ -90,9 +90,9 @@ class EmbedAnswer(BaseModel):
 
 @embeddings_router.get("/embeddings", responses=problems(401))
 async def embeddings_state(services: ServicesOf, caller: ReadCaller) -> EmbeddingProgress:
-    """Return the embedding model, and how many of your documents have vectors from it.
+    """Return the embedding model, and how many of your documents have embeddings from it.
 
-    Your other documents get new vectors automatically. Until then, they are searched with their old vectors.
+    Your other documents get new embeddings automatically. Until then, they are searched with their old embeddings.
     """
     async with services.database.connection() as connection:
         return await embedding_progress(connection, caller.owner_id, services.settings)

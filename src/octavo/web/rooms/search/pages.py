@@ -61,7 +61,7 @@ class SearchQuery(BaseModel):
         return any((self.tag, self.collection, self.kind, self.language, self.since, self.until))
 
     def address(self, **changed: str) -> str:
-        """Return the address of this search with some fields changed, such as the next page or another spelling."""
+        """Return the address of this search with some parameters changed, such as the page or a corrected query."""
         return "/search?" + urlencode({name: value for name, value in (self.model_dump() | changed).items() if value})
 
     def filters(self) -> Filters:
@@ -86,7 +86,7 @@ class SnippetPart:
 
 @dataclass(frozen=True, slots=True)
 class HitPlace:
-    """A matching chunk and the address that opens it. `matched` is the tag or file name that matched."""
+    """A matching chunk and the address that opens it. `matched` is the tag or file name that matched, if any."""
 
     address: str
     page: int | None
@@ -136,7 +136,7 @@ async def search_page(
 
 
 async def _find(services: Services, owner: UUID, asked: SearchQuery) -> tuple[SearchPage | None, str | None]:
-    """Return the results, or the reason why the search is invalid."""
+    """Return the results, or a message that explains why the search failed."""
     try:
         mode = asked.mode or "hybrid"
         return await find_page(

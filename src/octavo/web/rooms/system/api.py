@@ -79,7 +79,7 @@ def wants_json(format: str | None, accept: str) -> bool:  # noqa: A002 - the nam
 
 
 def read_header(last_event_id: str | None) -> Cursor | None:
-    """Return the cursor in the header Last-Event-ID, which browsers send when they reconnect; None if it is invalid."""
+    """Return the cursor in the Last-Event-ID header, which browsers send when they reconnect; None if it is invalid."""
     try:
         return parse_cursor(last_event_id) if last_event_id else None
     except BadCursor:
@@ -109,7 +109,7 @@ async def healthz() -> dict[str, str]:
 async def readyz(request: Request, services: ServicesOf, response: Response) -> dict[str, Any]:
     """Report whether this server can serve requests.
 
-    Only programs on this machine and holders of the token get the details.
+    Only programs on this machine and callers that send the metrics token get the details.
     """
     checks = await services.readiness()
     ready = all(check.ok for check in checks)
