@@ -20,7 +20,7 @@ Schema = dict[str, Any]
 
 @cache
 def whole_schema(output: type[BaseModel]) -> Schema:
-    """The JSON Schema of a model class, with all `$ref` references resolved."""
+    """Return the JSON Schema of a Pydantic class, with all `$ref` references resolved."""
     schema = output.model_json_schema()
     definitions: Schema = schema.pop("$defs", {})
     return {name: _resolve(one, definitions) for name, one in schema.items()}
@@ -54,9 +54,9 @@ def _strip(node: Schema) -> Schema:
 
 
 def fit_to_schema(value: JSON, schema: Schema) -> JSON:
-    """Cut texts and lists that are too long, and clamp numbers.
+    """Shorten texts and lists that are too long, and clamp numbers.
 
-    Missing and wrong values are not changed. Validation rejects them.
+    Missing and wrong values are not changed, so that validation rejects them.
     """
     if "anyOf" in schema:
         return _fit_optional(value, schema)

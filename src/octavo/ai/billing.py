@@ -56,8 +56,8 @@ class CallResult(Generic[OutputT]):
 class BilledCall(Generic[OutputT]):
     """A model call to be billed. `seconds` limits one attempt.
 
-    `deadline` is a `time.monotonic` time that limits all attempts together. `files_seconds` is extra time for uploading
-    files. `restore` converts a stored response back into the output.
+    `deadline` limits all attempts together. It is a value of `time.monotonic()`. `files_seconds` is extra time for
+    uploading files. `restore` converts a stored response back into the output.
     """
 
     purpose: str
@@ -75,7 +75,7 @@ class BilledCall(Generic[OutputT]):
 
     @property
     def wait_left(self) -> float:
-        """The number of seconds that the call can be delayed without shortening its timeout."""
+        """The number of seconds that the call can wait without shortening its timeout."""
         return min(MAX_WAIT_SECONDS, max(0.0, self.deadline - time.monotonic() - self.seconds - self.files_seconds))
 
 
@@ -103,7 +103,10 @@ class Billing:
     async def call(
         self, call: BilledCall[OutputT], model: Model, send: Send[OutputT], failed: Sequence[FailedModel] = ()
     ) -> ModelAnswer[OutputT]:
-        """Call one model once. `send` receives the remaining time in seconds and raises `ProviderFault` on failure."""
+        """Reserve budget, call a model once, and record the cost.
+
+        `send` makes the call. It receives the remaining time in seconds and raises `ProviderFault` on failure.
+        """
         price = self._prices.find(model.provider, model.name)
         request = CallRequest(
             id=new_id(),
@@ -145,8 +148,8 @@ class Billing:
     async def _reserve(self, call: BilledCall[OutputT], request: CallRequest) -> Reservation:
         """Reserve budget.
 
-        Returns GRANTED, ANSWERED or IN_FLIGHT. The caller handles the last two and tries again. All other verdicts
-        raise an error.
+        The verdict of the returned reservation is GRANTED, ANSWERED (an identical request has been answered) or
+        IN_FLIGHT (an identical request is running). All other verdicts raise an error.
         """
         if call.seconds_left < MIN_SHARE * call.seconds:
             raise ProviderFault(Fault.TIMED_OUT)

@@ -1,7 +1,7 @@
 """Spending limits. The settings define defaults, which an administrator or a document's owner can override.
 
-The database reads the limits under the ledger's lock when it reserves money, so a change applies to every worker's next
-call.
+The database reads the limits each time it reserves budget, while it holds the ledger's lock. A change therefore applies
+to every worker's next call.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SCOPES: tuple[Scope, ...] = get_args(Scope)
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
-    """Limits in US dollars: per document, per owner and month, and per month for all owners together."""
+    """Limits in US dollars: per document, per account and month, and per month for all accounts together."""
 
     document: Decimal
     owner: Decimal
@@ -34,7 +34,7 @@ class Budgets:
 
     @classmethod
     def of(cls, settings: Settings) -> Self:
-        """The default budgets from the settings."""
+        """Return the default budgets from the settings."""
         defaults = (settings.document_budget, settings.owner_budget, settings.month_budget)
         return cls(*(Decimal(str(most)) for most in defaults))
 
@@ -45,7 +45,10 @@ class Budgets:
 
 
 async def read_budgets(connection: Connection, owner: UUID, defaults: Budgets, *, everybody: bool) -> BudgetsInForce:
-    """Read the budgets that apply to an owner. `everybody` adds the total budget and spending of all owners."""
+    """Read the budgets that apply to an account.
+
+    If `everybody` is true, the total budget and spending of all accounts are included.
+    """
     (row,) = await fetch_rows(connection, QUERIES.read, {"owner": owner})
     found = {scope: _budget(row[f"{scope}_usd"], getattr(defaults, scope)) for scope in SCOPES}
     return BudgetsInForce(
@@ -58,7 +61,7 @@ async def read_budgets(connection: Connection, owner: UUID, defaults: Budgets, *
 
 
 async def set_budgets(connection: Connection, admin: UUID, changes: Mapping[Scope, float | None]) -> None:
-    """Set the budgets in `changes`. None restores the default."""
+    """Set the budgets in `changes`. A value of None restores the default."""
     await lock_ledger(connection)
     for scope, most in changes.items():
         await set_budget(connection, scope, None, most)
@@ -68,7 +71,7 @@ async def set_budgets(connection: Connection, admin: UUID, changes: Mapping[Scop
 async def lock_ledger(connection: Connection) -> None:
     """Block reservations until the transaction ends.
 
-    Take this lock last: do not wait for any other lock while holding it.
+    To avoid deadlocks, take this lock last, and do not wait for any other lock while holding it.
     """
     await connection.execute(QUERIES.lock_ledger)
 
@@ -82,7 +85,7 @@ async def set_budget(connection: Connection, scope: Scope, document: UUID | None
 
 
 async def resume_paused_jobs(database: Database, defaults: Budgets) -> None:
-    """Resume paused jobs that now fit into their budgets.
+    """Resume jobs that were paused because of a budget and now fit into it.
 
     Call this after the transaction that changed a budget, not inside it. Otherwise it can deadlock with a transaction
     that holds a job's lock and waits for the ledger lock. If the process dies before this call, a worker resumes the

@@ -98,7 +98,7 @@ class ModelRequest:
         return any(isinstance(part, FileReference) for part in self.parts)
 
     def digest(self, owner: UUID, generation: int) -> bytes:
-        """The cache key. It is the same for identical requests by one owner, regardless of the model."""
+        """Return the cache key. It is the same for identical requests by one account, regardless of the model."""
         key = [
             str(owner),
             generation,
@@ -110,7 +110,7 @@ class ModelRequest:
         return sha256(json.dumps(key, sort_keys=True).encode()).digest()
 
     def with_correction(self, answer: str, reason: str) -> ModelRequest:
-        """A copy of the request with the rejected answer and the reason for its rejection added."""
+        """Return a copy of the request with the rejected answer and the reason for its rejection added."""
         advice = (InstructionText(f"Your last answer could not be used: {reason}. Answer again in the required form."),)
         return replace(self, parts=(*self.parts, QuotedText("last-answer", answer), *advice))
 
@@ -139,10 +139,10 @@ def _digest_key(part: Part) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The owner, document and job that a call is billed to.
+    """The account (owner), document and job that a call is billed to.
 
-    Jobs pass their id and `lease_token`. A worker that lost its lease can then spend no more money, and its open calls
-    are abandoned. Identical requests by one owner get the same stored answer. A new `generation` repeats the call.
+    Jobs pass their id and `lease_token`, so that a worker that lost its lease can spend no more money. Identical
+    requests by one account get the same stored answer. To repeat a call, pass a new `generation`.
     """
 
     owner_id: UUID
@@ -154,11 +154,11 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class OfflineUse:
-    """When a task may run without a model.
+    """Conditions for running a task offline, without a model.
 
-    `if_configured`: If True, `local` must be one of the task's models. If False, it must be the only one. `if_away`:
-    Also allow it if all models failed and at least one provider is only temporarily unavailable. `decide`: A function
-    that receives the error of the failed models and returns whether the task may run without a model.
+    `if_configured`: if True, `local` must be one of the task's models. If False, it must be the only one. `if_away`:
+    also run offline if all models failed and at least one provider is only temporarily unavailable. `decide`: a
+    function that receives the error of the failed models and returns whether to run offline.
     """
 
     if_configured: bool = True

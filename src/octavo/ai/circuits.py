@@ -36,7 +36,7 @@ class Circuit:
 
 
 def gate_of_service(address: str) -> str:
-    """The name under which the circuit breaker of the conversion service is stored."""
+    """Return the name under which the database stores the circuit breaker of the conversion service."""
     return f"{CONVERSION}:{address}"
 
 
@@ -48,7 +48,7 @@ async def list_circuits(connection: Connection, settings: Settings) -> list[Circ
 
 
 async def try_now(connection: Connection, settings: Settings, name: str) -> None:
-    """End the pause of a circuit breaker. The next call is sent as a test, and waiting jobs are retried now."""
+    """End the pause of a circuit breaker early. The next call is sent as a test, and waiting jobs are retried now."""
     gates = _gates(settings)
     if name not in gates:
         raise NotFound

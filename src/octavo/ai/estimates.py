@@ -43,7 +43,7 @@ class DocumentSize:
 
     @classmethod
     def of(cls, words: int | None, pages: int | None) -> DocumentSize:
-        """Build a size. If the word count is unknown, it is estimated from the page count."""
+        """Make a document size. If the word count is unknown, it is estimated from the page count."""
         return cls(words if words is not None else (pages or 0) * WORDS_PER_PAGE, pages or 0)
 
     @property
@@ -87,7 +87,7 @@ class Estimator:
         return self._sum([(model, TokenUsage(read, round(size.tokens * WRITTEN_AGAIN)))])
 
     def _connections(self) -> CostEstimate:
-        """The highest possible cost of judging connections.
+        """Return the highest possible cost of judging a document's connections to other documents.
 
         The actual cost depends on how many similar chunks are found.
         """
@@ -107,7 +107,7 @@ class Estimator:
         return self._sum(parts * prompts)
 
     def _model(self, task: str) -> Model:
-        """The first model of a task. Its other models are called only if the first one fails."""
+        """Return the first model of a task. The task's other models are called only if the first one fails."""
         return next(iter(self._chain.of(task)), Model(LOCAL))
 
     def _sum(self, parts: Iterable[tuple[Model, TokenUsage]]) -> CostEstimate:
@@ -123,7 +123,7 @@ def _page_tokens(model: Model) -> int:
 def estimate_size(settings: Settings, caller: Caller, size: DocumentSize, prompts: int = 1) -> DocumentEstimate:
     """Estimate the cost of model calls for a document of this size.
 
-    The cost for visitors is 0 if the settings do not let them use models.
+    For visitors without an account, the cost is 0 if the settings do not let them use models.
     """
     is_offline = caller.is_anonymous and not settings.anonymous_models
     return Estimator(settings, is_offline=is_offline).estimate(size, prompts)

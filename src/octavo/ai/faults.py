@@ -39,9 +39,9 @@ class Fault(StrEnum):
 
 
 class FaultPattern(NamedTuple):
-    """A pattern of responses that indicate a fault. `body` is a regular expression to search for in the response body.
+    """A pattern that recognises a fault in a provider's response.
 
-    An empty `provider` matches every provider.
+    `body` is a regular expression to search for in the response body. An empty `provider` matches every provider.
     """
 
     provider: str
@@ -105,7 +105,8 @@ FINISH_REASONS: dict[str, dict[str, Fault]] = {
 class FaultRule(NamedTuple):
     """How a fault is handled.
 
-    `trips_circuit`: whether the circuit breaker counts it. Five such faults in a row open the circuit breaker.
+    `error` is the error that the job fails with. `falls_back` is true if the next model is tried. `trips_circuit` is
+    true if the provider's circuit breaker counts the fault. Five such faults in a row open the circuit breaker.
     """
 
     error: type[OctavoError]

@@ -67,7 +67,7 @@ class Gateway:
         self._compatible_context = compatible_context
 
     def call_limits(self, task: str) -> CallLimits:
-        """The maximum amount of a document's content in one call for this task."""
+        """Return how much of a document's content one call for this task can contain."""
         return shared_limits(self._chain.of(task), self._compatible_context)
 
     async def aclose(self) -> None:
@@ -76,11 +76,11 @@ class Gateway:
 
     @property
     def has_offline_models(self) -> bool:
-        """Whether `local` is among the models that describe documents."""
+        """Whether `local` is one of the default models."""
         return any(model.provider == LOCAL for model in self._chain.default)
 
     def vision_limits(self, task: str) -> VisionLimits | None:
-        """The vision limits that all remote models of a task accept. None if the task has no remote model."""
+        """Return the vision limits that all remote models of a task accept, or None if the task has no remote model."""
         if self._remote is None:
             return None
         providers = self._remote.providers
@@ -96,7 +96,7 @@ class Gateway:
     ) -> ModelAnswer[Out]:
         """Run a task with the first configured model that can do it.
 
-        Calling again is safe: identical requests by one owner are paid for once, even if the process is killed in
+        Calling again is safe: an account pays for identical requests only once, even if the process is killed in
         between. `made_by` in the answer is the model that answered, or `local` if no data left this machine.
 
         Raises the `OctavoError` that a job should fail with. Do not catch it. Temporary errors (`RateLimited`,
@@ -174,10 +174,11 @@ class Gateway:
         return await remote.billing.call(call, model, partial(send, repaired), failed)
 
     async def embed(self, texts: Sequence[str], caller: Caller, model: str | None = None) -> ModelAnswer[Vectors]:
-        """Embed any number of texts of any length with `model` (`provider:model` or `local`) or the configured model.
+        """Embed any number of texts of any length.
 
-        There is no fallback to another model, because vectors from two models cannot be compared. Long texts are split
-        into windows, up to 100 per call. Embedding the same texts again costs nothing.
+        `model` is `provider:model` or `local`. The default is the configured embedding model. If the model fails, no
+        other model is tried, because vectors from two models cannot be compared. Long texts are split into windows, and
+        each call embeds up to 100 windows. Embedding the same texts again costs nothing.
         """
         chosen = parse_model(model) if model else self._chain.embedding
         if chosen.provider == LOCAL:
@@ -267,12 +268,15 @@ def is_stopgap(answer: ModelAnswer[Any]) -> bool:
 
 
 def _local_last(models: Sequence[Model]) -> Sequence[Model]:
-    """Move `local` to the end of the models, unless it is the first one."""
+    """Return the models with `local` last, unless it is the first one."""
     return models if models[0].provider == LOCAL else sorted(models, key=lambda model: model.provider == LOCAL)
 
 
 def _error_of_call(faults: Mapping[Model, ProviderFault]) -> OctavoError:
-    """The error to raise if every model failed, preferably `TokenLimit`, because the caller can shorten the request."""
+    """Return the error to raise if every model failed.
+
+    `TokenLimit` is preferred, because the caller can shorten the request.
+    """
     for model, fault in faults.items():
         if fault.rule.error is TokenLimit:
             return fault.as_error(str(model))

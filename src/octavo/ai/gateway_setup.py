@@ -19,7 +19,7 @@ from octavo.database import Database
 
 
 def open_local_gateway() -> Gateway:
-    """A gateway that only uses the provider `local`: no data leaves this machine, and nothing costs money."""
+    """Return a gateway that uses only the provider `local`: no data leaves this machine, and nothing costs money."""
     local = Model(LOCAL)
     return Gateway(ModelChain((local,), {}, local))
 

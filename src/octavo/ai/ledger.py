@@ -77,7 +77,7 @@ class CallRequest:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """The result of a `CallRequest`. `seconds` is the delay before sending or before the next attempt.
+    """The result of a `CallRequest`. `seconds` is the delay before the call can be sent or requested again.
 
     `scope`, `taken_usd` and `limit_usd` describe the budget that was exceeded.
     """
@@ -163,10 +163,10 @@ class Ledger:
         trips_circuit: bool | None,
         hold_seconds: float = 0.0,
     ) -> None:
-        """Record a failed call. A `cost` of None means unknown.
+        """Record a failed call. A `cost` of None means that the cost is unknown.
 
-        If `trips_circuit` is True, the failure counts towards opening the provider's circuit breaker. False resets the
-        count. None does neither.
+        If `trips_circuit` is True, the failure counts towards opening the provider's circuit breaker. If it is False,
+        the count is reset. If it is None, the count does not change.
         """
         values = {
             "call": call,
@@ -202,7 +202,10 @@ def _tokens(usage: TokenUsage) -> dict[str, int]:
 async def read_usage(
     connection: Connection, owner: UUID, month: str | None, *, budget_usd: float, everybody: bool
 ) -> Usage:
-    """The usage in `month`. The default is the current month. `everybody` adds the spending of all owners."""
+    """Return the usage in `month`, by default the current month.
+
+    If `everybody` is true, the spending of all accounts is included.
+    """
     (total,) = await _rows(connection, QUERIES.usage_total, owner=owner, month=month)
     same = {"owner": owner, "month": total["month"]}
     purposes = await _rows(connection, QUERIES.usage_parts, **same)

@@ -120,7 +120,7 @@ CALL_LIMITS = {
 
 
 def shared_limits(models: Iterable[Model], compatible_context: int | None = None) -> CallLimits:
-    """The smallest limits of all these models, because any of them may get the call."""
+    """Return the smallest limits of these models, because any of them may be called."""
     known = dict(CALL_LIMITS)
     if compatible_context:
         usable = max(compatible_context * 9 // 10 - RESERVED_TOKENS, compatible_context // 4)
@@ -160,7 +160,10 @@ class Prices:
             self._extra[name] = Price(Decimal(price_in), Decimal(price_out), Decimal(price_in))
 
     def find(self, provider: str, model: str) -> Price:
-        """The price of a model. Raises `BadSetting` for an unknown price, because budgets could not be enforced."""
+        """Return the price of a model.
+
+        Raises `BadSetting` if the price is unknown, because budgets cannot be enforced without it.
+        """
         if model in self._extra:
             return self._extra[model]
         if provider in FREE:

@@ -1,4 +1,4 @@
-"""Embedding vectors. Long texts are cut into windows, and vectors are packed for storage in the ledger."""
+"""Embedding vectors. Long texts are split into windows, and vectors are packed for storage in the ledger."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Vectors:
 
 
 def cut_windows(text: str, characters: int = WINDOW_CHARACTERS) -> list[str]:
-    """Cut a text into windows, at word boundaries where possible. The windows cover the whole text."""
+    """Split a text into windows, at word boundaries where possible. The windows cover the whole text."""
     windows: list[str] = []
     while len(text) > characters:
         end = text.rfind(" ", characters // 2, characters) + 1 or characters
@@ -46,7 +46,7 @@ def cut_windows(text: str, characters: int = WINDOW_CHARACTERS) -> list[str]:
 
 
 def pool(vectors: Sequence[Sequence[float]], weights: Sequence[int]) -> list[float]:
-    """The mean of the windows' vectors, weighted by the lengths of the windows."""
+    """Return the mean of the windows' vectors, weighted by the lengths of the windows."""
     if len(vectors) == 1:
         return list(vectors[0])
     total = sum(weights)
@@ -59,7 +59,7 @@ def estimate_tokens(texts: Sequence[str]) -> int:
 
 
 def embedding_digest(texts: Sequence[str], model: Model, caller: Caller) -> bytes:
-    """The cache key of an embedding call.
+    """Return the cache key of an embedding call.
 
     It includes the model, because vectors from two models are not interchangeable.
     """

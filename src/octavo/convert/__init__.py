@@ -1,8 +1,9 @@
-"""Converts business documents to validated XML with the values of a mapping's fields and their positions on the page.
+"""Converts business documents, such as invoices, to validated XML.
 
-`mappings` defines the fields, and `rules` finds their values. The rules run in the sandbox, because documents are
-untrusted and mappings contain patterns written by users. The sandbox stops a run that takes too long. Only the modules
-that apply the rules import them and lxml.
+A mapping defines the fields of a type of document. The XML contains the value of each field and its position on the
+page. The package `mappings` reads mappings, and `rules` finds the values. The rules run in the sandbox, because
+documents are untrusted and mappings contain patterns written by users. The sandbox stops a run that takes too long. To
+keep other processes small, only code that applies the rules imports `rules` and lxml.
 """
 
 # Imported by the parent process of a sandbox, so that its children do not have to import them.

@@ -55,7 +55,7 @@ def conversion_from_json(document: bytes, mapping: Mapping) -> Conversion:
 
 
 def conversion_from_record(read: Any, mapping: Mapping) -> Conversion:  # noqa: ANN401
-    """Like `conversion_from_json`, but from parsed JSON."""
+    """Like `conversion_from_json`, but takes JSON that is already parsed."""
     try:
         values = tuple(value_from_row(row, mapping) for row in read["values"][:_MOST_VALUES])
         checks = tuple(_check(*row) for row in read["checks"])
@@ -89,7 +89,10 @@ def _unusable() -> Defect:
 
 
 def value_from_row(row: Any, mapping: Mapping) -> Value:  # noqa: ANN401
-    """Parse one value. Raises `ValueError` or `TypeError` if the mapping has no such field or the value is invalid."""
+    """Parse one value.
+
+    Raises `ValueError` or `TypeError` if the value is invalid or its field is not in the mapping.
+    """
     name, value, confidence, place, settled, table, number, *more = row
     # Records of earlier versions do not contain a status, or whether the confidence is calibrated.
     status = Status(more[0]) if more else Status.FOUND if _is(bool, settled) else Status.NEEDS_REVIEW
@@ -108,7 +111,7 @@ def value_from_row(row: Any, mapping: Mapping) -> Value:  # noqa: ANN401
 
 
 def type_of(mapping: Mapping, name: object, table: object) -> str | None:
-    """The type of a field or table column. None if the mapping does not contain the field or column."""
+    """Return the type of a field or table column, or None if the mapping does not contain it."""
     if table is None:
         return next((one.type for one in mapping.singles if one.name == name), None)
     columns = (column for one in mapping.tables if one.name == table for column in one.columns)

@@ -1,4 +1,4 @@
-"""Reads conversions: status, values, files, revisions and costs. Deletes them on request and when they expire."""
+"""Reads conversions (status, values, files, revisions and costs), and deletes them on request or when they expire."""
 
 from __future__ import annotations
 
@@ -54,14 +54,15 @@ class StoredConversion:
 
     @property
     def state(self) -> str:
-        """The status that callers see: the status of the job, or `needs_review` if a complete conversion has doubtful
-        values.
+        """The status shown to callers.
+
+        It is `needs_review` if the conversion is complete but should be reviewed, and otherwise the status of the job.
         """
         return NEEDS_REVIEW if self.status == JobStatus.COMPLETE and self.needs_review else self.status
 
     @property
     def complete_record(self) -> bytes:
-        """The JSON of the values. Raises an error if the conversion is not complete or has expired."""
+        """The JSON of the values. Raises an error if the conversion is not complete or its result has expired."""
         if self.archived_at:
             raise Expired
         if self.status != "complete" or self.record is None:
@@ -71,9 +72,11 @@ class StoredConversion:
 
 @dataclass(frozen=True, slots=True)
 class ConfidenceSummary:
-    """Counts of values, values that need review, missing required fields and failed checks.
+    """Shows how reliable the values of a conversion are.
 
-    `least` is the lowest measured confidence of the values. It is None if no confidence was measured.
+    `found` counts all values, `unverified` the values that need review, `missing` the required fields without a value,
+    and `broken` the failed checks. `least` is the lowest measured confidence of a value, or None if no confidence was
+    measured.
     """
 
     id: UUID
@@ -105,8 +108,8 @@ class ResultFile(NamedTuple):
 class Revision:
     """A revision of a conversion. `record` is the JSON of its values.
 
-    `user_id` and `person` are the id and name of the person who made the correction. `changes` is the JSON of the
-    changes. It is None if the rules made the revision.
+    `user_id` and `person` are the id and name of the person who made the correction. `changes` is the JSON of that
+    person's changes, or None if the rules made the revision.
     """
 
     number: int
@@ -122,9 +125,9 @@ class Revision:
 class Batch:
     """Conversions that were requested together.
 
-    `total` is the number of conversions queued so far, and `ended` how many of them have ended. `existing` counts
+    `total` is the number of conversions queued so far, and `ended` is how many of them have ended. `existing` counts
     documents that had already been converted, and `skipped` counts documents that are not PDFs. `listed` is true once
-    all documents of the batch have been processed.
+    all documents of the batch are included in these counts.
     """
 
     id: UUID
@@ -141,7 +144,7 @@ class Batch:
 
 
 async def show_conversion(connection: Connection, owner: UUID, conversion: UUID) -> StoredConversion:
-    """Read a conversion. Raises `NotFound` if it does not exist or belongs to another owner."""
+    """Return a conversion. Raises `NotFound` if it does not exist or belongs to another account."""
     async with connection.cursor(row_factory=class_row(StoredConversion)) as cursor:
         await cursor.execute(QUERIES.show, {"owner": owner, "id": conversion})
         found = await cursor.fetchone()
@@ -160,7 +163,7 @@ async def list_conversions(
     batch: UUID | None = None,
     document: UUID | None = None,
 ) -> Page[StoredConversion]:
-    """List conversions, newest first, without values."""
+    """List conversions, newest first, without their values."""
     before = read_cursor(cursor)[1] if cursor else None
     values = {"owner": owner, "status": status, "batch": batch, "document": document, "before": before}
     async with connection.cursor(row_factory=class_row(StoredConversion)) as rows:
@@ -172,14 +175,14 @@ async def list_conversions(
 
 
 async def count_states(connection: Connection, owner: UUID) -> dict[str, int]:
-    """Count the conversions in each state that the page lists."""
+    """Count an account's conversions: in total, running, complete, failed, and in need of review."""
     return (await fetch_rows(connection, QUERIES.count_states, {"owner": owner}))[0]
 
 
 async def list_batches(connection: Connection, owner: UUID, batch: UUID | None = None) -> list[Batch]:
-    """The batches that are running or ended within the last day, newest first.
+    """Return the batches that are running or that ended within the last day, newest first.
 
-    If `batch` is given, returns only that batch, even if it ended earlier.
+    If `batch` is given, return only that batch, even if it ended earlier.
     """
     values = {"owner": owner, "id": batch, "recent": RECENT_HOURS}
     async with connection.cursor(row_factory=class_row(Batch)) as rows:
@@ -209,7 +212,7 @@ async def find_result(connection: Connection, owner: UUID, conversion: UUID, kin
 
 
 async def count_download(connection: Connection, conversion: UUID, *, expire_now: bool) -> None:
-    """Count a download and record its event. If `expire_now` is true, delete the result after its first download."""
+    """Count a download and record an event for it. If `expire_now` is true, the result expires immediately."""
     await connection.execute(QUERIES.count_download, {"id": conversion, "expire_now": expire_now})
 
 
@@ -223,7 +226,7 @@ async def list_revisions(connection: Connection, owner: UUID, conversion: UUID) 
 async def export_conversions(
     connection: Connection, owner: UUID, document: UUID, *, cursor: str | None, limit: int
 ) -> Page[dict[str, Any]]:
-    """The conversions of a document, each with all revisions: their values, changes, authors and times."""
+    """Return the conversions of a document, each with the values, changes, author and time of every revision."""
     page = await list_conversions(connection, owner, status=None, cursor=cursor, limit=limit, document=document)
     items: list[dict[str, Any]] = []
     for one in page.items:
@@ -244,7 +247,7 @@ async def export_conversions(
 
 
 async def training_samples(connection: Connection, owner: UUID) -> list[dict[str, Any]]:
-    """The values before and after correction, with all changes, for every corrected conversion.
+    """Return a training sample for every corrected conversion: its values before and after correction, and all changes.
 
     Samples are kept longer than their conversions.
     """
@@ -264,13 +267,16 @@ async def training_samples(connection: Connection, owner: UUID) -> list[dict[str
 
 
 async def kept_history(connection: Connection, owner: UUID, conversion: UUID) -> list[dict[str, Any]]:
-    """All corrections of a conversion, oldest first, including those of an earlier conversion of the same content."""
+    """Return all corrections of a conversion, oldest first.
+
+    Corrections that were carried over from an earlier conversion of the same content are included.
+    """
     row = await (await connection.execute(QUERIES.kept_history, {"owner": owner, "id": conversion})).fetchone()
     return json.loads(row[0]) if row else []
 
 
 async def model_checks(connection: Connection, owner: UUID) -> list[dict[str, Any]]:
-    """All model calls for conversions, with the answers and the values that were accepted after verification."""
+    """Return all model calls made for conversions. Each answer is listed with the value that was accepted, if any."""
     rows = await (await connection.execute(QUERIES.model_checks, {"owner": owner})).fetchall()
     return [_model_check(*row) for row in rows]
 
@@ -285,7 +291,10 @@ def _model_check(conversion: UUID, mapping: str, sha256: str, at: datetime, reco
 
 
 async def delete_conversion(connection: Connection, owner: UUID, conversion: UUID) -> list[str]:
-    """Delete a conversion, its values and its corrections. Returns the keys of unused objects to delete afterwards."""
+    """Delete a conversion, its values and its corrections.
+
+    Returns the storage keys of objects that are no longer used. The caller must delete these objects afterwards.
+    """
     await connection.execute(OWNER_LOCK.hold_owner, {"owner": owner})
     found = await show_conversion(connection, owner, conversion)
     if found.status not in RESTING:
@@ -299,10 +308,10 @@ async def delete_conversion(connection: Connection, owner: UUID, conversion: UUI
 
 
 async def expire_conversions(database: Database, bucket: Bucket) -> int:
-    """Delete expired results, sources and corrections in batches. The conversion itself is kept as archived.
+    """Delete expired results, source files and corrections in batches. The conversions themselves are kept as archived.
 
-    Each batch changes its rows and records the events in one transaction, then deletes the objects that are no longer
-    used.
+    Each batch updates its rows and records the events in one transaction. Then it deletes the stored objects that are
+    no longer used.
     """
     queries = (QUERIES.expire_results, QUERIES.expire_sources, QUERIES.expire_corrections)
     return sum([await _expire(database, bucket, query) for query in queries])

@@ -1,7 +1,7 @@
-"""Corrections that people make to conversions: values, positions, table rows and accepted failed checks.
+"""Lets people correct conversions: values, positions and table rows. People can also accept failed checks.
 
-Each correction is a revision with its author, its time, its changes and its own validated XML. Corrections are kept
-longer than the conversion. They are applied again if the same content is converted again.
+Each correction is saved as a new revision with its author, time, changes and validated XML. Corrections are kept longer
+than the conversion. They are applied again if the same content is converted again.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Corrected:
 
 @dataclass(frozen=True, slots=True)
 class Corrections:
-    """Saves corrections by people."""
+    """Saves and undoes corrections."""
 
     database: Database
     bucket: Bucket
@@ -109,10 +109,10 @@ class Corrections:
         accept: Sequence[str] = (),
         person: str | None = None,
     ) -> None:
-        """Save all of the changes or none: values first, then rows, in the given order.
+        """Save all corrections and row changes as one revision, or raise `BadInput` and save nothing.
 
-        `accept` lists failed checks whose values are nevertheless correct. These values are confirmed. Raises
-        `BadInput` for a value that does not fit the type of its field.
+        Values are corrected first. Then the row changes are made, in the given order. `accept` lists failed checks
+        whose values are correct nevertheless. These values are marked as confirmed.
         """
         found, mapping, author, at = await self._load(owner, conversion, user, person)
         read = await mapping.read_in_thread()
@@ -147,7 +147,7 @@ class Corrections:
         return found, mapping, Author("person", user, row[0] if row else person), at
 
     async def _places(self, owner: UUID, conversion: UUID, corrections: Sequence[Correction]) -> dict[str, Place]:
-        """The positions that the person selected, with the words at those positions."""
+        """Map the names of values to the positions that the person selected, with the words at each position."""
         pointed = [one for one in corrections if one.page and one.box]
         if not pointed:
             return {}
@@ -185,15 +185,19 @@ class Corrections:
 
 
 async def keep_correction(connection: Connection, conversion: UUID, days: int, earlier: Sequence[Change] = ()) -> None:
-    """Keep the current values as a sample. `earlier` is the history of an earlier conversion of the same content."""
+    """Save the original and the corrected values as a training sample for `days` days.
+
+    `earlier` lists the changes that were made to an earlier conversion of the same content.
+    """
     values = {"id": conversion, "days": days, "earlier": Jsonb(list(earlier))}
     await connection.execute(QUERIES.keep_correction, values)
 
 
 async def share_facts(connection: Connection, conversion: UUID, made: Conversion, mapping: MappingRules) -> None:
-    """Save the values as facts of the document. They replace the facts from an earlier revision or conversion.
+    """Save the values as facts of the document, such as its date or sender.
 
-    A value that a person confirmed is saved as a confirmed fact. A value that needs review is not saved.
+    They replace the facts from an earlier revision or conversion. A value that a person confirmed becomes a confirmed
+    fact. A value that needs review is not saved.
     """
     rows = await fetch_rows(connection, QUERIES.document_of, {"id": conversion})
     if rows:
@@ -214,10 +218,10 @@ def correct(
     places: Mapping[str, Place] | None = None,
     editor: Editor | None = None,
 ) -> Corrected:
-    """Apply corrections.
+    """Apply corrections to a conversion. Raises `BadInput` if a correction is invalid.
 
-    A value that a person accepts unchanged keeps its position. A new value only has a position if the person selected
-    one. Raises `BadInput`.
+    A value that a person accepts unchanged keeps its position. A new value has a position only if the person selected
+    one.
     """
     values = {one.path: one for one in conversion.values}
     changes: list[Change] = []
@@ -247,7 +251,7 @@ def _finish(conversion: Conversion, mapping: MappingRules, values: Sequence[Valu
 
 
 def _accept(values: Sequence[Value], mapping: MappingRules, text: str, editor: Editor | None) -> list[Value]:
-    """Confirm all values used by a failed check, because a person accepted them."""
+    """Confirm all values that a failed check uses, because a person accepted the check."""
     check = next((one for one in mapping.checks if one.text == text), None)
     if check is None:
         raise BadInput(f"{mapping.name} has no check {text[:80]!r}.")
@@ -337,11 +341,11 @@ def _text(value: Value | None) -> str | None:
 
 
 def carry_over(conversion: Conversion, mapping: MappingRules, found: Any, corrected: Any) -> Corrected | None:  # noqa: ANN401
-    """Apply the corrections of an earlier conversion of the same content.
+    """Apply the corrections that were made to an earlier conversion of the same content.
 
-    `found` and `corrected` are the records of the first and last revision of that conversion. Corrected values keep the
-    name of the person and the time. Fields that this mapping does not have are left out. Returns None if nothing
-    changes.
+    `found` and `corrected` are the records of the first and last revision of the earlier conversion. Corrected values
+    keep the name of the person and the time of the correction. Fields that this mapping does not have are skipped.
+    Returns None if nothing changes.
     """
     old, new = (_values_of(record, mapping) for record in (found, corrected))
     values = {one.path: one for one in conversion.values}
@@ -366,7 +370,10 @@ def carry_over(conversion: Conversion, mapping: MappingRules, found: Any, correc
 
 
 def facts_of_conversion(made: Conversion, mapping: MappingRules) -> list[Fact]:
-    """The values of a conversion whose fields are also facts of a document."""
+    """Return the conversion's values that are also facts of the document, such as its date.
+
+    Values that need review are skipped.
+    """
     facts: list[Fact] = []
     for field in mapping.singles:
         value, name = made.single(field.name), fact_name(field)
@@ -379,12 +386,15 @@ def facts_of_conversion(made: Conversion, mapping: MappingRules) -> list[Fact]:
 
 
 def fact_name(field: Field) -> str | None:
-    """The fact that a field represents: the fact named in the mapping, or a fact with the same name as the field."""
+    """Return the name of the fact that a field corresponds to: the one set in the mapping, or the field's own name.
+
+    Returns None if there is no such fact.
+    """
     return next((name for name in (field.fact, field.name) if name in NAMES), None)
 
 
 def confirm_facts(conversion: Conversion, mapping: MappingRules, facts: Sequence[FactView]) -> Corrected | None:
-    """Apply facts that a person confirmed for the document. Returns None if nothing changes."""
+    """Set fields to the facts that a person confirmed for the document. Returns None if nothing changes."""
     said = {one.name: one for one in facts if one.source == "person" and one.status == "confirmed"}
     values = {one.path: one for one in conversion.values}
     changes: list[Change] = []
@@ -409,7 +419,7 @@ def confirm_facts(conversion: Conversion, mapping: MappingRules, facts: Sequence
 
 
 def _values_of(record: Any, mapping: MappingRules) -> list[Value]:  # noqa: ANN401
-    """The values of a record whose fields exist in this mapping.
+    """Return the values in a record, except those that are not valid in this mapping.
 
     The record may have been made with another version of the mapping.
     """

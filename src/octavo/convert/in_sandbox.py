@@ -71,16 +71,20 @@ def check_mapping(task: Task, *, text: str, file: str) -> JSON:
 
 
 class PdfConversion(NamedTuple):
-    """A converted PDF. `words` is set if a required field is missing, so that a model can search for the value."""
+    """A converted PDF.
+
+    `words` is the JSON of the words in the PDF, in which a model can search for missing required fields. It can be None
+    if no required field is missing.
+    """
 
     conversion: Conversion
     words: bytes | None
 
 
 async def convert_pdf_in_sandbox(pdf: PdfInSandbox, mapping_text: str, file: str) -> PdfConversion:
-    """Convert a PDF. One sandbox call is enough if all pages have words.
+    """Convert a PDF. If all pages contain text, this takes a single call to the sandbox.
 
-    Otherwise, three separate calls read the words, run OCR and apply the rules.
+    Otherwise, further calls run OCR and apply the rules to the recognised words.
     """
     call = convert_pdf.call(mapping_text=mapping_text, file=file, password=pdf.password)
     try:
@@ -110,9 +114,9 @@ def _parsed(output: bytes) -> dict[str, Any]:
 async def convert_in_sandbox(
     sandbox: Sandbox, words: bytes, mapping_text: str, file: str, suggestions: Sequence[Suggestion] | None = None
 ) -> Conversion:
-    """Apply the rules.
+    """Apply the rules in the sandbox.
 
-    `words` is the JSON of pages and attachments, and `mapping_text` is the content of the mapping file.
+    `words` is the JSON of the document's pages and attachments, and `mapping_text` is the content of the mapping file.
     """
     mapping = await asyncio.to_thread(parse_mapping, mapping_text, file)
     rows = None
@@ -130,19 +134,19 @@ async def convert_in_sandbox(
 
 
 def _refuse_slow(value: JSON) -> None:
-    """Raise `SlowPattern` if the sandboxed process returned the message of a slow pattern.
+    """Raise `SlowPattern` if the sandboxed process returned a message.
 
-    The process cannot raise this error class itself.
+    The process returns a message only if a pattern is too slow, because it cannot raise this error itself.
     """
     if isinstance(value, str):
         raise SlowPattern(printable(value[:MAX_TEXT]))
 
 
 def _checked(conversion: Conversion) -> Conversion:
-    """Reject a document that the mapping is not meant for, and remove results that a sandboxed process cannot produce.
+    """Reject a document that does not fit the mapping, and remove forged results.
 
-    The process has no access to a model or a person. A model lookup, a confirmation or an accepted check in its output
-    is therefore forged.
+    The sandboxed process has no access to a model or a person. If its output contains a model lookup, a confirmation or
+    an accepted check, this part of the output must be forged.
     """
     if not conversion.fits:
         raise NotThisKind
@@ -163,10 +167,10 @@ def convert_words(
     file: str,
     suggestions: Sequence[tuple[str, str, str, int | None]] | None,
 ) -> str | None:
-    """Apply the rules to words, and add suggestions if there are any.
+    """Apply the rules to a document's words, and add a model's suggestions if there are any.
 
-    Returns a message if a pattern is too slow. To add suggestions, the rules run a second time, which is cheaper than
-    storing the result of the first run.
+    Returns an error message if a pattern is too slow. The rules run again when suggestions are added, because that is
+    cheaper than storing the result of the first run.
     """
     from octavo.convert.rules.engine import convert
     from octavo.convert.rules.patterns import kill_stuck_patterns
@@ -189,10 +193,11 @@ def convert_words(
 
 @sandboxed
 def convert_pdf(task: Task, *, mapping_text: str, file: str, password: str | None) -> str | None:
-    """Read the words of a PDF and apply the rules. Returns a message if a pattern is too slow.
+    """Read the words of a PDF and apply the rules. Returns an error message if a pattern is too slow.
 
     The output contains the words if a page may be a scan or if a required value is missing. If a page may be a scan,
-    the rules run before and after OCR. The first run finds slow patterns before the much slower OCR starts.
+    the rules run twice. The first run finds slow patterns before OCR, which takes much longer. The second run is a
+    separate call after OCR.
     """
     from octavo.convert.rules.engine import convert
     from octavo.convert.rules.patterns import kill_stuck_patterns
@@ -215,6 +220,6 @@ def convert_pdf(task: Task, *, mapping_text: str, file: str, password: str | Non
 
 
 def _sheet(page: WordPage) -> Sheet:
-    """Convert a page to a sheet, with the same rounding as `sheets_from_json`."""
+    """Convert a PDF page to a `Sheet`. Positions are rounded as in `sheets_from_json`."""
     words = tuple(Word(text, Box(*(round(side, 2) for side in box))) for text, box in page.words)
     return Sheet(page.number, page.width, page.height, words)

@@ -1,6 +1,7 @@
-"""The conversion job. It converts a PDF to validated XML in a single stage, because a second attempt is cheap.
+"""The conversion job. It converts a PDF to validated XML in a single stage, because repeating all of it is cheap.
 
-If the rules miss required fields, a model is asked for them. Without a model or budget, these fields stay missing.
+If the rules do not find all required fields, the job asks a model for the missing ones. Without a model or budget, they
+stay missing.
 """
 
 from __future__ import annotations
@@ -72,9 +73,10 @@ _CONTINUE_WITHOUT_MODEL = (
 
 @dataclass(frozen=True, slots=True)
 class ConversionInput:
-    """The input of a conversion job. `key` is None if the source has been deleted.
+    """The input of a conversion job.
 
-    `sha256` is the checksum of the source.
+    `key` is the storage key of the source file, or None if the file has been deleted. `sha256` is the checksum of the
+    file.
     """
 
     owner_id: UUID
@@ -98,7 +100,7 @@ class EarlierCorrections(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ConversionJob:
-    """One attempt at a conversion, with the tools it needs."""
+    """One attempt to run a conversion job."""
 
     run: Run[Any]
     settings: Settings
@@ -111,7 +113,7 @@ class ConversionJob:
         results: list[tuple[Conversion, EarlierCorrections | None, StoredResult, Mapping]] = []
 
         async def work() -> JSON:
-            """Convert the file. The result is stored in the bucket before any row refers to it."""
+            """Convert the file. The XML is stored before any database row refers to it."""
             source, mapping = await self._load()
             conversion = await self._convert(source, mapping)
             earlier = await self._earlier_corrections(source, conversion, mapping)
@@ -152,10 +154,10 @@ class ConversionJob:
     async def _earlier_corrections(
         self, source: ConversionInput, conversion: Conversion, mapping: StoredMapping
     ) -> EarlierCorrections | None:
-        """The corrections that people made earlier to the same content.
+        """Find the corrections that people made earlier to the same content, and apply them to this conversion.
 
-        They are read from conversions with any version of the same mapping, and from facts of the document that a
-        person confirmed.
+        They come from an earlier conversion with any version of the same mapping, and from facts that a person
+        confirmed for the document.
         """
         values = {"owner": source.owner_id, "sha256": source.sha256, "mapping": mapping.name, "id": self.run.job.id}
         async with self.run.database.connection() as connection:
@@ -209,7 +211,7 @@ class ConversionJob:
         return replace(conversion, model_lookup=lookup)
 
     async def _ask_for_missing(self, words: bytes, conversion: Conversion, mapping: Mapping) -> ModelLookup | None:
-        """Ask a model for missing required fields. Returns None if no model is set up.
+        """Ask a model for the missing required fields. Returns None if no field is missing or no model is configured.
 
         The model's answers are suggestions. The sandbox verifies them against the document.
         """

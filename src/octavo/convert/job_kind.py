@@ -15,7 +15,7 @@ from octavo.storage import Bucket
 
 
 class ConversionTools(Protocol):
-    """The resources of a worker that a conversion needs."""
+    """The worker's resources that conversion jobs use."""
 
     @property
     def settings(self) -> Settings: ...

@@ -1,6 +1,6 @@
 """Calls a remote conversion service, which replaces Octavo's own rules. Only the operator can set its address.
 
-The service receives the PDF as the body of a POST request, with the mapping's name in the header `X-Mapping`. It
+The service receives the PDF as the body of a POST request, with the mapping's name in the `X-Mapping` header. It
 returns XML that matches the mapping's schema.
 """
 
@@ -84,7 +84,7 @@ class RemoteService:
             raise error
 
     async def _post(self, body: bytes, mapping: str) -> FetchResponse:
-        """Make one attempt. It is recorded as an event with the address, the status and the duration."""
+        """Send one request. It is recorded as an event with the address, the status and the duration."""
         target = parse_url(self._address)
         allow = frozenset({f"{target.host}:{target.port}"})
         headers = {"Content-Type": "application/pdf", "Accept": "application/xml", "X-Mapping": mapping}
@@ -102,7 +102,7 @@ class RemoteService:
         return response
 
     async def _report(self, status: int | None, started: float, *, well: bool) -> None:
-        """Record the outcome, but only if this worker still holds the lease.
+        """Record the outcome of a request, but only if this worker still holds the lease of the job.
 
         A worker that has lost its lease must not write.
         """

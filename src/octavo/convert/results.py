@@ -1,4 +1,4 @@
-"""Stores the results of conversions: XML in the bucket, and a revision with the values.
+"""Stores the results of conversions: the XML as a file, and the values as a revision in the database.
 
 The web server imports this module, so the rules and lxml are imported only inside the functions that use them.
 """
@@ -30,7 +30,7 @@ _CERTAIN = 1.0
 
 @dataclass(frozen=True, slots=True)
 class StoredResult:
-    """A result whose XML is already in the bucket, but that no database row refers to yet."""
+    """A result whose XML file is already stored, but that no database row refers to yet."""
 
     stored: Stored
     record: dict[str, JSON]
@@ -52,13 +52,13 @@ ENGINE = Author("engine")
 
 
 async def store_result(bucket: Bucket, folder: str, conversion: Conversion, mapping: StoredMapping) -> StoredResult:
-    """Validate the XML against the mapping's schema, then store it."""
+    """Write the XML of a conversion, validate it against the mapping's schema, and store it."""
     document = await asyncio.to_thread(_validated_xml, conversion, await mapping.read_in_thread())
     return StoredResult(await bucket.put(f"{folder}/result.xml", document), conversion_to_record(conversion))
 
 
 def render_xml(conversion: Conversion, mapping: Mapping, *, plain: bool = False) -> bytes:
-    """The XML of a conversion. If `plain` is true, it does not include the positions of the values."""
+    """Return the XML of a conversion. If `plain` is true, it does not include the positions of the values."""
     from octavo.convert.rules.result_xml import render
 
     return render(conversion, mapping, plain=plain)
@@ -80,7 +80,7 @@ async def save_revision(
     author: Author = ENGINE,
     changes: Sequence[JSON] | None = None,
 ) -> list[str]:
-    """Save a revision in the caller's transaction. Returns the keys of objects that are no longer used."""
+    """Save a revision in the caller's transaction. Returns the storage keys of files that are no longer used."""
     file = {"id": conversion, "kind": "result_xml"}
     old = [key for (key,) in await (await connection.execute(QUERIES.forget_file, file)).fetchall()]
     stored = {"key": result.stored.key, "bytes": result.stored.bytes, "sha256": result.stored.sha256}

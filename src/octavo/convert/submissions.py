@@ -47,7 +47,10 @@ class Submission:
 
 
 class _Begun(NamedTuple):
-    """A conversion that was queued or already exists. `key` is the key of its file, or None if it already existed."""
+    """A conversion that was queued or already exists.
+
+    `key` is the storage key of its file, or None if the conversion already existed.
+    """
 
     id: UUID
     created: bool
@@ -58,7 +61,7 @@ class _Begun(NamedTuple):
 class ConversionIntake:
     """Queues conversions.
 
-    A rejected submission is recorded as a failed job with the reason, and its bytes are deleted.
+    A rejected submission is recorded as a failed job with the reason, and its uploaded file is deleted.
     """
 
     database: Database
@@ -91,7 +94,10 @@ class ConversionIntake:
         return Submission(begun.id, begun.created)
 
     async def submit_document(self, owner: UUID, document: UUID, mapping: str) -> Submission:
-        """Submit the source of a document. The conversion uses the same stored object, not a copy."""
+        """Submit the source file of a document for conversion.
+
+        The conversion uses the stored file itself, not a copy.
+        """
         async with (
             self.database.connection() as connection,
             connection.cursor(row_factory=dict_row) as cursor,
@@ -115,14 +121,14 @@ class ConversionIntake:
             raise
 
     async def find_mapping(self, owner: UUID, name: str) -> StoredMapping:
-        """Find a mapping that can be used. Raises `UnknownMapping` before any job is created."""
+        """Find a mapping by name, before any job is created. Raises `UnknownMapping`."""
         async with self.database.connection() as connection:
             return await find_mapping(connection, owner, name)
 
     async def _store(self, job: UUID, label: str, body: AsyncIterable[bytes]) -> Stored:
-        """Store the body.
+        """Store an uploaded file.
 
-        The type is detected from the first bytes, so that files other than PDFs are rejected early.
+        Its type is detected from the first bytes, so that files other than PDFs are rejected early.
         """
         try:
             stored = await self.bucket.put(f"conversions/{job}/source", _only_pdf(body, label), limit=self.upload_bytes)
@@ -182,7 +188,7 @@ class ConversionIntake:
             await connection.execute(QUERIES.refuse, values)
 
     async def _remove(self, stored: Stored | None) -> None:
-        """Delete the stored object, if there is one. If this fails, the daily sweep deletes it."""
+        """Delete the stored file, if there is one. If this fails, the daily sweep of unused files deletes it."""
         try:
             if stored:
                 await self.bucket.delete([stored.key])
@@ -198,10 +204,10 @@ async def begin_batch(
     documents: Sequence[UUID] = (),
     filters: Filters | None = None,
 ) -> UUID:
-    """Queue the conversion of many documents: those with these ids, or all that match the filters.
+    """Queue the conversion of many documents: the given `documents`, or all documents that match `filters`.
 
-    This call only starts a job, so it is fast for any number of documents. The job reads the documents in batches and
-    queues their conversions.
+    This call only starts a job, so it is fast for any number of documents. The job reads a limited number of documents
+    at a time and queues their conversions.
     """
     job = new_id()
     wanted: dict[str, JSON] = {"mapping": mapping.name}
@@ -253,7 +259,10 @@ class BatchJob:
         return made
 
     async def _documents(self, cursor: str) -> tuple[list[UUID], str | None]:
-        """The next documents of the batch, and where to continue. None if no documents are left."""
+        """Return the next documents of the batch and the cursor for the documents after them.
+
+        The cursor is None if no documents are left.
+        """
         if isinstance(given := self.run.input.get("documents"), list):
             start = int(cursor or 0)
             end = start + BATCH_DOCUMENTS
@@ -274,10 +283,7 @@ def _batch_jobs(owner: UUID, documents: Sequence[str], mapping: StoredMapping) -
 
 
 async def _only_pdf(body: AsyncIterable[bytes], label: str) -> AsyncGenerator[bytes]:
-    """Pass the body through unchanged.
-
-    Raises `NotPdf` as soon as the first bytes show that the file is not a PDF.
-    """
+    """Yield the body unchanged. Raises `NotPdf` as soon as the first bytes show that the file is not a PDF."""
     head, checked = b"", False
     async for part in body:
         if checked:

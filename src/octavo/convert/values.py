@@ -13,7 +13,7 @@ from octavo.facts.words import Place
 class Status(StrEnum):
     """How reliable a value is.
 
-    `found`: the value is in the document, or the mapping states it. `checked`: a cross-check passed as well.
+    `found`: the value is in the document, or is a constant from the mapping. `checked`: a cross-check passed as well.
     `confirmed`: a person entered or accepted the value. `needs_review`: the confidence is below the threshold, or a
     cross-check failed.
     """
@@ -31,7 +31,8 @@ class Value:
     `value` is in the canonical form of its type: 2024-08-15, 350.55, EUR. `place` is its position in the document. A
     constant from the mapping has no position. `calibrated` is true if the confidence was measured on labelled
     documents, and false if the rules or a mapping set it. `by` is the name of the person who confirmed the value, and
-    `at` the time. `page` is the page that this person entered if no position was selected.
+    `at` is the time of the confirmation. `page` is the page number that this person entered instead of selecting a
+    position.
     """
 
     name: str
@@ -52,7 +53,7 @@ class Value:
 
     @property
     def verified(self) -> bool:
-        """Whether a cross-check or a person supports the value."""
+        """Whether a cross-check passed for the value or a person confirmed it."""
         return self.status in {Status.CHECKED, Status.CONFIRMED}
 
     @property
@@ -89,7 +90,7 @@ class Value:
 class CheckResult:
     """A cross-check and whether it passed. `holds` is None if a value is missing.
 
-    `accepted` is true if the check failed, but a person confirmed all of its values.
+    `accepted` is true if the check failed, but a person confirmed all values that it uses.
     """
 
     check: str
@@ -102,8 +103,9 @@ class CheckResult:
 
 
 class ModelAnswer(NamedTuple):
-    """A model's unchanged answer for a field. The value in the conversion shows whether the answer was used and
-    verified.
+    """A model's answer for a field, exactly as the model returned it.
+
+    The value in the conversion shows whether the answer was used and verified.
     """
 
     name: str
@@ -135,8 +137,9 @@ class ModelLookup:
 class Conversion:
     """The values of a document.
 
-    `missing` lists the required fields without a value. `source` is the origin of the values. `fits` is false if the
-    document lacks a keyword of the mapping, has an excluded one, or has too little evidence.
+    `missing` lists the required fields without a value. `source` is where the values come from, such as `rules` or
+    `embedded`. `fits` is false if the mapping is not meant for this document, because a keyword is missing, an excluded
+    keyword is present, or there is too little evidence.
     """
 
     mapping: str
@@ -149,7 +152,7 @@ class Conversion:
 
     @property
     def needs_review(self) -> bool:
-        """Whether a person should review the conversion: a value needs review or is missing, or a check failed."""
+        """Whether a person should review the conversion, because a value is doubtful or missing or a check failed."""
         failed = any(one.needs_review for one in self.checks)
         return bool(self.missing) or failed or any(one.needs_review for one in self.values)
 
@@ -157,7 +160,7 @@ class Conversion:
         return next((one for one in self.values if one.name == name and one.table is None), None)
 
     def table(self, name: str) -> list[dict[str, Value]]:
-        """The rows of a table in order. Each row maps column names to values."""
+        """Return the rows of a table in order. Each row maps column names to values."""
         rows: dict[int, dict[str, Value]] = {}
         for one in self.values:
             if one.table == name and one.row:

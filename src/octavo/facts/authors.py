@@ -1,4 +1,4 @@
-"""Finds the author of a document: names below the title, a byline, a signature, or the author in the metadata."""
+"""Finds the author of a document in a byline, in names below the title, in a signature or in the metadata."""
 
 from __future__ import annotations
 
@@ -90,7 +90,8 @@ class Author:
 def find_author(source: FactSource, title_lines: Sequence[int] = (), *, with_metadata: bool = True) -> Author | None:
     """Find the author in the publisher's metadata, or else in the printed text, or else in the file's metadata.
 
-    An author in the metadata is used only if it looks like a name. The name of a video channel can be any text.
+    An author in the metadata is used only if it looks like a name. The only exception is the name of a video channel,
+    because it can be any text.
     """
     if source.source_type == "youtube" and source.metadata.author:
         return Author(source.metadata.author, frozenset({"publisher"}))  # the name of a channel can be any text
@@ -104,7 +105,7 @@ def find_author(source: FactSource, title_lines: Sequence[int] = (), *, with_met
 
 
 def claimed_author(text: str | None) -> str | None:
-    """The author in the file's metadata, if it is a person or organisation and not a program or device."""
+    """Return the author in the file's metadata, if it is a person or organisation and not a program or device."""
     text = " ".join((text or "").split()).strip(" ,;")
     folded = fold(text)
     if not text or _USER.fullmatch(folded) or _SOFTWARE.search(folded):
@@ -136,7 +137,10 @@ def _is_name_word(word: str) -> bool:
 
 
 def is_likely(text: str) -> bool:
-    """Whether a name is likely without other evidence: it has a known first name, an initial, or only rare words."""
+    """Whether a text that looks like a name probably is one.
+
+    True if it has a known first name, an initial, or only rare words.
+    """
     words = _TITLES.sub("", text.strip(" .,:")).split()
     known = fold(words[0]).partition("-")[0] in first_names() if words else False
     initial = any(_INITIAL.fullmatch(word) for word in words)
@@ -145,7 +149,10 @@ def is_likely(text: str) -> bool:
 
 
 def read_names(text: str) -> list[str]:
-    """The names in a line that consists only of names, optionally followed by a workplace. Empty for other lines."""
+    """Return the names in a line that consists only of names, optionally followed by a workplace.
+
+    Returns an empty list for other lines.
+    """
     parts = [part.strip(" .:") for part in _BETWEEN.split(_MARKS.sub(" ", text).strip()) if part.strip(" .:")]
     names: list[str] = []
     for part in parts:

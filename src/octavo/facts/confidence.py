@@ -1,8 +1,9 @@
-"""Measured confidence: the share of correct values with the same evidence in labelled documents.
+"""The confidence of values, measured on labelled documents.
 
+For example, if 95 of 100 values with the same evidence were correct, the confidence of such a value is about 0.95.
 `python -m benchmarks.conversions.invoices --calibrate` writes `data/calibration.json`, and `python -m benchmarks.facts
---calibrate` writes `data/described.json`. For each field and tier of evidence, the files contain the count of correct
-values and the count of all values. Nothing in them is chosen by hand.
+--calibrate` writes `data/described.json`. For each field and tier (class) of evidence, the files contain the count of
+correct values and the count of all values. Nothing in them is chosen by hand.
 """
 
 from __future__ import annotations
@@ -25,13 +26,16 @@ def is_checked(evidence: frozenset[str]) -> bool:
 
 
 def confidence(field: str, evidence: frozenset[str]) -> float:
-    """The measured share of correct values. It is smoothed, so that a few documents never give full confidence."""
+    """Return how often a value of this field with this evidence was correct in the labelled documents, from 0 to 1.
+
+    The result is smoothed, so that a few documents never give full confidence.
+    """
     right, seen = _table().get(f"{field}: {tier(field, evidence)}", (0, 0))
     return round((right + 1) / (seen + 2), 3) if seen else _UNKNOWN
 
 
 def tier(field: str, evidence: frozenset[str]) -> str:
-    """The tier (class) of evidence for which the confidence was measured."""
+    """Return the tier (class) that this evidence belongs to. Confidence is measured for each tier."""
     return _TIERS.get(field, _reference)(evidence)
 
 
@@ -56,7 +60,7 @@ def _reference(evidence: frozenset[str]) -> str:
 
 
 def _first_of(*names: str) -> Callable[[frozenset[str]], str]:
-    """Return a function that finds the first of these names in the evidence, or "none"."""
+    """Return a function that returns the first of these names that is in the evidence, or "none"."""
     return lambda evidence: next((name for name in names if name in evidence), "none")
 
 

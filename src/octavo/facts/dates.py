@@ -37,7 +37,10 @@ _SHORT = 100
 
 
 def find_dates(text: str, notation: Notation) -> list[TypedMatch]:
-    """Find dates, in text order. If several patterns match at the same position, the first pattern wins."""
+    """Find dates, in the order in which they appear.
+
+    If several patterns match at the same position, the first one wins.
+    """
     found: list[TypedMatch] = []
     folded = fold(text)
     shapes = [(_EASTERN, text), *((shape, folded) for shape in _SHAPES)]
@@ -68,7 +71,7 @@ def _in_english(text: str) -> str:
 
 
 def writes_month_first(texts: Iterable[str]) -> bool | None:
-    """Whether the first unambiguous date starts with the month. None if all dates are ambiguous."""
+    """Whether the first unambiguous date starts with the month, or None if all dates are ambiguous."""
     for text in texts:
         for first, _, second in _SLASHED.findall(text):
             if int(first) > _MOST_MONTH >= int(second):

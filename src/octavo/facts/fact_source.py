@@ -46,10 +46,11 @@ class FileMetadata:
 
 @dataclass(frozen=True, slots=True)
 class PrintedLine:
-    """A line at the beginning of a document. `size` is its letter height relative to most of the text.
+    """A line at the beginning of a document.
 
-    `top` is its vertical position on the page, from 0 to 1. `level` is the heading level, or 0 if it is not a heading.
-    `cells` is the number of texts side by side, or of cells in a table row.
+    `size` is its letter height, divided by the usual letter height in the document. `top` is its vertical position on
+    the page, from 0 to 1. `level` is the heading level, or 0 if it is not a heading. `cells` is the number of texts
+    side by side in the line, or the number of cells in a table row.
     """
 
     text: str
@@ -107,7 +108,10 @@ def _lines_of_sheets(sheets: Sequence[Sheet]) -> Iterator[PrintedLine]:
 
 
 def _height(run: TextRun) -> float:
-    """The letter height. In a scan, a word may have the box of its paragraph, so the letter width limits the height."""
+    """Return the letter height of a text run.
+
+    It is limited by the letter width, because in a scan, a word may have the box of its whole paragraph.
+    """
     width = sum(word.box.right - word.box.left for word in run.words) / max(
         sum(len(word.text) for word in run.words), 1
     )

@@ -51,7 +51,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The result of reading a document: the chosen value of each field, the items, and the signs of an invoice."""
+    """The values and items found in a document, and the signs that it is an invoice."""
 
     values: dict[str, Choice] = field(default_factory=dict[str, Choice])
     items: Items = field(default_factory=Items)
@@ -60,9 +60,10 @@ class Reading:
 
     @property
     def is_invoice(self) -> bool:
-        """Whether the document has enough signs of an invoice. One sign is not enough.
+        """Whether the document has enough signs of an invoice.
 
-        A document that is not called an invoice needs more signs. Papers, books and forms have at most two.
+        A document that does not call itself an invoice needs more signs. Papers, books and forms have at most two
+        signs.
         """
         counts = "total" in self.signs or {"number", "date"} <= self.signs
         return counts and len(self.signs) >= (_LEAST_SIGNS if "word" in self.signs else _LEAST_WITHOUT_WORD)
@@ -73,7 +74,10 @@ _LEAST_SIGNS, _LEAST_WITHOUT_WORD = 4, 5
 
 
 def read_document(sheets: Sequence[Sheet], labels: Labels = ()) -> Reading:
-    """Read the pages of a document. `labels` contains additional labels, keyed by the name of the fact."""
+    """Find the values and items of an invoice in a document's pages, and the signs that it is an invoice.
+
+    `labels` contains additional labels, grouped by the name of the fact.
+    """
     page = PageRuns(sheets[:_MOST_PAGES], load_vocabulary(labels))
     items = find_items(page)
     money = choose_money(page, items.sum if items.is_sum_printed else None, set(items.lines))
@@ -121,17 +125,17 @@ _OF_CUSTOMER = re.compile(
 
 
 def _before(page: PageRuns, mention: Mention) -> str:
-    """The text to the left of a value on its line, including the previous text run."""
+    """Return the text to the left of a value on its line, including the previous text run."""
     runs = page.lines[mention.run.line].runs
     left = runs[mention.index - 1].folded if mention.index else ""
     return f"{left} {mention.run.folded[: mention.start]}"[-60:]
 
 
 def _own(page: PageRuns, found: Sequence[Choice], values: dict[str, Choice]) -> Choice | None:
-    """Choose the sender's identifier.
+    """Choose the identifier (IBAN or VAT id) that belongs to the sender.
 
-    An identifier with a valid checksum near the sender's name is preferred. Identifiers printed below the recipient's
-    name are ignored.
+    An identifier with a valid checksum is preferred, then the one nearest to the sender's name. Identifiers printed
+    below the recipient's name are ignored.
     """
     buyer, seller = values.get("recipient"), values.get("sender")
     own = [one for one in found if "customer" not in one.evidence]
@@ -163,9 +167,9 @@ def _places_of(page: PageRuns, name: str) -> list[Place]:
 
 
 def _distance(place: Place, names: Sequence[Place]) -> float:
-    """The distance from a position to the nearest of these names.
+    """Return the distance from a position to the nearest of these names.
 
-    It is the vertical distance, plus the horizontal distance if the two do not overlap.
+    The vertical distance counts in full, and a horizontal gap counts a third.
     """
 
     def away(name: Place) -> float:
@@ -183,7 +187,7 @@ def _is_of(mention: Mention, party: Mention) -> bool:
 
 
 def _signs(page: PageRuns, values: dict[str, Choice], items: Items, money: Money) -> Iterator[str]:
-    """Yield the document's signs of an invoice, each at most once."""
+    """Yield the signs that the document is an invoice, each at most once."""
     if _names_itself(page):
         yield "word"
     total = money.total
@@ -208,7 +212,7 @@ def _signs(page: PageRuns, values: dict[str, Choice], items: Items, money: Money
 
 
 def _names_itself(page: PageRuns) -> bool:
-    """Whether a short text run on the first two pages contains a word for invoice or the label of an invoice number."""
+    """Whether the first two pages have a short text run with a word for invoice, or the label of an invoice number."""
     for line in page.lines:
         if line.page > 2:  # noqa: PLR2004
             return False
@@ -225,9 +229,10 @@ def _names_itself(page: PageRuns) -> bool:
 
 
 def find_facts(sheets: Sequence[Sheet], labels: Labels = ()) -> list[Fact]:
-    """All facts in a document.
+    """Return all facts in a document.
 
-    For documents other than invoices, only the date and identifiers are found, because these need no context.
+    For documents other than invoices, only dates and identifiers are returned, because they can be recognised without
+    context.
     """
     return facts_of(read_document(sheets, labels), sheets)
 
@@ -267,7 +272,7 @@ def _fact(name: str, choice: Choice, *, has_places: bool) -> Fact:
 
 
 def _months(sheets: Sequence[Sheet], *, has_places: bool) -> Iterator[Fact]:
-    """Find a month without a day near the top of the first page, such as "May 2017". The fact has no day either."""
+    """Find a month without a day, such as "May 2017", near the top of the first page. The value is then 2017-05."""
     if not sheets:
         return
     page = PageRuns(sheets[:1], load_vocabulary())
@@ -282,7 +287,7 @@ def _months(sheets: Sequence[Sheet], *, has_places: bool) -> Iterator[Fact]:
 
 
 def sheets_of_text(text: str) -> list[Sheet]:
-    """Lay out a text without pages as one sheet with the number 0, one line per row. Its positions are never shown."""
+    """Lay out a text without pages as one sheet with the number 0. The positions on this sheet are never shown."""
     words: list[Word] = []
     for row, line in enumerate(text.splitlines()):
         column = 0

@@ -1,6 +1,6 @@
-"""Finds the items of an invoice: table rows with an amount, whose sum is printed below the table.
+"""Finds the items of an invoice: the rows of a table of amounts. Usually, their sum is printed below the table.
 
-The header names the columns. Every amount in the amount column makes a row. The numbers beside the amount are the
+The header names the columns. Each amount in the amount column belongs to one row. The numbers beside the amount are the
 quantity and unit price, and the text in the description column is the description.
 """
 
@@ -42,7 +42,7 @@ class Cell:
 
 @dataclass(slots=True)
 class Item:
-    """An item row. `cells` can have the keys description, quantity, unit_price, tax_rate and amount."""
+    """A row of the item table. `cells` can have the keys description, quantity, unit_price, tax_rate and amount."""
 
     cells: dict[str, Cell] = field(default_factory=dict[str, Cell])
     has_product: bool = False
@@ -54,10 +54,11 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """All item rows. `lines` are their line numbers. `is_sum_printed` is true if a page shows their sum.
+    """All items of an invoice. `lines` contains their line numbers.
 
-    `is_unread` is true if a page has the header of a table, but no rows were found below it. `is_loose` is true if the
-    numbers are not aligned with their headers. `columns` are the cells that a row should have.
+    `is_sum_printed` is true if the sum of the items is printed in the document. `is_unread` is true if a page has the
+    header of a table, but no rows were found below it. `is_loose` is true if the numbers are not aligned with their
+    headers. `columns` contains the names of the cells that a row should have.
     """
 
     rows: tuple[Item, ...] = ()
@@ -68,7 +69,7 @@ class Items:
     columns: frozenset[str] = frozenset()
 
     def evidence(self, row: Item) -> frozenset[str]:
-        """The evidence for the cells of a row."""
+        """Return the names of the evidence for the cells of a row, such as `sum` or `product`."""
         signs = {
             "sum": self.is_sum_printed,
             "product": row.has_product,
@@ -88,7 +89,12 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The header of a table: the box of every column, and the lines of the header."""
+    """The header of a table.
+
+    `columns` contains the box of each column that is used, and `others` the boxes of the other columns. `first` and
+    `last` are the numbers of the header's lines. `amounts` contains the boxes of all columns that may contain the
+    amounts.
+    """
 
     columns: dict[str, Box]
     others: tuple[Box, ...]
@@ -98,7 +104,7 @@ class Head:
     is_loose: bool = False
 
     def variants(self) -> Iterator[Head]:
-        """Copies of this header, each of which uses another column of amounts, such as amounts without tax."""
+        """Yield copies of this header, each with another amount column, such as amounts without tax."""
         own = self.columns["amount"]
         for box in self.amounts:
             if box != own:
@@ -106,12 +112,15 @@ class Head:
                 yield replace(self, columns=columns, others=(*self.others, own), amounts=())
 
     def loose(self) -> Head:
-        """A copy of this header for rows whose numbers are not aligned with it. Only their order matters."""
+        """Return a copy of this header for rows whose numbers are not aligned with it.
+
+        Only the order of the numbers matters.
+        """
         return replace(self, is_loose=True)
 
 
 def find_items(page: PageRuns) -> Items:
-    """The items of the table whose sum is printed, or else the items of the table with the clearest header."""
+    """Return the items of the table that is most likely the item table, preferably one whose sum is printed."""
     heads = list(_heads(page))
     best = Items(is_unread=any(len(head.columns) >= _CLEAR_HEAD for head in heads))
     best_score = -1.0
@@ -124,7 +133,10 @@ def find_items(page: PageRuns) -> Items:
 
 
 def _clearest(page: PageRuns, head: Head) -> Items:
-    """The items of a table. If it has several amount columns, uses the one that matches quantity times price."""
+    """Return the items of a table.
+
+    If it has several amount columns, the one in which more amounts equal quantity times price is used.
+    """
     best = _read(page, head)
     for variant in head.variants():
         items = _read(page, variant)
@@ -149,9 +161,9 @@ def _heads(page: PageRuns) -> Iterator[Head]:
 
 
 def _head(page: PageRuns, line: Line) -> Head | None:
-    """The header at this line.
+    """Return the table header at this line, or None.
 
-    A header names at least two types of columns, including an amount or price, and contains no amounts.
+    A header names at least two columns, one of which is for amounts or prices. It contains no amounts of money.
     """
     main = _labels(page, line)
     if len({role for role, _ in main if role != "other_column"}) < 2 or _has_money(page, line):  # noqa: PLR2004
@@ -178,7 +190,10 @@ def _labels(page: PageRuns, line: Line) -> list[tuple[str, Box]]:
 
 
 def _adjacent(page: PageRuns, line: Line, step: int) -> Iterator[Line]:
-    """Lines above or below that are part of the same header. Such lines are close and short, and contain no amounts."""
+    """Yield the lines directly above or below that belong to the same header.
+
+    These lines are close to each other, short, and without numbers.
+    """
     before = line
     for number in range(line.number + step, line.number + step * _BAND, step):
         if not 0 <= number < len(page.lines):
@@ -196,10 +211,10 @@ def _adjacent(page: PageRuns, line: Line, step: int) -> Iterator[Line]:
 
 
 def _columns(labels: Sequence[tuple[str, Box]]) -> dict[str, Box]:
-    """The box of each column.
+    """Return the box of each column.
 
-    If there are several amount columns, the rightmost one is used. An amount to the left of the descriptions is a
-    quantity.
+    If several columns can be the amount column, the rightmost one is used. One to the left of the descriptions is used
+    as the quantity column.
     """
     columns: dict[str, Box] = {}
     by_role: dict[str, list[Box]] = {}
@@ -263,7 +278,7 @@ def _read(page: PageRuns, head: Head) -> Items:
 
 
 def _region(page: PageRuns, head: Head) -> Iterator[Line]:
-    """The lines below the header, up to the sums. The header may be repeated on later pages."""
+    """Yield the lines of the table, from the header down to the sums. Headers repeated on later pages are skipped."""
     skip = head.last
     group = Decimal(0)
     for line in page.lines[head.last + 1 :]:
@@ -296,7 +311,7 @@ def _same_columns(first: Head, second: Head) -> bool:
 
 
 def _is_sum(page: PageRuns, line: Line) -> bool:
-    """Whether a line is a sum. Such a line has the label of a sum and an amount."""
+    """Whether a line is a sum: it contains an amount and the label of a sum."""
     money = [
         one for index, run in enumerate(line.runs) for one in page.of_run("amount", run, index) if is_money(page, one)
     ]
@@ -313,9 +328,9 @@ def _is_sum(page: PageRuns, line: Line) -> bool:
 
 
 def _goes_on(page: PageRuns, line: Line, head: Head) -> bool:
-    """Whether more items follow the sum of a group.
+    """Whether more items follow the subtotal of a group.
 
-    This is the case if the next amount before another sum has a quantity and a price.
+    True if the next amount has a quantity and a price, and no other sum comes before it.
     """
     for one in page.lines[line.number + 1 :]:
         if _is_sum(page, one):
@@ -336,13 +351,16 @@ def _is_sum_head(page: PageRuns, line: Line) -> bool:
 
 
 def _sum_role(page: PageRuns, run: TextRun) -> str | None:
-    """The role of the sum that this text run is a label for. None if it is not such a label."""
+    """Return which sum this text run is a label for, such as net or total, or None if it is not the label of a sum."""
     found = classify(page, NearText(run.text, run.folded, "left", run.box))
     return found[0] if found and found[0] in _SUMS and found[1] >= _CLEAR_LABEL else None
 
 
 def _anchors(page: PageRuns, region: Sequence[Line], head: Head, *, plain: bool = False) -> list[Mention]:
-    """For each line, the amount in the amount column. `plain` also accepts numbers without cents or a currency."""
+    """Return the amounts in the amount column, at most one per line.
+
+    If `plain` is true, numbers without cents or a currency are accepted as well.
+    """
     if head.is_loose:
         return [one for line in region if (one := _last_product(page, line))]
     column = head.columns["amount"]
@@ -365,7 +383,7 @@ def _anchors(page: PageRuns, region: Sequence[Line], head: Head, *, plain: bool 
 
 
 def _last_product(page: PageRuns, line: Line) -> Mention | None:
-    """The last amount of a line, if it is the product of two numbers before it."""
+    """Return the last amount of a line if it is the product of two numbers before it, or else None."""
     numbers = [one for index, run in enumerate(line.runs) for one in page.of_run("amount", run, index)]
     if not numbers or not is_money(page, numbers[-1]):
         return None
@@ -373,7 +391,7 @@ def _last_product(page: PageRuns, line: Line) -> Mention | None:
 
 
 def _is_nearer(box: Box, head: Head, name: str) -> bool:
-    """Whether a number is nearer to another column than to this one."""
+    """Whether a number is nearer to another column than to the column `name`."""
     own = _distance(box, head.columns[name])
     named = (other for role, other in head.columns.items() if role not in {name, "description"})
     return any(_distance(box, other) < own for other in (*named, *head.others))
@@ -385,9 +403,9 @@ def _distance(box: Box, head: Box) -> float:
 
 
 def _printed(page: PageRuns, region: set[int]) -> dict[Decimal, str]:
-    """Map amounts outside the table to the roles given by their labels.
+    """Map each amount outside the table to the role given by its label, such as total.
 
-    The role is empty if the label is not the label of a sum.
+    The role is empty if the amount is not labelled as a sum.
     """
     found: dict[Decimal, str] = {}
     for one in page.every("amount"):
@@ -402,10 +420,10 @@ def _printed(page: PageRuns, region: set[int]) -> dict[Decimal, str]:
 
 
 def _leading(page: PageRuns, anchors: Sequence[Mention], head: Head) -> tuple[int, int]:
-    """Count the rows before the first one that is not an item.
+    """Count the rows at the start of the table that are clearly items, in two ways.
 
-    Returns two counts: rows whose quantity times price is the amount, and rows with a quantity or a price. The charges
-    and taxes after the items have neither.
+    The first count ends before the first row in which quantity times price is not the amount. The second ends before
+    the first row with neither a quantity nor a price, because the charges and taxes after the items have neither.
     """
     items = [Item() for _ in anchors]
     for item, anchor in zip(items, anchors, strict=True):
@@ -419,7 +437,10 @@ def _first_false(flags: Sequence[bool]) -> int:
 
 
 def _cut(anchors: list[Mention], printed: dict[Decimal, str], leading: tuple[int, int]) -> tuple[list[Mention], bool]:
-    """The rows whose sum is printed, and whether such a sum was found. Amounts from other tables may follow."""
+    """Return the rows that are items, and whether their sum is printed.
+
+    Rows after the ones that add up to a printed sum are dropped, because they may belong to other tables.
+    """
     sums = list(accumulate(Decimal(one.value) for one in anchors))
     roles = [next((role for one, role in printed.items() if abs(one - total) <= _CENTS), None) for total in sums]
     named = [count for count, role in enumerate(roles, 1) if role == "line_sum"]
@@ -432,7 +453,7 @@ def _cut(anchors: list[Mention], printed: dict[Decimal, str], leading: tuple[int
 
 
 def _tops(page: PageRuns, anchors: Sequence[Mention], head: Head, region: Sequence[Line]) -> list[tuple[int, float]]:
-    """The start of each row: its page, and the top of its highest line."""
+    """Return where each row starts: its page, and the top of its highest line."""
     rows = [(anchor, [page.lines[anchor.run.line], *_beside(page, anchor, head)]) for anchor in anchors]
     taken = {line.number for _, lines in rows for line in lines}
     return [
@@ -442,9 +463,9 @@ def _tops(page: PageRuns, anchors: Sequence[Mention], head: Head, region: Sequen
 
 
 def _lines_above(anchor: Mention, head: Head, region: Sequence[Line], taken: set[int]) -> list[Line]:
-    """Description lines above the amount, if the amount is vertically centred in its row.
+    """Return the description lines above the amount if the amount is vertically centred in its row.
 
-    The amount is centred if about the same number of description lines is above and below it.
+    It is centred if the numbers of description lines above and below it are about the same.
     """
     number = anchor.run.line
     above = _text_lines([line for line in reversed(region) if line.number < number], anchor, head)
@@ -454,7 +475,7 @@ def _lines_above(anchor: Mention, head: Head, region: Sequence[Line], taken: set
 
 
 def _text_lines(lines: Sequence[Line], anchor: Mention, head: Head) -> list[Line]:
-    """The lines next to an amount that contain its description, up to the first gap."""
+    """Return the lines next to an amount that contain its description, up to the first gap."""
     item = Item({"amount": _cell(anchor)})
     left, right = _description_span(head, item)
     found: list[Line] = []
@@ -472,7 +493,7 @@ def _text_lines(lines: Sequence[Line], anchor: Mention, head: Head) -> list[Line
 
 
 def _beside(page: PageRuns, anchor: Mention, head: Head | None = None) -> Iterator[Line]:
-    """Adjacent lines that nearly touch the line of the amount and may contain numbers of the same row."""
+    """Yield the lines above and below the amount if they nearly touch it and may contain numbers of its row."""
     own = page.lines[anchor.run.line]
     for number in (own.number - 1, own.number + 1):
         if not 0 <= number < len(page.lines):
@@ -484,7 +505,7 @@ def _beside(page: PageRuns, anchor: Mention, head: Head | None = None) -> Iterat
 
 
 def _fits_beside(page: PageRuns, line: Line, own: Line, head: Head | None) -> bool:
-    """Whether a line contains numbers that complete another line: numbers in the right columns, but no amount."""
+    """Whether a line completes the line `own`: it contains the quantity or price that `own` lacks, and no amount."""
     if head is None:
         return not _has_money(page, line)
     column = head.columns["amount"]
@@ -558,7 +579,10 @@ def _is_product(quantity: Mention, price: Mention, amount: Mention) -> bool:
 def _products(
     numbers: Sequence[Mention], amount: Mention, quantity: Mention | None, price: Mention | None
 ) -> Iterator[tuple[Mention, Mention]]:
-    """Pairs of numbers whose product is the amount. A number that is already assigned to a column stays assigned."""
+    """Yield each quantity and price whose product is the amount.
+
+    A quantity or price that is already known is not changed.
+    """
     for first in [quantity] if quantity else numbers:
         for second in [price] if price else numbers:
             same = first is second or Decimal(first.value) == 0
@@ -567,7 +591,10 @@ def _products(
 
 
 def _is_ordered(quantity: Mention, price: Mention, head: Head) -> bool:
-    """Whether a quantity and a price are in the order of their columns. By default, the quantity is first."""
+    """Whether a quantity and a price are in the order of their columns.
+
+    If the header does not show the order, the quantity must come first.
+    """
     first, second = (head.columns.get(name) for name in ("quantity", "unit_price"))
     is_price_first = bool(first and second and second.left < first.left)
     return (price.box.left < quantity.box.left) == is_price_first
@@ -578,7 +605,10 @@ def is_price(mention: Mention) -> bool:
 
 
 def _rate(lines: Sequence[Line], head: Head) -> Cell | None:
-    """The percentage in the tax rate column. Without this column, the only percentage in the row."""
+    """Return the percentage in the tax rate column.
+
+    If there is no such column, return the only percentage in the row.
+    """
     found: list[tuple[TextRun, Cell]] = []
     for line in lines:
         for run in line.runs:
@@ -594,7 +624,7 @@ def _rate(lines: Sequence[Line], head: Head) -> Cell | None:
 
 
 def _add_description(page: PageRuns, item: Item, anchor: Mention, lines: Sequence[Line], head: Head) -> None:
-    """Add the text in the description column, from the first line of the row up to a gap or a detail line."""
+    """Add the text in the description column, up to a gap or a line such as "Colour: red"."""
     left, right = _description_span(head, item)
     parts: list[list[Word]] = []
     before: Box | None = None
@@ -616,9 +646,9 @@ def _add_description(page: PageRuns, item: Item, anchor: Mention, lines: Sequenc
 
 
 def _description_words(line: Line, left: float, right: float, item: Item) -> list[Word]:
-    """The words of a line in the description column.
+    """Return the words of a line that belong to the description.
 
-    In a line without numbers, a text run may extend beyond the column.
+    In a line without numbers, the text may extend beyond the description column.
     """
     boxes = [cell.place.box for name, cell in item.cells.items() if name != "description"]
     if not any(line.box.top <= box.middle <= line.box.bottom for box in boxes):

@@ -1,8 +1,8 @@
-"""Determines the kind of a document by its format, its own name for itself, typical words and its layout.
+"""Determines the kind of a document, such as letter or paper, from its format, title, typical words and layout.
 
-Every cue has a weight. The kind with the highest sum wins if the sum is high enough and no other kind is close. A
-single word proves little: a paper about cash is not a receipt. The name of a kind therefore counts only in the title or
-in a short line at the top. The other cues are lines, phrases and blanks that are typical of a kind.
+Each cue adds a weight to a kind. The kind with the highest sum wins if the sum is high enough and no other kind is
+close. A single word proves little: a paper about cash is not a receipt. The name of a kind therefore counts only in the
+title or in a short line at the top. The other cues are lines, phrases and blanks that are typical of a kind.
 """
 
 from __future__ import annotations
@@ -123,13 +123,13 @@ class _Text:
 
     @cached_property
     def top(self) -> list[str]:
-        """Short lines at the top of the document. They may name its kind."""
+        """Short lines at the top of the document, which may name its kind."""
         lines = [fold(line.text).strip(" .:*#|-") for line in self.source.front[:25]]
         return [line for line in lines if line and len(line.split()) <= _SHORT_LINE]
 
 
 def find_kind(source: FactSource, title: str | None, reading: Reading | None = None) -> KindChoice:
-    """The kind of a document, or `OTHER` if no kind is clear."""
+    """Return the kind of a document, or `OTHER` if no kind is clear."""
     by_form = _by_format(source)
     if by_form:
         return KindChoice(by_form, frozenset({"format"}))
@@ -191,7 +191,7 @@ def _name_score(text: _Text, kind: Kind) -> float:
 
 
 def _form_score(text: _Text, kind: Kind) -> float:
-    """The score for the layout of the text: blanks to fill in, speakers, code, the length of a book."""
+    """Score how well the form of a text fits a kind, such as blanks to fill in for a form, or speakers for a chat."""
     raw = text.source.markdown[:8000]
     if kind is Kind.FORM:
         questions = sum(row.rstrip(" _").endswith("?") or "? " in row for row in raw.splitlines())
@@ -208,7 +208,7 @@ def _form_score(text: _Text, kind: Kind) -> float:
 
 
 def _chat_score(raw: str) -> float:
-    """The score for a chat: lines with a time and a name, or alternating lines of at least two speakers."""
+    """Score how likely a text is a chat: it has lines with a time and a name, or lines of at least two speakers."""
     rows = [row.strip() for row in raw.splitlines() if row.strip()]
     stamps = sum(bool(_STAMP.match(row)) for row in rows)
     speakers: dict[str, int] = {}
@@ -237,9 +237,10 @@ def _are_slides(source: FactSource) -> bool:
 
 
 def _by_shape(text: _Text, scores: Mapping[Kind, float]) -> KindChoice:
-    """A weak guess for a text without clear cues.
+    """Guess the kind of a text without clear cues.
 
-    Web pages and titled prose are articles, and texts with numbered exhibits are reports.
+    Web pages and prose with a title are articles, and pasted texts are notes. Some kinds are also accepted if their
+    score is almost high enough.
     """
     source = text.source
     if source.source_type in {"html", "web", "mhtml"}:

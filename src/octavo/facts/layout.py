@@ -28,13 +28,13 @@ class TextRun:
     box: Box
 
     def place(self, start: int, end: int) -> Place:
-        """The position of the characters from `start` to `end` on the page."""
+        """Return the position of the characters from `start` to `end` on the page."""
         first, last = bisect_right(self.starts, start) - 1, bisect_right(self.starts, max(end - 1, start)) - 1
         box = enclosing_box(word.box for word in self.words[first : last + 1])
         return Place(self.page, box, self.text[start:end])
 
     def left_of(self, start: int) -> float:
-        """The left edge of the word that contains this character."""
+        """Return the left edge of the word that contains this character."""
         return self.words[bisect_right(self.starts, start) - 1].box.left
 
 
@@ -50,7 +50,7 @@ def make_run(page: int, line: int, words: Sequence[Word]) -> TextRun:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a page. `number` counts the lines of all pages."""
+    """A line of a page. `number` is its index among the lines of all pages."""
 
     page: int
     number: int
@@ -63,7 +63,7 @@ class Line:
 
 
 def lines_of(sheets: Sequence[Sheet]) -> list[Line]:
-    """All lines from top to bottom, page by page."""
+    """Return all lines from top to bottom, page by page."""
     lines: list[Line] = []
     for sheet in sheets:
         for words in _rows([word for word in sheet.words if word.text.strip()]):
@@ -104,7 +104,7 @@ def _parts(words: Sequence[Word]) -> list[list[Word]]:
 class PageText:
     """All pages as text in columns, the format that templates expect.
 
-    For each character, `origins` contains the index of its word, or -1.
+    For each character, `origins` contains the index of its word, or -1 if it does not belong to a word.
     """
 
     text: str
@@ -112,9 +112,9 @@ class PageText:
     words: tuple[tuple[int, Word], ...]
 
     def place(self, start: int, end: int) -> Place | None:
-        """The position of the characters from `start` to `end` on the page.
+        """Return the position of the characters from `start` to `end` on the page.
 
-        If they span several pages, only the part on the first page is used.
+        If they are on several pages, the position covers only those on the first of these pages.
         """
         indexes = sorted({index for index in self.origins[start:end] if index >= 0})
         if not indexes:
@@ -167,7 +167,7 @@ def _letter_width(lines: Sequence[Line]) -> float:
 
 
 def locate_text(lines: Sequence[Line], text: str, page: int | None = None) -> Place | None:
-    """The first position that contains these whole words, ignoring case and accents."""
+    """Return the first position at which the document contains these whole words, ignoring case and accents."""
     wanted = fold(" ".join(text.split()))
     if not wanted:
         return None
@@ -190,7 +190,7 @@ def _is_within(text: str, start: int, end: int) -> bool:
 
 
 def locate_value(lines: Sequence[Line], value: str, kind: str, notation: Notation) -> Place | None:
-    """The first position that contains this value of this type, in any notation."""
+    """Return the first position at which the document contains this value of this type, in any notation."""
     if kind == "text":
         return locate_text(lines, value)
     return next((place for place, found in every_value(lines, kind, notation) if found == value), None)

@@ -1,4 +1,4 @@
-"""Finds all typed values in a document with their positions, and the adjacent text that may be their label."""
+"""Finds all values in a document, such as dates and amounts, and the text near each value that may be its label."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ _MOST_WORD_GAP = 60  # characters between a label and its value
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A typed value in a text run. `index` is the position of the text run in its line."""
+    """A value, such as a date or an amount, found in a text run.
+
+    `index` is the position of the text run in its line.
+    """
 
     value: str
     run: TextRun
@@ -39,7 +42,10 @@ class Mention:
 
 
 class NearText(NamedTuple):
-    """Text that may be the label of a value. `side` is its position: same, left or above."""
+    """Text that may be the label of a value.
+
+    `side` is where the text is: `same` (in the same text run), `left` or `above`.
+    """
 
     text: str
     folded: str
@@ -48,7 +54,7 @@ class NearText(NamedTuple):
 
 
 class PageRuns:
-    """The lines of a document and the typed values in them."""
+    """The lines of a document and the values in them, such as dates and amounts."""
 
     def __init__(self, sheets: Sequence[Sheet], vocabulary: Vocabulary) -> None:
         self.sheets = [without_vertical(sheet) for sheet in sheets]
@@ -75,7 +81,7 @@ class PageRuns:
         return found.most_common(1)[0][0] if found else None
 
     def every(self, kind: str) -> list[Mention]:
-        """All values of a type, in reading order."""
+        """Return all values of a type, in reading order."""
         if kind not in self._found:
             find, notation = FINDERS[kind], Notation() if kind == "currency" else self.notation
             self._found[kind] = [
@@ -95,7 +101,7 @@ class PageRuns:
         return self._by_run[kind].get((run.line, index), [])
 
     def hits(self, section: str, folded: str) -> list[RoleHit]:
-        """The labels from a vocabulary section that a text contains."""
+        """Return the labels from a vocabulary section that a text contains."""
         found = self._hits.get((section, folded))
         if found is None:
             found = self._hits[section, folded] = self.vocabulary[section].find(folded)
@@ -104,7 +110,7 @@ class PageRuns:
     # The text beside a value
 
     def before(self, mention: Mention, kind: str) -> NearText | None:
-        """The text before this value in its text run, starting after any earlier value."""
+        """Return the text before this value in its text run, starting after any earlier value of the same type."""
         earlier = [one.end for one in self.of_run(kind, mention.run, mention.index) if one.end <= mention.start]
         start = max(max(earlier, default=0), mention.start - _MOST_WORD_GAP)
         text = mention.run.text[start : mention.start]
@@ -117,7 +123,7 @@ class PageRuns:
         )
 
     def left_of(self, mention: Mention, kind: str, most: int = 3) -> NearText | None:
-        """The nearest text run to the left that contains words and not just another value of the same type."""
+        """Return the nearest text run to the left that contains words, and not just another value of the same type."""
         runs = self.lines[mention.run.line].runs
         for index in range(mention.index - 1, max(mention.index - 1 - most, -1), -1):
             run = runs[index]
@@ -128,9 +134,9 @@ class PageRuns:
         return None
 
     def above(self, mention: Mention, kind: str, most: int = _MOST_LINES_UP) -> NearText | None:
-        """The first text above the value that overlaps it horizontally.
+        """Return the nearest text above the value that overlaps it horizontally.
 
-        If the line above that text is part of the same header, it is included.
+        If the line above this text is part of the same header, it is included.
         """
         box = mention.box
         found: list[TextRun] = []
@@ -157,9 +163,9 @@ class PageRuns:
         return NearText(text, folded, "above", enclosing_box(run.box for run in found))
 
     def _column_head(self, mention: Mention, kind: str) -> list[TextRun]:
-        """The column header in the line above that ends to the left of the value.
+        """Return the column header in the line above that ends to the left of the value.
 
-        Such a header is left-aligned and shorter than the right-aligned values below it.
+        This happens if the header is left-aligned and shorter than the right-aligned values below it.
         """
         number = mention.run.line - 1
         line = self.lines[number] if number >= 0 else None
@@ -172,7 +178,7 @@ class PageRuns:
         return left[-1:]
 
     def near(self, mention: Mention, kind: str) -> Iterator[NearText]:
-        """Text before, to the left of and above a value, nearest first."""
+        """Yield the texts that may be the label of a value: before it, to its left and above it."""
         for found in (self.before(mention, kind), self.left_of(mention, kind), self.above(mention, kind)):
             if found:
                 yield found

@@ -1,6 +1,7 @@
-"""Chooses net, tax and total among all amounts in a document. Amounts that add up win, and labels break ties.
+"""Chooses the net, tax and total amounts of a document. Amounts that add up win, and labels break ties.
 
-"Gesamtbetrag der Zuschläge 0,00" has the label of a total, but 473.00 + 56.87 = 529.87 is printed, so 529.87 is chosen.
+For example, "Gesamtbetrag der Zuschläge 0,00" (German: total surcharges) has the label of a total. The document also
+contains 473.00, 56.87 and their sum 529.87, so 529.87 is chosen as the total.
 """
 
 from __future__ import annotations
@@ -36,10 +37,7 @@ _ROLES = ("net", "tax", "total", "due", "line_sum", "other")
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A chosen value.
-
-    `evidence` names the evidence for it. Confidence is measured for each combination of evidence.
-    """
+    """A chosen value. `evidence` names the reasons for the choice. They determine the confidence of the value."""
 
     value: str
     mention: Mention
@@ -59,7 +57,7 @@ class Money:
 
 @dataclass(slots=True)
 class Amount:
-    """All occurrences of one amount. `roles` contains the best score for each role."""
+    """All occurrences of one amount. `roles` contains the best score for each role, such as net or total."""
 
     value: Decimal
     mentions: list[Mention] = field(default_factory=list[Mention])
@@ -73,7 +71,10 @@ class Amount:
 
     @property
     def can_be_extra(self) -> bool:
-        """Whether the amount can be an extra charge such as shipping, because no clear label marks it as a sum."""
+        """Whether the amount can be an extra charge such as shipping.
+
+        True if it is not an item and has no clear label as net amount, total or sum of the items.
+        """
         return not self.is_item and all(
             self.roles.get(role, 0.0) < _WHOLE_LABEL for role in ("net", "total", "line_sum")
         )
@@ -86,7 +87,7 @@ class Amount:
             self.roles[role] = max(self.roles.get(role, 0.0), score)
 
     def fit(self, *roles: str) -> float:
-        """How well the labels fit one of these roles. Negative if they only fit other roles."""
+        """Return how well the labels fit one of these roles. The result is negative if they fit only other roles."""
         own = max((self.roles.get(role, 0.0) for role in roles), default=0.0)
         others = max((score for role, score in self.roles.items() if role not in roles), default=0.0)
         return own if own >= 0.3 else own - _CONFLICT * others  # noqa: PLR2004
@@ -117,7 +118,10 @@ def choose_money(page: PageRuns, line_sum: Decimal | None, in_items: set[int]) -
 
 
 def collect_amounts(page: PageRuns, in_items: set[int]) -> dict[Decimal, Amount]:
-    """All amounts in the document by value, with the roles given by their labels. Items only have the role `item`."""
+    """Collect all amounts in the document, keyed by value, with the roles that their labels give them.
+
+    Amounts in item rows have only the role `item`.
+    """
     found: dict[Decimal, Amount] = {}
     for mention in page.every("amount"):
         if not is_money(page, mention):
@@ -135,7 +139,7 @@ def collect_amounts(page: PageRuns, in_items: set[int]) -> dict[Decimal, Amount]
 def is_money(page: PageRuns, mention: Mention) -> bool:
     """Whether a number can be an amount of money: it has two decimals, or a currency next to it.
 
-    If other amounts in the document have decimals, a number without them must be a separate text run, such as "53 EUR".
+    If other amounts in the document have decimals, a number without them must be alone in its text run, as in "53 EUR".
     """
     fraction = mention.value.partition(".")[2]
     if len(fraction) >= _CENT_DIGITS:
@@ -148,7 +152,7 @@ def is_money(page: PageRuns, mention: Mention) -> bool:
 
 
 def _around(mention: Mention) -> str:
-    """The text before and after a number in its text run, without currencies."""
+    """Return the text before and after a number in its text run, without currencies."""
     parts = (mention.run.text[: mention.start], mention.run.text[mention.end :])
     return " ".join(_without_currencies(part) for part in parts)
 
@@ -184,7 +188,10 @@ def _on_line(page: PageRuns, mention: Mention) -> Iterator[Mention]:
 
 
 def classify(page: PageRuns, near: NearText) -> tuple[str, float] | None:
-    """The role that a label gives to an amount, and a score for the share of the text that is the label."""
+    """Return the role that a label gives to an amount, such as total, and a score.
+
+    The score depends on how much of the text the label covers. Returns None if the text contains no label.
+    """
     hits = page.hits("amounts", near.folded)
     if not hits:
         return None
@@ -269,7 +276,10 @@ def _sums(amounts: Mapping[Decimal, Amount], rates: set[Decimal]) -> Iterator[Su
 
 
 def _settled_sums(sums: Sequence[Sum], line_sum: Decimal | None) -> list[Sum]:
-    """Drop sums with an extra amount if a plain sum explains their total. Mark sums over several tax rates."""
+    """Drop each sum with an extra amount if a sum without one has the same total.
+
+    Set `is_whole` for sums that combine several tax rates.
+    """
     plain = sorted((one for one in sums if not one.extra), key=lambda one: -one.score(line_sum))
     explained = {one.total.value for one in plain if not one.is_trivial and one.labels > 0.5}  # noqa: PLR2004
     top = [one for one in plain[:_MOST_SUMS] if not one.is_trivial]
@@ -284,7 +294,7 @@ def _settled_sums(sums: Sequence[Sum], line_sum: Decimal | None) -> list[Sum]:
 def _with_extra(
     net: Amount, tax: Amount, totals: Sequence[Amount], amounts: Mapping[Decimal, Amount], *, has_rate: bool
 ) -> Iterator[Sum]:
-    """Sums with one additional amount, such as shipping, a second tax, or a discount."""
+    """Yield sums that add up only with one additional amount, such as shipping, a second tax, or a discount."""
     for total in totals:
         rest = total.value - net.value - tax.value
         extra = amounts.get(rest) or amounts.get(-rest)
@@ -301,7 +311,7 @@ def _near(value: Decimal, amounts: Mapping[Decimal, Amount]) -> Iterator[Decimal
 
 
 def _single_score(one: Amount, line_sum: Decimal | None) -> float:
-    """Score how likely an amount is to be the total, without checking sums."""
+    """Score how likely an amount is to be the total, regardless of whether it is the sum of other amounts."""
     is_net = one.roles.get("net", 0.0) >= _WHOLE_LABEL and one.roles.get("total", 0.0) < 1
     lines = _LINES if line_sum is not None and one.value == line_sum and not is_net else 0.0
     size = 0.02 * min(len(str(abs(one.value))), 10) + (0.1 if one.value > 0 else 0.0)
@@ -370,7 +380,7 @@ def _total(best: Amount, evidence: frozenset[str], amounts: Mapping[Decimal, Amo
 
 
 def _due(total: Choice, amounts: Mapping[Decimal, Amount]) -> Choice | None:
-    """The amount to pay, if it differs from the total, for example because part of the total was already paid."""
+    """Return the amount to pay if it differs from the total, for example because part of it was already paid."""
     found = [one for one in amounts.values() if one.fit("due") >= _WHOLE_LABEL and str(one.value) != total.value]
     best = max(found, key=lambda one: one.fit("due"), default=None)
     if best is None:
@@ -381,7 +391,7 @@ def _due(total: Choice, amounts: Mapping[Decimal, Amount]) -> Choice | None:
 
 
 def _line_sum(amounts: Mapping[Decimal, Amount], line_sum: Decimal | None) -> Choice | None:
-    """The printed sum of the items: an amount that equals the sum and is labelled as such."""
+    """Return the printed sum of the items: an amount that equals their sum and is labelled as the sum of the items."""
     equal = amounts.get(line_sum) if line_sum is not None else None
     if equal and "line_sum" in equal.roles:
         return Choice(str(equal.value), equal.best("line_sum"), frozenset({"lines", "label"}))
@@ -406,7 +416,7 @@ _CURRENCY_LABEL = re.compile(
 
 
 def _currency(page: PageRuns, total: Choice | None) -> Choice | None:
-    """The document's currency: the labelled one, or else the one beside the total, or else the most common one."""
+    """Return the document's currency: the labelled one, or else the one beside the total, or else the most common."""
     found = page.every("currency")
     if not found:
         return None
@@ -427,9 +437,10 @@ def _currency(page: PageRuns, total: Choice | None) -> Choice | None:
 
 
 def _dollars(page: PageRuns, sign: Mention, name: str, named: set[str]) -> Choice:
-    """The currency that "$" means.
+    """Return the currency that "$" means.
 
     It is the only dollar currency that the document names, or else the currency of the only country that it mentions.
+    If neither is clear, it is the US dollar.
     """
     if len(named) == 1:
         return Choice(next(iter(named)), sign, frozenset({name, "only"}))
@@ -445,7 +456,7 @@ def _is_currency_label(page: PageRuns, mention: Mention) -> bool:
 
 
 def _beside(page: PageRuns, found: Sequence[Mention], total: Choice) -> list[Mention]:
-    """The currencies on the line of the total, nearest first, or else in the header of the total's column."""
+    """Return the currencies on the line of the total, nearest first, or else those in the header of its column."""
     line = [one for one in found if one.run.line == total.mention.run.line]
     if line:
         return sorted(line, key=lambda one: abs(one.box.left - total.mention.box.left))

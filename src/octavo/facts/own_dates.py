@@ -1,4 +1,4 @@
-"""Chooses the date of a document that is not an invoice: its own printed date, with the printed precision."""
+"""Chooses the date of a document that is not an invoice: its own printed date, such as 2017-05 or 2017-05-30."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class OwnDate:
 
 
 def find_own_date(source: FactSource, title_lines: Sequence[int] = ()) -> OwnDate | None:
-    """The publisher's date, or else the printed date, or else the year of the copyright notice.
+    """Return the publisher's date, or else the printed date, or else the year of the copyright notice.
 
     The modification date of the file is never used.
     """
@@ -125,7 +125,7 @@ def _judge(
 
 
 def _left_or_above(lines: Sequence[PrintedLine], index: int) -> str:
-    """The text to the left of a date on the same printed line, or an empty string."""
+    """Return the text to the left of a date on the same printed line, or an empty string."""
     line = lines[index]
     if line.run is None:
         return ""
@@ -134,7 +134,7 @@ def _left_or_above(lines: Sequence[PrintedLine], index: int) -> str:
 
 
 def _copyright(source: FactSource) -> OwnDate | None:
-    """The year in a copyright notice on the first pages."""
+    """Return the year in a copyright notice on the first pages."""
     texts = [run.text for line in lines_of(source.sheets[:_PAGES]) for run in line.runs] or [
         plain(row) for row in source.markdown[:6000].splitlines()
     ]

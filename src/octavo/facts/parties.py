@@ -174,9 +174,9 @@ class PartyFinder:
                         self._count(found, role[0], _LABEL - 0.004 * min(line.number, 100))
 
     def _party_label(self, run: TextRun) -> tuple[str, int] | None:
-        """The party that a label announces, and where the label ends.
+        """Return the party, such as seller or buyer, that a label announces, and the offset at which the label ends.
 
-        The label must be alone in its text run or followed by a colon.
+        Returns None unless the label is alone in its text run or followed by a colon.
         """
         hits = [hit for hit in self._page.hits("parties", run.folded[:_MOST_LABEL]) if hit.start <= 1]
         if not hits:
@@ -203,7 +203,7 @@ class PartyFinder:
         return self._first_name(below, any_case=True)
 
     def _below(self, label: TextRun) -> Iterator[TextRun]:
-        """The text runs below a label, in the same column, up to a gap or the next label."""
+        """Yield the text runs below a label, in the same column, up to a gap or the next label."""
         bottom = label.box.bottom
         for line in self._page.lines[label.line + 1 : label.line + 1 + _BLOCK_LINES]:
             if line.page != label.page or line.box.top - bottom > 2.6 * label.box.height:
@@ -232,7 +232,7 @@ class PartyFinder:
         return None
 
     def _keyed_name(self, key: TextRun) -> Candidate | None:
-        """The name to the right of "Name:". A name that spans two lines begins on the line above."""
+        """Return the name to the right of "Name:". If the name takes up two lines, it begins on the line above."""
         line = self._page.lines[key.line]
         after = next((run for run in line.runs if run.box.left > key.box.right), None)
         if after is None:
@@ -251,7 +251,7 @@ class PartyFinder:
     def _joined(
         self, first: TextRun, second: TextRun | None, *, always: bool = False, any_case: bool = False
     ) -> Candidate | None:
-        """Join a name with the next line, if only the next line contains the legal form."""
+        """Add a name. It is joined with the next line if only the next line contains the legal form, such as GmbH."""
         continues = (
             second and not _LEGAL.search(first.text) and _LEGAL.search(second.text) and not _STREET.search(second.text)
         )
@@ -264,7 +264,7 @@ class PartyFinder:
     # Layout
 
     def _find_return_line(self) -> Box | None:
-        """Find the sender in a line above the address window, such as "A GmbH, Street 1, 12345 Town".
+        """Find the return address line, such as "A GmbH, Street 1, 12345 Town". It names the sender.
 
         The recipient's address is below this line.
         """
@@ -336,14 +336,14 @@ class PartyFinder:
                 self._count(name, "seller", 0.4, "contact")
 
     def _is_labelled(self, block: Block) -> bool:
-        """Whether the block has a label. Such a block has already been read."""
+        """Whether the block has a label. The names in such a block have already been found by their label."""
         first = block.runs[0]
         lines = self._page.lines[max(first.line - 1, 0) : first.line]
         above = [run for line in lines for run in line.runs if line.page == first.page and _is_aligned(run, first)]
         return any(self._party_label(run) for run in (*above, *block.runs[:2]))
 
     def _find_companies(self) -> None:
-        """Find names with a legal form anywhere in the document."""
+        """Find names with a legal form, such as GmbH, anywhere in the document."""
         for line in self._page.lines:
             for run in line.runs:
                 for match in _COMPANY.finditer(run.text):
@@ -356,7 +356,7 @@ class PartyFinder:
                             self._count(found, "seller", 1.0, "letterhead")
 
     def _top_name(self) -> Candidate | None:
-        """The largest name at the top of the first page, without an address. It is only a guess."""
+        """Guess the sender: the largest name without digits at the top of the first page."""
         sheet = self._page.sheets[0] if self._page.sheets else None
         runs = [
             run
@@ -387,7 +387,7 @@ class PartyFinder:
                 one.seller["sentence"] = -1.5
 
     def _has_domain(self, name: str) -> bool:
-        """Whether a web or email address in the document begins with a word from the name."""
+        """Whether a web or email domain in the document matches the beginning of a word in the name, or the reverse."""
         words = [word for word in re.split(r"[^a-z0-9]+", fold(name)) if len(word) >= _DOMAIN_LETTERS]
         domains = [domain.replace("-", "") for domain in self._domains if len(domain) >= _DOMAIN_LETTERS]
         return any(domain.startswith(word) or word.startswith(domain) for word in words for domain in domains)
@@ -405,7 +405,7 @@ class PartyFinder:
 
 
 def _merged(line: Line) -> Iterator[TextRun]:
-    """The text runs of a line. Text runs that are separated only by a bullet or a similar sign are joined."""
+    """Yield the text runs of a line. Runs that are separated only by a bullet or a similar sign are joined."""
     words: list[Word] = []
     for run in line.runs:
         gap = run.box.left - words[-1].box.right if words else 0.0
@@ -442,10 +442,7 @@ def _is_aligned(first: TextRun, second: TextRun) -> bool:
 
 
 def _is_window(block: Block, height: float, width: float, window: Box | None) -> bool:
-    """Whether a block is the recipient's address.
-
-    Such a block is below the return address line, or in the usual address position of a letter.
-    """
+    """Whether a block is the recipient's address: it is below the return address line, or where letters have it."""
     first = block.runs[0]
     if first.page != 1:
         return False
@@ -492,7 +489,7 @@ def _is_sentence(words: Sequence[str]) -> bool:
 
 
 def _covered(page: PageRuns, folded: str, *sections: str) -> float:
-    """The share of a text that consists of labels from these sections."""
+    """Return the share of a text that is covered by labels from these sections of the vocabulary."""
     hits = (hit for section in sections for hit in page.hits(section, folded))
     return sum(hit.end - hit.start for hit in hits) / len(folded)
 

@@ -1,4 +1,4 @@
-"""Chooses numbers and dates: the document's own, and those of orders, customers and payments."""
+"""Chooses the document's own number and date, and the numbers and dates of orders, customers and payments."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _TOP_SHARE = 0.35
 class Labelled:
     """A value with the role that its label gives it.
 
-    `form` is the type of label: label, composed, heading, number word or top.
+    `form` is how the role was found: label, composed, heading, number word or top.
     """
 
     mention: Mention
@@ -88,7 +88,7 @@ def label_numbers(page: PageRuns) -> list[Labelled]:
 
 
 def _is_money(mention: Mention) -> bool:
-    """Whether a currency follows, as in "orders above 300 EUR"."""
+    """Whether a currency follows the number, as in "orders above 300 EUR"."""
     after = mention.run.text[mention.end : mention.end + 6]
     return any(not after[: one.start].strip() for one in FINDERS["currency"](after, Notation()))
 
@@ -147,13 +147,13 @@ def _number_role(page: PageRuns, near: NearText, mention: Mention) -> tuple[str,
 
 
 def _reaches(near: NearText, last: RoleHit) -> bool:
-    """Whether only separators or a few letters separate a label from the value."""
+    """Whether a label is close to the value: only separators or a few letters are between them."""
     gap = len(_FILLER.sub("", near.folded[last.end :])) if near.side != "above" else 0
     return gap <= (_MOST_FILLER if last.role not in {"weak_number", "order_id", "account_id"} else 2)
 
 
 def _noun(folded: str, hits: Sequence[RoleHit]) -> RoleHit | None:
-    """The noun before a word for "number", as in "Rechnung (380) Nr.". None if there is no such noun."""
+    """Return the noun before a word for "number", such as "Rechnung" in "Rechnung (380) Nr.", or None."""
     last = hits[-1]
     for hit in reversed(hits[:-1]):
         between = folded[hit.end : last.start]
@@ -208,9 +208,10 @@ def label_dates(page: PageRuns, number: Choice | None, in_items: set[int]) -> li
 
 
 def _date_texts(page: PageRuns, mention: Mention) -> Iterator[NearText]:
-    """The texts before a date.
+    """Yield the texts near a date that may be its label.
 
-    If the date begins its line, the end of the line above is included, because it may contain "vom".
+    If the date begins its line, the end of the line above is included, because it may contain a word such as "vom"
+    (German for "dated").
     """
     before = page.before(mention, "date")
     if before:
@@ -253,7 +254,10 @@ def _date_role(page: PageRuns, near: NearText, number: Choice | None) -> tuple[s
 
 
 def _weak_date_role(page: PageRuns, folded: str, hits: Sequence[RoleHit]) -> tuple[str, float, str]:
-    """The role of a date after a word such as "vom". The noun before that word determines the role."""
+    """Return the role of a date after a word such as "vom" (German for "dated").
+
+    The noun before that word determines the role.
+    """
     last = hits[-1]
     earlier = [hit for hit in hits[:-1] if hit.role in {"other", "due_date"} and last.start - hit.end < _NEAR_NOUN]
     if earlier:
@@ -309,5 +313,5 @@ def _best_date(page: PageRuns, found: Sequence[Labelled]) -> Choice | None:
 
 
 def _is_settled(page: PageRuns) -> bool:
-    """Whether an unambiguous date in the document shows if the day or the month comes first."""
+    """Whether the document contains an unambiguous date, which shows whether the day or the month comes first."""
     return writes_month_first(page.texts) is not None

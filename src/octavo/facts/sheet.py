@@ -1,7 +1,7 @@
-"""Finds the facts of any document, from its words, text, headings and metadata.
+"""Finds the facts of any document, from its words, text, headings and metadata. `find_facts` is the entry point.
 
-`find_facts` is the entry point. Printed text has priority over metadata. Programs write metadata, often with their own
-name and the time at which the file was made.
+Printed text has priority over metadata, because programs often write their own name and the time of saving into the
+metadata.
 """
 
 from __future__ import annotations
@@ -51,7 +51,10 @@ _SIGNS = {"EUR": "\u20ac", "USD": "$", "GBP": "\u00a3", "INR": "\u20b9", "JPY": 
 
 
 def find_facts(source: FactSource) -> tuple[Fact, ...]:
-    """All facts of a document, in the order of `NAMES`. If several have the same name, the best one comes first."""
+    """Return all facts of a document, in the order of `NAMES`.
+
+    If several have the same name, the best one comes first.
+    """
     sheets = source.sheets or tuple(sheets_of_text(source.markdown[:_READ]))
     reading = read_document(sheets)
     title = find_title(source)
@@ -65,15 +68,15 @@ def find_facts(source: FactSource) -> tuple[Fact, ...]:
 
 
 def _belongs(fact: Fact, kind: KindChoice) -> bool:
-    """Whether to keep a fact that the invoice reader found.
+    """Whether to keep a fact that was found by the rules for invoices.
 
-    The kind, and the dates of documents that are not invoices, are found by other rules.
+    Other rules find the kind of a document, and the dates of documents that are not invoices.
     """
     return fact.name != "kind" and (fact.name != "date" or kind.kind is Kind.INVOICE)
 
 
 def _declared_language(source: FactSource, detected: str | None) -> str | None:
-    """The language tag in the file, such as pt-BR, if it can be trusted.
+    """Return the language tag in the file, such as pt-BR, if it can be trusted.
 
     Office programs write their own language into files, so their tag must match the detected language.
     """
@@ -179,7 +182,7 @@ def _parties(
 
 
 def _letterhead(source: FactSource, reading: Reading, places: set[str]) -> Iterator[Fact]:
-    """The organisation that sent a form, letter or statement, from its letterhead or footer."""
+    """Yield the organisation that sent a form, letter or statement, from its letterhead or footer."""
     sender = reading.values.get("sender")
     if sender and sender.evidence & places:
         place = sender.mention.place
@@ -210,7 +213,7 @@ def _date(source: FactSource, kind: KindChoice, printed: Mapping[str, Fact], lin
 
 
 def _printed(source: FactSource, text: str) -> Place | None:
-    """The position of a text on the first two pages."""
+    """Return the position of a text on the first two pages, or None if they do not contain it."""
     return locate_text(lines_of(source.sheets[:2]), text)
 
 

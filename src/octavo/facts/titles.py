@@ -120,7 +120,7 @@ class Title:
 
 
 def find_title(source: FactSource) -> Title | None:
-    """The best title from the printed text or the metadata. None if there is neither."""
+    """Return the best title from the printed text or the metadata, or None if neither contains a title."""
     claimed = clean_title(source.metadata.title, _MOST_CLAIMED)
     if claimed and source.source_type in BY_PEOPLE:
         return _claimed_by_people(source, claimed)
@@ -133,7 +133,7 @@ def find_title(source: FactSource) -> Title | None:
 
 
 def clean_title(text: str | None, most: int = MOST_LETTERS) -> str | None:
-    """Remove additions by programs, such as "Microsoft Word -", from a title. Returns None if it is not a title."""
+    """Remove text added by programs, such as "Microsoft Word -", from a title. Returns None if it is not a title."""
     text = _PREFIX.sub("", plain(text or "")).strip(" -\u2013|\u00b7*#")
     return text if can_be_title(text, most) else None
 
@@ -179,7 +179,10 @@ def title_from_filename(name: str) -> str | None:
 
 
 def _claimed_by_people(source: FactSource, claimed: str) -> Title:
-    """The title in the metadata. The name of the website is removed if the rest is a heading in the document."""
+    """Return the title in the metadata. If one part of it is a heading in the document, only that part is used.
+
+    This removes the name of the website from the titles of web pages.
+    """
     parts = [part for part in _SITE.split(claimed) if can_be_title(part)]
     headings = {fold(plain(one.text)): one for one in source.headings[:20]}
     own = min(
@@ -196,7 +199,10 @@ def _claimed_by_people(source: FactSource, claimed: str) -> Title:
 
 
 def _largest(source: FactSource, claimed: str | None) -> Title | None:
-    """The largest text on the first page that can be a title. Consecutive lines of the same size form one text."""
+    """Return the largest text on the first page that can be a title.
+
+    Consecutive lines of the same size form one text.
+    """
     found = [(_score(source, group, claimed), group) for group in _groups(source.front)]
     best = max(((score, group) for score, group in found if score > 0), key=lambda one: one[0], default=None)
     if best is None:
@@ -223,7 +229,10 @@ Group = Sequence[tuple[int, PrintedLine]]
 
 
 def _as_heading(source: FactSource, group: Group) -> str | None:
-    """The text of the Markdown heading at the same position. Its letters are in logical order."""
+    """Return the text of the Markdown heading at the position of these lines, or None.
+
+    Unlike text read from the page, its letters are always in logical order.
+    """
     boxes = [line.run.box for _, line in group if line.run]
     for heading in source.headings[:20]:
         place = heading.place
@@ -239,7 +248,7 @@ def _overlap(one: Box, two: Box) -> bool:
 
 
 def _groups(lines: Sequence[PrintedLine]) -> Iterator[Group]:
-    """Groups of consecutive lines of the same size. Each line is in one group, in reading order."""
+    """Yield groups of consecutive lines of the same size, in reading order. No line is in two groups."""
     taken: set[int] = set()
     for start, first in enumerate(lines):
         if start in taken or first.size < _LEAST_SIZE - 0.15 or first.run is None:
@@ -283,7 +292,7 @@ def _joined(group: Group) -> str:
 
 
 def _score(source: FactSource, group: Group, claimed: str | None) -> float:
-    """Score how likely these lines are to be the title. 0 if they cannot be the title."""
+    """Score how likely these lines are to be the title. Returns 0 if they cannot be the title."""
     text = _joined(group)
     first = group[0][1]
     agrees = _agrees(claimed, text)
@@ -309,7 +318,7 @@ def _score(source: FactSource, group: Group, claimed: str | None) -> float:
 
 
 def _is_continued(source: FactSource, group: Group) -> bool:
-    """Whether the next line continues the sentence. The group is then the beginning of a paragraph."""
+    """Whether the next line continues the sentence. If so, the group is the beginning of a paragraph."""
     index, last = group[-1]
     below = [line for line in source.front[index + 1 : index + 4] if line.run and last.run and line.page == last.page]
     return any(
@@ -320,7 +329,7 @@ def _is_continued(source: FactSource, group: Group) -> bool:
 
 
 def _is_numbered(source: FactSource, folded: str) -> bool:
-    """Whether a heading consists of a section number and this text."""
+    """Whether the document has a heading that consists of a section number and this text."""
     return any(re.fullmatch(r"[\d.]+\s+" + re.escape(folded), one) for one in source.heading_texts)
 
 
@@ -336,7 +345,7 @@ def _agrees(claimed: str | None, text: str) -> bool:
 
 
 def _first_of_text(source: FactSource, claimed: str | None) -> Title | None:
-    """The title of a text without pages: the first heading, the first bold line, or a short first line."""
+    """Return the title of a text without pages: the first heading, the first bold line, or a short first line."""
     lines = [(index, line) for index, line in enumerate(source.front) if line.cells < 2]  # noqa: PLR2004
     headings = [(index, line) for index, line in lines if line.level]
     if source.source_type in _SHEETS:
@@ -370,7 +379,7 @@ def _first_line(source: FactSource, claimed: str | None) -> Title | None:
 
 
 def _first_on_page(source: FactSource) -> Title | None:
-    """The first line of a page with a single letter size, if it is short and the next line does not continue it."""
+    """Return the first line of the first page, if it is short and the next line does not continue it."""
     lines = [line for line in source.front if line.page == source.front[0].page and line.run]
     if len(lines) < 3 or lines[0].cells > 1 or lines[0].top > 0.35 or lines[0].page > 1:  # noqa: PLR2004
         return None
@@ -390,7 +399,7 @@ _HEAD_WITH_NUMBER = re.compile(r"(?:\d{1,4}\s+(?P<after>\D.{14,110})|(?P<before>
 
 
 def _running_head(source: FactSource) -> Title | None:
-    """The running header of an excerpt: a line at the top of the page with a page number beside it."""
+    """Return the running header of an excerpt: a line at the top of the page with a page number beside it."""
     for index, line in enumerate(source.front[:3]):
         match = _HEAD_WITH_NUMBER.fullmatch(line.text) if line.page and line.top < 0.2 else None  # noqa: PLR2004
         text = clean_title(match["after"] or match["before"]) if match else None

@@ -106,10 +106,11 @@ def read_number(digits: str, decimal: str | None = None) -> str | None:
 
 
 def _decimal_mark(digits: str, usual: str | None) -> str | None:
-    """The decimal mark of a number. It is the last mark, unless that mark separates groups of digits.
+    """Return the decimal mark of a number, or None if it has no decimals.
 
-    A mark separates groups if it occurs several times, or if exactly three digits follow it and it is not the `usual`
-    mark.
+    The decimal mark is the last point or comma, unless that is a thousands separator. It is a thousands separator if it
+    occurs several times. It is also one if exactly three digits follow it, the number has no other mark, and it is not
+    the `usual` decimal mark of the document.
     """
     last = max(digits.rfind("."), digits.rfind(","))
     if last < 0:
@@ -124,7 +125,7 @@ def _decimal_mark(digits: str, usual: str | None) -> str | None:
 
 
 def usual_decimal(texts: Iterable[str]) -> str | None:
-    """The decimal mark in a document: the mark that most often precedes two final digits."""
+    """Return the decimal mark of a document: the mark that most often comes before the last two digits of a number."""
     marks = Counter(mark for text in texts for mark in re.findall(r"\d([.,])\d\d(?![\d.,])", text))
     return marks.most_common(1)[0][0] if marks else None
 
@@ -138,7 +139,7 @@ def find_currencies(text: str, notation: Notation) -> list[TypedMatch]:
 
 
 def find_texts(text: str, notation: Notation) -> list[TypedMatch]:
-    """The whole text as one value, without separators at its ends."""
+    """Return the whole text as one value, without separators at its ends."""
     del notation
     start = len(text) - len(text.lstrip(_EDGES))
     end = len(text.rstrip(" \t:;,|"))
@@ -280,7 +281,7 @@ _ISBN_SHORT = 10
 
 
 def find_marked(text: str) -> list[IdentifierMatch]:
-    """All identifiers in a text that can be recognised without a label, in text order."""
+    """Return all identifiers in a text that can be recognised without a label, in the order in which they appear."""
     found = [match for find in _MARKED for match in find(text)]
     return sorted(found, key=lambda one: one.start)
 

@@ -40,7 +40,7 @@ class RoleHit(NamedTuple):
 
 @dataclass(frozen=True)
 class Section:
-    """The labels in one section, such as `dates`, by role."""
+    """The labels in one section of the vocabulary, such as `dates`, grouped by role."""
 
     phrases: Mapping[str, tuple[str, ...]]
 
@@ -58,14 +58,14 @@ class Section:
         return {}
 
     def _pattern(self, letter: str) -> re.Pattern[str]:
-        """A single pattern for all labels with this first letter. It is compiled on first use."""
+        """Return a single pattern for all labels with this first letter. It is compiled on first use."""
         if letter not in self._compiled:
             shapes = (f"({_shape(phrase)})" for phrase, _ in self._groups[letter])
             self._compiled[letter] = re.compile("|".join(shapes))
         return self._compiled[letter]
 
     def find(self, folded: str) -> list[RoleHit]:
-        """All labels in a text, in text order and without overlaps.
+        """Return all labels in a text, in the order in which they appear and without overlaps.
 
         The text must be folded: without accents and in lower case.
         """
@@ -83,7 +83,10 @@ class Section:
 
 
 def _shape(phrase: str) -> str:
-    """Make a pattern for a label. It ignores full stops, hyphens and spaces between words, and * matches letters."""
+    """Make a pattern for a label. It ignores full stops, hyphens and spaces between words.
+
+    A * in the label matches letters.
+    """
     parts = [re.escape(part).replace(r"\*", r"[^\W\d]*") for part in _SEPARATORS.split(phrase) if part]
     end = "" if phrase.endswith(("*", "#", "°", "º", "%", ")")) else r"(?![^\W\d_])"
     return r"[\s.\-]*".join(parts) + end
@@ -104,10 +107,7 @@ Labels = tuple[tuple[str, tuple[str, ...]], ...]
 
 @lru_cache(maxsize=16)
 def load_vocabulary(added: Labels = ()) -> Vocabulary:
-    """Load the built-in vocabulary.
-
-    `added` contains additional labels by the name of a fact, such as ("number", ("our ref",)).
-    """
+    """Load the built-in vocabulary. `added` contains additional labels for facts, such as ("number", ("our ref",))."""
     if not added:
         return _shipped()
     shipped = _shipped()
@@ -133,7 +133,7 @@ def _shipped() -> Vocabulary:
 
 
 def read_data(name: str) -> dict[str, dict[str, Any]]:
-    """The content of a YAML file in `data/`."""
+    """Return the content of a YAML file in `data/`."""
     text = files("octavo.facts").joinpath(f"data/{name}.yaml").read_text(encoding="utf-8")
     return _yaml.load(text, Loader=getattr(_yaml, "CSafeLoader", _yaml.SafeLoader))
 

@@ -1,4 +1,4 @@
-"""Words with their positions on pages, in which facts are found."""
+"""Words with their positions on pages. Facts are found in these words."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Box(NamedTuple):
 
 
 def enclosing_box(boxes: Iterable[Box]) -> Box:
-    """The smallest box that contains all of the given boxes."""
+    """Return the smallest box that contains all of the given boxes."""
     lefts, tops, rights, bottoms = zip(*boxes, strict=True)
     return Box(min(lefts), min(tops), max(rights), max(bottoms))
 
@@ -58,7 +58,7 @@ class Place(NamedTuple):
 
 
 def sheets_from_json(pages: Sequence[JSON]) -> list[Sheet]:
-    """Parse the JSON of the PDF reader. Words are lists: [text, left, top, right, bottom]."""
+    """Parse the JSON that the PDF reader returns. Words are lists: [text, left, top, right, bottom]."""
     return [_sheet(page) for page in pages if isinstance(page, dict)]
 
 

@@ -1,4 +1,4 @@
-"""The Google Gemini API: answers and vectors. `gemini_files` uploads files, which Google keeps for two days."""
+"""The Google Gemini API: answers and embeddings. `gemini_files` uploads files, which Google keeps for two days."""
 
 from __future__ import annotations
 

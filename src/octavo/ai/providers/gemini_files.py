@@ -43,7 +43,7 @@ class UploadedFile:
 
 @dataclass(frozen=True, slots=True)
 class GeminiFiles:
-    """Files uploaded with one API key to one base URL. An owner never uses a file that another owner uploaded."""
+    """Files uploaded with one API key to one base URL. An account never uses a file that another account uploaded."""
 
     database: Database
     http: HttpClient

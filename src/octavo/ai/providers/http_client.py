@@ -35,7 +35,7 @@ class HttpReply:
     def read_as(self, form: type[Form]) -> Form:
         """Parse the body.
 
-        Raises a fault if the body does not match `form`. The usage is then unknown, because the call may have been
+        Raises a fault if the body does not match `form`. Its `usage` is None (unknown), because the call may have been
         billed.
         """
         try:
@@ -98,7 +98,7 @@ async def _read(response: httpx.Response) -> bytes:
 
 
 def _retry_after(headers: Mapping[str, str], body: str) -> float | None:
-    """The number of seconds until the provider accepts requests again, from the header or the body.
+    """Return the number of seconds until the provider accepts requests again, from the header or the body.
 
     If the provider sends a date, it is compared with the provider's own clock.
     """

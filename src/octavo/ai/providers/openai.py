@@ -127,7 +127,7 @@ class OpenAI(Compatible):
 
 
 def _least_tokens(request: ModelRequest) -> int:
-    """The minimum length of the prompt in tokens. If the server counted fewer, it truncated the prompt.
+    """Return the minimum number of tokens in the prompt. If the server counted fewer, it truncated the prompt.
 
     Runs of dots or spaces are shortened before counting, because they can be a single token.
     """

@@ -37,7 +37,7 @@ class VisionLimits:
     pdfs: bool = True
 
     def intersect(self, other: VisionLimits) -> VisionLimits:
-        """The limits that satisfy both sets."""
+        """Return the limits that satisfy both sets of limits."""
         return VisionLimits(min(self.pixels, other.pixels), min(self.pages, other.pages), self.pdfs and other.pdfs)
 
 

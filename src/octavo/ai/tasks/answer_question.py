@@ -31,7 +31,7 @@ Text1000 = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1,
 class ChunkCitation(Output):
     """A citation of a chunk.
 
-    `passage` is the index of the chunk, from 0. The caller checks that the chunk contains the quote.
+    `passage` is the index of the chunk in the request, from 0. The caller checks that the chunk contains the quote.
     """
 
     passage: Annotated[int, Field(ge=0)]
@@ -80,7 +80,8 @@ class AnswerCitation(ChunkCitation):
 class OfflineAnswer(CitedAnswer):
     """An answer made without a model.
 
-    `short` is the answer in a few words. `note` names texts that were not read.
+    `short` is the answer in a few words. `note` tells the user that offline answers are limited for languages other
+    than English.
     """
 
     short: str | None = None
@@ -88,10 +89,10 @@ class OfflineAnswer(CitedAnswer):
 
 
 def answer_offline(given: QuestionToAnswer) -> OfflineAnswer:
-    """Answer with sentences from the chunks. Each sentence is its own citation.
+    """Answer with sentences quoted from the chunks.
 
-    The built-in reader octavo-small reads English chunks. Chunks in other languages are compared with the question by
-    words and meaning.
+    The built-in model octavo-small finds the answers in English chunks. If it finds none, the sentences in the other
+    chunks that are most similar to the question are quoted.
     """
     from octavo.language import asks_summary, summarise_in_quotes
     from octavo.language.languages import is_english
@@ -123,7 +124,7 @@ def _answer_in_words(found: Sequence[AnswerQuote], chunks: Sequence[ChunkText]) 
 
 
 def _find_conflict(cited: Sequence[AnswerCitation]) -> AnswerCitation | None:
-    """The best answer from another chunk that contradicts the first answer."""
+    """Return the best answer from another chunk that contradicts the first answer, or None."""
     from octavo.language.small_model import CONTRADICTION_THRESHOLD, offline_small_model
 
     first = cited[0]
@@ -135,7 +136,10 @@ def _find_conflict(cited: Sequence[AnswerCitation]) -> AnswerCitation | None:
 
 
 def _compare_words(given: QuestionToAnswer, places: Sequence[int]) -> OfflineAnswer:
-    """Answer from the chunks that octavo-small cannot read, and mention this in the note."""
+    """Answer from the chunks that octavo-small cannot search, because it supports only English.
+
+    The note in the answer explains this.
+    """
     from octavo.language import answer, offline_embedder
 
     if not places:
@@ -152,7 +156,7 @@ def _quote(quotes: Sequence[Quote]) -> list[Statement]:
 
 
 def _cut_around(text: str, answer: str) -> str:
-    """Cut a sentence that is too long for a quote to the words around its answer."""
+    """Shorten a sentence that is too long for a quote to the words around its answer."""
     if len(text) <= _MAX_QUOTE:
         return text
     start = max(text.find(answer) - _MAX_QUOTE // 2, 0)

@@ -21,7 +21,7 @@ _NOTHING = "The offline search found no sentence that matches this prompt. Set u
 
 
 class SegmentAnswer(Output):
-    """An answer for one segment. `found` is true if the pages contain an answer.
+    """The answer from one segment of a document. `found` is true if the pages contain an answer.
 
     `summary` is context for the call about the next segment.
     """
@@ -36,9 +36,9 @@ class SegmentAnswer(Output):
 class SegmentToAnswer:
     """A prompt and the segment to answer it from.
 
-    `texts` contains the numbered pages of the segment, and `context` the pages before it. If `file` is set, it contains
-    all of these pages in order, and only the provider `local` uses the texts. `before` is the summary of the previous
-    segment. `unit` is what the numbers count: `page` or `passage`.
+    `texts` contains the numbered pages of the segment, and `context` contains the pages before it. If `file` is set, it
+    contains all of these pages in order. Remote models then receive the file, and only the provider `local` uses the
+    texts. `before` is the summary of the previous segment. `unit` is what the numbers count: `page` or `passage`.
     """
 
     question: str
@@ -77,7 +77,10 @@ def build_parts(segment: SegmentToAnswer) -> list[Part]:
 
 
 def answer_offline(segment: SegmentToAnswer) -> SegmentAnswer:
-    """Answer with the findings of rules. If no rules fit the prompt, answer with the best sentences from the pages."""
+    """Answer with a list made by rules, such as all dates.
+
+    If no rules fit the prompt, answer with the best sentences from the pages.
+    """
     from octavo.language import find_subject
 
     if subject := find_subject(segment.question):
@@ -90,7 +93,7 @@ def answer_offline(segment: SegmentToAnswer) -> SegmentAnswer:
 
 
 def _quote_offline(segment: SegmentToAnswer) -> SegmentAnswer:
-    """Answer with sentences from the pages, in page order if the question asks for a summary."""
+    """Answer with sentences from the pages. If the question asks for a summary, list them in page order."""
     from octavo.language import answer, asks_summary, offline_embedder, summarise_in_quotes
 
     numbers = [number for number, _ in segment.texts]

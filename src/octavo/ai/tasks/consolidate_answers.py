@@ -30,7 +30,7 @@ class ConsolidatedAnswer(Output):
 
 @dataclass(frozen=True, slots=True)
 class SegmentResult:
-    """The answer for the pages from `first` to `last`. `made_by` is the model, or `local`."""
+    """The answer from the pages `first` to `last`. `made_by` is the model, or `local`."""
 
     first: int
     last: int
@@ -70,7 +70,7 @@ def build_parts(given: AnswersToConsolidate) -> list[Part]:
 def consolidate_offline(given: AnswersToConsolidate) -> ConsolidatedAnswer:
     """Combine answers that were made without a model into one list.
 
-    Answers written by a model are kept unchanged, under their page numbers.
+    Answers written by a model are kept unchanged, each under its page range.
     """
     written = [part for part in given.parts if part.made_by != LOCAL]
     found = _combine_found(given, [part for part in given.parts if part.made_by == LOCAL])
@@ -90,7 +90,7 @@ def consolidate_offline(given: AnswersToConsolidate) -> ConsolidatedAnswer:
 def _combine_found(given: AnswersToConsolidate, parts: Sequence[SegmentResult]) -> ConsolidatedAnswer:
     """Combine answers that were made without a model.
 
-    Runs the rules over all pages together. If no rules fit the prompt, lists the best quotes in page order.
+    The rules are applied to all pages together. If no rules fit the prompt, the best quotes are listed in page order.
     """
     from octavo.language import find_subject
 

@@ -17,7 +17,7 @@ class NumberedInsight(ChunkInsight):
 
 
 class ChunkInsights(Output):
-    """One insight for each chunk, in order. `passage` is the index of the chunk."""
+    """One insight for each chunk, in order. In each insight, `passage` is the index of the chunk."""
 
     chunks: list[NumberedInsight]
 

@@ -21,7 +21,7 @@ TOKENS_PER_PAIR = 80
 
 
 class Bridge(Output):
-    """The verdict on one pair. `pair` is the index of the pair, and `explanation` is one sentence."""
+    """The verdict on one pair of chunks. `pair` is the index of the pair, and `explanation` is one sentence."""
 
     pair: Annotated[int, Field(ge=0)]
     is_bridge: bool
@@ -30,7 +30,7 @@ class Bridge(Output):
 
 
 class Bridges(Output):
-    """One explanation for each pair of chunks, in order."""
+    """One verdict for each pair of chunks, in order."""
 
     pairs: list[Bridge]
 

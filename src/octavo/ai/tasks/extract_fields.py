@@ -35,7 +35,7 @@ class FieldsToFind:
 
 
 class FieldValue(Output):
-    """The value of a field. `quote` is verbatim from the text. Fields that were not found are omitted."""
+    """The value of a field. `quote` is verbatim from the text. The answer omits fields that were not found."""
 
     name: Text
     value: Text

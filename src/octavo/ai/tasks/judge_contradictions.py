@@ -24,7 +24,7 @@ class Verdict(StrEnum):
 
 
 class Judgement(Output):
-    """The verdict on one pair. `pair` is the index of the pair, and `explanation` is one sentence."""
+    """The verdict on one pair of statements. `pair` is the index of the pair, and `explanation` is one sentence."""
 
     pair: Annotated[int, Field(ge=0)]
     verdict: Verdict
@@ -32,7 +32,7 @@ class Judgement(Output):
 
 
 class Judgements(Output):
-    """One judgement for each pair of quotes, in order."""
+    """One verdict for each pair of statements, in order."""
 
     pairs: list[Judgement]
 

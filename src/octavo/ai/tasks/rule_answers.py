@@ -1,4 +1,4 @@
-"""Turns findings of rules into an answer: a list with page numbers, and a quote for each item of the list."""
+"""Turns values found by rules into an answer: a list with page numbers, and a quote for each item of the list."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class RuleAnswer:
 
 
 def list_findings(subject: Subject, texts: Sequence[tuple[int, str]], unit: str) -> RuleAnswer:
-    """List everything about a subject, such as all dates, that rules find in numbered texts."""
+    """List everything that rules find about a subject, such as all dates. `texts` contains numbered pages."""
     from octavo.language import extract
 
     found = extract(subject, [ChunkText(text) for _, text in texts])
@@ -44,7 +44,7 @@ def list_findings(subject: Subject, texts: Sequence[tuple[int, str]], unit: str)
 
 
 def _share(found: Extraction) -> list[int]:
-    """The number of items to list for each group: an equal share, plus the unused shares of other groups."""
+    """Return how many items to list for each group: an equal share, plus the unused shares of other groups."""
     sizes = [len(entries) for _, entries in found.groups]
     equal = MAX_LISTED // len(sizes)
     return [max(equal, MAX_LISTED - sum(min(other, equal) for other in sizes) + min(size, equal)) for size in sizes]

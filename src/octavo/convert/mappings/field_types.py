@@ -14,9 +14,10 @@ from octavo.facts.typed_values import FINDERS, Find
 
 @dataclass(frozen=True, slots=True)
 class FieldType:
-    """A type of field. `find` returns all values of this type in a text.
+    """A type of field.
 
-    `schema` is its XML Schema type, and `pattern` describes its canonical form.
+    `find` returns all values of this type in a text. `schema` is the XML Schema type. `pattern` is a regular expression
+    that values in canonical form match.
     """
 
     name: str

@@ -108,7 +108,10 @@ class _Template:
         return LineRule(start, end, first, line, last, skip)
 
     def _body(self, read: Settings) -> Iterator[Field]:
-        """Make a field for each named group in the pattern of a table. Only the first matching line is used."""
+        """Make a field for each named group in the table pattern of a template.
+
+        Only the first matching line is used.
+        """
         start, body = str(read.get("start", "")), str(read.get("body", ""))
         for name in self._pattern("tables", body).group_names:
             # Each field gets the same pattern, in which only the group of this field captures text.
@@ -133,7 +136,7 @@ class _Template:
 
 
 def _type_by_name(name: str) -> str:
-    """The type of a field, derived from the beginning of its name as templates require."""
+    """Return the type of a field. In invoice2data templates, the beginning of the field's name determines its type."""
     if name.startswith("date"):
         return "date"
     return "amount" if name.startswith("amount") else "text"

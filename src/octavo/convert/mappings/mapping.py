@@ -1,4 +1,4 @@
-"""A mapping as data: the fields of a type of document, how to find them, their names in XML, and cross-checks.
+"""The parts of a mapping: the fields of a type of document, how to find them, their names in XML, and cross-checks.
 
 Examples of checks: `net + tax = total`, `sum(lines.amount) = net or total`, `date <= due_date`.
 """
@@ -52,9 +52,9 @@ class Check:
         return (term.name for side in (self.left, *self.right) for term in side)
 
     def holds(self, lookup: Lookup) -> bool | None:
-        """Whether the check passes. None if a value is missing.
+        """Whether the check passes, or None if a value is missing.
 
-        `lookup` returns the value of a field or sum by its name.
+        `lookup` takes the name of a field or of a table column. It returns the field's value or the column's sum.
         """
         if self.at_most:
             return _in_order(lookup(self.left[0].name), lookup(self.right[0][0].name))
@@ -113,10 +113,10 @@ def _in_order(first: str | None, second: str | None) -> bool | None:
 
 @dataclass(frozen=True, slots=True)
 class UserPattern:
-    """A pattern as written in a mapping.
+    """A regular expression as written in a mapping.
 
-    It is compiled on first use, which happens only in the sandbox. Compiling a hostile pattern can take minutes, and no
-    other process needs the compiled pattern.
+    It is compiled on first use, which happens only in the sandbox, because compiling a hostile pattern can take
+    minutes.
     """
 
     text: str
@@ -145,7 +145,7 @@ class Otherwise(StrEnum):
 
 
 class Prefer(StrEnum):
-    """Which occurrence to use if a value is found several times with equal confidence."""
+    """Whether the first or the last candidate in the document is used if several are equally likely."""
 
     FIRST = "first"
     LAST = "last"
@@ -173,9 +173,9 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class LineRule:
-    """Finds a table by patterns for its lines, between the patterns `start` and `end`.
+    """Finds table rows with patterns for their lines. The table lies between matches of `start` and `end`.
 
-    Each named group of a pattern is a column.
+    Each named group in a pattern is a column.
     """
 
     start: UserPattern
@@ -190,8 +190,9 @@ class LineRule:
 class Field:
     """A field of a mapping.
 
-    `fact` names a fact that the fact reader finds. `near` names a field whose value is next to this one. `value` is a
-    constant for all documents.
+    If `fact` is set, the value is the fact with this name that `octavo.facts` finds in the document. If `near` is set,
+    the value is expected next to the value of the field with this name. `value` is a constant that is used for all
+    documents.
     """
 
     name: str
@@ -231,10 +232,10 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Mapping:
-    """The rules of a conversion.
+    """The rules for converting one type of document. `name` ends with the version, as in invoice_v2.
 
-    `name` ends with the version. A document must contain all `keywords`. `evidence` is the type of document that the
-    fact reader must recognise. If the mapping has neither, two required values must be found.
+    A document must contain all `keywords`. If `evidence` is set, `octavo.facts` must recognise the document as this
+    type. If the mapping has neither keywords nor evidence, at least two required values must be found.
     """
 
     name: str
@@ -281,7 +282,7 @@ class Mapping:
 
     @property
     def fact_labels(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """The labels that this mapping adds to the built-in labels of facts, keyed by the name of the fact."""
+        """The labels that this mapping adds to the built-in labels, grouped by the name of the fact."""
         own = [(one.fact, (*one.labels, *one.weak_labels)) for one in self.singles if one.fact]
         return tuple((fact, labels) for fact, labels in own if fact and labels)
 

@@ -111,7 +111,10 @@ def load_yaml(text: str, file: str) -> Settings:
 
 
 def _refuse_bombs(text: str, file: str) -> None:
-    """Reject YAML that would expand to far more data than its text. This is checked before any data is built."""
+    """Reject YAML that would expand to far more data than its size suggests.
+
+    This is checked before any data is built.
+    """
     nodes = depth = 0
     for event in _yaml.parse(text, Loader=_Loader):
         if getattr(event, "anchor", None) is not None:
@@ -287,9 +290,9 @@ class _Reader:
         return tuple(self.pattern(where, one) for one in self._texts(where, given))
 
     def _labels(self, where: str, given: object) -> tuple[str, ...]:
-        """Read the labels of all languages.
+        """Read the labels, which the file groups by language.
 
-        The language names only help people who read the file. All labels are tried on every document.
+        The language names are only for people who read the file. All labels are tried on every document.
         """
         found = [label for labels in self._table(where, given).values() for label in self._texts(where, labels)]
         if any(not label.strip() for label in found):
@@ -368,7 +371,7 @@ PatternReader = Callable[[str, str], UserPattern]
 
 
 def pattern_reader(file: str) -> PatternReader:
-    """Return a function that compiles patterns from this file. Its errors name the file and the field."""
+    """Return a function that reads patterns from this file. Its errors name the file and the field."""
     return _Reader(file).pattern
 
 

@@ -20,7 +20,10 @@ def shipped_names() -> list[str]:
 
 
 def shipped_text(name: str) -> str:
-    """The content of a shipped mapping file. Raises `UnknownMapping` with a list of the shipped mappings."""
+    """Return the content of a shipped mapping file.
+
+    If there is no such file, raises `UnknownMapping` with a list of the shipped mappings.
+    """
     if name not in shipped_names():
         raise UnknownMapping(f"{name[:80]!r} is not one of {', '.join(shipped_names())}.")
     return _FOLDER.joinpath(name + _ENDING).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Finds mappings by name: the mappings that an owner added, and those that ship with Octavo."""
+"""Finds mappings by name: the mappings that an account added, and those that ship with Octavo."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ DEFAULT_MAPPING = "pt_simon_invoice_v1"
 
 @dataclass(frozen=True, slots=True)
 class StoredMapping:
-    """The file of a mapping. `created_at` is None for a mapping that ships with Octavo."""
+    """A mapping file. `created_at` is None for a mapping that ships with Octavo."""
 
     name: str
     file: str
@@ -49,8 +49,9 @@ class StoredMapping:
     def read(self) -> Mapping:
         """Parse the mapping, without compiling its patterns.
 
-        Raises `BadMapping` if an older version of Octavo accepted a mapping that is now invalid. If a mapping was
-        renamed when two owners were merged, the result has the new name.
+        Raises `BadMapping` if an older version of Octavo accepted a mapping that is now invalid. The result has the
+        stored name. This name differs from the one in the text if the mapping was renamed when two accounts were
+        merged.
         """
         return replace(parse_mapping(self.text, self.file), name=self.name)
 
@@ -58,7 +59,7 @@ class StoredMapping:
         return await asyncio.to_thread(self.read)
 
     def xml_schema(self) -> bytes:
-        """The XML Schema of the XML that conversions with this mapping produce."""
+        """Return the XML Schema for the output of conversions with this mapping."""
         from octavo.convert.rules.result_xml import (
             schema_of,  # imported here, so that the web server starts without lxml
         )
@@ -67,7 +68,7 @@ class StoredMapping:
 
 
 async def list_mappings(connection: Connection, owner: UUID) -> list[MappingSummary]:
-    """List the shipped mappings, then the owner's mappings."""
+    """List the shipped mappings, then the account's own mappings."""
     own = await (await connection.execute(QUERIES.own_mappings, {"owner": owner})).fetchall()
     shipped = [summarise(load_shipped(name)) for name in shipped_names()]
     return await asyncio.to_thread(lambda: [*shipped, *(_summary(*row) for row in own)])
@@ -76,9 +77,10 @@ async def list_mappings(connection: Connection, owner: UUID) -> list[MappingSumm
 def _summary(
     name: str, file: str, text: str | None, created_at: datetime, summary: dict[str, Any] | None
 ) -> MappingSummary:
-    """The summary that was stored with the mapping.
+    """Return the summary that was stored with the mapping.
 
-    A mapping that an older version of Octavo stored has no summary. It is parsed, and may be invalid.
+    Older versions of Octavo stored no summary. In that case, the mapping is parsed. If it is invalid, the summary
+    contains the error.
     """
     if summary is not None:
         return MappingSummary.model_validate(summary | {"created_at": created_at})
@@ -102,9 +104,10 @@ async def find_mapping(connection: Connection, owner: UUID, name: str) -> Stored
 
 
 async def mapping_of_conversion(connection: Connection, owner: UUID, conversion: UUID, name: str) -> StoredMapping:
-    """The mapping that a conversion was made with, parsed from the text stored with the conversion.
+    """Return the mapping that a conversion was made with, from the text stored with the conversion.
 
-    Older versions of Octavo did not store the text of shipped mappings. Such mappings are found by name.
+    Older versions of Octavo did not store the text of shipped mappings. If the text is missing, the mapping is found by
+    name.
     """
     async with connection.cursor(row_factory=class_row(StoredMapping)) as cursor:
         await cursor.execute(QUERIES.kept_mapping, {"id": conversion})
@@ -113,7 +116,7 @@ async def mapping_of_conversion(connection: Connection, owner: UUID, conversion:
 
 
 async def delete_mapping(connection: Connection, owner: UUID, name: str) -> None:
-    """Delete an owner's mapping. Conversions keep its text. Raises `ShippedMapping` or `NotFound`."""
+    """Delete an account's mapping. Conversions made with it keep its text. Raises `ShippedMapping` or `NotFound`."""
     if name in shipped_names():
         raise ShippedMapping(f"Name: {name}.")
     row = await (await connection.execute(QUERIES.delete_mapping, {"owner": owner, "name": name})).fetchone()

@@ -1,4 +1,4 @@
-"""Finds the labels of fields, finds candidates for their values to the right or below, and chooses the best ones.
+"""Finds the labels of fields, and chooses each field's value among the candidates to the right of or below its label.
 
 If labels overlap, the longest one wins. For example, `due date` is not read as `date`.
 """
@@ -37,7 +37,7 @@ _AFTER = re.compile(r"[\s:.#=\u2013\u2116*-]*(?:\([^)]{0,30}\))?[\s:.#=\u2013\u2
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A label. `field` is None if the label does not belong to any field of the mapping."""
+    """A label. `field` is the name of its field, or None if it does not belong to any field of the mapping."""
 
     field: str | None
     weak: bool = False
@@ -45,7 +45,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class LabelHit:
-    """A label in a text run. The value may start at `after`."""
+    """A label found in a text run. If its value is in the same run, the value starts at or after the offset `after`."""
 
     run: TextRun
     field: str | None
@@ -60,7 +60,7 @@ class LabelHit:
 
 
 class LabelFinder:
-    """Finds all labels with one pattern. If several fields share a label, it is assigned to the first field."""
+    """Finds all labels with a single pattern. If several fields share a label, it is assigned to the first field."""
 
     def __init__(self, labels: Iterable[tuple[str, Label]]) -> None:
         self._labels: dict[str, Label] = {}
@@ -100,7 +100,7 @@ class Candidate:
 
 @lru_cache(maxsize=32)
 def field_labels(mapping: DocumentMapping) -> LabelFinder:
-    """A finder for the labels of all fields except tables, and for other labels that are not part of the mapping."""
+    """Return a finder for the labels of all fields except tables, and for the mapping's other labels."""
     strong = [(text, Label(one.name)) for one in mapping.singles for text in one.labels]
     weak = [(text, Label(one.name, weak=True)) for one in mapping.singles for text in one.weak_labels]
     return LabelFinder([*strong, *weak, *((text, Label(None)) for text in mapping.other_labels)])
@@ -139,7 +139,7 @@ class CandidateFinder:
         yield Candidate(value.value, run.place(value.start, value.end), max(confidence, 0.1))
 
     def _in_same_run(self, hit: LabelHit, field: Field) -> tuple[TextRun, TypedMatch, float] | None:
-        """Find a value in the text run of the label, between this label and the next."""
+        """Find a value in the label's own text run, between this label and the next."""
         later = [other.start for other in self._hits(hit.run) if other.start >= hit.after]
         found = self._pick(hit.run, field, hit.after, min(later, default=len(hit.run.text)))
         return (hit.run, found, _SAME_RUN) if found else None
@@ -147,7 +147,7 @@ class CandidateFinder:
     def _right(self, hit: LabelHit, field: Field) -> tuple[TextRun, TypedMatch, float] | None:
         """Find a value in the text runs to the right of the label.
 
-        If there are several amounts, the last one is used, because it is the total.
+        If there are several amounts, the last one is used, because it is usually the total.
         """
         if any(other.start >= hit.after for other in self._hits(hit.run)):
             return None
@@ -165,7 +165,7 @@ class CandidateFinder:
         return best
 
     def _below(self, hit: LabelHit, field: Field) -> tuple[TextRun, TypedMatch, float] | None:
-        """Find a value in the next line that has text below the label."""
+        """Find a value below the label, in the nearest line that has text there."""
         box = hit.box
         for line in self.lines[hit.run.line + 1 : hit.run.line + 1 + _LINES_BELOW]:
             down = line.box.top - box.bottom
@@ -194,17 +194,14 @@ class CandidateFinder:
 
 
 def _announces(hit: LabelHit) -> bool:
-    """Whether the label introduces a value.
-
-    Such a label is alone in its text run, or is at the start of the run and is followed by a colon.
-    """
+    """Whether the label introduces a value: it is alone in its text run, or starts it and a colon follows."""
     return hit.start == 0 and (hit.after >= len(hit.run.text) or ":" in hit.run.text[hit.end : hit.after])
 
 
 def _is_alone(label: TextRun, run: TextRun, found: TypedMatch) -> bool:
-    """Whether the value is in the same text run as the label, or is alone in another text run.
+    """Whether the value is in the same text run as the label, or is the only text in another run.
 
-    A weak label accepts no other values.
+    Other identifiers near a weak label are ignored.
     """
     return run is label or found.end - found.start >= len(run.text.strip(" #"))
 
@@ -219,7 +216,7 @@ Candidates = Mapping[str, Sequence[Candidate]]
 
 
 def choose(candidates: Candidates, checks: Sequence[Check], sums: Mapping[str, str]) -> dict[str, Candidate]:
-    """Choose the best candidate for each field. Amounts that pass the checks are preferred.
+    """Choose the best candidate for each field. Amounts that together pass the checks are preferred.
 
     `sums` contains the totals of table columns.
     """
@@ -241,7 +238,10 @@ def choose(candidates: Candidates, checks: Sequence[Check], sums: Mapping[str, s
 
 
 def _distinct(found: Sequence[Candidate]) -> list[Candidate]:
-    """The most confident candidate for each value. A value found several times ranks slightly higher."""
+    """Return the most confident candidate for each value, best first.
+
+    A value that was found several times ranks slightly higher.
+    """
     best: dict[str, Candidate] = {}
     times: dict[str, int] = {}
     for one in sorted(found, key=lambda candidate: -candidate.confidence):

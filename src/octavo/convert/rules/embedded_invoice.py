@@ -20,9 +20,10 @@ _MOST_ROWS = 2000
 
 
 class EmbeddedInvoice:
-    """A parsed attachment. Paths consist of element names without namespaces and start at the root.
+    """The parsed XML of an embedded invoice.
 
-    `ID@VA` is an `ID` element whose scheme is `VA`.
+    A path consists of element names without namespaces and starts at the root. `ID@VA` is an `ID` element whose scheme
+    is `VA`.
     """
 
     def __init__(self, root: Any) -> None:  # noqa: ANN401
@@ -41,7 +42,10 @@ class EmbeddedInvoice:
 
 
 def open_embedded(mapping: Mapping, attachments: Sequence[tuple[str, bytes]]) -> EmbeddedInvoice | None:
-    """Parse the attached invoice. Returns None if there is none, or if the mapping has no paths for it."""
+    """Parse the embedded invoice.
+
+    Returns None if there is no such attachment or the mapping has no paths for reading it.
+    """
     if not any(field.embedded for field in mapping.fields):
         return None
     for name, body in attachments:

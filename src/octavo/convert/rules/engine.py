@@ -1,4 +1,4 @@
-"""Finds the values of a mapping in a document's words by patterns, labels and tables, and runs the checks."""
+"""Finds the values of a mapping's fields in a document's words by patterns, labels and tables, and runs the checks."""
 
 from __future__ import annotations
 
@@ -34,9 +34,10 @@ _MOST_TITLE = 80
 
 
 def convert(sheets: Sequence[Sheet], mapping: Mapping, attachments: Sequence[tuple[str, bytes]] = ()) -> Conversion:
-    """Find all values. Values are never invented.
+    """Find the values of all fields.
 
-    `missing` lists required fields without a value, and tables with a header but no rows.
+    In the result, `missing` lists the required fields without a value and the tables whose header was found without
+    rows.
     """
     document = _Document(sheets, mapping)
     embedded = open_embedded(mapping, attachments)
@@ -50,8 +51,8 @@ def convert(sheets: Sequence[Sheet], mapping: Mapping, attachments: Sequence[tup
 def finish(mapping: Mapping, values: Sequence[Value], source: str) -> Conversion:
     """Run the checks, set the status of each value, and return the conversion.
 
-    The status depends on the confidence and the check results. A failed check is accepted if a person confirmed all of
-    its values.
+    The status depends on the confidence and the check results. A failed check is accepted if a person confirmed all
+    values that it uses.
     """
     checks = tuple(
         replace(one, accepted=one.holds is False and _is_confirmed(check, values))
@@ -69,7 +70,7 @@ def _run_checks(mapping: Mapping, values: Sequence[Value]) -> tuple[CheckResult,
 
 
 def _is_confirmed(check: Check, values: Sequence[Value]) -> bool:
-    """Whether a person confirmed all values of a check."""
+    """Whether a person confirmed all values that a check uses."""
     names = set(check.names)
     return all(one.is_confirmed for one in values if _check_name(one) in names)
 
@@ -111,7 +112,7 @@ def _settle(value: Value, checks: Sequence[Check], checked: Sequence[CheckResult
 
 
 def _weigh(value: Value, checks: Sequence[Check], checked: Sequence[CheckResult]) -> Value:
-    """Raise the confidence of a value whose checks pass, and lower it if they fail."""
+    """Raise the confidence of a value if one of its checks passes. Otherwise, lower it if a check fails."""
     outcomes = _outcomes(value, checks, checked)
     confidence = min(value.confidence, 0.99) if value.confidence < 1 else 1.0
     if True in outcomes:
@@ -153,7 +154,7 @@ class _Document:
         return patterns.prepare(text_in_columns(self._sheets, self._lines), self._mapping.options)
 
     def fits(self) -> bool:
-        """Whether the document has all keywords of the mapping and none of the excluded ones."""
+        """Whether the document contains all keywords of the mapping and none of its excluded keywords."""
         mapping = self._mapping
         if not mapping.keywords and not mapping.exclude_keywords:
             return True
@@ -164,10 +165,11 @@ class _Document:
         return read_document(self._sheets, self._mapping.fact_labels)
 
     def has_evidence(self, made: Conversion) -> bool:
-        """Whether the document is of the type that the mapping is for. One value is not enough evidence.
+        """Whether there is enough evidence that the document is of the type that the mapping is for.
 
-        A document with all keywords is accepted. For a mapping without keywords, two required values must be found by
-        their labels or patterns, not guessed. If no required value was found, this returns true and the caller decides.
+        If the mapping has `evidence`, the document must be recognised as an invoice. If it has keywords, no more
+        evidence is needed. Otherwise, at least two required values must be found by their labels or patterns, not
+        guessed. If no required value was found, this returns true and the caller decides.
         """
         if self._mapping.evidence:
             return self._reading.is_invoice
@@ -181,7 +183,7 @@ class _Document:
     # By embedded XML
 
     def from_embedded(self, embedded: EmbeddedInvoice) -> Iterator[Value]:
-        """Yield the values of the embedded invoice. Values not in the canonical form of their type are skipped."""
+        """Yield the values of the embedded invoice, except those that are not in the canonical form of their type."""
         for value, kind in self._exact_values(embedded):
             if FIELD_TYPES[kind].accepts(value.value):
                 yield value
@@ -232,7 +234,7 @@ class _Document:
     def _weighed(self, values: Sequence[Value]) -> Iterator[Value]:
         """Adjust the confidence of values found by the mapping's own rules.
 
-        The confidence of facts was measured and is not changed.
+        The confidence of values that come from facts was measured, so it is not changed.
         """
         checks = _run_checks(self._mapping, values)
         measured = {one.name for one in self._mapping.fields if one.fact}
@@ -256,7 +258,7 @@ class _Document:
                     yield replace(made, table=field.name, row=number)
 
     def unread_tables(self, made: Conversion) -> Iterator[str]:
-        """Tables whose header is on a page, but whose rows were not found. A person should review them."""
+        """Yield the names of tables whose header was found but whose rows were not. A person should review them."""
         for field in self._mapping.tables:
             if field.fact and not field.rules and self._reading.items.is_unread and field.name not in made.missing:
                 yield field.name
@@ -271,7 +273,7 @@ class _Document:
     def _ends_table(self, line: Line) -> bool:
         """Whether a line ends a table.
 
-        Such a line contains an amount, and a text run that starts with the label of an amount field.
+        True if it contains an amount, and a text run that starts with the label of an amount field.
         """
         amounts = {field.name for field in self._mapping.singles if field.type == "amount"}
         hits = (self._hits.get((line.number, index), ()) for index in range(len(line.runs)))
@@ -287,7 +289,7 @@ class _Document:
         yield from finder.of(field)
 
     def _other(self, field: Field, chosen: dict[str, Candidate], taken: set[int]) -> Candidate | None:
-        """Find a value without a label or pattern: next to another value, or by the field's fallback."""
+        """Find a value without using labels or patterns: next to another field's value, or by the field's fallback."""
         beside = chosen.get(field.near or "")
         found = self._beside(field, beside.place) if beside else None
         if found or field.otherwise is None:
@@ -308,7 +310,7 @@ class _Document:
         return every_value([line for line in self._lines if line.number not in taken], field.type, self._notation)
 
     def _beside(self, field: Field, place: Place) -> Candidate | None:
-        """Find the value on the same line that is nearest to this position."""
+        """Find a value of the field's type on the same line as this position, as near to it as possible."""
         lines = [line for line in self._lines if line.page == place.page and _is_level(line, place)]
         found = list(every_value(lines, field.type, self._notation))
         if not found:
@@ -325,7 +327,10 @@ class _Document:
         return Candidate(self._known_dollar(value, place), place, _COMMON)
 
     def _known_dollar(self, value: str, place: Place) -> str:
-        """The currency that a plain $ sign means, if the document names exactly one dollar currency."""
+        """Return the currency that was read, or the currency that a plain $ sign means.
+
+        A $ sign means USD, unless the document names exactly one other dollar currency.
+        """
         if value != "USD" or place.quote != "$":
             return value
         named = {one for _, one in every_value(self._lines, "currency", self._notation)} & _DOLLARS
@@ -337,10 +342,7 @@ class _Document:
         return found.most_common(1)[0][0] if found else None
 
     def _top(self) -> Candidate | None:
-        """Guess the sender's name.
-
-        It is the text run with the largest letters at the top of the first page, ignoring labels.
-        """
+        """Guess the sender's name: the largest text run at the top of the first page, ignoring labels."""
         if not self._lines:
             return None
         border = self._sheets[0].height * _TOP_SHARE

@@ -1,6 +1,6 @@
-"""Finds fields by patterns in the page text, after the mapping's replacements.
+"""Finds fields by matching patterns against the page text.
 
-Characters keep their positions on the page.
+The mapping's replacements are applied to the text first. Unchanged characters keep their positions on the page.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _kills: ContextVar[bool] = ContextVar("kills", default=False)
 def kill_stuck_patterns() -> Generator[None]:
     """Kill this process if a pattern ignores its time limit. Use this only in a sandbox process.
 
-    Python handles signals only between two steps of a pattern, and a single step can take minutes on a long text.
+    Python can interrupt a pattern only between two steps, and a single step can take minutes on a long text.
     """
     token = _kills.set(True)
     try:
@@ -49,7 +49,7 @@ def kill_stuck_patterns() -> Generator[None]:
 
 @contextmanager
 def limit_time(where: str) -> Generator[None]:
-    """Stop patterns that take more than a second of CPU time. Raises `SlowPattern` with the name of the field."""
+    """Raise `SlowPattern` with the name of the field if a pattern takes more than a second of CPU time."""
     if threading.current_thread() is not threading.main_thread():  # only the main thread can handle signals
         yield
         return
@@ -75,7 +75,7 @@ class Finding:
 
 
 def prepare(text: PageText, options: Options) -> PageText:
-    """Apply the text changes of the mapping's options."""
+    """Apply the text changes that the mapping's options define."""
     if options.remove_whitespace:
         kept = [index for index, letter in enumerate(text.text) if letter not in " \t"]
         text = replace(
@@ -120,17 +120,14 @@ def _replaced(text: PageText, pattern: re.Pattern[str], new: str, most: int) -> 
 
 
 def _unchanged(old: str, new: str) -> Sequence[tuple[int, int, int]]:
-    """The ranges that are identical in both texts. Empty for long texts, because comparing them would take too long."""
+    """Return the ranges that are identical in both texts, or nothing for long texts, which take too long to compare."""
     if max(len(old), len(new)) > _MOST_REPLACEMENT:
         return ()
     return SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
 
 
 def fits(mapping: Mapping, text: PageText) -> bool:
-    """Whether the mapping is meant for this document.
-
-    The original text must contain all keywords and none of the excluded ones.
-    """
+    """Whether the original text contains all keywords of the mapping and none of its excluded keywords."""
     with limit_time("keywords"):
         return all(word.compiled.search(text.text) for word in mapping.keywords) and not any(
             word.compiled.search(text.text) for word in mapping.exclude_keywords
@@ -138,7 +135,7 @@ def fits(mapping: Mapping, text: PageText) -> bool:
 
 
 def find_by_patterns(text: PageText, field: Field, notation: Notation) -> Finding | None:
-    """Find a value with the first pattern that matches, or with all patterns if their matches are to be joined."""
+    """Find a value with the first pattern that matches. If the field joins its matches, use all patterns."""
     findings: list[Finding] = []
     for pattern in field.patterns:
         with limit_time(f"{field.name}: {pattern.text[:60]!r}"):

@@ -79,7 +79,10 @@ def _add_value(parent: Element, mapping: Mapping, name: str, value: Value, *, pl
 
 
 def schema_of(mapping: Mapping) -> bytes:
-    """The XML Schema of a mapping. Provenance attributes are allowed everywhere and never required."""
+    """Return the XML Schema of a mapping.
+
+    Provenance attributes, such as the position of a value, are always optional.
+    """
     root = _etree.Element(f"{{{_XS}}}schema", nsmap={"xs": _XS, "m": mapping.namespace})
     root.set("targetNamespace", mapping.namespace)
     root.set("elementFormDefault", "qualified")
@@ -136,9 +139,9 @@ def _allow_provenance(element: Element) -> None:
 
 
 def validate(document: bytes, mapping: Mapping) -> None:
-    """Validate the XML against its schema. Octavo generates both, so a mismatch is a bug and raises `Defect`.
+    """Validate XML against the mapping's schema. Raises `Defect`, because invalid XML from Octavo is a bug.
 
-    For XML from a remote service, `read_xml` turns the error into `SchemaMismatch`.
+    For XML from a remote service, `read_xml` raises `SchemaMismatch` instead.
     """
     schema = _schema(schema_of(mapping))
     if not schema.validate(_etree.fromstring(document)):
@@ -167,7 +170,10 @@ class SchemaMismatch(Exception):
 
 
 def read_xml(document: bytes, mapping: Mapping, source: str) -> Conversion:
-    """Read XML. A value without provenance has no position and is not verified. Raises `SchemaMismatch`."""
+    """Parse XML from a remote service. Raises `SchemaMismatch`.
+
+    A value without provenance attributes has no position and is not verified.
+    """
     root = parse_safely(document)
     if root is None:
         raise SchemaMismatch("it is not well-formed XML, or declares entities")
@@ -213,7 +219,7 @@ def _place(attributes: dict[str, str]) -> Place | None:
 
 
 def _confidence(text: str | None) -> float:
-    """The confidence stated in the XML, limited to the range from 0 to 1. If none is stated, 0.5."""
+    """Return the confidence stated in the XML, limited to the range from 0 to 1, or 0.5 if none is stated."""
     try:
         share = float(text or "")
     except ValueError:

@@ -25,7 +25,7 @@ class MissingField:
 
 
 def missing_fields(conversion: Conversion, mapping: Mapping) -> list[MissingField]:
-    """The fields without a value, except tables. Required fields come first."""
+    """Return the fields without a value, except tables. Required fields come first."""
     missing = [field for field in mapping.singles if conversion.single(field.name) is None]
     missing.sort(key=lambda field: not field.required)
     return [MissingField(field.name, field.type, (*field.labels, *field.weak_labels)[:5]) for field in missing]
@@ -56,7 +56,7 @@ def _added(
 
 
 def _value(field: Field, one: Suggestion, lines: Sequence[Line]) -> Value:
-    """Make a value from a suggestion. A person should review it.
+    """Make a value from a suggestion. Its confidence is low, so that a person reviews it.
 
     The value has a position only if the document contains the quote and the quote contains the value.
     """

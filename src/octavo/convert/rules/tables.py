@@ -37,7 +37,10 @@ Row = dict[str, Cell]
 
 @dataclass(slots=True)
 class Table:
-    """A table. `taken` contains the numbers of its lines, which are not searched for other fields."""
+    """A table. `taken` contains the numbers of the lines in the table.
+
+    These lines are not searched for other fields.
+    """
 
     rows: list[Row] = field(default_factory=list[Row])
     taken: set[int] = field(default_factory=set[int])
@@ -96,10 +99,10 @@ def _amounts(wanted: Field) -> list[str]:
 
 
 def _head(wanted: Field, hits: Sequence[LabelHit]) -> _Head | None:
-    """Recognise a header. It names at least two columns, including an amount column.
+    """Return the header that the labels of a line form, or None.
 
-    If a header names only two columns, one of them must be the first column in the mapping. If it names a column twice,
-    the first position is used.
+    A header names at least two columns, including an amount column. If it names only two columns, one of them must be
+    the first column in the mapping. If it names a column twice, the first position is used.
     """
     by_name: dict[str, Box] = {}
     for hit in hits:
@@ -114,7 +117,7 @@ def _head(wanted: Field, hits: Sequence[LabelHit]) -> _Head | None:
 def _row(line: Line, head: _Head, notation: Notation) -> Row:
     """Read the cells of a line.
 
-    Numbers are assigned to the column they are aligned with. Other text is assigned by its left edge.
+    A number belongs to the column it is aligned with. Other text belongs to the column with the nearest left edge.
     """
     taken: dict[str, list[Word]] = {}
     missed: dict[str, float] = {}
@@ -151,7 +154,7 @@ def _tokens(words: Sequence[Word], head: _Head, notation: Notation) -> list[list
 
 
 def _column(words: Sequence[Word], head: _Head, notation: Notation) -> tuple[Column | None, float]:
-    """The column that contains these words, and their distance from its header."""
+    """Return the column that these words belong to, and how far they are from its header."""
     box = enclosing_box(word.box for word in words)
     if _is_number(words, notation) and head.numbers:
         column, distance = _nearest(box, head.numbers)
@@ -185,7 +188,7 @@ def _nearest(box: Box, columns: Sequence[tuple[Column, Box]]) -> tuple[Column, f
 
 
 def _continue(row: Row, more: Row) -> None:
-    """Add the continuation line of a description to the row above."""
+    """Add the text of a continuation line to the cells of the row above."""
     for name, cell in more.items():
         before = row.get(name)
         if before and before.place.page == cell.place.page and not before.value.replace(".", "").isdigit():
@@ -198,7 +201,7 @@ Patterns = Sequence[UserPattern]
 
 
 def find_by_rules(text: PageText, wanted: Field, notation: Notation) -> Table:
-    """Find the rows of a table with each of its rules in turn."""
+    """Find the rows of a table by applying each of its rules in turn."""
     types = {column.name: column.type for column in wanted.columns}
     table = Table()
     for rule in wanted.rules:
@@ -218,7 +221,7 @@ def _rows(text: PageText, rule: LineRule) -> Iterator[Row]:
 
 
 def _typed(cell: Cell, kind: str, notation: Notation) -> Cell | None:
-    """Convert a cell to the type of its column. Line breaks in a text are kept."""
+    """Convert a cell to the type of its column. Text columns keep their text unchanged, including line breaks."""
     value = cell.value if kind == "text" else as_type(cell.value, kind, notation)
     return Cell(value, cell.place) if value else None
 
