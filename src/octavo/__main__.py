@@ -1,4 +1,4 @@
-"""`python -m octavo` is the command `octavo`."""
+"""Makes `python -m octavo` run the `octavo` command."""
 
 from octavo.cli import main
 

@@ -1,8 +1,8 @@
-"""The table of which job follows which event. Each of these events enqueues one job.
+"""The table of events and the jobs that follow them. Each event enqueues one job.
 
-Code that enqueues a job builds it here and enqueues it in the transaction of the event, so that both are committed or
-neither is. Triggers and functions of the database do not enqueue jobs. Two groups of jobs are not in this table:
-scheduled jobs, and jobs that `octavo jobs add` creates.
+Jobs are built here. The caller enqueues each job in the same transaction as its event, so that both are committed or
+neither is. Database triggers and functions never enqueue jobs. Only scheduled jobs, and jobs created with `octavo jobs
+add`, are not in this table.
 
 This module is not part of `pipeline`, because packages that `pipeline` imports also enqueue jobs. `make docs` writes
 the table to docs/reference/what-follows-what.md.
@@ -59,8 +59,8 @@ class Cause(StrEnum):
 class Consequence:
     """The job that follows an event.
 
-    `sources` are the causes of the event: job kinds, a person or the event relay. A job with a lower `priority` runs
-    earlier; the default of 5 is for jobs that a person is waiting for.
+    `sources` lists everything that can trigger the event: kinds of jobs, a person, or the event relay. Jobs with a
+    lower `priority` run first; the default of 5 is for jobs that a person is waiting for.
     """
 
     kind: str
@@ -224,7 +224,7 @@ def job_after(
 async def compare_documents(
     connection: Connection, cause: Cause, documents: Sequence[UUID], because: str | None = None
 ) -> None:
-    """Enqueue a comparison of each document with all others of its owner.
+    """Enqueue jobs that compare each of these documents with all other documents of its owner (account).
 
     Documents in the trash and documents without vectors are skipped. `because` is part of the job's key, so each
     revision is enqueued at most once for the same reason.

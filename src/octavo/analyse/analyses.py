@@ -1,4 +1,4 @@
-"""Actions on analyses: start, change, rerun items, stop, restart, delete. Each runs in the caller's transaction."""
+"""Actions on analyses: start, change prompts, rerun, stop, restart, delete. Each runs in the caller's transaction."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ async def change_prompts(connection: Connection, owner: UUID, analysis: UUID, pr
 async def ask_again(
     connection: Connection, owner: UUID, analysis: UUID, *, prompt: UUID | None = None, item: UUID | None = None
 ) -> int:
-    """Discard the answers of one item, one prompt or the whole analysis, and run those items again.
+    """Discard the answers of one item (a prompt on one segment), one prompt or the whole analysis, and run them again.
 
     Returns the number of items that run again.
     """
@@ -82,7 +82,7 @@ async def ask_again(
 
 
 async def stop_analysis(connection: Connection, owner: UUID, analysis: UUID) -> None:
-    """Stop an analysis immediately. Its answers are kept, and a restart continues with the remaining items."""
+    """Stop an analysis immediately. Its answers are kept, and a restart continues where it stopped."""
     await _hold(connection, owner, analysis)
     await progress.stop(connection, analysis)
 
@@ -101,7 +101,7 @@ async def delete_analysis(connection: Connection, owner: UUID, analysis: UUID) -
 
 
 async def _hold(connection: Connection, owner: UUID, analysis: UUID, *, planned: bool = False) -> None:
-    """Lock an analysis and its jobs. If `planned` is set, raises `NotPlanned` for an analysis without a plan."""
+    """Lock an analysis and its jobs. With `planned`, raise `NotPlanned` if the analysis has not been planned yet."""
     values = {"owner": owner, "analysis": analysis}
     await connection.execute(QUERIES.hold_jobs, values)
     rows = await fetch_rows(connection, QUERIES.hold, values)

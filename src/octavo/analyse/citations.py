@@ -58,9 +58,9 @@ class PageTexts:
 
 
 def verify(cited: Iterable[tuple[int, str, float]], texts: PageTexts) -> list[Citation]:
-    """Verify triples of (page, quote, relevance).
+    """Check citations, given as (page, quote, relevance), against the texts of the pages.
 
-    If a quote is on exactly one other page, its page number is corrected.
+    If a quote is not on the cited page but on exactly one other page, the page number is corrected.
     """
     found: dict[tuple[int, str], Citation] = {}
     for page, quote, relevance in cited:

@@ -1,4 +1,4 @@
-"""Reads analyses with their segments, items and results. The API returns these records unchanged."""
+"""Reads analyses with their segments, items (one prompt on one segment) and results, as the API returns them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class SegmentView:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """An item in the grid of segments (rows) and prompts (columns)."""
+    """The status of an item (a prompt on one segment) in the grid of segments (rows) and prompts (columns)."""
 
     id: UUID
     status: str
@@ -95,7 +95,7 @@ async def list_segments(connection: Connection, owner: UUID, analysis: UUID) -> 
 
 
 async def list_cells(connection: Connection, owner: UUID, analysis: UUID) -> dict[tuple[UUID, UUID], Cell]:
-    """Map (segment id, prompt id) to the cell of the grid."""
+    """Return the grid of the analysis: the cell for each (segment id, prompt id)."""
     await _check_owner(connection, owner, analysis)
     rows = await fetch_rows(connection, QUERIES.cells, {"analysis": analysis})
     return {(row["segment_id"], row["prompt_id"]): Cell(row["id"], row["status"], _error(row)) for row in rows}
@@ -104,7 +104,7 @@ async def list_cells(connection: Connection, owner: UUID, analysis: UUID) -> dic
 async def list_items(
     connection: Connection, owner: UUID, analysis: UUID, *, cursor: str | None = None, limit: int = DEFAULT_LIMIT
 ) -> Page[ItemView]:
-    """List items in the order in which they run."""
+    """List the items (one prompt on one segment) of an analysis in the order in which they run."""
     await _check_owner(connection, owner, analysis)
     rows = await _items(connection, analysis, limit + 1, **(_read_place(cursor) if cursor else {}))
     more = _make_place(rows[limit - 1]) if len(rows) > limit else None

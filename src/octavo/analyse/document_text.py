@@ -22,7 +22,10 @@ Unit = Literal["pages", "passages"]
 
 @dataclass(frozen=True, slots=True)
 class AnalysedDocument:
-    """An analysis with its document. `unit` and `units` are None until the analysis has been planned."""
+    """An analysis and its document.
+
+    `unit` (pages or passages) and `units` (their number) are None until the analysis has been planned.
+    """
 
     id: UUID
     owner_id: UUID
@@ -50,9 +53,9 @@ class UnitLengths:
     characters: Sequence[int]
 
     def tokens(self, *, as_files: bool) -> list[int]:
-        """Estimate the tokens of each unit (page or chunk). The estimate is deliberately high.
+        """Estimate the number of tokens in each unit (page or chunk), erring on the high side.
 
-        With `as_files`, pages are sent as files, and each page costs as much as an image.
+        If `as_files` is true, pages are sent as files, and every page counts as much as an image.
         """
         if as_files:
             return [PAGE_TOKENS for _ in self.characters]
@@ -91,7 +94,7 @@ async def measure(database: Database, analysed: AnalysedDocument) -> UnitLengths
 async def read_texts(
     database: Database, bucket: Bucket, analysed: AnalysedDocument, first: int, last: int
 ) -> list[tuple[int, str]]:
-    """Read the numbers and texts of these pages or chunks, in order. Raises `DocumentChanged` if some are missing."""
+    """Read pages or chunks `first` to `last` as (number, text) pairs. Raises `DocumentChanged` if any are missing."""
     place = {"document": analysed.document_id, "revision": analysed.revision, "first": first, "last": last}
     async with database.connection() as connection:
         if analysed.unit == "passages":

@@ -56,7 +56,7 @@ class Incomplete(OctavoError):
 
 
 class NoParent(BadInput):
-    """This job does not belong to an analysis, so there is none to end. Discard only the job."""
+    """This job does not belong to an analysis, so no analysis can be ended. Discard only the job."""
 
     code = "NO_PARENT"
     status = 409

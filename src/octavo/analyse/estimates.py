@@ -1,4 +1,4 @@
-"""Progress, time left and health of an analysis, calculated from its counts. Pure functions."""
+"""Calculates the progress, time left and health of an analysis from its counts. Pure functions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,10 @@ class Counts:
 
 
 def percent_of(counts: Counts) -> Percent:
-    """Percentages of finished work; `overall` reaches 100 only when the analysis is completed."""
+    """Return the percentages of prepared segments (`upload`), finished items (`processing`) and all work (`overall`).
+
+    An item is one prompt on one segment. `overall` reaches 100 only when the analysis is completed.
+    """
     everything = counts.segments + counts.items + counts.results
     finished = counts.segments_ready + counts.items_done + counts.results_completed
     overall = 100 if counts.status == "completed" else min(99, _share(finished, everything))
@@ -52,7 +55,7 @@ def percent_of(counts: Counts) -> Percent:
 
 
 def eta_of(counts: Counts) -> Eta | None:
-    """The time left, as a range computed from the quartiles of item durations; None if it cannot be estimated."""
+    """Return the time left as a range, based on the quartiles of past durations; None if it cannot be estimated."""
     left = counts.items - counts.items_done - counts.items_failed + counts.results - counts.results_completed
     if counts.status != "analyzing" or counts.samples < LEAST_SAMPLES or left <= 0:
         return None
@@ -63,7 +66,7 @@ def eta_of(counts: Counts) -> Eta | None:
 
 
 def health_of(counts: Counts) -> Health:
-    """The most serious problem of the analysis or, if there is none, its current state, as a message for people."""
+    """Return a message about the most serious problem of the analysis or, if there is none, about its current state."""
     if counts.status == "completed":
         gaps = counts.error_message is not None
         return Health(ok=not gaps, message=counts.error_message or "All prompts have been answered.")

@@ -1,7 +1,7 @@
-"""Moves an analysis forward: enqueues its items, consolidates their answers, and completes, stops or restarts it.
+"""Moves an analysis forward: enqueues its items, combines their answers, and completes, stops or restarts it.
 
-Except for `recover_all`, every function runs in the caller's transaction. The caller must have locked the row of the
-analysis, so that changes to its items and results never overlap.
+An item is one prompt on one segment. Except for `recover_all`, every function runs in the caller's transaction. The
+caller must have locked the row of the analysis, so that changes to its items and results never overlap.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ NO_PROGRESS = "No progress for two days."
 
 
 async def enqueue_due_items(connection: Connection, analysis: UUID) -> int:
-    """Enqueue all items that can run now, in execution order, then by page. Returns the number of items.
+    """Enqueue all items that can run now, ordered by prompt and then by page. Returns their number.
 
-    In sequential mode, the next segment of a prompt waits until the previous segment has been answered.
+    In sequential mode, each prompt runs on one segment at a time, in page order.
     """
     rows = await fetch_rows(connection, QUERIES.take_due_items, {"analysis": analysis})
     jobs = [
@@ -44,7 +44,7 @@ async def enqueue_due_items(connection: Connection, analysis: UUID) -> int:
 
 
 async def settle(connection: Connection, analysis: UUID) -> None:
-    """Start consolidating each prompt whose segments have all been answered, and update the status of the analysis.
+    """Start combining the answers of each prompt that has run on every segment, and update the status of the analysis.
 
     Called after changes to items or results.
     """
@@ -113,7 +113,7 @@ async def restart(connection: Connection, analysis: UUID) -> None:
 
 
 async def ask_again(connection: Connection, analysis: UUID, items: list[UUID]) -> int:
-    """Discard the answers of these items and the results made from them, and run the items again.
+    """Discard the answers of these items and the combined results that used them, and run the items again.
 
     Items that have neither an answer nor an error yet are not changed. Returns the number of items that run again.
     """
@@ -135,7 +135,10 @@ async def _discard_consolidations(connection: Connection, values: dict[str, Any]
 
 
 async def recover_all(database: Database) -> tuple[int, int]:
-    """Recover all open analyses. Returns the number of enqueued items and the number of abandoned analyses."""
+    """Recover every analysis that has not ended, as `_recover` describes.
+
+    Returns the number of enqueued items and the number of abandoned analyses.
+    """
     async with database.connection() as connection:
         analyses = await fetch_rows(connection, QUERIES.open_analyses, {})
     enqueued = abandoned = 0
@@ -147,7 +150,7 @@ async def recover_all(database: Database) -> tuple[int, int]:
 
 
 async def _recover(connection: Connection, analysis: UUID) -> tuple[int, bool]:
-    """Enqueue items that have no job, consolidate answered prompts, and abandon an analysis that makes no progress.
+    """Enqueue items that have no job, combine complete answers, and abandon an analysis that makes no progress.
 
     An analysis is abandoned after two days without progress, if none of its jobs is running or queued. A person can
     restart it.

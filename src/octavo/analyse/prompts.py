@@ -1,4 +1,4 @@
-"""The library of prompts: an owner's prompts with all their versions, and the built-in ones."""
+"""The prompt library of an account: its own prompts in all versions, and the built-in prompts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class PromptVersion:
 
 @dataclass(frozen=True, slots=True)
 class PromptFields:
-    """The fields of a new or changed prompt; None keeps the current value."""
+    """The fields of a new or changed prompt. In a change, None keeps the current value."""
 
     title: str | None = None
     content: str | None = None
@@ -77,7 +77,7 @@ async def add_prompt(connection: Connection, owner: UUID, fields: PromptFields) 
 
 
 async def change_prompt(connection: Connection, owner: UUID, prompt: UUID, fields: PromptFields) -> Prompt:
-    """Change a prompt. A new text makes a new version. Analyses keep the version that they ran with."""
+    """Change a prompt. A new text creates a new version; existing analyses keep the version that they ran with."""
     await _check_own(connection, owner, prompt)
     await connection.execute(QUERIES.change_prompt, asdict(fields) | {"id": prompt, "owner": owner})
     return await show_prompt(connection, owner, prompt)

@@ -45,7 +45,10 @@ class Segment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SegmentLimits:
-    """The maximum sizes of a segment: its own units, its context units, all units shown, and all tokens shown."""
+    """The maximum size of a segment.
+
+    `own`: units without context. `context`: units of context. `shown`: units in total. `tokens`: tokens in total.
+    """
 
     own: int
     context: int
@@ -54,7 +57,7 @@ class SegmentLimits:
 
 
 def limits_for_pages(count: int, size: int, call_limits: CallLimits) -> SegmentLimits:
-    """The limits for segments of a file with `count` pages and `size` bytes."""
+    """Return the limits for segments of a file with `count` pages and `size` bytes."""
     page_bytes = max(1.0, size / count)
     own = min(MOST_OWN, max(LEAST_OWN, int(OWN_BYTES / page_bytes)))
     shown = max(1, min(own + MOST_CONTEXT, call_limits.pages, int(call_limits.bytes / page_bytes)))
@@ -62,9 +65,9 @@ def limits_for_pages(count: int, size: int, call_limits: CallLimits) -> SegmentL
 
 
 def limits_for_chunks(tokens: Sequence[int], call_limits: CallLimits) -> SegmentLimits:
-    """The limits for segments that consist of chunks.
+    """Return the limits for segments that consist of chunks.
 
-    A segment has about as much text as one made with `limits_for_pages`.
+    Such a segment contains about as much text as one that consists of pages.
     """
     chunk_tokens = max(1.0, sum(tokens) / max(1, len(tokens)))
     own = max(1, int(MOST_OWN * PAGE_OF_TEXT_TOKENS / chunk_tokens))
@@ -73,9 +76,9 @@ def limits_for_chunks(tokens: Sequence[int], call_limits: CallLimits) -> Segment
 
 
 def plan_segments(tokens: Sequence[int], limits: SegmentLimits) -> list[Segment]:
-    """Divide a document into segments. `tokens` contains an estimate for each unit (page or chunk).
+    """Divide a document into segments. `tokens` lists the estimated number of tokens of each unit (page or chunk).
 
-    A unit over the limits gets a separate segment.
+    A unit that exceeds the limits forms a segment alone.
     """
     sums = list(accumulate(tokens, initial=0))
 
@@ -95,12 +98,12 @@ def plan_segments(tokens: Sequence[int], limits: SegmentLimits) -> list[Segment]
 
 
 def subdivide(segment: Segment) -> list[Segment]:
-    """Divide a segment that was too long.
+    """Split a segment that was too long for the model.
 
-    A segment of more than 80 units is divided into parts of up to 80 units, a shorter segment into halves. A part has
-    at most as many context units as own units. If the segment had little or no context, each part after the first gets
-    the last units of the previous part as context: a third as many as the part has itself. A segment with a single unit
-    is returned without its context. Returns an empty list if the segment cannot be divided further.
+    A segment of more than 80 units is split into parts of up to 80 units, a shorter one into halves. The context of
+    each part is as long as the segment's context was, but at most as long as the part itself and at least a third as
+    long. The first part never gets more context than the segment had. A segment with a single unit is returned without
+    its context; if it has no context, the result is empty.
     """
     if segment.own == 1:
         return [Segment(segment.first, segment.last, segment.first)] if segment.context_first < segment.first else []
@@ -116,10 +119,10 @@ def subdivide(segment: Segment) -> list[Segment]:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """The gaps and overlaps of segments.
+    """The gaps and overlaps between segments.
 
-    `missing`: ranges of units that are in no segment. `doubled`: ranges that are in several segments. Both ends of a
-    range are included.
+    `missing`: ranges of units that are in no segment. `doubled`: ranges of units that are in several segments. Ranges
+    include both ends.
     """
 
     missing: tuple[tuple[int, int], ...]

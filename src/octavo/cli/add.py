@@ -124,7 +124,7 @@ def read_name(name: str | None) -> str:
 
 
 def read_text(given: str, named: list[str], target: Target) -> str:
-    """Return the text as typed or, for `-`, from standard input."""
+    """Return the text as typed or, if it is `-`, read it from standard input."""
     if given != STDIN:
         return given
     if STDIN in named:
@@ -151,7 +151,7 @@ class Run:
     as_json: bool
 
     def send_all(self, target: Target, at_once: int) -> bool:
-        """Send all items. Returns True if the user interrupted the command."""
+        """Send all files, links and texts. Returns True if the user interrupted the command."""
         for refused in self.found.refused:
             self._print(describe_refused(refused), err=True)
 

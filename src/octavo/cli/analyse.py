@@ -100,7 +100,7 @@ def analyse(  # noqa: PLR0917 - each is an option of the command
 
 
 def show_plan(target: Target, named: str, typed: Sequence[str] | None, *, as_json: bool) -> None:
-    """Print the estimated cost of the analysis. A file is read on this machine and not added."""
+    """Print the estimated cost of the analysis. If a file is named, it is read on this machine but not added."""
 
     async def run(client: Client) -> tuple[PlannedDocument, int]:
         active = [one for one in await client.analyses.list_prompts() if one.active]
@@ -229,7 +229,10 @@ def draw(console: Console, analysis: Analysis, items: Sequence[ItemView]) -> Ren
 
 
 def lay_out(analysis: Analysis, items: Sequence[ItemView]) -> tuple[list[str], list[list[str]]]:
-    """Arrange the items in a table: a row per segment in page order, a column per prompt in order of execution."""
+    """Return the head and the rows of a table that shows the status of each prompt for each segment.
+
+    Rows are in page order, columns in the order in which the prompts run.
+    """
     prompts = {one.prompt_id: clean(one.prompt_title)[:TITLE_CHARACTERS] for one in items}
     segments = {one.segment_id: (one.first, -one.last) for one in items}
     cells = {(one.segment_id, one.prompt_id): SIGNS.get(one.status, "?") for one in items}

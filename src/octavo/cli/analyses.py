@@ -116,7 +116,7 @@ def export(
 
 
 async def find_analysis(client: Client, typed: str) -> UUID:
-    """Find an analysis by its id. Part of the id is enough for one of the latest analyses."""
+    """Find an analysis by its id. For the latest analyses, part of the id is enough."""
     part = read_part(typed, "octavo analyses ls")
     if isinstance(part, UUID):
         return part

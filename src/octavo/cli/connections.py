@@ -87,7 +87,7 @@ def connections(  # noqa: PLR0917 - each is an option of the command
 
 
 def describe_comparison(comparison: ComparisonStatus) -> str:
-    """Describe whether the list of connections is complete and, if not, why not."""
+    """Return a message that explains why the list of connections is empty or incomplete."""
     why = f": {clean(comparison.detail)}" if comparison.detail else ""
     return {
         "done": "No connections.",
@@ -171,7 +171,7 @@ def verdict(
 
 
 async def find_connections(client: Client, typed: Sequence[str]) -> list[UUID]:
-    """Find the ids of the named connections, without duplicates. Full ids are not looked up."""
+    """Return the ids of the connections that the user named, without duplicates. Only parts of ids are looked up."""
     wanted = [read_part(one, LISTED_BY) for one in typed]
     parts = [one for one in wanted if isinstance(one, str)]
     known = [one.id for part in set(parts) for one in await client.find_connections(part)]

@@ -146,7 +146,7 @@ def samples(
 
 
 async def _find(client: Client, typed: str) -> UUID:
-    """Find a conversion by its id. Part of the id is enough for one of the latest conversions."""
+    """Find a conversion by its id. For the latest conversions, part of the id is enough."""
     part = read_part(typed, "octavo conversions ls")
     if isinstance(part, UUID):
         return part
@@ -176,7 +176,7 @@ def _print(found: ConversionView) -> None:
 
 
 def _certainty(one: FoundValue) -> str:
-    """Return the person who confirmed the value, a measured confidence as a percentage, or a word such as "sure"."""
+    """Describe how certain a value is: the person who confirmed it, a measured percentage, or a word such as `sure`."""
     if one.confirmed_by:
         return clean(one.confirmed_by)
     if one.calibrated:

@@ -98,7 +98,7 @@ class NotConverted(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """A document in the library. `shown` and `name` both contain its file name."""
+    """A document in the library. `shown` and `name` are both its file name, as for a `LocalFile`."""
 
     id: UUID
     shown: str
@@ -109,14 +109,14 @@ Source: TypeAlias = LocalFile | StoredDocument
 
 
 async def _check_mapping(client: Client, name: str) -> None:
-    """Refuse a mistyped mapping before any file is sent."""
+    """Raise an error if the mapping does not exist, before any file is sent."""
     known = [one.name for one in await client.conversions.list_mappings()]
     if name not in known:
         raise BadInput(f"There is no mapping {clean(name)!r}. Choose one of {', '.join(known)}.")
 
 
 def _is_id(typed: str) -> bool:
-    """Whether an argument is the id of a document, or a part of one, and not the name of a file."""
+    """Whether an argument is a document id, or part of one, and not an existing file."""
     return ID.fullmatch(typed) is not None and not Path(typed).exists()
 
 

@@ -80,7 +80,7 @@ def usage_facts(found: Usage) -> dict[str, str | None]:
 
 
 def usd(amount: float) -> str:
-    """Format an amount; amounts below one dollar get four decimals."""
+    """Format an amount in US dollars. Amounts below one dollar get four decimals."""
     return f"{amount:.2f} USD" if amount >= 1 or not amount else f"{amount:.4f} USD"
 
 
@@ -119,7 +119,7 @@ def set_all(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Set budgets in US dollars for all owners (administrators only).
+    """Set the budgets of this installation, in US dollars (administrators only).
 
     `usual` restores the default from the settings.
     """
@@ -142,7 +142,7 @@ def raise_one(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Set the budget of one document. Jobs that were paused because the budget was used up resume."""
+    """Set the budget of one document. Jobs that were paused by the old budget resume."""
     most = read_dollars(dollars)
 
     async def run(client: Client) -> DocumentBudget:
@@ -186,7 +186,10 @@ def describe(budget: Budget) -> str:
 
 
 def read_dollars(typed: str) -> float | None:
-    """Parse an amount. `usual` returns None, which restores the default. The server checks the maximum."""
+    """Parse an amount in US dollars. Returns None for `usual`, which restores the default.
+
+    The server checks the maximum.
+    """
     if typed.strip().lower() == USUAL:
         return None
     if not _AMOUNT.fullmatch(typed.strip()):

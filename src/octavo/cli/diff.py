@@ -133,9 +133,9 @@ def describe_change(console: Console, change: TextChange) -> Text:
 
 
 def add_part(console: Console, line: Text, kind: str, text: str) -> None:
-    """Append text: in colour on a terminal, otherwise between marks.
+    """Append text: in colour on a terminal, otherwise as [-removed-] or {+added+}.
 
-    Control characters except line breaks are removed.
+    All control characters except line breaks are removed.
     """
     before, after, style = MARKS[kind]
     shown = "\n".join(map(clean_inside, text.split("\n")))
@@ -146,7 +146,7 @@ def add_part(console: Console, line: Text, kind: str, text: str) -> None:
 
 
 def clean_inside(text: str) -> str:
-    """Clean a text like `clean`, but keep one space at each end if there was white space."""
+    """Clean a text like `clean`, but keep one space at each end that had white space."""
     inner = clean(text)
     if not inner:
         return " " * bool(text)

@@ -147,8 +147,9 @@ def show(
 
 
 def fact_lines(facts: Sequence[FactView]) -> dict[str, str | None]:
-    """Map each label to its facts, one per line. A document can have several facts with the same label, such as
-    identifiers.
+    """Return the lines to print for each label, one per fact.
+
+    A document can have several facts with the same label, such as identifiers.
     """
     found: dict[str, str | None] = {}
     for one in facts:
@@ -158,7 +159,7 @@ def fact_lines(facts: Sequence[FactView]) -> dict[str, str | None]:
 
 
 def fact_line(fact: FactView) -> str:
-    """Format a fact with its page and status: 717.97 (page 1, checked)."""
+    """Format a fact with its page and status, such as `717.97 (page 1, checked)`."""
     place = f"page {fact.page}, " if fact.page else ""
     return f"{fact.value} ({place}{'from the file' if fact.source == 'metadata' else fact.status})"
 
@@ -367,7 +368,7 @@ def print_page(page: Page[Document], filters: Filters) -> None:
 
 
 def explain_empty(filters: Filters) -> str:
-    """Return advice for an empty list."""
+    """Return the message to print if no documents are listed."""
     from octavo.client import Filters
 
     if filters == Filters():
@@ -434,7 +435,7 @@ def needs_classification(document: Document) -> bool:
 
 
 def text_by(document: Document) -> str | None:
-    """Return the model that wrote the text, and the sections of the text that were extracted without a model."""
+    """Return the model that wrote the text, and the pages or sections that were extracted without a model."""
     kept = document.metadata.get("kept_plain")
     writer = document.metadata.get("text_by")
     return f"{writer}; as read from the file: {kept}" if kept else writer

@@ -1,6 +1,7 @@
 """`--dry-run`: estimates the cost of model calls, without adding, changing or paying anything.
 
-Files are read on this machine, as `octavo extract` does. The server provides the prices and the names of the models.
+Local files are read on this machine, as with `octavo extract`. The server provides the prices and the names of the
+models.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class PlannedDocument:
 
 
 async def plan_files(client: Client, files: Sequence[LocalFile], prompts: int = 1) -> list[PlannedDocument]:
-    """Read files on this machine, and estimate their costs."""
+    """Estimate the cost of model calls for local files, which are read on this machine."""
     planned: list[PlannedDocument] = []
     async for name, words, pages in _read(files):
         planned.append(PlannedDocument(name, words, pages, await client.estimate(words, pages, prompts)))
@@ -68,7 +69,7 @@ async def plan_text(client: Client, name: str, text: str) -> PlannedDocument:
 
 
 async def plan_documents(client: Client, documents: Sequence[UUID], prompts: int = 1) -> list[PlannedDocument]:
-    """Estimate the costs of stored documents."""
+    """Estimate the cost of model calls for documents in the library."""
     found = [await client.show_document(one) for one in documents]
     return [
         PlannedDocument(
@@ -95,7 +96,7 @@ def print_plan(planned: Sequence[PlannedDocument], extraction: Extraction, *, as
 
 
 def _costs(one: PlannedDocument, extraction: Extraction) -> list[float]:
-    """Return the costs of the text, the description and the connections, and their sum."""
+    """Return the estimated costs of text, description (title, summary, tags) and connections, and then their sum."""
     estimate = one.estimate
     texts = {Extraction.PLAIN: 0.0, Extraction.CLEAN: estimate.clean.usd, Extraction.PAGES: estimate.pages.usd}
     costs = [texts[extraction], estimate.describe.usd, estimate.connections.usd]

@@ -107,7 +107,7 @@ async def read_all(settings: Settings, files: Sequence[LocalFile], password: str
 
 @dataclass(slots=True)
 class Output:
-    """Writes texts and reports files without text. The output file is opened when the first text is written."""
+    """Writes the text of each file, and reports files without text. The output file is opened at the first text."""
 
     path: Path | None
     as_json: bool
@@ -127,7 +127,7 @@ class Output:
             self._report(shown, lack)
 
     async def write_html(self, parts: AsyncIterable[str]) -> None:
-        """Write the HTML of one file. The first file starts with the head of the page."""
+        """Write the HTML of one file. Before the first file, write the head of the page."""
         from octavo.cli.side_by_side import HEAD
 
         if self._open():
@@ -146,7 +146,7 @@ class Output:
             self._file.close()
 
     def _open(self) -> bool:
-        """Open the output file, if there is one. Returns whether it was opened just now."""
+        """Open the output file, if there is one. Returns True if this call opened it."""
         if self._file or not self.path:
             return False
         self._file = self.path.open("wb")

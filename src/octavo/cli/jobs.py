@@ -1,8 +1,8 @@
 """`octavo jobs`: lists, adds, retries and cancels jobs, on the machine where Octavo is installed.
 
 The commands work whether or not Octavo is running, because everything is in the database. `add` creates jobs for the
-local owner, and `ls` lists only that owner's jobs unless --all-owners is given. The other commands accept jobs of any
-owner, because the user of this machine is the administrator.
+local owner (the Octavo account of this machine), and `ls` lists only that account's jobs unless --all-owners is given.
+The other commands accept jobs of any account, because the user of this machine is the administrator.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def dead_letters(
     cursor: Cursor = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the jobs of all owners that failed for good, queue them again, or discard them permanently."""
+    """List the jobs that failed for good, in all accounts. Queue them again, or discard them permanently."""
     if requeue and discard:
         raise BadInput("--requeue and --discard cannot be combined.")
     if requeue or discard:
@@ -251,10 +251,7 @@ def read_ids(texts: Sequence[str]) -> list[UUID]:
 
 
 async def sync_kinds(connection: Connection) -> None:
-    """Store the job kinds in the database.
-
-    Workers do this when they start, but there may not have been a worker yet.
-    """
+    """Store the job kinds in the database. Workers do this when they start, but perhaps none has started yet."""
     from octavo.jobs import kinds
     from octavo.pipeline import known_kinds
 
@@ -292,7 +289,7 @@ async def all_dead_letters(connection: Connection) -> list[UUID]:
 
 
 def as_json_text(value: JobView | Page[JobView]) -> str:
-    """Return the same JSON as the API."""
+    """Format a job, or a page of jobs, as the JSON that the API returns."""
     from pydantic import TypeAdapter
 
     from octavo.core.pagination import Page
@@ -369,7 +366,7 @@ def row_of_event(event: EventView) -> list[str]:
 
 
 def line_of(job: JobView) -> str:
-    """Return the error of a job, the reason why it is waiting, or the time left."""
+    """Return one line about a job: its error, the reason why it is waiting, or the time left."""
     from octavo.jobs.views import explain_waiting
 
     if job.error:

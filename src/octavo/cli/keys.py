@@ -95,7 +95,7 @@ def rm(
 
 
 def find_key(typed: str, known: Sequence[KeyView]) -> UUID:
-    """Find a key by its name, if only one key has that name, or else by its id or part of the id."""
+    """Find a key by its name, its id or part of its id. A name works only if exactly one key has it."""
     named = [one.id for one in known if one.name == typed]
     if len(named) == 1:
         return named[0]

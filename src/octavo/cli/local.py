@@ -1,6 +1,6 @@
 """Access to the Octavo installation on this machine: its address, its database and its backups.
 
-A user who can open its database acts as the local owner.
+A user who can open its database acts as the local owner (the Octavo account of this machine).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def local_address(settings: Settings) -> str:
 
 
 async def open_local_session(settings: Settings) -> str:
-    """Open a session and return its secret. The calling code ends the session when the command ends."""
+    """Open a session for the local account and return its secret. The caller must end the session."""
     from octavo.database import require_current
     from octavo.ops.instance import open_connection
     from octavo.owners import local_owner
@@ -55,7 +55,7 @@ Answer = TypeVar("Answer")
 def act(
     run: Callable[[Connection], Awaitable[Answer]], *, before: Callable[[Connection], Awaitable[None]] | None = None
 ) -> Answer:
-    """Run `run` in a transaction.
+    """Call `run` with a database connection, in a transaction, and return its result.
 
     `before` runs first, in a separate transaction, so that its locks are released early.
     """
@@ -104,7 +104,7 @@ def run_restore(path: Path, *, as_json: bool) -> None:
 
 
 def is_folder(name: str) -> bool:
-    """Whether an argument of `octavo restore` is the folder of a backup, and not a document."""
+    """Whether an argument of `octavo restore` is a backup folder and not a document."""
     return name.startswith(("/", "./", "../", "~/")) or Path(name).is_dir()
 
 

@@ -66,7 +66,7 @@ class FileSelection:
 
 
 def find_files(named: Iterable[str]) -> FileSelection:
-    """Find each file once, in the order of the arguments and by name within a folder."""
+    """List the files that the arguments name, each once: in the order of the arguments, and by name within a folder."""
     found = FileSelection()
     seen: set[str] = set()
     for one in named:
@@ -115,7 +115,7 @@ def add_path(found: FileSelection, path: str, seen: set[str]) -> None:
 
 
 def list_folder(found: FileSelection, folder: str) -> list[str]:
-    """List the entries of a folder by name. Skipped and unreadable entries are recorded."""
+    """Return the entries of a folder, sorted by name. Skipped entries and read errors are recorded in `found`."""
     try:
         with os.scandir(folder) as listing:
             entries = sorted(listing, key=lambda entry: entry.name)

@@ -162,7 +162,7 @@ def _print(shown: str, one: Conversion) -> None:
 
 
 def _certainty(value: Value) -> str:
-    """Return the confidence: a percentage if it was measured, otherwise a word."""
+    """Describe how certain a value is: a percentage if it was measured, otherwise `sure` or `check this`."""
     if value.calibrated:
         return f"{value.confidence:.0%}"
     return "check this" if value.needs_review else "sure"

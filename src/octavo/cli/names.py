@@ -19,7 +19,7 @@ _PART = re.compile(r"[0-9a-f-]{4,36}")
 
 
 async def find_ids(client: Client, typed: Sequence[str], *, trashed: Sequence[bool] = (False,)) -> list[UUID]:
-    """Find the ids of the named documents, without duplicates. Full ids are not looked up.
+    """Return the ids of the documents that the user named, without duplicates. Only parts of ids are looked up.
 
     `trashed` selects where to search: False for the library, True for the trash.
     """
@@ -43,9 +43,9 @@ def read_part(typed: str, listed_by: str = "octavo ls") -> UUID | str:
 
 
 async def list_ids(client: Client, part: str, trashed: Iterable[bool]) -> list[UUID]:
-    """List the first page of matches.
+    """Return the ids of documents that match part of an id, up to one page of results.
 
-    One page is enough: two matches already show that the part of the id is ambiguous.
+    One page is enough: two matches already show that the part is ambiguous.
     """
     from octavo.client import Filters
 
@@ -54,7 +54,7 @@ async def list_ids(client: Client, part: str, trashed: Iterable[bool]) -> list[U
 
 
 def match_parts(parts: Sequence[str], known: Iterable[UUID], what: str) -> dict[str, UUID]:
-    """Map each part of an id to the only id that begins or ends with it."""
+    """Return the id for each part of an id. Raises an error unless exactly one id begins or ends with the part."""
     matches: dict[str, list[UUID]] = defaultdict(list)
     for one in dict.fromkeys(known):
         text = str(one)

@@ -48,7 +48,7 @@ Password = Annotated[
 
 
 def read_password(given: str | None) -> str | None:
-    """Return the password; `-` prompts for it, because other users of the machine can see command lines."""
+    """Return the password. For `-`, prompt for it, because other users of the machine can see command lines."""
     if given != PROMPT_FOR_IT:
         return given
     return getpass() if sys.stdin.isatty() else sys.stdin.readline().rstrip("\r\n")

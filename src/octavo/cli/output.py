@@ -1,4 +1,4 @@
-"""Output for people and for programs: tables that fit the screen, and JSON in the form of the API."""
+"""Output for people and for programs: tables that fit the screen, and JSON in the same format as the API."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _UNSHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u206
 
 
 def open_console(*, stderr: bool = False) -> Console:
-    """Open a console for output. If the output is not a terminal, lines are never cut."""
+    """Open a console for output. If the output is not a terminal, lines are never shortened."""
     from rich.console import Console
 
     console = Console(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=False)
@@ -62,7 +62,7 @@ def clean(text: str) -> str:
 def make_table(
     console: Console, head: Sequence[str], rows: Sequence[Sequence[str]], flexible: Sequence[int] = (1,)
 ) -> Table:
-    """Make a table with coloured statuses. On a narrow terminal, only the flexible columns are cut."""
+    """Make a table with coloured statuses. On a narrow terminal, only the columns in `flexible` are shortened."""
     from rich.cells import cell_len
     from rich.table import Table
     from rich.text import Text
@@ -82,7 +82,7 @@ def make_table(
 def share(width: int, needs: Mapping[int, int]) -> dict[int, int]:
     """Divide the width among the columns.
 
-    A column gets the width it needs, up to an equal share of the width that narrower columns leave over.
+    Narrow columns get all the width they need, and wide columns share the rest equally.
     """
     shares: dict[int, int] = {}
     for number, need in sorted(needs.items(), key=lambda item: item[1]):
@@ -106,7 +106,7 @@ def make_facts(facts: Mapping[str, str | None]) -> Table:
 
 
 def short_id(document: UUID) -> str:
-    """Return the last characters of the id. Ids that were created at the same time have the same first characters."""
+    """Return the end of an id. The beginning is the creation time, which is similar for documents added together."""
     return str(document)[-SHORT_ID:]
 
 

@@ -123,7 +123,7 @@ def describe_added(added: AddedItem, document: str) -> str:
 
 
 def describe_error(result: AddedItem | RefusedFile | None) -> str | None:
-    """Return the error in one line; None if there is none."""
+    """Describe the error of a result in one line; None if there was no error."""
     if isinstance(result, RefusedFile):
         return describe_refused(result)
     if result and result.error:

@@ -105,7 +105,7 @@ async def find_prompt(client: Client, typed: str) -> UUID:
 
 
 def choose_prompt(typed: str, known: Sequence[Prompt]) -> UUID:
-    """Find a prompt by its title, if only one prompt has that title, or else by its id or part of the id."""
+    """Find a prompt by its title, its id or part of its id. A title works only if exactly one prompt has it."""
     named = [one.id for one in known if one.title.casefold() == typed.strip().casefold()]
     if len(named) == 1:
         return named[0]

@@ -122,7 +122,7 @@ def _default(name: str, field: FieldInfo) -> str:
 def _title(error: type[OctavoError]) -> str:
     """Return the first line of an error's docstring.
 
-    It is read from the class, because some errors cannot be created without arguments.
+    It is read from the class, because some errors cannot be instantiated without arguments.
     """
     return cleandoc(error.__doc__ or "").splitlines()[0]
 

@@ -1,4 +1,4 @@
-"""Connects commands to the API: on this machine as the local owner, on another server with an API key."""
+"""Connects commands to the API: on this machine as the local account, on another server with an API key."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Target:
 
 
 def call(target: Target, run: Callable[[Client], Awaitable[Answer]], *, connections: int = CONNECTIONS) -> Answer:
-    """Call `run` with a client for the selected server."""
+    """Call `run` with a client for the selected server and return its result."""
 
     async def main() -> Answer:
         async with open_client(target, connections) as client:

@@ -1,4 +1,4 @@
-"""Shows the pages of a file and their text side by side, for people who judge the quality of an extraction.
+"""Shows the pages of a file and their text side by side, to judge the quality of an extraction.
 
 The HTML is one file without scripts. All text of the document is escaped, and page images are rendered in the sandbox.
 """
@@ -96,7 +96,7 @@ def write_page(page: Page, picture: str, marks: Sequence[Mark], text: str) -> st
 
 
 def _boxes(page: Page, marks: Sequence[Mark]) -> Iterator[str]:
-    """Return the boxes in percent of the page, so that they fit a picture of any size."""
+    """Yield the HTML of each box. Positions are percentages of the page, so that they fit a picture of any size."""
     if not page.width or not page.height:
         return
     for mark in marks:

@@ -26,7 +26,7 @@ SCHEMES = ("http://", "https://")
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A web page or a video."""
+    """A link to a web page or a video."""
 
     url: str
 
@@ -78,7 +78,7 @@ class ItemOptions(TypedDict):
 async def send(
     client: Client, item: Item, options: ItemOptions, version_of: UUID | None, on_progress: Callable[[int], None]
 ) -> Outcome:
-    """Add one item. A file can be added as a new version of a document."""
+    """Add one file, link or text. `version_of` makes a file the new version of that document."""
     if isinstance(item, Link):
         return await client.add_link(item.url, **options)
     if isinstance(item, Text):
@@ -94,7 +94,7 @@ FATAL = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
 class AddOptions:
     """How files are added, and the fields to set on their documents.
 
-    `version_of`: the document to add a new version to.
+    `version_of`: the document that the file is a new version of.
     """
 
     duplicates: Policy = "reuse"
@@ -121,7 +121,7 @@ class AddedItem:
 
 
 class Display(Protocol):
-    """Shows the progress of `octavo add`. `progress` gets the number of bytes of a file that have been sent."""
+    """Shows the progress of `octavo add`. `sent` is the number of bytes of the file that have been sent so far."""
 
     def begin(self, file: Item) -> None: ...
     def progress(self, file: Item, sent: int) -> None: ...
@@ -188,9 +188,9 @@ class UploadBatch:
         return added
 
     async def _edit(self, client: Client, outcome: Outcome) -> OctavoError | None:
-        """Set title, collection and tags. Returns the error, if there is one.
+        """Set the title, collection and tags of an added document. Returns the error if this fails.
 
-        A document that already existed also keeps its earlier tags.
+        A document that already existed keeps its earlier tags as well.
         """
         changes = self.options.changes
         try:

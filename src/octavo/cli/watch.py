@@ -65,8 +65,8 @@ LINES_AROUND = 4
 class Watch:
     """The state of `octavo watch`.
 
-    `only`: the documents to follow, or None for all unfinished documents. `ended`: documents that have ended, in their
-    final state.
+    `only`: the documents to follow, or None for all unfinished documents. `ended`: documents that are processed or have
+    failed.
     """
 
     only: Sequence[UUID] | None = None
@@ -80,7 +80,7 @@ class Watch:
         return [one for one in self.ended.values() if one.status == "failed"]
 
     async def poll(self, client: Client) -> None:
-        """Poll once: load the unfinished documents, their jobs, and the documents that ended since the last poll."""
+        """Load the unfinished documents, their jobs, and the documents that finished or failed since the last call."""
         from octavo.client import Filters
 
         before = set(self.pending) if self.only is None else set(self.only) - set(self.ended) - self._gone
@@ -115,7 +115,7 @@ class View(Protocol):
 
 
 async def follow(client: Client, watch: Watch, *, silent: bool) -> None:
-    """Poll until all documents have ended, and show their progress."""
+    """Poll and show the progress until all documents are processed or have failed."""
     console = open_console(stderr=True)
     if silent:
         await poll_until_ended(client, watch, NoView())

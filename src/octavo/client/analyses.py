@@ -57,7 +57,7 @@ class AnalysisCalls:
         return await self._list(Analysis, "/analyses", cursor)
 
     async def list_items(self, analysis: UUID) -> Sequence[ItemView]:
-        """List all items, in the order in which they run."""
+        """List all items (one prompt on one segment), in the order in which they run."""
         page = await self._list(ItemView, f"/analyses/{analysis}/items")
         items = page.items
         while page.next_cursor:
@@ -69,7 +69,7 @@ class AnalysisCalls:
         return (await self._list(ResultView, f"/analyses/{analysis}/results", limited=False)).items
 
     async def rerun(self, analysis: UUID, *, prompt: UUID | None = None, item: UUID | None = None) -> Analysis:
-        """Run one item, all items of one prompt, or all items again."""
+        """Run one item (a prompt on one segment), all items of one prompt, or all items again."""
         body = {name: str(one) for name, one in (("prompt_id", prompt), ("item_id", item)) if one}
         return await self._change(Request("POST", f"/analyses/{analysis}/rerun", json=body))
 
@@ -79,7 +79,7 @@ class AnalysisCalls:
         return await self._change(Request("PUT", f"/analyses/{analysis}/prompts", repeatable=True, json=body))
 
     async def export(self, analysis: UUID, form: str = "markdown") -> bytes:
-        """Return the answers as a file: markdown, json or csv."""
+        """Return the answers as a file in the format `form`: markdown, json or csv."""
         path, query = f"/analyses/{analysis}/export", {"format": form}
         response = await self._transport.send(Request("GET", path, repeatable=True, query=query))
         return response.content if response else b""

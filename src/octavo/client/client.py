@@ -120,7 +120,7 @@ class SearchFilters:
 
 
 class Client(UploadCalls):
-    """Acts for the owner of an API key or a session on one server.
+    """A client for one server. It acts for the account that the API key or the session belongs to.
 
     `hint` is shown to users if the server is unreachable.
     """
@@ -187,7 +187,7 @@ class Client(UploadCalls):
         return read_record(Document, await self._transport.get(f"/documents/{document}"))
 
     async def edit_document(self, document: UUID, changes: Mapping[str, object]) -> Document:
-        """Change only the given fields."""
+        """Change the given fields of a document. All other fields stay unchanged."""
         return await self._call(Document, Request("PATCH", f"/documents/{document}", repeatable=True, json=changes))
 
     async def list_facts(self, document: UUID) -> list[FactView]:
@@ -200,9 +200,9 @@ class Client(UploadCalls):
         return read_page(FactView, await self._transport.call(request)).items
 
     async def change_documents(self, action: BulkAction, documents: Sequence[UUID]) -> int:
-        """Apply an action to documents, in calls with up to 500 documents each.
+        """Apply an action to documents, in requests of up to 500 documents. Returns the number of changed documents.
 
-        If a call fails, none of its documents are changed.
+        If a request fails, none of its documents are changed.
         """
         changed = 0
         for begin in range(0, len(documents), MOST_CHANGED):
@@ -341,8 +341,9 @@ class Client(UploadCalls):
         return (await self._list(RelatedDocument, f"/documents/{document}/related", {"limit": limit})).items
 
     async def rebuild_connections(self, documents: Sequence[UUID] | None = None) -> list[UUID]:
-        """Compare these documents, or all documents, with the owner's other documents again. Returns the ids of the
-        jobs.
+        """Compare these documents, or all documents, with the other documents in the account again.
+
+        Returns the ids of the jobs.
         """
         wanted = {"document_ids": [str(one) for one in documents]} if documents is not None else {}
         body = await self._transport.call(Request("POST", "/connections/rebuild", json=wanted))
@@ -398,9 +399,10 @@ class Client(UploadCalls):
         return read_record(BudgetsInForce, await self._transport.get("/settings/budgets"))
 
     async def set_budgets(self, changes: Mapping[str, float | None]) -> BudgetsInForce:
-        """Set budgets in US dollars: `document`, `owner`, `month`. None restores the default.
+        """Set budgets in US dollars. Only administrators can do this.
 
-        Budgets that are not passed stay unchanged. Only administrators can do this.
+        `document`: per document. `owner`: per account and month. `month`: per month for all accounts together. None
+        restores the default, and budgets that are not passed stay unchanged.
         """
         return await self._call(BudgetsInForce, Request("PUT", "/settings/budgets", repeatable=True, json=changes))
 

@@ -25,7 +25,7 @@ class ConversionCalls:
         self._transport = transport
 
     async def convert(self, path: Path, name: str, mapping: str | None = None) -> ConversionView:
-        """Submit a PDF. A retry after a broken connection returns the conversion of the first attempt.
+        """Send a PDF for conversion. A retry after a broken connection returns the conversion of the first attempt.
 
         Without a mapping, the server uses its default.
         """

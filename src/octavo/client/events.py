@@ -1,4 +1,4 @@
-"""Reads streams from the server: an owner's events, resumed after broken connections, and answers to questions."""
+"""Reads streams from the server: an account's events, resumed after broken connections, and answers to questions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def read_data(event: ServerSentEvent) -> Any:  # noqa: ANN401 - any JSON
 
 
 async def follow(transport: Transport, retry_policy: RetryPolicy, after: str | None) -> AsyncGenerator[ServerSentEvent]:
-    """Yield every event after a cursor exactly once. A stream that ends is reopened after the last event."""
+    """Yield every event after a cursor exactly once. A stream that ends is reopened after the last received event."""
     cursor, retries = after, retry_policy.begin()
     while True:
         headers = {"accept": EVENT_STREAM} | ({"last-event-id": cursor} if cursor else {})
@@ -73,7 +73,7 @@ async def follow(transport: Transport, retry_policy: RetryPolicy, after: str | N
 async def stream_answer(
     transport: Transport, question: str, documents: Sequence[UUID]
 ) -> AsyncGenerator[tuple[type[Statement | AnswerSources], Any]]:
-    """Yield the parts of an answer, each with its record type.
+    """Yield the parts of an answer as pairs of record type and data.
 
     A broken stream is not retried, because answers cost money.
     """

@@ -43,7 +43,8 @@ Record = TypeVar("Record")
 class Request:
     """One API call.
 
-    `repeatable`: whether sending it twice has the same effect as sending it once. `body` is called for each attempt.
+    `repeatable`: whether sending it twice has the same effect as sending it once. `body` creates the content for each
+    attempt.
     """
 
     method: str
@@ -91,7 +92,7 @@ class Transport:
         return await self.call(Request("GET", path, repeatable=True, query=query or {}))
 
     async def send(self, request: Request) -> httpx.Response | None:
-        """Return the raw response.
+        """Send the request, with retries, and return the raw response.
 
         Returns None if a repeated DELETE finds that an earlier attempt has already deleted the object.
         """
@@ -236,7 +237,7 @@ def read_key(text: str) -> str:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether the address is on this machine. Such requests must not go through a proxy."""
+    """Whether the address is on this machine. Requests to this machine must not go through a proxy."""
     host = urlsplit(address).hostname or ""
     try:
         return host == "localhost" or ip_address(host).is_loopback
@@ -248,8 +249,8 @@ def is_loopback(address: str) -> bool:
 class RetryPolicy:
     """Decides when failed requests are retried.
 
-    `pauses`: the seconds to wait before each retry after a broken connection. Waiting times that the server requests
-    have a separate limit.
+    `pauses`: the seconds to wait before each retry after a broken connection. Delays that the server requests are
+    limited separately: each one by `longest_wait`, their sum by `all_waits`.
     """
 
     pauses: Sequence[float] = PAUSES
@@ -278,7 +279,7 @@ class Retries:
         return True
 
     async def wait(self, seconds: float) -> bool:
-        """Wait as long as the server requests. Returns False if the policy does not allow such a long wait."""
+        """Wait as long as the server requests. If the policy does not allow that, return False without waiting."""
         if seconds > self._policy.longest_wait or self._waited + seconds > self._policy.all_waits:
             return False
         self._waited += seconds

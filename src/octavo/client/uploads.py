@@ -42,9 +42,9 @@ class File:
 
 
 class FileBody:
-    """One transfer of the first `size` bytes of a file. `on_progress` is called with the number of bytes sent so far.
+    """The content of one request: the first `size` bytes of a file. A retry needs a new `FileBody`.
 
-    A retry needs a new `FileBody`.
+    `on_progress` is called with the number of bytes sent so far.
     """
 
     def __init__(self, file: Path, size: int, on_progress: OnProgress | None = None) -> None:
@@ -171,7 +171,7 @@ class UploadCalls:
     ) -> Outcome:
         """Add a link or text. Fields that are None are left out.
 
-        The call is retried only if duplicates are reused, so that a retry cannot create a second document.
+        The call is retried only if `duplicates` is `reuse`; otherwise a retry could create a second document.
         """
         given = {name: value for name, value in fields.items() if value is not None}
         body = {**given, "duplicates": duplicates, **unless_plain(extraction)}
@@ -185,9 +185,9 @@ class UploadCalls:
         extraction: Extraction = Extraction.PLAIN,
         more: Mapping[str, str] | None = None,
     ) -> Ticket:
-        """Announce a file. `more` contains further fields of the request.
+        """Register a file for upload. `more` contains additional fields of the request.
 
-        If a retry announces the file twice, the server deletes the unused announcement within a day.
+        If a retry registers the file twice, the server deletes the unused registration within a day.
         """
         announced = {
             "filename": fsencode(file.name).decode(errors="replace"),
@@ -201,7 +201,7 @@ class UploadCalls:
         return read_record(Ticket, await self._transport.call(request))
 
     async def send_content(self, upload: UUID, file: File, on_progress: OnProgress | None = None) -> Received:
-        """Send the bytes to the server. A signed storage link is not used, because it may lead to another address."""
+        """Send the content to the server. Signed storage links are not used, because they may point to another host."""
         body, digest = await self._send_file("PUT", f"/uploads/{upload}/content", file, {}, on_progress)
         received = read_record(Received, body)
         if received.sha256 != digest:
@@ -229,5 +229,5 @@ class UploadCalls:
 
 
 def unless_plain(extraction: Extraction) -> dict[str, str]:
-    """Return the `extraction` field, or nothing for the default, because older servers do not support the field."""
+    """Return the `extraction` field of a request; empty for the default, because older servers do not support it."""
     return {} if extraction is Extraction.PLAIN else {"extraction": extraction.value}

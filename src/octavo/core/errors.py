@@ -1,7 +1,7 @@
-"""The base class of all errors, and errors that several packages raise. Others are in `<package>/errors.py`.
+"""The base class of all errors, and errors that several packages raise. Most others are in `<package>/errors.py`.
 
 Each error has a stable code, a class that determines whether to retry, and a message for users: the first line of its
-docstring. The caller can correct the cause of a `BadInput`; a `Defect` is a bug in Octavo.
+docstring. A `BadInput` has a cause that the caller can correct; a `Defect` is a bug in Octavo.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import ClassVar
 
 
 class ErrorClass(StrEnum):
-    """Decides whether and when a failed attempt is retried."""
+    """The class of an error. It determines whether and when a failed attempt is retried."""
 
     TRANSIENT = "transient"
     TIMEOUT = "timeout"
@@ -29,7 +29,7 @@ class ErrorClass(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RetryRule:
-    """When a failed attempt is retried. `charged`: whether the attempt counts towards the maximum number of attempts.
+    """When to retry after an error. `charged`: whether the attempt counts towards the maximum number of attempts.
 
     Attempts that fail because of another service do not count.
     """
@@ -83,10 +83,7 @@ class BadInput(OctavoError):
 
     @property
     def line(self) -> str:
-        """Return only the detail for `BadInput` itself, whose title is too general.
-
-        Subclasses have a specific title.
-        """
+        """The detail alone for `BadInput` itself, whose title is too general. Subclasses have a specific title."""
         return self.detail if self.detail and type(self) is BadInput else super().line
 
 

@@ -27,8 +27,8 @@ def read_http_date(text: str) -> datetime | None:
 def read_retry_after(header: str | None, clock: datetime | None, *, longest: float = math.inf) -> float | None:
     """Return the seconds to wait according to `Retry-After`; None if the header is missing or invalid.
 
-    The header contains a number or a date. A date is compared with `clock`: pass the Date header of the response,
-    because the server's clock may differ.
+    The header contains a number of seconds or a date. The wait until a date is counted from `clock`: pass the Date
+    header of the response, because the server's clock may differ from the local one.
     """
     text = (header or "").strip()
     if _SECONDS.fullmatch(text):
@@ -40,7 +40,7 @@ def read_retry_after(header: str | None, clock: datetime | None, *, longest: flo
 
 
 def requested_wait(headers: Mapping[str, str], *, longest: float = math.inf) -> float | None:
-    """Return how many seconds the server asks the client to wait.
+    """Return how many seconds the server asks the client to wait; None if it does not specify this.
 
     A date in `Retry-After` is compared with the server's own clock.
     """

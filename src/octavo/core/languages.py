@@ -50,7 +50,7 @@ WORD = re.compile(f"[{ONE_CHARACTER}]|[{FEW_CHARACTERS}]{{1,5}}|[^\\W_][^\\s{ONE
 
 
 def scripts_of_language(language: str) -> tuple[str, ...]:
-    """Return the scripts in which a language that OCR supports is written."""
+    """Return the scripts that a language is written in; empty for a language that OCR does not support."""
     return tuple(script for script, languages in _LANGUAGES.items() if language in languages.split())
 
 

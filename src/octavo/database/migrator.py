@@ -62,7 +62,7 @@ class MigrationState:
 
 @cache
 def known_migrations() -> tuple[Migration, ...]:
-    """The migration files of this version, in order. Missing or duplicate numbers raise `Defect`."""
+    """Return the migration files of this version, in order. Raises `Defect` for missing or duplicate numbers."""
     folder = files("octavo.database").joinpath("migrations")
     named = [(NAME.fullmatch(file.name), file) for file in folder.iterdir()]
     found = [Migration(int(match["number"]), match["name"], file.read_text()) for match, file in named if match]
@@ -83,7 +83,7 @@ async def migrate(connection_info: str) -> MigrationState:
 
 
 async def create_schema(connection: Connection, numbers: set[int]) -> None:
-    """Create the schema that a backup was made with, by applying only the migrations with these numbers."""
+    """Create the schema that a backup was made with. Only the migrations with these numbers are applied."""
     await refuse_unfit_server(connection)
     await connection.execute(QUERIES.lock, {"number": LOCK_NUMBER})
     try:
@@ -116,7 +116,7 @@ async def require_current(connection: Connection) -> MigrationState:
 
 
 def missing_migrations(known: Sequence[Migration], applied: Mapping[int, AppliedMigration]) -> list[Migration]:
-    """The migrations that must still be applied. Raises `WrongDatabase` for a database of another version."""
+    """Return the migrations that must still be applied. Raises `WrongDatabase` if the database cannot be upgraded."""
     first = applied.get(FIRST)
     if first and first.name != known[0].name:
         raise WrongDatabase(
@@ -148,7 +148,7 @@ async def refuse_unfit_server(connection: Connection) -> None:
 
 
 def why_unfit(major: int, vector: str | None) -> str | None:
-    """The reason why a server cannot be used; None if it can be used."""
+    """Return the reason why a database server cannot be used; None if it can be used."""
     if major < OLDEST_SERVER:
         return f"It is PostgreSQL {major}; Octavo needs {OLDEST_SERVER} or newer."
     if vector is None:

@@ -27,8 +27,9 @@ class Account:
     gid: int
 
     def process_options(self) -> ProcessAccount:
-        """Options that make `subprocess` start a program as this account. For the current account, every option is
-        None.
+        """Return the options with which `subprocess` starts a program as this account.
+
+        For the current account, every option is None.
         """
         if self.is_ours:
             return ProcessAccount(user=None, group=None, extra_groups=None)
@@ -69,7 +70,7 @@ def _named(name: str) -> Account:
 
 
 def first_closed_folder(path: Path, account: Account) -> Path | None:
-    """The first folder on the path that the account cannot enter; None if it can enter all of them."""
+    """Return the first folder on the path that the account cannot enter; None if it can enter all of them."""
     resolved = path.resolve()
     for folder in [*reversed(resolved.parents), resolved]:
         if folder.is_dir() and not _may(folder.stat(), account, stat.S_IXOTH):

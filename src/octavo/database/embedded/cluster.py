@@ -24,7 +24,7 @@ FIRST_MAJOR_WITH_BUILTIN_LOCALE = 17
 
 
 def recorded_major(folder: DataFolder) -> int | None:
-    """The PostgreSQL major version of the data directory; None if there is no data directory yet."""
+    """Return the PostgreSQL major version of the data directory; None if there is no data directory yet."""
     file = folder.cluster / "PG_VERSION"
     try:
         return int(file.read_text())
@@ -37,7 +37,7 @@ def recorded_major(folder: DataFolder) -> int | None:
 
 
 def read_password(folder: DataFolder) -> str:
-    """The superuser's password. It is created once, and only the account that runs Octavo can read it."""
+    """Return the superuser's password. It is created once, and only the account that runs Octavo can read it."""
     return _password_file(folder).read_text()
 
 
@@ -64,7 +64,7 @@ def make_cluster(folder: DataFolder, binaries: Binaries, account: Account) -> No
 
 
 def _remove_attempt(fresh: Path) -> None:
-    """Remove the folder of an interrupted attempt, and end its programs, which may still be writing to the folder.
+    """Remove the folder of an interrupted attempt, and kill its programs, which may still be writing to the folder.
 
     The caller holds the start lock, so no other process is using the folder.
     """
@@ -137,8 +137,8 @@ def _sync_folder(path: Path) -> None:
 
 
 def choose_major(folder: DataFolder, wanted: int | None) -> int:
-    """The PostgreSQL version of the data directory.
+    """Return the PostgreSQL major version to use.
 
-    A new data directory gets the requested version or, by default, the newest.
+    An existing data directory keeps its version. A new one gets the requested version or, by default, the newest.
     """
     return recorded_major(folder) or wanted or NEWEST

@@ -30,9 +30,9 @@ LOCK_TRIES, LOCK_PAUSE_SECONDS = 200, 0.01
 
 
 def main(order: dict[str, Any]) -> int:
-    """Take the lock and continue in a child process.
+    """Take the lock and run the server in a child process.
 
-    Returns when other processes can see that the keeper is running.
+    The parent process returns when other processes can see that the keeper is running.
     """
     held = os.open(order["keeper_lock"], os.O_RDWR | os.O_CREAT, 0o600)
     if not take(held):
@@ -61,7 +61,7 @@ def write_state(descriptor: int, pid: int, state: str) -> None:
 
 
 def keep(order: dict[str, Any], held: int) -> int:
-    """Run the server until its last user has ended, a stop is requested, or the server ends."""
+    """Run the server until no process uses it any more, a stop is requested, or the server ends."""
     users = os.open(order["users_lock"], os.O_RDWR | os.O_CREAT, 0o600)
     server = start_server(order)
 

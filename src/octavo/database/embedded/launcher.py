@@ -62,7 +62,7 @@ LEAST_BUFFERS_MB, MOST_BUFFERS_MB, SHARE_OF_MEMORY = 128, 1024, 8
 
 
 def buffers() -> str:
-    """The value for PostgreSQL's setting `shared_buffers`."""
+    """Return the value for PostgreSQL's `shared_buffers` setting, which depends on the machine's memory."""
     share = psutil.virtual_memory().total // SHARE_OF_MEMORY >> 20
     return f"{min(max(share, LEAST_BUFFERS_MB), MOST_BUFFERS_MB)}MB"
 
@@ -92,11 +92,11 @@ class EmbeddedPostgres:
         return self.connection_info()
 
     def check_version(self) -> None:
-        """Raise an error if no included version of PostgreSQL can open the data folder. Starts nothing."""
+        """Raise an error if no included version of PostgreSQL can open the data folder. The server is not started."""
         find_binaries(choose_major(self._folder, self._major))
 
     def connection_info(self) -> str:
-        """The connection string for local processes, with the password from the data folder."""
+        """Return the connection string for local processes, with the password from the data folder."""
         return make_conninfo(
             host=str(self.socket_folder()),
             user=SUPERUSER,
@@ -111,7 +111,7 @@ class EmbeddedPostgres:
         return postmaster is not None and postmaster.is_ready and self._has_keeper()
 
     def pid(self) -> int | None:
-        """The process id of the server; None if the server is not running."""
+        """Return the process id of the server; None if the server is not running."""
         postmaster = read_postmaster(self._folder.cluster)
         return postmaster.pid if postmaster else None
 
@@ -131,7 +131,7 @@ class EmbeddedPostgres:
         end_orphan(self._folder.cluster, keeper.PATIENCE_SECONDS)
 
     def socket_folder(self) -> Path:
-        """The folder that contains the server's socket.
+        """Return the folder for the server's socket.
 
         It is in the data folder if the path is short enough; otherwise it is a private temporary folder.
         """
@@ -264,9 +264,10 @@ class Postmaster:
 
 
 def read_postmaster(cluster: Path) -> Postmaster | None:
-    """The running server of this data directory; None if there is none.
+    """Return the running server of this data directory; None if there is none.
 
-    The process in `postmaster.pid` may be dead, a zombie or another program.
+    The file `postmaster.pid` does not prove that a server is running: its process may be dead, a zombie or another
+    program.
     """
     try:
         lines = (cluster / "postmaster.pid").read_text().splitlines()
