@@ -144,7 +144,7 @@ def _target(url: httpx.URL) -> Target:
 
 
 def _literal(host: str) -> str | None:
-    """Return the IP address that `host` stands for, or None if `host` is a name.
+    """Return the IP address that `host` denotes, or None if `host` is a name.
 
     Recognises all notations that resolvers accept, such as `127.1`, `0x7f.1` and `2130706433`.
     """
