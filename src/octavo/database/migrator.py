@@ -189,7 +189,7 @@ async def _exists(connection: Connection) -> bool:
 
 
 async def applied_migrations(connection: Connection) -> dict[int, AppliedMigration]:
-    """The migrations that were applied to the database, by number."""
+    """Return the migrations that were applied to the database, keyed by number."""
     async with connection.cursor(row_factory=class_row(AppliedMigration)) as cursor:
         await cursor.execute(QUERIES.applied)
         return {row.number: row async for row in cursor}

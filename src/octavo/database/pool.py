@@ -1,4 +1,4 @@
-"""Connections to the database, which reconnect automatically after an outage, and descriptions of its errors."""
+"""Database connections that reconnect automatically after an outage, and safe error messages for the log."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Database:
         return await connect(self._connection_info)
 
     def connect_in_thread(self) -> ThreadConnection:
-        """Open a connection for a thread that sends heartbeats. It fails soon if the network is lost."""
+        """Open a connection for the heartbeat thread. A lost network is noticed within seconds."""
         try:
             guarded = make_conninfo(self._connection_info, **LOST_NETWORK)
             return psycopg.connect(guarded, autocommit=True, connect_timeout=CONNECT_SECONDS)
@@ -136,9 +136,9 @@ class Database:
         return connection
 
     async def _complete(self, exchange: asyncio.Task[T]) -> T:
-        """Await a call of the pool. The call continues if the caller is cancelled.
+        """Await a call to the pool. If the caller is cancelled, the call still runs to its end.
 
-        A pool that is cancelled while it passes on a connection loses that connection for good.
+        Otherwise, cancelling the pool while it hands over a connection would lose that connection for good.
         """
         self._exchanges.add(exchange)
         exchange.add_done_callback(self._exchanges.discard)
@@ -152,10 +152,9 @@ class Database:
             returning.add_done_callback(self._exchanges.discard)
 
     def seconds_exhausted(self) -> float:
-        """How many seconds the pool has been exhausted; 0 if a connection is free.
+        """Return for how many seconds the pool has been exhausted; 0 if a connection is free.
 
-        Counts from the earlier of two moments: when all connections were in use, or when the first caller started to
-        wait.
+        The time starts when the last free connection is taken, or when a caller begins to wait, if that is earlier.
         """
         if self._taken < self._pool.max_size:
             return 0.0
@@ -209,7 +208,7 @@ async def _limit_idle_time(connection: Connection) -> None:
 
 
 def describe(connection_info: str) -> str:
-    """The name and host of the database, without the password."""
+    """Return the name, host and port of the database, without the password."""
     try:
         parts: dict[str, Any] = conninfo_to_dict(connection_info)
     except psycopg.ProgrammingError:
@@ -220,10 +219,10 @@ def describe(connection_info: str) -> str:
 
 
 def explain(error: BaseException) -> str:
-    """Describe an error in one line with PostgreSQL's message and SQLSTATE, without any data.
+    """Describe an error in one line: PostgreSQL's message and SQLSTATE, without any data.
 
-    PostgreSQL quotes rows that it rejects and values that it cannot parse. Such rows and values can contain text and
-    names of documents, which must not appear in logs or in the error message of a job.
+    PostgreSQL's full error quotes rejected rows and invalid values. These can contain names and text of documents,
+    which must not appear in logs or in a job's error message.
     """
     if not isinstance(error, psycopg.Error) or error.sqlstate is None:
         return str(error)
@@ -246,9 +245,9 @@ async def retry_until_available(work: Callable[[], Awaitable[T]]) -> T:
 
 
 def is_cancelled() -> bool:
-    """Whether the current task was cancelled, for loops that continue after every error.
+    """Whether the current task was cancelled. Used by loops that continue after every error.
 
-    Before Python 3.12, a cancellation is lost if the awaited result, such as a connection, arrives at the same time.
+    Before Python 3.12, a task misses its cancellation if the result it awaits arrives at the same moment.
     """
     task = asyncio.current_task()
     return bool(task and task.cancelling())

@@ -18,9 +18,10 @@ Row = dict[str, Any]
 
 
 class Queries:
-    """The queries of one file as attributes, loaded on first use. The error for an unknown name lists the known names.
+    """The named queries of one .sql file, as attributes. The file is loaded on first use.
 
-    aiosql rejects duplicate names and replaces `:name` with psycopg's placeholders.
+    An unknown name raises an error that lists the known names. aiosql rejects duplicate names and converts `:name` to
+    psycopg's placeholders.
     """
 
     def __init__(self, file: str) -> None:
@@ -59,10 +60,7 @@ async def fetch_rows(
 
 
 async def read_clock(connection: Connection) -> datetime:
-    """The current time of the database.
-
-    The clock of this machine may be wrong, and may differ from the clocks of other machines.
-    """
+    """Return the current time of the database server. The clock of this machine may be wrong."""
     return (await fetch_rows(connection, load_queries("housekeeping").now, {}))[0]["now"]
 
 

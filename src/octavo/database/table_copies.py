@@ -1,7 +1,7 @@
-"""Copies all rows of a database to files, and back into an empty database of any PostgreSQL version.
+"""Copies all rows of a database to files, and from the files into an empty database of any PostgreSQL version.
 
-The copy shows the database at one point in time. Each table is one compressed file in the text format of COPY, which
-does not depend on the version of the server. The schema is not copied; migrations create it.
+The copy shows the database at one point in time. Each table becomes one compressed file in the text format of COPY,
+which all versions of PostgreSQL can read. The schema is not copied, because migrations create it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class TableCopy:
-    """The file of one table. `sha256` is the hash of the compressed file."""
+    """Describes the file that holds the rows of one table. `sha256` is the hash of the compressed file."""
 
     name: str
     columns: Sequence[str]
@@ -44,7 +44,7 @@ class TableCopy:
 
 @dataclass(frozen=True, slots=True)
 class DatabaseCopy:
-    """All tables at one point in time, and the last values of the sequences."""
+    """The files of all tables, copied at one point in time, and the last values of the sequences."""
 
     tables: Sequence[TableCopy]
     sequences: Mapping[str, int]
@@ -77,10 +77,10 @@ async def copy_out(connection: Connection, folder: Path, report: Report) -> Data
 
 
 async def copy_in(connection: Connection, folder: Path, copy: DatabaseCopy, report: Report) -> None:
-    """Fill an empty database of the same schema, in the caller's transaction.
+    """Load the copied rows into an empty database with the same schema, in the caller's transaction.
 
-    Foreign keys are created again after the rows, so the order of tables does not matter and every reference is
-    checked. Triggers do not run.
+    Foreign keys are dropped first and created again at the end, so tables can be loaded in any order and every
+    reference is checked. Triggers do not run.
     """
     await connection.execute(QUERIES.use_plain_forms)
     async with _without_triggers(connection), _without_foreign_keys(connection):
@@ -96,7 +96,7 @@ async def copy_in(connection: Connection, folder: Path, copy: DatabaseCopy, repo
 
 
 def is_intact(table: TableCopy, folder: Path) -> bool:
-    """Whether the file of a table is complete and unchanged."""
+    """Whether the file that holds a table is complete and unchanged."""
     file = table.file(folder)
     return file.is_file() and file.stat().st_size == table.bytes and _digest(file) == table.sha256
 
@@ -108,7 +108,10 @@ def read_blocks(file: Path) -> Generator[bytes]:
 
 
 def read_rows(table: TableCopy, folder: Path, *columns: str) -> Generator[list[str]]:
-    """Read some columns of a table's file. Only for values that need no escaping, such as keys and numbers."""
+    """Yield the values of some columns from the file that holds a table.
+
+    Values are not unescaped, so use this only for keys, numbers and similar values.
+    """
     places = [table.columns.index(column) for column in columns]
     with gzip.open(table.file(folder), "rt", newline="\n") as lines:
         for line in lines:
@@ -156,7 +159,7 @@ def _quote(names: Iterable[str]) -> str:
 
 
 def _fill_in(query: bytes, **parts: str) -> bytes:
-    """Insert names into a query, because they cannot be query parameters."""
+    """Insert identifiers, such as table names, into a query. PostgreSQL does not accept them as query parameters."""
     for name, text in parts.items():
         query = query.replace(f"{{{name}}}".encode(), text.encode())
     return query

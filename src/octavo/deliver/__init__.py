@@ -1,1 +1,1 @@
-"""Sends events to recipients by webhook, mail or chat, and stores notifications for the application itself."""
+"""Sends events to recipients by webhook, mail or chat, and stores notifications to show inside the application."""

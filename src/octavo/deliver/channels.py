@@ -1,6 +1,7 @@
-"""The interface of a channel, the delivery that it sends, and the registry of channels.
+"""The interface of a channel, the delivery that a channel sends, and the registry of all channels.
 
-Notifications inside the application are not a channel: the relay writes them in its own transaction, exactly once.
+Notifications inside the application do not use a channel: the relay stores each of them exactly once, in its own
+transaction.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ class UnknownChannel(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class EventRecord:
-    """An event in the form sent to programs. It never contains the text, title or file name of a document.
+    """An event in the form that is sent to programs. It never contains the text, title or file name of a document.
 
-    `facts` contains facts of a completed document, such as its sender, date and amount, but not its title.
+    When a document is complete, `facts` contains its facts, such as sender, date and amount, but not its title.
     """
 
     id: int | None

@@ -1,8 +1,8 @@
-"""Creates deliveries from events and sends each through its channel.
+"""Turns events into deliveries and sends each delivery through its channel.
 
-The relay is a function that turns each new event into deliveries to recipients and notifications for owners, exactly
-once. Every worker calls it regularly; a row lock lets only one of them run it at a time. If a call found new events,
-the next call follows sooner, because a finished delivery makes the next delivery in its queue due.
+The relay turns each new event into deliveries to recipients and notifications inside the application, exactly once.
+Every worker calls it regularly, and a row lock lets only one worker run it at a time. After a call that found work, the
+next call comes sooner, because a finished delivery makes the next one in its queue due.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ BUSY_SECONDS = 0.1
 
 
 def known_channels(settings: Settings, client: GuardedClient | None = None) -> Channels:
-    """All channels.
+    """Return all channels.
 
-    Without an HTTP client, webhooks and chat messages cannot be sent, but their addresses can be checked.
+    Without an HTTP client, the channels can check the addresses of webhooks and chats but cannot send to them.
     """
     allow = frozenset(settings.fetch_allow)
     seconds = settings.delivery_seconds
@@ -165,7 +165,10 @@ def _subject(event_type: str, event: EventRecord, row: Row) -> Subject:
 
 
 def _text_of(detail: Mapping[str, JSON], name: str) -> str | None:
-    """A text field of the error in an event. If the event has no error, its `reason` is used as the message."""
+    """Return one field of the event's error, such as `code` or `message`.
+
+    If the event has no error, its `reason` is used as the message.
+    """
     error = detail.get("error")
     found = error.get(name) if isinstance(error, dict) else detail.get("reason") if name == "message" else None
     return found if isinstance(found, str) else None

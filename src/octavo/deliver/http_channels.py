@@ -83,9 +83,10 @@ def sign(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
 
 
 def signed_headers(secret: str, message_id: str, timestamp: int, body: bytes) -> dict[str, str]:
-    """The headers of a signed webhook.
+    """Return the headers of a signed webhook.
 
-    `message_id` is the same for every attempt, so that receivers can drop duplicates; `timestamp` differs.
+    `message_id` is the same for every attempt, so that receivers can drop duplicates; `timestamp` is the time of this
+    attempt.
     """
     return {
         "webhook-id": message_id,
@@ -125,7 +126,7 @@ def chat_text(message: Message) -> str:
 
 
 def check_url(address: str, allow: frozenset[str]) -> str:
-    """Return the normalised URL. Raises an error if its host is a private IP address."""
+    """Return the normalised URL. Raises an error if its host is a private name or a private IP address."""
     target = parse_url(address)
     refuse_private(target, allow)
     return target.url

@@ -1,4 +1,7 @@
-"""The mail channel: plain text over SMTP. A document's title cannot inject a header, a recipient or another mail."""
+"""The `mail` channel: sends plain text over SMTP.
+
+A document's title cannot inject a header, a recipient or another mail.
+"""
 
 from __future__ import annotations
 

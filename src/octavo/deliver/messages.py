@@ -130,9 +130,9 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The subject of an event.
+    """What an event is about.
 
-    `title` is the title of the document, or the file name of a conversion without a document.
+    `title` is the document's title, or the name of the converted file if the conversion has no document.
     """
 
     type: str
@@ -149,13 +149,13 @@ class Subject:
 
     @property
     def is_undescribed(self) -> bool:
-        """Whether only the description of a document failed."""
+        """Whether the document itself is readable and only its description (title, summary, tags) failed."""
         failed_model = (self.error_code or "").startswith(_MODELS) and self.document_id is not None
         return failed_model and not self.is_conversion and not self.type.startswith("analysis.")
 
 
 def describe(about: Subject, *, public_url: str | None = None, for_administrator: bool = False) -> Message:
-    """The message for an event. A document without a title is called “A document”."""
+    """Return the message for an event. A document without a title is called “A document”."""
     event_type = _UNDESCRIBED if about.is_undescribed else about.type
     if event_type == "analysis.completed" and about.error_code:
         event_type = _INCOMPLETE
@@ -177,7 +177,7 @@ def _name(about: Subject) -> str:
 
 
 def path_of(about: Subject) -> str | None:
-    """The path of the page that an event links to; None if there is no such page."""
+    """Return the path of the page that an event links to; None if it has no page."""
     if about.process_id and about.type.startswith("analysis."):
         return f"/analyses/{about.process_id}"
     if about.process_id and about.type == "conversion.batch":
@@ -192,10 +192,7 @@ def path_of(about: Subject) -> str | None:
 
 
 def operations_path(about: Subject) -> str | None:
-    """The path of the job's page.
-
-    Administrators get this link, because they cannot open the documents of other owners.
-    """
+    """Return the path of the job's page for administrators, who cannot open the documents of other accounts."""
     return f"/operations/jobs/{about.process_id}" if about.process_id else None
 
 

@@ -1,4 +1,4 @@
-"""Notifications inside the application. People mark them as read, and errors also as resolved."""
+"""Notifications inside the application. People mark them as read; errors can also be marked as resolved."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class NotAnError(BadInput):
 class Notification:
     """A notification inside the application.
 
-    `title` is the title of the document at that time, or the file name of a conversion.
+    `title` is the title that the document had when the event happened, or the name of the converted file.
     """
 
     id: UUID
@@ -58,7 +58,7 @@ class NotificationPage:
 async def list_notifications(
     connection: Connection, owner_id: UUID, *, unread: bool, cursor: str | None, limit: int
 ) -> NotificationPage:
-    """One page of notifications, newest first."""
+    """Return one page of notifications, newest first."""
     before_at, before_id = read_cursor(cursor) if cursor else (None, None)
     rows = await _read(connection, owner_id, unread=unread, before_at=before_at, before_id=before_id, most=limit + 1)
     items = [_as_view(row) for row in rows[:limit]]
@@ -89,9 +89,9 @@ async def mark_all_read(connection: Connection, owner_id: UUID) -> int:
 
 
 async def resolve(connection: Connection, owner_id: UUID, user_id: UUID | None, notification: UUID) -> Notification:
-    """Mark an error as resolved. Stores the time and, if there is an account, the user.
+    """Mark an error as resolved, and store the time and the user. Later calls do not change them.
 
-    The first user and time are kept.
+    `user_id` is None for callers without a user account.
     """
     await connection.execute(QUERIES.resolve, {"owner": owner_id, "id": notification, "user": user_id})
     found = await show_notification(connection, owner_id, notification)
@@ -101,7 +101,10 @@ async def resolve(connection: Connection, owner_id: UUID, user_id: UUID | None, 
 
 
 async def forget_notifications(database: Database) -> int:
-    """Delete old notifications, except errors that are not both read and resolved. The events are kept."""
+    """Delete old notifications. Errors are kept until they have been resolved.
+
+    The events themselves are not deleted.
+    """
     async with database.connection() as connection:
         return (await connection.execute(QUERIES.forget_notifications, {"days": KEPT_DAYS})).rowcount
 

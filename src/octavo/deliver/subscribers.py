@@ -1,4 +1,4 @@
-"""Recipients of events (subscribers): webhooks, mail addresses and chats of an owner or of the administrator."""
+"""Recipients of events (subscribers): the webhooks, mail addresses and chats of an account or of the administrator."""
 
 from __future__ import annotations
 
@@ -32,10 +32,11 @@ ChannelName = Literal["webhook", "mail", "slack"]
 
 @dataclass(frozen=True, slots=True)
 class Subscriber:
-    """A recipient. `waiting` counts pending deliveries. The address of a chat is a secret, so it is shortened.
+    """A recipient of events. `waiting` is the number of pending deliveries.
 
-    `failing_since`: the time of the first failure after the last success. `personal`: the recipient is the mail address
-    of a member and gets the events of the analyses that this member started.
+    Only a shortened chat address is shown, because anybody who knows the full address can post to the chat.
+    `failing_since` is the time of the first failure after the last success. A `personal` recipient is a member's own
+    mail address; it gets only events of analyses that this member started.
     """
 
     id: UUID
@@ -95,9 +96,10 @@ async def add_subscriber(
 
 
 async def notify_requester(connection: Connection, caller: Caller, process: UUID) -> None:
-    """Ensure that the person who starts a process gets a mail when it ends. Callers with an API key get no mail.
+    """Arrange that the person who starts an analysis gets a mail when it ends.
 
-    Call this in the transaction that starts the process.
+    Does nothing if the caller is not a person with a user account. Call this in the transaction that starts the
+    analysis.
     """
     if caller.user_id is None:
         return
@@ -158,7 +160,7 @@ async def send_test(connection: Connection, caller: Caller, subscriber: UUID) ->
 async def list_attempts(
     connection: Connection, owner_id: UUID, subscriber: UUID, *, cursor: str | None, limit: int
 ) -> Page[DeliveryAttempt]:
-    """One page of delivery attempts, newest first."""
+    """Return one page of delivery attempts, newest first."""
     await _find(connection, owner_id, subscriber)
     before_at, before_id = read_cursor(cursor) if cursor else (None, None)
     values = {"owner": owner_id, "subscriber": subscriber, "before_at": before_at, "before_id": before_id}
@@ -168,9 +170,10 @@ async def list_attempts(
 
 
 async def keep_administrators(connection: Connection, owner_id: UUID, addresses: Mapping[str, str | None]) -> None:
-    """Send failures of all owners to the administrator's mail addresses in the settings.
+    """Send the failures of all accounts to the administrator's addresses from the settings.
 
-    Addresses that were removed from the settings are deleted.
+    `addresses` maps a channel (`mail` or `slack`) to the address. Recipients that are no longer in the settings are
+    deleted.
     """
     given = {channel: address for channel, address in addresses.items() if address}
     values = {"owner": owner_id, "channels": list(given), "addresses": list(given.values()), "events": list(ERRORS)}
@@ -202,9 +205,9 @@ def _as_view(row: Row) -> Subscriber:
 
 
 def conceal(address: str) -> str:
-    """Shorten an address so that it is still recognisable.
+    """Shorten a chat address to a form that is still recognisable.
 
-    Anybody who knows the whole address can post to the chat.
+    The full address is a secret, because anybody who knows it can post to the chat.
     """
     parts = urlsplit(address)
     return f"{parts.scheme}://{parts.netloc}/…{address[-SHOWN_CHARACTERS:]}"

@@ -1,5 +1,5 @@
-"""Describes documents whose text has been extracted: title, type, tags, chunk summaries and vectors.
+"""Generates descriptions of documents whose text has been extracted: title, type, tags, chunk summaries and vectors.
 
-Model calls are in `ai`, and the rules that can replace models are in `language`. This package decides what to request
-and stores the results. Job kinds are in `pipeline`.
+This package decides what to request and stores the results. The calls to models are in `ai`, the rules that work
+without a model are in `language`, and the jobs are in `pipeline`.
 """

@@ -1,6 +1,6 @@
-"""Adds missing vectors to documents that are already described, for any model, and stores vectors of chunks and tags.
+"""Creates and stores the vectors (embeddings) of chunks and tags.
 
-A chunk can have vectors of several models.
+A chunk can have vectors of several models. Missing vectors of a model can be added to existing documents at any time.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _as_texts(vectors: Vectors) -> list[str]:
 
 
 class EmbeddingTools(Protocol):
-    """The worker's resources that embedding needs."""
+    """The resources of a worker that are needed for embedding."""
 
     @property
     def settings(self) -> Settings: ...
@@ -97,7 +97,7 @@ class UnknownModel(BadInput):
 
 
 def embedding_model(settings: Settings, requested: str | None = None) -> str:
-    """The label under which vectors are stored: that of the requested model or, by default, of the configured model."""
+    """Return the name that identifies vectors of the requested model; by default, of the configured model."""
     from octavo.language import NAME
 
     model = _resolve(settings, requested)
@@ -125,9 +125,9 @@ async def reembed(connection: Connection, owner: UUID, settings: Settings, reque
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingProgress:
-    """The progress of switching to the embedding model `model`.
+    """How far the switch to the embedding model `model` has come.
 
-    `done` counts the documents that are already searched with vectors of this model. Other documents still use an
+    `done` is the number of documents whose searches already use vectors of this model. The other documents still use an
     earlier model.
     """
 
@@ -145,9 +145,10 @@ async def embedding_progress(connection: Connection, owner: UUID, settings: Sett
 
 
 async def renew_vectors(connection: Connection, settings: Settings, most: int = MOST_RENEWED) -> int:
-    """Enqueue a job for each document, of any owner, whose vectors were not made with the configured model.
+    """Enqueue a job for each document whose vectors were made with another model than the configured one.
 
-    Returns the number of jobs. Documents of visitors are left out, unless the settings allow sending them to providers.
+    Includes the documents of all accounts. Documents of visitors without an account are included only if the settings
+    allow sending them to providers. Returns the number of jobs.
     """
     values = {
         "model": embedding_model(settings),
@@ -163,9 +164,10 @@ async def renew_vectors(connection: Connection, settings: Settings, most: int = 
 
 
 async def delete_old_vectors(database: Database) -> int:
-    """Delete vectors of earlier models that nothing needs any more. Returns their number.
+    """Delete vectors of earlier models that are no longer needed. Returns the number of deleted vectors.
 
-    Each batch is committed separately, so that no writer waits long. The next run of the schedule deletes the rest.
+    Each batch is committed separately, so that writers never wait long. The number of batches is limited; the next
+    scheduled run continues.
     """
     values = {"embed": EMBED_DOCUMENT, "compare": "detect_connections", "most": DELETED_PER_BATCH}
     total = 0
@@ -181,10 +183,9 @@ async def delete_old_vectors(database: Database) -> int:
 
 
 async def embed_missing_chunks(run: Run[Any], tools: EmbeddingTools, requested: str | None, finish: Finish) -> JSON:
-    """Embed the chunks of the job's document that have no vector of the model yet.
+    """Embed the chunks of the job's document that have no vector of the requested model yet.
 
-    `finish` gets the model's label and runs in the transaction that stores the last vectors. If the model is the
-    configured one, searches use its vectors from then on. Until then, searches use the vectors of the earlier model.
+    `finish` is called with the model's name, in the transaction that stores the last vectors.
     """
     job, model = run.job, embedding_model(tools.settings, requested)
     chunks = await load_chunks(tools.database, QUERIES.unembedded, document=job.document_id, model=model)
@@ -201,7 +202,10 @@ async def embed_missing_chunks(run: Run[Any], tools: EmbeddingTools, requested: 
 
 
 async def _use_existing(run: Run[Any], model: str, finish: Finish) -> None:
-    """Use the existing vectors if every chunk has one, for example after switching to another model and back."""
+    """Finish without calling the model, because every chunk already has a vector.
+
+    This happens, for example, after switching to another model and back.
+    """
 
     async def work() -> JSON:
         return 0
@@ -213,7 +217,7 @@ async def _use_existing(run: Run[Any], model: str, finish: Finish) -> None:
 
 
 async def use_model(connection: Connection, document: UUID, model: str) -> None:
-    """Use the vectors of this model to search the document from now on, if all its chunks have one."""
+    """From now on, search the document with vectors of this model. Does nothing if some chunks have no such vector."""
     await connection.execute(QUERIES.use_model, {"document": document, "model": model})
 
 

@@ -1,4 +1,4 @@
-"""Saves the description of a document. Tags that a person has set are kept."""
+"""Saves the description (title, summary, tags) of a document. Tags that a person has set are kept."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ QUERIES = load_queries("documents")
 
 
 async def save_description(connection: Connection, document: UUID, insight: DocumentInsight, made_by: str) -> bool:
-    """Save a description in the caller's transaction. Returns whether the document got tags.
+    """Save a description in the caller's transaction. Returns whether tags were added.
 
-    Values that a model found are saved as facts. A description made without a model adds no facts, because the same
-    rules have already found them.
+    Values that a model found are saved as facts. A description made without a model adds no facts, because the rules
+    that made it have already found the same facts.
     """
     values: dict[str, Any] = {
         "document": document,
@@ -41,10 +41,7 @@ async def save_description(connection: Connection, document: UUID, insight: Docu
 
 
 def model_facts(insight: DocumentInsight) -> list[Fact]:
-    """The values that a model found, as facts.
-
-    Their confidence is unknown, because nobody has measured how often a model is right.
-    """
+    """Convert the values that a model found to facts."""
     kind = None if insight.type is DocumentType.OTHER else str(insight.type)
     said = {
         "kind": kind,
@@ -58,9 +55,9 @@ def model_facts(insight: DocumentInsight) -> list[Fact]:
 
 
 async def _add_tags(connection: Connection, owner: UUID, document: UUID, names: list[str], made_by: str) -> bool:
-    """Replace the document's automatic tags.
+    """Replace the document's automatic tags. Returns whether there are new ones.
 
-    Tags that the owner already has are reused, even if their spelling differs.
+    An existing tag of the owner is reused, even if its capitalisation differs.
     """
     await connection.execute(QUERIES.forget_described_tags, {"document": document})
     if not names:

@@ -1,11 +1,11 @@
-"""The last stages of processing a document: describe it, describe its chunks, and embed them.
+"""The last stages of processing a document, which describe the document and embed its chunks.
 
 - `classified`: title, author, summary, date, language, type and tags
 - `enriched`: themes, concepts, tone, importance and a summary for each chunk
 - `embedded`: a vector for each chunk
 
-Each stage is attempted even if another one fails, so a document without a title can still be found by meaning. A
-document whose description failed can be read, and its status shows which parts are missing; a retry adds only those.
+If one stage fails, the others still run. For example, a document without a title can still be found by semantic search.
+The document stays readable, its status shows which parts are missing, and a retry adds only the missing parts.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ Make: TypeAlias = Callable[[Sequence[StoredChunk]], Awaitable[Write]]
 
 
 class DescribeTools(EmbeddingTools, Protocol):
-    """The worker's resources that describing needs."""
+    """The resources of a worker that are needed to describe documents."""
 
     @property
     def bucket(self) -> Bucket: ...
@@ -81,8 +81,8 @@ class DocumentText:
 class FollowUps:
     """Functions to call after a stage. `tagged` runs in the transaction that adds tags.
 
-    `offline` runs once at the end if a result was made without a model because the providers were unavailable. If
-    `offline` is None, results without a model are not wanted.
+    `offline` runs once, after the last stage, if the providers were unavailable and results were made without a model.
+    If `offline` is None, results are never made without a model.
     """
 
     tagged: Write
@@ -90,7 +90,7 @@ class FollowUps:
 
 
 class DocumentDescriber:
-    """Runs the stages for one document."""
+    """Runs the stages that describe and embed one document."""
 
     def __init__(self, run: Run[Any], tools: DescribeTools, text: DocumentText, follow_ups: FollowUps) -> None:
         job = run.job
@@ -132,7 +132,7 @@ class DocumentDescriber:
             await self._improve_later(self._follow_ups.offline)
 
     async def _tries(self) -> int:
-        """The number of attempts to describe the document since the last finished stage, including this one."""
+        """Return the number of this attempt, counted from the last finished stage."""
         async with self._tools.database.connection() as connection:
             (row,) = await fetch_rows(connection, QUERIES.tries, {"job": self._run.job.id})
         return row["tries"]
@@ -143,10 +143,10 @@ class DocumentDescriber:
         return answer
 
     async def _improve_later(self, improve: Write) -> None:
-        """Schedule an improvement if a stage was done without a model because of an outage, now or in an earlier
-        attempt.
+        """Schedule an improvement if any stage was done without a model during an outage.
 
-        Called at the end, so that the improvement does not run at the same time as the stages that it improves.
+        Stages of earlier attempts count as well. Called at the end, so that the improvement does not overlap with the
+        stages that it repeats.
         """
         outputs = await self._run.finished_outputs(STAGES)
         if not any(isinstance(output, dict) and output.get(MADE_OFFLINE) for output in outputs):
@@ -285,9 +285,9 @@ class DocumentDescriber:
         return (await self._tools.gateway.embed([chunk.content for chunk in chunks], caller, model)).output
 
     async def _compare_if_late(self, connection: Connection, missing: str) -> None:
-        """Compare the document again if the stage `missing` is also finished.
+        """Enqueue a new comparison of the document if the other stage, `missing`, has also finished.
 
-        The description of the document is now complete.
+        The description is complete only when both stages have finished.
         """
         if self._follow_ups.offline and await self._run.finished_parts(missing):
             await compare_documents(connection, Cause.DESCRIBED_LATE, [self._document], "described")
@@ -330,16 +330,16 @@ class DocumentDescriber:
 
 
 def sample(chunks: Sequence[StoredChunk]) -> Sequence[StoredChunk]:
-    """Select the first chunks, and some of the others at equal distances."""
+    """Select the first chunks, and evenly spaced samples of the rest."""
     rest = chunks[FIRST_CHUNKS:]
     step = -(-len(rest) // SAMPLED_CHUNKS) or 1
     return [*chunks[:FIRST_CHUNKS], *rest[step - 1 :: step]]
 
 
 def first_temporary(errors: Sequence[OctavoError]) -> OctavoError:
-    """The first temporary error or, if there is none, the first error.
+    """Return the first temporary error; if there is none, the first error.
 
-    A temporary error leads to a retry. Permanent errors are reported only after that retry.
+    A temporary error is raised first, because it leads to a retry. If a permanent error remains, the retry reports it.
     """
     return next(filter(is_temporary, errors), errors[0])
 

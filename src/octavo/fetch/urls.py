@@ -1,8 +1,7 @@
 """Parses URLs, and decides which network addresses are public. Pure functions.
 
-A URL is parsed only once, so that exactly the URL that was checked is fetched. An address that is not known to be
-public is treated as private. Addresses that embed another address (IPv4 in IPv6, in all forms) are refused without
-checking the embedded address.
+A URL is parsed only once, so that the URL that is fetched is exactly the one that was checked. An address that is not
+known to be public counts as private. IPv6 addresses that contain an IPv4 address are always refused.
 """
 
 from __future__ import annotations
@@ -117,7 +116,7 @@ def refuse_private(target: Target, allow: frozenset[str] = frozenset()) -> None:
 
 
 def _is_private_name(host: str) -> bool:
-    """Whether this name exists only in a local network. A name without a dot is looked up in the local domain."""
+    """Whether this host name can exist only in a local network, such as a name without a dot."""
     return "." not in host or host.endswith(_PRIVATE_NAMES)
 
 
@@ -145,9 +144,9 @@ def _target(url: httpx.URL) -> Target:
 
 
 def _literal(host: str) -> str | None:
-    """The IP address in `host`; None if `host` is a name.
+    """Return the IP address that `host` denotes, or None if `host` is a name.
 
-    Resolvers also accept notations such as `127.1`, `0x7f.1` and `2130706433`.
+    Recognises all notations that resolvers accept, such as `127.1`, `0x7f.1` and `2130706433`.
     """
     try:
         return str(ip_address(host))

@@ -1,4 +1,4 @@
-"""Names and rows of uploads: announced uploads, the limits and uploads of an owner, and abandoned uploads."""
+"""Upload names, and the database rows of uploads: adding, listing, checking limits, and removing abandoned uploads."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Policy = Literal["reuse", "new", "reject"]
 
 @dataclass(frozen=True, slots=True)
 class IntakeLimits:
-    """The limits of one owner; `stored_bytes` is None if there is no limit."""
+    """The upload limits of one account. `stored_bytes` is None if storage is unlimited."""
 
     upload_bytes: int
     stored_bytes: int | None
@@ -47,7 +47,7 @@ class IntakeLimits:
 
 
 def intake_limits(settings: Settings, *, anonymous: bool) -> IntakeLimits:
-    """Upload limits of an owner. Visitors without an account have separate limits."""
+    """Return the upload limits from the settings. Visitors without an account have separate limits."""
     stored = settings.anonymous_stored_bytes if anonymous else settings.stored_bytes
     return IntakeLimits(
         upload_bytes=settings.upload_bytes,
@@ -75,7 +75,7 @@ class NewUpload:
 
 
 def with_details(upload: NewUpload, **details: JSON) -> NewUpload:
-    """A copy of the upload with these details added. Empty details are omitted."""
+    """Return a copy of the upload with these details added. Empty details are omitted."""
     return replace(upload, given=upload.given | {name: value for name, value in details.items() if value})
 
 
@@ -212,9 +212,9 @@ async def lock_usage(connection: Connection, owner: UUID) -> None:
 
 
 async def check_quota(connection: Connection, owner: UUID, most: int | None) -> None:
-    """Raise `QuotaExceeded` if the owner stores more than `most` bytes; None means unlimited.
+    """Raise `QuotaExceeded` if the owner's files take more than `most` bytes. None means unlimited.
 
-    Call this in the transaction that adds data, after adding it.
+    Call this after adding the data, in the same transaction.
     """
     if most is None:
         return
@@ -246,7 +246,7 @@ async def sweep_abandoned(database: Database, bucket: Bucket, older_than_seconds
 async def list_uploads(
     connection: Connection, owner: UUID, state: UploadState, *, cursor: str | None = None, limit: int
 ) -> Page[UploadView]:
-    """Uploads in one state, newest first."""
+    """Return one page of uploads in one state, newest first."""
     after_at, after_id = read_cursor(cursor) if cursor else (None, None)
     values = {"owner": owner, "state": state, "after_at": after_at, "after_id": after_id, "most": limit + 1}
     uploads = [_as_upload(row) for row in await fetch_rows(connection, QUERIES.list_uploads, values)]

@@ -144,7 +144,7 @@ class Intake:
     async def take(self, owner: UUID, new: NewUpload, body: Body, limits: IntakeLimits) -> Outcome:
         """Begin, send and finalize an upload in one call.
 
-        The upload's row is created last, so a failed transfer leaves nothing behind.
+        The upload's row is created only after the bytes have arrived, so an interrupted transfer leaves no row behind.
         """
         upload = announced_upload(owner, new)
         if upload.version_of:
@@ -189,7 +189,7 @@ class Intake:
         return upload
 
     async def content(self, owner: UUID, upload_id: UUID) -> ObjectStream:
-        """The bytes of an upload. Raises `NotCanonical` if the document was not created from this upload."""
+        """Return the bytes of an upload. Raises `NotCanonical` if the document was not created from this upload."""
         async with self._database.connection() as connection:
             row = await (await connection.execute(QUERIES.content_key, {"owner": owner, "id": upload_id})).fetchone()
         if row is None:
@@ -216,7 +216,10 @@ class Intake:
         await self._remove([row[0]] if row[0] else [])
 
     async def _received(self, upload: Upload, limits: IntakeLimits) -> Upload:
-        """Copy the bytes to a key that only the server writes to. Returns the updated upload."""
+        """Return the upload with its bytes stored under a key that only the server writes to.
+
+        Bytes that the client sent to a signed URL are copied first.
+        """
         if upload.object_key:
             return upload
         info = await self._bucket.stat(upload.incoming_key) if upload.incoming_key else None
@@ -271,8 +274,8 @@ class Intake:
     ) -> Outcome | None:
         """Finalize an upload in the caller's transaction.
 
-        Finds duplicates, and creates the document, its job and its events. `fresh` also creates the row of the upload.
-        Returns None if another request finalized the upload in the meantime, or sent its bytes again.
+        Finds duplicates, and creates the document, its job and its events. If `fresh` is set, the upload's row is
+        created first. Returns None if another request has finalized the upload or sent its bytes again in the meantime.
         """
         values = {
             "id": upload.id,
@@ -353,9 +356,10 @@ def _process_job(upload: Upload, cause: Cause) -> NewJob:
 
 
 def _comparison_job(upload: Upload) -> NewJob:
-    """Build the comparison job for a new document.
+    """Build the job that compares a new document with the owner's other documents.
 
-    The document shares the results of a document with the same content.
+    Used if the results of a document with the same content were copied, because the new document then needs no
+    processing.
     """
     return comparison_job(Cause.EMBEDDED, upload.owner_id, upload.document_id, FIRST_REVISION)
 

@@ -1,9 +1,9 @@
-"""Reads events in an order in which no event is ever skipped.
+"""Reads events in an order that never skips one.
 
 Ids are assigned before transactions commit, so an event can become visible after an event with a greater id. Readers
-therefore first read the horizon: the highest id up to which no open transaction has written events. They then read the
-events up to the horizon in a second statement. Events are sorted by (epoch, id); a new epoch begins when a backup is
-restored into another cluster.
+therefore first read the horizon, the highest id up to which no open transaction can still add events, and then read
+only events up to the horizon, in a second statement. Events are sorted by (epoch, id); a new epoch begins when a backup
+is restored into another PostgreSQL cluster.
 """
 
 from __future__ import annotations
@@ -66,12 +66,12 @@ def parse_cursor(text: str) -> Cursor:
 
 
 async def read_events(connection: Connection, after: Cursor | None = None, limit: int = 1000) -> list[Event]:
-    """The next events of all owners."""
+    """Return the next events of all owners (accounts)."""
     return await _read(connection, QUERIES.read, {**await _place(connection, after), "limit": limit})
 
 
 async def read_owner_events(connection: Connection, owner: UUID, after: Cursor, limit: int = 1000) -> list[Event]:
-    """The next events of one owner."""
+    """Return the next events of one owner (account)."""
     values = {**await _place(connection, after), "owner": owner, "limit": limit}
     return await _read(connection, QUERIES.read_of, values)
 
@@ -84,15 +84,15 @@ async def count_owner_events(connection: Connection, owner: UUID, after: Cursor,
 
 
 async def latest_cursor(connection: Connection) -> Cursor:
-    """A cursor after all existing events, for a reader that needs only new ones."""
+    """Return a cursor after the last event, for a reader that needs only new events."""
     row = await (await connection.execute(QUERIES.latest)).fetchone()
     return Cursor(*row) if row else Cursor(0, 0)
 
 
 async def is_known(connection: Connection, cursor: Cursor) -> bool:
-    """Whether this database issued a cursor.
+    """Whether this database issued the cursor.
 
-    False for a cursor from another database, or from a time after the backup from which this database was restored.
+    False if another database issued it, or if this database was restored from a backup that is older than the cursor.
     """
     values = {"epoch": cursor.epoch, "id": cursor.id}
     row = await (await connection.execute(QUERIES.is_known, values)).fetchone()

@@ -1,4 +1,7 @@
-"""Named points at which tests kill, stop or fail a worker. In production, a point costs only one comparison."""
+"""Named points in the code at which tests kill or stop a worker or raise an error.
+
+In production, each point costs only one comparison.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ ACTIONS = ("kill", "stop", "raise")
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Do `action` when `point` is reached for the `number`th time."""
+    """A fault to inject: do `action` when `point` is reached for the `number`th time."""
 
     point: str
     number: int

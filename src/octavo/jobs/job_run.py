@@ -1,4 +1,4 @@
-"""One attempt of a job, as its handler sees it: the input, stages that run once, and progress."""
+"""One attempt of a job, as its handler sees it: the input, the stages with their stored outputs, and the progress."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ class FinishedStage:
 class Run(Generic[Tools]):
     """The argument of a job handler. `tools` contains the resources that the worker has opened.
 
-    `aside` is a context manager for long work that has a separate limit. Inside it, the job does not count towards the
-    number of jobs that the worker can run at the same time.
+    `aside` is a context manager for long work that has its own limit, such as text recognition. While it is active, the
+    job does not take up one of the worker's slots.
     """
 
     job: ClaimedJob
@@ -113,10 +113,10 @@ class Run(Generic[Tools]):
         self.renew_limit()
 
     async def current_owner(self, connection: Connection) -> UUID:
-        """The current owner of the job.
+        """Return the id of the account that owns the job now.
 
-        When a visitor signs in, running jobs move to the account, but `job.owner_id` is not updated. In a `save`
-        function, the owner stays the same until the transaction ends.
+        When a visitor signs in, running jobs move to the visitor's account, but `job.owner_id` keeps its old value.
+        Inside a `save` function, the owner cannot change until the transaction ends.
         """
         row = await (await connection.execute(QUERIES.owner_of, {"job": self.job.id})).fetchone()
         if row is None:
@@ -124,11 +124,11 @@ class Run(Generic[Tools]):
         return row[0]
 
     async def finished_parts(self, stage: str) -> set[str]:
-        """The names of the steps of a stage that are already finished."""
+        """Return the names of the finished steps of a stage. The name of the whole stage is an empty string."""
         return {part for name, part in await self._finished_stages() if name == stage}
 
     async def finished_outputs(self, stages: Collection[str]) -> list[JSON]:
-        """The outputs of all finished stages and steps of the given `stages`."""
+        """Return the outputs of the given `stages` and of their steps, as far as they are finished."""
         return [output for (name, _), output in (await self._finished_stages()).items() if name in stages]
 
     async def forget_stages(self, connection: Connection, stages: Collection[str]) -> None:

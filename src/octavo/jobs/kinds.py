@@ -26,15 +26,15 @@ class UnknownKind(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class JobKind(Generic[Tools]):
-    """The handler and the limits of a kind of job.
+    """A kind of job: its handler and its limits.
 
-    `cap` limits how many jobs run at the same time, and `starts_per_second` how many start per second, across all
-    workers.
+    `cap` limits how many jobs of this kind run at the same time, and `starts_per_second` how many start per second.
+    Both count the jobs of all workers.
 
-    `check_input` raises `BadInput` for input that the handler would reject, so that such a job is not enqueued.
+    `check_input` raises `BadInput` for input that the handler would reject, so that the job is never enqueued.
 
-    `after_failure` runs after a failed attempt. It does not run after a crash, so a scheduled job must do the same
-    work.
+    `after_failure` runs after a failed attempt, but not after a crash of the worker. A scheduled job must therefore do
+    the same work.
     """
 
     name: str

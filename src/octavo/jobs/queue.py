@@ -88,9 +88,9 @@ async def discard(connection: Connection, job: UUID) -> None:
 
 
 async def requeue(connection: Connection, job: UUID, *, from_stage: str | None = None) -> None:
-    """Retry a job from the last checkpoint, or from the stage `from_stage`.
+    """Retry a job from the last finished stage, or from the stage `from_stage`.
 
-    An empty string means from the beginning.
+    An empty `from_stage` restarts the job from the beginning.
     """
     await _change(connection, QUERIES.requeue, {"job": job, "from_stage": from_stage})
 
@@ -103,7 +103,8 @@ async def pause(connection: Connection, job: UUID, *, code: str, message: str) -
 async def release_workers(connection: Connection, workers: Sequence[UUID], *, killed: bool) -> None:
     """Requeue the jobs of workers that have ended.
 
-    If the workers were not `killed` from outside, their jobs are suspected of having crashed them.
+    `killed`: the workers were killed from outside. Otherwise, one of the jobs may have crashed its worker, so this is
+    recorded with the jobs.
     """
     because = "worker_killed" if killed else "worker_ended"
     values = {"ended": list(workers), "because": because, "suspicious": not killed}
@@ -135,7 +136,10 @@ async def retry_jobs(
     from_stage: str | None = None,
     allowed: Collection[JobStatus] = RETRYABLE,
 ) -> int:
-    """Retry jobs from the last checkpoint, or from the stage `from_stage`. An empty string means from the beginning."""
+    """Retry jobs from the last finished stage, or from the stage `from_stage`. Returns the number of jobs.
+
+    An empty `from_stage` restarts the jobs from the beginning.
+    """
     wanted = set(jobs)
     woken = await _try_now(connection, owner_id, wanted) if from_stage is None and allowed is RETRYABLE else set[UUID]()
     held = await _hold(connection, owner_id, wanted - woken, allowed)
@@ -145,13 +149,19 @@ async def retry_jobs(
 
 
 async def retry_waiting_jobs(connection: Connection, owner_id: UUID, document: UUID) -> int:
-    """Immediately retry all jobs of a document that wait for their next attempt. Returns their number."""
+    """Immediately retry the document's jobs that are waiting for their next attempt. Returns the number of jobs.
+
+    Also retries an improvement of the description that failed for good.
+    """
     rows = await fetch_rows(connection, JOB_QUERIES.waiting_jobs, {"owner": owner_id, "document": document})
     return await retry_jobs(connection, owner_id, [row["id"] for row in rows])
 
 
 async def _try_now(connection: Connection, owner_id: UUID | None, jobs: Collection[UUID]) -> set[UUID]:
-    """End the back-off of these jobs. If a provider's circuit breaker is open, one call is sent to it as a test."""
+    """Start the next attempt of these jobs now. Returns the jobs that were waiting for it.
+
+    Providers whose circuit breaker is open accept one test call.
+    """
     values = {"owner": owner_id, "jobs": list(jobs)}
     woken = {row["id"] for row in await fetch_rows(connection, JOB_QUERIES.try_now, values)}
     if woken:

@@ -63,7 +63,7 @@ class DueSchedule:
 
 
 def next_run(cron: str, after: datetime) -> datetime:
-    """The first time after `after` that matches the cron expression."""
+    """Return the first time after `after` that matches the cron expression."""
     try:
         return next(CronSim(cron, after.astimezone(UTC)))
     except (CronSimError, StopIteration):

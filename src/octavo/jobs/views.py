@@ -36,7 +36,7 @@ class EventView:
 
 @dataclass(frozen=True, slots=True)
 class WorkerView:
-    """A worker. `alive` is False if it stopped responding within the last hour."""
+    """A worker. `alive` is False if its last heartbeat is too old. Such workers are listed for an hour."""
 
     id: UUID
     host: str
@@ -98,7 +98,7 @@ async def find_jobs(connection: Connection, owner_id: UUID | None, jobs: Sequenc
 async def list_events_of_job(
     connection: Connection, owner_id: UUID | None, job: UUID, *, limit: int = MOST_LIMIT
 ) -> list[EventView]:
-    """The last events of a job, oldest first."""
+    """Return the last events of a job, oldest first."""
     rows = await fetch_rows(connection, QUERIES.events, {"owner": owner_id, "job": job, "most": limit})
     return [EventView(**row) for row in reversed(rows)]
 

@@ -148,9 +148,9 @@ class Worker(Generic[Tools]):
 
     @asynccontextmanager
     async def _own_connection(self) -> AsyncGenerator[Connection]:
-        """A separate database connection for claiming and ending jobs.
+        """Provide the worker's own database connection for claiming jobs and reporting finished ones.
 
-        The worker does this often, and a connection from the pool would be checked each time.
+        This happens often, and a connection from the pool would be checked each time.
         """
         if self._exchange_connection is None:
             self._exchange_connection = await self._database.connect_unpooled()
@@ -180,7 +180,7 @@ class Worker(Generic[Tools]):
             return await cursor.fetchall()
 
     async def _start_unknown(self, connection: Connection) -> None:
-        """Start jobs that this worker claimed in an exchange whose response was lost."""
+        """Start jobs that this worker has claimed but does not know about, because the database's response was lost."""
         async with connection.cursor(row_factory=class_row(ClaimedJob)) as cursor:
             await cursor.execute(QUERIES.claimed_by, {"worker": self.id, "running": self._slots.job_ids})
             for job in await cursor.fetchall():

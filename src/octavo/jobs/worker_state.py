@@ -36,10 +36,10 @@ HANGING_SECONDS = 120.0
 class WorkerLimits:
     """The limits of a worker.
 
-    `slots` is the number of jobs that run at the same time. Up to `aside` more jobs can wait for text recognition or
-    similar work. `batch` limits the jobs claimed in one exchange, so that a worker with many slots leaves some jobs to
-    other workers. A lease is renewed four times during its duration. If it has not been renewed for two thirds of its
-    duration, the worker abandons the job.
+    `slots` is the number of jobs that run at the same time. Up to `aside` jobs that wait for text recognition or
+    similar work do not count. `batch` limits how many jobs are claimed in one call, so that a worker with many slots
+    leaves some jobs to others. A lease is renewed four times during its duration. If no lease could be renewed for two
+    thirds of the duration, the worker abandons its jobs.
     """
 
     slots: int = 10
@@ -59,7 +59,7 @@ class WorkerLimits:
 
     @property
     def takeover_delay_seconds(self) -> float:
-        """How many seconds other workers have to renew their leases after an outage."""
+        """For how many seconds after an outage workers can renew their leases before others take over their jobs."""
         return max(3.0, self.heartbeat_seconds * 2)
 
 
@@ -76,7 +76,10 @@ class RunningJob:
 
     @property
     def lease(self) -> tuple[UUID, int]:
-        """Identifies this attempt, because the same job may be claimed again before this attempt has ended."""
+        """The job and its lease, which together identify this attempt.
+
+        The job's id is not enough, because the job may be claimed again before this attempt has ended.
+        """
         return self.job.id, self.job.lease_token
 
     def renew_limit(self, seconds: float) -> None:
@@ -84,7 +87,7 @@ class RunningJob:
 
     @contextmanager
     def step_aside(self, wake: Callable[[], None]) -> Generator[None]:
-        """A context manager that frees the slot of the job. `wake` makes the worker claim another job."""
+        """Free the job's slot while the context is active. `wake` makes the worker claim another job."""
         self.aside = True
         wake()
         try:
@@ -114,7 +117,7 @@ class Slots:
         return bool(self.finished or self.abandoned)
 
     def held(self) -> list[ClaimedJob]:
-        """The jobs whose leases must be renewed. Can be called from another thread."""
+        """Return the jobs whose leases must be renewed. Can be called from another thread."""
         return [*(one.job for one in self.running.copy().values()), *(job for job, _ in self.finished.copy())]
 
     @property
@@ -129,10 +132,10 @@ class Slots:
                 one.task.cancel()
 
     def stop_lost(self, one: RunningJob) -> bool:
-        """Cancel a job whose lease is lost.
+        """Cancel a job whose lease is lost. Returns False if the job is not cancelled.
 
-        Returns False if the job has ended, or if an earlier attempt of the job is still running. A failed job has lost
-        its lease as well, but is not cancelled, because the work that follows a failure must be finished.
+        A job that has ended is not cancelled, because the work that follows a failure must be finished. If two attempts
+        of the job are running, only the earlier one is cancelled.
         """
         earliest = next((other for other in self.running.values() if other.job.id == one.job.id), None)
         if not one.task or one.ended or earliest is not one:
@@ -227,11 +230,11 @@ BEGINNING = QueuePosition(0, 0)
 
 
 class ClaimStart:
-    """The queue position where the next claim starts. Times are seconds of a monotonic clock.
+    """Decides at which position of the queue the next claim starts. Times are seconds of a monotonic clock.
 
-    Claimed jobs leave dead entries in the index as long as any snapshot can see them. During a backup, reading the
-    beginning of the queue therefore becomes slower and slower, so a busy worker starts where it recently claimed jobs.
-    Jobs that a slow transaction enqueued before that position are found by the next scan from the beginning.
+    While an old snapshot is open, for example during a backup, PostgreSQL cannot remove the index entries of claimed
+    jobs, and reading the queue from its beginning becomes slower and slower. A busy worker therefore starts where it
+    recently claimed jobs. Regular full scans find jobs that a slow transaction added before that position.
     """
 
     def __init__(self) -> None:
@@ -240,10 +243,10 @@ class ClaimStart:
         self._full_scan_at = 0.0
 
     def at(self, seconds: float) -> QueuePosition:
-        """The queue position where the next claim starts.
+        """Return the queue position where the next claim starts.
 
-        This is the position where this worker claimed jobs about `LAG_SECONDS` ago. It is the beginning of the queue if
-        a full scan is due or this worker claimed nothing recently.
+        This is the position where the worker claimed jobs about `LAG_SECONDS` ago, or the beginning of the queue if a
+        full scan is due or the worker has claimed nothing recently.
         """
         while self._recent and self._recent[0][0] <= seconds - LAG_SECONDS:
             self._position = self._recent.popleft()[1]
@@ -260,7 +263,8 @@ class ClaimStart:
 async def cancel_tasks(tasks: Sequence[asyncio.Task[None]]) -> None:
     """Cancel tasks until all have ended.
 
-    Before Python 3.12, a cancellation is lost if a result arrives at the same time, so it may have to be repeated.
+    Before Python 3.12, a task misses its cancellation if the result it awaits arrives at the same moment, so the tasks
+    may have to be cancelled again.
     """
     while left := [task for task in tasks if not task.done()]:
         for task in left:

@@ -1,8 +1,8 @@
-"""`octavo backup` and `octavo restore` copy the database at one point in time, and all files that it refers to.
+"""`octavo backup` and `octavo restore`: copy the database, and all stored files that it refers to.
 
-A backup is a folder. `backup.json` names the folder with the copies of the tables. It is replaced last, so that an
-interrupted backup leaves the earlier one intact. Files are never changed, so the next backup to the same folder copies
-only new files.
+A backup is a folder. Its file `backup.json` names the subfolder with the copied tables, and is replaced last, so that
+an interrupted backup leaves the earlier one intact. Stored files never change, so the next backup to the same folder
+copies only new files.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class Manifest:
         return sum(table.rows for table in self.database.tables)
 
     def objects(self, backup: Path) -> Iterator[ObjectCopy]:
-        """The files that the copied rows refer to."""
+        """Yield the stored files that the copied rows refer to."""
         table = next(table for table in self.database.tables if table.name == "objects")
         for key, size, digest in read_rows(table, backup / self.folder, "key", "bytes", "sha256"):
             yield ObjectCopy(key, int(size), digest.removeprefix("\\\\x"))
@@ -124,9 +124,10 @@ class Manifest:
 
 @dataclass(slots=True)
 class Transfer:
-    """The result of copying files: how many the target has, how many of them were copied, and which are damaged.
+    """The result of copying files.
 
-    A file is damaged if it is missing or altered.
+    `files` is the number of intact files that the target has now, and `copied` the number that had to be copied.
+    `damaged` lists files that could not be copied, because they are missing or altered.
     """
 
     files: int = 0
@@ -180,7 +181,11 @@ async def back_up(settings: Settings, path: Path, report: Report, *, verify: boo
 
 
 def _refuse_place(settings: Settings, path: Path) -> None:
-    """Refuse a folder that contains other files, because a backup removes all files that are not part of it."""
+    """Raise an error if a backup cannot be written to this folder.
+
+    The folder must be outside the data folder. It must be empty or contain a backup, because a backup deletes old
+    copies.
+    """
     whole = path.resolve()
     if whole.is_relative_to(settings.data_dir.resolve()):
         raise BadInput(f"{path} is in the data folder. Choose a folder outside it, ideally on another disk.")
@@ -315,9 +320,10 @@ def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
 
 
 async def restore_backup(settings: Settings, path: Path, report: Report) -> Outcome:
-    """Restore a backup into an empty instance that is not running. Its PostgreSQL cluster and bucket can be new.
+    """Restore a backup into an empty installation that is not running.
 
-    Files are restored first, then the database in one transaction. After an interruption, the restore can be repeated.
+    The installation can use another PostgreSQL cluster and another storage bucket than before. Files are restored
+    first, then the database in one transaction. An interrupted restore can be repeated.
     """
     manifest = read_manifest(path)
     _refuse_later_version(manifest)

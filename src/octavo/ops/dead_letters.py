@@ -1,4 +1,7 @@
-"""Discards jobs that failed for good. On request, also starts them again, or ends the analysis they belong to."""
+"""Discards jobs that failed for good (dead letters).
+
+Can then restart the jobs, or fail the analyses that they belong to.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +23,9 @@ LOST_PART = "PART_DISCARDED"
 
 
 async def discard(connection: Connection, jobs: Iterable[UUID], then: AfterDiscard = "nothing") -> int:
-    """Discard dead letters. If one of the jobs is not a dead letter, none is discarded.
+    """Discard dead letters and return their number. If any of the jobs is not a dead letter, none is discarded.
 
-    `then` says whether to start the jobs again or to fail the analysis they belong to.
+    `then` says what happens next: nothing, the jobs are restarted, or the analyses that they belong to fail.
     """
     wanted = list(jobs)
     parents = await _parents(connection, wanted) if then == "fail_parent" else set[UUID]()
@@ -36,8 +39,10 @@ async def discard(connection: Connection, jobs: Iterable[UUID], then: AfterDisca
 
 
 async def _parents(connection: Connection, jobs: list[UUID]) -> set[UUID]:
-    """The analyses of these jobs. Locks all jobs of each analysis first, then the analyses, in the same order as other
-    code.
+    """Return the analyses that these jobs belong to, and lock them.
+
+    The jobs of each analysis are locked before the analyses. All other code uses the same order, which prevents
+    deadlocks.
     """
     rows = await fetch_rows(connection, QUERIES.analyses_of, {"jobs": jobs})
     if len({row["job"] for row in rows}) < len(set(jobs)):

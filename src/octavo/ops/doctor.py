@@ -2,7 +2,7 @@
 
 Each check returns a description of its result, or raises an error that explains the problem. `--repair` corrects values
 that can be computed from other rows, and deletes no user data. Missing files, illegal job histories and unfinished
-analyses are only reported, because no row contains the right values.
+analyses are only reported, because they cannot be reconstructed.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ async def ledger(installation: Installation) -> str:
 
 @check("files")
 async def files(installation: Installation) -> str:
-    """Check that every object that a row refers to is complete in the bucket and matches its checksum.
+    """Check that every file that the database refers to is stored completely and matches its checksum.
 
     Reading all files can take hours, so without `--checksums` only the first gigabyte is read.
     """

@@ -92,7 +92,7 @@ async def _check_disk(disk: Disk) -> str:
 
 
 def free_bytes(folder: Path) -> int:
-    """The free space on the disk of a folder for this user. A disk without free inodes is full as well."""
+    """Return the free space on the disk that holds a folder, for the current user. 0 if the disk has no free inodes."""
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
     disk = os.statvfs(folder)

@@ -1,5 +1,6 @@
-"""Opens the database, storage, sandbox and other services of an installation from its settings, in the same way for
-every command and process.
+"""Opens the database, the storage, the sandbox and other resources that the settings describe.
+
+All commands and processes use these functions.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ LATER = (
 
 
 def embedded_server(settings: Settings) -> EmbeddedPostgres | None:
-    """The built-in PostgreSQL server; None if the settings name another server."""
+    """Return the built-in PostgreSQL server, or None if the settings name another server."""
     if settings.database_url:
         return None
     return EmbeddedPostgres(DataFolder(settings.data_dir), account=settings.postgres_account)
@@ -116,7 +117,7 @@ async def open_database(settings: Settings, *, supervised: bool = False) -> Asyn
 
 
 def web_processes(settings: Settings) -> int:
-    """How many web processes `octavo up` starts."""
+    """Return how many web processes `octavo up` starts."""
     return settings.web or min(MOST_WEB_PROCESSES, os.cpu_count() or 1)
 
 
@@ -151,19 +152,19 @@ async def keep_running(server: EmbeddedPostgres) -> None:
 
 
 def storage_place(settings: Settings) -> str:
-    """The location of the stored files, to be shown to people."""
+    """Return the location of the stored files, to show to people."""
     return settings.storage_url or str(DataFolder(settings.data_dir).objects)
 
 
 def local_disk(settings: Settings) -> Disk:
-    """The folders on this machine that the installation writes to, and the free space that they need."""
+    """Return the local folders that the installation writes to, and the free space that they need."""
     folders = [settings.data_dir] if settings.database_url is None or settings.storage_url is None else []
     parts = urlsplit(settings.storage_url or "")
     return Disk([*folders, *([Path(unquote(parts.path))] if parts.scheme == "file" else [])], settings.free_disk_bytes)
 
 
 def bucket_of(settings: Settings) -> Bucket:
-    """Open the bucket that the settings name; by default, it is in the data folder."""
+    """Open the storage bucket that the settings name; by default, a folder in the data folder."""
     return open_bucket(
         settings.storage_url or DataFolder(settings.data_dir).objects.as_uri(),
         endpoint=settings.s3_endpoint,
@@ -186,9 +187,10 @@ def sandbox_of(
 
 
 def _files_at_once(memory_bytes: int) -> int:
-    """How many files are read in parallel: twice the CPU count, but only as many as fit into half of the memory.
+    """Return how many files can be read in parallel.
 
-    The factor of two keeps small files from waiting for slow ones.
+    This is twice the number of CPUs, so that small files do not wait for slow ones, but no more than fit into half of
+    the memory.
     """
     return max(1, min(2 * (os.cpu_count() or 1), psutil.virtual_memory().total // 2 // memory_bytes))
 
@@ -204,7 +206,10 @@ async def open_recognition(settings: Settings) -> AsyncGenerator[Recognition]:
 
 
 def fetch_client_of(settings: Settings) -> GuardedClient:
-    """The client for requests to other servers. It can reach the private servers that the settings allow."""
+    """Return the client for requests to other servers.
+
+    It can also reach the private servers that the settings allow.
+    """
     return GuardedClient(frozenset(settings.fetch_allow))
 
 

@@ -1,6 +1,6 @@
-"""The processes of an instance, and their record in the data folder, which `octavo status` and `octavo stop` read.
+"""Supervised processes, and the record of them in the data folder, which `octavo status` and `octavo stop` read.
 
-Child processes end when their parent ends, and are restarted with growing pauses.
+Child processes end when their parent ends. A process that ends is restarted after a pause that grows each time.
 """
 
 from __future__ import annotations
@@ -49,21 +49,24 @@ def _watch(parent: int) -> None:
 def was_killed(code: int, oom_kills: int | None) -> bool:
     """Whether a process with this exit code was killed from outside.
 
-    `oom_kills` is the number of processes that the kernel had killed for lack of memory when this process started. If
-    the number has grown since then, or is unknown, the process may have been killed for its own memory use, and the
+    `oom_kills` is the number of out-of-memory kills on this machine when the process started. If there have been more
+    since then, or if the number is unknown, the kernel may have killed this process for using too much memory, and the
     result is False.
     """
     return -code in SIGNALS_FROM_OUTSIDE and not oom_since(oom_kills)
 
 
 def oom_since(oom_kills: int | None) -> bool:
-    """Whether the kernel killed more than `oom_kills` processes for lack of memory. True if the number is unknown."""
+    """Whether there have been more than `oom_kills` out-of-memory kills on this machine.
+
+    True if the number is unknown.
+    """
     now = count_oom_kills()
     return now is None or oom_kills is None or now > oom_kills
 
 
 def count_oom_kills() -> int | None:
-    """Count the processes that the kernel has killed for lack of memory since the system started. None if unknown."""
+    """Count the out-of-memory kills since this machine started. None if the system does not report them."""
     try:
         counters = Path("/proc/vmstat").read_text().split()
         return int(counters[counters.index("oom_kill") + 1])
@@ -110,7 +113,7 @@ class UpRecord:
 
 
 class RecordFile:
-    """The file with the record of the supervisor. It is valid only while its lock is held.
+    """The file in which the supervisor records its processes. It is valid only while the supervisor holds its lock.
 
     The kernel releases the lock when the supervisor ends.
     """
@@ -139,11 +142,11 @@ class RecordFile:
         temporary.replace(self._path)
 
     def read(self) -> UpRecord | None:
-        """The record of the running supervisor; None if none is running or it has only just started."""
+        """Return the record of the running supervisor. None if there is none, or if it has not written a record yet."""
         return self._load() if is_locked(self._lock_path) else None
 
     def left_behind(self) -> UpRecord | None:
-        """The record of an earlier supervisor that was killed. Call this after `claim`."""
+        """Return the record of an earlier supervisor that was killed, if there is one. Call this after `claim`."""
         return self._load()
 
     def _load(self) -> UpRecord | None:

@@ -84,7 +84,7 @@ class Child:
 
 
 class Supervisor:
-    """Owns the port, the record and the child processes for one data folder."""
+    """Runs Octavo on one data folder: opens the port, keeps the child processes running, and records them in a file."""
 
     def __init__(self, settings: Settings, announce: Callable[[str], None]) -> None:
         self._settings = settings
@@ -190,7 +190,10 @@ class Supervisor:
             self._release(workers, killed=not oom_since(before.oom_kills))
 
     def _release(self, workers: Sequence[UUID], *, killed: bool) -> None:
-        """Requeue the jobs of ended workers. If the database stays unavailable, their leases expire instead."""
+        """Requeue the jobs of workers that have ended.
+
+        If the database stays unavailable, this is given up, and the jobs are requeued when their leases expire.
+        """
 
         async def release() -> None:
             try:
@@ -221,7 +224,10 @@ class Supervisor:
 
 
 def web_children(number: int, listener: int) -> list[Child]:
-    """The web processes. All accept connections from the same socket, so no connection is lost when a process dies."""
+    """Return the web processes.
+
+    All of them accept connections from the same socket, so new connections are still accepted when one process dies.
+    """
     names = ["web", *(f"web {one}" for one in range(2, number + 1))]
     return [Child(name, ("web", "--fd", str(listener)), (listener,)) for name in names]
 
@@ -236,10 +242,10 @@ async def describe_sandbox(settings: Settings) -> str:
 
 
 def listen(host: str, port: int, before: UpRecord | None = None) -> socket.socket:
-    """Open the port before anything else starts. It stays open while a web process restarts.
+    """Open the port, which stays open while web processes restart.
 
-    `before` is the record of a killed `octavo up`. If its processes are still ending, opening the port is retried for
-    longer.
+    `before` is the record of an earlier `octavo up` that was killed. While its processes are still ending, they may
+    hold the port, so opening it is retried for longer.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     began = time.monotonic()
@@ -278,8 +284,8 @@ def address_of(listener: socket.socket) -> str:
 async def spawn(child: Child) -> asyncio.subprocess.Process:
     """Start a child process in a new session.
 
-    Ctrl-C then reaches only the supervisor, which stops its child processes in order. The supervisor chooses the id of
-    each worker, so that it can report when the worker ends.
+    Because of the new session, Ctrl-C reaches only the supervisor, which then stops its child processes in order. The
+    supervisor chooses the id of each worker, so that it can requeue the worker's jobs when the worker ends.
     """
     child.worker = new_id() if child.is_worker else None
     named = ("--id", str(child.worker)) if child.worker else ()

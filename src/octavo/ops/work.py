@@ -60,9 +60,8 @@ async def work(settings: Settings, *, beside_web: bool = False, worker_id: UUID 
 def _lower_priority() -> None:
     """Lower the priority of this process and of its later child processes, if the system supports it.
 
-    Linux shares the CPU between sessions or between threads, depending on its settings, so the priority of both is
-    lowered. The built-in database must not inherit the lower priority. It does not, because it is already running, and
-    the supervisor restarts it.
+    Depending on its settings, Linux shares the CPU between sessions or between threads, so the priority of both is
+    lowered. The built-in database is not affected: it is already running, and the supervisor restarts it if necessary.
     """
     with suppress(OSError):
         Path("/proc/self/autogroup").write_text(str(NICENESS))

@@ -1,4 +1,4 @@
-"""Owners, and the people, browsers and programs that act for an owner, with their permissions."""
+"""Owners (accounts that documents belong to), and the people, browsers and programs that act for them."""
 
 from octavo.owners.callers import Caller, Role, Scope
 from octavo.owners.keys import read_key

@@ -1,7 +1,8 @@
-"""Accounts with an e-mail address and a password. Passwords are hashed with argon2id in threads.
+"""User accounts with an e-mail address and a password.
 
-Hashing is slow, so passwords are hashed before the transaction starts, and these functions take password hashes. At
-most two passwords are hashed in parallel, because each takes 64 MB and several CPUs. Further passwords wait.
+Passwords are hashed with argon2id. This is slow, so it happens in threads before a transaction starts, and functions
+with a connection take hashes instead of passwords. At most two passwords are hashed in parallel, because each takes 64
+MB and several CPUs.
 """
 
 from __future__ import annotations
@@ -43,7 +44,11 @@ async def read_account(connection: Connection, user_id: UUID) -> Account | None:
 
 
 async def sign_up(connection: Connection, email: str, password_hash: str, *, replacing: str | None) -> str:
-    """Create an account and return its first session. Documents of the anonymous visitor are moved to the account."""
+    """Create a user account and open its first session. Returns the secret of the session.
+
+    If the session to replace belongs to an anonymous visitor, the visitor's documents become documents of the new
+    account.
+    """
     visitor = await end_session(connection, replacing)
     adopted = await _adopt(connection, visitor) if visitor else None
     owner_id = adopted or await _new_owner(connection)
@@ -80,7 +85,10 @@ async def _keep_password(connection: Connection, account: Account, password_hash
 
 
 async def _adopt(connection: Connection, visitor: UUID) -> UUID | None:
-    """Turn an anonymous owner into the owner of an account. Returns None if the anonymous owner no longer exists."""
+    """Turn the owner record of an anonymous visitor into that of a user.
+
+    Returns None if the visitor no longer exists.
+    """
     row = await (await connection.execute(OWNERS.adopt_visitor, {"visitor": visitor})).fetchone()
     return row[0] if row else None
 
@@ -92,7 +100,7 @@ async def _new_owner(connection: Connection) -> UUID:
 
 
 async def _give_new_owner(connection: Connection, user_id: UUID) -> UUID:
-    """Create an owner for a person who is no longer a member of any owner."""
+    """Create a new owner for a person who was removed from all owners, so that the person can sign in."""
     owner_id = await _new_owner(connection)
     await connection.execute(QUERIES.move_home, {"user": user_id, "owner": owner_id})
     return owner_id

@@ -1,4 +1,4 @@
-"""The caller of a request: the owner that the caller acts for, and the caller's permissions."""
+"""The caller of a request: the owner (account) that the caller acts for, and the caller's permissions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ MOST_SCOPE: dict[Role, Scope] = {"reader": "read", "member": "write", "owner": "
 class Caller:
     """The caller of a request.
 
-    `scope` is the permission of the session or API key. The role of the person can reduce it, but not extend it.
+    `scope` is the scope of the session or API key. The caller's permissions are limited by both the scope and the
+    person's role.
     """
 
     owner_id: UUID
@@ -49,8 +50,8 @@ class Caller:
     def may_grant(self, scope: Scope) -> bool:
         """Whether the caller can create an API key with this scope.
 
-        A key has at most the permissions of its creator. A program that uses a key can create other keys only if its
-        own key has the scope admin.
+        A key cannot have more permissions than its creator. A caller that uses an API key needs the `admin` scope to
+        create other keys.
         """
         trusted = self.via == "session" or self._reaches("admin")
         return trusted and not self.is_anonymous and self._reaches(scope)

@@ -31,7 +31,7 @@ async def make_key(
 
 
 async def list_keys(connection: Connection, caller: Caller) -> list[KeyView]:
-    """The caller's keys. Callers who manage the owner get the keys of all members."""
+    """Return the caller's API keys; for callers who manage the owner, the API keys of all members."""
     return [KeyView(**row) for row in await fetch_rows(connection, QUERIES.list_keys, _whose(caller))]
 
 
@@ -43,13 +43,13 @@ async def revoke_key(connection: Connection, caller: Caller, key_id: UUID) -> No
 
 
 async def read_key(connection: Connection, key: str) -> Caller | None:
-    """The caller that a key identifies; None if the key is invalid or its creator is no longer a member."""
+    """Return the caller that an API key belongs to. None if the key is invalid or its creator is no longer a member."""
     rows = await fetch_rows(connection, QUERIES.read_key, {"key_hash": hash_token(key)})
     return Caller(**rows[0]) if rows else None
 
 
 def _whose(caller: Caller) -> dict[str, Any]:
-    """Query parameters that select the keys that the caller can manage."""
+    """Return the query parameters that select the API keys that the caller can manage."""
     if not caller.may_grant("read"):
         raise NotAllowed("Only signed-in users and keys with the admin scope can see and change keys.")
     return {"owner": caller.owner_id, "user": caller.user_id, "everybodys": caller.may_manage}

@@ -1,4 +1,4 @@
-"""Members: people who share one owner, each with a role."""
+"""Members: the people who can act for the same owner (account), each with a role."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class OwnerChoice:
-    """An owner that a person can act for. `email` is the address of the person for whom the owner was created."""
+    """An owner (account) that a person can act for. `email` is the address of the person for whom it was created."""
 
     owner_id: UUID
     kind: str
@@ -42,7 +42,7 @@ async def list_owners(connection: Connection, user_id: UUID) -> list[OwnerChoice
 
 
 async def add_member(connection: Connection, caller: Caller, email: str, role: Role) -> Member:
-    """Add a person with an account as a member of the caller's owner."""
+    """Make a person who has a user account a member of the owner that the caller acts for."""
     await _lock_members(connection, caller)
     account = await find_account(connection, email)
     if account is None:
@@ -71,7 +71,7 @@ async def remove_member(connection: Connection, caller: Caller, user_id: UUID) -
 
 
 async def switch_owner(connection: Connection, user_id: UUID, secret: str, owner_id: UUID) -> None:
-    """Switch a session to another owner that the person is a member of."""
+    """Make a session act for another owner that the person is a member of."""
     values = {"session_hash": hash_token(secret), "user": user_id, "owner": owner_id}
     cursor = await connection.execute(QUERIES.switch_owner, values)
     if cursor.rowcount == 0:
@@ -93,9 +93,9 @@ async def _lock_members(connection: Connection, caller: Caller) -> dict[UUID, Me
 
 
 def _refuse_last_owner(caller: Caller, members: dict[UUID, Member], user_id: UUID) -> None:
-    """Raise `LastOwner` if nobody else has the role owner.
+    """Raise `LastOwner` if this person is the only member with the role `owner`.
 
-    The local owner is exempt, because it works without any account.
+    The local owner (the administrator on this machine) is exempt, because it can be used without any member.
     """
     if user_id not in members:
         raise NotFound

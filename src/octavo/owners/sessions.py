@@ -1,4 +1,7 @@
-"""Browser sessions of anonymous visitors, of people, and of the local owner, who signs in with one-time links."""
+"""Browser sessions of anonymous visitors, of signed-in people, and of the administrator on this machine (local owner).
+
+The local owner signs in with links that work once.
+"""
 
 from __future__ import annotations
 
@@ -38,9 +41,9 @@ async def open_anonymous_session(connection: Connection) -> tuple[str, Caller]:
 
 
 async def open_session(connection: Connection, owner_id: UUID, user_id: UUID | None, *, replacing: str | None) -> str:
-    """Replace the browser's old session with a new one.
+    """Replace the browser's old session with a new one. Returns the secret of the new session.
 
-    The documents of an anonymous visitor are moved to the owner.
+    If the old session belongs to an anonymous visitor, the visitor's documents are moved to the new owner.
     """
     visitor = await end_session(connection, replacing)
     if visitor:
@@ -59,7 +62,10 @@ async def insert_session(connection: Connection, owner_id: UUID, user_id: UUID |
 
 
 async def read_session(connection: Connection, secret: str, *, renew: bool = True) -> OpenSession | None:
-    """The session with this secret; None if it is invalid or expired, or if the person is no longer a member."""
+    """Return the session with this secret.
+
+    Returns None if the session is invalid or has expired, or if the person is no longer a member of the owner.
+    """
     below = RENEWED_BELOW_SECONDS if renew else 0
     values = {"session_hash": hash_token(secret), "seconds": SESSION_SECONDS, "below": below}
     async with connection.cursor(row_factory=dict_row) as cursor:
@@ -74,7 +80,8 @@ async def read_session(connection: Connection, secret: str, *, renew: bool = Tru
 async def end_session(connection: Connection, secret: str | None) -> UUID | None:
     """End a session.
 
-    Returns its owner if the owner is anonymous, because this may have been the owner's only session.
+    If it belonged to an anonymous visitor, returns the visitor's owner id, so that the visitor's documents can be
+    moved.
     """
     if not secret:
         return None
@@ -89,12 +96,12 @@ async def end_other_sessions(connection: Connection, user_id: UUID, secret: str)
 
 
 async def ensure_local_owner(connection: Connection) -> None:
-    """Create the local owner, the administrator of the installation on this machine, if it does not exist."""
+    """Create the local owner if it does not exist. It is the administrator's account on this machine."""
     await connection.execute(QUERIES.ensure_local_owner, {"id": new_id()})
 
 
 async def local_owner(connection: Connection) -> UUID:
-    """Return the id of the local owner, which is created if it does not exist."""
+    """Return the id of the local owner (the administrator's account on this machine). Creates it if necessary."""
     await ensure_local_owner(connection)
     row = await (await connection.execute(QUERIES.local_owner)).fetchone()
     if row is None:

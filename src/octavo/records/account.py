@@ -1,4 +1,4 @@
-"""An owner's API keys, budgets and costs, and the limits and options of the installation."""
+"""API keys, budgets and costs of an account, and the limits and options of the installation."""
 
 from __future__ import annotations
 
@@ -70,10 +70,10 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class BudgetsInForce:
-    """Budgets per document, per owner and month, and per month for all owners together.
+    """Budgets: `document` per document, `owner` per account and month, `month` per month for all accounts together.
 
-    Only administrators see the budget for all owners. `spent_usd` is your cost this month, including reservations for
-    open calls. `everybody_usd` is the cost of all owners together.
+    `spent_usd` is what your account has spent this month, including reservations for running model calls.
+    `everybody_usd` is the same for all accounts together. Only administrators see `month` and `everybody_usd`.
     """
 
     document: Budget
@@ -87,7 +87,7 @@ class BudgetsInForce:
 class CostEstimate:
     """An estimated cost in US dollars; 0 if no provider is called.
 
-    `models` are the models that would be called first.
+    `models` are the models that are called first. Other models are called only if these fail.
     """
 
     usd: float
@@ -96,11 +96,11 @@ class CostEstimate:
 
 @dataclass(frozen=True, slots=True)
 class DocumentEstimate:
-    """The estimated costs of a document, before anything is spent.
+    """What processing a document is estimated to cost. Nothing has been spent yet.
 
-    `describe`: title, summary, tags, passages and vectors. `clean`: a model cleans up the extracted text. `pages`: a
-    model reads images of the pages. `connections`: the highest possible cost, because the actual cost depends on the
-    other documents. `analysis`: the given number of prompts is run.
+    `describe`: generate title, summary, tags, chunk summaries and vectors. `clean`: clean up the extracted text with a
+    model. `pages`: read images of the pages with a model. `connections`: find connections; this is the maximum, because
+    the actual cost depends on the other documents. `analysis`: run the requested number of prompts.
     """
 
     describe: CostEstimate
@@ -114,9 +114,10 @@ class DocumentEstimate:
 class DocumentBudget:
     """The budget of a document.
 
-    `usual_usd` is the default, which applies if no budget is set. The budget can be raised up to `most_usd`.
-    `spent_usd` includes reservations for open calls. `paused` is the number of paused jobs, which together need about
-    `needed_usd`. `over` names the exceeded budget: the document's, the owner's or the month's.
+    `usual_usd` is the default, which applies unless a budget `is_set`. The budget can be raised up to `most_usd`.
+    `spent_usd` includes reservations for running model calls. `paused` is the number of jobs that wait for more budget;
+    together, they need about `needed_usd`. `over` says which budget is used up: that of the document, of the account
+    (`owner`) or of all accounts (`month`).
     """
 
     document_id: UUID
@@ -161,10 +162,10 @@ class MonthUsage:
 class Usage:
     """The usage of a month, such as `2026-11`.
 
-    `estimated_usd` is the part of `cost_usd` that is only estimated. `reserved_usd` is set aside for open calls, and
-    `saved_usd` is the cost that was avoided by reusing answers. `budget_usd` is the owner's monthly budget. `purposes`
-    and `documents` list the costs of this month, highest first; `months` are recent months. `everybody_usd` is the cost
-    of all owners together, for administrators only.
+    `estimated_usd` is the part of `cost_usd` that is only estimated. `reserved_usd` is reserved for running model
+    calls, and `saved_usd` was saved by reusing answers. `budget_usd` is the account's monthly budget. `purposes` and
+    `documents` list the costs of this month, highest first; `months` lists recent months. `everybody_usd` is the cost
+    of all accounts together; only administrators see it.
     """
 
     month: str

@@ -65,9 +65,9 @@ class LoggedError:
 class Analysis:
     """An analysis of a document. `title` is the document's title.
 
-    `units` is the number of pages, or of passages if the document has no pages; `unit` says which. A completed analysis
-    has an `error` if some parts of the document have no answer. `last_heartbeat` is the time of the last heartbeat of a
-    worker that runs one of its jobs.
+    `unit` is pages, or passages if the document has no pages, and `units` is their number. A completed analysis has an
+    `error` if some parts of the document have no answer. `last_heartbeat` is the time of the last heartbeat of a worker
+    that runs a job of the analysis.
     """
 
     id: UUID
@@ -142,7 +142,10 @@ class ItemView:
 
 @dataclass(frozen=True, slots=True)
 class AnsweredPart:
-    """A range of pages, from `first` to `last`, and the model that answered for it, or `local`."""
+    """A range of pages, from `first` to `last`.
+
+    `answered_by` is the model that answered for these pages, or `local`.
+    """
 
     first: int
     last: int
@@ -160,10 +163,11 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class ResultView:
-    """The answer to one prompt for the whole document; `content` is None until it is complete.
+    """The answer to one prompt for the whole document. `content` is None until the answer is complete.
 
-    `prompt` and `system` are the texts that were sent. `answered_by` names the models that answered the `parts`, and
-    `made_by` the model that combined these answers. `gaps` are the pages without an answer.
+    `prompt` and `system` are the texts that were sent. `parts` are the page ranges that have an answer, `answered_by`
+    names the models that gave these answers, and `made_by` is the model that combined them. `gaps` are the page ranges
+    without an answer.
     """
 
     prompt_id: UUID

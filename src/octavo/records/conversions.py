@@ -14,10 +14,10 @@ ENDED = frozenset({"complete", NEEDS_REVIEW, "failed", "dead_letter", "cancelled
 class FoundValue(BaseModel):
     """A value of a conversion. `box` is left, top, right and bottom, in points from the upper left corner of the page.
 
-    `status`: `found` in the document, `checked` by a cross-check, `confirmed` by a person, or `needs_review`.
-    `verified` is true for `checked` and `confirmed`. `calibrated`: the confidence was measured, as the share of correct
-    values among labelled documents with the same evidence; otherwise it is a rough estimate. `confirmed_by` is the
-    person who entered or accepted the value, and `confirmed_at` is the time.
+    `status` is `found` (in the document), `checked` (by a cross-check), `confirmed` (by a person) or `needs_review`.
+    `verified` is true for `checked` and `confirmed`. If `calibrated` is true, `confidence` was measured on labelled
+    documents; otherwise it is a rough estimate. `confirmed_by` is the person who entered or accepted the value, and
+    `confirmed_at` is when.
     """
 
     name: str
@@ -34,7 +34,10 @@ class FoundValue(BaseModel):
 
 
 class FoundCheck(BaseModel):
-    """A cross-check of values. `accepted`: the check failed, but a person accepted its values."""
+    """A cross-check of values. `holds` is None if a value is missing.
+
+    `accepted`: the check failed, but a person accepted the values anyway.
+    """
 
     check: str
     holds: bool | None
@@ -61,10 +64,10 @@ class ModelCall(BaseModel):
 
 
 class ConversionView(BaseModel):
-    """A conversion.
+    """A conversion of a document.
 
-    `status`: queued, processing, complete, needs_review, failed, dead_letter, or the state of a stopped job.
-    `duplicate_of` is set if the same content was submitted again; it is the id of the existing conversion.
+    `status`: queued, processing, complete, needs_review, failed, dead_letter, or another state of the job, such as
+    cancelled. If the same content was converted before, `duplicate_of` is the id of the earlier conversion.
     `source_expires_at` is null if the file belongs to a document in the library.
     """
 

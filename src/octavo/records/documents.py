@@ -23,18 +23,22 @@ class DocumentJob:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document. `title` is the file name until a better title is known. `deleted_at` is set while it is in the trash.
+    """A document. `deleted_at` is set while it is in the trash.
 
-    `described_by` is `local` or the model that wrote the description. If describing failed, `status` is still
-    `completed`, `needs_classification` is true, and `error` contains the reason. `missing` then lists the parts that
-    failed: `text_by_model`, `description`, `chunk_descriptions`, `vectors`; also `connections`, if comparing the
-    document with others failed. `will_be_resumed`: these parts are retried automatically. `will_be_improved`: the
-    document was described without a model because the providers were unavailable, and will be described again when a
-    provider is available. `quality_reason` is a sentence that says why the text may be incomplete or wrong. `version`
-    counts uploads of new bytes, and `revision` counts how often these bytes were processed. `superseded`: a newer
-    version exists. `also_named` are other file names under which the same bytes were added. `parent_id` is the archive
-    or email that contains the file, and `part_name` is its name there, including folders. `title`, `author`,
-    `document_date`, `language`, `kind`, `sender`, `amount` and `currency` are the facts with the best evidence.
+    `title`, `author`, `document_date`, `language`, `kind`, `sender`, `amount` and `currency` are the facts with the
+    best evidence; `title` is the file name until a better one is known. `quality_reason` says why the text may be
+    incomplete or wrong.
+
+    The description consists of title, summary and tags. `described_by` is the model that wrote it, or `local`. If it
+    failed, `status` is still `completed`, `needs_classification` is true, and `error` contains the reason. `missing`
+    lists what failed: `text_by_model`, `description`, `chunk_descriptions`, `vectors` or `connections`.
+    `will_be_resumed`: these parts are retried automatically. `will_be_improved`: the description was written without a
+    model during an outage, and will be written again by a model.
+
+    `version` counts uploads of new bytes, and `revision` counts how often these bytes were processed. `superseded`: a
+    newer version exists. `also_named` lists other file names with which the same bytes were uploaded. If the document
+    is a file in an archive or an attachment of an email, `parent_id` is the archive or email, and `part_name` is the
+    name there, including folders.
     """
 
     id: UUID
@@ -252,8 +256,8 @@ class Received:
 class Outcome:
     """The result of an upload.
 
-    `state` is `uploaded`, or `deduplicated` if the document `document_id` already had this content. `duplicate`: the
-    upload had already been finalised, and this is its earlier result.
+    `state` is `uploaded`, or `deduplicated` if the existing document `document_id` has the same content. `duplicate`:
+    the upload had already been finalized, and this is the same result again.
     """
 
     state: str
@@ -356,11 +360,11 @@ class OtherConnection:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The changes between two versions.
+    """The changes between two versions of a document.
 
-    `changes` is the number of text changes, and `text` contains the first of them; `text` is None if one of the
-    versions has no text. Connections in `appeared` exist only in the new version, and those in `vanished` only in the
-    old version. Each list contains only the strongest connections.
+    `changes` is the number of text changes. `text` contains the first of these changes; it is None if one of the
+    versions has no text. `appeared` lists connections that only the new version has, and `vanished` lists connections
+    that only the old version has. Both lists contain only the strongest connections.
     """
 
     old: Side

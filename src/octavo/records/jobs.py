@@ -12,7 +12,7 @@ from octavo.core.types import JobStatus
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The progress of a job. `done` counts only finished units."""
+    """The progress of a job. `done` is the number of finished units; `unit` says what is counted."""
 
     done: int
     total: int | None
@@ -53,7 +53,7 @@ class WaitingBecause:
 
     @property
     def is_retry(self) -> bool:
-        """Whether the job is waiting for its next attempt. Users can also start that attempt now."""
+        """Whether the job failed and is waiting for its next attempt, which users can also start now."""
         return self.reason in {"backing_off", "provider"} and "error" in self.facts
 
 
@@ -61,8 +61,7 @@ class WaitingBecause:
 class JobView:
     """A job.
 
-    In a list of jobs, `stages` contains only whole stages; for a single job, it also contains the finished steps of
-    stages.
+    `stages` lists the finished stages. If a single job is requested, it also lists the finished steps of each stage.
     """
 
     id: UUID

@@ -21,8 +21,8 @@ class Engine(StrEnum):
 class Status(StrEnum):
     """The status of a connection.
 
-    `POSSIBLE`: a person or a configured model should confirm the connection. It was found without a model, and tests
-    have not shown that at least 80 % of such connections are right. `DISMISSED`: rejected by a person.
+    `POSSIBLE`: found without a configured model. Tests have not shown that at least 80 % of these connections are
+    right, so a person or a model should confirm them. `DISMISSED`: rejected by a person.
     """
 
     FOUND = "found"
@@ -33,9 +33,9 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The scores of a chunk: the BM25 score of the search by words, and the similarity of the search by meaning.
+    """The scores of a chunk: `text` is its BM25 score in keyword search, `semantic` its similarity in semantic search.
 
-    A score is None if that search did not find the chunk.
+    A score is None if this kind of search did not find the chunk.
     """
 
     text: float | None
@@ -69,7 +69,7 @@ class SearchHit:
 
 @dataclass(frozen=True, slots=True)
 class Degraded:
-    """The reason why a search by meaning used only the words of the query."""
+    """Why a semantic search fell back to keyword search."""
 
     code: str
     message: str
@@ -79,8 +79,8 @@ class Degraded:
 class SearchPage:
     """A page of search hits, best first.
 
-    `mode` is the mode actually used; `degraded` says why it is not the requested one. `suggestion` is the query with
-    corrected spelling. It is set if some words of the query are unknown but similar to words in the owner's documents.
+    `mode` is the search mode that was used. If it is not the requested one, `degraded` says why. `suggestion` is the
+    query with corrected spelling. It is set if words of the query are unknown but similar to words in your documents.
     """
 
     items: list[SearchHit]
@@ -95,10 +95,10 @@ class SearchPage:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A citation in an answer. `verified`: whether the chunk contains the quote.
+    """A citation in an answer. Statements refer to it by its `number`.
 
-    If it does, `quote` is the exact text of the chunk; otherwise it is the text that the model claimed. Statements
-    refer to the citation by its `number`. `answer`: the words of the quote that answer the question, if they are known.
+    `verified`: the chunk contains the quote, and `quote` is its exact text there. Otherwise, `quote` is the text that
+    the model claims to quote. `answer` contains the words of the quote that answer the question, if they are known.
     """
 
     number: int
@@ -127,9 +127,9 @@ class SourceSnippet:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One statement of an answer. `citations` are the numbers of its citations.
+    """One statement of an answer.
 
-    `verified`: whether at least one of them is verified.
+    `citations` contains the numbers of its citations. `verified`: at least one of these citations is verified.
     """
 
     text: str
@@ -139,11 +139,11 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class AnswerSources:
-    """The last part of an answer.
+    """The end of an answer, sent after its statements.
 
-    `found` is true if the documents answer the question. `made_by` is `local` or the name of a model. `answer` is the
-    answer in a few words, if there is one. `note` names texts that were not used, for example texts in a language that
-    is not supported without a model.
+    `found`: the documents answer the question. `made_by` is the name of a model, or `local`. `answer` is a short answer
+    of a few words, if there is one. `note` says which texts were not used, for example because their language is not
+    supported without a model.
     """
 
     citations: list[Citation]
@@ -187,9 +187,9 @@ class ConnectionSide:
 class Connection:
     """A connection. `source` is the passage in the requested document, and `target` the passage in the other document.
 
-    If a contradiction was found without a model, its `strength` is the probability that it is a real contradiction, and
-    its status is `possible`. `kind` is the type of difference: number, date, negation or wording. It is polarity if a
-    configured model found opposite tones.
+    A contradiction that was found without a configured model has the status `possible`, and its `strength` is the
+    probability that it is real. `kind` says how the passages differ: number, date, negation or wording. With a
+    configured model, it can also be polarity, which means opposite tones.
     """
 
     id: UUID
@@ -223,9 +223,9 @@ class ComparisonState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ComparisonStatus:
-    """The comparison of a document with all other documents. Until it is `done`, connections may be missing.
+    """The status of comparing a document with all other documents. Until `state` is `done`, connections may be missing.
 
-    `detail` is the reason why it is waiting or failed. `may_try_now`: the next attempt can be started now.
+    `detail` says why the comparison is waiting or has failed. `may_try_now`: users can start the next attempt now.
     """
 
     state: ComparisonState
@@ -237,10 +237,10 @@ class ComparisonStatus:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """The types of connections that can be found for a document.
+    """Which types of connections can be found for a document.
 
-    `contradictions`: whether contradictions can be found in the document's language. `contradiction_languages`: the
-    languages in which this works without a configured model. `bridges`: whether bridges can be found, which requires a
+    `contradictions`: contradictions can be found in the document's language. `contradiction_languages`: the languages
+    in which they can be found without a configured model. `bridges`: thematic bridges can be found; this requires a
     configured model.
     """
 

@@ -1,6 +1,6 @@
-"""Canonical URLs, readable names for URLs, and ids of YouTube videos. Works without network access.
+"""Normalises URLs, makes readable names for them, and finds the ids of YouTube videos. Needs no network access.
 
-Any part of a URL that could matter stays unchanged.
+Normalising never changes a part of the URL that could affect the response.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def canonical_url(given: str) -> str:
 
 
 def label_of(url: str) -> str:
-    """A readable name for a URL: the site, and the last part of the path that contains words."""
+    """Return a readable name for a URL: the site, and the last segment of the path that contains words."""
     parts = urlsplit(url)
     words = [text for part in parts.path.split("/") if (text := _words(part))]
     site = (parts.hostname or "").removeprefix("www.")
@@ -57,7 +57,7 @@ _PATHS = frozenset({"shorts", "embed", "live", "v", "e"})
 
 
 def video_id(url: str) -> str | None:
-    """The id of a YouTube video (eleven characters); None if the URL does not lead to a video."""
+    """Return the id of a YouTube video (eleven characters), or None if the URL is not the URL of a video."""
     try:
         parts = urlsplit(url.strip())
         host = _VARIANT.sub("", (parts.hostname or "").rstrip("."))
@@ -68,7 +68,7 @@ def video_id(url: str) -> str | None:
 
 
 def _candidate(host: str, path: str, query: str) -> str:
-    """The part of the URL where the video id is expected."""
+    """Return the part of the URL where the video id should be, or an empty string."""
     first, second, *_ = [step for step in path.split("/") if step] + ["", ""]
     if host == _SHORT_HOST:
         return first
@@ -80,5 +80,5 @@ def _candidate(host: str, path: str, query: str) -> str:
 
 
 def watch_url(video: str) -> str:
-    """The canonical URL of a video."""
+    """Return the canonical URL of a YouTube video."""
     return f"https://www.youtube.com/watch?v={video}"

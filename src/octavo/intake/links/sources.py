@@ -26,7 +26,7 @@ class NewSource:
 def link_source(
     given: str, *, allow: frozenset[str] = frozenset(), title: str | None = None, duplicates: Policy = "reuse"
 ) -> NewSource:
-    """Create the source for a web page or a video.
+    """Prepare the upload of a web page or a video, given its URL.
 
     Raises an error for invalid or private URLs, without using the network.
     """
@@ -46,10 +46,10 @@ def video_source(given: str, *, title: str | None = None, duplicates: Policy = "
 def paste_source(
     text: str, *, title: str | None = None, attribution: str | None = None, duplicates: Policy = "reuse"
 ) -> NewSource:
-    """Create the source for pasted text. `attribution` says where the text comes from.
+    """Prepare the upload of pasted text. `attribution` says where the text comes from.
 
-    If the attribution is a URL, it is stored as the source URL. A transcript without an attribution gets the URL of the
-    video that its timestamps link to.
+    If the attribution is a URL, it is stored as the source URL. If there is no attribution and the text is a transcript
+    whose timestamps link to a video, the URL of the video is stored.
     """
     if not text.strip():
         raise Empty("The pasted text is empty.")
@@ -91,9 +91,9 @@ def _linked_video(text: str) -> str | None:
 
 
 def _first_line(text: str) -> str:
-    """A name for text without a title: its first line.
+    """Return a name for text without a title: its first line.
 
-    Slashes are removed, because they would make the name look like a path.
+    Slashes are replaced, because they would make the name look like a path.
     """
     line = next(line.strip() for line in text.splitlines() if line.strip())
     return line[:80].replace("/", " ").replace("\\", " ").strip(" .#*>-") or "Pasted text"

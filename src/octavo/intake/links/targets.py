@@ -1,4 +1,7 @@
-"""Fetches the target of a link: a web page, or the transcript of a YouTube video. Failures become errors for users."""
+"""Fetches the target of a link: a web page, or the transcript of a YouTube video.
+
+Failures become errors with advice for the user.
+"""
 
 from __future__ import annotations
 
@@ -132,9 +135,10 @@ def _fetch(exchange: Exchange, video: str) -> RawTranscript:
 
 
 def choose(offered: TranscriptList) -> Transcript:
-    """Choose the transcript in the video's language, otherwise in English, otherwise the first one.
+    """Choose a transcript in the video's language; if there is none, in English; otherwise in any language.
 
-    The language of the generated transcript is the video's language. Transcripts written by people are preferred.
+    In each case, a transcript written by a person is preferred to a generated one. The generated transcript shows which
+    language the video is in.
     """
     every = list(offered)
     own = [one.language_code for one in every if one.is_generated][:1]
@@ -151,7 +155,7 @@ def choose(offered: TranscriptList) -> Transcript:
 
 
 def _session(exchange: Exchange) -> Session:
-    """A session that sends all its requests through the exchange."""
+    """Create a session for the YouTube library that sends all its requests through `exchange`."""
     import requests
     from requests.adapters import BaseAdapter
 
@@ -270,12 +274,12 @@ def check_status(answer: FetchResponse) -> None:
 
 
 def read_wait(headers: Mapping[str, str]) -> float | None:
-    """The number of seconds that a site asks clients to wait, up to a limit."""
+    """Return how many seconds the site asks clients to wait, up to a limit. None if it does not ask."""
     return requested_wait(headers, longest=MOST_WAIT_SECONDS)
 
 
 def clean_type(header: str) -> str:
-    """Clean the content type sent by the server, which is not trusted."""
+    """Return a valid content type. The header comes from the server and is not trusted."""
     media_type = _MEDIA_TYPE.match(header.strip())
     if not media_type:
         return "application/octet-stream"
