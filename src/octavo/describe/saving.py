@@ -9,7 +9,7 @@ from psycopg.types.json import Jsonb
 
 from octavo.core.ids import new_id
 from octavo.database import Connection, load_queries
-from octavo.facts.confidence import confidence
+from octavo.facts.confidence import MODEL, confidence
 from octavo.facts.finding import FOUND, Fact
 from octavo.language.description import MADE_BY as OFFLINE
 from octavo.language.insights import DocumentInsight, DocumentType
@@ -41,7 +41,7 @@ async def save_description(connection: Connection, document: UUID, insight: Docu
 
 
 def model_facts(insight: DocumentInsight) -> list[Fact]:
-    """Convert the values that a model found to facts."""
+    """Convert the values that a model found to facts. How often a model is right was never measured."""
     kind = None if insight.type is DocumentType.OTHER else str(insight.type)
     said = {
         "kind": kind,
@@ -50,8 +50,8 @@ def model_facts(insight: DocumentInsight) -> list[Fact]:
         "date": insight.date,
         "language": insight.language,
     }
-    sure = frozenset({"model"})
-    return [Fact(name, value, "", confidence(name, sure), "model", FOUND) for name, value in said.items() if value]
+    evidence = frozenset({MODEL})
+    return [Fact(name, value, "", confidence(name, evidence), "model", FOUND) for name, value in said.items() if value]
 
 
 async def _add_tags(connection: Connection, owner: UUID, document: UUID, names: list[str], made_by: str) -> bool:

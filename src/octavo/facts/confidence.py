@@ -15,6 +15,7 @@ from importlib.resources import files
 
 # Below this confidence, a person should review a value.
 REVIEW = 0.85
+MODEL = "model"  # evidence: a model said so
 _MEASURED = ("calibration", "described")
 _UNKNOWN = 0.5  # the confidence of a tier that was never seen
 _CHECKS = {"sum", "lines", "repeated", "before due", "after date", "rate", "product", "checksum", "with number"}
@@ -36,6 +37,8 @@ def confidence(field: str, evidence: frozenset[str]) -> float:
 
 def tier(field: str, evidence: frozenset[str]) -> str:
     """Return the tier (class) that this evidence belongs to. Confidence is measured for each tier."""
+    if MODEL in evidence:  # never measured
+        return MODEL
     return _TIERS.get(field, _reference)(evidence)
 
 
@@ -110,7 +113,7 @@ _PLACES = {"return line", "owner", "footer", "letterhead", "domain", "address wi
 
 def _party(evidence: frozenset[str]) -> str:
     rival = ", rival" if "rival" in evidence else ""
-    known = evidence & {"mail", "signature", "model"}
+    known = evidence & {"mail", "signature"}
     if known:
         return min(known)
     if "not invoice" in evidence:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.facts.confidence import REVIEW, confidence
+from octavo.facts.confidence import MODEL, REVIEW, confidence
 from octavo.facts.finding import Fact, Reading, find_facts, read_document, sheets_of_text
 from tests.support.sheets import INVOICE, sheet
 
@@ -148,3 +148,8 @@ def test_any_text_can_be_read_and_every_quote_is_in_it(text: str) -> None:
     facts: list[Fact] = find_facts([sheet(text)])
     words = " ".join(text.split())
     assert all(one.quote in words for one in facts)
+
+
+@pytest.mark.parametrize("field", ["kind", "title", "author", "date", "language", "sender"])
+def test_a_value_from_a_model_never_has_the_confidence_of_a_measured_rule(field: str) -> None:
+    assert confidence(field, frozenset({MODEL})) == 0.5
