@@ -1,6 +1,6 @@
-"""Input and output types for describing documents, used by models and by the provider `local`.
+"""Input and output types for describing documents and chunks, used by the models and by the `local` provider.
 
-Models return the output types as JSON. Lists have a maximum but no minimum length. A page of numbers has no themes, and
+Models return the output types as JSON. Lists have a maximum length but no minimum. A page of numbers has no themes, and
 a model that had to name some would invent them.
 """
 
