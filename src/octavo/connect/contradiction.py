@@ -176,7 +176,7 @@ def judge_candidates(candidates: Iterable[StatementPair]) -> list[DetectedConnec
 def _judge(pairs: Sequence[StatementPair]) -> list[float]:
     """Return the strength of each pair as a contradiction.
 
-    A pair that is clearly no contradiction in the first direction gets 0, without judging the second direction.
+    If the first direction shows that a pair is not a contradiction, it gets 0 and the second is not judged.
     """
     if not pairs:
         return []  # the model is loaded only if it is needed

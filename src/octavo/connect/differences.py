@@ -53,7 +53,7 @@ def _both(mine: str, theirs: str) -> str:
 def _own_figures(one: Statement, other: Statement) -> tuple[str, str] | None:
     """Return one number from each statement that the other statement does not contain.
 
-    Both numbers must measure the same thing. Of several pairs, the one with the most similar context is chosen.
+    Both numbers must measure the same thing. The two numbers with the most similar context are chosen.
     """
     pairs = [
         (_common_context(one, mine, other, theirs), mine, theirs)

@@ -111,7 +111,7 @@ async def find_by_index(
     """Search the index.
 
     Vectors form clusters, and a search that ends in the wrong cluster does not even find the chunk it started from. For
-    such chunks, a wider search is made.
+    such chunks, the search is repeated over a wider range.
     """
     found = await _search_index(connection, scope, chunks, most, EF_SEARCH)
     reliable = {one.source for one in found if one.source == one.target}

@@ -145,7 +145,7 @@ class ChunkText:
 class DocumentSource:
     """The chunks of a document in order, and the file's metadata. `kind` is the source type, such as pdf, eml or web.
 
-    `known_tags` are tags that the owner already uses.
+    `known_tags` are tags that the account already uses.
     """
 
     chunks: Sequence[ChunkText]

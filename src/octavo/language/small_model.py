@@ -111,7 +111,7 @@ class SmallModel:
     def judge(self, pairs: Sequence[tuple[str, str]]) -> list[Judgement]:
         """Judge whether the first text of each pair entails or contradicts the second.
 
-        Only the first 160 tokens of a pair are read.
+        Pairs of more than 160 tokens are shortened.
         """
         return list(self._map(self._judge, pairs))
 

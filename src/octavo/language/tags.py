@@ -1,8 +1,8 @@
 """Chooses the tags of a document: a few phrases that a person would keep.
 
-A tag names a subject, so a phrase must be repeated or be in a heading. Words that many documents contain are not used
-as tags, such as months, parts of a page, labels on invoices, and verbs in instructions. Tags that the account already
-uses come first, because a tag is useful only if several documents have it.
+A tag names a subject, so a phrase must be repeated or be in a heading. Words that occur in all kinds
+of documents, such as months, parts of a page, labels on invoices, and verbs in instructions, are not used as tags. Tags
+that the account already uses come first, because a tag is useful only if several documents have it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Job kind that replaces a description made without a model, because the providers were unavailable.
+"""Job kind that replaces a description that was made without a model while the providers were unavailable.
 
 It waits until a provider is available. Then it generates the description (title, summary, tags) again and adds vectors
 from the configured model. Until then, or if it fails, the document keeps its description. Model answers that were
