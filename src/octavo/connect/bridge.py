@@ -71,7 +71,7 @@ def best_first(candidates: Iterable[Candidate]) -> list[Candidate]:
 def connect(
     candidate: Candidate, sentences: SentenceCache, explanation: str, strength: float, made_by: str
 ) -> DetectedConnection:
-    """The bridge that a model confirmed, with the model's explanation and strength."""
+    """Build the connection for a bridge that a model confirmed, with the model's explanation and strength."""
     pair, _ = candidate
     quotes = shared_quotes(pair.source, pair.target, sentences)
     return DetectedConnection(
@@ -80,7 +80,7 @@ def connect(
 
 
 def strength_of(pair: ChunkPair, overlap: float) -> float:
-    """The strength of a bridge, at most 1.
+    """Return the strength of a bridge, at most 1.
 
     It grows with the importance of both chunks and with their concept overlap.
     """
@@ -88,9 +88,10 @@ def strength_of(pair: ChunkPair, overlap: float) -> float:
 
 
 def concept_overlap(one: ComparableChunk, other: ComparableChunk) -> float:
-    """The total weight of the shared concepts, divided by the total weight of one chunk's concepts.
+    """Return how much the concepts of two chunks overlap, from 0 to 1.
 
-    The chunk with the smaller total is used.
+    This is the total weight of the shared concepts, divided by the total weight of all concepts in one of the chunks:
+    the chunk for which that total is smaller.
     """
     mine, theirs = ({name.lower(): weight for name, weight in chunk.concepts.items()} for chunk in (one, other))
     if not mine or not theirs:

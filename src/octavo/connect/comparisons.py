@@ -1,6 +1,6 @@
 """Comparisons of a document with all others: their state, their coverage, and requests to repeat them.
 
-The state is stored, so that "no connections" is never shown too early.
+The state is stored, so that "no connections" is shown only after the comparison is complete.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ STATES = {
 
 
 async def show_comparison(connection: Connection, owner: UUID, document: Document) -> ComparisonStatus:
-    """The state of the last comparison of the document's current revision."""
+    """Return the state of the last comparison of the document's current revision."""
     values = {"owner": owner, "document": document.id, "revision": document.revision, "kind": KIND}
     rows = await fetch_rows(connection, QUERIES.last_comparison, values)
     jobs = await find_jobs(connection, owner, [row["id"] for row in rows]) if rows else {}
@@ -63,9 +63,9 @@ def _without_job(document: Document) -> ComparisonState:
 
 
 def coverage_of(settings: Settings, caller: Caller, document: Document | None = None) -> Coverage:
-    """The types of connections that the caller's models can find, for one document or in general.
+    """Return which types of connections the caller's models can find, for one document or in general.
 
-    A document in an unknown language may be in English, so it is treated as covered.
+    A document in an unknown language may be in English, so it is treated as supported.
     """
     is_offline = caller.is_anonymous and not settings.anonymous_models
     judged, explained = (
@@ -76,13 +76,13 @@ def coverage_of(settings: Settings, caller: Caller, document: Document | None = 
 
 
 async def count_unfinished(connection: Connection, owner: UUID) -> int:
-    """The number of the owner's documents whose comparison is still waiting or running."""
+    """Count the account's documents whose comparison is still waiting or running."""
     rows = await fetch_rows(connection, QUERIES.unfinished_comparisons, {"owner": owner, "kind": KIND})
     return int(rows[0]["documents"])
 
 
 async def failed_comparisons(connection: Connection, owner: UUID) -> list[UUID]:
-    """The owner's documents whose last comparison failed."""
+    """Return the ids of the account's documents whose last comparison failed."""
     rows = await fetch_rows(connection, QUERIES.failed_comparisons, {"owner": owner, "kind": KIND})
     return [row["id"] for row in rows]
 
@@ -90,7 +90,7 @@ async def failed_comparisons(connection: Connection, owner: UUID) -> list[UUID]:
 async def rebuild(connection: Connection, owner: UUID, documents: Sequence[UUID] | None = None) -> list[UUID]:
     """Queue a comparison job for each document that has vectors, unless one is already queued.
 
-    Returns the ids of all these jobs, including those already queued.
+    Returns the ids of the new and of the already queued jobs.
     """
     cursor = await connection.execute(QUERIES.connectable, {"owner": owner, "documents": documents})
     rows = await cursor.fetchall()

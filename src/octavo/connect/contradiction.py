@@ -41,7 +41,10 @@ THRESHOLD_OF_WORDING = 0.98
 
 @dataclass(frozen=True, slots=True)
 class StatementPair:
-    """Two statements about the same thing. `overlap` is the share of their word weight that they have in common."""
+    """Two statements about the same thing.
+
+    `overlap` is how many words they share, from 0 to 1. Rare words count more.
+    """
 
     pair: ChunkPair
     mine: Statement
@@ -61,9 +64,10 @@ def find_candidates(pairs: Iterable[ChunkPair], sentences: SentenceCache) -> lis
 
 
 def _name_the_same(one: StatementPair, sentences: SentenceCache) -> bool:
-    """Whether the chunks can be about the same thing. "The notice period is 30 days" is different in each contract.
+    """Whether the chunks of a pair can be about the same thing.
 
-    The chunks must have a name in common or be very similar, or one of them must have no names.
+    "The notice period is 30 days" may be true in one contract and false in another. Therefore the chunks must share a
+    name or be very similar, or one of them must contain no names.
     """
     mine = sentences.names(one.pair.source) - one.mine.values
     theirs = sentences.names(one.pair.target) - one.theirs.values
@@ -85,7 +89,10 @@ def _candidates_of(pair: ChunkPair, sentences: SentenceCache) -> Iterator[Statem
 
 
 def overlap_of(one: Statement, other: Statement, shared_weight: float) -> float:
-    """The share of word weight that two statements have in common. 0 if they are not about the same thing."""
+    """Return how many words two statements share, from 0 to 1. Rare words count more.
+
+    Returns 0 if the statements are not about the same thing.
+    """
     mine, theirs = (sum(map(weigh, statement.roots)) for statement in (one, other))
     if shared_weight < LEAST_OF_SHORTER * min(mine, theirs) or shared_weight < LEAST_OF_LONGER * max(mine, theirs):
         return 0.0
@@ -127,7 +134,7 @@ def _have_other_labels(one: Statement, other: Statement) -> bool:
 
 
 def _have_other_scopes(one: Statement, other: Statement) -> bool:
-    """Whether two statements have different subjects, such as the old bridge and the new bridge."""
+    """Whether contrasting words, such as "old" and "new", show that two statements have different subjects."""
     for scope in SCOPES:
         mine, theirs = scope.intersection(one.words), scope.intersection(other.words)
         if mine and theirs and mine != theirs:
@@ -136,7 +143,7 @@ def _have_other_scopes(one: Statement, other: Statement) -> bool:
 
 
 def _figures(statement: Statement) -> list[Quantity]:
-    """The numbers in a statement that are not part of a date."""
+    """Return the numbers in a statement that are not part of a date."""
     return [one for one in statement.quantities if statement.words[one.place] not in statement.dates]
 
 
@@ -167,7 +174,10 @@ def judge_candidates(candidates: Iterable[StatementPair]) -> list[DetectedConnec
 
 
 def _judge(pairs: Sequence[StatementPair]) -> list[float]:
-    """The strength of each pair. 0 if the first direction shows that the pair is not a contradiction."""
+    """Return the strength of each pair as a contradiction.
+
+    If the first direction shows that a pair is not a contradiction, it gets 0 and the second is not judged.
+    """
     if not pairs:
         return []  # the model is loaded only if it is needed
     model = small_model.offline_small_model()
@@ -193,9 +203,9 @@ def _is_denied(statement: Statement) -> bool:
 
 
 def connect(one: StatementPair, strength: float) -> DetectedConnection | None:
-    """The contradiction with both quotes and the difference between them.
+    """Build the connection for a contradiction, with both quotes and the difference between them.
 
-    Returns None if only a word differs and the model is not sure.
+    Returns None if the statements differ only slightly in wording and the model is not sure.
     """
     difference = describe_difference(one.mine, one.theirs)
     if difference.kind == WORDING and one.overlap >= NEARLY_SAME and strength < THRESHOLD_OF_WORDING:
@@ -213,7 +223,7 @@ def connect(one: StatementPair, strength: float) -> DetectedConnection | None:
 
 
 def _keep(found: Iterable[DetectedConnection]) -> Iterator[DetectedConnection]:
-    """Drop repetitions, and the weaker contradictions of a pair of chunks or of a sentence that has many."""
+    """Drop repeated contradictions, and keep only the first few for each pair of chunks and each sentence."""
     kept: Counter[object] = Counter()
     for one in found:
         source, target = one.pair.source, one.pair.target

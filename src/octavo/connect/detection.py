@@ -51,7 +51,8 @@ class DetectionResult:
     """The connections found for one document.
 
     `bridges` and `opposite_tones` are only candidates until a configured model confirms them. `statement_pairs` are
-    candidates until the built-in model has judged them. `domains` maps documents to their subjects.
+    candidates for contradictions, to be judged by the bundled model octavo-small. `domains` maps documents to their
+    domains.
     """
 
     similar: list[DetectedConnection] = field(default_factory=list[DetectedConnection])
@@ -71,7 +72,7 @@ class DetectionResult:
 
 
 async def start_of_comparison(connection: Connection) -> datetime:
-    """The current time of the database, read before the comparison starts and saved with its results."""
+    """Return the current time of the database. Read it before the comparison starts, and save it with the results."""
     rows = await fetch_rows(connection, QUERIES.start_of_comparison, {})
     return rows[0]["started"]
 
@@ -96,7 +97,7 @@ async def search_scope(connection: Connection, owner: UUID, document: UUID, mode
 async def compare(
     database: Database, scope: SearchScope, chunks: Sequence[UUID], sentences: SentenceCache, result: DetectionResult
 ) -> None:
-    """Compare one batch of chunks with all other documents of the owner.
+    """Compare one batch of chunks with all other documents of the account.
 
     Adds connections and candidates to `result`. Call `judge_contradictions` after the last batch.
     """
@@ -129,7 +130,7 @@ async def compare(
 async def judge_contradictions(result: DetectionResult) -> None:
     """Let the model octavo-small judge the most promising statement pairs of the whole document.
 
-    A pair of chunks that contradict each other is not reported as similar, and is not judged again by its tone.
+    Chunks that contradict each other are then removed from the similar pairs and from the pairs with opposite tones.
     """
     result.contradictions = await result.timed(
         Engine.CONTRADICTION, lambda: contradiction.judge_candidates(result.statement_pairs)
@@ -154,7 +155,7 @@ async def _load_domains(
 
 
 def _nearest_of_each(pairs: Iterable[ChunkPair]) -> list[ChunkPair]:
-    """The most similar pairs, at most `MOST_COMPARED` for each source chunk."""
+    """Return the most similar pairs, at most `MOST_COMPARED` for each source chunk."""
     count: Counter[UUID] = Counter()
     kept: list[ChunkPair] = []
     for pair in sorted(pairs, key=lambda pair: (-pair.similarity, pair.source.id, pair.target.id)):
@@ -195,8 +196,8 @@ async def save(
 ) -> dict[str, int]:
     """Replace the connections that earlier comparisons found for the document, in the caller's transaction.
 
-    Another document may be compared with this one at the same time. Connections from a comparison that started later
-    are kept, because it had access to the same data and more. Returns the counts by connection type.
+    Another document may be compared with this one at the same time. If its comparison started later, its connections
+    are kept, because it used newer data. Returns the counts by connection type.
     """
     documents = {chunk.document_id for one in found for chunk in (one.pair.source, one.pair.target)}
     await connection.execute(QUERIES.lock_owner, {"owner": owner})
@@ -214,7 +215,10 @@ async def save(
 
 
 def _as_row(one: DetectedConnection) -> dict[str, Any]:
-    """The row to store. The two chunks are sorted by id, so that a pair has the same row for either document."""
+    """Return the row to store.
+
+    The two chunks are sorted by id, so that a pair gives the same row no matter which document is being compared.
+    """
     sides = [(one.pair.source, one.source_span), (one.pair.target, one.target_span)]
     (source, mine), (target, theirs) = sorted(sides, key=lambda side: side[0].id)
     return {
@@ -250,7 +254,7 @@ def _are_opposed(one: float, other: float) -> bool:
 
 
 def _shared_concept(pair: ChunkPair) -> str | None:
-    """The most important shared concept, preferably one that is literally in both chunks."""
+    """Return the most important shared concept, preferably one that appears literally in both chunks."""
     shared = shared_concepts(pair)
     texts = [chunk.content.casefold() for chunk in (pair.source, pair.target)]
     literal = (concept for concept in shared if all(concept.casefold() in text for text in texts))
@@ -271,9 +275,10 @@ def _connect(pair: ChunkPair, concept: str, sentences: SentenceCache) -> Detecte
 
 
 def _promise(pair: ChunkPair, concept: str) -> float:
-    """How promising a pair of chunks is, from 0 to 1.
+    """Return how promising a pair of chunks is, from 0 to 1.
 
-    The result is the lower importance of the concept in the two chunks, times the weaker of their tones.
+    This is the importance of the concept times the strength of the tone. For both, the lower value of the two chunks is
+    used.
     """
     weights = [
         {name.casefold(): weight for name, weight in chunk.concepts.items()}.get(concept.casefold(), 0.0)

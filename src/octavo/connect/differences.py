@@ -51,8 +51,9 @@ def _both(mine: str, theirs: str) -> str:
 
 
 def _own_figures(one: Statement, other: Statement) -> tuple[str, str] | None:
-    """One number from each statement that is not in the other. The two numbers with the most similar context are
-    chosen.
+    """Return one number from each statement that the other statement does not contain.
+
+    Both numbers must measure the same thing. The two numbers with the most similar context are chosen.
     """
     pairs = [
         (_common_context(one, mine, other, theirs), mine, theirs)
@@ -83,14 +84,17 @@ def _common_context(one: Statement, mine: Quantity, other: Statement, theirs: Qu
 
 
 def _denial(statement: Statement) -> str:
-    """The first negation, with the words that it negates."""
+    """Return the first negation and the words after it. Empty if there is no negation."""
     words = enumerate(statement.words)
     place = next((place for place, word in words if is_negation(word) or word in _EXCLUDING), None)
     return "" if place is None else _slice(statement, place, place + _AFTER_NEGATION)
 
 
 def _replaced(one: Statement, other: Statement) -> Iterator[tuple[str, str]]:
-    """Short parts of the two statements at the same position, shortest first."""
+    """Yield the short parts in which two similar statements differ, shortest first.
+
+    Each item contains the text from `one` and from `other`.
+    """
     matcher = SequenceMatcher(None, one.words, other.words, autojunk=False)
     if matcher.ratio() < _LEAST_ALIKE:
         return
@@ -107,7 +111,7 @@ def _replaced(one: Statement, other: Statement) -> Iterator[tuple[str, str]]:
 
 
 def _only_in_shorter(one: Statement, other: Statement) -> str:
-    """The longest sequence of words that is only in the shorter statement. Names are ignored."""
+    """Return the longest sequence of words that is only in the shorter statement. Names are ignored."""
     short, long = sorted((one, other), key=lambda statement: len(statement.words))
     known = set(map(as_root, long.words))
     is_new = [as_root(word) not in known and word not in short.names for word in short.words]
@@ -118,13 +122,13 @@ def _only_in_shorter(one: Statement, other: Statement) -> str:
 
 
 def _slice(statement: Statement, first: int, last: int) -> str:
-    """A range of words from a statement, in their original spelling."""
+    """Return a range of words from a statement, in their original spelling."""
     words = list(WORD.finditer(statement.text))[first:last]
     return statement.text[words[0].start() : words[-1].end()]
 
 
 def _as_written(statement: Statement, date: str) -> str:
-    """The whole date that contains this part, such as 12 March 2024."""
+    """Return the complete date that contains this part of a date, such as 12 March 2024 for "March"."""
     is_date = [word in statement.dates or word.removesuffix("s") in statement.dates for word in statement.words]
     place = next(place for place, word in enumerate(statement.words) if date in {word, word.removesuffix("s")})
     first, last = place, place + 1

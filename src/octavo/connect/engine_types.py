@@ -65,7 +65,7 @@ class DetectedConnection:
 
 
 def digest_of(engine: Engine, quotes: Sequence[str]) -> bytes:
-    """The key under which a decision is stored.
+    """Return the key for storing a decision about a connection.
 
     It depends on both quotes, but not on their order, case, spacing or punctuation.
     """

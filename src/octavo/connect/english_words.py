@@ -75,9 +75,9 @@ _DIGITS = re.compile(r"[$€£]?\d+(?:,\d{3})*(?:\.\d+)?")
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number with its unit, `words[place:end]`, as the range of values that it is compatible with.
+    """A number with its unit, as the range of values from `low` to `high` that it allows.
 
-    `kind` is what the unit measures. It is empty if no unit follows.
+    It was read from `words[place:end]`. `kind` is what the unit measures, or empty if there is no unit.
     """
 
     low: float
@@ -87,7 +87,10 @@ class Quantity:
     end: int
 
     def agrees(self, other: Quantity) -> bool:
-        """Whether both quantities can be true. Two limits ("within 14 days", "within 30 days") must be equal."""
+        """Whether both quantities can be true at the same time.
+
+        Two limits, such as "within 14 days" and "within 30 days", must be equal.
+        """
         if self.kind != other.kind:
             return False
         if (
@@ -123,9 +126,9 @@ def _range(words: Sequence[str], place: int, value: float, kind: str) -> tuple[f
 
 
 def _rounded_share(value: float) -> float:
-    """The share by which a number may differ from the exact one because it is rounded.
+    """Return the fraction by which a number may differ from the exact value because it is rounded.
 
-    40,000 may be rounded from 41,300. 40 and 41,300 are treated as exact, and so are prices.
+    40,000 may be rounded from 41,300. 40 and 41,300 are treated as exact, so the result is 0.
     """
     digits = str(int(value))
     zeros = len(digits) - len(digits.rstrip("0"))
@@ -144,7 +147,10 @@ def _read_number(words: Sequence[str], place: int) -> tuple[float | None, int]:
 
 
 def _read_number_words(words: Sequence[str], place: int) -> tuple[float | None, int]:
-    """Read "twenty-one" or "forty" before a possible "thousand". "One" alone is usually a pronoun."""
+    """Read a number written in words, such as "twenty-one". Returns the number and the index after it.
+
+    The number is None if there is none. "One" alone is not read, because it is usually a pronoun.
+    """
     total, end = 0, place
     while end < len(words) and all(part in ONES or part in TENS for part in words[end].split("-")):
         total += sum(ONES.get(part, 0) + TENS.get(part, 0) for part in words[end].split("-"))
@@ -154,7 +160,10 @@ def _read_number_words(words: Sequence[str], place: int) -> tuple[float | None, 
 
 
 def _read_unit(words: Sequence[str], place: int, end: int) -> tuple[str, float, int]:
-    """The type of the unit, its factor, and the index after it. Only known units are recognised."""
+    """Read the unit of a number. Returns what the unit measures, its factor, and the index after it.
+
+    If there is no known unit, the first value is empty.
+    """
     if kind := CURRENCIES.get(words[place][:1]):
         return kind, 1.0, end
     following = [*words[end : end + 2], "", ""]
@@ -174,7 +183,7 @@ def word_set(text: str) -> frozenset[str]:
 
 
 def word_pairs(text: str) -> tuple[tuple[str, str], ...]:
-    """Parse pairs of words such as "sold sell, bought buy"."""
+    """Parse a comma-separated list of word pairs such as "sold sell, bought buy"."""
     both = [pair.split() for pair in text.split(",")]
     return tuple((one, other) for one, other in both)
 
@@ -235,13 +244,13 @@ _SHORT = 3
 
 @lru_cache(maxsize=50_000)
 def weigh(one: str) -> float:
-    """The weight of a word. Rare words weigh more, because they reveal more about the subject of a sentence."""
+    """Return the weight of a word. Rare words weigh more, because they reveal more about the subject of a sentence."""
     return 0.25 + rarity(one)
 
 
 @lru_cache(maxsize=50_000)
 def as_root(word: str) -> str:
-    """The root that all forms of a word share, such as "said", "saying" and "says", or "stop" and "stopped"."""
+    """Return the root that all forms of a word share. For example, "said", "saying" and "says" have the same root."""
     one = root(stem(IRREGULAR.get(word, word)))
     doubled = len(one) > _SHORT and one[-1] == one[-2] and one[-1] not in "aeiouls"
     return one[:-1] if doubled else one

@@ -31,7 +31,10 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class SharedQuotes:
-    """The most similar sentences. `overlap` is the share of word weight they have in common."""
+    """The most similar sentences of two chunks.
+
+    `overlap` is how many words they share, from 0 to 1. Rare words count more.
+    """
 
     mine: Span
     theirs: Span
@@ -69,7 +72,7 @@ class SentenceCache:
         return self._places[chunk.id]
 
     def names(self, chunk: ComparableChunk) -> frozenset[str]:
-        """The names in all sentences of a chunk."""
+        """Return the names in all sentences of a chunk."""
         if chunk.id not in self._names:
             sentences = (chunk.content[one.start : one.end] for one in self.sentences(chunk))
             self._names[chunk.id] = frozenset(name for text in sentences for name in find_names(WORD.findall(text)))
@@ -94,7 +97,10 @@ def _read_sentences(content: str) -> Iterator[Sentence]:
 
 
 def shared_quotes(source: ComparableChunk, target: ComparableChunk, sentences: SentenceCache) -> SharedQuotes:
-    """The two sentences that share the most words. If no sentences share a word, the first sentence of each chunk."""
+    """Return the two sentences that share the most words.
+
+    If no sentences share a word, returns the first sentence of each chunk.
+    """
     best, most, overlap = None, 0.0, 0.0
     for mine in sentences.sentences(source):
         for theirs in sentences.sentences(target):
@@ -118,7 +124,7 @@ def _first_sentence(chunk: ComparableChunk) -> Span:
 
 
 def shorten(text: str, start: int, end: int) -> Span:
-    """Cut a range at a word boundary if it is too long for a quote."""
+    """Shorten a range to the maximum length of a quote, at a word boundary."""
     if end - start > MOST_QUOTED:
         space = text.rfind(" ", start + 1, start + MOST_QUOTED)
         end = space if space > 0 else start + MOST_QUOTED

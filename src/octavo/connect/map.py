@@ -1,4 +1,4 @@
-"""The map of an owner's connections: documents as nodes with positions, connections as edges.
+"""The map of an account's connections: documents as nodes with positions, connections as edges.
 
 Positions are computed and not stored. The same connections always give the same map.
 """
@@ -176,7 +176,10 @@ class Drawing:
 
 
 def draw(connection_map: ConnectionMap) -> Drawing:
-    """Draw the dots and the strongest lines. Parallel lines connect documents with several connection types."""
+    """Draw the dots and the strongest lines.
+
+    If two documents have several types of connections, they are joined by parallel lines.
+    """
     nodes = {node.document_id: node for node in connection_map.nodes}
     shown = [edge for edge in connection_map.edges if edge.source in nodes and edge.target in nodes]
     lines = list(_lines(shown[:MOST_LINES], nodes))
@@ -205,7 +208,7 @@ def _lines(edges: Iterable[Edge], nodes: dict[UUID, Node]) -> Iterator[Line]:
 def _dots(nodes: Sequence[Node], counts: dict[UUID, int]) -> list[Dot]:
     """Place a dot and a label for each document.
 
-    Documents with the most connections choose their label position first.
+    Documents with the most connections get the first choice of position.
     """
     most = max(counts.values(), default=1)
     radius = {one: SMALLEST + (LARGEST - SMALLEST) * sqrt(counts[one] / most) for one in (n.document_id for n in nodes)}
@@ -230,7 +233,10 @@ def _dot(node: Node, connections: int, radius: float, taken: list[Rectangle]) ->
 
 
 def _places(node: Node, radius: float) -> Iterator[tuple[float, float, str]]:
-    """Possible label positions: below, above, right and left of the dot. `y` is the baseline of the text."""
+    """Yield the possible positions of a label: below, above, right and left of its dot.
+
+    `y` is the baseline of the text.
+    """
     middle = round(node.y + LETTER_HEIGHT / 3, 1)
     yield node.x, round(node.y + radius + LETTER_HEIGHT, 1), "middle"
     yield node.x, round(node.y - radius - GAP, 1), "middle"

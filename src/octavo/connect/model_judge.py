@@ -1,7 +1,7 @@
 """Lets configured models judge contradictions and bridges, within a budget per document.
 
-Without a model, or when the budget is used up, contradictions are kept as possible ones. Bridges and opposite tones are
-dropped.
+Without a model, or when the budget is used up, contradictions are kept with the status "possible". Bridges and opposite
+tones are dropped.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ Item = TypeVar("Item")
 
 @dataclass(slots=True)
 class JudgeBudget:
-    """The limits for one document.
+    """Limits the number and the cost of model calls for one document.
 
-    No call starts if another call at the highest cost so far would exceed the budget.
+    No call starts if it would exceed the budget at the cost of the most expensive call so far.
     """
 
     calls: int = 0
@@ -67,7 +67,7 @@ class ModelJudge:
         self._sentences = sentences
 
     async def judge(self, contradictions: Sequence[DetectedConnection]) -> list[DetectedConnection]:
-        """Let a model judge contradictions. Drops the pairs that the model finds compatible and keeps unclear ones."""
+        """Let a model judge contradictions. Drops the pairs that the model finds compatible and keeps all others."""
         return [
             one for one, verdict in await self._judge_strongest(contradictions) if verdict is not Verdict.COMPATIBLE
         ]

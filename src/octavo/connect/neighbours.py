@@ -1,4 +1,4 @@
-"""Nearest-neighbour search over chunk vectors: exact for owners with few vectors, otherwise with an HNSW index."""
+"""Nearest-neighbour search over chunk vectors: exact for accounts with few vectors, otherwise with an HNSW index."""
 
 from __future__ import annotations
 
@@ -108,9 +108,10 @@ async def has_index(connection: Connection, model: EmbeddingModel) -> bool:
 async def find_by_index(
     connection: Connection, scope: SearchScope, chunks: Sequence[UUID], most: int, least: float
 ) -> list[Neighbour]:
-    """Search the index. If the results for a chunk do not include the chunk itself, the search is repeated more widely.
+    """Search the index.
 
-    Vectors form clusters. A search that ends in the wrong cluster does not even find the chunk it started from.
+    Vectors form clusters, and a search that ends in the wrong cluster does not even find the chunk it started from. For
+    such chunks, the search is repeated over a wider range.
     """
     found = await _search_index(connection, scope, chunks, most, EF_SEARCH)
     reliable = {one.source for one in found if one.source == one.target}
@@ -134,7 +135,10 @@ async def _search_index(
 
 
 def best_neighbours(found: Sequence[Neighbour], most: int, least: float) -> list[Neighbour]:
-    """The `most` nearest neighbours of each chunk with a similarity of at least `least`, without the chunk itself."""
+    """Return up to `most` nearest neighbours of each chunk, with a similarity of at least `least`.
+
+    A chunk is not its own neighbour.
+    """
     taken = Counter[UUID]()
     kept: list[Neighbour] = []
     for one in sorted(found, key=lambda one: -one.similarity):

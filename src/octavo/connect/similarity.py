@@ -23,9 +23,9 @@ SIMILAR_WORDING = 0.5
 class Thresholds:
     """Thresholds for cosine similarity, which depend on the embedding model.
 
-    From `similar` upwards, chunks are similar. From `related` upwards, they are about the same subject and may
-    contradict each other. Below `apart`, their subjects differ, and shared concepts make a bridge. From `same_domain`
-    upwards, the mean vectors of two documents show that they are about the same subject.
+    Chunks with a similarity of at least `similar` are similar. With at least `related`, they are about the same subject
+    and may contradict each other. Below `apart`, their subjects differ, so shared concepts may be a bridge. If the
+    similarity of the mean vectors is at least `same_domain`, two documents are about the same subject.
     """
 
     similar: float
@@ -68,14 +68,14 @@ def _connect(pair: ChunkPair, sentences: SentenceCache) -> DetectedConnection:
 
 
 def _what_is_similar(quotes: SharedQuotes) -> str:
-    """Describe the two quotes without interpreting them."""
+    """Describe what two quotes have in common: numbers, wording, or only the subject."""
     if quotes.figures:
         return f"Same numbers: {', '.join(quotes.figures[:MOST_NAMED])}."
     return "Similar wording." if quotes.overlap >= SIMILAR_WORDING else "Similar subject."
 
 
 def shared_concepts(pair: ChunkPair) -> list[str]:
-    """The concepts that both chunks have, the most important first."""
+    """Return the concepts that both chunks have, the most important first."""
     theirs = {concept.lower(): weight for concept, weight in pair.target.concepts.items()}
     mine = {concept: weight for concept, weight in pair.source.concepts.items() if concept.lower() in theirs}
     return sorted(mine, key=lambda concept: (-mine[concept] - theirs[concept.lower()], concept))

@@ -1,7 +1,7 @@
-"""The provider `local`: rules, word counts and small bundled models. It runs on this machine and costs nothing.
+"""The `local` provider, which works offline with rules, word counts and small bundled models.
 
-It uses no network, database or clock. It quotes text and never generates any. `ai` imports this package, because tasks
-use it if no model is configured.
+It runs on this machine, costs nothing, and uses no network, database or clock. It quotes text and never generates any.
+The `ai` package falls back to it if no model is configured.
 """
 
 from octavo.language.description import MADE_BY, Description, describe, prepare

@@ -41,7 +41,7 @@ class WordWeights:
 
 
 def score_phrases(phrases: Phrases, weights: WordWeights) -> dict[Stems, float]:
-    """Score each phrase that occurs outside longer phrases."""
+    """Score each phrase, counting only its occurrences outside longer phrases."""
     inside: Counter[Stems] = Counter()
     for phrase, seen in phrases.seen.items():
         for part in parts_of(phrase):
@@ -58,9 +58,9 @@ def score_phrases(phrases: Phrases, weights: WordWeights) -> dict[Stems, float]:
 
 
 def choose_distinct(scores: Mapping[Stems, float], most: int, *, apart: bool = False) -> list[Stems]:
-    """The best phrases, except those that mostly repeat a better phrase.
+    """Return the best phrases, except those that share most of their words with a better phrase.
 
-    If `apart` is true, longer versions of a better phrase are also dropped.
+    If `apart` is true, longer phrases that contain a better phrase are also dropped.
     """
     size = min if apart else max
     chosen: list[Stems] = []
@@ -98,11 +98,11 @@ class Topics:
                 self._forms[phrase] = better_form(self._forms.get(phrase, concept.text), concept.text)
 
     def weigh(self, named: NamedConcepts) -> float:
-        """How central these concepts are to the document."""
+        """Return how central these concepts are to the document."""
         return sum(concept.importance * log1p(self._weights[phrase]) for phrase, concept in named)
 
     def word_weights(self) -> dict[str, float]:
-        """The weight of each word in the whole document."""
+        """Return the weight of each word in the whole document."""
         weights: dict[str, float] = {}
         for phrase, weight in self._weights.items():
             for stem in phrase:
@@ -110,9 +110,10 @@ class Topics:
         return {stem: log1p(weight) for stem, weight in weights.items()}
 
     def themes(self, parsed: ParsedChunk, named: NamedConcepts) -> list[str]:
-        """The concepts of the chunk that are most important in the document and its headings.
+        """Return the themes of a chunk: those of its concepts that are most important in the whole document.
 
-        If a chunk has no concepts, its headings are returned.
+        Concepts that also occur in the chunk's headings get a higher score. If the chunk has no concepts, its headings
+        are returned.
         """
         if not named:
             return _short(list(reversed(parsed.chunk.headings)), _LONGEST_THEME)[:MAX_THEMES]

@@ -41,7 +41,7 @@ _PATTERNS = [
 
 
 def find_spans(text: str, language: str | None = None) -> list[tuple[str, int, int]]:
-    """All dates in text order, in ISO 8601 format with their start and end offsets."""
+    """Find all dates, in text order. Returns each date in ISO 8601 format with its start and end offsets."""
     found: list[tuple[str, int, int]] = []
     for match in (match for pattern in _PATTERNS for match in pattern.finditer(text)):
         iso = _iso(match.groupdict(), language)
@@ -65,7 +65,10 @@ def _iso(parts: dict[str, str | None], language: str | None) -> str | None:
 
 
 def _meanings(parts: dict[str, str | None], language: str | None) -> Iterator[tuple[int, int]]:
-    """Possible pairs of month and day. In English, 3/4 is ambiguous, so only the year is certain."""
+    """Yield the possible (month, day) pairs of a date.
+
+    In English, a date such as 3/4 is ambiguous. The first pair is then (0, 0), because only the year is certain.
+    """
     if parts.get("either"):
         first, second = int(parts["either"] or 0), int(parts["other"] or 0)
         if language == "en" and first != second and max(first, second) <= 12:  # noqa: PLR2004 - months

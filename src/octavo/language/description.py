@@ -1,4 +1,4 @@
-"""Describes a document without a model: writes a summary and tags, and describes each chunk.
+"""Generates a document's summary and tags, and the themes, concepts and summary of each chunk, without a model.
 
 The title and other facts are passed in. Each chunk is parsed once. Word weights are computed over the whole document.
 """
@@ -22,7 +22,7 @@ MADE_BY = "local"
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """The description of a document, and the descriptions of its chunks in document order."""
+    """The description of a document (title, summary, tags), and the descriptions of its chunks in document order."""
 
     document: DocumentInsight
     chunks: list[ChunkInsight]
@@ -54,7 +54,7 @@ def describe(source: DocumentSource, facts: DocumentFacts | None = None) -> Desc
 
 
 def prepare() -> None:
-    """Load all data needed for describing and answering, so that processes forked later open no files."""
+    """Load all data needed for descriptions and answers in advance, so that processes forked later open no files."""
     describe(DocumentSource([ChunkText("This is a good sentence of some length. It is only there to be read once.")]))
 
 

@@ -71,7 +71,10 @@ def has_rules(language: str | None) -> bool:
 
 
 def find_duties(statement: Statement, language: str | None) -> Iterator[Finding]:
-    """Find at most one duty, prohibition, penalty or risk in a sentence. The first group that matches is used."""
+    """Yield at most one finding per sentence: a duty, prohibition, penalty or risk.
+
+    If several patterns match, only the first match in the order of `_PATTERNS` is yielded.
+    """
     text = statement.text
     if statement.kind is SegmentKind.HEADING or len(text.split()) < _MIN_WORDS or text.rstrip().endswith("?"):
         return

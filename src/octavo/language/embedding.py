@@ -62,7 +62,7 @@ class Embedder:
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
     def windows(self, text: str) -> Iterator[list[int]]:
-        """Cut the tokens of a text into windows of equal length. The number of windows is as small as possible."""
+        """Split the tokens of a text into as few windows of equal length as possible."""
         whole = text.encode(errors="replace").decode()  # a question may contain a lone surrogate
         parts = (part.group() for part in _PART.finditer(whole))
         tokens = [token for part in parts for token in self._tokenizer.encode(part, add_special_tokens=False).ids]
@@ -85,7 +85,7 @@ class Embedder:
 
 @load_once
 def offline_embedder() -> Embedder:
-    """The embedder shared by all threads of the process."""
+    """Return the embedder shared by all threads of the process."""
     return Embedder(threads=len(os.sched_getaffinity(0)))
 
 

@@ -18,8 +18,9 @@ AMOUNTS = "Amounts"
 
 
 class Subject(StrEnum):
-    """The subject of a prompt that requests a list. The value completes the message “The offline rules recognised no
-    …”.
+    """What a prompt asks to list, such as names or dates.
+
+    The enum value completes the message “The offline rules recognised no …”.
     """
 
     NAMES = "people or organisations"
@@ -77,9 +78,9 @@ _WHO_HAS_TO = re.compile(r"^\W*(?:who (?:has to|must|shall) do what|wer muss was
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """The findings in each group, in text order. Repeated findings are listed together.
+    """The findings of each group, in text order. Findings with the same value are in one list.
 
-    `supported` is true if rules exist for this language.
+    `supported` is true if there are rules for the language of the text.
     """
 
     groups: list[tuple[str, list[list[Finding]]]]
@@ -91,14 +92,14 @@ class Extraction:
 
 
 def find_subject(question: str) -> Subject | None:
-    """The subject of the list that a question requests. None if the question does not request a list."""
+    """Return the subject of the list that a question requests, or None if the question does not request a list."""
     if _WHO_HAS_TO.search(question):
         return Subject.DUTIES
     return next((subject for subject, pattern in _PATTERNS.items() if pattern.search(question)), None)
 
 
 def extract(subject: Subject, chunks: Sequence[ChunkText]) -> Extraction:
-    """Find all items on one subject in the chunks. `Statement.chunk` is the index of the chunk."""
+    """Find everything on one subject in the chunks. In each finding, `statement.chunk` is the index of the chunk."""
     language = detect_document_language([chunk.content for chunk in chunks])
     statements = read_statements(chunks)
     match subject:

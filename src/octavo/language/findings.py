@@ -34,7 +34,10 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A value that a rule found, and its group. `start` and `end` are its offsets in the statement."""
+    """A value that a rule found. `group` is the heading that it is listed under, such as "People".
+
+    `start` and `end` are the offsets of the value in the statement.
+    """
 
     group: str
     value: str
@@ -80,7 +83,7 @@ def _continues(before: str, after: str) -> bool:
 
 
 def merge_repeated(findings: Iterable[Finding]) -> list[list[Finding]]:
-    """Group findings with the same group and value into lists, in order of their first occurrence."""
+    """Collect findings with the same group and value in one list each. The lists are sorted by first occurrence."""
     merged: dict[tuple[str, str], list[Finding]] = {}
     for one in findings:
         merged.setdefault((one.group, " ".join(one.value.casefold().split())), []).append(one)

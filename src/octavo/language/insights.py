@@ -1,6 +1,6 @@
-"""Input and output types for describing documents, used by models and by the provider `local`.
+"""Input and output types for describing documents and chunks, used by the models and by the `local` provider.
 
-Models return the output types as JSON. Lists have a maximum but no minimum length. A page of numbers has no themes, and
+Models return the output types as JSON. Lists have a maximum length but no minimum. A page of numbers has no themes, and
 a model that had to name some would invent them.
 """
 
@@ -145,7 +145,7 @@ class ChunkText:
 class DocumentSource:
     """The chunks of a document in order, and the file's metadata. `kind` is the source type, such as pdf, eml or web.
 
-    `known_tags` are tags that the owner already uses.
+    `known_tags` are tags that the account already uses.
     """
 
     chunks: Sequence[ChunkText]

@@ -33,7 +33,7 @@ def detect_language(text: str) -> str | None:
 
 
 def confirm_language(text: str, expected: str | None) -> str | None:
-    """Return `expected` if the chunk has enough stop words of that language, and the detected language otherwise."""
+    """Return the `expected` language if the text contains enough of its stop words, or else the detected language."""
     words, own = WORD.findall(text[:_SAMPLE].lower()), primary_language(expected)
     stopwords = STOPWORDS.get(own or "", frozenset())
     if words and sum(word in stopwords for word in words) >= _MIN_STOPWORDS * len(words):
@@ -44,7 +44,7 @@ def confirm_language(text: str, expected: str | None) -> str | None:
 def is_english(text: str) -> bool:
     """Whether a text is English.
 
-    A short text such as a question is recognised by its stop words, because language detection is unreliable for it.
+    Language detection is unreliable for short texts such as questions, so these are recognised by their stop words.
     """
     if len(text) > _SHORT and (language := detect_language(blank_markup(text))):
         return language == ENGLISH

@@ -85,9 +85,10 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _read_line(line: str) -> tuple[SegmentKind | None, int] | None:
-    """The type of segment that starts on this line, and the length of the markup before its text.
+    """Return the type of the segment that starts on this line, and the length of the markup before its text.
 
-    The type is None if the line continues a segment. Returns None if the line has no text.
+    The type is None if the line continues the previous segment. If the line has no text, None is returned instead of a
+    tuple.
     """
     if _RULE.fullmatch(line):
         return None

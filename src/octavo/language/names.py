@@ -130,7 +130,7 @@ def find_names(statement: Statement) -> Iterator[Finding]:
 
 
 def join_names(findings: Sequence[Finding]) -> list[Finding]:
-    """Replace each name that is only the end of a longer name, such as a surname, with the longer name."""
+    """Replace each surname or other short form with the longer name that ends with it."""
     whole = {one.value for one in findings if " " in one.value}
     by_last: dict[tuple[str, str], set[str]] = {}
     for one in findings:
@@ -180,7 +180,7 @@ def _person(statement: Statement, match: re.Match[str]) -> Finding | None:
 
 
 def _by_first_name(statement: Statement) -> Iterator[Finding | None]:
-    """Find names that begin with a known first name. A long sequence of capitalised words can be a list of names."""
+    """Find names that begin with a known first name. A sequence of capitalised words may contain several names."""
     for match in _ANY_NAME.finditer(statement.text):
         for start, words in _split_run(match["name"]):
             if len(words) > 1 and not words[0].isupper() and not any(map(is_ordinary_word, words[1:])):
@@ -192,7 +192,7 @@ def _by_first_name(statement: Statement) -> Iterator[Finding | None]:
 def _split_run(run: str) -> Iterator[tuple[int, list[str]]]:
     """Split a sequence of capitalised words into names. A name is a known first name and the words after it.
 
-    In a long sequence, only the next word is used, because it is unclear where the name ends.
+    If too many words follow, only the next one is kept, because it is unclear where the name ends.
     """
     words = [(match.start(), match.group()) for match in re.finditer(r"\S+", run)]
     known = [_is_first_name(word) for _, word in words]

@@ -47,7 +47,7 @@ class ParsedChunk:
 
 
 def parse_chunk(chunk: ChunkText, language: str | None) -> ParsedChunk:
-    """Parse a chunk. `language` is the document's language. The chunk may be in another language."""
+    """Parse a chunk. `language` is the document's language. If the chunk is in another language, that one is used."""
     text = blank_markup(chunk.content)
     parts = list(split_segments(chunk.content))
     own = languages.confirm_language(text, language)

@@ -17,7 +17,10 @@ Stems = tuple[str, ...]
 
 @dataclass(slots=True)
 class PhraseCount:
-    """The number of occurrences of a phrase, its spelling, and the index of the word sequence where it first occurs."""
+    """How often a phrase occurs, and how it is spelled.
+
+    `first` is the index of the word sequence in which it first occurs.
+    """
 
     count: int
     first: int
@@ -80,7 +83,7 @@ def _spans(length: int) -> Iterator[tuple[int, int]]:
 
 
 def parts_of(phrase: Stems) -> Iterator[Stems]:
-    """All shorter phrases that a phrase contains."""
+    """Yield all shorter phrases that a phrase contains."""
     for start, end in _spans(len(phrase)):
         if end - start < len(phrase):
             yield phrase[start:end]

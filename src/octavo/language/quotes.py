@@ -146,7 +146,7 @@ class _Candidate:
 def answer(question: str, chunks: Sequence[ChunkText], embed: Embed | None = None, most: int = _MAX_QUOTES) -> Answer:
     """Answer a question with quotes, best first.
 
-    With `embed`, paraphrases are found too. Without it, only words are compared.
+    If `embed` is given, sentences with a similar meaning are also found. Otherwise, only words are compared.
     """
     language = detect_document_language([*(chunk.content for chunk in chunks), question]) or ENGLISH
     keys = _keys(question, language) or _keys(question, None)
@@ -175,7 +175,7 @@ def _candidates(place: int, chunk: ChunkText, language: str | None) -> Iterator[
 
 
 def _sentences(content: str, text: str) -> Iterator[tuple[int, int]]:
-    """The offsets of sentences and table rows. Headings are left out. `text` is the content without markup."""
+    """Yield the offsets of all sentences and table rows, but not of headings. `text` is the content without markup."""
     for part in split_segments(content):
         if part.part is not SegmentKind.HEADING:
             yield from _split_segment(part, text)
@@ -191,7 +191,7 @@ def _split_segment(part: Segment, text: str) -> Iterator[tuple[int, int]]:
 def _score_words(question: str, keys: frozenset[str], candidates: Sequence[_Candidate]) -> list[float]:
     """Score each sentence by the share of the question's words that it contains.
 
-    Rare words weigh more. Words that appear only in the headings have half their weight.
+    Rare words weigh more. Words that are only in the headings above the sentence count half.
     """
     weights = _weigh(keys, [one.words & keys for one in candidates])
     wanted = _FIGURE if _ASKS_FIGURE.search(question) else _MEANING if _ASKS_MEANING.search(question) else None
@@ -205,7 +205,7 @@ def _score_words(question: str, keys: frozenset[str], candidates: Sequence[_Cand
 
 
 def _weigh(keys: frozenset[str], having: Sequence[frozenset[str]]) -> dict[str, float]:
-    """Weigh each word of a question. A word in few texts weighs more. The weights add up to 1."""
+    """Return the weight of each word of a question. Words in few of the texts weigh more. The weights add up to 1."""
     counts = Counter(word for one in having for word in one)
     weights = {word: log(1 + len(having) / (1 + counts[word])) for word in keys}
     total = fsum(weights.values()) or 1.0
@@ -213,16 +213,19 @@ def _weigh(keys: frozenset[str], having: Sequence[frozenset[str]]) -> dict[str, 
 
 
 def _join(by_words: float, similarity: float) -> float:
-    """Combine the word score and the meaning score.
+    """Combine the word score and the semantic score.
 
-    Words have twice the weight of meaning, but a high meaning score alone can give nearly the highest result.
+    The word score counts twice as much, but a high semantic score alone can give nearly the highest result.
     """
     by_meaning = min(max((similarity - _UNRELATED) / (_SAME - _UNRELATED), 0.0), 1.0)
     return max((2 * by_words + by_meaning) / 3, _MEANING_ALONE * by_meaning)
 
 
 def _keys(text: str, language: str | None) -> frozenset[str]:
-    """The stems that are compared between texts. In scripts without spaces, pairs of characters are used instead."""
+    """Return the words of a text in a form that can be compared: English words as stems, without stop words.
+
+    In scripts without spaces, pairs of characters are used instead of words.
+    """
     grammar = STOPWORDS.get(language or "", frozenset())
     words = {word.lower() for word in WORD.findall(_IDEOGRAPHS.sub(" ", text)) if len(word) <= MAX_LETTERS} - grammar
     pairs = {run[place : place + 2] for run in _IDEOGRAPHS.findall(text) for place in range(len(run) - 1)}
@@ -249,7 +252,10 @@ def _with_marks(content: str, start: int, end: int) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class AnswerQuote:
-    """A sentence that answers a question. `text` is `content[start:end]` of its chunk, and `answer` is a part of it."""
+    """A sentence that answers a question.
+
+    `text` is `content[start:end]` of its chunk. `answer` is the part of the sentence that contains the answer.
+    """
 
     chunk: int
     start: int
@@ -261,11 +267,10 @@ class AnswerQuote:
 
 @dataclass(frozen=True, slots=True)
 class _Passage:
-    """A part of a chunk for the model octavo-small to read: a few sentences or table rows, after the heading above
-    them.
+    """A few sentences or table rows of a chunk, preceded by their heading, as input for the model octavo-small.
 
-    `start` is added to an offset in the passage to get the offset in the chunk. `heading` is the length of the heading.
-    `words` contains the question's words in each sentence.
+    To get an offset in the chunk, add `start` to the offset in the passage. `heading` is the length of the heading.
+    `words` contains, for each sentence, the question's words that occur in it.
     """
 
     chunk: int
@@ -291,7 +296,7 @@ class _RatedSentence:
         return self.passage.split.text[start:end]
 
     def closer_text(self) -> SplitText:
-        """The sentence together with its heading and the previous sentence."""
+        """Return the sentence with only its heading and the previous sentence as context."""
         text, heading = self.passage.split.text, self.passage.heading
         start, end = self.passage.split.sentences[self.answer.sentence]
         first, _ = self.passage.split.sentences[max(self.answer.sentence - 1, 0)]
@@ -325,7 +330,7 @@ def find_answers(question: str, chunks: Sequence[ChunkText], most: int = _MAX_QU
 def _rate_sentences(
     question: str, passages: Sequence[_Passage], weights: Mapping[str, float]
 ) -> Iterator[_RatedSentence]:
-    """The best answer in each sentence of the passages, with a score."""
+    """Yield the best answer in each sentence of the passages, with a score."""
     found = offline_small_model().find_in_sentences(question, [one.split for one in passages])
     for passage, answers in zip(passages, found, strict=True):
         for answer in answers:
@@ -336,7 +341,10 @@ def _rate_sentences(
 
 
 def _read_again(question: str, rated: Sequence[_RatedSentence]) -> Iterator[_RatedSentence]:
-    """Read each sentence again with only the previous sentence as context, and adjust its score by the new margin."""
+    """Run the model again on each sentence with less context, and adjust the score of the sentence.
+
+    The context is only the heading and the previous sentence.
+    """
     found = offline_small_model().find_in_sentences(question, [one.closer_text() for one in rated])
     for one, answers in zip(rated, found, strict=True):
         margin = max(answer.margin for answer in answers) if answers else one.answer.margin
@@ -345,7 +353,7 @@ def _read_again(question: str, rated: Sequence[_RatedSentence]) -> Iterator[_Rat
 
 
 def _rate_words(passage: _Passage, sentence: int, weights: Mapping[str, float]) -> float:
-    """The weight of the question's words in a sentence, alone and together with the previous sentence."""
+    """Score a sentence by the question's words that it contains, alone and together with the previous sentence."""
     own = passage.words[sentence]
     context = own | passage.words[max(sentence - 1, 0)]
     return _OF_SENTENCE * fsum(weights[word] for word in own) + _OF_CONTEXT * fsum(weights[word] for word in context)
@@ -360,9 +368,9 @@ def _is_of_kind(question: str, answer: str) -> bool:
 
 
 def _choose_passages(keys: frozenset[str], chunks: Sequence[ChunkText]) -> tuple[list[_Passage], dict[str, float]]:
-    """The passages to read, and the weights of the question's words.
+    """Choose the passages that the model reads. Also returns the weights of the question's words.
 
-    Passages with the most words from the question come first.
+    Passages with many of the question's words, from highly ranked chunks, come first.
     """
     passages = [one for place, chunk in enumerate(chunks) for one in _passages(place, chunk, keys)]
     weights = _weigh(keys, [one.all_words for one in passages])
@@ -376,7 +384,7 @@ def _choose_passages(keys: frozenset[str], chunks: Sequence[ChunkText]) -> tuple
 
 
 def _passages(place: int, chunk: ChunkText, keys: frozenset[str]) -> Iterator[_Passage]:
-    """Cut a chunk into passages of whole sentences. No passage contains a heading."""
+    """Split a chunk into passages of whole sentences. A passage never continues past a heading."""
     text = blank_markup(chunk.content)
     heading = chunk.headings[-1] if chunk.headings else ""
     taken = list[tuple[int, int]]()
@@ -395,7 +403,7 @@ def _passages(place: int, chunk: ChunkText, keys: frozenset[str]) -> Iterator[_P
 def _passage(
     place: int, heading: str, text: str, sentences: Sequence[tuple[int, int]], keys: frozenset[str]
 ) -> _Passage:
-    """Make a passage. The model also reads the heading above it."""
+    """Build a passage. The heading above it is put in front of its text, so that the model sees it."""
     first, last = sentences[0][0], sentences[-1][1]
     before = f"{heading[:_MAX_HEADING]}. " if heading else ""
     start = first - len(before)
@@ -420,7 +428,7 @@ def asks_summary(question: str) -> bool:
 
 
 def summarise_in_quotes(chunks: Sequence[ChunkText], most: int) -> Answer:
-    """The most representative sentences in the chunks, best first, without repetitions."""
+    """Summarise the chunks with their most representative sentences, best first, without repetitions."""
     chosen: list[_SummaryCandidate] = []
     for one in sorted(_summary_candidates(chunks), key=lambda one: (-one.score, one.chunk, one.start)):
         if len(chosen) == most:
@@ -456,7 +464,7 @@ def _say_the_same(one: frozenset[str], other: frozenset[str]) -> bool:
 
 
 def _scored_quote(one: _SummaryCandidate) -> Quote:
-    """Make a quote. Its score has no upper limit, so it is mapped to the range from 0 to 1."""
+    """Make a quote. The score of the sentence has no upper limit, so it is mapped to the range from 0 to 1."""
     return Quote(
         chunk=one.chunk, start=one.start, end=one.end, text=one.text, score=round(one.score / (1 + one.score), 3)
     )

@@ -19,7 +19,7 @@ _BREAK = re.compile(r"(?<=[\u3002\uff01\uff1f\uff61])[\u300d\u300f\u201d\u2019\u
 
 
 def split_sentences(text: str, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
-    """The offsets of the sentences in `text`, without surrounding white space."""
+    """Yield the offsets of the sentences in `text`, without surrounding white space."""
     for first, last in _parts(text, start, len(text) if end is None else end):
         part = text[first:last]
         if _MARK.search(part):

@@ -1,9 +1,9 @@
 """Compares pairs of sentences, finds answers and ranks passages with the bundled model octavo-small (English only).
 
 One pass of the model does all three. It estimates whether the first text entails or contradicts the second, how likely
-a passage is to answer a question, and where the answer is. Strengths are probabilities, calibrated on texts that the
-model was not trained on (docs/models/octavo-small.md). Each pair is judged separately, so a result does not depend on
-other pairs.
+a passage is to answer a question, and where the answer is. The probabilities are calibrated on texts that the model was
+not trained on (docs/models/octavo-small.md). Each pair is judged separately, so a result does not depend on other
+pairs.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ class SplitText:
 class SentenceAnswer:
     """The best answer in one sentence of a passage. `sentence` is the index of the sentence.
 
-    `margin` is the difference between its score and the score for "not here". `rank` is how well the whole passage fits
-    the question.
+    `margin` is how much higher the answer scores than "no answer here". `rank` is how well the whole passage fits the
+    question.
     """
 
     sentence: int
@@ -109,11 +109,14 @@ class SmallModel:
         self._threads = threads
 
     def judge(self, pairs: Sequence[tuple[str, str]]) -> list[Judgement]:
-        """Judge the second text of each pair given the first. Only the first 160 tokens of a pair are read."""
+        """Judge whether the first text of each pair entails or contradicts the second.
+
+        Pairs of more than 160 tokens are shortened.
+        """
         return list(self._map(self._judge, pairs))
 
     def contradiction_strengths(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """The calibrated probability that each pair is a contradiction.
+        """Return the calibrated probability that each pair is a contradiction.
 
         Each pair is judged in both directions, and the lower probability is used.
         """
@@ -123,7 +126,7 @@ class SmallModel:
         return [_calibrate(_log_odds(strength), _CONTRADICTION_SCALE) for strength in weaker]
 
     def find_answers(self, question: str, passages: Sequence[str]) -> list[PassageAnswer]:
-        """Find the answer in each passage. Long passages are read in overlapping windows."""
+        """Find the answer in each passage. Long passages are split into overlapping windows."""
         return list(self._map(lambda passage: self._answer(question, passage), passages))
 
     def find_in_sentences(self, question: str, passages: Sequence[SplitText]) -> list[list[SentenceAnswer]]:
@@ -131,7 +134,7 @@ class SmallModel:
         return list(self._map(lambda passage: list(self._answer_sentences(question, passage)), passages))
 
     def count_pieces(self, text: str) -> int:
-        """Count the tokens in a text. The time to read a passage is proportional to this count."""
+        """Count the tokens in a text. The model's running time for a passage is proportional to this count."""
         return len(self._encode(text)[0])
 
     def _judge(self, pair: tuple[str, str]) -> Judgement:
@@ -169,7 +172,10 @@ class SmallModel:
                 yield SentenceAnswer(number, span, float(part[start, end]), rank)
 
     def _score_spans(self, window: _Window) -> tuple[np.ndarray, float]:
-        """Score each span against "not here" by its first and last token. Also returns the rank of the passage."""
+        """Score each possible answer by its first and last token, relative to "no answer here".
+
+        Also returns how well the whole passage fits the question.
+        """
         import numpy as np
 
         _, rank, spans = self._run(window.question, window.passage)
@@ -209,7 +215,7 @@ class SmallModel:
 
 @load_once
 def offline_small_model() -> SmallModel:
-    """The octavo-small model, shared by all threads of the process."""
+    """Return the octavo-small model, shared by all threads of the process."""
     return SmallModel(threads=len(os.sched_getaffinity(0)))
 
 
@@ -226,13 +232,13 @@ def find_answers(question: str, passages: Sequence[str]) -> list[PassageAnswer]:
 
 
 def rank(question: str, passages: Sequence[str]) -> list[int]:
-    """The indexes of the passages, most likely to answer the question first."""
+    """Return the indexes of the passages, starting with the passage that is most likely to answer the question."""
     answers = find_answers(question, passages)
     return sorted(range(len(passages)), key=lambda place: -answers[place].rank)
 
 
 def _shorten(texts: list[list[int]], room: int) -> list[list[int]]:
-    """Cut the longer text first, then both texts, until they fit into the limit."""
+    """Shorten two token lists to at most `room` tokens together. The longer list is shortened first."""
     first, second = texts
     half = room // 2
     if len(first) + len(second) <= room:

@@ -1,8 +1,8 @@
 """Chooses the tags of a document: a few phrases that a person would keep.
 
-A tag names a subject, so a phrase must be repeated or be in a heading. Words that every document contains are not tags:
-months, parts of a page, invoice labels, verbs of instructions. Tags that the owner already uses come first, because a
-tag is useful only if several documents have it.
+A tag names a subject, so a phrase must be repeated or be in a heading. Words that occur in all kinds
+of documents, such as months, parts of a page, labels on invoices, and verbs in instructions, are not used as tags. Tags
+that the account already uses come first, because a tag is useful only if several documents have it.
 """
 
 from __future__ import annotations
@@ -100,8 +100,9 @@ class TagSource:
 class _Found:
     """Statistics for choosing tags.
 
-    For each phrase: its number of occurrences and of chunks that contain it. For the document: the words of the title
-    and the headings, and the highest weight.
+    `counts` and `chunks_with` contain the number of occurrences of each phrase and the number of chunks that contain
+    it. `title` and `headings` are the stems of the words in the title and the headings. `best` is the highest weight of
+    any phrase.
     """
 
     counts: Mapping[Stems, int]
@@ -112,7 +113,10 @@ class _Found:
 
 
 def choose_tags(source: TagSource) -> list[str]:
-    """Choose a document's tags, most important first. Empty if no phrase is repeated or the text is garbled."""
+    """Choose a document's tags, most important first.
+
+    The result is empty if no phrase qualifies or the text is garbled.
+    """
     if source.kind in _WITHOUT_TOPICS or _is_broken(source.chunks):
         return [source.kind.value.replace("_", " ")] if source.kind in _WITHOUT_TOPICS - {DocumentType.CODE} else []
     counts, chunks_with = _count(source.chunks)
@@ -152,13 +156,13 @@ def _count(chunks: Sequence[ParsedChunk]) -> tuple[Counter[Stems], Counter[Stems
 
 
 def _headings(source: TagSource) -> set[str]:
-    """The stems of the words in the title and in the headings."""
+    """Return the stems of the words in the title and in the headings."""
     texts = dict.fromkeys((source.title, *(text for chunk in source.chunks for text in chunk.chunk.headings)))
     return set(heading_stems(". ".join(texts), source.language))
 
 
 def _known(source: TagSource, counts: Mapping[Stems, int]) -> Iterator[str]:
-    """The owner's tags that the text repeats, most frequent first."""
+    """Yield the account's tags that occur often in the text, most frequent first."""
     found: list[tuple[int, str]] = []
     for tag in source.known:
         phrases = find_phrases([tag], source.language) if source.language else None
@@ -183,11 +187,12 @@ def _is_subject(form: str, phrase: Stems, language: str | None) -> bool:
 
 
 def _is_salient(phrase: Stems, found: _Found, source: TagSource) -> bool:
-    """Whether a phrase is repeated often enough to be a subject of the document.
+    """Whether a phrase is prominent enough to be a subject of the document.
 
-    A phrase of several words must be in the title, or occur twice and in a heading, or occur three times. A single word
-    must be repeated and in the title, or be among the most important words. The second case requires English, because
-    common words are known only for English.
+    A phrase of several words qualifies if it is in the title, if it is in a heading and occurs twice, or if it occurs
+    three times. A single word qualifies if it is in the title and occurs twice, or if it is frequent and among the most
+    important words. This last rule applies only to English, because common words are known only for English. In a long
+    document, the phrase must also occur in at least two chunks.
     """
     count = found.counts.get(phrase, 0)
     if len(source.chunks) >= _MANY_CHUNKS and found.chunks_with.get(phrase, 0) < _REPEATED:
@@ -201,6 +206,6 @@ def _is_salient(phrase: Stems, found: _Found, source: TagSource) -> bool:
 
 
 def _repeats(phrase: Stems, other: Stems) -> bool:
-    """Whether a phrase means nearly the same as a phrase that was already chosen."""
+    """Whether two phrases share more than half of the words of the shorter one."""
     own, known = {*phrase}, {*other}
     return 2 * len(own & known) > min(len(own), len(known))

@@ -47,7 +47,7 @@ def _polarity(parsed: ParsedChunk) -> float:
 
 
 def polarity_of(sentence: str) -> float:
-    """The polarity of an English sentence, from -1 (negative) to 1 (positive)."""
+    """Return the polarity of an English sentence, from -1 (negative) to 1 (positive)."""
     return float(_analyzer().polarity_scores(sentence)["compound"])
 
 
@@ -58,7 +58,10 @@ def _split_long(sentence: str) -> Iterator[str]:
 
 
 def _emotion(sentences: Sequence[Sequence[str]]) -> Emotion:
-    """The emotion that the most words express, ignoring negated words."""
+    """Return the emotion that the most words express, or NEUTRAL if no emotion is prominent.
+
+    Negated words are ignored.
+    """
     counts: Counter[Emotion] = Counter(
         EMOTION_WORDS[word]
         for words in sentences

@@ -24,9 +24,9 @@ _ENDING = re.compile(r"(?<=\w{3})(?:ations?|ments?|ings?|edly|ies|ers?|ely|ed|es
 
 @load_once
 def _ranks() -> dict[str, int]:
-    """The rank of each word by frequency.
+    """Return the frequency rank of each word.
 
-    The ranks are read from the vocabulary of the embedding model, which is sorted by frequency.
+    The vocabulary of the embedding model is sorted by frequency, so the ranks are read from it.
     """
     vocabulary: dict[str, int] = json.loads(_TOKENIZER.read_bytes())["model"]["vocab"]
     first = vocabulary[_FIRST_WORD]
@@ -36,7 +36,10 @@ def _ranks() -> dict[str, int]:
 
 @lru_cache(maxsize=50_000)
 def rarity(stem: str) -> float:
-    """The rarity of a word, from 0 for the most common English word to 1 for words outside the 30,000 most common."""
+    """Return the rarity of a word.
+
+    It is 0 for the most common English word and 1 for words outside the 30,000 most common.
+    """
     ranks = _ranks()
     last = next(reversed(ranks.values()))
     rank = ranks.get(stem) or min(ranks.get(part, last) for part in stem.split("-"))
@@ -72,7 +75,7 @@ def is_content(word: str, language: str) -> bool:
 
 @lru_cache(maxsize=50_000)
 def root(word: str) -> str:
-    """The approximate stem that all forms of an English word share.
+    """Return an approximate stem that is the same for all forms of an English word.
 
     It is used to compare words, not to display them.
     """

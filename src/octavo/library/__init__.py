@@ -1,1 +1,1 @@
-"""An owner's documents: reading, editing, retries, versions, collections and the trash."""
+"""An account's documents: reading, editing, retries, versions, collections and the trash."""

@@ -1,4 +1,4 @@
-"""The budget of one document. The owner can raise it up to the owner's monthly budget."""
+"""The budget of one document. It can be raised up to the monthly budget of the account (owner)."""
 
 from __future__ import annotations
 

@@ -42,7 +42,10 @@ UNSET = Unset()
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Changes that a person makes to documents. `facts` maps names of other facts to values. None removes a fact."""
+    """Changes that a person makes to documents.
+
+    `facts` contains the facts that have no field here. A value of None removes the fact.
+    """
 
     title: str | Unset | None = UNSET
     author: str | Unset | None = UNSET
@@ -77,7 +80,10 @@ async def lock_documents(
     trashed: bool | None = False,
     beside: Iterable[UUID] = (),
 ) -> list[LockedDocument]:
-    """Lock the owner's `documents` and those in `beside`. Raises `NotFound` if one of `documents` is missing."""
+    """Lock the account's `documents`, and also the documents in `beside`. Returns only `documents`.
+
+    Raises `NotFound` if one of `documents` is missing.
+    """
     wanted = set(documents)
     await connection.execute(QUERIES.hold_owner, {"owner": owner})
     async with connection.cursor(row_factory=class_row(LockedDocument)) as cursor:
@@ -93,7 +99,10 @@ async def lock_documents(
 async def lock_contents(
     connection: Connection, owner: UUID, documents: Iterable[UUID], *, trashed: bool | None = False
 ) -> list[LockedDocument]:
-    """Lock documents and all others with the same content, because the change may affect which one is canonical."""
+    """Lock documents, and all other documents with the same content.
+
+    The change may affect which document is the canonical one for this content.
+    """
     wanted = list(documents)
     values = {"owner": owner, "documents": wanted}
     await connection.execute(QUERIES.hold_owner, {"owner": owner})
@@ -177,9 +186,9 @@ async def retry_document(
 ) -> Retried:
     """Retry a failed document, or create a new revision of a complete one. Repeated calls create only one job.
 
-    If only the description is missing, only that is added. If `from_stage` is a stage that describes the text, the text
-    is described again. An `extraction` other than plain creates a new revision, unless the document's job already uses
-    that extraction.
+    If only the description (title, summary, tags) is missing, only the description is generated. If `from_stage` is a
+    stage that generates descriptions, they are generated again. An `extraction` other than plain creates a new
+    revision, unless the document's job already uses that extraction.
     """
     if from_stage is not None and extraction is not Extraction.PLAIN:
         raise BadInput("Extraction by a model always starts from the file, so `from_stage` is not allowed.")
@@ -209,9 +218,9 @@ async def retry_document(
 
 
 async def _has_extraction(connection: Connection, held: LockedDocument, extraction: Extraction) -> bool:
-    """Whether the document's job uses this extraction.
+    """Whether the document's job uses this extraction method.
 
-    Raises `StillProcessed` if the job is running with another extraction.
+    Raises `StillProcessed` if the job is running with another method.
     """
     row = await (await connection.execute(QUERIES.job_extraction, {"job": held.process_id})).fetchone()
     if row is not None and row[0] == extraction:
@@ -222,7 +231,10 @@ async def _has_extraction(connection: Connection, held: LockedDocument, extracti
 
 
 async def _add_description(connection: Connection, held: LockedDocument) -> Retried:
-    """Add the missing description. If there is no job to resume, as for a duplicate, start a new revision."""
+    """Generate the missing description.
+
+    If there is no job to resume, as for a duplicate, a new revision is started.
+    """
     if not await _is_paused(connection, held):
         return await _begin_revision(connection, held, None)
     await queue.requeue(connection, held.process_id)
@@ -230,9 +242,9 @@ async def _add_description(connection: Connection, held: LockedDocument) -> Retr
 
 
 async def _stage_to_repeat(connection: Connection, held: LockedDocument) -> str | None:
-    """The stage to retry from. None continues after the last finished stage.
+    """Return the stage to retry from, or None to continue after the last finished stage.
 
-    A web page that was fetched but not read is fetched again, because it may have changed.
+    A web page that was fetched but not processed is fetched again, because it may have changed.
     """
     row = await (await connection.execute(QUERIES.last_stage, {"job": held.process_id})).fetchone()
     return FETCHED if row and row[0] == FETCHED else None
@@ -282,7 +294,7 @@ async def _begin_revision(
 
 
 def process_job(cause: Cause, owner: UUID, document: UUID, revision: int, job: UUID) -> NewJob:
-    """The job that creates a revision of a document. Its key ensures that it is enqueued only once."""
+    """Return the job that creates a revision of a document. Its key ensures that it is enqueued only once."""
     key = f"process:{document}:{revision}"
     return job_after(cause, owner, {"revision": revision}, key=key, document=document, job=job)
 

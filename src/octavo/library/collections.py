@@ -1,4 +1,4 @@
-"""An owner's collections and tags."""
+"""An account's collections and tags."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class Gap:
 
 
 def compare(old: str, new: str) -> list[Change]:
-    """Compare two texts. Returns the changes in text order. `change` applies them to the old text."""
+    """Compare two texts. Returns the changes in text order. Use `change` to apply them to the old text."""
     steps = StepBudget(_LEAST_STEPS + _STEPS_A_CHARACTER * (len(old) + len(new)))
     before, after = split_paragraphs(old), split_paragraphs(new)
     at_old, at_new = _offsets(before), _offsets(after)
@@ -174,7 +174,7 @@ def find_gaps(old: Sequence[str], new: Sequence[str], steps: StepBudget) -> list
 
 
 class _Alignment:
-    """Finds unchanged parts, each as (position in old, position in new, length)."""
+    """Finds the parts that two sequences have in common, each as (position in old, position in new, length)."""
 
     def __init__(self, old: Sequence[str], new: Sequence[str], steps: StepBudget) -> None:
         numbers: dict[str, int] = {}
@@ -266,7 +266,10 @@ def _walk_back(history: list[dict[int, int]], x: int, y: int) -> list[tuple[int,
 
 
 def _longest_order(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The longest subsequence in which the second value increases. The pairs are sorted by the first value."""
+    """Return the longest subsequence of pairs in which the second value increases.
+
+    `pairs` must be sorted by the first value.
+    """
     tails: list[int] = []
     last: list[int] = []
     before: list[int | None] = []

@@ -78,7 +78,7 @@ async def list_documents(
 
 
 async def select_documents(connection: Connection, owner: UUID, filters: Filters, most: int) -> list[UUID]:
-    """The ids of all documents that match the filters. Raises `BadInput` if there are more than `most`."""
+    """Return the ids of all documents that match the filters. Raises `BadInput` if there are more than `most`."""
     rows = await _read(connection, owner, _values(filters, "newest", None), most + 1)
     if len(rows) > most:
         raise BadInput(f"More than {most:,} documents match the filter. Narrow it.")
@@ -110,14 +110,17 @@ _SAME_NAME = (*("tag", "collection", "trashed", "kind", "before", "after", "amou
 
 
 def _state(wanted: Filters) -> Row:
-    """The values for the status filter and the tab filter. The value of `state` is either a status or a tab."""
+    """Return the values for the status filter and the tab filter.
+
+    The value of `state` is either a status or a tab.
+    """
     if wanted.state in {"pending", "completed", "failed"}:
         return {"status": wanted.state, "tab": wanted.tab}
     return {"status": wanted.status, "tab": wanted.state or wanted.tab}
 
 
 async def find_documents(connection: Connection, owner: UUID, documents: Sequence[UUID]) -> list[Document]:
-    """The documents with these ids, newest first. Missing documents and those in the trash are omitted."""
+    """Return the documents with these ids, newest first. Missing documents and those in the trash are omitted."""
     values: Row = {"documents": list(documents), "trashed": False, "versions": True}
     return await _as_documents(connection, await _read(connection, owner, values, len(documents)))
 
@@ -133,7 +136,7 @@ async def show_document(connection: Connection, owner: UUID, document: UUID, *, 
 async def list_parts(
     connection: Connection, owner: UUID, document: UUID, *, cursor: str | None = None, limit: int = DEFAULT_LIMIT
 ) -> Page[Document]:
-    """The documents made from the files in an archive or the attachments of an email, in their original order.
+    """Return the documents made from the files in an archive or the attachments of an email, in their original order.
 
     Documents in the trash are omitted.
     """
@@ -161,7 +164,7 @@ async def list_chunks(
 async def list_events(
     connection: Connection, owner: UUID, document: UUID, *, cursor: str | None = None, limit: int = MOST_LIMIT
 ) -> Page[EventView]:
-    """All events of a document, oldest first."""
+    """Return all events of a document, oldest first."""
     await show_document(connection, owner, document)
     values = {"document": document, "after": _number(cursor) if cursor else 0, "most": limit + 1}
     rows = await fetch_rows(connection, QUERIES.events_of, values)
@@ -274,7 +277,7 @@ def _as_chunk(row: Row, source_url: str | None) -> Chunk:
 
 
 def moment_url(source_url: str | None, seconds: float | None) -> str | None:
-    """A link that opens the video at this second. None if the source is not a video."""
+    """Return a link that opens the video at this second, or None if the source is not a video."""
     if seconds is None or not source_url or not source_url.startswith(VIDEO):
         return None
     return f"{source_url}&t={int(seconds)}s"

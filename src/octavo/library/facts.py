@@ -1,7 +1,8 @@
 """The facts of documents in the database: read them, replace them, and save corrections by people.
 
-Each fact records its origin. A stage, a conversion or a description replaces only its own facts. Corrections by people
-are never replaced. The fields of a document (title, author, date, kind, …) are copied from its best facts.
+Each fact records its origin: processing, a conversion, or the generated description. Each origin replaces only its own
+facts, and corrections by people are never replaced. The fields of a document (title, author, date, kind, …) are copied
+from its best facts.
 """
 
 from __future__ import annotations
@@ -42,7 +43,10 @@ _SPACES = re.compile(r"\s+")
 
 
 async def list_facts(connection: Connection, owner: UUID, document: UUID) -> list[FactView]:
-    """The facts of a document, ordered by name. If a name allows only one fact, the best one is returned."""
+    """Return the facts of a document in the order of `NAMES`.
+
+    For a name that allows only one fact, the best fact is returned.
+    """
     await show_document(connection, owner, document)
     found: dict[tuple[str, str | None], FactView] = {}
     for row in await fetch_rows(connection, QUERIES.facts, {"document": document}):
@@ -54,7 +58,7 @@ async def list_facts(connection: Connection, owner: UUID, document: UUID) -> lis
 async def chosen_facts(
     connection: Connection, documents: Sequence[UUID], names: Sequence[str] = NAMES
 ) -> dict[UUID, dict[str, FactView]]:
-    """The best facts of several documents, grouped by name, in one query."""
+    """Return the best fact for each document and name, in one query."""
     found: dict[UUID, dict[str, FactView]] = {one: {} for one in documents}
     values = {"documents": list(documents), "names": list(names)}
     for row in await fetch_rows(connection, QUERIES.chosen, values):
@@ -73,7 +77,7 @@ def _as_view(row: dict[str, Any]) -> FactView:
 
 @dataclass(frozen=True, slots=True)
 class Facets:
-    """The kinds and languages of an owner's documents with their counts, most frequent first."""
+    """The kinds and languages of an account's documents with their counts, most frequent first."""
 
     kinds: dict[str, int]
     languages: dict[str, int]
@@ -161,14 +165,14 @@ _REQUIRED = {
 
 
 async def list_views(connection: Connection, owner: UUID) -> list[SavedView]:
-    """An owner's saved views, sorted by name."""
+    """Return an account's saved views, sorted by name."""
     return [SavedView(**row) for row in await fetch_rows(connection, QUERIES.views, {"owner": owner})]
 
 
 async def save_view(
     connection: Connection, owner: UUID, name: str, filters: Mapping[str, JSON], sort: str
 ) -> SavedView:
-    """Save filters and a sort order under a name. A view with the same name is replaced."""
+    """Save filters and a sort order as a view. A view with the same name is replaced."""
     label = clean_label(name, "view")
     values = {"id": new_id(), "owner": owner, "name": label, "filter": Jsonb({**filters}), "sort": sort}
     (row,) = await fetch_rows(connection, QUERIES.save_view, values)
@@ -184,9 +188,9 @@ async def delete_view(connection: Connection, owner: UUID, view: UUID) -> None:
 
 
 def normalise(name: str, value: str) -> str | None:
-    """Normalise a value for comparing and sorting: 2018-03-05, 529.87, EUR, a name in lower case.
+    """Normalise a value for comparing and sorting, for example to 2018-03-05, 529.87, EUR, or a name in lower case.
 
-    Returns None if the fact must be a date, an amount, a currency or a language, and the value is not valid.
+    Returns None if the value is invalid for a fact that must be a date, an amount, a currency or a language.
     """
     return _FORMS.get(name, fold)(_clean(value))
 

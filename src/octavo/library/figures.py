@@ -38,7 +38,7 @@ class ShownFigure:
 class FigureSource:
     """A figure and its file.
 
-    The figure is either an area of a page (`page` and `box`) or a file in a container (`member`).
+    The figure is either an area of a page (`page` and `box`) or a file embedded in the document's file (`member`).
     """
 
     source_type: str
@@ -86,20 +86,20 @@ async def list_regions(connection: Connection, owner: UUID, document: UUID, page
 async def known_figures(
     connection: Connection, owner: UUID, document: UUID, numbers: Sequence[int]
 ) -> dict[int, ShownFigure]:
-    """Map the given numbers to figures in the document. Numbers without a figure are left out."""
+    """Map the given figure numbers to figures in the document. Unknown numbers are left out."""
     values = {"owner": owner, "document": document, "numbers": list(numbers)}
     rows = await fetch_rows(connection, QUERIES.known_figures, values) if numbers else []
     return {row["number"]: ShownFigure(figure_path(document, row["number"]), row["caption"]) for row in rows}
 
 
 async def first_figures(connection: Connection, documents: Sequence[UUID]) -> dict[UUID, str]:
-    """For each document, the path of a thumbnail of its first figure."""
+    """Return the path of a thumbnail of each document's first figure."""
     rows = await fetch_rows(connection, QUERIES.first_figures, {"documents": list(documents)}) if documents else []
     return {row["document_id"]: f"{figure_path(row['document_id'], row['number'])}?width=120" for row in rows}
 
 
 async def find_figure(connection: Connection, owner: UUID, document: UUID, number: int, width: int) -> FigureSource:
-    """Find a figure in an owner's document. `picture` is its stored picture of this width, or None."""
+    """Find a figure in an account's document. `picture` is its stored picture of this width, or None."""
     values = {"owner": owner, "document": document, "number": number, "name": picture_name(number, width)}
     rows = await fetch_rows(connection, QUERIES.figure, values)
     if not rows:
@@ -110,9 +110,9 @@ async def find_figure(connection: Connection, owner: UUID, document: UUID, numbe
 
 
 async def keep_figure(connection: Connection, document: UUID, revision: int, name: str, stored: Stored) -> list[str]:
-    """Insert the row of a figure's picture.
+    """Insert the database row of a figure's picture.
 
-    If the picture is not needed after all, returns its key. Delete that object after the commit.
+    If the picture is not needed after all, its storage key is returned. Delete that object after the commit.
     """
     values = {"key": stored.key, "bytes": stored.bytes, "sha256": stored.sha256}
     await connection.execute(QUERIES.insert_object, values)

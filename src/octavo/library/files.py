@@ -39,9 +39,9 @@ class File:
 
 
 async def find_file(connection: Connection, owner: UUID, document: UUID, kind: str, name: str = "") -> File:
-    """Find a file of the current revision. Missing documents and other owners' documents raise the same error.
+    """Find a file of the current revision. Missing documents and other accounts' documents raise the same error.
 
-    After a link has been fetched, its source is the fetched page.
+    For a link that has been fetched, the source is the fetched page.
     """
     values = {"owner": owner, "document": document}
     async with connection.cursor(row_factory=class_row(File)) as cursor:
@@ -57,7 +57,7 @@ async def find_file(connection: Connection, owner: UUID, document: UUID, kind: s
 
 
 def _with_ending(file: File) -> str:
-    """The file name with its extension.
+    """Return the file name with its extension.
 
     Fetched files have no file name, only a label, so their extension is derived from the content type.
     """
@@ -72,7 +72,7 @@ async def count_download(connection: Connection, document: UUID) -> None:
 
 
 async def find_locked(connection: Connection, owner: UUID, document: UUID) -> str:
-    """The storage key of a PDF that was uploaded as a file.
+    """Return the storage key of a PDF that was uploaded as a file.
 
     Raises `BadInput` for other types, because passwords are supported only for PDFs.
     """
@@ -89,7 +89,7 @@ async def find_locked(connection: Connection, owner: UUID, document: UUID) -> st
 async def keep_unlocked(connection: Connection, owner: UUID, document: UUID, stored: Stored) -> list[str]:
     """Save an unlocked copy of the file. The document is processed from this copy from now on.
 
-    Returns keys to delete after the commit.
+    Returns the storage keys of earlier copies, to be deleted after the commit.
     """
     await lock_documents(connection, owner, [document])
     before = await fetch_rows(connection, UNLOCKED.delete_unlocked, {"document": document})

@@ -50,7 +50,7 @@ def picture_name(number: int, width: int) -> str:
 
 
 async def find_page(connection: Connection, owner: UUID, document: UUID, number: int, width: int) -> PageSource:
-    """Find a page in an owner's document.
+    """Find a page in an account's document.
 
     Before extraction the number of pages is unknown, so a missing page is detected only when it is rendered.
     """
@@ -68,9 +68,9 @@ async def find_page(connection: Connection, owner: UUID, document: UUID, number:
 
 
 async def keep_picture(connection: Connection, document: UUID, revision: int, name: str, stored: Stored) -> list[str]:
-    """Insert the row of a page image.
+    """Insert the database row of a page image.
 
-    If the image is not needed after all, returns its key. Delete that object after the commit.
+    If the image is not needed after all, its storage key is returned. Delete that object after the commit.
     """
     values = {"key": stored.key, "bytes": stored.bytes, "sha256": stored.sha256}
     await connection.execute(QUERIES.insert_object, values)
@@ -80,7 +80,7 @@ async def keep_picture(connection: Connection, document: UUID, revision: int, na
 
 
 async def find_boxes(connection: Connection, owner: UUID, document: UUID, chunk: UUID, number: int) -> list[Box]:
-    """The boxes of a chunk on a page."""
+    """Return the areas on a page that contain the text of a chunk."""
     rows = await fetch_rows(connection, QUERIES.boxes, {"owner": owner, "document": document, "chunk": chunk})
     if not rows:
         raise NotFound(f"Chunk {chunk}.")

@@ -53,7 +53,10 @@ class DocumentRevision:
 
 @dataclass(frozen=True, slots=True)
 class _LoadedSide:
-    """One of the two compared documents with its data. `sheets` contains each page's start offset and number."""
+    """One of the two documents in a comparison, with its data.
+
+    `sheets` contains the start offset and the page number of each page.
+    """
 
     document: Document
     revision: int
@@ -80,9 +83,10 @@ async def list_versions(connection: Connection, owner: UUID, document: UUID) -> 
 async def compare_documents(
     database: Database, bucket: Bucket, owner: UUID, old: DocumentRevision | None, new: DocumentRevision
 ) -> Comparison:
-    """The changes from `old` to `new`, which can be any two documents of an owner.
+    """Compare two documents of an account. Returns the changes from `old` to `new`.
 
-    If `old` is None, compares with the previous version. A first version is compared with the previous revision.
+    If `old` is None, `new` is compared with its previous version or, if it is the first version, with its previous
+    revision.
     """
     async with database.connection() as connection:
         old = old or await _find_before(connection, owner, new)
@@ -123,7 +127,7 @@ async def _find_before(connection: Connection, owner: UUID, new: DocumentRevisio
 
 
 def compare_fields(old: Document, new: Document) -> list[FieldChange]:
-    """The fields that differ, in the format of the API."""
+    """Return the fields that differ, in the format of the API."""
     values = ((name, _plain(getattr(old, name)), _plain(getattr(new, name))) for name in FIELDS)
     return [FieldChange(name, before, after) for name, before, after in values if before != after]
 
@@ -150,7 +154,10 @@ async def _open(connection: Connection, owner: UUID, pick: DocumentRevision) -> 
 
 
 def _first(changes: Sequence[Change]) -> list[Change]:
-    """The first changes, up to a size limit. If the whole text is new, a complete list would be too long to show."""
+    """Return the first changes, up to a size limit.
+
+    If the whole text is new, a complete list would be too long to show.
+    """
     chosen, room = list[Change](), MOST_CHARACTERS
     for change in changes[:MOST_CHANGES]:
         size = sum(len(part.text) for part in change.parts)

@@ -56,14 +56,17 @@ def sends_files(tools: Tools, analysed: AnalysedDocument) -> bool:
 
 
 def name_of(pages: Segment) -> str:
-    """The artifact kind of a segment's file. The database function `segment_file` must return the same name."""
+    """Return the artifact kind that a segment's file is stored as.
+
+    The database function `segment_file` must return the same name.
+    """
     return f"segment:{pages.context_first}-{pages.last}"
 
 
 class SegmentFiles(RevisionFiles):
-    """The files of segments.
+    """The files that hold the pages of segments.
 
-    They are stored for the document, not for a revision. All analyses of the document share them.
+    They belong to the document, not to a revision, so all analyses of the document share them.
     """
 
     def __init__(self, run: Run[Tools], document: UUID) -> None:
@@ -216,7 +219,7 @@ async def analyse_long_document(run: Run[Tools], document: UUID) -> None:
 
 
 def estimate_analysis(settings: Settings, document: Row) -> float:
-    """The expected cost of all active prompts in US dollars. The document's page shows the same estimate."""
+    """Return the expected cost of all active prompts in US dollars. The document's page shows the same estimate."""
     is_offline = document["owner_kind"] == "anonymous" and not settings.anonymous_models
     size = DocumentSize.of(document["word_count"], document["page_count"])
     return Estimator(settings, is_offline=is_offline).estimate(size, document["prompts"]).analysis.usd

@@ -117,9 +117,9 @@ class Consolidation:
         return ConsolidatedAnswer(note + whole.answer, verify(cited, texts), self._made_by, self._failed, gaps)
 
     async def _answers(self) -> tuple[list[Row], list[Row]]:
-        """The answers for all segments, and the segments that failed.
+        """Return the answers for all segments, and the segments that failed.
 
-        Raises `Incomplete` unless these segments cover every page exactly once.
+        Raises `Incomplete` unless the answered and the failed segments together cover every page exactly once.
         """
         values = {"analysis": self._result.analysis_id, "prompt": self._result.prompt_id}
         async with self._run.database.connection() as connection:
@@ -157,9 +157,9 @@ class Consolidation:
         return half <= 1 if isinstance(error, TokenLimit) else gives_up(error, self._run.job.attempt)
 
     async def _local_texts(self, parts: list[SegmentResult]) -> list[tuple[int, str]]:
-        """The texts of the pages that were answered without a model.
+        """Return the texts of the pages that were answered without a model, if the question requests a list.
 
-        Rules list the names and amounts from all of these pages together.
+        The items found on all of these pages are then listed together.
         """
         tools = self._run.tools
         texts: list[tuple[int, str]] = []
@@ -169,7 +169,10 @@ class Consolidation:
         return texts
 
     async def _texts(self, said: SegmentResult) -> list[tuple[int, str]]:
-        """The texts of all pages, because a citation may have a wrong page number. Empty if there are no citations."""
+        """Return the texts of all pages, or an empty list if there are no citations.
+
+        All pages are needed to check the citations, because a citation may have a wrong page number.
+        """
         if not said.citations:
             return []
         tools = self._run.tools
@@ -177,14 +180,14 @@ class Consolidation:
 
 
 def as_segment_result(row: Row) -> SegmentResult:
-    """Convert the stored answer for a segment. Verified quotes come first."""
+    """Convert the stored answer for a segment to a `SegmentResult`. Verified quotes come first."""
     kept = sorted((Citation(**one) for one in row["answer"]["citations"]), key=lambda one: not one.verified)
     cited = [PageCitation(page=one.page, quote=one.quote, relevance=one.relevance) for one in kept]
     return SegmentResult(row["first"], row["last"], row["answer"]["answer"], cited, row["made_by"])
 
 
 def describe_gaps(gaps: list[Row], unit: str) -> str:
-    """A note in Markdown, shown above an answer that does not cover the whole document."""
+    """Return a note in Markdown, shown above an answer that does not cover the whole document."""
     if not gaps:
         return ""
     named = [f"{one['first']} to {one['last']}" if one["last"] > one["first"] else str(one["first"]) for one in gaps]

@@ -1,4 +1,4 @@
-"""Job kind that compares a document with all other documents of its owner.
+"""Job kind that compares a document with all other documents of the same account.
 
 It looks for similar chunks, contradictions and bridges, and a model judges the candidates. The result replaces the
 document's earlier connections in one transaction.
@@ -45,7 +45,7 @@ async def detect_connections(run: Run[Tools]) -> JSON:
 
 
 async def _document(run: Run[Tools]) -> UUID:
-    """The id of the document. Raises `Cancelled` if the requested revision is no longer the current one."""
+    """Return the id of the document. Raises `Cancelled` if the requested revision is no longer the current one."""
     wanted, document = read_input(run.input), run.job.document_id
     async with run.tools.database.connection() as connection:
         rows = await fetch_rows(connection, QUERIES.subject, {"document": document})

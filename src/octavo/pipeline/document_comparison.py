@@ -1,4 +1,4 @@
-"""Compares a document with all other documents of its owner.
+"""Compares a document with all other documents of the same account.
 
 Finds candidates, lets a model judge them, and saves the connections.
 """

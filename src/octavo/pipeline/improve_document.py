@@ -1,7 +1,8 @@
-"""Job kind that improves a document that was described without a model because the providers were unavailable.
+"""Job kind that replaces a description that was made without a model while the providers were unavailable.
 
-It waits until a provider is available. Then it replaces the description and adds vectors from the configured model.
-Until then, or if it fails, the document keeps its description. Answers that were already paid for are reused.
+It waits until a provider is available. Then it generates the description (title, summary, tags) again and adds vectors
+from the configured model. Until then, or if it fails, the document keeps its description. Model answers that were
+already paid for are reused.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ QUERIES = load_queries("describe")
 
 
 class ImproveInput(BaseModel):
-    """The revision to describe, with the generation and the picture from the job that described it without a model."""
+    """The input of the job: the revision to describe.
+
+    `generation` and `picture` are copied from the job that described the revision without a model.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -43,7 +47,10 @@ def read_improve_input(given: dict[str, JSON]) -> ImproveInput:
 
 
 async def improve_document(run: Run[Tools]) -> JSON:
-    """Describe the revision with the configured models. Does nothing if a newer revision has replaced it."""
+    """Generate the description of the revision with the configured models.
+
+    Does nothing if a newer revision has replaced this one.
+    """
     document, wanted = run.job.document_id, read_improve_input(run.input)
     if document is None:
         raise BadInput("This job needs a document.")

@@ -31,7 +31,7 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class DownloadedSource:
-    """The downloaded target of a link. It is stored as an artifact of this `kind`."""
+    """The downloaded target of a link. `kind` is the kind of artifact that it is stored as."""
 
     kind: str
     body: bytes
@@ -41,7 +41,7 @@ class DownloadedSource:
     filename: str = ""
 
     def about(self) -> dict[str, JSON]:
-        """The properties that later stages need: everything except the content."""
+        """Return the properties that later stages need: everything except the content."""
         names = ("kind", "content_type", "source_type", "url", "filename")
         return {name: str(getattr(self, name)) for name in names}
 

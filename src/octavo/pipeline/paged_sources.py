@@ -29,7 +29,7 @@ UNREADABLE, UNREADABLE_CODE = "unreadable", "unreadable_code"
 
 
 class PageParts:
-    """Batches of pages. They are stored in the bucket until the document is complete."""
+    """Batches of pages. They are kept in the storage bucket until the document is complete."""
 
     def __init__(self, run: Run[Tools], files: RevisionFiles) -> None:
         self._run = run
@@ -84,7 +84,7 @@ async def _read_batches(run: Run[Tools], parts: PageParts, pdf: PdfInSandbox, fa
 
 
 async def fit_picture(run: Run[Tools], files: RevisionFiles, path: Path) -> dict[str, JSON]:
-    """Store a copy of the picture in screen size.
+    """Store a screen-size copy of the picture.
 
     Returns the storage key, or the reason why the picture cannot be decoded.
     """
@@ -105,7 +105,10 @@ async def read_picture(run: Run[Tools], files: RevisionFiles, path: Path) -> Ext
 
 
 def unreadable_picture(reason: str, code: str) -> Extracted:
-    """A document without text. The reason and its error code are in the metadata."""
+    """Return an empty document for a picture that cannot be decoded.
+
+    The reason and its error code are in the metadata.
+    """
     about = Metadata(extra={UNREADABLE: reason, UNREADABLE_CODE: code})
     return Extracted(SourceType.IMAGE, "", 0, Quality.EMPTY, metadata=about)
 

@@ -94,7 +94,10 @@ JSON_TYPE, MARKDOWN_TYPE, JPEG_TYPE = "application/json", "text/markdown; charse
 
 
 class ProcessInput(BaseModel):
-    """The input of the job. A higher `generation` requests a new description instead of reusing stored answers."""
+    """The input of the job.
+
+    If `generation` is increased, models are called again instead of reusing their stored answers.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -421,7 +424,7 @@ class Processing:
         await connection.execute(QUERIES.insert_figures, place | {"figures": Jsonb(figures)})
 
     async def _read_extracted(self) -> Extracted:
-        """The extracted text, from memory or from the file that an earlier attempt stored."""
+        """Return the extracted text, from memory or from the file that an earlier attempt stored."""
         if self._extracted is None:
             body = await self.files.read("extracted", EXTRACTED_BYTES)
             self._extracted = await asyncio.to_thread(from_json, body)
@@ -446,7 +449,7 @@ def _without_rewrite_metadata(extracted: Extracted) -> Extracted:
 
 
 def _details(extracted: Extracted) -> dict[str, JSON]:
-    """Additional metadata to show. It is shortened, because a file can contain any amount of metadata."""
+    """Return additional metadata to show. It is shortened, because a file can contain any amount of metadata."""
     extra = {name: text for name, text in extracted.metadata.extra.items() if name not in WRITTEN_BY}
     said: dict[str, JSON] = {name[:60]: text[:500] for name, text in list(extra.items())[:MOST_DETAILS]}
     if extracted.quality == Quality.PARTIAL:

@@ -1,4 +1,4 @@
-"""The files of one revision. A stage writes them to the bucket, and its transaction stores their rows."""
+"""The files of one revision. A stage writes them to the storage bucket, and its transaction stores their rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ QUERIES = load_queries("processing")
 
 
 class RevisionFiles:
-    """Stores large outputs in the bucket. The stage's own output contains only the storage key."""
+    """Stores large outputs in the storage bucket. The stage's own output contains only the storage key."""
 
     def __init__(self, run: Run[Tools], document: UUID, revision: int) -> None:
         self._run = run
@@ -49,9 +49,9 @@ class RevisionFiles:
         await connection.execute(QUERIES.insert_artifact, place | values)
 
     async def forget(self, connection: Connection, cursor: AsyncCursor[TupleRow]) -> None:
-        """Delete the rows of objects that are no longer used. `cursor` contains the keys to check.
+        """Delete the rows of objects that are no longer used.
 
-        The files are deleted later.
+        `cursor` returns the keys to check. The files themselves are deleted later.
         """
         values = {"keys": [row[0] for row in await cursor.fetchall()]}
         unused = await (await connection.execute(QUERIES.delete_unused_objects, values)).fetchall()

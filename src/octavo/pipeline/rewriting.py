@@ -111,7 +111,7 @@ class Rewriting:
         return answer or Answer("")
 
     async def _ask(self, part: str, ask: Ask) -> Answer | None:
-        """Return the answer, from this or an earlier attempt. None if the model refused."""
+        """Return the model's answer from this or an earlier attempt, or None if the model refused."""
 
         async def work() -> bytes:
             try:

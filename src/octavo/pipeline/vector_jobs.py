@@ -95,7 +95,7 @@ async def index_vectors(run: Run[Tools]) -> JSON:
 async def queue_due_indexes(connection: Connection) -> int:
     """Enqueue a job for each model that needs an index and has none. Returns the number of these jobs.
 
-    Comparisons also enqueue such jobs, but vectors can be imported, restored or moved to another owner without a
+    Comparisons also enqueue such jobs, but vectors can be imported, restored or moved to another account without a
     comparison.
     """
     from octavo.connect.neighbours import MOST_EXACT, QUERIES

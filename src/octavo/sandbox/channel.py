@@ -41,7 +41,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def parse_progress(document: bytes) -> Progress:
-    """Parse a progress message. Every part is checked, because users will see it."""
+    """Parse a progress message. Every value is checked, because users will see it."""
     match parse(document):
         case [int(done), int() | None as total, str(unit)] if _is_count(done) and _is_count(total or 0):
             return Progress(done, total, printable(unit))
@@ -74,7 +74,7 @@ class Channel:
     def feed(self, data: bytes) -> bool:
         """Process some bytes.
 
-        Returns True if a result is incomplete, so that the caller reads on immediately.
+        Returns True if only part of a result has arrived, so that the caller continues reading immediately.
         """
         if self.failure is None:
             try:
@@ -109,7 +109,7 @@ class Log:
         self._tail = b""
 
     def feed(self, data: bytes) -> bool:
-        """Add some bytes and keep only the last ones. Returns False, because reading can always pause here."""
+        """Add some bytes and keep only the last ones. Always returns False, so that the caller pauses between reads."""
         self._tail = (self._tail + data)[-_LOG_BYTES:]
         return False
 
@@ -130,8 +130,8 @@ _MOST_LEFT_CHUNKS = 18
 class PacedReader:
     """Reads from a pipe and passes the data to `feed`.
 
-    Pauses after each read, to limit the CPU time spent on a child process that never stops writing. Does not pause
-    after a large read for which `feed` returned True.
+    Pauses after each read, to limit the CPU time spent on a child process that never stops writing. If the read was
+    large and `feed` returned True, which means that more data is expected, it does not pause.
     """
 
     def __init__(self, descriptor: int, feed: Callable[[bytes], bool]) -> None:

@@ -102,8 +102,9 @@ def _failure(error: BaseException) -> Failure:
 
 
 def _known_name(error: errors.OctavoError) -> str:
-    """The name of the nearest base class that the worker can import, because a function may define its own error
-    classes.
+    """Return the name of the error's nearest base class in `octavo.core.errors`.
+
+    A function may define its own error classes, which the worker cannot import.
     """
     return next(known.__name__ for known in type(error).__mro__ if known.__module__ == errors.__name__)
 

@@ -141,7 +141,10 @@ def _enter_own_root(paths: Iterable[Path]) -> None:
 
 
 def _outermost(paths: Iterable[Path]) -> list[Path]:
-    """The existing paths, both as written and with symbolic links resolved. Paths inside another path are left out."""
+    """Return the paths that exist, both as written and with symbolic links resolved.
+
+    Paths inside another of these paths are left out.
+    """
     existing = {one for path in paths if path.exists() for one in (path.absolute(), path.resolve())} - {Path("/")}
     return sorted(path for path in existing if existing.isdisjoint(path.parents))
 
@@ -156,7 +159,7 @@ def _show(source: int, place: Path) -> None:
 
 
 def die_first() -> None:
-    """Let the kernel kill this process and its child processes first when memory is short.
+    """Make the kernel kill this process and its child processes first if memory runs out.
 
     Some containers do not allow this.
     """

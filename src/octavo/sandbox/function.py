@@ -18,7 +18,7 @@ _PROGRESS_SECONDS = 0.1
 
 @dataclass(slots=True)
 class Task:
-    """The resources of a sandboxed function: one file to read, one file to write, and the progress channel.
+    """The files and the progress channel that a sandboxed function can use: one file to read and one file to write.
 
     `input` is seekable. `input_path` opens the same file again, for libraries that need a path. If there is no input
     file, both are empty. If there is no output file, writing to `output` fails.
@@ -67,7 +67,10 @@ class SandboxedFunction(Generic[P]):
         return self._function(task, *args, **kwargs)
 
     def call(self, *args: P.args, **kwargs: P.kwargs) -> Call:
-        """Create the call to pass to `Sandbox.run`. Takes the function's arguments by name, without the task."""
+        """Create the call to pass to `Sandbox.run`.
+
+        Pass the function's arguments by name, except `task`, which the sandbox supplies.
+        """
         if args:
             raise TypeError(f"{self._name} takes its arguments by name")
         return Call(self._name, kwargs)  # pyright: ignore[reportArgumentType] - JSON, or `write_request` refuses it

@@ -45,7 +45,7 @@ class _PathBeneath(ctypes.Structure):
 
 
 def abi() -> int:
-    """The kernel's Landlock version. 0 if Landlock is missing or disabled."""
+    """Return the kernel's Landlock version, or 0 if Landlock is missing or disabled."""
     if not kernel.IS_LINUX:
         return 0
     try:

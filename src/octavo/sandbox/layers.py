@@ -22,8 +22,8 @@ Attempt = Callable[[], object]
 class Layer:
     """One sandbox layer.
 
-    `detail` describes what the layer covers. If the layer is missing, it gives the reason and what a parser could then
-    do.
+    `detail` describes what the layer covers. If the layer is missing, `detail` gives the reason and what a parser could
+    do without it.
     """
 
     name: str

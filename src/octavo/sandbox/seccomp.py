@@ -187,9 +187,10 @@ NUMBERS: dict[str, tuple[int, int | None]] = {
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Allows a call only if `argument & mask` is one of `values`.
+    """Allows a system call only if one of its arguments, combined with `mask`, is one of `values`.
 
-    Only the lower 32 bits are compared, because the kernel treats every argument checked here as an int.
+    `argument` is the index of that argument. Only the lower 32 bits are compared, because the kernel treats every
+    argument checked here as an int.
     """
 
     argument: int
@@ -285,7 +286,7 @@ class Filter:
         )
 
     def for_process(self, pid: int) -> bytes:
-        """The filter as a program in the kernel's format, with the ID of this process."""
+        """Return the filter as a program in the kernel's format, for the process with this ID."""
         only_itself = Check(0, _ALL_BITS, (pid,))
         return b"".join([self.head, *(_checked(number, only_itself) for number in self.self_only), self.tail])
 
@@ -295,7 +296,10 @@ class _Program(ctypes.Structure):
 
 
 def filter_for(machine: str) -> Filter | None:
-    """The filter for this machine. None if the kernel does not support filters or the architecture is unknown."""
+    """Return the filter for this machine.
+
+    Returns None if the kernel does not support filters or the architecture is unknown.
+    """
     is_64_bit = sys.maxsize > _ALL_BITS  # a 32-bit Python on a 64-bit kernel uses other numbers
     if not kernel.IS_LINUX or not is_64_bit or machine not in ARCHITECTURES:
         return None
@@ -314,6 +318,9 @@ def install(system_calls: Filter) -> None:
 
 
 def numbers_for(machine: str) -> dict[str, int]:
-    """The numbers of the allowed calls on `machine`, a name from `uname -m` that must be in `ARCHITECTURES`."""
+    """Return the numbers of the allowed system calls by name.
+
+    `machine` is a name from `uname -m` and must be in `ARCHITECTURES`.
+    """
     column = ARCHITECTURES.index(machine)
     return {name: number for name, row in NUMBERS.items() if (number := row[column]) is not None}

@@ -133,10 +133,10 @@ def _raise_failure(ending: FinishedTask, kind: str, name: str, detail: str | Non
 
 
 def _believable_error(name: str) -> type[errors.OctavoError] | None:
-    """The error class with this name in `octavo.core.errors`, if a child process may report it.
+    """Return the error class with this name in `octavo.core.errors`, or None if a child process must not report it.
 
-    Some errors do not use up an attempt. A child process must not report them, because a hostile file could then cause
-    endless retries.
+    Some errors do not use up an attempt. A child process must not report such errors, because a hostile file could then
+    cause endless retries.
     """
     found = getattr(errors, name, None)
     if not (isinstance(found, type) and issubclass(found, errors.OctavoError)):

@@ -1,4 +1,4 @@
-"""Searches an owner's documents by words, by meaning or both, and answers questions about them."""
+"""Keyword search, semantic search and hybrid search in an account's documents, and answers to questions about them."""
 
 from octavo.records.search import Degraded, Mode, Scores, SearchHit, SearchPage
 from octavo.search.chunk_search import embed_query, find, find_page, search

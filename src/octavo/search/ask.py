@@ -46,10 +46,9 @@ _ASKS_LIST = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question and the chunks to answer it from. Models receive no other text. `snippets` are parts of the same
-    chunks.
+    """A question and the chunks to answer it from. Models receive only these chunks.
 
-    `known` is an answer that needs no chunks: a fact, or a list of documents.
+    `snippets` are parts of these chunks. `known` is an answer that needs no chunks: a fact, or a list of documents.
     """
 
     owner: UUID
@@ -95,9 +94,9 @@ def _snippet(draft: HitDraft) -> SourceSnippet:
 
 
 async def answer(gateway: Gateway, question: Question) -> Answer:
-    """Answer a question from known facts or, within the owner's budget, with a model.
+    """Answer a question from known facts or, within the account's budget, with a model.
 
-    If neither is possible, the answer consists of quoted sentences found without a model.
+    If neither is possible, the answer consists of quoted sentences that were found without a model.
     """
     if question.known:
         return question.known
@@ -127,7 +126,7 @@ def _nothing(made_by: str, cost: float, note: str | None = None) -> Answer:
 
 
 def read_list_question(question: str) -> str | None:
-    """The search query for a question such as "Which letters mention birches?". None for other questions."""
+    """Return the search query for a question such as "Which letters mention birches?", or None for other questions."""
     match = _ASKS_LIST.match(question)
     if not match:
         return None
@@ -168,7 +167,7 @@ def _cite_hit(draft: HitDraft, number: int) -> Citation:
 
 
 def _fitting(sources: Sequence[SourceChunk]) -> list[SourceChunk]:
-    """The best chunks that fit into the character limit, but at least one."""
+    """Return the best chunks that fit into the character limit, but at least one."""
     chosen, left = list[SourceChunk](), MOST_CHARACTERS
     for source in sources:
         if len(source.content) <= left or not chosen:

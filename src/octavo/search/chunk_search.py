@@ -1,4 +1,4 @@
-"""Searches chunks by words, by meaning, or both. Read-only, and limited to the owner's documents."""
+"""Keyword, semantic and hybrid search for chunks. Read-only, and limited to the account's documents."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ async def find(
     limit: int = DEFAULT_LIMIT,
     filters: Filters | None = None,
 ) -> SearchPage:
-    """Embed the query and search. If embedding fails, a hybrid search uses only words."""
+    """Embed the query and search. If embedding fails, a hybrid search falls back to keyword search."""
     options = SearchOptions(mode, limit, filters or NO_FILTERS)
     return await _find_part(database, embedder, owner, query, options, slice(0, limit))
 
@@ -180,7 +180,7 @@ async def _suggest(
 ) -> str | None:
     """Suggest a spelling.
 
-    A search by meaning does not count the query's words. If it found nothing, they are counted here.
+    A semantic search does not count how often the query's words occur. If it found nothing, they are counted here.
     """
     terms = result.terms
     if not any(term.found_in for term in terms):
@@ -218,10 +218,11 @@ async def _embed_if_wanted(
 
 
 async def embed_query(database: Database, embedder: QueryEmbedder, owner: UUID, query: SearchQuery) -> list[Vectors]:
-    """Embed a query with each embedding model that the owner's vectors were made with. Usually there is only one.
+    """Embed a query with each embedding model that was used for the account's vectors.
 
-    There are two models while documents are being embedded with a new one. If a model is not available, the others are
-    used. If none is available, the error of the last one is raised. The owner pays once for the same query and model.
+    Usually this is one model. While documents are being embedded with a new model, there are two. Unavailable models
+    are skipped. If all are unavailable, the error of the last one is raised. The account pays only once for the same
+    query and model.
     """
     async with database.connection() as connection:
         models = [row["name"] for row in await fetch_rows(connection, QUERIES.models_in_use, {"owner": owner})]
@@ -256,7 +257,7 @@ async def search(
 ) -> list[SearchHit]:
     """Find chunks, best first. Runs in the caller's transaction.
 
-    `vectors` are the vectors of the query, one for each model. Without vectors, the search uses words only.
+    `vectors` are the vectors of the query, one for each model. Without vectors, only keyword search is used.
     """
     result = await _search(connection, owner, parse_query(query), SearchOptions(mode, limit), vectors)
     return [finish_hit(draft) for draft in result.drafts]
@@ -282,7 +283,7 @@ async def _search(
 
 
 async def _by_facts(connection: Connection, chunk_filter: ChunkFilter, options: SearchOptions) -> list[HitDraft]:
-    """The documents that match a query without words, sorted by date."""
+    """Find the documents for a query that consists only of operators such as `type:invoice`, sorted by date."""
     values = {"owner": chunk_filter.owner, "chosen": chunk_filter.chosen, "most": POOL}
     rankings = Rankings(fields=await _fetch(connection, QUERIES.by_facts, values))
     return await _draft_hits(connection, chunk_filter.owner, rankings, RankingPlan((), (), few=True), options)
@@ -291,7 +292,7 @@ async def _by_facts(connection: Connection, chunk_filter: ChunkFilter, options: 
 async def _draft_hits(
     connection: Connection, owner: UUID, rankings: Rankings, plan: RankingPlan, options: SearchOptions
 ) -> list[HitDraft]:
-    """Fuse the rankings and read the details of the best hits."""
+    """Merge the rankings and read the details of the best hits."""
     fields = place_fields(rankings)
     words, vectors = ({row["chunk_id"]: row for row in found} for found in (rankings.words, rankings.vectors))
     first, rest = [*fields][:RANKED_BY_FIELDS], [*fields][RANKED_BY_FIELDS:]
@@ -310,9 +311,10 @@ async def _draft_hits(
 
 
 def place_fields(rankings: Rankings) -> dict[UUID, Row]:
-    """Assign each match in a title, tag or name to the best matching chunk of its document, or else to the first chunk.
+    """Assign each match in a title, tag or name to a chunk of its document.
 
-    A document without text becomes a hit without a chunk.
+    This is the best matching chunk or, if no chunk matches, the first one. A document without text becomes a hit
+    without a chunk.
     """
     best: dict[UUID, UUID] = {}
     for row in (*rankings.words, *rankings.vectors):
@@ -326,7 +328,7 @@ def _reason(key: UUID, words: Mapping[UUID, Row], vectors: Mapping[UUID, Row], f
 
 
 async def _by_text(connection: Connection, chunk_filter: ChunkFilter, plan: RankingPlan) -> Rankings:
-    """Rank by the words in chunks, titles, tags and names. If the query has exclusions, only chunks are searched."""
+    """Rank by keywords in chunks, titles, tags and names. If the query has exclusions, only chunks are searched."""
     if not plan.terms:
         return Rankings()
     words = await _by_words(connection, chunk_filter, plan) if plan.lookups or plan.browsed else []
@@ -342,7 +344,7 @@ async def _read_filter(connection: Connection, owner: UUID, query: SearchQuery, 
 
 
 async def _phrases(connection: Connection, owner: UUID, phrases: Sequence[str]) -> list[list[str]]:
-    """Convert each phrase to database queries, one for each of the owner's languages."""
+    """Convert each phrase to database queries, one for each language of the account's documents."""
     if not phrases:
         return []
     rows = await _fetch(connection, QUERIES.phrases, {"owner": owner, "phrases": list(phrases)})
@@ -407,10 +409,10 @@ async def _by_vectors(
 async def _by_vector(
     connection: Connection, chunk_filter: ChunkFilter, vector: Vectors, options: SearchOptions
 ) -> list[Row]:
-    """Rank chunks by similarity. Returns no chunks if even the nearest one is not similar enough to be an answer.
+    """Rank chunks by similarity. Chunks that are far less similar than the nearest one are left out.
 
-    Chunks that are far less similar than the nearest one are left out. A chunk with a required phrase is always
-    included.
+    If even the nearest chunk is not similar enough to be an answer, no chunks are returned. This check is skipped if
+    the query requires a phrase or `nearest_always` is set.
     """
     chunks = await _count_chunks(connection, chunk_filter.owner)
     rows = await nearest(connection, chunk_filter, vector.model, as_text(vector.vectors[0]), POOL, chunks)
@@ -430,9 +432,9 @@ async def _count_chunks(connection: Connection, owner: UUID) -> int:
 async def nearest(
     connection: Connection, chunk_filter: ChunkFilter, model: str, vector: str, most: int, chunks: int | None = None
 ) -> list[Row]:
-    """The chunks whose vectors from this model are nearest to `vector`.
+    """Return the chunks whose vectors from this model are nearest to `vector`.
 
-    `chunks` is the number of the owner's chunks.
+    `chunks` is the number of the account's chunks.
     """
     if chunks is None:
         chunks = await _count_chunks(connection, chunk_filter.owner)
@@ -446,5 +448,8 @@ def as_text(vector: Sequence[float]) -> str:
 
 
 async def _fetch(connection: Connection, query: bytes, values: Mapping[str, Any]) -> list[Row]:
-    """Run a query with a plan for its parameter values, because the best plan depends on how common the words are."""
+    """Run a query that the database plans for these values.
+
+    The best plan depends on how common the words are.
+    """
     return await fetch_rows(connection, query, values, prepare=False)

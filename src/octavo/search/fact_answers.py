@@ -77,7 +77,7 @@ class FactQuestion:
 
 
 def read_question(question: str) -> FactQuestion | None:
-    """The fact that a question asks for. None if it is not a short question about one fact."""
+    """Return the fact that a question asks for, or None if it is not a short question about one fact."""
     text = fold(question)
     if len(text.split()) > MOST_WORDS or _SEVERAL.search(text):
         return None

@@ -38,16 +38,17 @@ _OPENS = re.compile(r"(?<=[.!?…])\s+(?=\S)|(?<=[\u3002\uff01\uff1f])")
 
 
 class QueryEmbedder(Protocol):
-    """Embeds texts. The AI gateway implements this."""
+    """Interface for embedding texts. The AI gateway implements it."""
 
     async def embed(self, texts: Sequence[str], caller: Caller, model: str | None = None) -> ModelAnswer[Vectors]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a hit was found. `text` and `semantic` are its scores by words and by meaning.
+    """Why a hit was found.
 
-    `field` is the document's field that matched.
+    `text` is its score in the keyword search, and `semantic` its score in the semantic search. `field` is the field of
+    the document that matched.
     """
 
     text: float | None = None
@@ -102,9 +103,10 @@ async def read_details(
 async def choose_sentences(
     embedder: QueryEmbedder, owner: UUID, query: str, drafts: Sequence[HitDraft]
 ) -> dict[UUID, int]:
-    """For each hit found only by meaning, choose the sentence nearest to the query with the local model.
+    """Choose the sentence nearest to the query for each hit that only the semantic search found.
 
-    Returns the indexes of the sentences. Hits beyond the limit show the beginning of their chunk.
+    Uses the local embedding model. Returns the index of the sentence for each chunk. Hits beyond a limit have no
+    sentence and show the beginning of their chunk.
     """
     sentences: dict[UUID, list[str]] = {}
     for draft in drafts:
@@ -167,7 +169,7 @@ def _matched(row: Row, why: Why) -> str | None:
 
 
 def _page(row: Row, snippet: Snippet) -> int | None:
-    """The page on which the snippet begins. None if the document has no pages."""
+    """Return the page on which the snippet begins, or None if the document has no pages."""
     if row["page_from"] is None:
         return None
     return row["page_from"] + bisect_right(row["page_starts"], row["char_start"] + snippet.at)
@@ -177,8 +179,9 @@ def _page(row: Row, snippet: Snippet) -> int | None:
 class Snippet:
     """The part of a chunk that matches a query.
 
-    `marks` are the start and end of matched words. `at` is the position of the first matched word in the chunk.
-    `sentence` is the sentence with the most distinct matched words, or the chosen one.
+    `marks` are the start and end offsets of the matched words. `at` is the position of the first matched word in the
+    chunk. `sentence` is the sentence with the most distinct matched words, or the sentence that was chosen by
+    similarity.
     """
 
     text: str
@@ -188,9 +191,9 @@ class Snippet:
 
 
 def cut_snippet(marked: str, length: int = LENGTH, chosen: int | None = None) -> Snippet:
-    """Cut the part with the most distinct matched words, from the start of its sentence if that is near.
+    """Return the part of a text with the most distinct matched words. It begins at the start of a sentence if possible.
 
-    If the text has no matched words, `chosen` is the index of the sentence to cut, as numbered by `plain_sentences`.
+    If the text has no matched words, `chosen` is the index of the sentence to show, as numbered by `plain_sentences`.
     """
     text, marks = read_marks(_tidy(marked))
     left, right = _spans(text)[chosen] if chosen is not None else _best_sentence(text, marks)
@@ -209,7 +212,7 @@ def cut_snippet(marked: str, length: int = LENGTH, chosen: int | None = None) ->
 
 
 def plain_sentences(marked: str) -> list[str]:
-    """The sentences of a chunk as plain text."""
+    """Return the sentences of a chunk as plain text."""
     text, _ = read_marks(_tidy(marked))
     return [text[left:right] for left, right in _spans(text)]
 
@@ -222,7 +225,10 @@ def _spans(text: str) -> list[tuple[int, int]]:
 
 
 def _best_sentence(text: str, marks: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    """The sentence with the most distinct matched words. If there is a tie, the first one."""
+    """Return the offsets of the sentence with the most distinct matched words.
+
+    If several have as many, the first one.
+    """
 
     def count(span: tuple[int, int]) -> int:
         return len({text[one:other].lower() for one, other in marks if span[0] <= one and other <= span[1]})
@@ -237,12 +243,12 @@ def _fits(marks: Sequence[tuple[int, int]], left: int, right: int, length: int) 
 
 
 def _first_inside(marks: Sequence[tuple[int, int]], start: int) -> int:
-    """The index of the first matched word at or after this position."""
+    """Return the index of the first matched word at or after this position."""
     return next((place for place, mark in enumerate(marks) if mark[0] >= start), 0)
 
 
 def _find_sentence(marked: str, sentence: str) -> int:
-    """The approximate position in the marked text of a sentence from the plain text."""
+    """Return the approximate position of a sentence in the text with marks."""
     words = sentence.split()
     for count in (4, 2, 1):
         if words and (place := marked.find(" ".join(words[:count]))) >= 0:
@@ -251,7 +257,7 @@ def _find_sentence(marked: str, sentence: str) -> int:
 
 
 def read_marks(marked: str) -> tuple[str, list[tuple[int, int]]]:
-    """Remove the marks from a text. Returns the text and the positions of the marked words."""
+    """Remove the marks around matched words. Returns the text and the positions of these words."""
     parts: list[str] = []
     marks: list[tuple[int, int]] = []
     length = end = 0
@@ -276,9 +282,9 @@ def _bare(text: str) -> str:
 
 
 def _densest(text: str, marks: Sequence[tuple[int, int]], length: int) -> int:
-    """The index of the matched word at which the best snippet begins.
+    """Return the index of the matched word at which the best snippet begins.
 
-    The `length` characters from there contain the most distinct matched words.
+    The next `length` characters contain the most distinct matched words.
     """
     words = [text[start:end].lower() for start, end in marks]
     best, most, last = 0, -1.0, 0
@@ -300,7 +306,7 @@ def _densest(text: str, marks: Sequence[tuple[int, int]], length: int) -> int:
 
 
 def _start(text: str, found: int) -> int:
-    """Where the snippet starts: at the start of the sentence if that is near enough, or else at the start of a word."""
+    """Return the start of the snippet: the start of the sentence if it is near enough, or else the start of a word."""
     if found <= LEAD:
         return 0
     opens = [match.end() for match in _OPENS.finditer(text, found - LEAD, found)]
@@ -318,7 +324,7 @@ def _end(text: str, start: int, length: int) -> int:
 
 
 def _first_found(marked: str, number: int) -> int:
-    """The position of the matched word with this index in the text with marks."""
+    """Return the position, in the text with marks, of the matched word with this index."""
     for place, match in enumerate(found for found in _FOUND.finditer(marked) if found[1]):
         if place == number:
             return match.start()

@@ -66,8 +66,8 @@ class Filters:
     """Limits a search to the documents that match every filter.
 
     For `documents`, `tags` and `kinds`, one matching entry is enough. `since` and `until` apply to the document's date
-    or, if it has none, to the day it was added. `kinds` are source types. `versions` includes superseded versions.
-    Without it, they are searched only if `documents` names them.
+    or, if it has none, to the day it was added. `kinds` are source types. If `versions` is true, superseded versions
+    are included. Otherwise, they are searched only if `documents` contains them.
     """
 
     documents: Sequence[UUID] = ()
@@ -81,7 +81,7 @@ class Filters:
     versions: bool = False
 
     def as_json(self) -> dict[str, JSON]:
-        """The filters that are set, in the format that the database expects."""
+        """Return the filters that are set, in the format that the database expects."""
         given: dict[str, JSON] = {
             "documents": [str(one) for one in self.documents],
             "tags": list(self.tags),
@@ -120,7 +120,7 @@ def parse_query(text: str) -> SearchQuery:
 
 
 def _read_operators(text: str) -> tuple[dict[str, JSON], str]:
-    """The operators in a query, and the rest of its text. An operator with an invalid value is plain text."""
+    """Split a query into its operators and the remaining text. An operator with an invalid value is treated as text."""
     facts: dict[str, JSON] = {}
 
     def read(match: re.Match[str]) -> str:

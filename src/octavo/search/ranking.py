@@ -1,4 +1,4 @@
-"""Ranking of chunks: BM25 by words, the minimum similarity by meaning, and fusion of several rankings.
+"""Ranking of chunks: BM25 for keywords, the minimum similarity for semantic search, and fusion of several rankings.
 
 All functions are pure. The counts are computed in the database.
 """
@@ -34,11 +34,12 @@ Key = TypeVar("Key", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A word as a search term in one language. `found_in` is the number of the owner's chunks that contain it.
+    """A word of a query as a search term in one language.
 
-    `word` is the word in the query. `often` is a query for the chunks that use the word three times or more. `often_in`
-    is the number of these chunks, set for common words only. A term without `chunks` matches only titles, tags and
-    names.
+    `word` is the word in the query. `found_in` is the number of the account's chunks that contain the term. `often` is
+    a database query for the chunks that contain it three times or more. `often_in` is the number of these chunks, set
+    for common words only. If the account has no chunks in this language (`chunks` is 0), the term matches only titles,
+    tags and names.
     """
 
     config: str
@@ -64,7 +65,7 @@ class WeightedTerm:
 class IndexLookup(NamedTuple):
     """An index query, and the approximate score that a chunk gains by matching it.
 
-    `share` is the expected share of the chunks that match. It is set for common words only.
+    `share` is the expected fraction of chunks that match. It is set for common words only.
     """
 
     query: str
@@ -80,10 +81,10 @@ class IndexLookup(NamedTuple):
 class RankingPlan:
     """How chunks are found and scored.
 
-    `lookups` find the chunks to score. They are empty if no chunk contains any of the words. `terms` also contains
+    `lookups` find the chunks to score. There are none if no chunk contains any of the words. `terms` also contains
     words that are in no chunk, because a title may contain them. `browsed` contains the languages in which too many
-    chunks match, with the approximate score of such a chunk. For these languages, only some chunks of each document are
-    scored.
+    chunks match to score them all, with the approximate score of such a chunk. In these languages, only some chunks of
+    each document are scored.
     """
 
     lookups: tuple[IndexLookup, ...]
@@ -95,8 +96,8 @@ class RankingPlan:
 def plan_ranking(terms: Sequence[Term], *, browses: bool = False) -> RankingPlan:
     """Choose the terms to score, and the index lookups that find the candidates.
 
-    `browses` is true if chunks may be scored without a lookup. It must be False for a required phrase, because few
-    chunks contain the phrase.
+    If `browses` is true, chunks may be scored without a lookup. It must be False if the query requires a phrase,
+    because few chunks contain the phrase.
     """
     languages: dict[str, Counter[Term]] = defaultdict(Counter)
     for term in terms:
@@ -120,28 +121,28 @@ def plan_ranking(terms: Sequence[Term], *, browses: bool = False) -> RankingPlan
 
 
 def _weight(term: Term, rarities: Mapping[str, float]) -> float:
-    """The weight of a term.
+    """Return the weight of a term.
 
-    If the owner has no chunks in the term's language, the weight of the same word in another language is used.
+    If the account has no chunks in the term's language, the weight of the same word in another language is used.
     """
     return rarity(term) if term.chunks else rarities.get(term.word, rarity(term))
 
 
 def has_few(terms: Iterable[Term]) -> bool:
-    """Whether the owner has few chunks in all languages together."""
+    """Whether the account has few chunks in all languages together."""
     return sum({term.config: term.chunks for term in terms}.values()) <= FEW
 
 
 def rarity(term: Term) -> float:
-    """The inverse document frequency in BM25. Rare words weigh more."""
+    """Return the inverse document frequency of a term, as in BM25. Rare words weigh more."""
     return log(1 + (term.chunks - term.found_in + 0.5) / (term.found_in + 0.5))
 
 
 def choose_lookups(weights: Mapping[Term, float]) -> list[IndexLookup]:
-    """Choose the index lookups. For a rare word, all chunks that contain it are found.
+    """Choose the index lookups.
 
-    For a common word, only chunks that use it often or contain all words of the query are found. `weights` must list
-    rare words first.
+    For a rare word, they find all chunks that contain it. For a common word, they find only the chunks that use it
+    often or that contain all words of the query. `weights` must list rare words first.
     """
     left = MOST_CANDIDATES
     chosen: list[IndexLookup] = []
@@ -169,8 +170,8 @@ def choose_lookups(weights: Mapping[Term, float]) -> list[IndexLookup]:
 def fuse(rankings: Iterable[tuple[float, Mapping[Key, float] | Sequence[Key]]]) -> dict[Key, float]:
     """Merge weighted rankings into one. Keys that rank very high in one ranking, or well in several, come first.
 
-    A ranking can contain the share of its weight that each key gets. Otherwise, each key gets the whole weight. Scores
-    are between 0 and 1. A score of 1 means first in every ranking.
+    If a ranking is a mapping, its values are the fraction of the ranking's weight that each key gets. In a sequence,
+    each key gets the whole weight. Scores are between 0 and 1. A score of 1 means first in every ranking.
     """
     used = [(weight, ranking) for weight, ranking in rankings if ranking]
     total = sum(weight for weight, _ in used)
@@ -183,13 +184,16 @@ def fuse(rankings: Iterable[tuple[float, Mapping[Key, float] | Sequence[Key]]]) 
 
 
 def vector_share(model: str, language: str | None) -> float:
-    """The weight of a model's vectors for a document in this language. It is 1 if the model supports the language."""
+    """Return the weight of a model's vectors for a document in this language.
+
+    It is 1 if the model supports the language, and lower otherwise.
+    """
     is_known = model != NAME or language is None or primary_language(language) in LANGUAGES
     return 1.0 if is_known else FOREIGN_SHARE
 
 
 def spread(ordered: Iterable[Key], group_of: Mapping[Key, Hashable], most_of_one: int | None, limit: int) -> list[Key]:
-    """The first `limit` keys, with at most `most_of_one` keys from each group."""
+    """Return the first `limit` keys, with at most `most_of_one` keys from each group."""
     taken: Counter[Hashable] = Counter()
     chosen: list[Key] = []
     for key in ordered:
@@ -205,7 +209,7 @@ def spread(ordered: Iterable[Key], group_of: Mapping[Key, Hashable], most_of_one
 class SimilarityThreshold:
     """The minimum similarity of an answer, which grows with the number of chunks.
 
-    It is `one` for a single chunk and grows by `tenfold` each time the number of chunks is ten times higher, up to
+    It is `one` for a single chunk and increases by `tenfold` whenever the number of chunks is multiplied by ten, up to
     `most`.
     """
 
@@ -214,7 +218,7 @@ class SimilarityThreshold:
     most: float
 
     def least(self, chunks: int) -> float:
-        """The minimum similarity that the nearest of `chunks` chunks needs to be an answer."""
+        """Return the minimum similarity that the nearest chunk needs to be an answer, given the number of chunks."""
         return min(self.one + self.tenfold * log10(max(chunks, 1)), self.most)
 
 

@@ -62,7 +62,7 @@ def rank(similar: Mapping[UUID, Sequence[float]]) -> dict[UUID, float]:
 async def similar_tags(
     connection: Connection, owner: UUID, name: str, model: str, limit: int = MOST_RELATED
 ) -> list[SimilarTag]:
-    """The owner's other tags in use, most similar first."""
+    """Return the account's other tags, most similar first. Tags that no document uses are left out."""
     values = {"owner": owner, "name": name, "model": model, "most": limit}
     rows = await fetch_rows(connection, QUERIES.similar_tags, values)
     return [SimilarTag(row["name"], round(row["score"], 6), row["documents"]) for row in rows]
@@ -71,7 +71,7 @@ async def similar_tags(
 async def close_tags(
     connection: Connection, owner: UUID, names: Sequence[str], model: str, limit: int = MOST_RELATED
 ) -> list[SimilarTag]:
-    """Tags that are very similar to one of `names` but not among them, most similar first."""
+    """Return tags that are very similar to one of `names`, but are not in `names`, most similar first."""
     found = [tag for name in names for tag in await similar_tags(connection, owner, name, model)]
     known = {name.lower() for name in names}
     best: dict[str, SimilarTag] = {}

@@ -1,4 +1,4 @@
-"""Suggests spellings for query words that do not occur in the owner's documents.
+"""Suggests spellings for query words that do not occur in the account's documents.
 
 Only words from these documents are suggested.
 """
@@ -29,9 +29,9 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 
 
 async def suggest(connection: Connection, owner: UUID, query: str, terms: Sequence[Term]) -> str | None:
-    """Replace unknown words in the query with similar words from the owner's documents. None if there are none.
+    """Replace unknown words in the query with similar words from the account's documents.
 
-    `terms` are the counted terms of the query.
+    Returns None if there are no such words. `terms` are the counted terms of the query.
     """
     unknown = await _unknown_words(connection, owner, query, terms)
     if not unknown:
@@ -60,7 +60,7 @@ async def _unknown_words(connection: Connection, owner: UUID, query: str, terms:
 
 
 async def _found_words(connection: Connection, owner: UUID, words: Iterable[str]) -> set[str]:
-    """The words that occur in documents outside the trash."""
+    """Return the given words that occur in documents outside the trash."""
     wanted = sorted(words)
     counted = {term.word for term in await count_terms(connection, owner, wanted) if term.found_in}
     named = await fetch_rows(connection, QUERIES.named_words, {"owner": owner, "words": wanted}, prepare=False)
@@ -68,7 +68,7 @@ async def _found_words(connection: Connection, owner: UUID, words: Iterable[str]
 
 
 def rank_similar(word: str, listed: Mapping[str, int]) -> list[str]:
-    """Words that this one may be a misspelling of, sorted by fewest changes, then by most documents."""
+    """Return the words that `word` may be a misspelling of, sorted by fewest changes and then by most documents."""
     limit = 2 if len(word) >= LONG else 1
     changes = {near: count_changes(word, near, limit) for near in listed}
     similar = [near for near, count in changes.items() if 0 < count <= limit]

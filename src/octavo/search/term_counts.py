@@ -1,7 +1,7 @@
 """Counts the chunks that contain a word.
 
-Common words are estimated from a sample, because counting them takes longer than everything else in a search. Their
-counts are cached, because they hardly change.
+For common words, the count is estimated from a sample, because counting would take longer than everything else in a
+search. These estimates are cached, because they hardly change.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ Counts = dict[tuple[str, str], int]
 
 @dataclass(frozen=True, slots=True)
 class TermCount:
-    """The counts of one word in one language. `chunks` is the number of the owner's chunks when they were counted."""
+    """The counts of one word in one language.
+
+    `chunks` is the number of the account's chunks when the word was counted.
+    """
 
     chunks: int
     found_in: int
@@ -74,7 +77,7 @@ def forget_counts() -> None:
 
 
 async def read_terms(connection: Connection, owner: UUID, words: Sequence[str]) -> list[Term]:
-    """Convert words to search terms without counts, one for each of the owner's languages."""
+    """Convert words to search terms without counts, one for each language of the account's documents."""
     rows = await fetch_rows(connection, QUERIES.terms, {"owner": owner, "words": list(words)}, prepare=False)
     return [Term(**row, found_in=0, often_in=0) for row in rows]
 
@@ -96,7 +99,7 @@ async def count_terms(
 
 @dataclass(frozen=True, slots=True)
 class TermCounter:
-    """Counts words in an owner's chunks. `chunks` is the number of these chunks in all languages."""
+    """Counts words in an account's chunks. `chunks` is the number of these chunks in all languages."""
 
     connection: Connection
     owner: UUID

@@ -1,4 +1,7 @@
-"""The bucket stores files on this machine or in S3. Other code only uses the `Bucket` interface."""
+"""Storage for files. A bucket is a folder on this machine, or a bucket in S3.
+
+Other code only uses the `Bucket` interface.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,10 @@ def open_bucket(
     access_key: str | None = None,
     secret_key: str | None = None,
 ) -> Bucket:
-    """Open `file:///folder` or `s3://bucket/prefix`, without connecting yet. The other arguments are only for S3."""
+    """Open the bucket at `file:///folder` or `s3://bucket/prefix`, without connecting yet.
+
+    The other arguments are only for S3.
+    """
     parts = urlsplit(url)
     if parts.scheme == "file" and not parts.netloc and parts.path.startswith("/"):
         return LocalBucket.open(Path(unquote(parts.path)))

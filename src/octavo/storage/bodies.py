@@ -33,9 +33,9 @@ class Digest:
 
 
 async def in_blocks(body: Body, size: int, limit: int | None, threads: Threads) -> AsyncGenerator[bytes]:
-    """Split a body into blocks of at most `size` bytes.
+    """Split the content of an object into blocks of at most `size` bytes.
 
-    Small parts are joined, so that fewer thread calls are needed.
+    Small pieces are joined, so that fewer thread calls are needed.
     """
     pending: list[bytes] = []
     held = total = 0

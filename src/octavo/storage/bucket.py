@@ -98,7 +98,10 @@ class Bucket(Protocol):
     """
 
     async def put(self, key: str, body: Body, *, limit: int | None = None) -> Stored:
-        """Store a body durably. Raises `AlreadyStored` or `TooLarge`. A failed write leaves nothing behind."""
+        """Store the content of an object durably.
+
+        Raises `AlreadyStored` or `TooLarge`. A failed write leaves nothing behind.
+        """
         ...
 
     async def read(self, key: str, *, limit: int = READ_LIMIT) -> bytes:
@@ -113,7 +116,7 @@ class Bucket(Protocol):
         ...
 
     async def stat(self, key: str) -> ObjectInfo | None:
-        """The size and modification time of an object. None if the object does not exist."""
+        """Return the size and modification time of an object, or None if the object does not exist."""
         ...
 
     async def copy(self, source: str, target: str) -> None:
@@ -144,7 +147,10 @@ class Bucket(Protocol):
         ...
 
     async def read_clock(self) -> datetime:
-        """The storage's time, which is used for object timestamps. It may differ from the time of this machine."""
+        """Return the current time of the storage system, which is used for object timestamps.
+
+        It may differ from the time of this machine.
+        """
         ...
 
     async def sweep_unfinished(self, older_than_seconds: float) -> int:
@@ -161,7 +167,10 @@ class Bucket(Protocol):
 
 
 async def find_damage(bucket: Bucket, wanted: Stored, *, read: bool = True) -> str | None:
-    """Describe what is wrong with an object. None if it is intact. If `read` is False, only the size is checked."""
+    """Return a description of the damage to an object, or None if it is intact.
+
+    If `read` is False, only the size is checked.
+    """
     info = await bucket.stat(wanted.key)
     if info is None:
         return "is missing"

@@ -188,7 +188,10 @@ def _walk_below(folder: int, name: str, prefix: str) -> Generator[ObjectInfo]:
 
 
 def read_clock(root: Path) -> datetime:
-    """The file system's time. If the folder is mounted from another machine, this is that machine's time."""
+    """Return the current time of the file system.
+
+    If the folder is mounted from another machine, this is that machine's time.
+    """
     with opened_folder(root, [UNFINISHED], make=True) as folder:
         name = uuid4().hex
         file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder)

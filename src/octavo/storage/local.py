@@ -211,7 +211,7 @@ class LocalBucket:
         return await self._run(folder.remove_unfinished, self._root, before.timestamp())
 
     async def read_clock(self) -> datetime:
-        """The time that the file system would give to a file written now."""
+        """Return the time that the file system would give to a file written now."""
         return await self._run(folder.read_clock, self._root)
 
     async def check(self) -> None:
@@ -258,7 +258,7 @@ def _once(key: str, call: Callable[P, None], *args: P.args, **kwargs: P.kwargs) 
 
 
 def _signing_key(root: Path) -> bytes:
-    """Read the signing key from the bucket. The first process creates it. All processes and backups share it."""
+    """Read the signing key from the bucket, or create it if it does not exist. All processes and backups share it."""
     with suppress(FileNotFoundError), folder.open_file(root, _SIGNING_KEY) as file:
         return file.read(_SIGNING_KEY_BYTES)
     file = folder.UnfinishedFile(root)

@@ -64,7 +64,10 @@ class S3Bucket:
         self._copying_store = open_store(address, keys, timeout=timedelta(minutes=15))
 
     async def put(self, key: str, body: Body, *, limit: int | None = None) -> Stored:
-        """Store a body. A small body takes one conditional request. A large one is written to a temporary key first."""
+        """Store an object.
+
+        A small object takes one conditional request. A large one is written to a temporary key first.
+        """
         check_key(key)
         digest, temporary, second = Digest(), f"{UNFINISHED}/{uuid4().hex}", None
         most = MOST_BYTES if limit is None else min(limit, MOST_BYTES)
@@ -135,9 +138,9 @@ class S3Bucket:
             yield bytes(chunk)
 
     async def stat(self, key: str) -> ObjectInfo | None:
-        """The size and modification time of an object.
+        """Return the size and modification time of an object.
 
-        None if the object or the whole bucket is missing, because S3 does not distinguish the two cases here.
+        Returns None if the object or the whole bucket is missing, because S3 does not distinguish the two cases here.
         """
         try:
             return await self._head(check_key(key))
@@ -242,7 +245,7 @@ class S3Bucket:
         return len(old)
 
     async def read_clock(self) -> datetime:
-        """The time that the server would give to an object written now."""
+        """Return the time that the server would give to an object written now."""
         name = f"{UNFINISHED}/{uuid4().hex}"
         await self._create(name, b"")
         try:
@@ -259,7 +262,7 @@ class S3Bucket:
         await self._threads.aclose()
 
     async def _ask(self, key: str, answer: Awaitable[T], *, reads: str | None = None) -> T:
-        """Await a request and translate its errors. `reads` is the key that the request reads.
+        """Await a request and translate its errors. `reads` is the key of the object that the request reads.
 
         If `reads` is None, a "not found" response means that the bucket or the server is missing.
         """

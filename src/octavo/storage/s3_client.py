@@ -51,7 +51,7 @@ class S3Address:
         return (self.endpoint or f"https://s3.{self.region}.amazonaws.com").rstrip("/")
 
     def object_url(self, key: str) -> str:
-        """The URL of one object."""
+        """Return the URL of one object."""
         return "/".join(part for part in (self.bucket_url, self.prefix, key) if part)
 
 

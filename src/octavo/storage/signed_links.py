@@ -57,7 +57,7 @@ def verify_link(secret: bytes, method: str, key: str, query: Mapping[str, str], 
 
 
 def attachment_header(filename: str) -> str:
-    """A `Content-Disposition` header that makes browsers save the file (RFC 6266).
+    """Return a `Content-Disposition` header that makes browsers save the file (RFC 6266).
 
     The header contains the file name twice: in ASCII and in full.
     """
