@@ -58,6 +58,13 @@ AWordThatIsLongerThanAnyPhoneIsWide{"AndGoesOn" * 20}
 
 {PARAGRAPH}
 """
+# The end of the text was far away, and is near before anybody was told.
+REPORT_TOGETHER = """
+const Usual = IntersectionObserver;
+window.IntersectionObserver = class extends Usual {
+  constructor(tell, options) { super((changes) => tell([{ isIntersecting: false }, ...changes]), options); }
+};
+"""
 
 
 def book(pages: int) -> str:
@@ -112,6 +119,13 @@ def test_scrolling_loads_the_next_pages(shelf: Shelf, open_browser: OpenBrowser,
         range(1, 46)
     )
     expect(page.locator("[rel=next]")).to_have_count(0)
+
+
+def test_a_busy_browser_that_reports_changes_together_loads_the_next_pages(shelf: Shelf, reader: Visitor) -> None:
+    reader.page.add_init_script(REPORT_TOGETHER)
+    page = reader.open(f"/documents/{shelf.book}")
+    scroll_to_end(page)
+    expect(windows(page)).to_have_count(2)
 
 
 def test_loading_earlier_pages_keeps_the_reading_position(shelf: Shelf, reader: Visitor) -> None:

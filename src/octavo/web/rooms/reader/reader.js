@@ -85,8 +85,8 @@ function startWindows() {
   const look = () => {
     eye?.disconnect();
     const near = { root: isPhone.matches ? null : one("#text"), rootMargin: `0px 0px ${NEAR_PX}px 0px` };
-    eye = new IntersectionObserver(async ([seen]) => {
-      if (!seen.isIntersecting) return;
+    eye = new IntersectionObserver(async (changes) => {
+      if (!changes.at(-1)?.isIntersecting) return; // a busy browser reports several changes together, the last one counts
       await load("later", later);
       // If the loaded window is short, its end may still be near.
       eye?.unobserve(later);
