@@ -28,6 +28,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -131,6 +132,7 @@ class Instance:
         ) as up:
             try:
                 self._sign_in(up)
+                threading.Thread(target=lambda: list(up.stdout or ()), daemon=True).start()  # a full pipe would block
                 yield
             finally:
                 up.send_signal(signal.SIGTERM)
@@ -200,7 +202,7 @@ def walk_of_add(octavo: Instance, report: Path) -> list[Walk]:
     octavo.command("add", str(report))
     while b"document" not in events.readline():
         pass
-    wait_for(lambda: report.name in octavo.get("/"))
+    wait_for(lambda: "data-document=" in octavo.get("/"))
     return [walk for walk in octavo.end_walk() if walk.command in {"add", "web"}]
 
 
