@@ -22,14 +22,16 @@ _LONGEST = 40
 _MOST = 4
 _REPEATED, _OFTEN, _VERY_OFTEN = 2, 3, 4
 _MANY_CHUNKS = 8
-_LEAST_SHARE, _MAIN_SHARE = 0.25, 0.6  # as a share of the best phrase's weight
-_TOO_COMMON, _COMMON = 0.5, 0.74  # rarity; a common word must be in the title
+_LEAST_SHARE, _MAIN_SHARE = 0.25, 0.75  # as a share of the best phrase's weight
+_TOO_COMMON, _COMMON = 0.86, 0.94  # rarity of a single word in the title, and of one that is not in it
 _COMMON_PHRASE = 0.7  # mean rarity of the words of a phrase that is not in a heading
-_MODIFIES = 0.6  # share of occurrences before another word
+_MODIFIES = 0.5  # share of occurrences before another word
 _VERB = 0.34  # occurrences as a verb for each one that may be a noun
-_FRAGMENT = 0.5  # share of occurrences after a number or a hyphen
+_FRAGMENT = 0.5  # share of occurrences after a number or a hyphen, or before the same word
+_SHORT, _LONG = 3, 7  # letters of an abbreviation; of a word that names a subject in languages other than English
 _BROKEN = 0.06  # share of single letters in a text whose words were broken apart
 _LETTER = re.compile(r"(?<![\w'\u2019])[b-hj-z](?![\w'\u2019.])")
+_PLACEHOLDER = re.compile(r"\blorem ipsum\b|\bquick brown fox\b|\bhuardest gefburn\b", re.IGNORECASE)
 _ANY_WORD = re.compile(r"[^\W\d_]+")
 # Documents that consist of labels and figures. Their facts show what they are about.
 _WITHOUT_TOPICS = frozenset(
@@ -80,7 +82,8 @@ cycle bit bits rename destination hurry eat interviewer frac phys mathrm left ri
 correo electrónico pro monat medien fokus public domain alice bob farewell enquiry enquiries organize feature features
 loop instruction instructions threshold thresholds compound compounds facility facilities recommendation recommendations
 objective objectives statistic statistics template templates div span wilt shalt doi arxiv preprint rev reference active
-inactive lorem ipsum dolor amet elit
+inactive lorem ipsum dolor amet elit documentation variation variations sidebar readme img pypi sponsor
+sponsors past notice
 """
 _STOP = frozenset(_NOT_TAGS.split()) | frozenset(MONTH_NUMBERS)
 # Words that begin or end a clause, but not the name of a subject.
@@ -95,10 +98,11 @@ _CAMEL_CASE = re.compile(r"\w*[a-z][A-Z]\w*[a-z][A-Z]\w*")  # a name in a progra
 # Adjectives that say nothing about a subject, as in "main objective".
 _VAGUE_WORDS = """
 main standard different important following current new good great big small large specific certain possible basic
-common key overall many few first last next previous same similar whole entire own major minor available
+common key overall simple many few first last next previous same similar whole entire own major minor available
 """
 _VAGUE = frozenset(_VAGUE_WORDS.split())
 _ADJECTIVE = re.compile(r"\w+(?:able|ible|ous|ful|less|ional|ical|ual)")
+_ADJECTIVE_ALONE = re.compile(r"\w{4,}ic")  # such as "supersonic"; a few nouns are lost
 _NOUNS = frozenset(["vegetable", "ritual", "individual", "professional", "chemical", "musical"])
 
 
@@ -127,7 +131,7 @@ class _Found:
 
 
 def choose_tags(source: TagSource) -> list[str]:
-    """The tags of a document, most important first. Empty if nothing is repeated or the text is broken."""
+    """The tags of a document, most important first. Empty if nothing is repeated or the text is meaningless."""
     if source.kind in _WITHOUT_TOPICS or _is_broken(source.chunks):
         return [source.kind.value.replace("_", " ")] if source.kind in _WITHOUT_TOPICS - {DocumentType.CODE} else []
     counts, chunks_with = _count(source.chunks)
@@ -154,9 +158,10 @@ def choose_tags(source: TagSource) -> list[str]:
 
 
 def _is_broken(chunks: Sequence[ParsedChunk]) -> bool:
+    """Whether the words of a text were broken apart, or the text is a placeholder."""
     text = " ".join(chunk.text for chunk in chunks[:20])
     words = len(_ANY_WORD.findall(text))
-    return words > 0 and len(_LETTER.findall(text)) > _BROKEN * words
+    return bool(_PLACEHOLDER.search(text)) or (words > 0 and len(_LETTER.findall(text)) > _BROKEN * words)
 
 
 def _count(chunks: Sequence[ParsedChunk]) -> tuple[Counter[Stems], Counter[Stems]]:
@@ -197,21 +202,26 @@ def _is_subject(form: str, phrase: Stems, language: str | None) -> bool:
         return False
     if language == "en" and (words[-1].endswith("ed") or words[0].endswith("ed")):
         return False
-    return not (language == "en" and len(words) == 1 and (rarity(phrase[0]) < _TOO_COMMON or words[0].endswith("ing")))
+    if len(words) > 1:
+        return True
+    return len(form) >= _LONG if language != "en" else not words[0].endswith("ing")
 
 
 def _says_nothing(words: Sequence[str], phrase: Stems) -> bool:
-    """Whether a phrase has only words of every document, begins with a vague one, or repeats one word."""
+    """Whether a phrase has only common words, begins with a vague word, repeats a word, or is an adjective."""
     if words[-1] in _STOP or phrase[-1] in _STOP or all(word in _STOP for word in words):
         return True
-    return words[0] in _VAGUE or len({*phrase}) == 1 if len(words) > 1 else phrase[0] in _NOT_ALONE
+    if len(words) > 1:
+        return words[0] in _VAGUE or len({*phrase}) < len(phrase)
+    return phrase[0] in _NOT_ALONE or _ADJECTIVE_ALONE.fullmatch(phrase[0]) is not None
 
 
 def _is_salient(phrase: Stems, found: _Found, source: TagSource) -> bool:
     """Whether a phrase is repeated often enough to be a subject of the document.
 
-    Several words must be in the title, or occur twice and in a heading, or occur three times. A single word must be in
-    the title, or be rare and among the most frequent ones. In languages other than English, common words are not known,
+    Several words must be in the title, or occur twice and in a heading, or occur four times. Outside the title, they
+    must not begin with a word of every document. A single word must be rare and in the title, or very rare, not an
+    abbreviation, and among the most frequent ones. In languages other than English, the rarity of words is not known,
     so a single word must be in the title.
     """
     count = found.counts.get(phrase, 0)
@@ -221,9 +231,13 @@ def _is_salient(phrase: Stems, found: _Found, source: TagSource) -> bool:
     rare = sum(map(rarity, phrase)) / len(phrase) if source.language == "en" else 1.0
     if len(phrase) > 1:
         in_heading = all(stem in found.headings for stem in phrase)
-        return in_title or (count >= _REPEATED if in_heading else count >= _OFTEN and rare >= _COMMON_PHRASE)
-    is_main = source.language == "en" and count >= _VERY_OFTEN and source.weights[phrase] >= _MAIN_SHARE * found.best
-    return (in_title and count >= _REPEATED) or (is_main and rare >= _COMMON)
+        if not in_title and phrase[0] in _STOP:
+            return False
+        return in_title or (count >= _REPEATED if in_heading else count >= _VERY_OFTEN and rare >= _COMMON_PHRASE)
+    if in_title and count >= _REPEATED and (rare >= _TOO_COMMON or len(found.title) == 1):
+        return True
+    is_main = count >= _VERY_OFTEN and source.weights[phrase] >= _MAIN_SHARE * found.best
+    return source.language == "en" and is_main and rare >= _COMMON and len(phrase[0]) > _SHORT
 
 
 def _is_modifier(phrase: Stems, found: _Found, language: str | None) -> bool:
@@ -238,10 +252,15 @@ def _is_modifier(phrase: Stems, found: _Found, language: str | None) -> bool:
 
 
 def _is_fragment(form: str, chunks: Sequence[ParsedChunk]) -> bool:
-    """Whether a phrase is only the end of a longer one, such as "level paging" in "5-level paging"."""
-    pattern = re.compile(rf"(\w[-\u2010\u2011\u2013]|\d\s)?\b{re.escape(form)}\b", re.IGNORECASE)
-    marks = [match[1] for chunk in chunks for match in pattern.finditer(chunk.text)]
-    return sum(map(bool, marks)) > _FRAGMENT * len(marks)
+    """Whether a phrase is only a part of a longer one: "level paging" of "5-level paging", or "free stream mach" of
+    "free stream mach number".
+    """
+    before, after = r"(\w[-\u2010\u2011\u2013]|\d\s)?\b", r"(?:['\u2019]s?|\b)(?:[ \n]([^\W\d_]{4,}))?"
+    pattern = re.compile(f"{before}{re.escape(form)}{after}", re.IGNORECASE)
+    found = [match for chunk in chunks for match in pattern.finditer(chunk.text)]
+    following = Counter(match[2].lower() for match in found if match[2])
+    repeated = max(following.values(), default=0) if len(found) >= _REPEATED and " " in form else 0
+    return max(sum(bool(match[1]) for match in found), repeated) > _FRAGMENT * len(found)
 
 
 def _has_verb(phrase: Stems, source: TagSource) -> bool:
