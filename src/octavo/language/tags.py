@@ -237,7 +237,7 @@ def _is_salient(phrase: Stems, found: _Found, source: TagSource) -> bool:
     if in_title and count >= _REPEATED and (rare >= _TOO_COMMON or len(found.title) == 1):
         return True
     is_main = count >= _VERY_OFTEN and source.weights[phrase] >= _MAIN_SHARE * found.best
-    return source.language == "en" and is_main and rare >= _COMMON and len(phrase[0]) > _SHORT
+    return source.language == "en" and is_main and rare >= _COMMON and all(len(stem) > _SHORT for stem in phrase)
 
 
 def _is_modifier(phrase: Stems, found: _Found, language: str | None) -> bool:
