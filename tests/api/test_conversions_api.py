@@ -312,3 +312,49 @@ async def test_corrections_point_at_words_change_rows_and_name_the_person(house:
     assert (await person.delete(path)).status_code == 204
     assert (await person.get(path)).status_code == 404
     assert (await person.get("/api/v1/training-samples")).text == ""
+
+
+async def test_a_correction_can_be_replaced_by_the_value_that_was_found(house: House, folder: Path) -> None:
+    person = await house.person("ada@example.org")
+    found = await finish(house, person, folder, (await send(person)).json()["id"])
+    path = f"{CONVERSIONS}/{found['id']}"
+    assert (await person.patch(path, json={"restore": ["total"]})).status_code == 422
+    await person.patch(
+        path, json={"values": [{"name": "total", "value": "99.00"}, {"name": "invoice_date", "value": None}]}
+    )
+    page = await person.get(f"/conversions/{found['id']}", params={"field": "total"})
+    assert 'title="Restore 12.50"' in page.text
+    made = (await person.patch(path, json={"restore": ["total", "invoice_date"]})).json()
+    assert made["values"] == found["values"]
+    last = (await person.get(f"{path}/revisions")).json()["items"][-1]
+    assert last["changes"] == [
+        {"name": "total", "before": "99.00", "after": "12.50"},
+        {"name": "invoice_date", "before": None, "after": "2024-08-15"},
+    ]
+    assert "Restore" not in (await person.get(f"/conversions/{found['id']}", params={"field": "total"})).text
+
+
+async def test_a_file_is_converted_again_with_the_same_mapping_or_another(house: House, folder: Path) -> None:
+    person = await house.person("ada@example.org")
+    first = await finish(house, person, folder, (await send(person)).json()["id"])
+    await person.patch(f"{CONVERSIONS}/{first['id']}", json={"values": [{"name": "invoice_number", "value": "A-18"}]})
+    begun = await person.post(f"{CONVERSIONS}/{first['id']}/again")
+    assert begun.status_code == 202, begun.text
+    twice = await person.post(f"{CONVERSIONS}/{first['id']}/again", json={})
+    assert (twice.json()["id"], twice.json()["duplicate_of"]) == (begun.json()["id"], begun.json()["id"])
+    second = await finish(house, person, folder, begun.json()["id"])
+    assert (second["id"] != first["id"], second["mapping"]) == (True, "invoice_v1")
+    numbers = {one["name"]: one for one in second["values"]}
+    assert (numbers["invoice_number"]["value"], numbers["invoice_number"]["confirmed_by"]) == (
+        "A-18",
+        "ada@example.org",
+    )
+    assert (await send(person)).json()["id"] == second["id"]
+    assert (await person.get(f"{CONVERSIONS}/{first['id']}/revisions")).status_code == 200
+    assert "Convert again" in (await person.get(f"/conversions/{first['id']}/again")).text
+    await person.post("/api/v1/mappings", json={"text": "name: mine_v1\nextends: invoice_v1"})
+    form = await person.post(f"/conversions/{first['id']}/again", data={"mapping": "mine_v1"})
+    third = await finish(house, person, folder, form.headers["location"].rpartition("/")[2])
+    assert third["mapping"] == "mine_v1"
+    unknown = await person.post(f"{CONVERSIONS}/{first['id']}/again", json={"mapping": "x_v1"})
+    assert (unknown.status_code, unknown.json()["code"]) == (422, "UNKNOWN_MAPPING")

@@ -177,6 +177,7 @@ RULES: dict[str, Rule] = {
         "write", "conversion", 409, given(values=[{"name": "total", "value": "1.00"}])
     ),
     "DELETE /api/v1/conversions/{conversion}": Rule("write", "conversion", 204),
+    "POST /api/v1/conversions/{conversion}/again": Rule("write", "conversion", 202),
     "POST /api/v1/documents/{document}/convert": Rule("write", "pictured document", 202),
     "GET /api/v1/conversion-batches/{batch}": Rule("read", "batch"),
     "GET /api/v1/conversions/{conversion}/words": Rule("read", "conversion"),

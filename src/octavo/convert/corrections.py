@@ -16,7 +16,7 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from octavo.convert.conversion_json import conversion_from_json, type_of, value_from_row
-from octavo.convert.conversions import StoredConversion, find_result, list_revisions, show_conversion
+from octavo.convert.conversions import Revision, StoredConversion, find_result, list_revisions, show_conversion
 from octavo.convert.errors import Expired, Outdated
 from octavo.convert.mappings.field_types import FIELD_TYPES
 from octavo.convert.mappings.mapping import Field
@@ -107,19 +107,29 @@ class Corrections:
         *,
         rows: Sequence[RowChange] = (),
         accept: Sequence[str] = (),
+        restore: Sequence[str] = (),
         person: str | None = None,
     ) -> None:
         """Save all corrections and row changes as one revision, or raise `BadInput` and save nothing.
 
         Values are corrected first. Then the row changes are made, in the given order. `accept` lists failed checks
-        whose values are correct nevertheless. These values are marked as confirmed.
+        whose values are correct nevertheless. These values are marked as confirmed. `restore` lists corrected fields
+        that get back the value that was found.
         """
         found, mapping, author, at = await self._load(owner, conversion, user, person)
         read = await mapping.read_in_thread()
         places = await self._places(owner, conversion, corrections)
         before = conversion_from_json(found.complete_record, read)
+        originals = await self._originals(owner, before, conversion, read, restore) if restore else []
         made = correct(
-            before, read, corrections, rows=rows, accept=accept, places=places, editor=Editor(author.name, at)
+            before,
+            read,
+            corrections,
+            rows=rows,
+            accept=accept,
+            originals=originals,
+            places=places,
+            editor=Editor(author.name, at),
         )
         await self._save(owner, found, mapping, author, made)
 
@@ -145,6 +155,17 @@ class Corrections:
             row = await (await connection.execute(QUERIES.person_name, {"user": user})).fetchone()
             at = (await read_clock(connection)).isoformat(timespec="seconds")
         return found, mapping, Author("person", user, row[0] if row else person), at
+
+    async def _originals(
+        self, owner: UUID, current: Conversion, conversion: UUID, mapping: MappingRules, paths: Sequence[str]
+    ) -> list[Value]:
+        async with self.database.connection() as connection:
+            revisions = await list_revisions(connection, owner, conversion)
+        found = {path: original_value(revisions, current, mapping, path) for path in paths}
+        unchanged = next((path for path, value in found.items() if value is None), None)
+        if unchanged is not None:
+            raise BadInput(f"{unchanged[:80]}: there is no earlier value to restore.")
+        return [value for value in found.values() if value]
 
     async def _places(self, owner: UUID, conversion: UUID, corrections: Sequence[Correction]) -> dict[str, Place]:
         """Map the names of values to the positions that the person selected, with the words at each position."""
@@ -215,6 +236,7 @@ def correct(
     *,
     rows: Sequence[RowChange] = (),
     accept: Sequence[str] = (),
+    originals: Sequence[Value] = (),
     places: Mapping[str, Place] | None = None,
     editor: Editor | None = None,
 ) -> Corrected:
@@ -222,9 +244,13 @@ def correct(
 
     A value that a person accepts unchanged keeps its position. A new value has a position only if the person selected
     one.
+    `originals` are found values that replace corrected ones.
     """
     values = {one.path: one for one in conversion.values}
-    changes: list[Change] = []
+    changes: list[Change] = [
+        {"name": one.path, "before": _text(values.get(one.path)), "after": one.value} for one in originals
+    ]
+    values |= {one.path: one for one in originals}
     for correction in corrections:
         before = values.get(correction.name)
         value = _corrected_value(correction, mapping, before, (places or {}).get(correction.name), editor)
@@ -240,6 +266,23 @@ def correct(
         every = _accept(every, mapping, text, editor)
         changes.append({"check": text, "accepted": True})
     return Corrected(_finish(conversion, mapping, every), changes)
+
+
+def original_value(
+    revisions: Sequence[Revision], current: Conversion, mapping: MappingRules, path: str
+) -> Value | None:
+    """The value that was found for a field, if the current value is a different one.
+
+    None for a cell if rows of its table were added, removed or moved, because the row may be another one.
+    """
+    first = conversion_from_json(revisions[0].record.encode(), mapping)
+    now = next((one.value for one in current.values if one.path == path), None)
+    value = next((one for one in first.values if one.path == path and one.value != now), None)
+    if value is None or value.table is None:
+        return value
+    changes = [change for one in revisions for change in json.loads(one.changes or "[]")]
+    same_rows = len(first.table(value.table)) == len(current.table(value.table))
+    return value if same_rows and not any(one.get("table") == value.table for one in changes) else None
 
 
 def _finish(conversion: Conversion, mapping: MappingRules, values: Sequence[Value]) -> Conversion:

@@ -13,6 +13,7 @@ from psycopg.types.json import Jsonb
 from pydantic import TypeAdapter
 
 from octavo.choreography import Cause, job_after
+from octavo.convert.conversions import find_result, show_conversion
 from octavo.convert.errors import BadMapping, UnknownMapping
 from octavo.convert.mappings.stored_mappings import StoredMapping, find_mapping
 from octavo.core.errors import Empty, NotFound, NotPdf, OctavoError, TooLarge
@@ -119,6 +120,28 @@ class ConversionIntake:
         except OctavoError as error:
             await self._reject(job, owner, source["filename"], mapping, error)
             raise
+
+    async def convert_again(self, owner: UUID, conversion: UUID, mapping: str | None = None) -> Submission:
+        """Convert the stored file of a conversion again, with the same mapping or another one.
+
+        The earlier conversion is kept. If a conversion with this mapping is in progress, it is returned instead.
+        """
+        async with self.database.connection() as connection:
+            found = await show_conversion(connection, owner, conversion)
+            await find_result(connection, owner, conversion, "source")
+            used = await find_mapping(connection, owner, mapping or found.mapping)
+        new = job_after(Cause.CONVERSION_REQUESTED, owner, {"mapping": used.name}, document=found.document_id)
+        key = {"owner": owner, "id": conversion, "mapping": used.name, "mapping_sha256": used.sha256}
+        async with self.database.transaction() as connection:
+            await connection.execute(QUERIES.lock_content, key)
+            await connection.execute(QUERIES.retire, key)
+            same = await (await connection.execute(QUERIES.same_content, key)).fetchone()
+            if same:
+                return Submission(same[0], created=False)
+            (job,) = await enqueue(connection, [new])
+            text = {"job": job.id, "file": used.file, "text": used.text, "source_days": self.source_days}
+            await connection.execute(QUERIES.begin_again, key | text)
+        return Submission(job.id, created=True)
 
     async def find_mapping(self, owner: UUID, name: str) -> StoredMapping:
         """Find a mapping by name, before any job is created. Raises `UnknownMapping`."""

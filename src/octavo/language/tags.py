@@ -22,10 +22,16 @@ _LONGEST = 40
 _MOST = 4
 _REPEATED, _OFTEN, _VERY_OFTEN = 2, 3, 4
 _MANY_CHUNKS = 8
-_LEAST_SHARE, _MAIN_SHARE = 0.25, 0.6  # as a share of the best phrase's weight
-_TOO_COMMON = 0.5
+_LEAST_SHARE, _MAIN_SHARE = 0.25, 0.75  # as a share of the best phrase's weight
+_TOO_COMMON, _COMMON = 0.86, 0.94  # rarity of a single word in the title, and of one that is not in it
+_COMMON_PHRASE = 0.7  # mean rarity of the words of a phrase that is not in a heading
+_MODIFIES = 0.5  # share of occurrences before another word
+_VERB = 0.34  # occurrences as a verb for each one that may be a noun
+_FRAGMENT = 0.5  # share of occurrences after a number or a hyphen, or before the same word
+_SHORT, _LONG = 3, 7  # letters of an abbreviation; of a word that names a subject in languages other than English
 _BROKEN = 0.06  # share of single letters in a text whose words were broken apart
 _LETTER = re.compile(r"(?<![\w'\u2019])[b-hj-z](?![\w'\u2019.])")
+_PLACEHOLDER = re.compile(r"\blorem ipsum\b|\bquick brown fox\b|\bhuardest gefburn\b", re.IGNORECASE)
 _ANY_WORD = re.compile(r"[^\W\d_]+")
 # Documents that consist of labels and figures. Their facts show what they are about.
 _WITHOUT_TOPICS = frozenset(
@@ -74,13 +80,30 @@ o'er ere doth hath true false slide slides phase phases clause clauses content l
 application applications topic topics thema themen service services efficient copy variable variables involvement
 cycle bit bits rename destination hurry eat interviewer frac phys mathrm left right additional simplified proposal
 correo electrónico pro monat medien fokus public domain alice bob farewell enquiry enquiries organize feature features
-loop instruction instructions threshold thresholds compound compounds facility facilities
+loop instruction instructions threshold thresholds compound compounds facility facilities recommendation recommendations
+objective objectives statistic statistics template templates div span wilt shalt doi arxiv preprint rev reference active
+inactive lorem ipsum dolor amet elit documentation variation variations sidebar readme img pypi sponsor
+sponsors past notice
 """
 _STOP = frozenset(_NOT_TAGS.split()) | frozenset(MONTH_NUMBERS)
 # Words that begin or end a clause, but not the name of a subject.
 _VERBAL = re.compile(
     r"(?:allow|provid|includ|follow|requir|mak|tak|giv|us|ensur|improv|maintain|eliminat|perform|protect)(?:e|es|s|ed|ing)?"
 )
+# Words that need another word to name a subject, such as "solar cell".
+_NOT_ALONE = frozenset(
+    ["cell", "comment", "prose", "bold", "italic", "fixture", "caption", "quote", "schedule", "cohort"]
+)
+_CAMEL_CASE = re.compile(r"\w*[a-z][A-Z]\w*[a-z][A-Z]\w*")  # a name in a program, such as yourInputBuffer
+# Adjectives that say nothing about a subject, as in "main objective".
+_VAGUE_WORDS = """
+main standard different important following current new good great big small large specific certain possible basic
+common key overall simple many few first last next previous same similar whole entire own major minor available
+"""
+_VAGUE = frozenset(_VAGUE_WORDS.split())
+_ADJECTIVE = re.compile(r"\w+(?:able|ible|ous|ful|less|ional|ical|ual)")
+_ADJECTIVE_ALONE = re.compile(r"\w{4,}ic")  # such as "supersonic"; a few nouns are lost
+_NOUNS = frozenset(["vegetable", "ritual", "individual", "professional", "chemical", "musical"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +153,9 @@ def choose_tags(source: TagSource) -> list[str]:
         if source.weights[phrase] >= _LEAST_SHARE * best
         and _is_subject(source.forms[phrase], phrase, source.language)
         and _is_salient(phrase, found, source)
+        and not _is_modifier(phrase, found, source.language)
+        and not _is_fragment(source.forms[phrase], source.chunks)
+        and not _has_verb(phrase, source)
     ]
     chosen: list[Stems] = []
     for phrase in good:
@@ -140,9 +166,10 @@ def choose_tags(source: TagSource) -> list[str]:
 
 
 def _is_broken(chunks: Sequence[ParsedChunk]) -> bool:
+    """Whether the words of a text were broken apart, or the text is a placeholder."""
     text = " ".join(chunk.text for chunk in chunks[:20])
     words = len(_ANY_WORD.findall(text))
-    return words > 0 and len(_LETTER.findall(text)) > _BROKEN * words
+    return bool(_PLACEHOLDER.search(text)) or (words > 0 and len(_LETTER.findall(text)) > _BROKEN * words)
 
 
 def _count(chunks: Sequence[ParsedChunk]) -> tuple[Counter[Stems], Counter[Stems]]:
@@ -177,32 +204,87 @@ def _is_subject(form: str, phrase: Stems, language: str | None) -> bool:
     words = form.lower().split()
     if len(form) > _LONGEST or any(len(word) < 3 or _VERBAL.fullmatch(word) for word in words):  # noqa: PLR2004
         return False
-    if words[-1] in _STOP or phrase[-1] in _STOP or all(word in _STOP for word in words):
+    if any(map(_CAMEL_CASE.fullmatch, form.split())) or _says_nothing(words, phrase):
         return False
     if language != "en" and any(word in _STOP for word in words):
         return False
     if language == "en" and (words[-1].endswith("ed") or words[0].endswith("ed")):
         return False
-    return not (language == "en" and len(words) == 1 and (rarity(phrase[0]) < _TOO_COMMON or words[0].endswith("ing")))
+    if len(words) > 1:
+        return True
+    return len(form) >= _LONG if language != "en" else not words[0].endswith("ing")
+
+
+def _says_nothing(words: Sequence[str], phrase: Stems) -> bool:
+    """Whether a phrase has only common words, begins with a vague word, repeats a word, or is an adjective."""
+    if words[-1] in _STOP or phrase[-1] in _STOP or all(word in _STOP for word in words):
+        return True
+    if len(words) > 1:
+        return words[0] in _VAGUE or len({*phrase}) < len(phrase)
+    return phrase[0] in _NOT_ALONE or _ADJECTIVE_ALONE.fullmatch(phrase[0]) is not None
 
 
 def _is_salient(phrase: Stems, found: _Found, source: TagSource) -> bool:
     """Whether a phrase is prominent enough to be a subject of the document.
 
-    A phrase of several words qualifies if it is in the title, if it is in a heading and occurs twice, or if it occurs
-    three times. A single word qualifies if it is in the title and occurs twice, or if it is frequent and among the most
-    important words. This last rule applies only to English, because common words are known only for English. In a long
-    document, the phrase must also occur in at least two chunks.
+    Outside the title, a phrase of several words must occur in a heading and twice, or four times, and must not begin
+    with a word that occurs in every document. A single word must be rare and in the title. Outside the title, it must be
+    very rare, not an abbreviation, and among the most frequent words. This last rule applies only to English, because
+    the rarity of words is known only for English. In a long document, the phrase must also occur in at least two chunks.
     """
     count = found.counts.get(phrase, 0)
     if len(source.chunks) >= _MANY_CHUNKS and found.chunks_with.get(phrase, 0) < _REPEATED:
         return False
     in_title = all(stem in found.title for stem in phrase)
+    rare = sum(map(rarity, phrase)) / len(phrase) if source.language == "en" else 1.0
     if len(phrase) > 1:
         in_heading = all(stem in found.headings for stem in phrase)
-        return in_title or count >= (_REPEATED if in_heading else _OFTEN)
-    is_main = source.language == "en" and count >= _VERY_OFTEN and source.weights[phrase] >= _MAIN_SHARE * found.best
-    return (in_title and count >= _REPEATED) or is_main
+        if not in_title and phrase[0] in _STOP:
+            return False
+        return in_title or (count >= _REPEATED if in_heading else count >= _VERY_OFTEN and rare >= _COMMON_PHRASE)
+    if in_title and count >= _REPEATED and (rare >= _TOO_COMMON or len(found.title) == 1):
+        return True
+    is_main = count >= _VERY_OFTEN and source.weights[phrase] >= _MAIN_SHARE * found.best
+    return source.language == "en" and is_main and rare >= _COMMON and all(len(stem) > _SHORT for stem in phrase)
+
+
+def _is_modifier(phrase: Stems, found: _Found, language: str | None) -> bool:
+    """Whether a word, or the last word of a phrase, is an adjective or usually comes before another word."""
+    last = phrase[-1]
+    if language != "en" or last in _NOUNS:
+        return False
+    if _ADJECTIVE.fullmatch(last):
+        return True
+    before = sum(count for other, count in found.counts.items() if len(other) == 2 and other[0] == last)  # noqa: PLR2004
+    return len(phrase) == 1 and before > _MODIFIES * found.counts.get(phrase, 0)
+
+
+def _is_fragment(form: str, chunks: Sequence[ParsedChunk]) -> bool:
+    """Whether a phrase is only a part of a longer one: "level paging" of "5-level paging", or "free stream mach" of
+    "free stream mach number".
+    """
+    before, after = r"(\w[-\u2010\u2011\u2013]|\d\s)?\b", r"(?:['\u2019]s?|\b)(?:[ \n]([^\W\d_]{4,}))?"
+    pattern = re.compile(f"{before}{re.escape(form)}{after}", re.IGNORECASE)
+    found = [match for chunk in chunks for match in pattern.finditer(chunk.text)]
+    following = Counter(match[2].lower() for match in found if match[2])
+    repeated = max(following.values(), default=0) if len(found) >= _REPEATED and " " in form else 0
+    return max(sum(bool(match[1]) for match in found), repeated) > _FRAGMENT * len(found)
+
+
+def _has_verb(phrase: Stems, source: TagSource) -> bool:
+    """Whether the text uses the first or last word of an English phrase as a verb, such as "attach" in "attached"."""
+    if source.language != "en":
+        return False
+    least = {phrase[0]: 1.0, phrase[-1]: _VERB}
+    return any(_verb_share(word, source.chunks) >= share for word, share in least.items())
+
+
+def _verb_share(word: str, chunks: Sequence[ParsedChunk]) -> float:
+    """How often a word has the ending of a verb, relative to how often it has none."""
+    base = re.escape(word.removesuffix("e"))
+    forms = re.compile(rf"\b{base}(?:(e?s?)|(ed|ing))\b", re.IGNORECASE)
+    endings = [bool(match[2]) for chunk in chunks for match in forms.finditer(chunk.text)]
+    return sum(endings) / max(len(endings) - sum(endings), 1)
 
 
 def _repeats(phrase: Stems, other: Stems) -> bool:

@@ -140,3 +140,39 @@ def test_whatever_a_document_holds_the_limits_hold(source: DocumentSource) -> No
     DocumentInsight.model_validate(description.document.model_dump())
     for chunk in description.chunks:
         ChunkInsight.model_validate(chunk.model_dump())
+
+
+def tags_of(text: str, title: str) -> list[str]:
+    chunks = [ChunkText(text, (title,))]
+    return describe(DocumentSource(chunks, title=title), DocumentFacts(title)).document.tags
+
+
+def test_a_tag_is_not_the_end_of_a_longer_name() -> None:
+    text = "The 5-level paging of the processor maps memory. With 5-level paging, the kernel grows. " * 4
+    assert "level paging" not in tags_of(text, "5-level paging")
+
+
+def test_verbs_adjectives_and_words_of_every_document_are_not_tags() -> None:
+    text = (
+        "Attach the glacier survey. It was attached before. Its ice is measurable. It stays measurable. A comment "
+        "on the glacier is a comment. The main objective of the glacier survey is the main objective. "
+        "Attaching it helps. "
+    )
+    assert set(tags_of(text * 4, "Glacier survey with comments")) <= {"glacier", "survey", "glacier survey"}
+    assert tags_of(text * 4, "Glacier survey with comments")
+
+
+def test_a_tag_is_not_the_beginning_of_a_longer_name() -> None:
+    text = "The free stream mach number of the glacier model grows. A free stream mach number is measured. " * 4
+    assert not {"free stream mach", "stream mach"} & set(tags_of(text, "Glacier model"))
+
+
+def test_placeholder_text_has_no_tags() -> None:
+    text = "Lorem ipsum glacier survey. The glacier survey has a glacier map. " * 4
+    assert tags_of(text, "Glacier survey") == []
+    assert tags_of(text.replace("Lorem ipsum ", ""), "Glacier survey")
+
+
+def test_a_single_common_word_is_not_a_tag() -> None:
+    text = "The flow is measured behind the wedge. This flow has an effect, and the effect of the flow is large. " * 4
+    assert not {"flow", "effect"} & set(tags_of(text, "The effect of flow on a wedge"))

@@ -3,6 +3,38 @@
 SELECT id, made, used FROM begin_conversion(:job, :owner, :document, :filename, :mapping, decode(:mapping_sha256, 'hex'), :file,
                                             :text, decode(:sha256, 'hex'), :bytes, :key, :source_days);
 
+-- name: lock_content(owner, id, mapping)
+-- The lock of begin_conversion, for the file of a conversion.
+SELECT pg_advisory_xact_lock(hashtextextended(concat_ws(':', 'convert', c.owner_id, encode(c.sha256, 'hex'), :mapping::text), 0))
+FROM conversions c WHERE c.id = :id AND c.owner_id = :owner;
+
+-- name: retire(owner, id, mapping, mapping_sha256)!
+-- The complete conversion of this file with this mapping is no longer the one that a repeated submission returns.
+UPDATE conversions c SET live = false FROM conversions old, jobs j
+WHERE old.id = :id AND old.owner_id = :owner AND c.owner_id = old.owner_id AND c.sha256 = old.sha256 AND c.bytes = old.bytes
+  AND c.mapping = :mapping AND c.mapping_sha256 = decode(:mapping_sha256, 'hex') AND c.live
+  AND j.id = c.id AND j.status = 'complete';
+
+-- name: same_content(owner, id, mapping, mapping_sha256)
+-- The conversion of this file with this mapping that is in progress.
+SELECT c.id FROM conversions c JOIN conversions old ON old.owner_id = c.owner_id AND old.sha256 = c.sha256 AND old.bytes = c.bytes
+WHERE old.id = :id AND old.owner_id = :owner AND c.mapping = :mapping AND c.mapping_sha256 = decode(:mapping_sha256, 'hex') AND c.live;
+
+-- name: begin_again(job, owner, id, mapping, mapping_sha256, file, text, source_days)!
+-- Converts the file of a conversion again. Both conversions use the same stored object.
+WITH kept AS (
+    INSERT INTO mapping_texts (owner_id, sha256, file, text) VALUES (:owner, decode(:mapping_sha256, 'hex'), :file, :text)
+    ON CONFLICT DO NOTHING
+), made AS (
+    INSERT INTO conversions (id, owner_id, document_id, filename, mapping, mapping_sha256, sha256, bytes, live, source_expires_at)
+    SELECT :job, c.owner_id, c.document_id, c.filename, :mapping, decode(:mapping_sha256, 'hex'), c.sha256, c.bytes, true,
+           CASE WHEN c.source_expires_at IS NOT NULL THEN engine_now() + make_interval(days => :source_days) END
+    FROM conversions c WHERE c.id = :id AND c.owner_id = :owner
+    RETURNING id
+)
+INSERT INTO conversion_files (conversion_id, kind, key)
+SELECT made.id, 'source', f.key FROM made JOIN conversion_files f ON f.conversion_id = :id AND f.kind = 'source';
+
 -- name: insert_batch(id, owner, mapping)!
 INSERT INTO conversion_batches (id, owner_id, mapping) VALUES (:id, :owner, :mapping);
 

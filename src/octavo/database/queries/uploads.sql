@@ -19,8 +19,9 @@ ON CONFLICT (owner_id) DO UPDATE SET bytes = owner_usage.bytes;
 -- name: over_quota(owner, quota)
 -- Whether documents, including the trash, and conversion sources without a document exceed the owner's quota.
 SELECT coalesce((SELECT bytes FROM owner_usage WHERE owner_id = :owner), 0)
-     + coalesce((SELECT sum(bytes) FROM conversions
-                 WHERE owner_id = :owner AND document_id IS NULL AND source_expires_at IS NOT NULL), 0) > :quota;
+     + coalesce((SELECT sum(o.bytes) FROM objects o WHERE o.key IN (
+                     SELECT f.key FROM conversions c JOIN conversion_files f ON f.conversion_id = c.id AND f.kind = 'source'
+                     WHERE c.owner_id = :owner AND c.document_id IS NULL AND c.source_expires_at IS NOT NULL)), 0) > :quota;
 
 -- name: may_have_version(owner, document)
 SELECT EXISTS (SELECT FROM documents WHERE id = :document AND owner_id = :owner AND deleted_at IS NULL);

@@ -64,6 +64,14 @@ class ConvertRequest(BaseModel):
     mapping: Name = DEFAULT_MAPPING
 
 
+class AgainRequest(BaseModel):
+    """How to convert a file again: with the same mapping if none is named."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    mapping: Name | None = None
+
+
 class OneCorrection(BaseModel):
     """The correct value of a field, and its position if it is known.
 
@@ -106,7 +114,7 @@ class CorrectionRequest(BaseModel):
     """Corrections. Only the values that are sent are changed; null clears a value.
 
     Tables are changed by `rows`, after the values have been corrected. `accept` lists failed checks to ignore, because
-    their values are correct.
+    their values are correct. `restore` lists corrected fields that get back the value that was found.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -114,6 +122,7 @@ class CorrectionRequest(BaseModel):
     values: list[OneCorrection] = Field(default=[], max_length=500)
     rows: list[OneRow] = Field(default=[], max_length=500)
     accept: list[Text] = Field(default=[], max_length=100)
+    restore: list[Name] = Field(default=[], max_length=500)
 
 
 class RevisionView(BaseModel):
@@ -210,6 +219,24 @@ async def convert_document(
     """
     name = (wanted or ConvertRequest()).mapping
     begun = await conversion_intake(services, limits).submit_document(caller.owner_id, document, name)
+    return await _begun(services, caller.owner_id, begun)
+
+
+@router.post("/conversions/{conversion}/again", status_code=202, responses=problems(401, 403, 404, 409, 410, 422))
+async def convert_again(
+    services: ServicesOf,
+    limits: LimitsOf,
+    caller: WriteCaller,
+    conversion: UUID,
+    wanted: AgainRequest | None = None,
+) -> ConversionView:
+    """Convert the file of a conversion again, with the same mapping or another one.
+
+    The earlier conversion is kept, and its corrections are applied to the new one. If a conversion of this file with
+    this mapping is in progress, it is returned.
+    """
+    intake = conversion_intake(services, limits)
+    begun = await intake.convert_again(caller.owner_id, conversion, wanted.mapping if wanted else None)
     return await _begun(services, caller.owner_id, begun)
 
 
@@ -322,8 +349,8 @@ async def correct(
 
     If one of the changes is invalid, none is made.
     """
-    if not (wanted.values or wanted.rows or wanted.accept):
-        raise BadInput("Send `values`, `rows` or `accept`.")
+    if not (wanted.values or wanted.rows or wanted.accept or wanted.restore):
+        raise BadInput("Send `values`, `rows`, `accept` or `restore`.")
     await corrections_of(services).correct(
         caller.owner_id,
         conversion,
@@ -331,6 +358,7 @@ async def correct(
         [one.as_correction() for one in wanted.values],
         rows=[one.as_change() for one in wanted.rows],
         accept=wanted.accept,
+        restore=wanted.restore,
         person=person_without_account(caller),
     )
     async with services.database.connection() as connection:

@@ -58,7 +58,10 @@ FILTER_NAMES = frozenset(one.name for one in dataclass_fields(Filters)) - {"tras
 
 @dataclass(frozen=True, slots=True)
 class Row:
+    """A conversion in the list. `title` is the title of its document, or the name of its file if it has none."""
+
     found: StoredConversion
+    title: str
     words: StatusText
     sure: ConfidenceSummary | None
 
@@ -301,9 +304,12 @@ async def load_rows(connection: Connection, frame: Frame, asked: ListQuery) -> L
     ids = [one.id for one in (*review, *page.items)]
     jobs = await find_jobs(connection, owner, ids)
     sure = await summarise_confidence(connection, owner, ids)
+    documents = [one.document_id for one in (*review, *page.items) if one.document_id]
+    titles = {one.id: one.title for one in await find_documents(connection, owner, documents)} if documents else {}
 
     def row(one: StoredConversion) -> Row:
         words = describe_conversion(one, jobs.get(one.id), sure.get(one.id), frame.now)
-        return Row(one, words, sure.get(one.id))
+        title = titles.get(one.document_id) if one.document_id else None
+        return Row(one, title or one.filename, words, sure.get(one.id))
 
     return ListedRows([row(one) for one in page.items], [row(one) for one in review], page.next_cursor)

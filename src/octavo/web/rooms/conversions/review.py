@@ -24,12 +24,12 @@ from octavo.convert.conversions import (
     show_model_cost,
     summarise_confidence,
 )
-from octavo.convert.corrections import FORMS, Correction, RowChange
+from octavo.convert.corrections import FORMS, Correction, RowChange, original_value
 from octavo.convert.errors import Expired
 from octavo.convert.mappings.mapping import Mapping
-from octavo.convert.mappings.stored_mappings import mapping_of_conversion
+from octavo.convert.mappings.stored_mappings import list_mappings, mapping_of_conversion
 from octavo.convert.results import render_xml
-from octavo.convert.values import Conversion
+from octavo.convert.values import Conversion, Value
 from octavo.core.errors import BadInput, NotFound, OctavoError
 from octavo.core.types import JobStatus
 from octavo.database import Connection
@@ -38,9 +38,11 @@ from octavo.jobs.views import find_jobs
 from octavo.library.documents import find_documents
 from octavo.owners import Caller
 from octavo.web.context.callers import WriteCaller
+from octavo.web.context.intake import LimitsOf
 from octavo.web.context.services import Services, ServicesOf
-from octavo.web.rooms.conversions.api import corrections_of, person_without_account
+from octavo.web.rooms.conversions.api import conversion_intake, corrections_of, person_without_account
 from octavo.web.rooms.conversions.fields import (
+    Cell,
     EarlierCorrection,
     ReviewFields,
     arrange_fields,
@@ -51,7 +53,7 @@ from octavo.web.rooms.conversions.fields import (
     marks_on,
     normal_form,
 )
-from octavo.web.rooms.conversions.pages import ConversionsFrame
+from octavo.web.rooms.conversions.pages import ConversionsFrame, Selection
 from octavo.web.rooms.conversions.texts import describe_conversion
 from octavo.web.shell.forms import Question, ask, read_number
 from octavo.web.shell.frame import Frame
@@ -96,6 +98,10 @@ class Values:
     revisions: list[Revision]
     number: int
     conversion: Conversion
+
+    def found_value(self, cell: Cell) -> Value | None:
+        """The value that was found for a field, if a person changed it."""
+        return original_value(self.revisions, self.conversion, self.mapping, cell.path)
 
     def of(self, number: int) -> Conversion | None:
         record = next((one.record for one in self.revisions if one.number == number), None)
@@ -164,11 +170,17 @@ async def _correct(
     values: list[Correction],
     rows: list[RowChange] | None = None,
     accept: list[str] | None = None,
+    restore: list[str] | None = None,
 ) -> None:
-    person = person_without_account(caller)
-    corrections = corrections_of(services)
-    await corrections.correct(
-        caller.owner_id, conversion, caller.user_id, values, rows=rows or [], accept=accept or [], person=person
+    await corrections_of(services).correct(
+        caller.owner_id,
+        conversion,
+        caller.user_id,
+        values,
+        rows=rows or [],
+        accept=accept or [],
+        restore=restore or [],
+        person=person_without_account(caller),
     )
 
 
@@ -195,23 +207,26 @@ async def _as_typed(services: Services, owner: UUID, conversion: UUID, wanted: C
 
 
 @router.post("/{conversion}/rows")
-async def change_rows(  # noqa: PLR0917 - fields of the form
+async def change_rows(
     request: Request,
     services: ServicesOf,
     caller: WriteCaller,
     frame: ConversionsFrame,
     conversion: UUID,
     table: Name,
-    action: Annotated[Literal["add", "remove", "move"], Form()],
+    action: Annotated[Literal["add", "remove", "up", "down"], Form()],
     row: Annotated[str, Form(max_length=20)] = "",
-    to: Annotated[str, Form(max_length=20)] = "",
 ) -> Response:
-    """Add, remove or move a row of a table. The fields `cell.NAME` contain the values of a new row."""
+    """Add or remove a row of a table, or move it up or down. The fields `cell.NAME` contain the values of a new row."""
     sent = (await request.form()).items()
     cells = {
         name.removeprefix(CELL): str(text).replace("\0", "").strip() for name, text in sent if name.startswith(CELL)
     }
-    change = RowChange(table, action, read_number(row), read_number(to), cells)
+    number = read_number(row)
+    if action == "add" or action == "remove":  # noqa: PLR1714 - narrows the type
+        change = RowChange(table, action, number, values=cells)
+    else:
+        change = RowChange(table, "move", number, (number or 1) + (1 if action == "down" else -1))
     try:
         await _correct(services, caller, conversion, [], [change])
     except NotFound:
@@ -229,6 +244,56 @@ async def accept_check(
     """Accept values although one of their checks failed. The check is still shown as failed."""
     await _correct(services, caller, conversion, [], accept=[check])
     return back_to(f"/conversions/{conversion}#checks-head")
+
+
+@router.post("/{conversion}/restore")
+async def restore(services: ServicesOf, caller: WriteCaller, conversion: UUID, name: Name) -> Response:
+    """Replace a corrected value with the value that was found."""
+    await _correct(services, caller, conversion, [], restore=[name])
+    return back_to(f"/conversions/{conversion}?{urlencode({'field': name})}#field")
+
+
+@router.get("/{conversion}/again")
+async def choose_mapping(request: Request, services: ServicesOf, frame: ConversionsFrame, conversion: UUID) -> Response:
+    """Choose the mapping for another conversion of the same file."""
+    return await _show_again(request, services, frame, conversion)
+
+
+@router.post("/{conversion}/again")
+async def convert_again(
+    request: Request,
+    services: ServicesOf,
+    caller: WriteCaller,
+    frame: ConversionsFrame,
+    limits: LimitsOf,
+    conversion: UUID,
+    mapping: Name,
+) -> Response:
+    """Convert the file again. The earlier conversion is kept."""
+    try:
+        begun = await conversion_intake(services, limits).convert_again(caller.owner_id, conversion, mapping)
+    except NotFound:
+        raise
+    except OctavoError as error:
+        return await _show_again(request, services, frame, conversion, error)
+    return back_to(f"/conversions/{begun.id}")
+
+
+async def _show_again(
+    request: Request, services: Services, frame: Frame, conversion: UUID, wrong: OctavoError | None = None
+) -> Response:
+    async with services.database.connection() as connection:
+        found = await show_conversion(connection, frame.caller.owner_id, conversion)
+        mappings = await list_mappings(connection, frame.caller.owner_id)
+    shown: dict[str, Any] = {
+        "again": found,
+        "wanted": Selection([], None, []),
+        "count": 1,
+        "mappings": {one.name: one.title for one in mappings if not one.error},
+        "chosen": found.mapping,
+        "wrong": wrong,
+    }
+    return render(request, "conversion_new.html", frame, wrong.status if wrong else 200, **shown)
 
 
 @router.post("/{conversion}/delete")
