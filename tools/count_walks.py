@@ -141,8 +141,8 @@ class Instance:
         printed = ""
         for line in up.stdout or ():
             printed += line
-            if link := re.search(r"http://\S+/sign-in\?\S+", line):
-                self._open(link[0], timeout=30).read()
+            if link := re.search(r"(http://\S+/sign-in)\?(token=\S+)", line):
+                self._open(link[1], data=link[2].encode(), timeout=30).read()
                 return
         raise RuntimeError(f"Octavo did not start: {printed}")
 

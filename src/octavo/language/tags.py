@@ -228,9 +228,10 @@ def _is_salient(phrase: Stems, found: _Found, source: TagSource) -> bool:
     """Whether a phrase is prominent enough to be a subject of the document.
 
     Outside the title, a phrase of several words must occur in a heading and twice, or four times, and must not begin
-    with a word that occurs in every document. A single word must be rare and in the title. Outside the title, it must be
-    very rare, not an abbreviation, and among the most frequent words. This last rule applies only to English, because
-    rarity is known only for English words. In a long document, the phrase must also occur in at least two chunks.
+    with a word that occurs in every document. A single word must be rare and in the title. Outside the title, it must
+    be very rare, not an abbreviation, and among the most frequent words. This last rule applies only to English,
+    because rarity is known only for English words. In a long document, the phrase must also occur in at least two
+    chunks.
     """
     count = found.counts.get(phrase, 0)
     if len(source.chunks) >= _MANY_CHUNKS and found.chunks_with.get(phrase, 0) < _REPEATED:
