@@ -14,25 +14,26 @@ from octavo.core.settings import Settings, variable_name
 
 SETTINGS_HEAD = """# Settings
 
-Each setting is an environment variable. You can also put a setting into `octavo.toml` in the working folder, or into
-the file that `OCTAVO_CONFIG` names, in lower case and without `OCTAVO_`. Environment variables take precedence; unknown
-names are refused.
+Each setting is an environment variable. You can also put settings into a file: `octavo.toml` in the working folder, or
+the file that `OCTAVO_CONFIG` names. In the file, write the names in lower case and without `OCTAVO_`. Environment
+variables take precedence over the file. Unknown names are refused.
 
 | Variable | Default | Meaning |
 |---|---|---|
 """
 ERRORS_HEAD = """# Error codes
 
-Codes are stable: programs can rely on them. The API returns errors as `application/problem+json` with this `code`.
+The API returns errors as `application/problem+json`, with one of these codes in the field `code`. Codes do not change,
+so programs can rely on them.
 
 | Code | HTTP status | Retried automatically | Message |
 |---|---|---|---|
 """
 CHOREOGRAPHY_HEAD = """# Which job follows which event
 
-Each event enqueues one job, in the same transaction. An arrow starts at the person or job kind that causes the event.
-The table is `CHOREOGRAPHY` in `octavo.choreography`. Only schedules (times in UTC) and `octavo jobs add` enqueue other
-jobs.
+Each event enqueues one job, in the same transaction. In the diagram, an arrow leads from the person or job kind that
+causes the event to the job kind that the event starts. All other jobs are enqueued by schedules (times in UTC) or by
+`octavo jobs add`. This page is generated from the table `CHOREOGRAPHY` in `octavo.choreography`.
 
 ```mermaid
 flowchart LR
