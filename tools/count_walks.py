@@ -19,6 +19,7 @@ write anywhere, so they are not traced.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
 import json
 import os
@@ -132,7 +133,7 @@ class Instance:
         ) as up:
             try:
                 self._sign_in(up)
-                threading.Thread(target=lambda: list(up.stdout or ()), daemon=True).start()  # a full pipe would block
+                threading.Thread(target=drain, args=[up], daemon=True).start()
                 yield
             finally:
                 up.send_signal(signal.SIGTERM)
@@ -178,6 +179,13 @@ class Instance:
             os.kill(process, signal.SIGUSR2)
             wait_for(record.exists)
         return [read_walk(path) for path in sorted(self._walks.glob("*.json"))]
+
+
+def drain(up: subprocess.Popen[str]) -> None:
+    """Read everything that is printed, because a full pipe would block the process."""
+    with contextlib.suppress(ValueError):  # closed at the end
+        for _ in up.stdout or ():
+            pass
 
 
 def read_walk(path: Path) -> Walk:

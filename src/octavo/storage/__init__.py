@@ -9,7 +9,6 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from octavo.core.errors import BadSetting
-from octavo.storage.bodies import Body
 from octavo.storage.bucket import (
     Bucket,
     ObjectInfo,
@@ -25,6 +24,7 @@ from octavo.storage.local import LocalBucket
 from octavo.storage.s3 import S3Bucket
 from octavo.storage.s3_client import S3Address
 from octavo.storage.signed_links import AccessKeys, Link, attachment_header
+from octavo.storage.writing import Body
 
 __all__ = [
     "BadKey",

@@ -15,9 +15,9 @@ from typing import BinaryIO, Protocol
 from uuid import uuid4
 
 from octavo.core.errors import AlreadyStored, Defect, StorageFailed
-from octavo.storage.bodies import Body
 from octavo.storage.errors import BadKey, ObjectDamaged, ObjectMissing
 from octavo.storage.signed_links import Link
+from octavo.storage.writing import Body
 
 READ_LIMIT = 16 << 20
 

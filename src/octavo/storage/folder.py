@@ -14,8 +14,8 @@ from pathlib import Path
 from stat import S_ISREG
 from uuid import uuid4
 
-from octavo.storage.bodies import Digest
 from octavo.storage.bucket import UNFINISHED, ObjectInfo
+from octavo.storage.writing import Digest
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _PUBLISH_ATTEMPTS = 20

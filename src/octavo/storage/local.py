@@ -16,7 +16,6 @@ from typing import ParamSpec, Self, TypeVar
 
 from octavo.core.errors import AlreadyStored, StorageFailed, TooLarge
 from octavo.storage import folder
-from octavo.storage.bodies import Body, in_blocks
 from octavo.storage.bucket import (
     READ_LIMIT,
     ObjectInfo,
@@ -30,7 +29,7 @@ from octavo.storage.bucket import (
 )
 from octavo.storage.errors import ObjectMissing, StorageUnavailable
 from octavo.storage.signed_links import Link, sign_link, verify_link
-from octavo.storage.threads import Threads, complete_or_undo, ended
+from octavo.storage.writing import Body, Threads, complete_or_undo, ended, in_blocks
 
 BLOCK_BYTES = 1 << 20
 PAGE_KEYS = 1_000

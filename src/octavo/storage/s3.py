@@ -19,7 +19,6 @@ import structlog
 from obstore.exceptions import AlreadyExistsError, BaseError
 
 from octavo.core.errors import AlreadyStored, StorageFailed, TooLarge
-from octavo.storage.bodies import Body, Digest, in_blocks
 from octavo.storage.bucket import (
     READ_LIMIT,
     UNFINISHED,
@@ -34,7 +33,7 @@ from octavo.storage.bucket import (
 from octavo.storage.errors import LinkRefused, ObjectMissing
 from octavo.storage.s3_client import S3Address, explain, is_missing_bucket, open_store
 from octavo.storage.signed_links import AccessKeys, Link, attachment_header, presign
-from octavo.storage.threads import Threads, complete_or_undo
+from octavo.storage.writing import Body, Digest, Threads, complete_or_undo, in_blocks
 
 if TYPE_CHECKING:
     from obstore import ObjectMeta

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from octavo.core.errors import TooLarge
-from octavo.storage.bodies import Body, Digest, in_blocks
-from octavo.storage.threads import Threads
+from octavo.storage.writing import Body, Digest, Threads, in_blocks
 
 
 async def blocks_of(body: Body, size: int, limit: int | None = None) -> list[bytes]:

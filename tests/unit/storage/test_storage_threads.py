@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from octavo.storage.threads import Threads, complete_or_undo
+from octavo.storage.writing import Threads, complete_or_undo
 
 
 async def test_a_cancelled_caller_waits_for_its_call() -> None:
