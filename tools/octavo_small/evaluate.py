@@ -184,7 +184,7 @@ def report_pairs(parts: dict[str, list[Pair]], scores: Any, thresholds: list[flo
             strength, labels = strengths(judged), np.array([p.label for p in pairs])
             sources = np.array([p.source for p in pairs])
             alarms = {}
-            for source in sorted(set(sources)):
+            for source in sorted(set(sources.tolist())):
                 chosen = sources == source
                 if (labels[chosen] == NOT_CONTRADICTION).all():
                     alarms[source] = round(1000 * float((strength[chosen] > threshold).mean()), 2)

@@ -4,14 +4,17 @@
     python -m octavo_small.questions DATA OUT [--share 0.01]
 
 People wrote the questions of SQuADShifts (new Wikipedia) and PolicyQA. More are made from sentences: an answer is taken
-out of a sentence and asked for.
+out of a sentence and asked for. The close readings (`questions-close`) ask the questions of SQuADShifts again, of
+paragraphs below the title of their article and of single sentences.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
+from collections import Counter
 from collections.abc import Iterator
+from math import log
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -88,6 +91,67 @@ def examples(questions: list[Question], rng: Random, per_question: int) -> Itera
             continue
         for context in negatives(question, contexts[question.group], rng, per_question):
             yield _row(question, context, None)
+
+
+class CloseReading:
+    """Questions put to what Ask reads offline: a paragraph below the title of its article, or one sentence of it.
+
+    A sentence comes with the one before it. Paragraphs and sentences without the answer are those with the most words
+    of the question: in the same paragraph, in the same article and in all articles.
+    """
+
+    def __init__(self, questions: list[Question], rng: Random) -> None:
+        self._rng, self._asked = rng, [question for question in questions if question.source == "newwiki"]
+        self._articles: dict[str, list[str]] = {}
+        for question in self._asked:
+            self._articles.setdefault(question.group, []).append(question.context)
+        self._articles = {group: list(dict.fromkeys(texts)) for group, texts in self._articles.items()}
+        self._paragraphs = [(group, text) for group, texts in self._articles.items() for text in texts]
+        self._words = {text: words_of(text) for _, text in self._paragraphs}
+        counts = Counter(word for words in self._words.values() for word in words)
+        self._weights = {word: log(1 + len(self._paragraphs) / count) for word, count in counts.items()}
+        self._windows = {text: list(sentence_windows(text)) for _, text in self._paragraphs}
+        self._words |= {window: words_of(window) for found in self._windows.values() for _, _, window in found}
+
+    def examples(self) -> Iterator[dict[str, Any]]:
+        for question in self._asked:
+            yield self._below_title(question, question.group, question.context, question.answers[0])
+            yield from self._with_answer(question)
+            same = [(question.group, window) for _, _, window in self._windows[question.context]]
+            near = [(question.group, text) for text in self._articles[question.group] if text != question.context]
+            further = [(group, text) for group, text in self._paragraphs if group != question.group]
+            windows = [(group, window) for group, text in near for _, _, window in self._windows[text]]
+            for texts, count in ((same, 2), (windows, 2), (near, 1), (further, 1)):
+                for group, text in self._most_alike(question, texts, count):
+                    yield self._below_title(question, group, text, None)
+
+    def _with_answer(self, question: Question) -> Iterator[dict[str, Any]]:
+        answer, start = question.answers[0]
+        for first, sentence, window in self._windows[question.context]:
+            if sentence <= start and start + len(answer) <= first + len(window):
+                yield self._below_title(question, question.group, window, (answer, start - first))
+
+    def _most_alike(self, question: Question, texts: list[tuple[str, str]], count: int) -> list[tuple[str, str]]:
+        answers, asked = [text.lower() for text, _ in question.answers], words_of(question.text)
+        without = [(g, text) for g, text in texts if not any(answer in text.lower() for answer in answers)]
+        scores = {text: sum(self._weights[word] for word in self._words[text] & asked) for _, text in without}
+        return sorted(without, key=lambda entry: -scores[entry[1]])[:count]
+
+    def _below_title(self, question: Question, group: str, text: str, answer: tuple[str, int] | None) -> dict[str, Any]:
+        title = group.removeprefix("wiki-").replace("_", " ") + ". " if self._rng.random() < 0.8 else ""
+        moved = None if answer is None else (answer[0], answer[1] + len(title))
+        return _row(question, title + text, moved)
+
+
+def sentence_windows(text: str) -> Iterator[tuple[int, int, str]]:
+    """Return each sentence with the one before it: where both start, where the sentence starts, and their text."""
+    first = position = 0
+    for sentence in split_sentences(text, 0, len(text) + 1):
+        start = text.find(sentence, position)
+        if start < 0:
+            continue
+        yield first, start, text[first : start + len(sentence)]
+        first, position = start, start + len(sentence)
 
 
 def _row(question: Question, context: str, answer: tuple[str, int] | None) -> dict[str, Any]:
@@ -173,6 +237,7 @@ def main() -> None:
     sets = {
         "questions": list(examples(parts[TRAINING], rng, 2)),
         "questions-made": list(examples(made, rng, 1)),
+        "questions-close": list(CloseReading(parts[TRAINING], Random(SEED)).examples()),
     }
     for part in (CALIBRATION, VALIDATION):
         sets[f"questions-{part}"] = [

@@ -58,12 +58,10 @@ def training_pairs(prep: Path, limit: int) -> list[Pair]:
     return forward + back
 
 
-def training_questions(prep: Path, limit: int) -> list[dict[str, Any]]:
-    return [
-        row
-        for name in ("questions", "questions-made")
-        for row in read_lines(prep / f"{name}.jsonl.xz")[: limit or None]
-    ]
+def training_questions(prep: Path, limit: int, *, close: bool = True) -> list[dict[str, Any]]:
+    """Return the questions. Those for close reading are the last ones, so that labels fit with and without them."""
+    names = ("questions", "questions-made", *(("questions-close",) if close else ()))
+    return [row for name in names for row in read_lines(prep / f"{name}.jsonl.xz")[: limit or None]]
 
 
 def pair_task(kind: str, weights: Path, pairs: list[Pair], soft: np.ndarray | None, size: int) -> Task:
@@ -217,7 +215,7 @@ def teach(options: argparse.Namespace) -> None:
         if chance < (1.0 if p.source.rstrip("<") in labelled else options.share)
     ]
     network = Network("mpnet", options.weights).to(DEVICE)
-    rows = training_questions(options.prep, options.limit)
+    rows = training_questions(options.prep, options.limit, close=not options.without_close)
     rows = [row for row, chance in zip(rows, rng.random(len(rows)), strict=True) if chance < 0.7]
     tasks = [
         pair_task("mpnet", options.weights, pairs, None, options.batch),
@@ -235,14 +233,15 @@ def write_labels(options: argparse.Namespace) -> None:
 
 
 def learn(options: argparse.Namespace) -> None:
-    pairs, rows = training_pairs(options.prep, options.limit), training_questions(options.prep, options.limit)
+    pairs = training_pairs(options.prep, options.limit)
+    rows = training_questions(options.prep, options.limit, close=not options.without_close)
     soft = None
     if options.teachers:
         files = [np.load(options.out / f"{name}.labels.npz") for name in options.teachers.split(",")]
         soft = {
             key: np.mean([file[key].astype(np.float32) for file in files], 0) for key in ("judged", "spans", "rank")
         }
-        soft["spans"] = soft["spans"].astype(np.float16)
+        soft |= {"spans": soft["spans"][: len(rows)].astype(np.float16), "rank": soft["rank"][: len(rows)]}
     else:
         pairs = [pair for pair in pairs if pair.label != UNLABELLED]
     network = Network("minilm", options.weights).to(DEVICE)
@@ -268,6 +267,7 @@ def main() -> None:
     parser.add_argument("--share", type=float, default=0.5, help="share of the made and neutral pairs a teacher sees")
     parser.add_argument("--teachers", default="")
     parser.add_argument("--seconds", type=float, default=3600, help="time after which training ends")
+    parser.add_argument("--without-close", action="store_true", help="train without the close readings")
     parser.add_argument("--limit", type=int, default=0)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
