@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import combinations, pairwise, takewhile
 
 from octavo.extract.pdf.content import PageContent, Word
+from octavo.extract.pdf.letters import join_lines
 from octavo.extract.pdf.table_geometry import (
     Column,
     Line,
@@ -405,7 +406,7 @@ class _Reader:
 
 def _cell(parts: Sequence[Segment]) -> Cell:
     ordered = sorted(parts, key=lambda part: (round(part.top), part.left))
-    return Cell(" ".join(part.text for part in ordered), box_of(ordered) if ordered else None)
+    return Cell(join_lines([part.text for part in ordered] or [""]), box_of(ordered) if ordered else None)
 
 
 def _has_figure(parts: Sequence[Segment]) -> bool:

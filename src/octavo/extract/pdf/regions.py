@@ -216,7 +216,8 @@ def has_lone_cells(blocks: Sequence[PageBlock]) -> bool:
     The page then probably shows a table that was read column by column.
     """
     heights = Counter(round(block.box.bottom / 3) for block in blocks if block.box)
-    single = [block for block in blocks if block.region in _TEXT and block.box and len(block.text.split()) == 1]
+    words = (block for block in blocks if block.region in _TEXT and block.box and not block.text.endswith(":"))
+    single = [block for block in words if len(block.text.split()) == 1]
     level = sum(heights[round(block.box.bottom / 3)] > 1 for block in single if block.box)
     return level > _MOST_LONE or len(single) > max(_MANY_LONE, len(blocks) / 3)
 
