@@ -172,7 +172,8 @@ def _leading(column: _Column, line: Line) -> float:
 
 def _has_other_style(column: _Column, group: Sequence[int], index: int) -> bool:
     before, line = column.lines[index - 1], column.lines[index]
-    if abs(before.size - line.size) > _OTHER_SIZE * max(before.size, line.size):
+    is_mixed = _is_as_high(before, line) and not _ends_early(column, index - 1)
+    if abs(before.size - line.size) > _OTHER_SIZE * max(before.size, line.size) and not is_mixed:
         return not _runs_on(column, index)
     if before.italic and not line.italic and _ends_early(column, index - 1) and not _SENTENCE_END.search(before.text):
         return _NEW_START.match(line.text) is not None
@@ -184,6 +185,12 @@ def _has_other_style(column: _Column, group: Sequence[int], index: int) -> bool:
     if is_full and line.bold and line.text.endswith("."):
         return False
     return line.bold or len(group) > 1 or not is_full
+
+
+def _is_as_high(before: Line, line: Line) -> bool:
+    """Whether two lines are equally high, so that only the first word of one of them is smaller."""
+    one, other = before.bottom - before.top, line.bottom - line.top
+    return abs(one - other) < 0.02 * one and abs(before.size - line.size) < 2 * _OTHER_SIZE * before.size
 
 
 def _runs_on(column: _Column, index: int) -> bool:
