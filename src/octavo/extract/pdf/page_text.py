@@ -150,7 +150,7 @@ def _read_page(
         if is_garbled(own):
             return PageText(number, label, *page.size, pictures=True)
         content, reasons = _from_own_letters(page, content), ()
-    content = with_ticks(content, annotations)
+    content = with_ticks(_without_hidden(page, content), annotations)
     images = page.images()
     laid = _laid_out(document, page, number, content, images) if content.runs else None
     if laid is None:
@@ -159,6 +159,18 @@ def _read_page(
     if any(_is_page(image, content) for image in images) and page.has_hidden_text():
         return _read_scan(read, own)
     return replace(read, unsure=" ".join((*reasons, *laid.unsure)) or None)
+
+
+def _without_hidden(page: OpenPage, content: PageContent) -> PageContent:
+    """The page without white text on a white background. Marks of forms are often hidden in this way."""
+    white = [run for run in content.runs if run.white]
+    if not white:
+        return content
+    hidden = {
+        run.box for run, is_hidden in zip(white, page.hides([run.box for run in white]), strict=True) if is_hidden
+    }
+    kept = tuple(run for run in content.runs if run.box not in hidden or not run.white)
+    return replace(content, runs=kept) if kept else content
 
 
 def _from_own_letters(page: OpenPage, content: PageContent) -> PageContent:

@@ -188,9 +188,13 @@ def _has_other_style(column: _Column, group: Sequence[int], index: int) -> bool:
 
 
 def _is_as_high(before: Line, line: Line) -> bool:
-    """Whether two lines are equally high, so that only the first word of one of them is smaller."""
+    """Whether two lines start below each other and are equally high: only the first word of one of them is smaller."""
     one, other = before.bottom - before.top, line.bottom - line.top
-    return abs(one - other) < 0.02 * one and abs(before.size - line.size) < 2 * _OTHER_SIZE * before.size
+    return (
+        abs(before.left - line.left) < 1
+        and abs(one - other) < 0.02 * one
+        and abs(before.size - line.size) < 2 * _OTHER_SIZE * before.size
+    )
 
 
 def _runs_on(column: _Column, index: int) -> bool:
