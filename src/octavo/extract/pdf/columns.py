@@ -30,6 +30,7 @@ _ADDRESS = re.compile(
     r"\S@\S+\.\w|\bwww\.|(?:\A|[\s-])\d{4,6}(?:-\d{3,4})?\s+[^\W\d_]{2}|\b[A-Z]{2}\s+\d{5}\b|\b[A-Z]{1,2}\d[\dA-Z]?\s\d[A-Z]{2}\b"
     r"|[^\W\d_]{3,}\.?\s+\d{1,4}\s?[a-z]?\Z|\A\d{1,5}\s+[^\W\d_]+\s+[^\W\d_]{2}|\+\d[\d ()/-]{6,}"
 )
+_POSTCODE = re.compile(r"\A(?:[A-Z]{1,3}[- ])?\d{4,5}\s+[^\W\d_]{3}|\b[A-Z]{2}\s+\d{5}(?:-\d{4})?\Z")
 _WIDE_GUTTER = 3.0  # as a multiple of the letter size
 _CLOSE = 2.0  # the most line spacing, as a multiple of the letter size
 _MOST_TRIED = 6
@@ -439,9 +440,11 @@ def _are_facing_blocks(left: Sequence[Segment], right: Sequence[Segment]) -> boo
     group of labels with their values, or much longer than the other.
     """
     size = median(one.size or 10.0 for one in (*left, *right))
-    if min(one.left for one in right) - max(one.right for one in left) < _WIDE_GUTTER * size:
+    gap = min(one.left for one in right) - max(one.right for one in left)
+    are_addresses = all(sum(_POSTCODE.search(one.text) is not None for one in side) for side in (left, right))
+    if gap < (1.0 if are_addresses else _WIDE_GUTTER) * size or min(_rows(left), _rows(right)) < 2:  # noqa: PLR2004
         return False
-    if min(_rows(left), _rows(right)) < 2 or not (_is_close_set(left) and _is_close_set(right)):  # noqa: PLR2004
+    if not are_addresses and not (_is_close_set(left) and _is_close_set(right)):
         return False
     figures = sum(_FIGURES.match(one.text) is not None for one in right)
     if any(map(_has_block, (left, right))) or 3 * figures > len(right) or _has_values(left, right):

@@ -182,7 +182,24 @@ def _has_stacked_rows(table: Table) -> bool:
     cells = [cell.text for row in table.rows for cell in row]
     stacked = (_LABELS.fullmatch(text) or len(_AMOUNT_AFTER_LABEL.findall(text)) >= _LEAST_FIGURES for text in cells)
     fused = sum(_FUSED_HEADING.fullmatch(text) is not None for text in table.grid[0])
-    return any(stacked) or fused > 1 or any(map(_has_mixed_cell, zip(*table.grid, strict=True)))
+    return any(stacked) or fused > 1 or any(map(_has_mixed_cell, zip(*table.grid, strict=True))) or _is_shifted(table)
+
+
+def _is_shifted(table: Table) -> bool:
+    """Whether an amount is in a column without a heading, beside an empty cell below a heading."""
+    if any(cell.columns > 1 or cell.rows > 1 for cell in table.rows[0]):
+        return False
+    head, *rows = table.grid
+    unnamed = [place for place in range(1, len(head)) if not head[place] and sum(map(bool, head)) > 1]
+    return any(
+        _AMOUNT.fullmatch(row[place]) and any(head[beside] and not row[beside] for beside in _beside(place, head))
+        for row in rows
+        for place in unnamed
+    )
+
+
+def _beside(place: int, head: Sequence[str]) -> Iterator[int]:
+    yield from (one for one in (place - 1, place + 1) if 0 < one < len(head))
 
 
 def _has_mixed_cell(column: Sequence[str]) -> bool:

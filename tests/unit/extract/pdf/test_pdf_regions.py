@@ -23,7 +23,7 @@ from octavo.extract.pdf.lines import Segment, line_numbers, segments_of
 from octavo.extract.pdf.page_batches import PageBlock
 from octavo.extract.pdf.page_text import read_batch
 from octavo.extract.pdf.regions import lay_out, turn_of
-from tests.support.pdf import Part, Pdf, Words, paragraph, read_pdf
+from tests.support.pdf import Part, Pdf, Picture, Words, paragraph, read_pdf
 
 LEFT = [
     "Amber barges leave the quay at",
@@ -247,6 +247,15 @@ def test_letters_beyond_the_first_plane_are_kept_in_their_place(tmp_path: Path) 
     assert read_pdf(path).markdown == "the field \U0001d538 and a face \U0001f600 here"
 
 
+def test_white_letters_are_read_only_where_they_can_be_seen(tmp_path: Path) -> None:
+    path = tmp_path / "page"
+    hidden, shown = Words("secret mark", top=300, grey=1), Words("a visible line of the letter")
+    path.write_bytes(Pdf([[shown, hidden]]).write())
+    assert read_pdf(path).markdown == shown.text
+    path.write_bytes(Pdf([[Picture(), shown, hidden]]).write())
+    assert hidden.text in read_pdf(path).markdown
+
+
 @pytest.mark.parametrize(
     ("text", "garbled"),
     [
@@ -355,6 +364,7 @@ def item(text: str, height: float, rotation: float = 0.0) -> SimpleNamespace:
         font_height=10.0,
         rotation=rotation,
         mcid=None,
+        fill_color=None,
     )
 
 
