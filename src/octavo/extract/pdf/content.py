@@ -22,7 +22,7 @@ _BOLD_NAMES = ("bold", "black", "heavy", "demi", "cmbx", "sfbx", "ecbx", "lmbx",
 _BOLD_ENDINGS = (".b", ".bi", "-b", "-bd")
 _ITALIC_NAMES = ("italic", "oblique")
 _BOLD_WEIGHT = 600
-_WHITE = "ffffffff"
+WHITE = "ffffffff"
 _LEAST_SIZE = 4.0
 _MOST_OF_ICON = 2  # letters
 _TOO_HIGH = 4.0  # times the size of the letters
@@ -164,7 +164,7 @@ def text_run(item: Any) -> TextRun | None:  # noqa: ANN401
         _rotation(item, size),
         item.mcid,
         words or (Word(left, top, right, bottom, text),),
-        item.fill_color == _WHITE,
+        item.fill_color == WHITE,
     )
 
 

@@ -131,6 +131,13 @@ def find_captioned(page: PageContent, images: Sequence[Box], taken: Sequence[Box
         return
     segments = _segments(page.runs)
     captions = [one for one in segments if _FIGURE_CAPTION.match(one.text.strip())]
+    captions = [
+        one
+        for one in captions
+        if not any(box.top < one.box.top and _gap(box, one.box) <= _CAPTION_GAP for box in taken)
+    ]
+    if not captions:
+        return
     drawn = [box for box in (*images, *(shape.box for shape in page.shapes)) if _share(box, page) < _BACKGROUND]
     drawn = [
         box
@@ -139,8 +146,7 @@ def find_captioned(page: PageContent, images: Sequence[Box], taken: Sequence[Box
         and not (_height(box) < THIN and _width(box) > _ACROSS * page.width)
     ]
     for caption in captions:
-        if not any(box.top < caption.box.top and _gap(box, caption.box) <= _CAPTION_GAP for box in taken):
-            yield from _drawn_above(caption, drawn, segments, page)
+        yield from _drawn_above(caption, drawn, segments, page)
 
 
 def _drawn_above(

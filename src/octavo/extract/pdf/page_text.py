@@ -14,7 +14,7 @@ from octavo.extract.extracted import BlockKind, Box, Metadata, RegionKind
 from octavo.extract.markdown import read_blocks
 from octavo.extract.markdown.headings import shorten
 from octavo.extract.pdf.annotations import Annotation, field_regions, merge_annotations, read_annotations, with_ticks
-from octavo.extract.pdf.content import ContentError, PageContent, TextRun, Word, read_contents
+from octavo.extract.pdf.content import WHITE, ContentError, PageContent, TextRun, Word, read_contents
 from octavo.extract.pdf.document import Document, OpenPage, PageError, fitting_scale, open_document, render
 from octavo.extract.pdf.letters import (
     RAISED,
@@ -27,7 +27,7 @@ from octavo.extract.pdf.letters import (
     one_line,
     signs_of,
 )
-from octavo.extract.pdf.lines import is_inside, is_monospaced
+from octavo.extract.pdf.lines import is_inside, is_inside_any, is_monospaced
 from octavo.extract.pdf.own_letters import (
     may_have_halved_ligatures,
     with_own_letters,
@@ -164,6 +164,9 @@ def _read_page(
 def _without_hidden(page: OpenPage, content: PageContent) -> PageContent:
     """The page without white text on a white background. Marks of forms are often hidden in this way."""
     white = [run for run in content.runs if run.white]
+    if white:
+        dark = [shape.box for shape in content.shapes if shape.filled and shape.colour != WHITE]
+        white = [run for run in white if not is_inside_any(run.box, dark)]
     if not white:
         return content
     hidden = {

@@ -58,6 +58,8 @@ _AMOUNT = re.compile(r"[^\w\s]?\s?-?\d[\d.,]*\s?(?:[^\w\s]|[A-Z]{3})?\s?(?:[A-Z]
 _WORDS_AND_AMOUNT = re.compile(r"\W*(?:[^\W\d_]{2,}\.?\s+){2,}-?\d[\d.,]*[.,]\d\d\s?[^\w\s]?")
 _TWICE = re.compile(r"([^\W\d_].{3,40}) \1")  # the same heading in two columns that were read across
 _FUSED_HEADING = re.compile(r"[^\W\d_]{3}.*\s-?\d[\d.]*,\d\d|[^\W\d_]{3}.*\s-?\d[\d,]*\.\d\d")
+_RULED_AMOUNT = re.compile(r"\d\s+[-=_]{4,}|[-=_]{4,}\s+\d")
+_LEAST_CUT = 5  # cells
 _MATH_FONT = re.compile(r"cmmi|cmsy|cmex|lmmath|math|mtmi|mtsy|rmtmi|stix\w*math")
 _MOST_OF_SYMBOL = 3  # letters
 _NEXT_TABLE = 40.0  # points
@@ -180,9 +182,25 @@ def _doubts(tables: Sequence[Table], blocks: Sequence[PageBlock], *, misses_rows
 def _has_stacked_rows(table: Table) -> bool:
     """Whether rows of a table were read as one: a cell contains several labels, or several amounts with labels."""
     cells = [cell.text for row in table.rows for cell in row]
-    stacked = (_LABELS.fullmatch(text) or len(_AMOUNT_AFTER_LABEL.findall(text)) >= _LEAST_FIGURES for text in cells)
+    stacked = (
+        _LABELS.fullmatch(text)
+        or _RULED_AMOUNT.search(text)
+        or len(_AMOUNT_AFTER_LABEL.findall(text)) >= _LEAST_FIGURES
+        for text in cells
+    )
     fused = sum(_FUSED_HEADING.fullmatch(text) is not None for text in table.grid[0])
-    return any(stacked) or fused > 1 or any(map(_has_mixed_cell, zip(*table.grid, strict=True))) or _is_shifted(table)
+    return any(stacked) or fused > 1 or any(map(_has_mixed_cell, zip(*table.grid, strict=True))) or _is_cut(table)
+
+
+def _is_cut(table: Table) -> bool:
+    """Whether a row is a sentence that was cut into cells, or an amount is beside the column of its heading."""
+    sentences = sum(map(_is_cut_sentence, table.grid[1:]))
+    return 0 < 4 * sentences <= len(table.grid) or _is_shifted(table)
+
+
+def _is_cut_sentence(row: Sequence[str]) -> bool:
+    """Whether many cells begin with different words in lower case."""
+    return len({text.split()[0] for text in row if text[:1].islower()}) >= _LEAST_CUT
 
 
 def _is_shifted(table: Table) -> bool:
