@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from statistics import median
 from typing import NamedTuple
 
@@ -467,11 +467,14 @@ def _is_close_set(side: Sequence[Segment]) -> bool:
 def _has_values(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
     """Whether a line at the right is the value of a label at the left: it has no label itself, nor one above it."""
     labels = [one.bottom for one in left if _LABEL.search(one.text)]
-    for above, one in pairwise([None, *sorted(right, key=lambda one: one.bottom)]):
-        is_labelled = one is None or ":" in one.text or (above is not None and _LABEL.search(above.text))
-        if one and not is_labelled and any(abs(label - one.bottom) < 0.4 * (one.size or 10.0) for label in labels):
-            return True
-    return False
+    ordered = sorted(right, key=attrgetter("bottom"))
+    is_label = [_LABEL.search(one.text) is not None for one in ordered]
+    return any(
+        not above
+        and ":" not in one.text
+        and any(abs(label - one.bottom) < 0.4 * (one.size or 10.0) for label in labels)
+        for above, one in zip([False, *is_label], ordered, strict=False)
+    )
 
 
 def _names_something(side: Sequence[Segment]) -> bool:

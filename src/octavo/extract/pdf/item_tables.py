@@ -266,7 +266,8 @@ class _Reader:
 
     def _is_sum_after_items(self, lines: Sequence[Line]) -> bool:
         """Whether a line is a label with its amount in one cell, as a total below the table, and no item follows it."""
-        if len(lines[0]) > 1 or not _SUM.fullmatch(lines[0][0].text):
+        first = lines[0]
+        if len(first) != 1 or not _SUM.fullmatch(first[0].text):
             return False
         return not any((cells := self._cells(line)) and self._starts_item(cells) for line in lines[1:])
 
