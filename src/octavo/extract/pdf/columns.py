@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 from operator import attrgetter, itemgetter
 from statistics import median
 from typing import NamedTuple
@@ -441,13 +441,14 @@ def _are_facing_blocks(left: Sequence[Segment], right: Sequence[Segment]) -> boo
     """
     size = median(one.size or 10.0 for one in (*left, *right))
     gap = min(one.left for one in right) - max(one.right for one in left)
-    are_addresses = all(sum(_POSTCODE.search(one.text) is not None for one in side) for side in (left, right))
+    are_addresses = all(any(map(_POSTCODE.search, _line_texts(side))) for side in (left, right))
     if gap < (1.0 if are_addresses else _WIDE_GUTTER) * size or min(_rows(left), _rows(right)) < 2:  # noqa: PLR2004
         return False
     if not are_addresses and not (_is_close_set(left) and _is_close_set(right)):
         return False
-    figures = sum(_FIGURES.match(one.text) is not None for one in right)
-    if any(map(_has_block, (left, right))) or 3 * figures > len(right) or _has_values(left, right):
+    lines = _line_texts(right)
+    figures = sum(_FIGURES.match(line) is not None for line in lines)
+    if any(map(_has_block, (left, right))) or 3 * figures > len(lines) or _has_values(left, right):
         return False
     if _names_something(left) and _names_something(right):
         return True
@@ -466,7 +467,7 @@ def _is_close_set(side: Sequence[Segment]) -> bool:
 
 def _has_values(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
     """Whether a line at the right is the value of a label at the left: it has no label itself, nor one above it."""
-    labels = [one.bottom for one in left if _LABEL.search(one.text)]
+    labels = [one.bottom for one in left if _LABEL.search(one.text) and not _has_right_neighbour(one, left)]
     ordered = sorted(right, key=attrgetter("bottom"))
     is_label = [_LABEL.search(one.text) is not None for one in ordered]
     return any(
@@ -475,6 +476,17 @@ def _has_values(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
         and any(abs(label - one.bottom) < 0.4 * (one.size or 10.0) for label in labels)
         for above, one in zip([False, *is_label], ordered, strict=False)
     )
+
+
+def _has_right_neighbour(one: Segment, side: Sequence[Segment]) -> bool:
+    return any(other.left > one.right and abs(other.bottom - one.bottom) < 2 for other in side)  # noqa: PLR2004
+
+
+def _line_texts(side: Sequence[Segment]) -> list[str]:
+    """The texts of the lines of a side. Typed lines are divided into segments at every wide space."""
+    ordered = sorted(side, key=lambda one: (round(one.bottom), one.left))
+    lines = groupby(ordered, key=lambda one: round(one.bottom))
+    return [" ".join(one.text for one in line) for _, line in lines]
 
 
 def _names_something(side: Sequence[Segment]) -> bool:
