@@ -20,13 +20,14 @@ _EVERYTHING_ALLOWED = -4
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """One run of text; `top` is the distance of its base line from the upper edge."""
+    """One run of text; `top` is the distance of its base line from the upper edge. `grey` is 1 for white letters."""
 
     text: str
     left: float = 72.0
     top: float = 100.0
     size: float = 11.0
     font: str = "regular"
+    grey: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +179,8 @@ class _Content:
         except UnicodeEncodeError:
             font = "wide"
             shown = "<" + "".join(f"{self._code(letter):04x}" for letter in words.text) + ">"
-        return f"BT /{font} {words.size:g} Tf 1 0 0 1 {words.left:g} {HEIGHT - words.top:g} Tm {shown} Tj ET"
+        place = f"1 0 0 1 {words.left:g} {HEIGHT - words.top:g} Tm"
+        return f"{words.grey} g BT /{font} {words.size:g} Tf {place} {shown} Tj ET"
 
     def _code(self, letter: str) -> int:
         return self._wide.setdefault(letter, len(self._wide) + 1)

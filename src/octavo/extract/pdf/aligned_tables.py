@@ -385,7 +385,8 @@ def _is_list(rows: Sequence[Row], columns: int) -> bool:
     first, last = _column(rows, 0), _column(rows, columns - 1)
     if columns < 4 and max(share(_MARK.fullmatch, first), share(_EQUATION.fullmatch, last)) > 0.6:  # noqa: PLR2004
         return True
-    return columns == 2 and share(lambda text: text.endswith(":"), first) > 0.6  # noqa: PLR2004
+    labels = [share(lambda text: text.endswith(":"), _column(rows, place)) > 0.6 for place in range(columns - 1)]  # noqa: PLR2004
+    return labels == [True] if columns == 2 else sum(labels) > 1 and not any(labels[1::2])  # noqa: PLR2004
 
 
 def _is_contents(rows: Sequence[Row]) -> bool:

@@ -7,10 +7,11 @@ side of a gutter.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from operator import itemgetter
+from itertools import groupby, pairwise
+from operator import attrgetter, itemgetter
 from statistics import median
 from typing import NamedTuple
 
@@ -24,6 +25,14 @@ _LONG_LINES = 1.2  # the most width of a column, as a multiple of a line that is
 _PROSE = 17.0  # letters per line; columns have more, table cells have fewer
 _LABEL = re.compile(r":\s*\Z")
 _FIGURES = re.compile(r"[\d\s.,:;/%€$£()+-]+\Z")
+_LABELLED = re.compile(r"[^\W\d_][^:]{1,30}:(?:\s|\Z)")
+_ADDRESS = re.compile(
+    r"\S@\S+\.\w|\bwww\.|(?:\A|[\s-])\d{4,6}(?:-\d{3,4})?\s+[^\W\d_]{2}|\b[A-Z]{2}\s+\d{5}\b|\b[A-Z]{1,2}\d[\dA-Z]?\s\d[A-Z]{2}\b"
+    r"|[^\W\d_]{3,}\.?\s+\d{1,4}\s?[a-z]?\Z|\A\d{1,5}\s+[^\W\d_]+\s+[^\W\d_]{2}|\+\d[\d ()/-]{6,}"
+)
+_POSTCODE = re.compile(r"\A(?:[A-Z]{1,3}[- ])?\d{4,5}\s+[^\W\d_]{3}|\b[A-Z]{2}\s+\d{5}(?:-\d{4})?\Z")
+_WIDE_GUTTER = 3.0  # as a multiple of the letter size
+_CLOSE = 2.0  # the most line spacing, as a multiple of the letter size
 _MOST_TRIED = 6
 _SHORT = 40  # letters
 _LONG_LINE = 0.6  # as a share of the width of a column
@@ -137,14 +146,16 @@ def _parts(bands: Sequence[Band], least: float, *, backwards: bool, depth: int) 
 
     Yields the layout above the gutter, its columns, and the layout below it.
     """
-    ranked = sorted(_gutters(bands, least), key=lambda one: (one.rows, one.end - one.start), reverse=True)
-    for one in ranked[:_MOST_TRIED]:
+    ranked = sorted(_gutters(bands, least), key=lambda one: (one.rows, one.end - one.start), reverse=True)[:_MOST_TRIED]
+    for one, facing in [(one, facing) for facing in (False, True) for one in ranked]:
         if _is_justified(bands, one):
             continue
         start, end = _trimmed(bands, one), _trimmed_end(bands, one)
         inner_cuts = {*_headings(bands[start:end], one.gap, start), *_blank_strips(bands[start:end], one.gap, start)}
         cuts = [start, *sorted(inner_cuts), end]
-        columns = [_columns(bands[a:b], one.gap, backwards=backwards, depth=depth) for a, b in pairwise(cuts)]
+        columns = [
+            _columns(bands[a:b], one.gap, facing=facing, backwards=backwards, depth=depth) for a, b in pairwise(cuts)
+        ]
         if any(columns):
             if start:
                 yield from _parts(bands[:start], least, backwards=backwards, depth=depth)
@@ -199,8 +210,9 @@ def _trimmed_end(bands: Sequence[Band], gutter: _Gutter) -> int:
     if gutter.end == len(bands) or last <= gutter.start or _sides([bands[last]], gutter.gap)[1]:
         return gutter.end
     above, below = bands[last].top - bands[last - 1].bottom, bands[gutter.end].top - bands[last].bottom
-    is_left_alone = not any(_sides(bands[at : at + 1], gutter.gap)[1] for at in range(last, gutter.end))
-    return last if is_left_alone and below < 0.5 * above else gutter.end
+    size = median(one.size or 10.0 for band in bands[gutter.start : gutter.end] for one in band.segments)
+    is_title = all(one.size > 1.3 * size for one in bands[last].segments) and below < _height(bands[last])
+    return last if below < 0.5 * above or is_title else gutter.end
 
 
 def _height(band: Band) -> float:
@@ -354,11 +366,14 @@ def _sides(bands: Sequence[Band], gap: Gap) -> tuple[bool, bool]:
     return left, right
 
 
-def _columns(group: Sequence[Band], gap: Gap, *, backwards: bool, depth: int) -> Layout | None:
-    """Return the two sides of a gutter as columns, or None if the gutter only separates table cells."""
+def _columns(group: Sequence[Band], gap: Gap, *, facing: bool, backwards: bool, depth: int) -> Layout | None:
+    """Return the two sides of a gutter as columns, or None if the gutter only separates table cells.
+
+    If `facing` is true, the two sides are columns only if they are groups of short lines side by side.
+    """
     segments = [one for band in group for one in band.segments]
     left, right = _split_at(segments, gap)
-    if not left or not right or not _are_columns(left, right):
+    if not left or not right or not (_are_facing_blocks if facing else _are_columns)(left, right):
         return None
     return _in_order([left, right], backwards=backwards, depth=depth)
 
@@ -439,6 +454,67 @@ def _are_blocks_of_short_lines(left: Sequence[Segment], right: Sequence[Segment]
     labels = sum(_LABEL.search(one.text) is not None for one in left)
     figures = sum(_FIGURES.match(one.text) is not None for one in right)
     return 3 * labels < len(left) and 3 * figures < len(right) and not _are_aligned(left, right)
+
+
+def _are_facing_blocks(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
+    """Whether two groups of short lines face each other across a wide gap, such as the addresses of a letter.
+
+    Lines of both groups can be level, as the cells of a row are. So each group must be close-set, and be an address, a
+    group of labels with their values, or much longer than the other.
+    """
+    size = median(one.size or 10.0 for one in (*left, *right))
+    gap = min(one.left for one in right) - max(one.right for one in left)
+    are_addresses = all(any(map(_POSTCODE.search, _line_texts(side))) for side in (left, right))
+    if gap < (1.0 if are_addresses else _WIDE_GUTTER) * size or min(_rows(left), _rows(right)) < 2:  # noqa: PLR2004
+        return False
+    if not are_addresses and not (_is_close_set(left) and _is_close_set(right)):
+        return False
+    lines = _line_texts(right)
+    figures = sum(_FIGURES.match(line) is not None for line in lines)
+    if any(map(_has_block, (left, right))) or 3 * figures > len(lines) or _has_values(left, right):
+        return False
+    if _names_something(left) and _names_something(right):
+        return True
+    low, high = sorted((_rows(left), _rows(right)))
+    return low >= _FEW_LINES and 2 * low < high and abs(left[0].top - right[0].top) < size
+
+
+def _is_close_set(side: Sequence[Segment]) -> bool:
+    """Whether each line is directly below another one, and starts or ends at the same place as most lines."""
+    places = sorted({round(one.bottom): one.size for one in side}.items())
+    if any(low - high > _CLOSE * max(size, other) for (high, size), (low, other) in pairwise(places)):
+        return False
+    lefts, rights = Counter(round(one.left / 2) for one in side), Counter(round(one.right / 2) for one in side)
+    return 2 * max(*lefts.values(), *rights.values()) >= _rows(side)
+
+
+def _has_values(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
+    """Whether a line at the right is the value of a label at the left: it has no label itself, nor one above it."""
+    labels = [one.bottom for one in left if _LABEL.search(one.text) and not _has_right_neighbour(one, left)]
+    ordered = sorted(right, key=attrgetter("bottom"))
+    is_label = [_LABEL.search(one.text) is not None for one in ordered]
+    return any(
+        not above
+        and ":" not in one.text
+        and any(abs(label - one.bottom) < 0.4 * (one.size or 10.0) for label in labels)
+        for above, one in zip([False, *is_label], ordered, strict=False)
+    )
+
+
+def _has_right_neighbour(one: Segment, side: Sequence[Segment]) -> bool:
+    return any(other.left > one.right and abs(other.bottom - one.bottom) < 2 for other in side)  # noqa: PLR2004
+
+
+def _line_texts(side: Sequence[Segment]) -> list[str]:
+    """The texts of the lines of a side. Typed lines are divided into segments at every wide space."""
+    ordered = sorted(side, key=lambda one: (round(one.bottom), one.left))
+    lines = groupby(ordered, key=lambda one: round(one.bottom))
+    return [" ".join(one.text for one in line) for _, line in lines]
+
+
+def _names_something(side: Sequence[Segment]) -> bool:
+    """Whether a group of lines has a line of an address, or a label."""
+    return any(_ADDRESS.search(one.text) or _LABELLED.match(one.text) for one in side)
 
 
 def _are_aligned(left: Sequence[Segment], right: Sequence[Segment]) -> bool:

@@ -22,6 +22,7 @@ _BOLD_NAMES = ("bold", "black", "heavy", "demi", "cmbx", "sfbx", "ecbx", "lmbx",
 _BOLD_ENDINGS = (".b", ".bi", "-b", "-bd")
 _ITALIC_NAMES = ("italic", "oblique")
 _BOLD_WEIGHT = 600
+WHITE = "ffffffff"
 _LEAST_SIZE = 4.0
 _MOST_OF_ICON = 2  # letters
 _TOO_HIGH = 4.0  # times the size of the letters
@@ -45,7 +46,10 @@ class Word(NamedTuple):
 
 
 class TextRun(NamedTuple):
-    """Words on one line in one font. `tag` is the id of the run's marked content, if the PDF is tagged."""
+    """Words on one line in one font. `tag` is the id of the run's marked content, if the PDF is tagged.
+
+    `white` is true if the letters are white. Such letters can be seen only on a darker background.
+    """
 
     box: Box
     text: str
@@ -56,6 +60,7 @@ class TextRun(NamedTuple):
     rotation: float
     tag: int | None
     words: tuple[Word, ...]
+    white: bool = False
 
 
 class Shape(NamedTuple):
@@ -161,6 +166,7 @@ def text_run(item: Any) -> TextRun | None:  # noqa: ANN401
         _rotation(item, size),
         item.mcid,
         words or (Word(left, top, right, bottom, text),),
+        item.fill_color == WHITE,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from itertools import islice, repeat
@@ -36,6 +36,8 @@ _MANY_OBJECTS = 100
 _MOST_IMAGES = 500
 _MOST_OBJECTS = 20_000
 _SLACK = 1.5
+_LOOK_SCALE = 1.0  # pixels per point
+_NEARLY_WHITE = 250  # of 255
 _MOST_OF_IT = 0.6
 _WHOLE_PAGE = 0.85
 _MOST_COMPARED = 3000
@@ -342,6 +344,16 @@ class OpenPage:
             case _:
                 return lambda x0, y0, x1, y1: Box(x0 - left, top - y1, x1 - left, top - y0)
 
+    def hides(self, boxes: Sequence[Box]) -> list[bool]:
+        """Whether nothing but white is displayed in each box. The page is drawn in shades of grey to find out."""
+        scale = fitting_scale(*self.size, _LOOK_SCALE)
+        bitmap = self._page.render(scale=scale, grayscale=True)
+        try:
+            pixels, stride = bytes(bitmap.buffer), bitmap.stride
+            return [_is_white(pixels, stride, bitmap.width, [round(side * scale) for side in box]) for box in boxes]
+        finally:
+            bitmap.close()
+
     def images(self) -> list[Box]:
         """Return the boxes of the images on the displayed page.
 
@@ -502,6 +514,12 @@ def render(document: Document, number: int, scale: float) -> Image:
     """
     with document.page(number) as page:
         return page.drawn(fitting_scale(*page.size, scale))
+
+
+def _is_white(pixels: bytes, stride: int, width: int, sides: Sequence[int]) -> bool:
+    left, top, right, bottom = (max(side, 0) for side in sides)
+    rows = (pixels[row * stride + left : row * stride + min(right, width)] for row in range(top, bottom))
+    return all(min(row, default=_NEARLY_WHITE) >= _NEARLY_WHITE for row in rows)
 
 
 def fitting_scale(width: float, height: float, scale: float) -> float:

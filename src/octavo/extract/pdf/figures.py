@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import accumulate, pairwise
@@ -69,6 +69,9 @@ _MOST_OF_LINE = 0.6
 _FEWEST_ROWS = 4
 _LABEL_WORDS = 4
 _SHORT_LABEL = 15  # letters of a label beside a drawing
+_PLAIN_NUMBER = re.compile(r"-?\d{1,9}(?:\.\d{1,9})?")
+_MOST_TICKS = 1000
+_SAME_STEP = 0.06
 _EQUATION_NUMBER = re.compile(r"\(?\d{1,3}(?:\.\d{1,3})*[a-z]?\)")
 _NUMBER = re.compile(r"[-−+]?\d[\d.,]*\s*[%kKM€$°]?")  # noqa: RUF001
 
@@ -106,11 +109,13 @@ def find_figures(page: PageContent, images: Sequence[Box], turned: Sequence[Box]
     """
     strokes = _strokes(page)
     few = len(strokes.ink) < _FEWEST_SHAPES and not strokes.bars
-    if not images and few and not any(map(_is_math, page.runs)):
+    may_plot = sum(_NUMBER.fullmatch(run.text.strip()) is not None for run in page.runs) >= 2 * _FEWEST_NUMBERS
+    if not images and few and not may_plot and not any(map(_is_math, page.runs)):
         return ()
     segments = _segments(page.runs)
     rasters = list(_rasters(page, images, segments))
     drawn = [area for area in _drawings(page, strokes, segments) if not _inside_any(area.box, rasters)]
+    drawn += _plots(page, segments) if may_plot else ()
     drawn = [_with_turned_labels(area, turned, page) for area in drawn]
     taken = _without_parts(_framed([*rasters, *drawn], page, segments))
     formulas = [area for area in _formulas(segments) if not _inside_any(area.box, taken)]
@@ -130,6 +135,13 @@ def find_captioned(page: PageContent, images: Sequence[Box], taken: Sequence[Box
         return
     segments = _segments(page.runs)
     captions = [one for one in segments if _FIGURE_CAPTION.match(one.text.strip())]
+    captions = [
+        one
+        for one in captions
+        if not any(box.top < one.box.top and _gap(box, one.box) <= _CAPTION_GAP for box in taken)
+    ]
+    if not captions:
+        return
     drawn = [box for box in (*images, *(shape.box for shape in page.shapes)) if _share(box, page) < _BACKGROUND]
     drawn = [
         box
@@ -138,8 +150,7 @@ def find_captioned(page: PageContent, images: Sequence[Box], taken: Sequence[Box
         and not (_height(box) < THIN and _width(box) > _ACROSS * page.width)
     ]
     for caption in captions:
-        if not any(box.top < caption.box.top and _gap(box, caption.box) <= _CAPTION_GAP for box in taken):
-            yield from _drawn_above(caption, drawn, segments, page)
+        yield from _drawn_above(caption, drawn, segments, page)
 
 
 def _drawn_above(
@@ -414,6 +425,72 @@ def _drawing(
     numbers = sum(bool(_NUMBER.fullmatch(one.text.strip())) for one in labels)
     kind = "chart" if numbers >= _FEWEST_NUMBERS else "figure"
     return FigureArea(kind, _clipped(page, [box])[0], confidence=0.8 if kind == "chart" else 0.7)
+
+
+Tick = tuple[float, Segment]  # a number beside an axis, with its value
+
+
+def _plots(page: PageContent, segments: Sequence[Segment]) -> Iterator[FigureArea]:
+    """Find charts by the numbers beside their axes: equal steps at equal distances, below each other and in a row."""
+    ticks = [(value, one) for one in segments if (value := _value(one.text)) is not None][:_MOST_TICKS]
+    rises = list(_scales(ticks, lambda box: box.right, lambda box: box.top + box.bottom))
+    rows = list(_scales(ticks, lambda box: (box.top + box.bottom) / 2, lambda box: box.left + box.right))
+    for rise in rises:
+        row = next((row for row in rows if _meet(rise, row)), None)
+        if row is None or _are_labels_of_rows(rise, row, segments):
+            continue
+        box = _union([_union(rise), _union(row)])
+        inside = [one for one in segments if _centre_in(one.box, box)]
+        if not any(one.letters > _LONGEST_LABEL for one in inside):
+            labels = [one.box for one in segments if _is_label(one) and _overlap(one.box, _grown(box, _LABEL_GAP))]
+            yield FigureArea("chart", _clipped(page, [_union([box, *labels])])[0], confidence=0.85)
+
+
+def _value(text: str) -> float | None:
+    plain = text.strip().replace("\u2212", "-").rstrip("%")
+    return float(plain) if _PLAIN_NUMBER.fullmatch(plain) else None
+
+
+def _scales(ticks: Sequence[Tick], line: Callable[[Box], float], place: Callable[[Box], float]) -> Iterator[list[Box]]:
+    """The boxes of at least three numbers on one line whose values and distances have equal steps."""
+    groups: list[list[Tick]] = []
+    for tick in sorted(ticks, key=lambda tick: line(tick[1].box)):
+        if groups and line(tick[1].box) - line(groups[-1][-1][1].box) < _TOUCH:
+            groups[-1].append(tick)
+        else:
+            groups.append([tick])
+    for group in groups:
+        ordered = sorted(group, key=lambda tick: place(tick[1].box))
+        steps = [(other[0] - one[0], place(other[1].box) - place(one[1].box)) for one, other in pairwise(ordered)]
+        start = 0
+        for end in range(1, len(steps) + 1):
+            if end == len(steps) or not _is_same_step(steps[start], steps[end]):
+                if end - start >= _FEWEST_NUMBERS - 1 and steps[start][0]:
+                    yield [one.box for _, one in ordered[start : end + 1]]
+                start = end
+
+
+def _is_same_step(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    return abs(one[0] - other[0]) < _SAME_STEP * abs(one[0]) and abs(one[1] - other[1]) < _SAME_STEP * one[1] + 1
+
+
+def _meet(rise: Sequence[Box], row: Sequence[Box]) -> bool:
+    """Whether a row of numbers begins below the lowest number of a column, where the axes meet."""
+    corner, first, high = rise[-1], row[0], _height(rise[-1])
+    across = (first.left + first.right) / 2 - corner.right
+    down = (first.top + first.bottom - corner.top - corner.bottom) / 2
+    return -high < across < 3 * high + 0.3 * (row[-1].right - first.left) and 0.3 * high < down < 3 * high
+
+
+def _are_labels_of_rows(rise: Sequence[Box], row: Sequence[Box], segments: Sequence[Segment]) -> bool:
+    """Whether most numbers of a column have a number at their right, as in a table."""
+    right = row[-1].right
+    cells = [one.box for one in segments if _NUMBER.fullmatch(one.text.strip())]
+    level = sum(
+        any(tick.right < one.left < right and tick.top < (one.top + one.bottom) / 2 < tick.bottom for one in cells)
+        for tick in rise
+    )
+    return 2 * level > len(rise)
 
 
 def _with_turned_labels(area: FigureArea, turned: Sequence[Box], page: PageContent) -> FigureArea:

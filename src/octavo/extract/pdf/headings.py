@@ -19,6 +19,7 @@ from octavo.extract.pdf.running_headers import Place
 MOST_LEVEL = 6
 _MOST_CHARACTERS = 150
 _MOST_LINES = 3
+_MOST_LINES_OF_TITLE = 5
 _LARGER = 1.08  # as a multiple of the size of the body text
 _SMALLER = 0.92
 _SMALLER_NUMBERED = 0.85
@@ -29,6 +30,7 @@ _MOST_LINES_OF_BODY_SIZE = 2
 _LEAST_LETTERS = 3
 _LEAST_CAPITALS = 5  # shorter texts in capitals are abbreviations
 _MUCH_LARGER = 1.25
+_TITLE = 1.6
 _LONG = 3  # lines
 _LEAST_PROSE = 0.4  # as a share of the letters of a document; forms, invoices and slides have less
 _FEW_PAGES = 2
@@ -140,7 +142,8 @@ def heading_levels(
 
 def is_likely(block: PageBlock, body: float) -> bool:
     """Whether the block looks like a heading, compared with the font size of the body text."""
-    if len(block.text) > _MOST_CHARACTERS or block.lines > _MOST_LINES:
+    most_lines = _MOST_LINES_OF_TITLE if body and block.size > _TITLE * body else _MOST_LINES
+    if len(block.text) > _MOST_CHARACTERS or block.lines > most_lines:
         return False
     is_styled = _is_styled(block, body) if body and block.size else block.kind is BlockKind.HEADING
     return is_styled and _NEVER.search(block.text) is None

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import combinations, pairwise, takewhile
 
 from octavo.extract.pdf.content import PageContent, Word
+from octavo.extract.pdf.letters import join_lines
 from octavo.extract.pdf.table_geometry import (
     Column,
     Line,
@@ -43,6 +44,10 @@ _LEVEL = 0.1  # as a share of the height of a line; smaller differences are nois
 _INDENT = 2.0
 _MOST_OF_FIGURE = 40  # letters
 _FIGURE = re.compile(r"[^\w\s]*(?:[A-Z]{3}|Rs\.?)?[^\w]*\d[\d\s.,'/:x%-]*(?:[^\W\d]{1,8}\.?|[^\w\s]{1,3})?\W*")
+_SUM = re.compile(
+    r"[^\W\d_][^:]{2,50}:\s*(?:[A-Z]{3}\s|[^\w\s])?\s*-?\d[\d.,' ]*[.,]\d\d\s*(?:[A-Z]{3}|[^\w\s])?", re.DOTALL
+)
+_MOST_LINES_OF_SUMS = 12
 _WORD = re.compile(r"[^\W\d_]{2}|\A[#№%]\Z|\A[^\W\d_]\Z")
 _CONFIDENCE = 0.7
 
@@ -254,6 +259,8 @@ class _Reader:
         used = at = 0
         while at < len(lines):
             line, cells = lines[at], self._cells(lines[at])
+            if self._items and self._is_sum_after_items(lines[at : at + _MOST_LINES_OF_SUMS]):
+                break
             gap = min(part.top for part in line) - self._bottom()
             at += 1
             if cells is None or not self._fits(line, cells, gap / line[0].height, lines[at : at + 1]):
@@ -264,6 +271,13 @@ class _Reader:
             if not self._waiting:
                 used = at
         return used
+
+    def _is_sum_after_items(self, lines: Sequence[Line]) -> bool:
+        """Whether a line is a label with its amount in one cell, as a total below the table, and no item follows it."""
+        first = lines[0]
+        if len(first) != 1 or not _SUM.fullmatch(first[0].text):
+            return False
+        return not any((cells := self._cells(line)) and self._starts_item(cells) for line in lines[1:])
 
     def _free_lines(self, lines: Sequence[Line]) -> int:
         """Add lines whose gaps do not match the columns to the last item, if another item follows. Returns the number
@@ -426,7 +440,7 @@ class _Reader:
 
 def _cell(parts: Sequence[Segment]) -> Cell:
     ordered = sorted(parts, key=lambda part: (round(part.top), part.left))
-    return Cell(" ".join(part.text for part in ordered), box_of(ordered) if ordered else None)
+    return Cell(join_lines([part.text for part in ordered] or [""]), box_of(ordered) if ordered else None)
 
 
 def _has_figure(parts: Sequence[Segment]) -> bool:

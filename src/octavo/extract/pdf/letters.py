@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -60,6 +60,23 @@ _MANY = 0.3
 # Marks where a word was divided at a line end, until the rest of the document shows whether it keeps its hyphen.
 HYPHEN = "\ufdd0"
 _DIVIDED = re.compile(f"([^\\W\\d_]+){HYPHEN}([^\\W\\d_]+)")
+_BROKEN_END = re.compile("[^\\W\\d_]-\\Z")
+_NUMBER_END = re.compile(r"(?<![\w.])\d{1,4}-\Z")
+_ADDRESS_END = re.compile(r"(?:@|://|www\.)\S*-\Z")
+# After these words, a hyphen stands for the end of a compound word: "pre- and postwar".
+_SUSPENDED = re.compile(
+    r"(?:and|or|to|und|oder|bis|bzw|sowie|et|ou|y|o|e|en|of|och|og|eller|i|lub|oraz)\b(?!-)", re.IGNORECASE
+)
+_SHARED_PART = re.compile(r"\w- (?:and|or|to|und|oder|bis|et|ou|y|o) \Z")
+# Chinese and Japanese have no spaces between words.
+IDEOGRAPH = re.compile("[\u3001-\u303f\u3041-\u30ff\u3400-\u9fff\uff01-\uff65]")
+# First parts of compound words. The first ones keep their hyphen before any long word, the others before known words.
+_PREFIXES = frozenset({"self", "non", "well", "quasi"})
+_COMPOUNDING = frozenset(
+    {"all", "cross", "full", "half", "high", "large", "long", "low", "open", "real", "short", "small", "state"}
+    | {"one", "two", "three", "four", "five", "six", "first", "second", "third", "single", "double"}
+)
+_LEAST_AFTER_PREFIX = 5  # letters
 _WORDS = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _SMALL_ASCII_WORDS = re.compile(r"[a-z]+(?:-[a-z]+)*")
 
@@ -82,9 +99,46 @@ class Vocabulary:
         joined, hyphenated = f"{first}{second}", f"{first}-{second}"
         if hyphenated.lower() in self._words:
             return hyphenated
-        if joined.lower() in self._words or second.lower() not in self._words:
+        if joined.lower() in self._words:
             return joined
-        return hyphenated if first.lower() in self._first_parts else joined
+        start, is_word = first.lower(), second.lower() in self._words
+        if _is_compound(found, is_word=is_word) or (
+            start in _PREFIXES and (is_word or len(second) >= _LEAST_AFTER_PREFIX)
+        ):
+            return hyphenated
+        return hyphenated if is_word and (start in self._first_parts or start in _COMPOUNDING) else joined
+
+
+def _is_compound(divided: re.Match[str], *, is_word: bool) -> bool:
+    """Whether a divided word has other hyphens, or shares its last part with another one: light- and heavy-duty."""
+    text, start, end = divided.string, divided.start(), divided.end()
+    if text[end : end + 1] == "-" or (is_word and text[max(start - 1, 0) : start] == "-"):
+        return True
+    return _SHARED_PART.search(text, max(start - 12, 0), start) is not None
+
+
+def ends_in_hyphen(text: str) -> bool:
+    # Searching only at the end avoids trying the expression at every letter.
+    return text.endswith("-") and _BROKEN_END.search(text, max(len(text) - 2, 0)) is not None
+
+
+def join_lines(texts: Sequence[str]) -> str:
+    """Join the lines of a paragraph. A word that is divided at the end of a line is marked with `HYPHEN`."""
+    joined = texts[0]
+    for text in texts[1:]:
+        joined = _with_line(joined, text)
+    return " ".join(joined.split())
+
+
+def _with_line(above: str, below: str) -> str:
+    if above.endswith("-") and below[:1].isalnum() and not _SUSPENDED.match(below):
+        if _NUMBER_END.search(above, max(len(above) - 6, 0)) or _ADDRESS_END.search(above.rpartition(" ")[2]):
+            return above + below
+        if ends_in_hyphen(above) and below[0].isalpha():
+            return f"{above[:-1]}{HYPHEN}{below}" if below[0].islower() else above + below
+    elif IDEOGRAPH.match(above, max(len(above) - 1, 0)) and IDEOGRAPH.match(below):
+        return above + below
+    return f"{above} {below}"
 
 
 def _small_words(text: str) -> Iterable[str]:

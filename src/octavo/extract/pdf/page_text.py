@@ -14,7 +14,7 @@ from octavo.extract.extracted import BlockKind, Box, Metadata, RegionKind
 from octavo.extract.markdown import read_blocks
 from octavo.extract.markdown.headings import shorten
 from octavo.extract.pdf.annotations import Annotation, field_regions, merge_annotations, read_annotations, with_ticks
-from octavo.extract.pdf.content import ContentError, PageContent, TextRun, Word, read_contents
+from octavo.extract.pdf.content import WHITE, ContentError, PageContent, TextRun, Word, read_contents
 from octavo.extract.pdf.document import Document, OpenPage, PageError, fitting_scale, open_document, render
 from octavo.extract.pdf.letters import (
     RAISED,
@@ -27,7 +27,7 @@ from octavo.extract.pdf.letters import (
     one_line,
     signs_of,
 )
-from octavo.extract.pdf.lines import is_inside, is_monospaced
+from octavo.extract.pdf.lines import is_inside, is_inside_any, is_monospaced
 from octavo.extract.pdf.own_letters import (
     may_have_halved_ligatures,
     with_own_letters,
@@ -153,7 +153,7 @@ def _read_page(
         if is_garbled(own):
             return PageText(number, label, *page.size, pictures=True)
         content, reasons = _from_own_letters(page, content), ()
-    content = with_ticks(content, annotations)
+    content = with_ticks(_without_hidden(page, content), annotations)
     images = page.images()
     laid = _laid_out(document, page, number, content, images) if content.runs else None
     if laid is None:
@@ -162,6 +162,21 @@ def _read_page(
     if any(_is_page(image, content) for image in images) and page.has_hidden_text():
         return _read_scan(read, own)
     return replace(read, unsure=" ".join((*reasons, *laid.unsure)) or None)
+
+
+def _without_hidden(page: OpenPage, content: PageContent) -> PageContent:
+    """The page without white text on a white background. Marks of forms are often hidden in this way."""
+    white = [run for run in content.runs if run.white]
+    if white:
+        dark = [shape.box for shape in content.shapes if shape.filled and shape.colour != WHITE]
+        white = [run for run in white if not is_inside_any(run.box, dark)]
+    if not white:
+        return content
+    hidden = {
+        run.box for run, is_hidden in zip(white, page.hides([run.box for run in white]), strict=True) if is_hidden
+    }
+    kept = tuple(run for run in content.runs if run.box not in hidden or not run.white)
+    return replace(content, runs=kept) if kept else content
 
 
 def _from_own_letters(page: OpenPage, content: PageContent) -> PageContent:

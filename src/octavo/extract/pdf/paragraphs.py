@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from octavo.extract.extracted import BlockKind, RegionKind, is_caption
 from octavo.extract.pdf import markup
-from octavo.extract.pdf.letters import HYPHEN
+from octavo.extract.pdf.letters import IDEOGRAPH, ends_in_hyphen, join_lines
 from octavo.extract.pdf.lines import Line, Segment, box_around, size_of
 from octavo.extract.pdf.page_batches import PageBlock
 
@@ -35,14 +35,12 @@ _REFERENCE = re.compile(r"\[\w{1,8}\]\s")
 _SENTENCE_END = re.compile("[.!?:…\u3002\uff01\uff1f\uff1a][\"'\u201d\u2019»)\\]]*\\Z")
 _NEW_START = re.compile("[\"'\u201c\u2018«(\\[]*[^\\W_a-z]")
 _OPENING = "\"'\u201c\u2018«(["
-_BROKEN_WORD = re.compile("[^\\W\\d_]-\\Z")
 # Prose can begin a line with a reference to a figure. In a caption, a mark, a title or the line end follows.
 _AFTER_LABEL = re.compile(r"\S+\s*[\w.-]*\d[\w-]{0,6}(?:[.:|\u2013\u2014]|\s*\Z|\s+[^\Wa-z\d_])")
+_LABELLED = re.compile(r"[^\W\d_][^:.]{0,30}:\s+\S")
 _CONTENTS_LINE = re.compile(r"[^\W\d_].*[\s.](?:[0-9]{1,4}|[ivxlc]{1,6})\Z")
 _SHORT = 40  # letters
 _CONTACT = re.compile(r"[\d+]|www\.|https?:|\S+@\S|(?:tel|fon|fax|phone|mobile?|e-?mail|web)\b", re.IGNORECASE)
-# Chinese and Japanese have no spaces between words.
-_IDEOGRAPH = re.compile("[\u3001-\u303f\u3041-\u30ff\u3400-\u9fff\uff01-\uff65]")
 _PAGE_ENDS = frozenset("0123456789ivxlc")
 _PYTHON = re.compile(r"^\s*(?:def \w+\(|class \w+[(:]|import \w|from [\w.]+ import )", re.MULTILINE)
 _MOST_CODE_INDENT = 40
@@ -175,7 +173,8 @@ def _leading(column: _Column, line: Line) -> float:
 
 def _has_other_style(column: _Column, group: Sequence[int], index: int) -> bool:
     before, line = column.lines[index - 1], column.lines[index]
-    if abs(before.size - line.size) > _OTHER_SIZE * max(before.size, line.size):
+    is_mixed = _is_as_high(before, line) and not _ends_early(column, index - 1)
+    if abs(before.size - line.size) > _OTHER_SIZE * max(before.size, line.size) and not is_mixed:
         return not _runs_on(column, index)
     if before.italic and not line.italic and _ends_early(column, index - 1) and not _SENTENCE_END.search(before.text):
         return _NEW_START.match(line.text) is not None
@@ -189,6 +188,16 @@ def _has_other_style(column: _Column, group: Sequence[int], index: int) -> bool:
     return line.bold or len(group) > 1 or not is_full
 
 
+def _is_as_high(before: Line, line: Line) -> bool:
+    """Whether two lines start below each other and are equally high: only the first word of one of them is smaller."""
+    one, other = before.bottom - before.top, line.bottom - line.top
+    return (
+        abs(before.left - line.left) < 1
+        and abs(one - other) < 0.02 * one
+        and abs(before.size - line.size) < 2 * _OTHER_SIZE * before.size
+    )
+
+
 def _runs_on(column: _Column, index: int) -> bool:
     """Whether a sentence continues from a full line to the line at `index`.
 
@@ -199,7 +208,7 @@ def _runs_on(column: _Column, index: int) -> bool:
     before, line = column.lines[index - 1], column.lines[index]
     if before.block is not None or _SENTENCE_END.search(before.text) or _is_far_from_edge(column, index - 1):
         return False
-    if _IDEOGRAPH.match(line.text) and _IDEOGRAPH.match(before.text, max(len(before.text) - 1, 0)):
+    if IDEOGRAPH.match(line.text) and IDEOGRAPH.match(before.text, max(len(before.text) - 1, 0)):
         is_alike = abs(before.size - line.size) < 2 * _OTHER_SIZE * max(before.size, line.size)
         return is_alike and not _ends_early(column, index - 1)
     return line.text.lstrip(_OPENING)[:1].islower()
@@ -270,7 +279,7 @@ def _ends_early(column: _Column, index: int) -> bool:
         return False
     after = column.lines[index + 1]
     # A Chinese line can end after any character.
-    first = 1 if _IDEOGRAPH.match(after.first_word) else len(after.first_word)
+    first = 1 if IDEOGRAPH.match(after.first_word) else len(after.first_word)
     need = (first + 2) * (after.letter or 0.5 * after.size)
     edge = _edge(column, index)
     slack = 0.02 * (edge - column.starts[index])
@@ -318,9 +327,9 @@ def _paragraph(column: _Column, group: Sequence[int]) -> Part:
 
 def _are_intended(column: _Column, group: Sequence[int], texts: Sequence[str]) -> bool:
     """Whether the line breaks are intended, as in addresses, forms and verse."""
-    if any(map(_ends_in_hyphen, texts[:-1])):
+    if any(map(ends_in_hyphen, texts[:-1])):
         return False
-    if all(map(_is_contents_line, texts)):
+    if all(map(_is_contents_line, texts)) or all(map(_LABELLED.match, texts)):
         return True
     lines = [column.lines[index] for index in group]
     early = sum(_is_intended(column, index) for index in group[:-1])
@@ -347,26 +356,8 @@ def _is_intended(column: _Column, index: int) -> bool:
     return not column.lines[index + 1].text[:1].islower() or _is_far_from_edge(column, index)
 
 
-def _ends_in_hyphen(text: str) -> bool:
-    # Searching only at the end avoids trying the expression at every letter.
-    return text.endswith("-") and _BROKEN_WORD.search(text, max(len(text) - 2, 0)) is not None
-
-
 def _is_contents_line(text: str) -> bool:
     return text[-1:] in _PAGE_ENDS and _CONTENTS_LINE.search(text) is not None
-
-
-def join_lines(texts: Sequence[str]) -> str:
-    """Join the lines of a paragraph. A word that is divided at the end of a line is marked with `HYPHEN`."""
-    joined = texts[0]
-    for text in texts[1:]:
-        if _ends_in_hyphen(joined) and text[:1].isalpha():
-            joined = joined[:-1] + HYPHEN + text if text[0].islower() else joined + text
-        elif _IDEOGRAPH.match(joined, max(len(joined) - 1, 0)) and _IDEOGRAPH.match(text):
-            joined += text
-        else:
-            joined += " " + text
-    return " ".join(joined.split())
 
 
 def _lists(column: _Column, items: Sequence[Sequence[int]]) -> Iterator[Part]:

@@ -60,6 +60,8 @@ _AMOUNT = re.compile(r"[^\w\s]?\s?-?\d[\d.,]*\s?(?:[^\w\s]|[A-Z]{3})?\s?(?:[A-Z]
 _WORDS_AND_AMOUNT = re.compile(r"\W*(?:[^\W\d_]{2,}\.?\s+){2,}-?\d[\d.,]*[.,]\d\d\s?[^\w\s]?")
 _TWICE = re.compile(r"([^\W\d_].{3,40}) \1")  # the same heading in two columns that were read across
 _FUSED_HEADING = re.compile(r"[^\W\d_]{3}.*\s-?\d[\d.]*,\d\d|[^\W\d_]{3}.*\s-?\d[\d,]*\.\d\d")
+_RULED_AMOUNT = re.compile(r"\d\s+[-=_]{4,}|[-=_]{4,}\s+\d")
+_LEAST_CUT = 5  # cells
 _MATH_FONT = re.compile(r"cmmi|cmsy|cmex|lmmath|math|mtmi|mtsy|rmtmi|stix\w*math")
 _MOST_OF_SYMBOL = 3  # letters
 _NEXT_TABLE = 40.0  # points
@@ -187,9 +189,42 @@ def _has_stacked_rows(table: Table) -> bool:
     or several amounts with labels.
     """
     cells = [cell.text for row in table.rows for cell in row]
-    stacked = (_LABELS.fullmatch(text) or len(_AMOUNT_AFTER_LABEL.findall(text)) >= _LEAST_FIGURES for text in cells)
+    stacked = (
+        _LABELS.fullmatch(text)
+        or _RULED_AMOUNT.search(text)
+        or len(_AMOUNT_AFTER_LABEL.findall(text)) >= _LEAST_FIGURES
+        for text in cells
+    )
     fused = sum(_FUSED_HEADING.fullmatch(text) is not None for text in table.grid[0])
-    return any(stacked) or fused > 1 or any(map(_has_mixed_cell, zip(*table.grid, strict=True)))
+    return any(stacked) or fused > 1 or any(map(_has_mixed_cell, zip(*table.grid, strict=True))) or _is_cut(table)
+
+
+def _is_cut(table: Table) -> bool:
+    """Whether a row is a sentence that was cut into cells, or an amount is beside the column of its heading."""
+    sentences = sum(map(_is_cut_sentence, table.grid[1:]))
+    return 0 < 4 * sentences <= len(table.grid) or _is_shifted(table)
+
+
+def _is_cut_sentence(row: Sequence[str]) -> bool:
+    """Whether many cells begin with different words in lower case."""
+    return len({text.split()[0] for text in row if text[:1].islower()}) >= _LEAST_CUT
+
+
+def _is_shifted(table: Table) -> bool:
+    """Whether an amount is in a column without a heading, beside an empty cell below a heading."""
+    if any(cell.columns > 1 or cell.rows > 1 for cell in table.rows[0]):
+        return False
+    head, *rows = table.grid
+    unnamed = [place for place in range(1, len(head)) if not head[place] and sum(map(bool, head)) > 1]
+    return any(
+        _AMOUNT.fullmatch(row[place]) and any(head[beside] and not row[beside] for beside in _beside(place, head))
+        for row in rows
+        for place in unnamed
+    )
+
+
+def _beside(place: int, head: Sequence[str]) -> Iterator[int]:
+    yield from (one for one in (place - 1, place + 1) if 0 < one < len(head))
 
 
 def _has_mixed_cell(column: Sequence[str]) -> bool:
@@ -227,7 +262,8 @@ def has_lone_cells(blocks: Sequence[PageBlock]) -> bool:
     The page then probably shows a table that was read column by column.
     """
     heights = Counter(round(block.box.bottom / 3) for block in blocks if block.box)
-    single = [block for block in blocks if block.region in _TEXT and block.box and len(block.text.split()) == 1]
+    words = (block for block in blocks if block.region in _TEXT and block.box and not block.text.endswith(":"))
+    single = [block for block in words if len(block.text.split()) == 1]
     level = sum(heights[round(block.box.bottom / 3)] > 1 for block in single if block.box)
     return level > _MOST_LONE or len(single) > max(_MANY_LONE, len(blocks) / 3)
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from octavo.extract.extracted import Box
 from octavo.extract.pdf.content import Word
+from octavo.extract.pdf.letters import join_lines
 from octavo.extract.pdf.table_geometry import (
     Column,
     Line,
@@ -34,6 +35,9 @@ NUMBER = re.compile(
     _SIGNS + r"\d[\d.,' \u00a0/:]*\s*[%)*a-z†‡⁰¹²³⁴-⁹]{0,2}|[-\u2013\u2014.*‡†n/a]{1,4}|\(\d+\)", re.IGNORECASE
 )
 Piece = tuple[Span, list[Word]]
+
+_NEARLY_FULL = 0.85  # as a share of the width of the cell
+_WORDS_OF_SENTENCE = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,6 +337,8 @@ def band_groups(rows: Sequence[Row]) -> list[list[Row]]:
     parts = [list(rows[start:end]) for start, end in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
     if sum(len({place for row in part for place in row.parts}) > 1 for part in parts) > 1:
         return parts
+    if _is_prose(rows):
+        return [list(rows)]
     if fresh_lines(rows) >= max(3, 0.5 * len(rows)):
         return _grouped(rows)
     groups = [[rows[0]]]
@@ -342,6 +348,21 @@ def band_groups(rows: Sequence[Row]) -> list[list[Row]]:
         else:
             groups[-1].append(row)
     return groups
+
+
+def _is_prose(rows: Sequence[Row]) -> bool:
+    """Whether the lines between two rulings are sentences in all columns: long, and ending near the same place."""
+    columns: defaultdict[int, list[Segment]] = defaultdict(list)
+    for row in rows:
+        for place, (_, part) in row.parts.items():
+            columns[place].append(part)
+    return len(rows) > 2 and all(map(_are_sentences, columns.values()))  # noqa: PLR2004
+
+
+def _are_sentences(parts: Sequence[Segment]) -> bool:
+    left, right = min(part.left for part in parts), max(part.right for part in parts)
+    full = sum(part.right > left + _NEARLY_FULL * (right - left) for part in parts)
+    return full >= 0.6 * len(parts) and sum(len(part.words) for part in parts) > _WORDS_OF_SENTENCE * len(parts)
 
 
 def fresh_lines(rows: Sequence[Row]) -> int:
@@ -426,7 +447,7 @@ def _cells(
         span = taken.get((row, column), Span(row, column, row, column))
         if (span.top, span.left) == (row, column):
             words = starts.get((row, column), [])
-            text = " ".join(part.text for line in text_lines(words) for part in _in_order(line))
+            text = join_lines([" ".join(part.text for part in _in_order(line)) for line in text_lines(words)] or [""])
             yield Cell(text, box_of(words) if words else None, span.right - column + 1, span.bottom - row + 1)
 
 

@@ -69,6 +69,22 @@ def test_bars_with_numbers_are_a_chart() -> None:
     assert kinds(page(*labels, shapes=bars)) == ["chart"]
 
 
+def test_equal_steps_of_numbers_beside_two_axes_are_a_chart() -> None:
+    upright = [run(text, 90, 100.0 + 40 * row) for row, text in enumerate(("1.5", "1.0", "0.5", "0.0"))]
+    level = [run(text, 110.0 + 60 * column, 240) for column, text in enumerate(("2000", "2005", "2010", "2015"))]
+    (area,) = find_figures(page(*upright, *level, shapes=tuple(bar(110, 100, 1, 130) for _ in range(5))), [])
+    assert (area.kind, area.box) == ("chart", Box(90, 100, 310, 250))
+
+
+def test_numbered_rows_of_a_table_are_no_chart() -> None:
+    cells = [
+        run(str(value), 90.0 + 60 * column, 100.0 + 20 * row)
+        for row in range(5)
+        for column, value in enumerate((row + 1, row + 2, row + 3, row + 4))
+    ]
+    assert kinds(page(*cells, shapes=tuple(bar(80, 95 + 20 * row, 240, 1) for row in range(6)))) == []
+
+
 def test_shaded_cells_of_a_table_are_no_chart() -> None:
     cells = tuple(bar(100 + 60 * column, 100 + 20 * row, 55, 15) for column in range(4) for row in range(4))
     words = [run("cell", 105 + 60 * column, 102 + 20 * row) for column in range(4) for row in range(4)]

@@ -128,6 +128,38 @@ def test_two_headings_over_one_column_make_a_table_unsure() -> None:
     assert not joined.sure
 
 
+def test_totals_with_their_labels_below_a_table_are_not_part_of_its_last_row() -> None:
+    total = [run("Subtotal: 473.00 EUR", 70, 230), run("Total due: 567.60 EUR", 70, 243)]
+    (table,) = find_item_tables(page([*invoice(), *total]))
+    assert not any("473.00" in text or "567.60" in text for row in table.grid for text in row)
+
+
+def ruled(cells: list[list[str]]) -> PageLayout:
+    """A page with a table whose cells are all framed."""
+    height, width = len(cells), len(cells[0])
+    lines = [Box(60, 95 + 20 * at, 60 + 80 * width, 95 + 20 * at) for at in range(height + 1)]
+    lines += [Box(60 + 80 * at, 95, 60 + 80 * at, 95 + 20 * height) for at in range(width + 1)]
+    runs = [
+        run(text, 65 + 80 * column, 100 + 20 * at)
+        for at, texts in enumerate(cells)
+        for column, text in enumerate(texts)
+        if text
+    ]
+    return lay_out(PageContent(1, 595.0, 842.0, tuple(runs), (), tuple(lines)))
+
+
+def test_an_amount_beside_the_column_of_its_heading_makes_a_page_unsure() -> None:
+    head, first = ["Item", "Price", "", "Amount"], ["Dividers", "9.90", "", "19.80"]
+    assert ruled([head, first, ["Yoghurt", "", "5.50", "11.00"]]).unsure
+    assert not ruled([head, first, ["Yoghurt", "5.50", "", "11.00"]]).unsure
+
+
+def test_a_sentence_that_was_cut_into_cells_makes_a_page_unsure() -> None:
+    rows = [["Tax", "A", "B", "C", "D", "E"], *([f"Row {at}", "1.00", "2.00", "", "", ""] for at in range(5))]
+    assert not ruled(rows).unsure
+    assert ruled([*rows, ["Add all", "columns", "of the", "table", "and enter", "total"]]).unsure
+
+
 def test_a_table_ends_before_text_below_it() -> None:
     (table,) = find_item_tables(page([*invoice(), *row({70: PROSE}, 240), *row({70: "Notes"}, 300)]))
     assert table.box.bottom < 230

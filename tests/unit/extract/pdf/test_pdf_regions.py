@@ -14,6 +14,7 @@ from octavo.extract.pdf.content import PageContent, Shape, TextRun, Word, text_r
 from octavo.extract.pdf.letters import (
     Vocabulary,
     is_garbled,
+    join_lines,
     with_right_ligatures,
     with_right_marks,
     without_wide_spaces,
@@ -21,9 +22,8 @@ from octavo.extract.pdf.letters import (
 from octavo.extract.pdf.lines import Segment, line_numbers, segments_of
 from octavo.extract.pdf.page_batches import PageBlock
 from octavo.extract.pdf.page_text import read_batch
-from octavo.extract.pdf.paragraphs import join_lines
 from octavo.extract.pdf.regions import lay_out, turn_of
-from tests.support.pdf import Part, Pdf, Words, paragraph, read_pdf
+from tests.support.pdf import Part, Pdf, Picture, Words, paragraph, read_pdf
 
 LEFT = [
     "Amber barges leave the quay at",
@@ -201,10 +201,59 @@ def test_a_divided_word_gets_its_hyphen_from_the_document(divided: str, elsewher
     assert Vocabulary([divided, elsewhere]).undivided(f"an {divided} here") == f"an {wanted} here"
 
 
+@pytest.mark.parametrize(
+    ("lines", "wanted"),
+    [
+        (["a group of 512-", "bit primes"], "a group of 512-bit primes"),
+        (["in the years 2010-", "2015"], "in the years 2010-2015"),
+        (["durch Um-, An-", "oder Ausbauten"], "durch Um-, An- oder Ausbauten"),
+        (["light- and heavy-", "duty trucks"], "light- and heavy-duty trucks"),
+        (["fast and non-", "painful treatment"], "fast and non-painful treatment"),
+        (["mail to a@uni-", "tuebingen.de"], "mail to a@uni-tuebingen.de"),
+        (["the rule aligned-ibrp-", "ae-06 was changed"], "the rule aligned-ibrp-ae-06 was changed"),
+        (["an im-", "portant word"], "an important word"),
+    ],
+)
+def test_a_hyphen_at_a_line_end_is_kept_where_it_is_part_of_the_word(lines: list[str], wanted: str) -> None:
+    joined = join_lines(lines)
+    assert Vocabulary([joined]).undivided(joined) == wanted
+
+
+def test_addresses_side_by_side_are_read_one_after_the_other() -> None:
+    left = ["Bill to:", "Jane Doe", "522 Main Street", "10001 New York"]
+    right = ["Invoice no: 4711", "Date: 2 May 2026", "Order: 12", "Due date: 1 June 2026"]
+    sides = [(40.0, left), (380.0, right)]
+    runs = [run(text, x, 100.0 + 14 * row, 10) for x, texts in sides for row, text in enumerate(texts)]
+    page = PageContent(1, 600, 800, tuple(runs), (), ())
+    words = " ".join(" ".join(block.text for block in lay_out(page).blocks).split())
+    assert words == " ".join([*left, *right])
+
+
+def test_labels_with_values_in_a_second_column_are_read_row_by_row() -> None:
+    rows = [("Name:", "Jane Doe"), ("Street:", "522 Main Street"), ("Town:", "10001 New York")]
+    runs = [
+        run(text, x, 100.0 + 14 * row, 10)
+        for row, texts in enumerate(rows)
+        for x, text in zip((40.0, 380.0), texts, strict=True)
+    ]
+    page = PageContent(1, 600, 800, tuple(runs), (), ())
+    words = " ".join(" ".join(block.text for block in lay_out(page).blocks).split())
+    assert words == " ".join(f"{label} {value}" for label, value in rows)
+
+
 def test_letters_beyond_the_first_plane_are_kept_in_their_place(tmp_path: Path) -> None:
     path = tmp_path / "page"
     path.write_bytes(Pdf([[Words("the field \U0001d538 and a face \U0001f600 here")]]).write())
     assert read_pdf(path).markdown == "the field \U0001d538 and a face \U0001f600 here"
+
+
+def test_white_letters_are_read_only_where_they_can_be_seen(tmp_path: Path) -> None:
+    path = tmp_path / "page"
+    hidden, shown = Words("secret mark", top=300, grey=1), Words("a visible line of the letter")
+    path.write_bytes(Pdf([[shown, hidden]]).write())
+    assert read_pdf(path).markdown == shown.text
+    path.write_bytes(Pdf([[Picture(), shown, hidden]]).write())
+    assert hidden.text in read_pdf(path).markdown
 
 
 @pytest.mark.parametrize(
@@ -315,6 +364,7 @@ def item(text: str, height: float, rotation: float = 0.0) -> SimpleNamespace:
         font_height=10.0,
         rotation=rotation,
         mcid=None,
+        fill_color=None,
     )
 
 
