@@ -104,7 +104,7 @@ class Head:
     is_loose: bool = False
 
     def variants(self) -> Iterator[Head]:
-        """Yield copies of this header, each with another amount column, such as amounts without tax."""
+        """Yield copies of this header, each with a different amount column, such as amounts without tax."""
         own = self.columns["amount"]
         for box in self.amounts:
             if box != own:

@@ -128,7 +128,7 @@ class Run(Generic[Tools]):
         return {part for name, part in await self._finished_stages() if name == stage}
 
     async def finished_outputs(self, stages: Collection[str]) -> list[JSON]:
-        """Return the outputs of the given `stages` and of their steps, as far as they are finished."""
+        """Return the outputs of those `stages`, and of their steps, that have finished."""
         return [output for (name, _), output in (await self._finished_stages()).items() if name in stages]
 
     async def forget_stages(self, connection: Connection, stages: Collection[str]) -> None:

@@ -158,9 +158,9 @@ async def retry_waiting_jobs(connection: Connection, owner_id: UUID, document: U
 
 
 async def _try_now(connection: Connection, owner_id: UUID | None, jobs: Collection[UUID]) -> set[UUID]:
-    """Start the next attempt of these jobs now. Returns the jobs that were waiting for it.
+    """Retry these jobs now instead of at their scheduled time. Returns the jobs that were waiting for a retry.
 
-    Providers whose circuit breaker is open accept one test call.
+    Also lets one test call through to each provider whose circuit breaker is open.
     """
     values = {"owner": owner_id, "jobs": list(jobs)}
     woken = {row["id"] for row in await fetch_rows(connection, JOB_QUERIES.try_now, values)}

@@ -49,9 +49,9 @@ class RevisionFiles:
         await connection.execute(QUERIES.insert_artifact, place | values)
 
     async def forget(self, connection: Connection, cursor: AsyncCursor[TupleRow]) -> None:
-        """Delete the rows of objects that are no longer used.
+        """Delete the database rows of stored files that are no longer used. The files themselves are deleted later.
 
-        `cursor` returns the keys to check. The files themselves are deleted later.
+        `cursor` returns the storage keys of the files to check.
         """
         values = {"keys": [row[0] for row in await cursor.fetchall()]}
         unused = await (await connection.execute(QUERIES.delete_unused_objects, values)).fetchall()

@@ -90,8 +90,8 @@ class ParentLink:
     def run(self, task: int, files: ChildFiles) -> asyncio.Future[Exit | None]:
         """Start a child process. Takes ownership of `files`.
 
-        Returns a future that is done when the child process is dead and reaped. Its result is None if the parent
-        process ended first.
+        Returns a future that is done when the child process has ended and was reaped. The result of the future is the
+        exit status, or None if the process that forks the child processes ended first.
         """
         exited: asyncio.Future[Exit | None] = self._loop.create_future()
         self._exits[task] = exited

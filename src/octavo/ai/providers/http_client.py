@@ -35,8 +35,8 @@ class HttpReply:
     def read_as(self, form: type[Form]) -> Form:
         """Parse the body.
 
-        Raises a fault if the body does not match `form`. Its `usage` is None (unknown), because the call may have been
-        billed.
+        Raises a fault if the body does not match `form`. The `usage` of the fault is None (unknown), not zero, because
+        the call may have been billed.
         """
         try:
             return form.model_validate_json(self.body)

@@ -48,7 +48,7 @@ class PdfInSandbox(PagesInSandbox):
         return facts_from_json((await self.run(open_file.call(password=self.password), 1)).output)
 
     async def read(self, first: int, last: int) -> bytes:
-        """Read the pages from `first` to `last`. Pages that crash the child process are found and get no text."""
+        """Read the pages from `first` to `last`. Pages that crash the child process are returned without text."""
         return await _BadPageSearch(self).read(first, last)
 
     async def read_once(self, first: int, last: int, *, layout: bool) -> bytes:

@@ -313,7 +313,7 @@ def _rulings(boxes: Sequence[Box]) -> Rulings | None:
 def _known(boxes: Sequence[Box]) -> dict[tuple[bool, int], tuple[float, float]]:
     """Map the position of each edge of a shape to the range that the edge covers.
 
-    The lines on a page repeat the edges of its shapes, and this map is used to skip them.
+    The list of a page's lines also contains the edges of its shapes. This map is used to skip these duplicates.
     """
     known: dict[tuple[bool, int], tuple[float, float]] = {}
     for box in boxes:

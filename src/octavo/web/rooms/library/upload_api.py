@@ -109,7 +109,7 @@ async def uploads(
     openapi_extra={"requestBody": {"required": True, "content": RAW}},
 )
 async def receive(intake: IntakeOf, limits: LimitsOf, caller: WriteCaller, upload: UUID, request: Request) -> Received:
-    """Send the bytes of an announced file as the raw request body."""
+    """Upload the content of the file for which this upload was created, as the raw request body."""
     stored = await intake.receive(caller.owner_id, upload, early_limited(request, limits, request.stream()), limits)
     return Received(bytes=stored.bytes, sha256=stored.sha256)
 
