@@ -495,7 +495,7 @@ class _Nearness(NamedTuple):
 
 
 def _groups(text: str, lost: frozenset[int]) -> Iterator[range]:
-    """Yield the ranges of words that consist only of lost characters (missing in liteparse's text), at most a hundred."""
+    """Yield the ranges of words that consist only of lost characters (missing in liteparse's text), at most 100."""
     starts = (index for index in sorted(lost) if index == 0 or text[index - 1].isspace())
     for start in islice(starts, _MOST_ROWS):
         end = start
