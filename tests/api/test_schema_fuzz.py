@@ -70,7 +70,7 @@ CHECKED_FURTHER = {
         "PATCH /api/v1/documents/{document}/facts",  # whether a value is a date, an amount or a kind
         "POST /api/v1/views",  # whether a month exists
         "GET /api/v1/conversions/{conversion}/words",  # whether the file has this page
-        "POST /api/v1/documents/{document}/convert",  # whether there is such a mapping
+        *("POST /api/v1/documents/{document}/convert", "POST /api/v1/conversions/{conversion}/again"),  # the mapping
     ],
     "415": ["POST /api/v1/conversions", "POST /api/v1/documents/{document}/convert"],
     "413": ["POST /api/v1/uploads", "POST /api/v1/documents"],
