@@ -72,6 +72,11 @@ CHECKED_FURTHER = {
         "GET /api/v1/conversions/{conversion}/words",  # whether the file has this page
         *("POST /api/v1/documents/{document}/convert", "POST /api/v1/conversions/{conversion}/again"),  # the mapping
     ],
+    "410": [  # whether the file of a conversion was deleted
+        *("GET /api/v1/conversions/{conversion}/words", "GET /api/v1/conversions/{conversion}/download"),
+        *("GET /api/v1/conversions/{conversion}/source", "GET /api/v1/conversions/{conversion}/pages/{number}.png"),
+        "POST /api/v1/conversions/{conversion}/again",
+    ],
     "415": ["POST /api/v1/conversions", "POST /api/v1/documents/{document}/convert"],
     "413": ["POST /api/v1/uploads", "POST /api/v1/documents"],
 }
