@@ -1,6 +1,6 @@
-"""JSON Schemas of model answers: complete schemas for validation and plain schemas for providers.
+"""JSON Schemas of model answers: complete schemas for validation, and simplified schemas for providers.
 
-An answer that is only too long is cut to fit, because a second call would cost money.
+An answer whose only fault is its length is shortened, because a second call would cost money.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ def _strip(node: Schema) -> Schema:
 
 
 def fit_to_schema(value: JSON, schema: Schema) -> JSON:
-    """Shorten texts and lists that are too long, and clamp numbers.
+    """Shorten texts and lists that exceed the limits of the schema, and clamp numbers to its range.
 
-    Missing and wrong values are not changed, so that validation rejects them.
+    Missing values and values of the wrong type are not changed, so that validation rejects them.
     """
     if "anyOf" in schema:
         return _fit_optional(value, schema)

@@ -56,8 +56,8 @@ class CallResult(Generic[OutputT]):
 class BilledCall(Generic[OutputT]):
     """A model call to be billed. `seconds` limits one attempt.
 
-    `deadline` limits all attempts together. It is a value of `time.monotonic()`. `files_seconds` is extra time for
-    uploading files. `restore` converts a stored response back into the output.
+    `deadline`, a `time.monotonic()` value, limits all attempts together. `files_seconds` is extra time for uploading
+    files. `restore` converts a stored response back into the output.
     """
 
     purpose: str
@@ -75,7 +75,7 @@ class BilledCall(Generic[OutputT]):
 
     @property
     def wait_left(self) -> float:
-        """The number of seconds that the call can wait without shortening its timeout."""
+        """The number of seconds that the call can wait for the rate limit without shortening its timeout."""
         return min(MAX_WAIT_SECONDS, max(0.0, self.deadline - time.monotonic() - self.seconds - self.files_seconds))
 
 

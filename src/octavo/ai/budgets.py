@@ -1,7 +1,7 @@
 """Spending limits. The settings define defaults, which an administrator or a document's owner can override.
 
-The database reads the limits each time it reserves budget, while it holds the ledger's lock. A change therefore applies
-to every worker's next call.
+The database reads the limits, under a lock, each time it reserves budget. A change therefore applies to every worker's
+next call.
 """
 
 from __future__ import annotations

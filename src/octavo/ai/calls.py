@@ -85,7 +85,7 @@ class ModelRequest:
 
     @property
     def input_tokens(self) -> int:
-        """An estimate of the input tokens that is high enough for every provider."""
+        """The estimated number of input tokens. The estimate is high enough for every provider."""
         return self.tokens_for("")
 
     def tokens_for(self, provider: str) -> int:

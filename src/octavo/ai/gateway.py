@@ -80,7 +80,7 @@ class Gateway:
         return any(model.provider == LOCAL for model in self._chain.default)
 
     def vision_limits(self, task: str) -> VisionLimits | None:
-        """Return the vision limits that all remote models of a task accept, or None if the task has no remote model."""
+        """Return limits on pictures and PDFs that suit all remote models of a task; None if it has no such model."""
         if self._remote is None:
             return None
         providers = self._remote.providers
@@ -268,7 +268,7 @@ def is_stopgap(answer: ModelAnswer[Any]) -> bool:
 
 
 def _local_last(models: Sequence[Model]) -> Sequence[Model]:
-    """Return the models with `local` last, unless it is the first one."""
+    """Return the models with `local` moved to the end, unless it is the first one."""
     return models if models[0].provider == LOCAL else sorted(models, key=lambda model: model.provider == LOCAL)
 
 

@@ -1,4 +1,4 @@
-"""Builds a process's gateway from its settings."""
+"""Builds the gateway for model calls from the settings of a process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Embedding vectors. Long texts are split into windows, and vectors are packed for storage in the ledger."""
+"""Embedding vectors.
+
+Long texts are split into windows that are short enough for embedding models. Vectors are packed for storage in the
+ledger.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +40,10 @@ class Vectors:
 
 
 def cut_windows(text: str, characters: int = WINDOW_CHARACTERS) -> list[str]:
-    """Split a text into windows, at word boundaries where possible. The windows cover the whole text."""
+    """Split a text into windows of at most `characters` characters, at word boundaries where possible.
+
+    The windows cover the whole text.
+    """
     windows: list[str] = []
     while len(text) > characters:
         end = text.rfind(" ", characters // 2, characters) + 1 or characters
@@ -46,7 +53,7 @@ def cut_windows(text: str, characters: int = WINDOW_CHARACTERS) -> list[str]:
 
 
 def pool(vectors: Sequence[Sequence[float]], weights: Sequence[int]) -> list[float]:
-    """Return the mean of the windows' vectors, weighted by the lengths of the windows."""
+    """Return one vector for a text: the mean of the vectors of its windows, weighted by the lengths of the windows."""
     if len(vectors) == 1:
         return list(vectors[0])
     total = sum(weights)

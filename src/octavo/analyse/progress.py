@@ -135,7 +135,7 @@ async def _discard_consolidations(connection: Connection, values: dict[str, Any]
 
 
 async def recover_all(database: Database) -> tuple[int, int]:
-    """Recover every analysis that has not ended, as `_recover` describes.
+    """Recover all unfinished analyses: enqueue items that have no job, and abandon analyses that make no progress.
 
     Returns the number of enqueued items and the number of abandoned analyses.
     """

@@ -25,7 +25,7 @@ MOST_NAMED = 10
 
 
 class Segment(NamedTuple):
-    """A range of units from `first` to `last`.
+    """A range of units (pages or chunks) from `first` to `last`.
 
     The units from `context_first` to `first - 1` are shown to the model as context.
     """
@@ -45,7 +45,7 @@ class Segment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SegmentLimits:
-    """The maximum size of a segment.
+    """The maximum size of a segment, in units (pages or chunks) and tokens.
 
     `own`: units without context. `context`: units of context. `shown`: units in total. `tokens`: tokens in total.
     """
@@ -98,7 +98,7 @@ def plan_segments(tokens: Sequence[int], limits: SegmentLimits) -> list[Segment]
 
 
 def subdivide(segment: Segment) -> list[Segment]:
-    """Split a segment that was too long for the model.
+    """Split a segment that was too long for the model. A unit is a page or a chunk.
 
     A segment of more than 80 units is split into parts of up to 80 units, a shorter one into halves. The context of
     each part is as long as the segment's context was, but at most as long as the part itself and at least a third as
@@ -121,8 +121,8 @@ def subdivide(segment: Segment) -> list[Segment]:
 class Coverage:
     """The gaps and overlaps between segments.
 
-    `missing`: ranges of units that are in no segment. `doubled`: ranges of units that are in several segments. Ranges
-    include both ends.
+    `missing`: ranges of units (pages or chunks) that are in no segment. `doubled`: ranges of units that are in several
+    segments. Ranges include both ends.
     """
 
     missing: tuple[tuple[int, int], ...]
@@ -139,7 +139,7 @@ class Coverage:
 
 
 def check_coverage(ranges: Iterable[tuple[int, int]], count: int) -> Coverage:
-    """Check that each of `count` units is in exactly one of the `ranges`."""
+    """Check that each of `count` units (pages or chunks) is in exactly one of the `ranges`."""
     missing: list[tuple[int, int]] = []
     doubled: list[tuple[int, int]] = []
     reached = 0

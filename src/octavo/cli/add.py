@@ -107,7 +107,7 @@ def add(  # noqa: PLR0917 - each is an option of the command
 
 
 def find_older(named: str, items: list[Item], target: Target) -> UUID:
-    """Find the document that `--version-of` names. The file becomes its new version."""
+    """Return the id of the document that `--version-of` names. The added file becomes its new version."""
     if len(items) != 1 or not isinstance(items[0], LocalFile):
         raise BadInput("--version-of works only with a single file.")
 

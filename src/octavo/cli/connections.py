@@ -171,7 +171,10 @@ def verdict(
 
 
 async def find_connections(client: Client, typed: Sequence[str]) -> list[UUID]:
-    """Return the ids of the connections that the user named, without duplicates. Only parts of ids are looked up."""
+    """Return the ids of the connections that the user named, without duplicates.
+
+    Full ids are returned unchanged. Partial ids are looked up on the server.
+    """
     wanted = [read_part(one, LISTED_BY) for one in typed]
     parts = [one for one in wanted if isinstance(one, str)]
     known = [one.id for part in set(parts) for one in await client.find_connections(part)]

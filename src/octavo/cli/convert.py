@@ -98,7 +98,7 @@ class NotConverted(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """A document in the library. `shown` and `name` are both its file name, as for a `LocalFile`."""
+    """A document in the library. `shown` and `name` are both its file name; `LocalFile` has the same two fields."""
 
     id: UUID
     shown: str

@@ -146,7 +146,7 @@ def add_part(console: Console, line: Text, kind: str, text: str) -> None:
 
 
 def clean_inside(text: str) -> str:
-    """Clean a text like `clean`, but keep one space at each end that had white space."""
+    """Put a text on one line, like `clean`, but keep one space at each end that had white space."""
     inner = clean(text)
     if not inner:
         return " " * bool(text)

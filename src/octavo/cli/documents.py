@@ -147,7 +147,7 @@ def show(
 
 
 def fact_lines(facts: Sequence[FactView]) -> dict[str, str | None]:
-    """Return the lines to print for each label, one per fact.
+    """Return the text to print for each label, with one line per fact.
 
     A document can have several facts with the same label, such as identifiers.
     """

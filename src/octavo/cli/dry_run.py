@@ -96,7 +96,7 @@ def print_plan(planned: Sequence[PlannedDocument], extraction: Extraction, *, as
 
 
 def _costs(one: PlannedDocument, extraction: Extraction) -> list[float]:
-    """Return the estimated costs of text, description (title, summary, tags) and connections, and then their sum."""
+    """Return four estimated costs: text, description (title, summary, tags), connections, and their sum."""
     estimate = one.estimate
     texts = {Extraction.PLAIN: 0.0, Extraction.CLEAN: estimate.clean.usd, Extraction.PAGES: estimate.pages.usd}
     costs = [texts[extraction], estimate.describe.usd, estimate.connections.usd]

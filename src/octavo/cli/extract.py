@@ -107,7 +107,10 @@ async def read_all(settings: Settings, files: Sequence[LocalFile], password: str
 
 @dataclass(slots=True)
 class Output:
-    """Writes the text of each file, and reports files without text. The output file is opened at the first text."""
+    """Writes the text of each file, and reports files without text.
+
+    The output file is opened when the first text is written.
+    """
 
     path: Path | None
     as_json: bool

@@ -251,7 +251,7 @@ def read_ids(texts: Sequence[str]) -> list[UUID]:
 
 
 async def sync_kinds(connection: Connection) -> None:
-    """Store the job kinds in the database. Workers do this when they start, but perhaps none has started yet."""
+    """Store the job kinds in the database, as workers do when they start, in case no worker has started yet."""
     from octavo.jobs import kinds
     from octavo.pipeline import known_kinds
 

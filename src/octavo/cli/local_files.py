@@ -96,7 +96,7 @@ def is_hidden(path: Path) -> bool:
 
 
 def add_path(found: FileSelection, path: str, seen: set[str]) -> None:
-    """Add a file, or everything in a folder. Symbolic links are followed only if the user named them."""
+    """Add a file, or every file in a folder, to `found`. Symbolic links are followed only if the user named them."""
     try:
         about = Path(path).stat()
     except OSError as error:

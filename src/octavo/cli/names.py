@@ -19,9 +19,10 @@ _PART = re.compile(r"[0-9a-f-]{4,36}")
 
 
 async def find_ids(client: Client, typed: Sequence[str], *, trashed: Sequence[bool] = (False,)) -> list[UUID]:
-    """Return the ids of the documents that the user named, without duplicates. Only parts of ids are looked up.
+    """Return the ids of the documents that the user named, without duplicates.
 
-    `trashed` selects where to search: False for the library, True for the trash.
+    Full ids are returned unchanged. Partial ids are looked up. `trashed` selects where to search: False for the
+    library, True for the trash.
     """
     wanted = [read_part(one) for one in typed]
     parts = [one for one in wanted if isinstance(one, str)]
@@ -43,7 +44,7 @@ def read_part(typed: str, listed_by: str = "octavo ls") -> UUID | str:
 
 
 async def list_ids(client: Client, part: str, trashed: Iterable[bool]) -> list[UUID]:
-    """Return the ids of documents that match part of an id, up to one page of results.
+    """Return the document ids that begin or end with `part`, up to one page of results.
 
     One page is enough: two matches already show that the part is ambiguous.
     """
@@ -54,7 +55,7 @@ async def list_ids(client: Client, part: str, trashed: Iterable[bool]) -> list[U
 
 
 def match_parts(parts: Sequence[str], known: Iterable[UUID], what: str) -> dict[str, UUID]:
-    """Return the id for each part of an id. Raises an error unless exactly one id begins or ends with the part."""
+    """Map each partial id to the full id. Raises an error unless exactly one id begins or ends with the partial id."""
     matches: dict[str, list[UUID]] = defaultdict(list)
     for one in dict.fromkeys(known):
         text = str(one)

@@ -139,7 +139,7 @@ def describe_refused(refused: RefusedFile) -> str:
 def open_reading_bar(name: str) -> Generator[Callable[[Progress], None]]:
     """Show a progress bar for reading a file.
 
-    The bar appears with the first report of unfinished work, so short documents never get one.
+    The bar appears only if progress is reported before the file has been read, so short documents never get one.
     """
     if not sys.stderr.isatty():
         yield lambda _: None

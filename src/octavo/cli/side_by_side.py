@@ -46,7 +46,7 @@ HEAD = (
 
 
 class Mark(NamedTuple):
-    """A box on a page: its number in the reading order, its kind and its text."""
+    """A box to draw on a page, with its number in the reading order, its kind and its text."""
 
     order: int
     kind: str

@@ -68,7 +68,7 @@ def is_link(named: str) -> bool:
 
 
 class ItemOptions(TypedDict):
-    """Options that apply to every item."""
+    """Options that apply to every file, link and text that is added."""
 
     duplicates: Policy
     extraction: Extraction
@@ -113,7 +113,7 @@ class AddOptions:
 
 @dataclass(frozen=True, slots=True)
 class AddedItem:
-    """An item that was added. `error`: the reason why its title, collection or tags could not be set."""
+    """A file, link or text that was added. `error`: the reason why its title, collection or tags could not be set."""
 
     file: Item
     outcome: Outcome
@@ -190,7 +190,7 @@ class UploadBatch:
     async def _edit(self, client: Client, outcome: Outcome) -> OctavoError | None:
         """Set the title, collection and tags of an added document. Returns the error if this fails.
 
-        A document that already existed keeps its earlier tags as well.
+        A document that already existed also keeps its earlier tags.
         """
         changes = self.options.changes
         try:

@@ -73,7 +73,7 @@ async def follow(transport: Transport, retry_policy: RetryPolicy, after: str | N
 async def stream_answer(
     transport: Transport, question: str, documents: Sequence[UUID]
 ) -> AsyncGenerator[tuple[type[Statement | AnswerSources], Any]]:
-    """Yield the parts of an answer as pairs of record type and data.
+    """Yield each part of an answer as a pair: its record type (statement or sources) and its data.
 
     A broken stream is not retried, because answers cost money.
     """

@@ -229,5 +229,8 @@ class UploadCalls:
 
 
 def unless_plain(extraction: Extraction) -> dict[str, str]:
-    """Return the `extraction` field of a request; empty for the default, because older servers do not support it."""
+    """Return the `extraction` field for a request.
+
+    The field is omitted for the default, because older servers do not support it.
+    """
     return {} if extraction is Extraction.PLAIN else {"extraction": extraction.value}

@@ -90,8 +90,8 @@ def strength_of(pair: ChunkPair, overlap: float) -> float:
 def concept_overlap(one: ComparableChunk, other: ComparableChunk) -> float:
     """Return how much the concepts of two chunks overlap, from 0 to 1.
 
-    This is the total weight of the shared concepts, divided by the total weight of all concepts in one of the chunks:
-    the chunk for which that total is smaller.
+    This is the total weight of the shared concepts, divided by the total weight of the concepts of one chunk. The chunk
+    with the smaller total is used.
     """
     mine, theirs = ({name.lower(): weight for name, weight in chunk.concepts.items()} for chunk in (one, other))
     if not mine or not theirs:
@@ -102,7 +102,7 @@ def concept_overlap(one: ComparableChunk, other: ComparableChunk) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DocumentDomain:
-    """The domain of a document. `mean` is the mean of its vectors, scaled to length 1. None if it has no vectors."""
+    """The domain of a document. `mean` is its mean vector, scaled to length 1, or None if it has no vectors."""
 
     topics: frozenset[str] = frozenset()
     mean: NDArray[np.float32] | None = None

@@ -1,4 +1,4 @@
-"""Comparisons of a document with all others: their state, their coverage, and requests to repeat them.
+"""Comparisons of a document with all others: their state, which connections they can find, and how to repeat them.
 
 The state is stored, so that "no connections" is shown only after the comparison is complete.
 """

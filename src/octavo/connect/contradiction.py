@@ -43,7 +43,7 @@ THRESHOLD_OF_WORDING = 0.98
 class StatementPair:
     """Two statements about the same thing.
 
-    `overlap` is how many words they share, from 0 to 1. Rare words count more.
+    `overlap` is the share of words that they have in common, from 0 to 1. Rare words count more.
     """
 
     pair: ChunkPair
@@ -53,7 +53,7 @@ class StatementPair:
 
 
 def find_candidates(pairs: Iterable[ChunkPair], sentences: SentenceCache) -> list[StatementPair]:
-    """Find the pairs of statements worth judging in pairs of chunks."""
+    """For each pair of chunks, find the pairs of statements that are worth judging."""
     return [
         candidate
         for pair in pairs
@@ -75,7 +75,7 @@ def _name_the_same(one: StatementPair, sentences: SentenceCache) -> bool:
 
 
 def _candidates_of(pair: ChunkPair, sentences: SentenceCache) -> Iterator[StatementPair]:
-    """Pair statements that share words. An index by word makes it unnecessary to compare all statements."""
+    """Pair statements that share words. An index by word avoids comparing every statement with every other."""
     mine, theirs = sentences.statements(pair.source), sentences.statements(pair.target)
     my_places, their_places = sentences.places(pair.source), sentences.places(pair.target)
     weights = defaultdict[tuple[int, int], float](float)
@@ -89,7 +89,7 @@ def _candidates_of(pair: ChunkPair, sentences: SentenceCache) -> Iterator[Statem
 
 
 def overlap_of(one: Statement, other: Statement, shared_weight: float) -> float:
-    """Return how many words two statements share, from 0 to 1. Rare words count more.
+    """Return the share of words that two statements have in common, from 0 to 1. Rare words count more.
 
     Returns 0 if the statements are not about the same thing.
     """
@@ -102,7 +102,7 @@ def overlap_of(one: Statement, other: Statement, shared_weight: float) -> float:
 
 
 def are_comparable(one: Statement, other: Statement, overlap: float) -> bool:
-    """Whether two statements with common words are about the same thing at the same time."""
+    """Whether two statements with common words refer to the same thing and the same time."""
     figures = _figures(one), _figures(other)
     measure_the_same = not {figure.kind for figure in figures[0]}.isdisjoint(figure.kind for figure in figures[1])
     if len(one.roots & other.roots) + measure_the_same < LEAST_SHARED:
@@ -118,7 +118,7 @@ def are_comparable(one: Statement, other: Statement, overlap: float) -> bool:
 
 
 def _only_values_differ(one: Statement, other: Statement) -> bool:
-    """Whether two statements differ only in a name that is given as a value, as in "The director is Anna Berg"."""
+    """Whether two statements differ only in a name after "is" or "by", as in "The director is Anna Berg"."""
     mine, theirs = (statement.roots - set(map(as_root, statement.values)) for statement in (one, other))
     is_value = one.names - other.names <= one.values and other.names - one.names <= other.values
     return is_value and mine == theirs and len(mine) >= LEAST_SHARED and _agree(_figures(one), _figures(other))
@@ -148,7 +148,7 @@ def _figures(statement: Statement) -> list[Quantity]:
 
 
 def _agree(mine: Sequence[Quantity], theirs: Sequence[Quantity]) -> bool:
-    """Whether each number in one statement is compatible with a number in the other."""
+    """Whether each number in either statement is compatible with a number in the other."""
     return all(any(one.agrees(other) for other in theirs) for one in mine) and all(
         any(one.agrees(other) for other in mine) for one in theirs
     )
@@ -176,7 +176,8 @@ def judge_candidates(candidates: Iterable[StatementPair]) -> list[DetectedConnec
 def _judge(pairs: Sequence[StatementPair]) -> list[float]:
     """Return the strength of each pair as a contradiction.
 
-    If the first direction shows that a pair is not a contradiction, it gets 0 and the second is not judged.
+    The model judges a pair in both directions. If the first direction shows no contradiction, the strength is 0 and the
+    second is not judged.
     """
     if not pairs:
         return []  # the model is loaded only if it is needed

@@ -64,7 +64,7 @@ class DetectionResult:
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(Engine, 0.0))
 
     async def timed(self, engine: Engine, work: Callable[[], list[Item]]) -> list[Item]:
-        """Run a detection step in a thread and add its duration to the total."""
+        """Look for one type of connection in a thread, and add the duration to the total for that type."""
         started = time.monotonic()
         output = await asyncio.to_thread(work)
         self.seconds[engine] += time.monotonic() - started
@@ -166,7 +166,7 @@ def _nearest_of_each(pairs: Iterable[ChunkPair]) -> list[ChunkPair]:
 
 
 def _pairs(neighbours: Iterable[Neighbour], loaded: dict[UUID, ComparableChunk]) -> list[ChunkPair]:
-    """Build pairs of the loaded chunks. Pairs with a chunk that was deleted in the meantime are skipped."""
+    """Pair each chunk with its neighbours. Pairs with a chunk that was deleted in the meantime are skipped."""
     return [
         ChunkPair(loaded[one.source], loaded[one.target], one.similarity)
         for one in neighbours
@@ -249,7 +249,7 @@ def find_opposite_tones(pairs: Iterable[ChunkPair], sentences: SentenceCache) ->
 
 
 def _are_opposed(one: float, other: float) -> bool:
-    """Whether two polarities have opposite signs and are both clear enough."""
+    """Whether one tone is positive and the other negative, and both are clear enough."""
     return min(abs(one), abs(other)) >= LEAST_TONE and one * other < 0
 
 

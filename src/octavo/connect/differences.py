@@ -51,7 +51,7 @@ def _both(mine: str, theirs: str) -> str:
 
 
 def _own_figures(one: Statement, other: Statement) -> tuple[str, str] | None:
-    """Return one number from each statement that the other statement does not contain.
+    """Return a number from each statement that does not appear in the other statement.
 
     Both numbers must measure the same thing. The two numbers with the most similar context are chosen.
     """

@@ -13,7 +13,7 @@ from octavo.records.search import Engine, Status
 
 @dataclass(frozen=True, slots=True)
 class ComparableChunk:
-    """A chunk with the data that detection uses. `polarity` is None if unknown."""
+    """A chunk with the data that detection uses. `polarity` is its tone, negative or positive, or None if unknown."""
 
     id: UUID
     document_id: UUID

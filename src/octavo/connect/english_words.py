@@ -75,9 +75,10 @@ _DIGITS = re.compile(r"[$€£]?\d+(?:,\d{3})*(?:\.\d+)?")
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number with its unit, as the range of values from `low` to `high` that it allows.
+    """A number with its unit, stored as the range of possible values from `low` to `high`.
 
-    It was read from `words[place:end]`. `kind` is what the unit measures, or empty if there is no unit.
+    `words[place:end]` are the words that it was read from. `kind` is what the unit measures, or empty if there is no
+    unit.
     """
 
     low: float
@@ -149,7 +150,7 @@ def _read_number(words: Sequence[str], place: int) -> tuple[float | None, int]:
 def _read_number_words(words: Sequence[str], place: int) -> tuple[float | None, int]:
     """Read a number written in words, such as "twenty-one". Returns the number and the index after it.
 
-    The number is None if there is none. "One" alone is not read, because it is usually a pronoun.
+    The number is None if the words are not a number. "One" alone is not read, because it is usually a pronoun.
     """
     total, end = 0, place
     while end < len(words) and all(part in ONES or part in TENS for part in words[end].split("-")):
@@ -160,7 +161,7 @@ def _read_number_words(words: Sequence[str], place: int) -> tuple[float | None, 
 
 
 def _read_unit(words: Sequence[str], place: int, end: int) -> tuple[str, float, int]:
-    """Read the unit of a number. Returns what the unit measures, its factor, and the index after it.
+    """Read the unit of a number. Returns what the unit measures, its conversion factor, and the index after the unit.
 
     If there is no known unit, the first value is empty.
     """

@@ -33,7 +33,7 @@ class Sentence:
 class SharedQuotes:
     """The most similar sentences of two chunks.
 
-    `overlap` is how many words they share, from 0 to 1. Rare words count more.
+    `overlap` is the share of words that they have in common, from 0 to 1. Rare words count more.
     """
 
     mine: Span
@@ -63,7 +63,7 @@ class SentenceCache:
         return self._statements[chunk.id]
 
     def places(self, chunk: ComparableChunk) -> dict[str, list[int]]:
-        """Map every root in a chunk to the indexes of the statements that contain it."""
+        """Map each word root in a chunk to the indexes of the statements that contain it."""
         if chunk.id not in self._places:
             places = self._places[chunk.id] = {}
             for place, statement in enumerate(self.statements(chunk)):
@@ -72,7 +72,7 @@ class SentenceCache:
         return self._places[chunk.id]
 
     def names(self, chunk: ComparableChunk) -> frozenset[str]:
-        """Return the names in all sentences of a chunk."""
+        """Return every name that appears in a sentence of the chunk."""
         if chunk.id not in self._names:
             sentences = (chunk.content[one.start : one.end] for one in self.sentences(chunk))
             self._names[chunk.id] = frozenset(name for text in sentences for name in find_names(WORD.findall(text)))

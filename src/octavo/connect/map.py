@@ -110,8 +110,7 @@ class Position:
 def lay_out(nodes: int, edges: Sequence[tuple[int, int, float]]) -> list[Position]:
     """Position the nodes with a force-directed layout (Fruchterman and Reingold).
 
-    Connected nodes attract each other and all nodes repel each other. Each step moves the nodes less than the one
-    before.
+    Connected nodes attract each other and all nodes repel each other. The nodes move less in each iteration.
     """
     import numpy as np
 
@@ -176,7 +175,7 @@ class Drawing:
 
 
 def draw(connection_map: ConnectionMap) -> Drawing:
-    """Draw the dots and the strongest lines.
+    """Draw documents as dots, and the strongest connections as lines.
 
     If two documents have several types of connections, they are joined by parallel lines.
     """
@@ -206,10 +205,7 @@ def _lines(edges: Iterable[Edge], nodes: dict[UUID, Node]) -> Iterator[Line]:
 
 
 def _dots(nodes: Sequence[Node], counts: dict[UUID, int]) -> list[Dot]:
-    """Place a dot and a label for each document.
-
-    Documents with the most connections get the first choice of position.
-    """
+    """Place a dot and a label for each document. The labels of documents with the most connections are placed first."""
     most = max(counts.values(), default=1)
     radius = {one: SMALLEST + (LARGEST - SMALLEST) * sqrt(counts[one] / most) for one in (n.document_id for n in nodes)}
     taken: list[Rectangle] = [_around(node, radius[node.document_id]) for node in nodes]

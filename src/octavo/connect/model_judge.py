@@ -41,7 +41,7 @@ Item = TypeVar("Item")
 class JudgeBudget:
     """Limits the number and the cost of model calls for one document.
 
-    No call starts if it would exceed the budget at the cost of the most expensive call so far.
+    No call starts if the rest of the budget is less than the cost of the most expensive call so far.
     """
 
     calls: int = 0

@@ -108,10 +108,10 @@ async def has_index(connection: Connection, model: EmbeddingModel) -> bool:
 async def find_by_index(
     connection: Connection, scope: SearchScope, chunks: Sequence[UUID], most: int, least: float
 ) -> list[Neighbour]:
-    """Search the index.
+    """Find neighbours with the index.
 
-    Vectors form clusters, and a search that ends in the wrong cluster does not even find the chunk it started from. For
-    such chunks, the search is repeated over a wider range.
+    Vectors form clusters, and a search can end in the wrong cluster. Such a search does not even find the chunk that it
+    started from, so it is repeated with a wider search range.
     """
     found = await _search_index(connection, scope, chunks, most, EF_SEARCH)
     reliable = {one.source for one in found if one.source == one.target}
@@ -181,7 +181,7 @@ async def _fetch(connection: Connection, query: bytes, values: dict[str, Any]) -
 
 
 class TopNeighbours:
-    """The nearest neighbours of each source chunk in all blocks added so far."""
+    """Collects the nearest neighbours of each source chunk from all blocks of vectors added so far."""
 
     def __init__(self, sources: int, most: int) -> None:
         self._most = most
@@ -236,7 +236,10 @@ async def build_index(database: Database, model_id: int) -> str:
 
 
 def _fill_in(query: bytes, model: EmbeddingModel) -> bytes:
-    """Insert names and types into a query, because they cannot be query parameters. They never contain user input."""
+    """Insert a model's index name and types into a query, because they cannot be query parameters.
+
+    They never contain user input.
+    """
     kind = model.type.partition("(")[0]
     parts = {"index": model.index, "type": model.type, "model": str(model.id), "operators": f"{kind}_cosine_ops"}
     for name, text in parts.items():

@@ -308,10 +308,10 @@ async def delete_conversion(connection: Connection, owner: UUID, conversion: UUI
 
 
 async def expire_conversions(database: Database, bucket: Bucket) -> int:
-    """Delete expired results, source files and corrections in batches. The conversions themselves are kept as archived.
+    """Delete expired results, source files and corrections in batches.
 
-    Each batch updates its rows and records the events in one transaction. Then it deletes the stored objects that are
-    no longer used.
+    The conversions themselves are kept and marked as archived. Each batch updates its rows and records the events in
+    one transaction. Then it deletes the stored objects that are no longer used.
     """
     queries = (QUERIES.expire_results, QUERIES.expire_sources, QUERIES.expire_corrections)
     return sum([await _expire(database, bucket, query) for query in queries])

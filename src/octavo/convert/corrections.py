@@ -114,7 +114,7 @@ class Corrections:
 
         Values are corrected first. Then the row changes are made, in the given order. `accept` lists failed checks
         whose values are correct nevertheless. These values are marked as confirmed. `restore` lists corrected fields
-        that get back the value that was found.
+        whose originally found values are restored.
         """
         found, mapping, author, at = await self._load(owner, conversion, user, person)
         read = await mapping.read_in_thread()
@@ -243,8 +243,7 @@ def correct(
     """Apply corrections to a conversion. Raises `BadInput` if a correction is invalid.
 
     A value that a person accepts unchanged keeps its position. A new value has a position only if the person selected
-    one.
-    `originals` are found values that replace corrected ones.
+    one. `originals` contains values that were found originally and now replace corrected values.
     """
     values = {one.path: one for one in conversion.values}
     changes: list[Change] = [
@@ -271,9 +270,10 @@ def correct(
 def original_value(
     revisions: Sequence[Revision], current: Conversion, mapping: MappingRules, path: str
 ) -> Value | None:
-    """The value that was found for a field, if the current value is a different one.
+    """Return the value that was originally found for a field; None if the current value is the same.
 
-    None for a cell if rows of its table were added, removed or moved, because the row may be another one.
+    Also None for a table cell if rows of its table were added, removed or moved, because the cell may be in another
+    row.
     """
     first = conversion_from_json(revisions[0].record.encode(), mapping)
     now = next((one.value for one in current.values if one.path == path), None)

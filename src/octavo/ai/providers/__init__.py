@@ -1,6 +1,7 @@
 """Model providers, one file each. A provider encodes requests and decodes responses.
 
-No other package depends on these formats. Only the gateway retries calls, because each attempt costs money.
+No other package depends on the request and response formats. Only the gateway retries calls, because each attempt costs
+money.
 """
 
 from octavo.ai.providers.anthropic import Anthropic

@@ -60,7 +60,7 @@ class HttpClient:
     async def post(
         self, provider: str, url: str, body: object, headers: Mapping[str, str], seconds: float
     ) -> HttpReply:
-        """Send JSON. `provider` selects the patterns that classify an error response."""
+        """Send a POST request with a JSON body. `provider` selects the patterns that classify an error response."""
         all_headers = {"content-type": "application/json", **headers}
         return await self.send(provider, "POST", url, json.dumps(body).encode(), all_headers, seconds)
 
@@ -100,7 +100,7 @@ async def _read(response: httpx.Response) -> bytes:
 def _retry_after(headers: Mapping[str, str], body: str) -> float | None:
     """Return the number of seconds until the provider accepts requests again, from the header or the body.
 
-    If the provider sends a date, it is compared with the provider's own clock.
+    If the provider sends a date, it is compared with the `Date` header of the same response.
     """
     in_body = _RETRY_DELAY.search(body)
     header = headers.get("retry-after") or (in_body[1] if in_body else None)

@@ -62,7 +62,7 @@ class Embeddings(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Compatible:
-    """The subset of the API that all compatible servers support."""
+    """A server with an OpenAI-compatible API. Uses only the subset of the API that all such servers support."""
 
     http: HttpClient
     url: str
@@ -127,7 +127,7 @@ class OpenAI(Compatible):
 
 
 def _least_tokens(request: ModelRequest) -> int:
-    """Return the minimum number of tokens in the prompt. If the server counted fewer, it truncated the prompt.
+    """Return a lower bound for the token count of the prompt. A server that counted fewer truncated it.
 
     Runs of dots or spaces are shortened before counting, because they can be a single token.
     """

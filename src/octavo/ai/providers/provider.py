@@ -37,7 +37,7 @@ class VisionLimits:
     pdfs: bool = True
 
     def intersect(self, other: VisionLimits) -> VisionLimits:
-        """Return the limits that satisfy both sets of limits."""
+        """Combine two sets of limits: return the stricter value of each limit."""
         return VisionLimits(min(self.pixels, other.pixels), min(self.pages, other.pages), self.pdfs and other.pdfs)
 
 

@@ -136,7 +136,7 @@ def _find_conflict(cited: Sequence[AnswerCitation]) -> AnswerCitation | None:
 
 
 def _compare_words(given: QuestionToAnswer, places: Sequence[int]) -> OfflineAnswer:
-    """Answer from the chunks that octavo-small cannot search, because it supports only English.
+    """Answer from chunks that octavo-small cannot search, because they or the question are not in English.
 
     The note in the answer explains this.
     """

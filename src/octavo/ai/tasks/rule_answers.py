@@ -55,7 +55,7 @@ def _cite(finding: Finding, numbers: Sequence[int]) -> PageCitation:
 
 
 def _describe(same: Sequence[Finding], pages: Sequence[int], unit: str) -> str:
-    """Format the value with the words around it and its page numbers."""
+    """Format a value with the words around it and its page numbers."""
     value, quote = _escape(same[0].value), _escape(_shorten(same[0].quote, same[0].value))
     words = quote if same[0].value == same[0].quote else f"**{value}**: {quote}"
     unique = list(dict.fromkeys(pages))
