@@ -1,4 +1,4 @@
-"""Runs the rules in the sandbox and validates their output in the calling process."""
+"""Runs the conversion rules in the sandbox and validates their output in the calling process."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ STUCK = "A pattern in the mapping was stopped because it takes too long on this 
 
 
 async def check_mapping_in_sandbox(sandbox: Sandbox, text: str, file: str) -> MappingSummary:
-    """Check the text of a mapping in the sandbox, because anyone may have written it. Raises `BadMapping`."""
+    """Check the text of a mapping in the sandbox, because it is untrusted input. Raises `BadMapping`."""
     try:
         outcome = await sandbox.run(check_mapping.call(text=text, file=file), limits=CHECK_LIMITS)
     except BadInput as error:
@@ -73,8 +73,8 @@ def check_mapping(task: Task, *, text: str, file: str) -> JSON:
 class PdfConversion(NamedTuple):
     """A converted PDF.
 
-    `words` is the JSON of the words in the PDF, in which a model can search for missing required fields. It can be None
-    if no required field is missing.
+    `words` contains the words of the PDF as JSON, so that a model can search them for missing required fields. It can
+    be None if no required field is missing.
     """
 
     conversion: Conversion
@@ -114,9 +114,10 @@ def _parsed(output: bytes) -> dict[str, Any]:
 async def convert_in_sandbox(
     sandbox: Sandbox, words: bytes, mapping_text: str, file: str, suggestions: Sequence[Suggestion] | None = None
 ) -> Conversion:
-    """Apply the rules in the sandbox.
+    """Apply the conversion rules in the sandbox.
 
-    `words` is the JSON of the document's pages and attachments, and `mapping_text` is the content of the mapping file.
+    `words` contains the document's pages and attachments as JSON, and `mapping_text` is the content of the mapping
+    file.
     """
     mapping = await asyncio.to_thread(parse_mapping, mapping_text, file)
     rows = None
@@ -136,7 +137,7 @@ async def convert_in_sandbox(
 def _refuse_slow(value: JSON) -> None:
     """Raise `SlowPattern` if the sandboxed process returned a message.
 
-    The process returns a message only if a pattern is too slow, because it cannot raise this error itself.
+    The process cannot raise this error itself, so it returns a message if a pattern is too slow.
     """
     if isinstance(value, str):
         raise SlowPattern(printable(value[:MAX_TEXT]))
@@ -145,8 +146,8 @@ def _refuse_slow(value: JSON) -> None:
 def _checked(conversion: Conversion) -> Conversion:
     """Reject a document that does not fit the mapping, and remove forged results.
 
-    The sandboxed process has no access to a model or a person. If its output contains a model lookup, a confirmation or
-    an accepted check, this part of the output must be forged.
+    Model lookups, confirmations and accepted checks in the output must be forged, because the sandboxed process can
+    neither call a model nor ask a person.
     """
     if not conversion.fits:
         raise NotThisKind
@@ -220,6 +221,6 @@ def convert_pdf(task: Task, *, mapping_text: str, file: str, password: str | Non
 
 
 def _sheet(page: WordPage) -> Sheet:
-    """Convert a PDF page to a `Sheet`. Positions are rounded as in `sheets_from_json`."""
+    """Convert a PDF page to a `Sheet` (a page with its words). Positions are rounded as in `sheets_from_json`."""
     words = tuple(Word(text, Box(*(round(side, 2) for side in box))) for text, box in page.words)
     return Sheet(page.number, page.width, page.height, words)

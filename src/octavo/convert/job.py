@@ -1,7 +1,7 @@
-"""The conversion job. It converts a PDF to validated XML in a single stage, because repeating all of it is cheap.
+"""The conversion job, which converts a PDF to validated XML.
 
-If the rules do not find all required fields, the job asks a model for the missing ones. Without a model or budget, they
-stay missing.
+It has a single stage, because it is cheap to repeat from the start. If the rules do not find all required fields, the
+job asks a model for the missing ones. If no model or budget is available, they stay missing.
 """
 
 from __future__ import annotations

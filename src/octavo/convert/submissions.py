@@ -74,9 +74,10 @@ class ConversionIntake:
     async def submit_file(
         self, owner: UUID, filename: str, mapping: Callable[[], str], body: AsyncIterable[bytes]
     ) -> Submission:
-        """Submit a file, which must be a PDF.
+        """Submit a PDF file for conversion.
 
-        `mapping` is called after the body has been read, because a form may send the mapping's name after the file.
+        `mapping` returns the name of the mapping. It is called after the body has been read, because a form may send
+        the name after the file.
         """
         job, label = new_id(), clean_filename(filename)
         stored: Stored | None = None

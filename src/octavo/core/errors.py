@@ -70,7 +70,7 @@ class OctavoError(Exception):
 
     @property
     def line(self) -> str:
-        """The title and the detail on one line."""
+        """The error's title and detail on one line."""
         return f"{self.title} {self.detail}" if self.detail else self.title
 
 
@@ -83,7 +83,7 @@ class BadInput(OctavoError):
 
     @property
     def line(self) -> str:
-        """The detail alone for `BadInput` itself, whose title is too general. Subclasses have a specific title."""
+        """For `BadInput` itself, only the detail, because its title is too general. Subclasses include their title."""
         return self.detail if self.detail and type(self) is BadInput else super().line
 
 
@@ -203,7 +203,7 @@ class ModelFailed(OctavoError):
 
 
 class AnswerUnusable(OctavoError):
-    """The model's answer did not have the required form."""
+    """The model's answer did not have the required format."""
 
     code = "AI_ANSWER_UNUSABLE"
     error_class = ErrorClass.TRANSIENT

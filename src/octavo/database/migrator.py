@@ -83,7 +83,7 @@ async def migrate(connection_info: str) -> MigrationState:
 
 
 async def create_schema(connection: Connection, numbers: set[int]) -> None:
-    """Create the schema that a backup was made with. Only the migrations with these numbers are applied."""
+    """Create the schema that a backup was made with, by applying only the migrations with these numbers."""
     await refuse_unfit_server(connection)
     await connection.execute(QUERIES.lock, {"number": LOCK_NUMBER})
     try:

@@ -86,7 +86,7 @@ class Database:
         return await connect(self._connection_info)
 
     def connect_in_thread(self) -> ThreadConnection:
-        """Open a connection for the heartbeat thread. A lost network is noticed within seconds."""
+        """Open a connection for the heartbeat thread. The connection detects a lost network within seconds."""
         try:
             guarded = make_conninfo(self._connection_info, **LOST_NETWORK)
             return psycopg.connect(guarded, autocommit=True, connect_timeout=CONNECT_SECONDS)
@@ -136,16 +136,16 @@ class Database:
         return connection
 
     async def _complete(self, exchange: asyncio.Task[T]) -> T:
-        """Await a call to the pool. If the caller is cancelled, the call still runs to its end.
+        """Await a call to the pool. The call runs to its end even if the caller is cancelled.
 
-        Otherwise, cancelling the pool while it hands over a connection would lose that connection for good.
+        Otherwise, a cancellation while the pool hands over a connection would lose that connection for good.
         """
         self._exchanges.add(exchange)
         exchange.add_done_callback(self._exchanges.discard)
         return await asyncio.shield(exchange)
 
     def _return_unused(self, taking: asyncio.Task[Connection]) -> None:
-        """Return the connection of a caller that was cancelled while waiting for it."""
+        """Give a connection back to the pool if its caller was cancelled while waiting for it."""
         if not taking.cancelled() and taking.exception() is None:
             returning = asyncio.create_task(self._pool.putconn(taking.result()))
             self._exchanges.add(returning)
@@ -247,7 +247,8 @@ async def retry_until_available(work: Callable[[], Awaitable[T]]) -> T:
 def is_cancelled() -> bool:
     """Whether the current task was cancelled. Used by loops that continue after every error.
 
-    Before Python 3.12, a task misses its cancellation if the result it awaits arrives at the same moment.
+    These loops must check this, because before Python 3.12 a task misses its cancellation if the awaited result arrives
+    at the same moment.
     """
     task = asyncio.current_task()
     return bool(task and task.cancelling())

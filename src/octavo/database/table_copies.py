@@ -1,7 +1,7 @@
-"""Copies all rows of a database to files, and from the files into an empty database of any PostgreSQL version.
+"""Copies all rows of a database to files, and loads them into an empty database of any PostgreSQL version.
 
-The copy shows the database at one point in time. Each table becomes one compressed file in the text format of COPY,
-which all versions of PostgreSQL can read. The schema is not copied, because migrations create it.
+The files contain the state of the database at one point in time. Each table becomes one compressed file in the text
+format of COPY, which all versions of PostgreSQL can read. The schema is not copied, because migrations create it.
 """
 
 from __future__ import annotations

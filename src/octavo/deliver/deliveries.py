@@ -2,7 +2,7 @@
 
 The relay turns each new event into deliveries to recipients and notifications inside the application, exactly once.
 Every worker calls it regularly, and a row lock lets only one worker run it at a time. After a call that found work, the
-next call comes sooner, because a finished delivery makes the next one in its queue due.
+next call comes sooner, because each finished delivery allows the next one in its queue to be sent.
 """
 
 from __future__ import annotations

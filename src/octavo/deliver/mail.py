@@ -115,7 +115,7 @@ def _as_header(address: str, name: str = "") -> Address:
 
 @contextmanager
 def _translated_errors() -> Generator[None]:
-    """Convert errors of the mail library to our errors.
+    """Convert errors of the mail library to Octavo's errors.
 
     The server's message is dropped, because it may contain an address.
     """

@@ -130,7 +130,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What an event is about.
+    """The subject of an event, such as a document or a conversion.
 
     `title` is the document's title, or the name of the converted file if the conversion has no document.
     """
@@ -177,7 +177,7 @@ def _name(about: Subject) -> str:
 
 
 def path_of(about: Subject) -> str | None:
-    """Return the path of the page that an event links to; None if it has no page."""
+    """Return the path of the page that an event links to; None if there is no such page."""
     if about.process_id and about.type.startswith("analysis."):
         return f"/analyses/{about.process_id}"
     if about.process_id and about.type == "conversion.batch":

@@ -89,9 +89,9 @@ async def mark_all_read(connection: Connection, owner_id: UUID) -> int:
 
 
 async def resolve(connection: Connection, owner_id: UUID, user_id: UUID | None, notification: UUID) -> Notification:
-    """Mark an error as resolved, and store the time and the user. Later calls do not change them.
+    """Mark a notification about an error as resolved, and store the time and the user.
 
-    `user_id` is None for callers without a user account.
+    Later calls change neither of them. `user_id` is None for callers without a user account.
     """
     await connection.execute(QUERIES.resolve, {"owner": owner_id, "id": notification, "user": user_id})
     found = await show_notification(connection, owner_id, notification)

@@ -53,7 +53,7 @@ class Subscriber:
 
 @dataclass(frozen=True, slots=True)
 class NewSubscriber(Subscriber):
-    """A recipient that was just added. No other response contains the secret of a webhook."""
+    """A recipient that was just added. This is the only response that contains the secret of a webhook."""
 
     secret: str | None = field(repr=False)
 
@@ -126,7 +126,7 @@ async def edit_subscriber(
     events: Sequence[EventType] | None = None,
     active: bool | None = None,
 ) -> Subscriber:
-    """Change the given fields. Pausing a recipient drops its pending deliveries."""
+    """Change the given fields of a recipient. Pausing a recipient drops its pending deliveries."""
     _refuse_visitors(caller)
     found = await _find(connection, caller.owner_id, subscriber)
     checked = channels[found["channel"]].check_address(address) if address is not None else None
@@ -170,7 +170,7 @@ async def list_attempts(
 
 
 async def keep_administrators(connection: Connection, owner_id: UUID, addresses: Mapping[str, str | None]) -> None:
-    """Send the failures of all accounts to the administrator's addresses from the settings.
+    """Register the administrator's addresses from the settings as recipients of the failures of all accounts.
 
     `addresses` maps a channel (`mail` or `slack`) to the address. Recipients that are no longer in the settings are
     deleted.

@@ -125,10 +125,10 @@ async def reembed(connection: Connection, owner: UUID, settings: Settings, reque
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingProgress:
-    """How far the switch to the embedding model `model` has come.
+    """The progress of the switch to the embedding model `model`.
 
-    `done` is the number of documents whose searches already use vectors of this model. The other documents still use an
-    earlier model.
+    `done` is the number of documents that are already searched with vectors of this model. The other documents are
+    still searched with vectors of an earlier model.
     """
 
     model: str
@@ -145,7 +145,7 @@ async def embedding_progress(connection: Connection, owner: UUID, settings: Sett
 
 
 async def renew_vectors(connection: Connection, settings: Settings, most: int = MOST_RENEWED) -> int:
-    """Enqueue a job for each document whose vectors were made with another model than the configured one.
+    """Enqueue a job for each document whose vectors were made with a model other than the configured one.
 
     Includes the documents of all accounts. Documents of visitors without an account are included only if the settings
     allow sending them to providers. Returns the number of jobs.
@@ -217,7 +217,7 @@ async def _use_existing(run: Run[Any], model: str, finish: Finish) -> None:
 
 
 async def use_model(connection: Connection, document: UUID, model: str) -> None:
-    """From now on, search the document with vectors of this model. Does nothing if some chunks have no such vector."""
+    """Make searches in the document use vectors of this model. Does nothing if some chunks have no such vector."""
     await connection.execute(QUERIES.use_model, {"document": document, "model": model})
 
 

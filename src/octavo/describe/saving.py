@@ -41,7 +41,7 @@ async def save_description(connection: Connection, document: UUID, insight: Docu
 
 
 def model_facts(insight: DocumentInsight) -> list[Fact]:
-    """Convert the values that a model found to facts. How often a model is right was never measured."""
+    """Convert the values that a model found to facts. Their confidence is not based on measurements."""
     kind = None if insight.type is DocumentType.OTHER else str(insight.type)
     said = {
         "kind": kind,

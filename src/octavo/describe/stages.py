@@ -132,7 +132,7 @@ class DocumentDescriber:
             await self._improve_later(self._follow_ups.offline)
 
     async def _tries(self) -> int:
-        """Return the number of this attempt, counted from the last finished stage."""
+        """Return the number of attempts since the last finished stage, including this one."""
         async with self._tools.database.connection() as connection:
             (row,) = await fetch_rows(connection, QUERIES.tries, {"job": self._run.job.id})
         return row["tries"]
@@ -143,7 +143,7 @@ class DocumentDescriber:
         return answer
 
     async def _improve_later(self, improve: Write) -> None:
-        """Schedule an improvement if any stage was done without a model during an outage.
+        """Schedule an improvement with a model if any stage was done without one during an outage.
 
         Stages of earlier attempts count as well. Called at the end, so that the improvement does not overlap with the
         stages that it repeats.
@@ -270,7 +270,10 @@ class DocumentDescriber:
         return use.if_away or (use.if_configured and self._tools.gateway.has_offline_models)
 
     async def _embed_all_offline(self) -> Write:
-        """Embed the whole document without a provider, because vectors of two models cannot be compared."""
+        """Embed all chunks without a provider.
+
+        Vectors of different models cannot be compared, so the chunks of a document must not mix them.
+        """
         vectors = await self._vectors(self._chunks, LOCAL)
         self._is_stopgap = True
 
@@ -285,7 +288,7 @@ class DocumentDescriber:
         return (await self._tools.gateway.embed([chunk.content for chunk in chunks], caller, model)).output
 
     async def _compare_if_late(self, connection: Connection, missing: str) -> None:
-        """Enqueue a new comparison of the document if the other stage, `missing`, has also finished.
+        """Enqueue a new comparison with other documents if the other stage, `missing`, has also finished.
 
         The description is complete only when both stages have finished.
         """

@@ -258,7 +258,7 @@ def _by_names(names: AbstractSet[bytes], suffix: str) -> SourceType | None:
 
 
 def list_entries(head: bytes) -> Iterator[Entry]:
-    """Yield the entries whose headers are in `head`. Nothing is unpacked."""
+    """Yield the entries of a zip archive whose headers are in `head`. Nothing is unpacked."""
     start = 0
     while 0 <= start <= len(head) - _HEADER.size:
         signature, flags, packed, _, name_bytes, extra_bytes = _HEADER.unpack_from(head, start)

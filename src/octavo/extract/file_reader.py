@@ -44,7 +44,7 @@ PRELOAD_BY_TYPE: dict[SourceType, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class FileReader:
-    """Reads files of any type. If `recognition` is None, OCR also runs in `sandbox`."""
+    """Reads files of any type. OCR runs in the sandbox of `recognition` or, if that is None, in `sandbox`."""
 
     sandbox: Sandbox
     recognition: Recognition | None = None
@@ -99,9 +99,9 @@ async def open_reader(
 
 
 def preload_for(files: Iterable[tuple[Path, str]]) -> tuple[str, ...]:
-    """Return the modules that the given files need, according to their types.
+    """Return the modules that are needed to read the given files, according to their types.
 
-    Files that cannot be opened are skipped. The error is reported when they are read.
+    Files that cannot be opened are skipped here. The error is reported when they are read.
     """
     types: set[SourceType] = set()
     for path, name in files:

@@ -38,8 +38,8 @@ class Term:
 class Check:
     """A check on values.
 
-    It passes if the left side equals one of the right sides. With `at_most`, it also passes if the left side is
-    smaller.
+    It passes if the left side equals one of the alternatives on the right. With `at_most`, it also passes if the left
+    side is smaller.
     """
 
     text: str

@@ -1,4 +1,4 @@
 """The rules: pure functions that use a mapping to turn a document's words into values and XML.
 
-To keep other processes small, only the modules that run the rules import them.
+Only modules that run the rules import this package, so that other processes need less memory.
 """

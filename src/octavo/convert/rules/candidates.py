@@ -111,14 +111,14 @@ Hits = Mapping[tuple[int, int], Sequence[LabelHit]]
 
 @dataclass(frozen=True, slots=True)
 class CandidateFinder:
-    """Finds candidates in the lines of a document. `hits` contains the labels in each text run."""
+    """Finds candidates for field values in the lines of a document. `hits` contains the labels in each text run."""
 
     lines: Sequence[Line]
     hits: Hits
     notation: Notation
 
     def of(self, field: Field) -> Iterator[Candidate]:
-        """Find all candidates for a field."""
+        """Find all candidates for the value of a field."""
         for hits in self.hits.values():
             for hit in hits:
                 if hit.field == field.name and (field.type != "text" or _announces(hit)):
@@ -194,14 +194,14 @@ class CandidateFinder:
 
 
 def _announces(hit: LabelHit) -> bool:
-    """Whether the label introduces a value: it is alone in its text run, or starts it and a colon follows."""
+    """Whether the label introduces a value: it is the whole text run, or the run starts with the label and a colon."""
     return hit.start == 0 and (hit.after >= len(hit.run.text) or ":" in hit.run.text[hit.end : hit.after])
 
 
 def _is_alone(label: TextRun, run: TextRun, found: TypedMatch) -> bool:
     """Whether the value is in the same text run as the label, or is the only text in another run.
 
-    Other identifiers near a weak label are ignored.
+    If a label is marked as weak, identifiers that do not meet this condition are ignored.
     """
     return run is label or found.end - found.start >= len(run.text.strip(" #"))
 

@@ -232,9 +232,9 @@ class _Document:
         yield from self._weighed([*made, *rows])
 
     def _weighed(self, values: Sequence[Value]) -> Iterator[Value]:
-        """Adjust the confidence of values found by the mapping's own rules.
+        """Adjust the confidence of values found by the mapping's own rules, depending on the checks.
 
-        The confidence of values that come from facts was measured, so it is not changed.
+        Values that come from facts keep their confidence, because it was measured.
         """
         checks = _run_checks(self._mapping, values)
         measured = {one.name for one in self._mapping.fields if one.fact}
@@ -310,7 +310,7 @@ class _Document:
         return every_value([line for line in self._lines if line.number not in taken], field.type, self._notation)
 
     def _beside(self, field: Field, place: Place) -> Candidate | None:
-        """Find a value of the field's type on the same line as this position, as near to it as possible."""
+        """Find the value of the field's type that is nearest to this position, on the same line."""
         lines = [line for line in self._lines if line.page == place.page and _is_level(line, place)]
         found = list(every_value(lines, field.type, self._notation))
         if not found:

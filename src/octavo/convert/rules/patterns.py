@@ -38,7 +38,7 @@ _kills: ContextVar[bool] = ContextVar("kills", default=False)
 def kill_stuck_patterns() -> Generator[None]:
     """Kill this process if a pattern ignores its time limit. Use this only in a sandbox process.
 
-    Python can interrupt a pattern only between two steps, and a single step can take minutes on a long text.
+    Python can interrupt a pattern only at certain points. On a long text, it can take minutes to reach the next one.
     """
     token = _kills.set(True)
     try:
@@ -135,7 +135,7 @@ def fits(mapping: Mapping, text: PageText) -> bool:
 
 
 def find_by_patterns(text: PageText, field: Field, notation: Notation) -> Finding | None:
-    """Find a value with the first pattern that matches. If the field joins its matches, use all patterns."""
+    """Find a value with the first pattern that matches. If `group` is `JOIN`, join the matches of all patterns."""
     findings: list[Finding] = []
     for pattern in field.patterns:
         with limit_time(f"{field.name}: {pattern.text[:60]!r}"):

@@ -64,7 +64,7 @@ def make_cluster(folder: DataFolder, binaries: Binaries, account: Account) -> No
 
 
 def _remove_attempt(fresh: Path) -> None:
-    """Remove the folder of an interrupted attempt, and kill its programs, which may still be writing to the folder.
+    """Remove the folder of an interrupted `make_cluster` call, and kill its programs, which may still be writing to it.
 
     The caller holds the start lock, so no other process is using the folder.
     """

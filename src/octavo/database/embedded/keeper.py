@@ -30,9 +30,9 @@ LOCK_TRIES, LOCK_PAUSE_SECONDS = 200, 0.01
 
 
 def main(order: dict[str, Any]) -> int:
-    """Take the lock and run the server in a child process.
+    """Take the keeper's lock, and run the server in a child process.
 
-    The parent process returns when other processes can see that the keeper is running.
+    The parent process returns after it has written the keeper's state to the lock file.
     """
     held = os.open(order["keeper_lock"], os.O_RDWR | os.O_CREAT, 0o600)
     if not take(held):

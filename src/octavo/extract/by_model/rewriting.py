@@ -73,7 +73,7 @@ def rewrite(plain: Extracted, texts: Mapping[int, str], made_by: str) -> Extract
     """Replace sections of a document with a model's text. `texts` maps indexes into `sections_of(plain)` to new texts.
 
     A section keeps its extracted text if it has no new text, or if the new text is not faithful. These sections are
-    listed in `metadata.extra`, unless they are empty or fixed.
+    listed in `metadata.extra`, unless they are empty or are never rewritten (`fixed`).
     """
     sections = sections_of(plain)
     recognised = set(read_ranges(plain.metadata.extra.get("pages_by_ocr", "")))
@@ -194,7 +194,7 @@ class _Document:
 
 
 def _find_boxes(blocks: Sequence[Block], before: Sequence[Block]) -> dict[int, Box]:
-    """Map the index of each new block to its box.
+    """Map the index of each new block to its box, the area that it covers on the page.
 
     The box of each old block is assigned to the new block that shares the most words with it.
     """

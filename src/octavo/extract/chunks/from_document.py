@@ -1,6 +1,6 @@
-"""Splits an extracted document into chunks, and validates them.
+"""Splits an extracted document into chunks, and validates the chunks.
 
-The sandbox does the splitting, because it takes seconds for a long text.
+The splitting runs in the sandbox, because it takes seconds for a long text.
 """
 
 from __future__ import annotations

@@ -212,7 +212,10 @@ class _CellPictures:
 
 
 def read_figure(path: Path, member: str) -> bytes:
-    """Return the bytes of a picture in a notebook. `3:output:0` is the first output of the fourth cell."""
+    """Return the bytes of a picture in a notebook.
+
+    `member` names the picture: for example, `3:output:0` is the first output of the fourth cell.
+    """
     cell, kind, name = [*member.split(":", 2), "", ""][:3]
     cells = list(_cells(_notebook(path)))
     place = int(cell) if cell.isdecimal() and len(cell) < 7 else len(cells)  # noqa: PLR2004 - no notebook has more

@@ -80,7 +80,10 @@ def _pictures_of(message: Message) -> dict[str, int]:
 
 
 def read_figure(path: Path, member: str) -> bytes:
-    """Return the bytes of a picture in the mail. `part:3` is the third part of the message, in file order."""
+    """Return the bytes of a picture in the mail.
+
+    `member` names the picture: for example, `part:3` is the third part of the message, in file order.
+    """
     number = member.removeprefix("part:")
     place = int(number) if number.isdecimal() and 0 < len(number) < 7 else 0  # noqa: PLR2004 - no mail has more
     parts = read_message(path.read_bytes()).walk()

@@ -165,9 +165,9 @@ class _Macro:
     default: str | None = None
 
     def use(self, text: str, place: int) -> tuple[str, int]:
-        """Insert the arguments at `place` in the text into the macro's body.
+        """Read the macro's arguments at `place` in the text, and insert them into its body.
 
-        Returns the body and the position after the arguments.
+        Returns the resulting body and the position after the arguments.
         """
         values: list[str] = []
         if self.default is not None:
@@ -191,7 +191,7 @@ _PARAMETER = re.compile(r"#([1-9])")
 
 
 def _short(text: str, start: int) -> tuple[str, int]:
-    """Like `_balanced`, but read only a limited number of characters."""
+    """Return the text in braces, like `_balanced`, but read only a limited number of characters."""
     content, end = _balanced(text[start : start + _LONGEST_MACRO], 0)
     return content, start + end
 

@@ -45,7 +45,7 @@ def is_mail(source_type: SourceType) -> bool:
 
 
 def attachments(path: Path, source_type: SourceType) -> Iterator[Attachment]:
-    """Yield the attached files of an email. Pictures that its text shows are not attachments."""
+    """Yield the attached files of an email, except for pictures that are shown in its text."""
     with reject_deep_nesting():
         message = read_outlook(path) if source_type is SourceType.MSG else eml.read_message(path.read_bytes())
         parts = [part for part, _ in zip(message.walk(), range(MOST_ATTACHMENTS), strict=False)]

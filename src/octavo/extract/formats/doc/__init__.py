@@ -268,7 +268,7 @@ class _Reader:
                 yield from self._text(_CHARACTERS.get(sign, ""), form)
 
     def _line(self, start: int, end: int) -> str:
-        """Return the text of a note or comment on one line. Comments on the surrounding text stay pending."""
+        """Return the text of a note or comment on one line. Comments on the surrounding text are not included."""
         waiting, self.comments = self.comments, []
         fields, self.fields = self.fields, []
         text = one_line(self.blocks(start, end))

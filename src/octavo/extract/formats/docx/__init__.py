@@ -1,6 +1,7 @@
-"""Reads Word documents: headings, paragraphs, lists, tables, charts, text boxes and comments. Notes are at the end.
+"""Reads Word documents: headings, paragraphs, lists, tables, charts, text boxes and comments.
 
-Octavo parses the XML directly, because styles and numbering decide whether a paragraph is a heading or a list item.
+Footnotes and endnotes are placed at the end. Octavo parses the XML directly, because styles and numbering decide
+whether a paragraph is a heading or a list item.
 """
 
 from __future__ import annotations
