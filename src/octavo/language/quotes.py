@@ -296,7 +296,7 @@ class _RatedSentence:
         return self.passage.split.text[start:end]
 
     def closer_text(self) -> SplitText:
-        """Return the sentence with only its heading and the previous sentence as context."""
+        """Return the sentence as a shorter passage: only its heading, the previous sentence and the sentence itself."""
         text, heading = self.passage.split.text, self.passage.heading
         start, end = self.passage.split.sentences[self.answer.sentence]
         first, _ = self.passage.split.sentences[max(self.answer.sentence - 1, 0)]

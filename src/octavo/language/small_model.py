@@ -81,8 +81,8 @@ class SplitText:
 class SentenceAnswer:
     """The best answer in one sentence of a passage. `sentence` is the index of the sentence.
 
-    `margin` is how much higher the answer scores than "no answer here". `rank` is how well the whole passage fits the
-    question.
+    `margin` is the score of the answer minus the score of "no answer here". `rank` is the score of the whole passage
+    for the question.
     """
 
     sentence: int
@@ -172,9 +172,9 @@ class SmallModel:
                 yield SentenceAnswer(number, span, float(part[start, end]), rank)
 
     def _score_spans(self, window: _Window) -> tuple[np.ndarray, float]:
-        """Score each possible answer by its first and last token, relative to "no answer here".
+        """Score each possible answer by its first and last token, relative to the score of "no answer here".
 
-        Also returns how well the whole passage fits the question.
+        Also returns the score of the whole passage for the question.
         """
         import numpy as np
 
@@ -238,7 +238,7 @@ def rank(question: str, passages: Sequence[str]) -> list[int]:
 
 
 def _shorten(texts: list[list[int]], room: int) -> list[list[int]]:
-    """Shorten two token lists to at most `room` tokens together. The longer list is shortened first."""
+    """Shorten two token lists so that together they have at most `room` tokens. The longer list is shortened first."""
     first, second = texts
     half = room // 2
     if len(first) + len(second) <= room:

@@ -28,7 +28,7 @@ _BEFORE_MARK = re.compile(r"\s+(?=[,.;:!?])|[(\[]\s*[)\]]")
 
 
 def summarise(parsed: ParsedChunk, weights: Mapping[str, float]) -> str:
-    """Summarise a chunk with the sentences that have the highest word weights.
+    """Summarise a chunk with the one or two sentences whose words have the highest weights.
 
     A chunk without sentences is summarised by its first words.
     """

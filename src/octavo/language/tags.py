@@ -166,7 +166,7 @@ def choose_tags(source: TagSource) -> list[str]:
 
 
 def _is_broken(chunks: Sequence[ParsedChunk]) -> bool:
-    """Whether the words of a text were broken apart, or the text is a placeholder."""
+    """Whether the text is a placeholder, or has so many single letters that its words must have been split wrongly."""
     text = " ".join(chunk.text for chunk in chunks[:20])
     words = len(_ANY_WORD.findall(text))
     return bool(_PLACEHOLDER.search(text)) or (words > 0 and len(_LETTER.findall(text)) > _BROKEN * words)
@@ -216,7 +216,7 @@ def _is_subject(form: str, phrase: Stems, language: str | None) -> bool:
 
 
 def _says_nothing(words: Sequence[str], phrase: Stems) -> bool:
-    """Whether a phrase has only common words, begins with a vague word, repeats a word, or is an adjective."""
+    """Whether a phrase ends with a common word, begins with a vague word, repeats a word, or is only an adjective."""
     if words[-1] in _STOP or phrase[-1] in _STOP or all(word in _STOP for word in words):
         return True
     if len(words) > 1:
@@ -227,11 +227,11 @@ def _says_nothing(words: Sequence[str], phrase: Stems) -> bool:
 def _is_salient(phrase: Stems, found: _Found, source: TagSource) -> bool:
     """Whether a phrase is prominent enough to be a subject of the document.
 
-    Outside the title, a phrase of several words must occur in a heading and twice, or four times, and must not begin
-    with a word that occurs in every document. A single word must be rare and in the title. Outside the title, it must
-    be very rare, not an abbreviation, and among the most frequent words. This last rule applies only to English,
-    because rarity is known only for English words. In a long document, the phrase must also occur in at least two
-    chunks.
+    A phrase of several words must be in the title, occur twice and be in a heading, or occur four times. Outside the
+    title, it must not begin with a word that occurs in every document. A single word must be rare and in the title. An
+    English word can also be outside the title if it is very rare, is not an abbreviation and is among the most frequent
+    words. This applies only to English, because rarity is known only for English words. In a long document, the phrase
+    must also occur in at least two chunks.
     """
     count = found.counts.get(phrase, 0)
     if len(source.chunks) >= _MANY_CHUNKS and found.chunks_with.get(phrase, 0) < _REPEATED:
@@ -250,7 +250,7 @@ def _is_salient(phrase: Stems, found: _Found, source: TagSource) -> bool:
 
 
 def _is_modifier(phrase: Stems, found: _Found, language: str | None) -> bool:
-    """Whether a word, or the last word of a phrase, is an adjective or usually comes before another word."""
+    """Whether the last word of a phrase is an adjective, or a single word is usually followed by another word."""
     last = phrase[-1]
     if language != "en" or last in _NOUNS:
         return False
@@ -281,7 +281,7 @@ def _has_verb(phrase: Stems, source: TagSource) -> bool:
 
 
 def _verb_share(word: str, chunks: Sequence[ParsedChunk]) -> float:
-    """How often a word has the ending of a verb, relative to how often it has none."""
+    """Return how often a word ends in "ed" or "ing", divided by how often it occurs without such an ending."""
     base = re.escape(word.removesuffix("e"))
     forms = re.compile(rf"\b{base}(?:(e?s?)|(ed|ing))\b", re.IGNORECASE)
     endings = [bool(match[2]) for chunk in chunks for match in forms.finditer(chunk.text)]

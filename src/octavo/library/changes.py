@@ -44,7 +44,7 @@ UNSET = Unset()
 class Edit:
     """Changes that a person makes to documents.
 
-    `facts` contains the facts that have no field here. A value of None removes the fact.
+    `facts` contains changes to facts that have no field in this class. A value of None removes the fact.
     """
 
     title: str | Unset | None = UNSET
@@ -101,7 +101,7 @@ async def lock_contents(
 ) -> list[LockedDocument]:
     """Lock documents, and all other documents with the same content.
 
-    The change may affect which document is the canonical one for this content.
+    A change to one of them may affect which document is the canonical one for this content.
     """
     wanted = list(documents)
     values = {"owner": owner, "documents": wanted}
@@ -231,7 +231,7 @@ async def _has_extraction(connection: Connection, held: LockedDocument, extracti
 
 
 async def _add_description(connection: Connection, held: LockedDocument) -> Retried:
-    """Generate the missing description.
+    """Generate the missing description by resuming the document's job.
 
     If there is no job to resume, as for a duplicate, a new revision is started.
     """

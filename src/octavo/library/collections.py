@@ -89,7 +89,7 @@ async def delete_collection(connection: Connection, owner: UUID, collection: UUI
 
 
 async def _publish(connection: Connection, owner: UUID, collection: UUID, change: str) -> None:
-    """Write an event, so that open lists are updated live."""
+    """Write an event, so that lists that are open in a browser are updated live."""
     await connection.execute(EVENTS.tell_of_collection, {"owner": owner, "collection": collection, "change": change})
 
 

@@ -47,7 +47,7 @@ class Change:
 
 @dataclass(slots=True)
 class StepBudget:
-    """The number of remaining steps, shared by all parts of one comparison."""
+    """The remaining steps of the algorithm, shared by all parts of one comparison."""
 
     left: int
 

@@ -112,7 +112,7 @@ _SAME_NAME = (*("tag", "collection", "trashed", "kind", "before", "after", "amou
 def _state(wanted: Filters) -> Row:
     """Return the values for the status filter and the tab filter.
 
-    The value of `state` is either a status or a tab.
+    The filter `state` sets one of the two: its value is the name of a status or of a tab.
     """
     if wanted.state in {"pending", "completed", "failed"}:
         return {"status": wanted.state, "tab": wanted.tab}
@@ -205,7 +205,7 @@ def _behind(sort: Sort, row: Row) -> str:
 
 
 async def _as_documents(connection: Connection, rows: Sequence[Row]) -> list[Document]:
-    """Build the documents. This takes five queries, regardless of the number of documents."""
+    """Convert database rows to documents. This takes five queries, regardless of the number of documents."""
     ids = [row["id"] for row in rows]
     tags: dict[UUID, list[str]] = defaultdict(list)
     for row in await fetch_rows(connection, QUERIES.tags_of, {"documents": ids}):
@@ -259,12 +259,12 @@ def _as_document(
 
 
 def _quality_reason(pages: int, first: int, reason: str) -> str:
-    """Explain why the text may be wrong: how many pages are uncertain, and the reason for the first one."""
+    """Explain why the text may be wrong: the number of doubtful pages, and what may be wrong with the first one."""
     return f"Page {first}: {reason}" if pages == 1 else f"{pages:,} pages may be wrong. Page {first}: {reason}"
 
 
 def _is_uncompared(jobs: Sequence[DocumentJob]) -> bool:
-    """Whether the newest comparison failed. `jobs` must be in the order in which they were created."""
+    """Whether the document's newest comparison job failed. `jobs` must be in the order in which they were created."""
     newest = next((job.status for job in reversed(jobs) if job.kind == COMPARISON), "")
     return newest in {"failed", "dead_letter"}
 

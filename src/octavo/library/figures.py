@@ -99,7 +99,7 @@ async def first_figures(connection: Connection, documents: Sequence[UUID]) -> di
 
 
 async def find_figure(connection: Connection, owner: UUID, document: UUID, number: int, width: int) -> FigureSource:
-    """Find a figure in an account's document. `picture` is its stored picture of this width, or None."""
+    """Find a figure in an account's document. The result includes its stored picture of this width, if there is one."""
     values = {"owner": owner, "document": document, "number": number, "name": picture_name(number, width)}
     rows = await fetch_rows(connection, QUERIES.figure, values)
     if not rows:
@@ -112,7 +112,8 @@ async def find_figure(connection: Connection, owner: UUID, document: UUID, numbe
 async def keep_figure(connection: Connection, document: UUID, revision: int, name: str, stored: Stored) -> list[str]:
     """Insert the database row of a figure's picture.
 
-    If the picture is not needed after all, its storage key is returned. Delete that object after the commit.
+    If another request has already stored the picture, or the document's text was replaced, no row is inserted and the
+    storage key of the unused picture is returned. Delete that object after the commit.
     """
     values = {"key": stored.key, "bytes": stored.bytes, "sha256": stored.sha256}
     await connection.execute(QUERIES.insert_object, values)

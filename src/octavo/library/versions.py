@@ -53,7 +53,7 @@ class DocumentRevision:
 
 @dataclass(frozen=True, slots=True)
 class _LoadedSide:
-    """One of the two documents in a comparison, with its data.
+    """One of the two compared documents, with its data.
 
     `sheets` contains the start offset and the page number of each page.
     """

@@ -98,7 +98,8 @@ class ObjectCopy:
 class Manifest:
     """The content of `backup.json`.
 
-    `folder` contains the copies of the tables. `damaged` lists files that were already lost when the backup was made.
+    `folder` contains the copies of the tables. `damaged` lists files that were missing or damaged when the backup was
+    made.
     """
 
     format: int
@@ -126,8 +127,8 @@ class Manifest:
 class Transfer:
     """The result of copying files.
 
-    `files` is the number of intact files that the target has now, and `copied` the number that had to be copied.
-    `damaged` lists files that could not be copied, because they are missing or altered.
+    `files` is the number of intact files in the target after the transfer, and `copied` the number that had to be
+    copied. `damaged` lists files that could not be copied, because they are missing or altered.
     """
 
     files: int = 0
@@ -158,7 +159,7 @@ class Outcome:
 async def back_up(settings: Settings, path: Path, report: Report, *, verify: bool = False) -> Outcome:
     """Back up an instance to a folder. The instance can be running.
 
-    `verify` also checks the files that an earlier backup copied, by reading them again.
+    If `verify` is true, files that an earlier backup copied are read again and checked.
     """
     _refuse_place(settings, path)
     with _named_failures(path):
@@ -203,7 +204,7 @@ def _prepare(path: Path) -> None:
 async def _kept_objects(connection: Connection, bucket: Bucket) -> AsyncGenerator[None]:
     """Prevent files from being deleted during a backup.
 
-    Files that become unused in the meantime are deleted afterwards.
+    Files that become unused during the backup are deleted after it.
     """
     row = await (await connection.execute(QUERIES.begin_backup)).fetchone()
     if not row or not row[0]:
@@ -229,7 +230,7 @@ def _objects_of(manifest: Manifest) -> TableCopy:
 
 
 def _publish(path: Path, manifest: Manifest) -> None:
-    """Replace the earlier backup with this one in one step, then remove the tables of the earlier one."""
+    """Atomically replace the earlier backup with this one, then delete the earlier copies of the tables."""
     new = path / f"{MANIFEST}.new"
     with new.open("w") as file:
         json.dump(asdict(manifest), file, indent=1)
@@ -282,7 +283,7 @@ async def _copy_object(source: Bucket, target: Bucket, wanted: ObjectCopy, trans
 
 
 async def _has(target: Bucket, wanted: ObjectCopy, *, verify: bool) -> bool:
-    """Whether the target has the file. A damaged copy is removed, so that the file is copied again."""
+    """Whether the target has an intact copy of the file. A damaged copy is deleted, so that it is copied again."""
     info = await target.stat(wanted.key)
     if info is None:
         return False
@@ -405,7 +406,7 @@ async def _restore_database(connection: Connection, path: Path, manifest: Manife
 
 @contextmanager
 def _only_process(folder: DataFolder) -> Generator[None]:
-    """Raise an error if the instance is running, and prevent it from starting in the meantime."""
+    """Raise an error if the instance is running, and prevent it from starting until the `with` block ends."""
     record = RecordFile(folder)
     record.claim()
     try:

@@ -1,6 +1,6 @@
 """Discards jobs that failed for good (dead letters).
 
-Can then restart the jobs, or fail the analyses that they belong to.
+Discarded jobs can be restarted, or the analyses that they belong to can be marked as failed.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ async def discard(connection: Connection, jobs: Iterable[UUID], then: AfterDisca
 async def _parents(connection: Connection, jobs: list[UUID]) -> set[UUID]:
     """Return the analyses that these jobs belong to, and lock them.
 
-    The jobs of each analysis are locked before the analyses. All other code uses the same order, which prevents
-    deadlocks.
+    All jobs of the analyses are locked before the analyses themselves. All other code uses the same order, which
+    prevents deadlocks.
     """
     rows = await fetch_rows(connection, QUERIES.analyses_of, {"jobs": jobs})
     if len({row["job"] for row in rows}) < len(set(jobs)):

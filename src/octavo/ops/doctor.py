@@ -68,7 +68,7 @@ def check(name: str) -> Callable[[Examine], Examine]:
 
 
 async def examine(settings: Settings, *, checksums: bool = False) -> list[Check]:
-    """Run every check, even after one has failed. `checksums`: read all stored files."""
+    """Run every check, even after one has failed. If `checksums` is true, all stored files are read."""
     DataFolder(settings.data_dir).prepare()
     async with open_connection(settings) as connection:
         installation = Installation(settings, connection, checksums)
@@ -119,7 +119,7 @@ async def jobs(installation: Installation) -> str:
 
 @check("events")
 async def events(installation: Installation) -> str:
-    """Check that new events come after all earlier ones, even after a restore, and that events are relayed."""
+    """Check that new events sort after earlier ones, even after a restore, and are relayed to recipients."""
     wrong = "Events belong to another PostgreSQL cluster. Run `octavo migrate`"
     await _refuse_rows(installation, QUERIES.foreign_epoch, wrong)
     await _refuse_rows(installation, QUERIES.wrong_order, "New events would be ordered before earlier events")
@@ -169,7 +169,7 @@ async def connections(installation: Installation) -> str:
 
 @check("vectors")
 async def vectors(installation: Installation) -> str:
-    """Check that every document has complete vectors of one model, and that old vectors are being renewed."""
+    """Check that documents have complete vectors, and that no renewal of vectors from an earlier model has failed."""
     settings = installation.settings
     values = {"model": embedding_model(settings), "visitors": settings.anonymous_models}
     await _refuse_rows(installation, QUERIES.incomplete_vectors, "Documents with incomplete vectors")
@@ -182,7 +182,7 @@ async def vectors(installation: Installation) -> str:
 
 @check("analyses")
 async def analyses(installation: Installation) -> str:
-    """Check that every page of an analysed document belongs to a segment, and that all open work has a job."""
+    """Check that segments cover every page of each analysed document, and that every unfinished analysis has a job."""
     await _refuse_rows(installation, QUERIES.wrong_analyses, "Analyses do not match their segments, jobs or answers")
     row = await (await installation.connection.execute(QUERIES.count_analyses)).fetchone()
     total, items = row or (0, 0)
@@ -265,7 +265,7 @@ class Repair:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """Corrections that run one after the other while one lock is held."""
+    """Corrections that run one after the other while holding the same lock."""
 
     lock: bytes
     corrections: Sequence[tuple[str, bytes]]

@@ -62,7 +62,7 @@ async def _limited(name: str, answer: Awaitable[str]) -> Check:
 
 
 async def _check_database(database: Database) -> str:
-    """Check that the server responds. If the pool is exhausted, a separate connection is used."""
+    """Check that the database server responds. If the connection pool is exhausted, a separate connection is used."""
     if database.seconds_exhausted() > 0:
         async with await database.connect_unpooled() as connection:
             return await _describe_server(connection)

@@ -99,7 +99,7 @@ async def open_connection(settings: Settings) -> AsyncGenerator[Connection]:
 async def open_database(settings: Settings, *, supervised: bool = False) -> AsyncGenerator[Database]:
     """Open a connection pool. The built-in server keeps running until the pool is closed.
 
-    `supervised`: another process restarts the built-in server when it ends.
+    Set `supervised` if another process restarts the built-in server when it ends.
     """
     server = embedded_server(settings)
     connection_info = await start_database(settings, server)
@@ -139,7 +139,7 @@ async def fit_connections(database: Database, settings: Settings) -> None:
 
 
 async def keep_running(server: EmbeddedPostgres) -> None:
-    """Restart the built-in server if it ends while it is still needed."""
+    """Check the built-in server regularly and restart it if it has ended. Runs until it is cancelled."""
     while True:
         await asyncio.sleep(WATCH_SECONDS)
         if server.is_running():
@@ -152,7 +152,7 @@ async def keep_running(server: EmbeddedPostgres) -> None:
 
 
 def storage_place(settings: Settings) -> str:
-    """Return the location of the stored files, to show to people."""
+    """Return the location of the stored files in a readable form: a URL or a path."""
     return settings.storage_url or str(DataFolder(settings.data_dir).objects)
 
 

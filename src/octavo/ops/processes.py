@@ -108,7 +108,7 @@ class UpRecord:
     oom_kills: int | None = None
 
     def is_ending(self) -> bool:
-        """Whether any process of this `octavo up` still exists."""
+        """Whether any process that this `octavo up` started still exists."""
         return any(one.pid and psutil.pid_exists(one.pid) for one in self.processes)
 
 
@@ -142,7 +142,10 @@ class RecordFile:
         temporary.replace(self._path)
 
     def read(self) -> UpRecord | None:
-        """Return the record of the running supervisor. None if there is none, or if it has not written a record yet."""
+        """Return the record of the running supervisor.
+
+        None if no supervisor is running, or if it has not written its record yet.
+        """
         return self._load() if is_locked(self._lock_path) else None
 
     def left_behind(self) -> UpRecord | None:

@@ -192,7 +192,7 @@ class Supervisor:
     def _release(self, workers: Sequence[UUID], *, killed: bool) -> None:
         """Requeue the jobs of workers that have ended.
 
-        If the database stays unavailable, this is given up, and the jobs are requeued when their leases expire.
+        If the database is unavailable for too long, the jobs are requeued when their leases expire.
         """
 
         async def release() -> None:
@@ -244,8 +244,8 @@ async def describe_sandbox(settings: Settings) -> str:
 def listen(host: str, port: int, before: UpRecord | None = None) -> socket.socket:
     """Open the port, which stays open while web processes restart.
 
-    `before` is the record of an earlier `octavo up` that was killed. While its processes are still ending, they may
-    hold the port, so opening it is retried for longer.
+    `before` is the record of an earlier `octavo up` that was killed. Its processes may hold the port until they have
+    ended, so opening the port is retried for longer while any of them exists.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     began = time.monotonic()

@@ -79,7 +79,7 @@ async def switch_owner(connection: Connection, user_id: UUID, secret: str, owner
 
 
 async def _lock_members(connection: Connection, caller: Caller) -> dict[UUID, Member]:
-    """Lock and return the members of the owner.
+    """Lock the owner and return its members.
 
     Checks the caller's permission again, because it may have been revoked since the request started.
     """

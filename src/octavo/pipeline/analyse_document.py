@@ -176,7 +176,7 @@ async def insert_segments(connection: Connection, analysis: UUID, parent: UUID |
 async def cut_segment(files: SegmentFiles, pdf: PdfInSandbox, pages: Segment, place: Segment) -> JSON:
     """Extract the pages of a segment to a file. Returns None if an earlier analysis has already stored the file.
 
-    `place` is the position of these pages in the PDF.
+    `pages` are page numbers of the document; `place` is the same range as page numbers of the PDF in `pdf`.
     """
     if await files.has(pages):
         return None

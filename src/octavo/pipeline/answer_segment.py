@@ -84,7 +84,7 @@ async def answer_segment(run: Run[Tools]) -> JSON:
 def gives_up(error: OctavoError, attempt: int) -> bool:
     """Whether to answer without a model instead of retrying.
 
-    True if a retry is useless or would be much later, or if several attempts have failed.
+    True if a retry is useless or would have to wait too long, or if several attempts have failed.
     """
     far = isinstance(error, QuotaExhausted) or (error.retry_after_seconds or 0) > LONGEST_WAIT_SECONDS
     return RETRY_RULES[error.error_class] is None or far or attempt >= ATTEMPTS_BEFORE_LOCAL
@@ -152,7 +152,7 @@ class SegmentQuestion:
     def _goes_offline(self, error: OctavoError) -> bool:
         """Whether to answer without a model after this error.
 
-        True only if neither a smaller nor a later request can succeed.
+        True only if neither a shorter segment nor a later retry can succeed.
         """
         if isinstance(error, TokenLimit):
             return not subdivide(self._item.segment)
@@ -174,7 +174,7 @@ class SegmentQuestion:
     async def _before(self) -> str:
         """Return the summary of the previous segment.
 
-        It is loaded only once, so that every attempt sends the same request.
+        It is loaded once and reused by later attempts, so that every attempt sends the same request.
         """
 
         async def work() -> JSON:

@@ -40,7 +40,7 @@ SECONDS = 120
 
 @dataclass(frozen=True, slots=True)
 class PartsOf:
-    """The archive or email whose files are added as documents, and its own file."""
+    """An archive or email whose files are added as documents, with its own source file."""
 
     document: UUID
     file: SourceFile

@@ -73,7 +73,7 @@ async def improve_document(run: Run[Tools]) -> JSON:
 
 
 async def enqueue_improvement(connection: Connection, run: Run[Tools], text: DocumentText) -> None:
-    """Enqueue a job that improves this revision. A repeated call for the same run and revision adds no second job."""
+    """Enqueue a job that improves this revision. Calling it again for the same job and revision has no effect."""
     wanted: dict[str, JSON] = {"revision": text.revision, "generation": text.generation}
     if text.picture:
         wanted["picture"] = text.picture

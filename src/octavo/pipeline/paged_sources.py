@@ -29,7 +29,7 @@ UNREADABLE, UNREADABLE_CODE = "unreadable", "unreadable_code"
 
 
 class PageParts:
-    """Batches of pages. They are kept in the storage bucket until the document is complete."""
+    """Stores batches of pages in the storage bucket until the document is complete."""
 
     def __init__(self, run: Run[Tools], files: RevisionFiles) -> None:
         self._run = run

@@ -449,7 +449,7 @@ def _without_rewrite_metadata(extracted: Extracted) -> Extracted:
 
 
 def _details(extracted: Extracted) -> dict[str, JSON]:
-    """Return additional metadata to show. It is shortened, because a file can contain any amount of metadata."""
+    """Return additional metadata to display. It is shortened, because a file can contain any amount of metadata."""
     extra = {name: text for name, text in extracted.metadata.extra.items() if name not in WRITTEN_BY}
     said: dict[str, JSON] = {name[:60]: text[:500] for name, text in list(extra.items())[:MOST_DETAILS]}
     if extracted.quality == Quality.PARTIAL:

@@ -23,7 +23,10 @@ QUERIES = load_queries("processing")
 
 
 class RevisionFiles:
-    """Stores large outputs in the storage bucket. The stage's own output contains only the storage key."""
+    """Stores the large outputs of a job's stages in the storage bucket.
+
+    The recorded output of a stage contains only the storage key of such a file.
+    """
 
     def __init__(self, run: Run[Tools], document: UUID, revision: int) -> None:
         self._run = run
@@ -39,7 +42,7 @@ class RevisionFiles:
         return {"key": stored.key, "bytes": stored.bytes, "sha256": stored.sha256}
 
     async def keep(self, connection: Connection, kind: str, made: JSON, content_type: str) -> None:
-        """Insert the row of a file in the stage's transaction. It replaces an earlier file of this kind."""
+        """Insert the row of a file in the stage's transaction. The file replaces an earlier file of the same kind."""
         if not isinstance(made, dict):
             raise TypeError("this stage returns what it stored")
         place = {"document": self._document, "revision": self._revision, "kind": kind}
@@ -58,9 +61,9 @@ class RevisionFiles:
         self._unused += [row[0] for row in unused]
 
     def begin_saving(self) -> None:
-        """Clear the list of unused files.
+        """Clear the list of unused files at the start of a transaction.
 
-        If an earlier transaction was rolled back, the files on its list are still in use.
+        If the previous transaction was rolled back, the files that it listed are still in use.
         """
         self._unused = []
 

@@ -45,9 +45,9 @@ Ask = Callable[[], Awaitable[ModelAnswer[MarkdownText]]]
 
 @dataclass(slots=True)
 class Rewriting:
-    """Rewrites one revision.
+    """Rewrites the text of one revision.
 
-    `_made_by` is the model that gave the last answer. Almost always, the same model gave all answers.
+    `_made_by` is the model that gave the last answer. In almost all cases, it gave all answers.
     """
 
     run: Run[Tools]

@@ -64,7 +64,7 @@ async def embed_tags(run: Run[Tools]) -> JSON:
 
 
 async def enqueue_embed_tags(connection: Connection, run: Run[Tools]) -> None:
-    """Enqueue the job that embeds the tags, once for each attempt of the job that tagged the document."""
+    """Enqueue the job that embeds the document's tags, once for each attempt of the job that chose the tags."""
     job, owner = run.job, await run.current_owner(connection)
     key = f"tags:{job.id}:{job.lease_token}"
     await enqueue(connection, [job_after(Cause.TAGGED, owner, key=key, document=job.document_id)])

@@ -53,7 +53,7 @@ class WaitingBecause:
 
     @property
     def is_retry(self) -> bool:
-        """Whether the job failed and is waiting for its next attempt, which users can also start now."""
+        """Whether the job failed and is waiting for its next attempt. Users can also start that attempt immediately."""
         return self.reason in {"backing_off", "provider"} and "error" in self.facts
 
 

@@ -40,7 +40,8 @@ __all__ = [
 def __getattr__(name: str) -> object:
     """Import `Sandbox` only when it is used.
 
-    The parent process does not need `Sandbox`, and forks a quarter faster without it.
+    The preloaded parent process, which forks the sandboxed processes, does not need it and forks a quarter faster
+    without it.
     """
     if name != "Sandbox":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

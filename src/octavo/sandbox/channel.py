@@ -74,7 +74,7 @@ class Channel:
     def feed(self, data: bytes) -> bool:
         """Process some bytes.
 
-        Returns True if only part of a result has arrived, so that the caller continues reading immediately.
+        Returns True if a result has arrived only in part, so that the caller continues reading immediately.
         """
         if self.failure is None:
             try:
@@ -154,7 +154,7 @@ class PacedReader:
         self._loop.add_reader(self._descriptor, self._read)
 
     def _take(self) -> bool:
-        """Read once. Returns whether to pause before the next read."""
+        """Read once from the pipe. Returns whether to pause before the next read."""
         data = os.read(self._descriptor, CHUNK_BYTES)
         if not data:
             self.close()

@@ -24,7 +24,7 @@ _STORAGE_ERRNOS = {errno.ENOSPC, errno.EDQUOT, errno.EIO}
 
 
 def run_child(files: ChildFiles, confinement: Confinement, parent: int) -> NoReturn:
-    """Run one task in this newly forked process, then exit. This never returns to the parent process's code."""
+    """Run one task in this newly forked process, then exit. Never returns to the code of the process that forked it."""
     status = os.EX_SOFTWARE
     try:
         status = _work(files, confinement, parent)

@@ -1,4 +1,4 @@
-"""Applies all sandbox layers: some in the parent process, the rest in each child process before it reads its input."""
+"""Applies all sandbox layers: some in the preloaded parent process, the rest in each child process that it forks."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _open_all(paths: Iterable[Path]) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Confinement:
-    """The sandbox layers, prepared once by the parent process so that `enter` takes only about a millisecond.
+    """The sandbox layers, prepared once by the preloaded parent process so that `enter` takes only about a millisecond.
 
     A layer that this system does not support is skipped, and `Sandbox.layers` reports it. If a supported layer fails,
     the child process stops before it reads its input.
@@ -100,11 +100,11 @@ class Confinement:
 
 
 def hide_other_files(readable: Sequence[Path]) -> bool:
-    """Give the parent process a root folder that contains only the files its child processes can read.
+    """Give this process a root folder that contains only the files that sandboxed child processes can read.
 
-    The child processes inherit this root. With Landlock alone, they could see the names and sizes of files whose paths
-    they know. Returns whether the kernel allows the change. A child process tries it first, because a failure halfway
-    cannot be undone.
+    This runs in the preloaded parent process, and the child processes inherit the root. With Landlock alone, they could
+    see the names and sizes of files whose paths they know. Returns whether the kernel allowed the change. It is tried
+    in a child process first, because a failure halfway cannot be undone.
     """
     paths = _readable_paths(readable)
     if not kernel.IS_LINUX or not _works_in_child(lambda: _enter_own_root(paths)):
@@ -169,7 +169,7 @@ def die_first() -> None:
 
 
 def drop_privileges() -> None:
-    """Lower the limits and drop the privileges of the parent process. Its child processes inherit the result."""
+    """Lower the limits and drop the privileges of this process. Child processes inherit the result."""
     _lower(resource.RLIMIT_STACK, _STACK_BYTES)
     _lower(resource.RLIMIT_NPROC, _USER_THREADS)
     _lower(resource.RLIMIT_CORE, 0)

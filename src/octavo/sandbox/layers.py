@@ -134,7 +134,7 @@ def _one_more(kind: int) -> tuple[int, int]:
 
 
 def _status(name: str) -> str:
-    """Read a field of `/proc/self/status`. If the file cannot be read, the check is treated as failed."""
+    """Return a field of `/proc/self/status`, or "unknown" if the file cannot be read."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
     except OSError:

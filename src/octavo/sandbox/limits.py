@@ -15,7 +15,10 @@ BACKGROUND_NICENESS = 5
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of a task. `memory_bytes` includes at least 20 MiB that the parent process has already loaded."""
+    """The limits of a task.
+
+    `memory_bytes` includes at least 20 MiB that every child process inherits from the preloaded parent process.
+    """
 
     memory_bytes: int = 2 * GIB
     cpu_seconds: int = 30

@@ -1,4 +1,7 @@
-"""The worker's connection to the parent process: starts it, sends orders without blocking, and handles its notices."""
+"""The worker's connection to the preloaded parent process, which forks the sandboxed child processes.
+
+Starts the parent process, sends orders without blocking, and handles its notices.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ _LOG_BYTES = 4 * KIB
 
 
 class ParentLink:
-    """The connection to one parent process, from its start to its end."""
+    """The connection to one preloaded parent process, from its start to its end."""
 
     def __init__(self, control: socket.socket, process: asyncio.subprocess.Process, log: IO[bytes]) -> None:
         self._loop = asyncio.get_running_loop()
@@ -79,7 +82,7 @@ class ParentLink:
         return cls(ours, process, log)
 
     def is_usable(self) -> bool:
-        """Whether the parent process is alive.
+        """Whether the preloaded parent process is alive.
 
         Reads from the socket, because the event loop may not have noticed the end of the process yet.
         """
@@ -90,8 +93,8 @@ class ParentLink:
     def run(self, task: int, files: ChildFiles) -> asyncio.Future[Exit | None]:
         """Start a child process. Takes ownership of `files`.
 
-        Returns a future that is done when the child process has ended and was reaped. The result of the future is the
-        exit status, or None if the process that forks the child processes ended first.
+        Returns a future that completes when the child process has ended and was reaped. Its result is the exit status,
+        or None if the preloaded parent process ended first.
         """
         exited: asyncio.Future[Exit | None] = self._loop.create_future()
         self._exits[task] = exited

@@ -33,9 +33,9 @@ _MOST_UNPREPARED = 10
 
 @dataclass(slots=True)
 class PreloadedParent:
-    """Forks child processes.
+    """The process that forks a child process for each task.
 
-    `later` lists modules to import when idle. `tasks` maps running child processes to their tasks.
+    `later` lists modules to import when idle. `tasks` maps the process IDs of running child processes to task numbers.
     """
 
     control: socket.socket
@@ -91,7 +91,7 @@ class PreloadedParent:
             os.close(descriptor)
 
     def _import_rest(self) -> None:
-        """Import the modules in `later`. Errors are ignored here, because only tasks that need the module will fail."""
+        """Import the modules in `later`. Import errors are ignored, so that only tasks that need the module fail."""
         for module in self.later:
             with suppress(ImportError):
                 importlib.import_module(module)

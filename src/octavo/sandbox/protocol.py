@@ -1,4 +1,4 @@
-"""The messages between the worker, the parent process and the child processes.
+"""The messages between the worker, the preloaded parent process and the child processes that it forks.
 
 The parent process only receives numbers and descriptors. Arguments, which may contain a password, are sent directly to
 the child process. If the parent process had them in memory, later child processes would inherit them.

@@ -134,7 +134,7 @@ class Sandbox:
         return await Supervision(link, next(self._tasks), limits).run(child_files, worker_files, on_progress)
 
     async def layers(self) -> Layers:
-        """Find out which layers work. A child process tries to break each layer."""
+        """Return which sandbox layers work. A child process tests this by trying to break each layer."""
         outcome = await self.run(probe.call(memory_bytes=self._limits.memory_bytes))
         return explain(outcome.value)
 
@@ -235,7 +235,7 @@ _ORPHAN_SECONDS = 5
 
 @dataclass(frozen=True, slots=True)
 class Supervision:
-    """Runs one task in a child process. `task` is the number by which the parent process identifies it."""
+    """Runs one task in a child process. `task` identifies the task in messages to the preloaded parent process."""
 
     link: ParentLink
     task: int

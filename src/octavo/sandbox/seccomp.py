@@ -267,7 +267,7 @@ def _tail() -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A filter that is complete except for the process ID, which is known only after the fork."""
+    """A system call filter without the process ID, which is known only after the fork."""
 
     head: bytes
     tail: bytes
@@ -275,7 +275,7 @@ class Filter:
 
     @classmethod
     def build(cls, machine: str) -> Filter:
-        """Build the filter once, in the parent process."""
+        """Build the filter. The preloaded parent process does this once, for all child processes."""
         numbers = numbers_for(machine)
         checked = [_checked(numbers[name], check) for name, check in CHECKS.items() if name in numbers]
         plain = [name for name in numbers if name not in CHECKS and name not in _SELF_ONLY]

@@ -160,7 +160,7 @@ async def _find_part(
 ) -> SearchPage:
     """Search, and build the hits of one page of results.
 
-    The database connection is released before the sentences of the snippets are chosen.
+    The database connection is released before sentences are chosen for the snippets.
     """
     parsed = parse_query(query)
     vectors, degraded = await _embed_if_wanted(database, embedder, owner, parsed, options.mode)
@@ -178,7 +178,7 @@ async def _find_part(
 async def _suggest(
     connection: Connection, owner: UUID, typed: str, query: SearchQuery, result: SearchResult
 ) -> str | None:
-    """Suggest a spelling.
+    """Suggest a corrected spelling of the query.
 
     A semantic search does not count how often the query's words occur. If it found nothing, they are counted here.
     """
@@ -448,8 +448,8 @@ def as_text(vector: Sequence[float]) -> str:
 
 
 async def _fetch(connection: Connection, query: bytes, values: Mapping[str, Any]) -> list[Row]:
-    """Run a query that the database plans for these values.
+    """Run a query that is planned again for each call.
 
-    The best plan depends on how common the words are.
+    The best plan depends on how common the words in `values` are.
     """
     return await fetch_rows(connection, query, values, prepare=False)

@@ -162,7 +162,7 @@ _LABELS = {
 
 
 def shown_value(fact: FactView, currency: FactView | None = None) -> str:
-    """Format a value for people: 19 April 2014, € 717.97."""
+    """Format the value of a fact for people, for example 19 April 2014 or € 717.97."""
     if fact.name in {"date", "due_date"} and re.fullmatch(r"\d{4}-\d\d-\d\d", fact.normalized or ""):
         return format_full_date(date.fromisoformat(fact.normalized or ""))
     if fact.name == "amount" and fact.normalized:

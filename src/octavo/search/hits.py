@@ -141,7 +141,7 @@ def _nearest_sentences(sentences: Mapping[UUID, list[str]], vectors: Sequence[Se
 
 
 def finish_hit(draft: HitDraft, sentence: int | None = None) -> SearchHit:
-    """Cut the snippet around the matched words or around the given sentence."""
+    """Build the search hit. Its snippet is cut around the matched words or around the given sentence."""
     row, why = draft.row, draft.reason.why
     snippet = cut_snippet(row["marked"], chosen=sentence)
     return SearchHit(
@@ -227,7 +227,7 @@ def _spans(text: str) -> list[tuple[int, int]]:
 def _best_sentence(text: str, marks: Sequence[tuple[int, int]]) -> tuple[int, int]:
     """Return the offsets of the sentence with the most distinct matched words.
 
-    If several have as many, the first one.
+    If several sentences have the same number, the first of them is returned.
     """
 
     def count(span: tuple[int, int]) -> int:
@@ -248,7 +248,7 @@ def _first_inside(marks: Sequence[tuple[int, int]], start: int) -> int:
 
 
 def _find_sentence(marked: str, sentence: str) -> int:
-    """Return the approximate position of a sentence in the text with marks."""
+    """Return the approximate position of a sentence in `marked`, in which control characters enclose matched words."""
     words = sentence.split()
     for count in (4, 2, 1):
         if words and (place := marked.find(" ".join(words[:count]))) >= 0:
@@ -257,7 +257,7 @@ def _find_sentence(marked: str, sentence: str) -> int:
 
 
 def read_marks(marked: str) -> tuple[str, list[tuple[int, int]]]:
-    """Remove the marks around matched words. Returns the text and the positions of these words."""
+    """Remove the control characters that enclose matched words. Returns the text and the positions of these words."""
     parts: list[str] = []
     marks: list[tuple[int, int]] = []
     length = end = 0
@@ -324,7 +324,10 @@ def _end(text: str, start: int, length: int) -> int:
 
 
 def _first_found(marked: str, number: int) -> int:
-    """Return the position, in the text with marks, of the matched word with this index."""
+    """Return the position of the matched word with this index.
+
+    In `marked`, control characters enclose each matched word.
+    """
     for place, match in enumerate(found for found in _FOUND.finditer(marked) if found[1]):
         if place == number:
             return match.start()
@@ -332,5 +335,5 @@ def _first_found(marked: str, number: int) -> int:
 
 
 def _place(marked: str, at: int) -> int:
-    """Convert a position in the text with marks to the same position in the text without marks."""
+    """Convert a position in `marked` to a position in the text without the control characters around matched words."""
     return at - sum(marked.count(mark, 0, at) for mark in (BEGIN, END))

@@ -129,7 +129,7 @@ def _weight(term: Term, rarities: Mapping[str, float]) -> float:
 
 
 def has_few(terms: Iterable[Term]) -> bool:
-    """Whether the account has few chunks in all languages together."""
+    """Whether the account has only a few chunks, counted over all languages."""
     return sum({term.config: term.chunks for term in terms}.values()) <= FEW
 
 
@@ -218,7 +218,7 @@ class SimilarityThreshold:
     most: float
 
     def least(self, chunks: int) -> float:
-        """Return the minimum similarity that the nearest chunk needs to be an answer, given the number of chunks."""
+        """Return the minimum similarity for the nearest chunk to count as an answer, given the number of chunks."""
         return min(self.one + self.tenfold * log10(max(chunks, 1)), self.most)
 
 

@@ -76,7 +76,10 @@ def rank_similar(word: str, listed: Mapping[str, int]) -> list[str]:
 
 
 def count_changes(word: str, other: str, limit: int) -> int:
-    """Count the letters to add, remove, replace or swap with a neighbour. Returns `limit + 1` if there are more."""
+    """Count the single-letter edits (add, remove, replace, swap neighbours) that turn one word into the other.
+
+    Returns `limit + 1` if there are more than `limit`.
+    """
     if abs(len(word) - len(other)) > limit or len({*word} ^ {*other}) > 2 * limit:
         return limit + 1
     before: list[int] = []

@@ -122,13 +122,13 @@ class TermCounter:
         }
 
     async def _count_others(self, queries: Sequence[str], counts: Counts) -> Counts:
-        """Count the matches of queries that have no count in any language yet."""
+        """Count the matches of those queries that are not in `counts` yet."""
         known = {query for _, query in counts}
         missing = [query for query in dict.fromkeys(queries) if query not in known]
         return await self._count(QUERIES.counts, missing) if missing else {}
 
     async def _estimate(self, queries: Sequence[str]) -> Counts:
-        """Estimate the counts of queries that match many chunks."""
+        """Estimate the counts of queries that match many chunks. Other queries are left out."""
         if self.chunks < ESTIMATED_FROM:
             return {}
         wanted = {"queries": list(queries), "from_chunks": ESTIMATED_FROM, "from_share": ESTIMATED_SHARE}

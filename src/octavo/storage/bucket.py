@@ -111,7 +111,7 @@ class Bucket(Protocol):
     async def stream(self, key: str, *, start: int = 0, end: int | None = None) -> ObjectStream:
         """Read an object of any size in parts.
 
-        `end` is exclusive. A range beyond the end of the object is cut.
+        `end` is exclusive. A range that extends beyond the object is shortened.
         """
         ...
 

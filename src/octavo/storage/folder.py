@@ -56,7 +56,7 @@ def _make_folder(name: str, parent: int) -> None:
 
 
 class UnfinishedFile:
-    """A file that is being written and hashed. Publishing it makes it an object."""
+    """A file that is being written and hashed. It becomes an object when it is published under its final name."""
 
     def __init__(self, root: Path) -> None:
         self.digest = Digest()
@@ -65,7 +65,10 @@ class UnfinishedFile:
         self._file: int | None = None
 
     def write(self, block: bytes) -> None:
-        """Hash and write a block in one thread call, because the overhead of a thread call equals hashing 100 KB."""
+        """Hash and write a block.
+
+        Both happen in one thread call, because the overhead of a second call would take as long as hashing 100 KB.
+        """
         file = self._open()
         self.digest.update(block)
         rest = memoryview(block)
@@ -121,7 +124,7 @@ def _keep_name(folder: int, name: str) -> None:
 
 
 def copy_file(root: Path, source: Names, target: Names) -> None:
-    """Copy an object with a hard link, which is enough because objects never change."""
+    """Copy an object by creating a hard link. This is sufficient, because objects never change."""
     *folders, name = source
     with opened_folder(root, folders) as folder:
         # The clean-up keeps recent objects, and the new key must count as recent.

@@ -257,7 +257,7 @@ def _once(key: str, call: Callable[P, None], *args: P.args, **kwargs: P.kwargs) 
 
 
 def _signing_key(root: Path) -> bytes:
-    """Read the signing key from the bucket, or create it if it does not exist. All processes and backups share it."""
+    """Read the key for signing links from the bucket, or create it. All processes that use the bucket share it."""
     with suppress(FileNotFoundError), folder.open_file(root, _SIGNING_KEY) as file:
         return file.read(_SIGNING_KEY_BYTES)
     file = folder.UnfinishedFile(root)
