@@ -127,7 +127,7 @@ class LocalBucket:
         return content
 
     async def stream(self, key: str, *, start: int = 0, end: int | None = None) -> ObjectStream:
-        """Read in parts. The file is opened for each part, so that an abandoned reader leaves no file open."""
+        """Read an object in parts. Reopens the file for each part, so that an abandoned reader leaves no file open."""
         info = await self._run(self._stat, key)
         start, end = cut_to_size(start, end, info.bytes)
         return ObjectStream(info, start, end, self._chunks(key, start, end))
@@ -162,7 +162,7 @@ class LocalBucket:
             return folder.open_file(self._root, names)
 
     async def copy(self, source: str, target: str) -> None:
-        """Create a hard link, which takes no time and no space."""
+        """Copy an object by creating a hard link, which is fast and uses no extra disk space."""
         copy = self._run(self._copy, source, target)
         await complete_or_undo(copy, lambda: self.delete([target]))
 
@@ -172,7 +172,7 @@ class LocalBucket:
             _once(target, folder.copy_file, self._root, *names)
 
     async def delete(self, keys: Iterable[str]) -> None:
-        """Delete the objects. One thread call deletes a page of keys."""
+        """Delete the objects with these keys, in batches. Each batch is deleted in a thread."""
         remaining = iter(keys)
         while page := [segments(key) for key in islice(remaining, PAGE_KEYS)]:
             await self._run(self._delete, page)
@@ -182,7 +182,7 @@ class LocalBucket:
             folder.remove_file(self._root, names)
 
     async def list(self, prefix: str = "") -> AsyncIterator[ObjectInfo]:
-        """List the objects. One thread call reads a page of objects."""
+        """List the objects. They are read in batches, each in a thread."""
         names = segments(check_prefix(prefix)) if prefix else ()
         files = folder.walk_files(self._root, names)
         try:
@@ -193,15 +193,15 @@ class LocalBucket:
             await self._run(files.close)
 
     async def sign_get(self, key: str, *, now: datetime, seconds: int, filename: str, content_type: str) -> str:
-        """Create a signed path on our web server."""
+        """Create a signed download link. The link is a path on our web server."""
         secret, expires = await self._secret(), int(now.timestamp()) + seconds
         return sign_link(secret, Link("GET", check_key(key), expires, filename, content_type))
 
     async def sign_put(self, key: str, *, seconds: int) -> None:
-        """Return None, because uploads use our web server."""
+        """Return None. There are no signed upload links, because files are uploaded through our web server."""
 
     async def verify_link(self, method: str, key: str, query: Mapping[str, str], *, now: datetime) -> Link:
-        """Verify a link. The signing key is in the folder, so each process can verify the links of the others."""
+        """Verify a signed link. All processes read the same signing key from the bucket folder."""
         return verify_link(await self._secret(), method, key, query, now=now.timestamp())
 
     async def sweep_unfinished(self, older_than_seconds: float) -> int:
@@ -214,11 +214,11 @@ class LocalBucket:
         return await self._run(folder.read_clock, self._root)
 
     async def check(self) -> None:
-        """Test the bucket (see `probe`)."""
+        """Test whether the bucket works (see `probe`)."""
         await probe(self)
 
     async def aclose(self) -> None:
-        """Stop the threads."""
+        """Stop the threads that access the disk."""
         await self._threads.aclose()
 
     async def _secret(self) -> bytes:

@@ -1,4 +1,4 @@
-"""The bucket for several machines: S3, accessed through obstore.
+"""A bucket that several machines can share: S3, accessed through the library obstore.
 
 docs/decisions/0002-storage.md explains why large objects are written to a temporary key first.
 """
@@ -53,7 +53,7 @@ log = structlog.stdlib.get_logger(__name__)
 
 
 class S3Bucket:
-    """A bucket in S3 (see `Bucket`). If `keys` is None, the AWS default credential chain is used."""
+    """A bucket in S3 (see `Bucket`). Without access keys (`keys`), the AWS default credential chain is used."""
 
     def __init__(self, address: S3Address, keys: AccessKeys | None) -> None:
         self._address = address
@@ -120,7 +120,7 @@ class S3Bucket:
         return bytes(await self._ask(key, result.bytes_async(), reads=key))
 
     async def stream(self, key: str, *, start: int = 0, end: int | None = None) -> ObjectStream:
-        """Read in parts, with one request for each part.
+        """Read an object in parts, with one request for each part.
 
         The server could cut off a single long response to a slow reader, and such a response could not be retried.
         """
@@ -150,11 +150,11 @@ class S3Bucket:
         return _describe(await self._ask(key, obstore.head_async(self._store, key), reads=key))
 
     async def copy(self, source: str, target: str) -> None:
-        """Let the server copy the object."""
+        """Copy an object on the server, without downloading it."""
         await complete_or_undo(self._copy(check_key(source), check_key(target)), lambda: self.delete([target]))
 
     async def _copy(self, source: str, target: str) -> None:
-        """Claim the target key, then copy. Some servers cannot check the target and copy in one atomic step."""
+        """Lock the target key, then copy. Some servers cannot check for an existing target and copy atomically."""
         claim = f"{UNFINISHED}/claims/{target}"
         await self._take_claim(claim, target)
         try:
@@ -235,7 +235,7 @@ class S3Bucket:
     async def sweep_unfinished(self, older_than_seconds: float) -> int:
         """Remove old temporary keys.
 
-        Parts of interrupted uploads cannot be listed. A lifecycle rule of the bucket must remove them.
+        Parts of interrupted uploads cannot be listed here. Set up a lifecycle rule for the bucket to remove them.
         """
         before = await self.read_clock() - timedelta(seconds=older_than_seconds)
         old = [info.key async for info in self._objects(UNFINISHED) if info.last_modified < before]
@@ -253,7 +253,7 @@ class S3Bucket:
             await self._clean_up(name)
 
     async def check(self) -> None:
-        """Test the bucket (see `probe`)."""
+        """Test whether the bucket works (see `probe`)."""
         await probe(self)
 
     async def aclose(self) -> None:

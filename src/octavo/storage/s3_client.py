@@ -1,4 +1,4 @@
-"""The address of an S3 bucket, its client, and advice about its errors."""
+"""The address of an S3 bucket, the client that accesses it, and messages that explain S3 errors."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class S3Address:
 
 
 def is_missing_bucket(error: Exception) -> bool:
-    """Whether the bucket is missing, not just the object. Both cases have the same status but different error codes."""
+    """Whether the bucket is missing, not just the object. The HTTP status is the same, but the error code differs."""
     return _code(error) == "NoSuchBucket"
 
 
@@ -104,7 +104,7 @@ _RETRIES: RetryConfig = {
 def open_store(address: S3Address, keys: AccessKeys | None, *, timeout: timedelta) -> S3Store:
     """Open the S3 client.
 
-    `timeout` applies to one request including its body, so each request sends at most one part.
+    `timeout` covers a whole request with its body, so callers send large objects in several requests.
     """
     url = address.bucket_url if address.virtual_hosted else address.server_url
     config: S3Config = {

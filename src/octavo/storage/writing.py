@@ -1,4 +1,4 @@
-"""What every bucket needs to write an object: blocks within the size limit, their hash, and calls in threads.
+"""Helpers that all buckets use to write objects: they split content into blocks, hash it, and run calls in threads.
 
 A cancellation never interrupts a blocking call or a call with side effects.
 """
@@ -73,7 +73,7 @@ class Digest:
         self._hash = sha256()
 
     def update(self, block: bytes) -> None:
-        """Add a block. Blocks the thread while hashing."""
+        """Add bytes to the hash and the size. Hashing blocks the calling thread."""
         self._hash.update(block)
         self.bytes += len(block)
 

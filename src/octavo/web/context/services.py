@@ -65,7 +65,7 @@ class Services:
     _shared: dict[Callable[[Services], Any], Any] = field(default_factory=dict[Callable[["Services"], Any], Any])
 
     def shared(self, make: Callable[[Services], Service]) -> Service:
-        """Return the object that `make` creates. It is created once per process and then reused."""
+        """Return the service that `make` creates. It is created on the first call and then reused."""
         if make not in self._shared:
             self._shared[make] = make(self)
         return cast("Service", self._shared[make])

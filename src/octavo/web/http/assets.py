@@ -56,7 +56,7 @@ def asset(name: str) -> str:
 
 
 class Assets:
-    """Serves the current files under any hash, so that a page opened before an update still works."""
+    """Serves the current files, for any hash in the URL, so that pages opened before an update still work."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope)

@@ -253,11 +253,11 @@ class Limits:
             await self.allowances.take(f"requests of {caller.owner_id}", self.owner)
 
     async def admit_visitor(self, address: str) -> None:
-        """Count a new visitor, for whom an anonymous owner (account) will be created."""
+        """Count a new visitor towards the limit for this address. An anonymous owner (account) is created next."""
         await self.allowances.take(f"visitors from {address}", self.new_visitors)
 
     async def admit_sign_up(self, address: str) -> None:
-        """Count a sign-up. Called before the password is hashed, which is expensive."""
+        """Count a sign-up towards the limit for this address. Called before the password is hashed, which is slow."""
         await self.allowances.take(f"sign-ups from {address}", self.sign_ups)
 
 

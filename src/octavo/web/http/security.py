@@ -102,7 +102,7 @@ def answers_to(header: str | None, settings: Settings) -> bool:
 def bearer_key(headers: Headers) -> str | None:
     """Return the API key in the Authorization header. The key may be empty.
 
-    Returns None if the header is missing or has another scheme. Other schemes are meant for a proxy.
+    Returns None if the header is missing or has another scheme. Such a header is meant for a proxy.
     """
     scheme, _, key = headers.get("authorization", "").partition(" ")
     return key.strip() if scheme.lower() == "bearer" else None
@@ -157,7 +157,7 @@ def is_cross_site(headers: Headers, origins: Collection[str]) -> bool:
 
 
 def is_other_origin(headers: Headers, origins: Collection[str]) -> bool:
-    """Whether the Origin header names a site that is neither this server nor allowed. Programs do not send it."""
+    """Whether the Origin header names a site that is neither this server nor allowed. Only browsers send the header."""
     origin = headers.get("origin")
     return origin is not None and origin.lower() not in origins and not is_same_origin(origin, headers.get("host"))
 

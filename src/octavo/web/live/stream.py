@@ -163,7 +163,7 @@ async def wait_for_leaving(receive: Receive) -> None:
 
 
 async def while_connected(request: Request, work: Coroutine[Any, Any, Result]) -> Result:
-    """Run `work`, and cancel it if the caller disconnects. The request body must have been read before."""
+    """Run `work`, and cancel it if the caller disconnects. Read the request body before calling this."""
     leaving = asyncio.create_task(wait_for_leaving(request.receive))
     task = asyncio.create_task(work)
     try:

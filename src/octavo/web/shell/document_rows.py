@@ -96,7 +96,7 @@ class Row:
 
     @property
     def picture(self) -> str | None:
-        """The address of a picture of the first page or, if there is none, of the first figure; None without both."""
+        """The address of a picture of the first page, or else of the first figure. None if there is neither."""
         document = self.document
         return f"/api/v1/documents/{document.id}/pages/1.png?width=120" if is_pictured(document) else self.figure
 

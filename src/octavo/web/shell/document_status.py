@@ -124,7 +124,7 @@ def stage_of(job: JobView, source_type: str = "") -> str:
 
 
 def last_progress(job: JobView) -> datetime:
-    """Return the time of the last progress in this attempt or, without progress, the time at which it started."""
+    """Return the time at which the job last made progress or, if it made none, the time at which it started."""
     return max(filter(None, (job.progressed_at, job.started_at, job.created_at)))
 
 
@@ -191,7 +191,7 @@ def _read(document: Document) -> StatusText:
 def _partial(document: Document) -> StatusText:
     """Describe the status of a text that is incomplete or uncertain.
 
-    Offers to read the file again if all pages have text, or else to read the remaining pages.
+    The action is to read the file again if all pages have text, or else to read the remaining pages.
     """
     all_pages = document.metadata.get("pages_with_text") in {None, str(document.page_count)}
     line = document.quality_reason or _readable_pages(document)
@@ -267,7 +267,7 @@ def _readable_pages(document: Document) -> str:
 
 
 def is_retried(code: str) -> bool:
-    """Whether a retry with the same file may succeed."""
+    """Whether a retry with the same file may succeed after an error with this code."""
     return code in _retried_codes(OctavoError)
 
 

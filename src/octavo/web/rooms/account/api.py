@@ -104,7 +104,7 @@ async def list_keys(services: ServicesOf, caller: KnownCaller) -> Page[KeyView]:
 
 @keys_router.post("", status_code=201, responses=problems(400, 401, 403, 422))
 async def make_key(services: ServicesOf, caller: KnownCaller, wanted: NewKeyRequest) -> NewKey:
-    """Create an API key. Only this response contains the `key`."""
+    """Create an API key. The `key` is returned only once, in this response."""
     async with services.database.transaction() as connection:
         return await keys.make_key(
             connection, caller, name=wanted.name, scope=wanted.scope, days=wanted.expires_in_days

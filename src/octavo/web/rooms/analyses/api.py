@@ -125,7 +125,7 @@ async def list_items(
 async def list_results(services: ServicesOf, caller: ReadCaller, analysis: UUID) -> Page[ResultView]:
     """List the combined answer to each prompt, with citations.
 
-    Quotes that are not `verified` were not found on their page.
+    A quote that was not found on the cited page is not `verified`.
     """
     async with services.database.connection() as connection:
         return Page(await details.list_results(connection, caller.owner_id, analysis), None)

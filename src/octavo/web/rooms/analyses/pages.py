@@ -83,7 +83,7 @@ class Answer:
 
     @property
     def answered_by(self) -> str:
-        """The models that answered, and the model that combined the answers, unless one model did both."""
+        """Name the models that answered, and the model that combined the answers if it is a different one."""
         names = [_name(one) for one in self.result.answered_by]
         if len(names) > 1:
             return f"Answered by {', '.join(names[:-1])} and {names[-1]}; combined by {_name(self.result.made_by)}"
@@ -110,7 +110,7 @@ class AnalysisView:
     more_rows: int
 
     def values(self) -> dict[str, object]:
-        """Return the values for templates."""
+        """Return the values that the page template shows."""
         return {
             "analysis": self.analysis,
             "answers": [Answer(one, _as_html(one.content)) for one in self.results],

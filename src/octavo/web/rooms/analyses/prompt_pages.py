@@ -1,4 +1,4 @@
-"""Settings page for prompts: active and retired prompts, a form to edit one, and its earlier versions."""
+"""Settings page for prompts: active and inactive prompts, a form to edit one, and its earlier versions."""
 
 from __future__ import annotations
 

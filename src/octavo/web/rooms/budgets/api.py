@@ -40,7 +40,7 @@ class BudgetsRequest(BaseModel):
 
 
 class DocumentBudgetRequest(BaseModel):
-    """The budget in US dollars; null restores the default for all documents."""
+    """The budget of one document in US dollars; null restores the default budget."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -77,7 +77,7 @@ async def document_estimate(
     """Estimate the cost of model calls for this document.
 
     There are separate estimates for generating the title, summary and tags, for cleaning up the text, for extracting it
-    from page images, for finding connections, and for running this number of prompts.
+    from page images, for finding connections, and for running the given number of prompts.
     """
     async with services.database.connection() as connection:
         found = await show_document(connection, caller.owner_id, document)

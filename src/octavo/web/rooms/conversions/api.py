@@ -65,7 +65,7 @@ class ConvertRequest(BaseModel):
 
 
 class AgainRequest(BaseModel):
-    """How to convert a file again: with the same mapping if none is named."""
+    """A request to convert a file again. If `mapping` is null, the same mapping is used."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -111,10 +111,10 @@ class OneRow(BaseModel):
 
 
 class CorrectionRequest(BaseModel):
-    """Corrections. Only the values that are sent are changed; null clears a value.
+    """Corrections of extracted values. Only the values that are sent are changed; null clears a value.
 
     Tables are changed by `rows`, after the values have been corrected. `accept` lists failed checks to ignore, because
-    their values are correct. `restore` lists corrected fields that get back the value that was found.
+    their values are correct. `restore` lists corrected fields to reset to their extracted value.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -301,7 +301,7 @@ async def conversions(
 
 @router.get("/conversion-batches/{batch}", responses=problems(401, 404, 422))
 async def show_batch(services: ServicesOf, caller: ReadCaller, batch: UUID) -> BatchView:
-    """Return the progress of a batch: conversions that were requested together."""
+    """Return the progress of a batch, a group of conversions that were requested together."""
     async with services.database.connection() as connection:
         found = await library.list_batches(connection, caller.owner_id, batch)
     if not found:
@@ -321,9 +321,9 @@ async def samples(services: ServicesOf, caller: ReadCaller) -> Response:
 
 @router.get("/model-checks", responses=problems(401, 422), response_class=Response)
 async def checks(services: ServicesOf, caller: ReadCaller) -> Response:
-    """Download all model calls that looked for missing values, as JSON Lines.
+    """Download a record of all model calls made to find missing values, as JSON Lines.
 
-    Each line contains the answers of the model and the values that were accepted.
+    Each line contains the answers of the model and the values that were accepted from them.
     """
     async with services.database.connection() as connection:
         return _json_lines(await library.model_checks(connection, caller.owner_id))
@@ -464,7 +464,7 @@ async def download(
 
 @router.get("/conversions/{conversion}/source", responses=problems(401, 404, 409, 410, 422), response_class=Response)
 async def source(services: ServicesOf, caller: ReadCaller, conversion: UUID) -> StreamingResponse:
-    """Download the converted file, while it is still stored."""
+    """Download the converted file, if it is still stored."""
     async with services.database.connection() as connection:
         found = await library.show_conversion(connection, caller.owner_id, conversion)
         file = await library.find_result(connection, caller.owner_id, conversion, "source")
@@ -537,7 +537,7 @@ async def page_picture(
     width: Annotated[Width, Query(description="Maximum width in pixels.")] = Width.MEDIUM,
     if_none_match: Annotated[str | None, Header()] = None,
 ) -> Response:
-    """Return a page picture of the converted file, while the file is still stored."""
+    """Return a picture of one page of the converted file, if the file is still stored."""
     async with services.database.connection() as connection:
         await show_conversion(connection, caller.owner_id, conversion)
         file = await find_result(connection, caller.owner_id, conversion, "source")

@@ -123,7 +123,7 @@ BUSY_SECONDS = 5.0
 
 
 class MappingTrials:
-    """Checks mappings and tries them on PDFs, in the sandbox, one at a time. Nothing is stored.
+    """Validates mappings and tests them on PDFs, in the sandbox, one at a time. Nothing is stored.
 
     Visitors have a low rate limit and a separate queue. The work is cancelled if the caller disconnects.
     """

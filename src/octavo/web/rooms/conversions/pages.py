@@ -58,7 +58,7 @@ FILTER_NAMES = frozenset(one.name for one in dataclass_fields(Filters)) - {"tras
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A conversion in the list. `title` is the title of its document, or the name of its file if it has none."""
+    """A conversion in the list. `title` is the title of the document, or the file name if there is no title."""
 
     found: StoredConversion
     title: str
@@ -222,7 +222,7 @@ async def convert(
     limits: LimitsOf,
     content_type: Annotated[str, Header()] = "",
 ) -> Response:
-    """Convert one file. Scripts send several files one by one.
+    """Convert one uploaded file. To convert several files, scripts send one request for each.
 
     A rejected file also appears in the list, with the reason.
     """

@@ -100,7 +100,7 @@ class Values:
     conversion: Conversion
 
     def found_value(self, cell: Cell) -> Value | None:
-        """The value that was found for a field, if a person changed it."""
+        """The value of a field before any correction, if it differs from the current value."""
         return original_value(self.revisions, self.conversion, self.mapping, cell.path)
 
     def of(self, number: int) -> Conversion | None:
@@ -248,7 +248,7 @@ async def accept_check(
 
 @router.post("/{conversion}/restore")
 async def restore(services: ServicesOf, caller: WriteCaller, conversion: UUID, name: Name) -> Response:
-    """Replace a corrected value with the value that was found."""
+    """Reset a corrected value to the value that was extracted from the file."""
     await _correct(services, caller, conversion, [], restore=[name])
     return back_to(f"/conversions/{conversion}?{urlencode({'field': name})}#field")
 
@@ -416,7 +416,7 @@ def _history(values: Values) -> list[dict[str, Any]]:
 def _earlier(kept: list[dict[str, Any]], values: Values) -> list[EarlierCorrection]:
     """List the corrections of earlier conversions of the same file, newest first.
 
-    `kept` has all corrections of the file, oldest first. The last ones belong to this conversion and are left out.
+    `kept` has all corrections of the file, oldest first. Those of this conversion are the last ones and are left out.
     """
     own = sum(one.made_by == "person" for one in values.revisions)
     return [one for one in map(describe_earlier, reversed(kept[: max(len(kept) - own, 0)])) if one]

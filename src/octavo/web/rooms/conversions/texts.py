@@ -18,7 +18,7 @@ def describe_conversion(
 ) -> StatusText:
     """Return the status texts of a conversion.
 
-    `sure` summarises the confidence; it is None while there are no values.
+    `sure` summarises the confidence in the extracted values; it is None while there are no values.
     """
     if found.archived_at:
         return StatusText(

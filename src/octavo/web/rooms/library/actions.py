@@ -1,7 +1,7 @@
-"""Actions on documents and jobs. Forms send them, work without scripts, and redirect back to their page.
+"""Actions on documents and jobs, which forms submit without scripts. The response redirects back to the page.
 
-Scripts send the same forms with the header `Accept: application/json`. They get an empty response; live events report
-the result.
+Scripts submit the same forms with the header `Accept: application/json`. The response is then empty, and live events
+report the result.
 """
 
 from __future__ import annotations

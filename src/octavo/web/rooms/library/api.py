@@ -290,7 +290,7 @@ async def _convert(services: Services, owner: UUID, wanted: BulkRequest) -> Bulk
 
 @router.api_route("/bulk", methods=NOT_POST, include_in_schema=False)
 async def refuse_other_methods() -> None:
-    """Allow only POST for `/bulk`. With other methods, `bulk` would be interpreted as a document id."""
+    """Refuse methods other than POST for `/bulk`. Without this route, they would treat `bulk` as a document id."""
     raise WrongMethod(["POST"])
 
 
@@ -408,7 +408,7 @@ async def markdown(
 
 
 async def _text_kind(services: Services, owner: UUID, document: UUID) -> str:
-    """Return the kind of stored file that contains the text as extracted without a model."""
+    """Return which stored file contains the text extracted without a model: `plain_markdown` or `markdown`."""
     async with services.database.connection() as connection:
         found = await show_document(connection, owner, document)
     return "plain_markdown" if "text_by" in found.metadata else "markdown"

@@ -125,7 +125,7 @@ async def _read_and_close(bundle: IO[bytes]) -> AsyncGenerator[bytes]:
 async def _whole_or_cut(request: Request, parts: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
     """Yield the parts of an export.
 
-    If a part fails, the connection is dropped, so that the interrupted export does not look complete.
+    If an error occurs, the connection is dropped, so that the interrupted export does not look complete.
     """
     try:
         async for part in parts:

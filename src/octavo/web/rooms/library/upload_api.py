@@ -1,4 +1,4 @@
-"""The API for adding files, either in three steps (announce, send, finalize) or in one request."""
+"""The API for adding files, either in three requests (create an upload, send the bytes, finalize) or in one."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ VersionOf = Annotated[UUID, Field(strict=False)]
 
 
 def _whole(value: object) -> object:
-    """Accept 12.0 as 12, because JSON does not distinguish them."""
+    """Convert a whole float such as 12.0 to an integer, because JSON does not distinguish the two."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 class Announcement(BaseModel):
-    """The file that will be sent.
+    """Describes a file to upload.
 
     `bytes` and `sha256` are checked against the received data. `source` says where the file comes from, in words or as
     a URL. If `version_of` is the id of a document, the file becomes a new version of it, and the old version is kept.
@@ -85,7 +85,7 @@ class RawFields(BaseModel):
 async def begin(
     services: ServicesOf, intake: IntakeOf, limits: LimitsOf, caller: WriteCaller, announced: Announcement
 ) -> Ticket:
-    """Announce a file. Send its bytes to `put_url`, then finalize the upload, which creates the document."""
+    """Create an upload for a file. Send the bytes to `put_url`, then finalize the upload to create the document."""
     check_extraction(services.settings, caller, announced.extraction)
     return await intake.begin(caller.owner_id, announced.as_upload(), limits)
 

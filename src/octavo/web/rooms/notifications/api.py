@@ -107,7 +107,7 @@ async def list_webhooks(services: ServicesOf, caller: KnownCaller) -> Page[Subsc
 
 @webhooks_router.post("", status_code=201, responses=problems(400, 401, 403, 409, 422))
 async def add_webhook(services: ServicesOf, caller: KnownCaller, wanted: WebhookRequest) -> NewSubscriber:
-    """Add a recipient. Only this response contains the `secret` that signs webhooks."""
+    """Add a recipient. The `secret` that signs webhooks is returned only once, in this response."""
     async with services.database.transaction() as connection:
         return await subscribers.add_subscriber(
             connection,

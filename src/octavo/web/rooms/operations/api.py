@@ -105,7 +105,7 @@ async def discard(services: ServicesOf, job: UUID, wanted: DiscardRequest | None
 
 @router.get("/workers")
 async def workers(services: ServicesOf) -> Page[WorkerView]:
-    """List running workers, and workers lost in the last hour."""
+    """List running workers, and workers that stopped sending heartbeats in the last hour."""
     async with services.database.connection() as connection:
         return Page(await list_workers(connection), None)
 
@@ -128,7 +128,7 @@ async def circuits(services: ServicesOf) -> Page[Circuit]:
 
 @router.post("/circuits/{name}/try", responses=problems(404))
 async def try_circuit(services: ServicesOf, name: str) -> Page[Circuit]:
-    """Let the next call through as a test, although the circuit breaker is open.
+    """Let the next call to a provider or service through as a test, although its circuit breaker is open.
 
     Waiting jobs are retried now. If the call succeeds, the circuit breaker closes.
     """

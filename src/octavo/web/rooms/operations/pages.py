@@ -225,7 +225,7 @@ class Chart:
 
 
 def follow_depth(changes: Iterable[tuple[datetime, int]], now: datetime, hours: int) -> list[Point]:
-    """Return the maximum queue length in each half hour. `changes` says by how much it changed in each minute."""
+    """Return the maximum queue length in each half hour. `changes` has the change in length for each minute."""
     by_minute = dict[datetime, int](changes)
     at = now.replace(minute=now.minute // 30 * 30, second=0, microsecond=0) - timedelta(hours=hours)
     depth = sum(change for minute, change in by_minute.items() if minute < at)
@@ -256,7 +256,7 @@ def draw_depth(points: Sequence[Point]) -> Chart:
 
 
 def round_up(number: int) -> int:
-    """Round up to a number for the top of a scale. The number is even, so that its half can label the middle."""
+    """Round up to a number for the top of a chart axis. The number is even, so that its half can label the middle."""
     step = 2
     while step * 5 < number:
         step *= 10

@@ -40,7 +40,7 @@ CHIPS: dict[JobStatus, tuple[Tone, str, str]] = {
 class Health:
     """The health of the installation.
 
-    `tone`, `glyph` and `chip` form a status label; `wrong` has a message per problem.
+    `tone`, `glyph` and `chip` are the colour, icon and text of the status label. `wrong` has one message per problem.
     """
 
     tone: Tone

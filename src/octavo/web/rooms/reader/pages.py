@@ -190,7 +190,7 @@ def _page(text: OpenText | None, wanted: Position) -> int | None:
 
 
 def _view(request: Request, panel: str, document: Document) -> dict[str, Any]:
-    """Return the view settings of this browser and other values for templates."""
+    """Return values for the page template: the view settings of this browser, addresses, and formatting functions."""
     size = request.cookies.get(SIZE_COOKIE, DEFAULT_SIZE)
     closed = panel == "closed" or (not panel and request.cookies.get(PANEL_COOKIE) == "closed")
     query = {name: value for name, value in request.query_params.items() if name in {"p", "at", "c"}}
@@ -216,9 +216,9 @@ def _view(request: Request, panel: str, document: Document) -> dict[str, Any]:
 
 
 def _origin(document: Document) -> dict[str, str | None]:
-    """Return the origin that was entered for the document, and its address if it is a URL.
+    """Return where the document comes from, as a person entered it, and the same as an address if it is a URL.
 
-    `origin` is None if it is a URL and the document itself was added from a link.
+    `origin` is None if it is a URL and the document was added from a link, because the page shows that link instead.
     """
     origin = str(document.metadata.get("source") or "")
     address = origin if is_address(origin) else None

@@ -101,7 +101,7 @@ async def find_text(connection: Connection, owner: UUID, document: UUID) -> Stor
 
 
 async def open_text(services: Services, owner: UUID, document: UUID, stored: StoredText, choose: Choose) -> OpenText:
-    """Load the window that `choose` selects. If the text has been replaced in the meantime, the new text is loaded."""
+    """Load the window (section) of the text that `choose` selects. If the text was just replaced, load the new text."""
     try:
         markdown = (await services.bucket.read(stored.key, limit=MOST_BYTES)).decode()
     except ObjectMissing:
@@ -246,7 +246,7 @@ def arrange(
 
 
 def _lead(position: int, text: str) -> int:
-    """Return the start of the line if only Markdown syntax precedes the position there, otherwise the position."""
+    """Return the start of the line if there are no words between it and `position`, otherwise `position`."""
     line = text.rfind("\n", 0, max(position, 0)) + 1
     return line if position > 0 and not _WORD.search(text, line, position) else position
 

@@ -73,7 +73,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How a text is divided into windows. For each page, `places` has the position of its first block."""
+    """How a text is divided into windows (sections). `places` has the position of the first block of each page."""
 
     windows: tuple[Window, ...]
     headings: tuple[Heading, ...]
@@ -147,7 +147,7 @@ def _windows(markdown: str, blocks: Sequence[Block], places: Sequence[int]) -> I
 
 
 def _cuts(markdown: str, blocks: Sequence[Block], places: Sequence[int]) -> list[tuple[int, bool]]:
-    """Return the start of each window, and whether the window shows its source unrendered."""
+    """Return the start of each window (section), and whether the window shows the Markdown source unrendered."""
     longest = CHARACTERS_OF_PAGES if places else CHARACTERS
     cuts: list[tuple[int, bool]] = []
     begun = 0
@@ -182,7 +182,7 @@ def _headings(blocks: Sequence[Block], plan: Plan) -> Iterator[Heading]:
 
 
 def _definitions(markdown: str, blocks: Sequence[Block]) -> Iterator[str]:
-    """Return the blocks that may define links, up to a limit."""
+    """Return the Markdown of blocks that may contain link definitions, up to a total length."""
     left = MOST_DEFINITIONS
     for block in blocks:
         length = block.end - block.start
