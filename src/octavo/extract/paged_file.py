@@ -1,6 +1,7 @@
-"""Reads a file page by page. Each step runs in a new child process, which limits memory and lets a killed job resume.
+"""Reads a file page by page.
 
-A batch is a group of pages, stored as one line of JSON. Any number of batches can be assembled into a document.
+Each step, such as reading a batch of pages, runs in a new child process. This limits memory and lets a killed job
+resume. A batch is a group of pages, stored as one line of JSON. Any number of batches can be assembled into a document.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class PagesInSandbox:
     async def recognise_all(
         self, facts: PdfFacts, batches: Iterable[bytes], on_progress: OnProgress | None = None
     ) -> Extracted:
-        """Assemble the document, and first run OCR on the pages that have images but no text."""
+        """Run OCR on the pages that have images but no text, and return the assembled document."""
         read = list(batches)
         extracted, unread = await self.assemble(facts, read)
         if not unread:

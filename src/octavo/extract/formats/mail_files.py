@@ -85,7 +85,7 @@ def read_outlook(path: Path) -> EmailMessage:
 
 
 class _Properties:
-    """The properties of a message or, if `prefix` is given, of the attachment that is stored there."""
+    """The properties of a message or, if `prefix` is given, of the attachment that is stored under that path."""
 
     def __init__(self, ole: Any, prefix: tuple[str, ...] = ()) -> None:  # noqa: ANN401 - an untyped library
         self.ole = ole
@@ -157,7 +157,7 @@ def _headers(properties: _Properties) -> dict[str, str]:
 
 
 def extract_saved_page(path: Path, _hints: Hints) -> Extracted:
-    """Read a saved web page, which is the first HTML part of the file. Its pictures and frames are other parts."""
+    """Read the first HTML part of a saved web page (MHTML). Other parts contain its pictures and frames."""
     with reject_deep_nesting():
         message = eml.read_message(path.read_bytes())
         part = next((one for one in message.walk() if one.get_content_type() == "text/html"), None)

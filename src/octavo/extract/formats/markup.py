@@ -390,7 +390,7 @@ def _grid_rows(lines: Sequence[str]) -> list[list[str]]:
 
 
 def _spans(line: str, columns: Sequence[tuple[int, int]], borders: Sequence[bool]) -> Iterator[tuple[int, int]]:
-    """Yield the first and the last column of each cell, for one line of a table that is drawn with lines."""
+    """Yield the first and the last column of each cell in one text line of a grid table."""
     first = 0
     for number, (_, right) in enumerate(columns):
         if borders[number]:

@@ -78,7 +78,7 @@ def extract(path: Path, _hints: Hints) -> Extracted:
 
 
 def read_figure(path: Path, member: str) -> bytes:
-    """Return the bytes of a picture. `picture:2` is the second picture in the file."""
+    """Return the bytes of a picture. `member` identifies it: `picture:2` is the second picture in the file."""
     number = member.removeprefix("picture:")
     with open_container(path) as container:
         pictures = read_pictures(open_presentation(container))

@@ -54,7 +54,7 @@ def extract(path: Path, hints: Hints) -> Extracted:
 
 
 def _checked_container(path: Path) -> Metadata:
-    """Check an old workbook and return its metadata. Raises `Encrypted` if the workbook has a password."""
+    """Check an XLS workbook and return its metadata. Raises `Encrypted` if the workbook has a password."""
     with path.open("rb") as file:
         if file.read(len(_CONTAINER)) != _CONTAINER:
             return Metadata()  # workbooks from before 1995 have no container
@@ -68,7 +68,7 @@ def _checked_container(path: Path) -> Metadata:
 def _check_records(stream: bytes) -> None:
     """Reject workbooks with a password, or with cells that are too far apart.
 
-    calamine also allocates memory for the empty cells between two cells.
+    calamine would also allocate memory for all empty cells in between.
     """
     at, rows, columns = 0, 0, 0
     while at + 4 <= len(stream):

@@ -121,7 +121,7 @@ def _typed(block: DocumentBlock | Line) -> DocumentBlock:
 
 
 def read_figure(path: Path, member: str) -> bytes:
-    """Return the bytes of a picture. `pict:2` is the second picture in the file."""
+    """Return the bytes of a picture. `member` identifies it: `pict:2` is the second picture in the file."""
     number = member.removeprefix("pict:")
     source = path.read_bytes().decode("latin-1")
     place = int(number) if number.isdecimal() and len(number) < 7 else 0  # noqa: PLR2004 - no file has more

@@ -145,7 +145,10 @@ def _is_inside(source: str) -> bool:
 
 
 def read_figure(path: Path, member: str) -> bytes:
-    """Return the bytes of an image in a `data:` URL. `data:3` is the third such image on the page."""
+    """Return the bytes of an image in a `data:` URL.
+
+    `member` identifies the image: `data:3` is the third such image on the page.
+    """
     number = member.removeprefix("data:")
     place = int(number) if number.isdecimal() and len(number) < 7 else 0  # noqa: PLR2004 - no page has more
     root = read_html(to_text(path.read_bytes()))

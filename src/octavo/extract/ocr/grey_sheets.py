@@ -29,8 +29,8 @@ HEAVY_GRAIN, HEAVY_RADIUS = 20, 1.8
 class GreySheet(NamedTuple):
     """A picture for OCR. `scale` is the number of its pixels per pixel of the original.
 
-    `sharp` is the picture before grain was smoothed out, because it shows the shapes of letters better. If the grain is
-    heavy, `sharp` is smoothed too.
+    `sharp` is the picture before grain was smoothed out. It shows the shapes of letters better. If the grain is heavy,
+    `sharp` is smoothed too.
     """
 
     picture: Image.Image

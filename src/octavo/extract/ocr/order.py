@@ -1,9 +1,9 @@
 """Puts recognised lines in reading order: column by column, with full-width lines in between.
 
-OCR returns lines from top to bottom, which mixes columns. So the page is cut into bands at the lines that cross a
-gutter (the space between columns). Each band is then cut into columns at the gutters that none of its lines crosses.
-Tables look like columns too: if the lines of neighbouring columns are side by side all the way down, they are read row
-by row.
+OCR returns lines from top to bottom, which mixes columns. So the page is cut into horizontal bands at the lines that
+cross a gutter (the space between columns). Each band is then cut into columns at the gutters that none of its lines
+crosses. Tables look like columns too: if the lines of neighbouring columns are side by side all the way down, they are
+read row by row.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def _from_top(line: Line) -> tuple[float, float]:
 
 
 def _bands(lines: list[Line], height: float) -> list[list[Line]]:
-    """Split the lines of a page into bands. A band ends where lines start or stop crossing a gutter."""
+    """Split the lines of a page into horizontal bands. A band ends where lines start or stop crossing a gutter."""
     left, right = min(line.box.left for line in lines), max(line.box.right for line in lines)
     narrow = [line for line in lines if line.width < SPANNING * (right - left)]
     gutters = _gutters(narrow, height)

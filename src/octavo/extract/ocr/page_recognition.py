@@ -80,7 +80,7 @@ def recognise_page(
     lines = readable_lines(read)
 
     def place(box: Box) -> Box:
-        """Convert a box from pixels of the upright sheet to units of the displayed page."""
+        """Convert a box from pixels of the upright picture to units of the displayed page."""
         turned = upright.before_rotation(box)
         on_picture = before_straightening(turned, tilt, picture.size, straight.size) if tilt else turned
         return Box(*(round(side / scale, 1) for side in on_picture))
@@ -120,7 +120,7 @@ def _copies(turned: Image.Image, ink: InkSheet) -> Iterator[InkSheet]:
 
 
 def join_readings(lines: Sequence[Line], found: Sequence[Line]) -> list[Line]:
-    """Combine lines with clear lines from other readings of the page.
+    """Add lines from other readings of the page, if they were read with enough confidence.
 
     If two lines overlap, the better one is kept, depending on its letter count and its confidence.
     """

@@ -1,4 +1,4 @@
-"""Finds the orientation and the script of a sheet, and reads it with the model of that script."""
+"""Finds the orientation and script (writing system) of a picture, and reads it with the OCR model of that script."""
 
 from __future__ import annotations
 
@@ -55,10 +55,9 @@ SCATTERED_LETTERS = 12
 
 @dataclass(frozen=True, slots=True)
 class UprightSheet:
-    """The lines of a sheet, and how it was rotated to be upright.
+    """The lines that were read from a picture, and how the picture was rotated to be upright.
 
-    It was rotated to the left by `quarters` quarter turns. `width` and `height` are the dimensions of the sheet before
-    the rotation.
+    It was rotated to the left by `quarters` quarter turns. `width` and `height` are its dimensions before the rotation.
     """
 
     lines: list[Line]
@@ -68,7 +67,7 @@ class UprightSheet:
     script: str = "Latin"
 
     def before_rotation(self, box: Box) -> Box:
-        """Convert a box to its position on the sheet before the rotation."""
+        """Convert a box to its position on the picture before the rotation."""
         left, top, right, bottom = box
         width, height = self.width, self.height
         match self.quarters:
@@ -115,7 +114,7 @@ def recognise_upright(sheet: GreySheet, language: str) -> UprightSheet:
 
 
 def _better_turn(picture: Image, quarters: int, script: str, language: str) -> tuple[int, str]:
-    """Read a small copy in all four orientations. Returns the best orientation and script.
+    """Read a small copy of a picture in all four orientations. Returns the best orientation and script.
 
     The given orientation is kept, unless clearly more letters can be read in another.
     """
@@ -135,8 +134,9 @@ def _clear_letters(lines: Sequence[Line]) -> int:
 
 
 def _read_well(upright: Image, candidates: tuple[str, ...], language: str) -> Reading:
-    """Read a sheet. If its print is small, also read an enlarged copy, and return the reading with the higher
-    confidence.
+    """Read a picture. If its print is small, also read an enlarged copy.
+
+    Returns the reading with the higher confidence.
     """
     reading = read_script(upright, candidates, language)
     if not reading.lines or median(line.height for line in reading.lines) > SMALL_PRINT:
@@ -170,9 +170,9 @@ def _candidates(language: str, found: Orientation | None) -> tuple[str, ...]:
 
 
 def read_script(upright: Image, candidates: tuple[str, ...], language: str = ANY_LANGUAGE) -> Reading:
-    """Read a sheet with the candidate scripts.
+    """Read a picture with the OCR model of each candidate script, and return the best reading.
 
-    If no result is certain and no language is given, also try the script that best fits a few sample lines.
+    If no reading is certain and no language is given, also try the script that best fits a few sample lines.
     """
     readings = [_read(script, upright) for script in candidates]
     first = max(readings, key=lambda reading: reading.certainty + BETTER * (reading.script == "Latin"))
@@ -187,7 +187,7 @@ def read_script(upright: Image, candidates: tuple[str, ...], language: str = ANY
 
 
 def _with_accents(upright: Image, first: Reading) -> Reading:
-    """Read the sheet with the Vietnamese model if that fits better than the Latin model.
+    """Read the picture with the Vietnamese model if that fits better than the Latin model.
 
     The Latin model reads Vietnamese accents wrong, but with high confidence.
     """
@@ -201,7 +201,7 @@ def _with_accents(upright: Image, first: Reading) -> Reading:
 
 
 def _read(script: str, upright: Image) -> Reading:
-    """Read a sheet with the model of a script. If no lines are found, look for single words."""
+    """Read a picture with the OCR model of a script. If no lines are found, look for single words."""
     reader = load_reader(script)
     if lines := reader.read(upright):
         return Reading(script, lines)

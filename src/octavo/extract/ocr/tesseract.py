@@ -77,7 +77,7 @@ class Reader:
     def read_sparse(self, picture: Image) -> list[Line]:
         """Recognise single words anywhere, such as labels in a diagram.
 
-        Tesseract often mistakes shapes in pictures for letters.
+        The result can contain shapes in pictures that Tesseract mistook for letters.
         """
         return list(self._lines(picture, _SPARSE))
 
@@ -154,7 +154,10 @@ class Reader:
 
 @cache
 def load_reader(script: str) -> Reader:
-    """Load a model once per process. The parent process loads the common models, which its child processes inherit."""
+    """Load a model once per process.
+
+    The parent process of the sandbox loads the common models, so that its child processes inherit them.
+    """
     return open_reader(script)
 
 

@@ -184,7 +184,8 @@ class LineStyle(NamedTuple):
 def read_styles(text: SlideText) -> tuple[list[LineStyle], list[int]]:
     """Return two lists with one entry per character.
 
-    The first contains the style of its paragraph, and the second the index of its additional style.
+    The first contains the style of the character's paragraph. The second contains indexes into the list that
+    `read_numbered` returns.
     """
     length, data, at = len(text.text) + 1, text.style, 0
     styles: list[LineStyle] = []
@@ -213,7 +214,7 @@ def _size(mask: int, fields: tuple[tuple[int, int], ...]) -> int:
 
 
 def read_numbered(about: bytes) -> list[int]:
-    """Return the start number of each additional style that numbers its paragraphs, and 0 for all other styles."""
+    """Return the start number of each additional paragraph style that numbers its paragraphs, and 0 for the others."""
     data = inside(about, TAGS, TAG, TAG_DATA, _NUMBERED)
     found: list[int] = []
     at = 0

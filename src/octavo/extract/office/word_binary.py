@@ -34,7 +34,7 @@ Modifier = tuple[int, bytes]
 
 
 class Counts(NamedTuple):
-    """The lengths of the parts of the text, in the order in which the file stores the parts."""
+    """The lengths of the parts of the text, such as footnotes and headers, in the order in which they are stored."""
 
     text: int
     footnotes: int
@@ -96,7 +96,7 @@ class WordFile:
     def after(self, index: int) -> bytes:
         """Return all bytes of the table stream that follow a structure.
 
-        The levels of lists are stored after the lists.
+        Used for list levels, which are stored after the lists.
         """
         return self.table[sum(self._place(index)) :]
 

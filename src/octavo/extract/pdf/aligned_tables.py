@@ -104,7 +104,7 @@ def _ruled_areas(lines: Sequence[Line], left: float, right: float, ys: Sequence[
 def _ends_table(above: Line, below: Line, ys: Sequence[float]) -> bool:
     """Whether a table ends between two lines.
 
-    It ends if the lines are far apart without a ruling between them, or if the lower line is a larger heading.
+    It ends if the lines are far apart without a ruling between them, or if the lower line is a heading in larger type.
     """
     gap = below[0].top - above[0].bottom
     if len(below) == 1 and below[0].height > _LARGER * above[0].height and gap > below[0].height:

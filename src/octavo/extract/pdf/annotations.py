@@ -233,9 +233,9 @@ def _text_in(text_page: Any, quad: Any) -> str:  # noqa: ANN401
 
 
 def with_ticks(page: PageContent, annotations: Sequence[Annotation]) -> PageContent:
-    """Add the check boxes and radio buttons that have a label to their right to the text runs of a page.
+    """Add check boxes and radio buttons to the text runs of a page, if they have a label to their right.
 
-    Skips those that the text already shows.
+    Skips those that the text already contains.
     """
     ticks = [one for one in annotations if one.kind == "tick" and not _is_shown(one, page.runs)]
     shown = [_tick_run(one) for one in ticks if any(_is_label(run.box, one.box) for run in page.runs)]
@@ -298,7 +298,7 @@ def _add_value(blocks: list[PageBlock], one: Annotation) -> None:
 
 
 def _label(blocks: Sequence[PageBlock], one: Annotation) -> int | None:
-    """Return the index of the block with one line that labels a field, or None.
+    """Return the index of the one-line block that labels a field, or None if there is no such block.
 
     A label is to the left of a value, or to the right of a check box.
     """

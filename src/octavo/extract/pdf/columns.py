@@ -120,7 +120,7 @@ def segments_in(layout: Layout) -> Iterator[Segment]:
 
 
 def _has_paragraph(side: Sequence[Segment]) -> bool:
-    """Whether a side contains a paragraph: at least three long lines of words, one directly below the other."""
+    """Whether one side of a gutter has a paragraph: three or more long lines of words, one directly below the other."""
     least = _LONG_LINE * _width(side)
     long = [one for one in side if one.right - one.left > least and _is_wordy(one.text)]
     long.sort(key=lambda one: (round(one.left / 8), one.bottom))
@@ -265,8 +265,7 @@ def _narrowed(gap: Gap, band: Band, least: float) -> Gap | None:
 class _Gutter(NamedTuple):
     """A gutter from band `start` to band `end`.
 
-    `rows` is the number of bands with text on its left or the number of bands with text on its right, if that is
-    smaller.
+    `rows` is the smaller of two counts: the bands with text to its left, and the bands with text to its right.
     """
 
     rows: int
@@ -342,7 +341,7 @@ def _blank_strips(group: Sequence[Band], gap: Gap, start: int) -> Iterator[int]:
 
 
 def _is_running(side: Sequence[Segment]) -> bool:
-    """Whether a side is running text: several lines, most of which are long and end near the right edge."""
+    """Whether one side of a gutter is running text: several lines, most of them long and ending near the right edge."""
     lines = [one for one in side if one.block is None]
     if len(lines) < 3:  # noqa: PLR2004
         return False
@@ -407,8 +406,9 @@ def _are_columns(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
 
 
 def _are_cells(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
-    """Whether the lines on a side are table cells: each is level with a line on the other side, and they are isolated
-    lines or numbers.
+    """Whether the lines on one side of a gutter are table cells.
+
+    Each must be level with a line on the other side, and they must be isolated lines or numbers.
     """
     if _has_block(side) or not _heads_lines(side, main):
         return False
@@ -417,15 +417,16 @@ def _are_cells(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
 
 
 def _are_single(side: Sequence[Segment]) -> bool:
-    """Whether all lines on a side are short and far from each other, as labels and cells are."""
+    """Whether all lines on one side of a gutter are short and far from each other, as labels and cells are."""
     places = sorted({round(one.bottom) for one in side})
     apart = all(low - high > 1.7 * side[0].size for high, low in pairwise(places) if low - high > 2)  # noqa: PLR2004
     return apart and not _has_block(side) and all(len(one.text) <= _SHORT for one in side)
 
 
 def _stays_beside(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
-    """Whether each block of a narrow side is read with the main text at the same height, instead of before or after all
-    of it.
+    """Whether each block of a narrow column is read together with the main text at the same height.
+
+    Otherwise the column is read before or after the whole main text.
     """
     is_drawn = all(one.block is not None for one in side)
     if is_drawn and _height_of(side) > _NARROW * _height_of(main) and _is_mostly_drawn(main):
@@ -445,7 +446,7 @@ def _has_block(side: Sequence[Segment]) -> bool:
 
 
 def _are_blocks_of_short_lines(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
-    """Whether the two sides are blocks of short lines, such as addresses, which are read one after the other.
+    """Whether both sides of a gutter are blocks of short lines, such as addresses, which are read one after the other.
 
     A form is read row by row instead.
     """
@@ -459,8 +460,8 @@ def _are_blocks_of_short_lines(left: Sequence[Segment], right: Sequence[Segment]
 def _are_facing_blocks(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
     """Whether two groups of short lines face each other across a wide gap, such as the addresses of a letter.
 
-    Lines of both groups can be level, as the cells of a row are. So each group must be close-set, and be an address, a
-    group of labels with their values, or much longer than the other.
+    The cells of a table row look similar. So the lines of each group must be close together, unless both groups are
+    addresses. Also, both groups must contain an address line or a label, or one must be much longer than the other.
     """
     size = median(one.size or 10.0 for one in (*left, *right))
     gap = min(one.left for one in right) - max(one.right for one in left)
@@ -480,7 +481,7 @@ def _are_facing_blocks(left: Sequence[Segment], right: Sequence[Segment]) -> boo
 
 
 def _is_close_set(side: Sequence[Segment]) -> bool:
-    """Whether each line is directly below another one, and starts or ends at the same place as most lines."""
+    """Whether the lines are close together, and at least half of them share a left or right edge."""
     places = sorted({round(one.bottom): one.size for one in side}.items())
     if any(low - high > _CLOSE * max(size, other) for (high, size), (low, other) in pairwise(places)):
         return False
@@ -489,7 +490,10 @@ def _is_close_set(side: Sequence[Segment]) -> bool:
 
 
 def _has_values(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
-    """Whether a line at the right is the value of a label at the left: it has no label itself, nor one above it."""
+    """Whether a line on the right is the value of a label on the left.
+
+    Such a line is level with the label, contains no colon, and is not directly below another label.
+    """
     labels = [one.bottom for one in left if _LABEL.search(one.text) and not _has_right_neighbour(one, left)]
     ordered = sorted(right, key=attrgetter("bottom"))
     is_label = [_LABEL.search(one.text) is not None for one in ordered]
@@ -506,19 +510,22 @@ def _has_right_neighbour(one: Segment, side: Sequence[Segment]) -> bool:
 
 
 def _line_texts(side: Sequence[Segment]) -> list[str]:
-    """The texts of the lines of a side. Typed lines are divided into segments at every wide space."""
+    """Return the text of each line on one side of a gutter.
+
+    Joins the segments of each line, because typed lines are split at every wide space.
+    """
     ordered = sorted(side, key=lambda one: (round(one.bottom), one.left))
     lines = groupby(ordered, key=lambda one: round(one.bottom))
     return [" ".join(one.text for one in line) for _, line in lines]
 
 
 def _names_something(side: Sequence[Segment]) -> bool:
-    """Whether a group of lines has a line of an address, or a label."""
+    """Whether a group of lines contains an address line or a label."""
     return any(_ADDRESS.search(one.text) or _LABELLED.match(one.text) for one in side)
 
 
 def _are_aligned(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
-    """Whether most lines on one side are level with a line on the other side."""
+    """Whether most lines on one side of a gutter are level with a line on the other side."""
     heights = {round(one.bottom) for one in right}
     level = sum(any(round(one.bottom) + shift in heights for shift in (-1, 0, 1)) for one in left)
     return level > 0.7 * min(len(left), len(right))
@@ -531,7 +538,7 @@ def _heads_lines(beside: Sequence[Segment], main: Sequence[Segment]) -> bool:
 
 
 def _is_margin(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
-    """Whether a side is much narrower than the main text, or than one of its columns if it has several."""
+    """Whether one side of a gutter is much narrower than the main text, or than a single column of the main text."""
     lines = sorted(one.right - one.left for one in main)
     return _width(side) < _NARROW * min(_width(main), _LONG_LINES * lines[len(lines) * 3 // 4])
 

@@ -345,7 +345,7 @@ class OpenPage:
                 return lambda x0, y0, x1, y1: Box(x0 - left, top - y1, x1 - left, top - y0)
 
     def hides(self, boxes: Sequence[Box]) -> list[bool]:
-        """Whether nothing but white is displayed in each box. The page is drawn in shades of grey to find out."""
+        """Return for each box whether it is displayed entirely white. The page is drawn in greyscale to find out."""
         scale = fitting_scale(*self.size, _LOOK_SCALE)
         bitmap = self._page.render(scale=scale, grayscale=True)
         try:

@@ -232,9 +232,7 @@ def _clipped(page: PageContent, boxes: Iterable[Box]) -> list[Box]:
 
 
 def _joined(boxes: Sequence[Box]) -> list[Box]:
-    """Join the strips in which some images are stored: boxes of the same width that touch each other from top to
-    bottom.
-    """
+    """Join images that are stored in strips: boxes with the same left and right edges, stacked without gaps."""
     found: dict[tuple[int, int], Box] = {}
     done: list[Box] = []
     for box in sorted(boxes, key=lambda box: box.top):
@@ -347,7 +345,7 @@ def _are_cells(group: Sequence[Box], curved: set[Box], segments: Sequence[Segmen
 
 
 def _are_rows(group: Sequence[Box], curved: set[Box]) -> bool:
-    """Whether most boxes have the same left and right edge and follow each other, like the rows of a table."""
+    """Whether most boxes share left and right edges and are stacked without gaps, like the rows of a table."""
     sides: defaultdict[tuple[int, int], list[Box]] = defaultdict(list)
     for box in group:
         if box not in curved:
@@ -431,7 +429,10 @@ Tick = tuple[float, Segment]  # a number beside an axis, with its value
 
 
 def _plots(page: PageContent, segments: Sequence[Segment]) -> Iterator[FigureArea]:
-    """Find charts by the numbers beside their axes: equal steps at equal distances, below each other and in a row."""
+    """Find charts by the numbers on their axes.
+
+    The numbers form a column and a row, each with equal steps at equal distances.
+    """
     ticks = [(value, one) for one in segments if (value := _value(one.text)) is not None][:_MOST_TICKS]
     rises = list(_scales(ticks, lambda box: box.right, lambda box: box.top + box.bottom))
     rows = list(_scales(ticks, lambda box: (box.top + box.bottom) / 2, lambda box: box.left + box.right))
@@ -452,7 +453,10 @@ def _value(text: str) -> float | None:
 
 
 def _scales(ticks: Sequence[Tick], line: Callable[[Box], float], place: Callable[[Box], float]) -> Iterator[list[Box]]:
-    """The boxes of at least three numbers on one line whose values and distances have equal steps."""
+    """Yield the boxes of each series of three or more numbers on one line.
+
+    In a series, both the values and the positions have equal steps.
+    """
     groups: list[list[Tick]] = []
     for tick in sorted(ticks, key=lambda tick: line(tick[1].box)):
         if groups and line(tick[1].box) - line(groups[-1][-1][1].box) < _TOUCH:
@@ -483,7 +487,7 @@ def _meet(rise: Sequence[Box], row: Sequence[Box]) -> bool:
 
 
 def _are_labels_of_rows(rise: Sequence[Box], row: Sequence[Box], segments: Sequence[Segment]) -> bool:
-    """Whether most numbers of a column have a number at their right, as in a table."""
+    """Whether most numbers in a column have another number to their right, as in a table."""
     right = row[-1].right
     cells = [one.box for one in segments if _NUMBER.fullmatch(one.text.strip())]
     level = sum(

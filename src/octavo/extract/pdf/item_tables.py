@@ -91,7 +91,7 @@ def is_figure(text: str) -> bool:
 
 
 def _is_header(line: Line) -> bool:
-    """Whether a line can be the header: it has several short cells with words."""
+    """Whether a line can be a table header: it has several short cells with words."""
     if not _LEAST_CELLS <= len(line) <= _MOST_CELLS or any(part.text.strip(":") != part.text for part in line):
         return False
     if any(len(part.words) > _MOST_HEADER_WORDS or is_figure(part.text) for part in line):
@@ -273,7 +273,7 @@ class _Reader:
         return used
 
     def _is_sum_after_items(self, lines: Sequence[Line]) -> bool:
-        """Whether a line is a label with its amount in one cell, as a total below the table, and no item follows it."""
+        """Whether the first line is a label and amount in one cell, like a total below a table, and no item follows."""
         first = lines[0]
         if len(first) != 1 or not _SUM.fullmatch(first[0].text):
             return False
@@ -348,7 +348,7 @@ class _Reader:
     def _add_note(self, line: Line, cells: Cells) -> bool:
         """Add a line that spans several columns, between the header and the first item, as a separate row.
 
-        Returns whether it is the only line there.
+        Returns whether it is the only line between them.
         """
         self._notes.append(_Item(line[0].top, line[0].bottom))
         self._notes[-1].add(cells, line)

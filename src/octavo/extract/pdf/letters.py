@@ -110,7 +110,10 @@ class Vocabulary:
 
 
 def _is_compound(divided: re.Match[str], *, is_word: bool) -> bool:
-    """Whether a divided word has other hyphens, or shares its last part with another one: light- and heavy-duty."""
+    """Whether a divided word is a compound.
+
+    It has other hyphens, or shares its last part with another word, as in "light- and heavy-duty".
+    """
     text, start, end = divided.string, divided.start(), divided.end()
     if text[end : end + 1] == "-" or (is_word and text[max(start - 1, 0) : start] == "-"):
         return True
@@ -313,9 +316,9 @@ _LEAST_ALPHANUMERIC = 0.5
 def is_garbled(text: str) -> bool:
     """Whether a text is implausible, because its font maps glyphs to wrong characters.
 
-    Unassigned characters are never text. Plain letters are more common than accented ones. In Latin script, eleven
-    letters make up more than half of a text. Korean, Chinese and Japanese texts hardly ever contain characters that are
-    missing from the national character sets.
+    The checks assume that unassigned characters are never text, that plain letters are more common than accented ones,
+    and that eleven letters make up more than half of a text in Latin script. They also assume that Korean, Chinese and
+    Japanese texts hardly ever contain characters that are missing from the national character sets.
     """
     if is_meaningless(text) or _is_mostly_marks(text):
         return True

@@ -329,7 +329,7 @@ def _right_to_left(text: str, row: Sequence[Segment], box: Box, right_text: Call
 def in_right_order(own: str, box: Box, right_text: Callable[[Box], str] | None) -> str:
     """Return the text that PDFium finds in a box, in logical order.
 
-    If the number of letters differs from `own`, `own` is returned instead.
+    If it has more or fewer letters than the text `own`, `own` is returned instead.
     """
     found = clean_letters(right_text(box)) if right_text else ""
     found = found if len(found.replace(" ", "")) == len(own.replace(" ", "")) else clean_letters(own)

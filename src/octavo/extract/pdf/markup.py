@@ -33,7 +33,7 @@ class Item(NamedTuple):
 
     @property
     def words(self) -> str:
-        """The text of the item. If Markdown has no such bullet or number, the text includes it."""
+        """The text of the item, including its bullet or number if Markdown has no equivalent."""
         text = inline(self.text)
         is_mark = self.is_numbered or _BULLETS.fullmatch(self.mark)
         return escape_start(text) if is_mark else escape_start(f"{plain(self.mark)} {text}")

@@ -1,4 +1,7 @@
-"""The data of a PDF before its pages become one document, and the JSON form in which it is passed between steps."""
+"""Data structures for the pages of a PDF before they become one document, and their JSON form.
+
+The JSON is passed between the processes that read and assemble the pages.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ class Bookmark:
 
 @dataclass(frozen=True, slots=True)
 class PdfFacts:
-    """Facts about the whole file."""
+    """Facts about a whole PDF: page count, bookmarks, metadata, and whether it is encrypted or tagged."""
 
     page_count: int
     bookmarks: tuple[Bookmark, ...] = ()

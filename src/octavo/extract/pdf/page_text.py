@@ -165,7 +165,7 @@ def _read_page(
 
 
 def _without_hidden(page: OpenPage, content: PageContent) -> PageContent:
-    """The page without white text on a white background. Marks of forms are often hidden in this way."""
+    """Remove white text on a white background. Forms often contain such hidden text."""
     white = [run for run in content.runs if run.white]
     if white:
         dark = [shape.box for shape in content.shapes if shape.filled and shape.colour != WHITE]

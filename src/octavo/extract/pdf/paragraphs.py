@@ -49,8 +49,8 @@ _MOST_CODE_INDENT = 40
 class Part(NamedTuple):
     """A block of a page.
 
-    `marks` are the note marks in its text. If the block is a note, `note` is the mark at its beginning. `anchor` is the
-    top of the box that contains the block, if any.
+    `marks` contains the superscript numbers and symbols in its text that point to notes. If the block is a note, `note`
+    is the number or symbol at its beginning. `anchor` is the top of the box that contains the block, if any.
     """
 
     block: PageBlock
@@ -189,7 +189,10 @@ def _has_other_style(column: _Column, group: Sequence[int], index: int) -> bool:
 
 
 def _is_as_high(before: Line, line: Line) -> bool:
-    """Whether two lines start below each other and are equally high: only the first word of one of them is smaller."""
+    """Whether two lines have the same left edge, the same height and similar font sizes.
+
+    Their font sizes can differ because the first word of one of them is smaller.
+    """
     one, other = before.bottom - before.top, line.bottom - line.top
     return (
         abs(before.left - line.left) < 1
@@ -349,7 +352,8 @@ def _are_short_lines(texts: Sequence[str]) -> bool:
 def _is_intended(column: _Column, index: int) -> bool:
     """Whether a line break is intended.
 
-    If the next line starts in lower case, the break is intended only if the line ends far from the edge.
+    If the next line starts in lower case, the break is intended only if the line is much shorter than the lines around
+    it.
     """
     if not _ends_early(column, index):
         return False
