@@ -18,7 +18,7 @@ AMOUNTS = "Amounts"
 
 
 class Subject(StrEnum):
-    """The subject of a prompt that requests a list. The value completes the message “The offline rules recognised no
+    """The subject of a prompt that requests a list. The value completes the message “The offline rules found no
     …”.
     """
 

@@ -13,7 +13,7 @@ from tests.support.browser import Place, Visitor
 WAIT = """
     UPDATE jobs SET run_after = engine_now() + interval '15 minutes', admitted = false, attempt = 1, note =
         '{"error": {"code": "AI_UNAVAILABLE", "message": "The model provider is not available."}}' WHERE id = %s"""
-MARK = "Described offline; will be improved"
+MARK = "Summary made without a model; will be improved"
 
 
 def test_a_document_described_offline_is_marked_and_can_be_improved_now(place: Place, member: Visitor) -> None:
