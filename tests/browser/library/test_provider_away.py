@@ -30,7 +30,7 @@ def test_a_document_described_offline_is_marked_and_can_be_improved_now(place: P
         expect(row.locator(".cause")).to_have_text(MARK)
         look_at(page, "described-offline")
         page = member.open(f"/documents/{document}?panel=about")
-        expect(page.get_by_text(f"{MARK} when the model provider answers again")).to_be_visible()
+        expect(page.get_by_text(f"{MARK} when the model provider is available again")).to_be_visible()
         expect(page.locator("#about-document").get_by_role("button", name="Try now")).to_be_visible()
         look_at(page, "described-offline-reader")
         page = member.open("/library")
