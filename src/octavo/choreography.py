@@ -30,16 +30,16 @@ class Cause(StrEnum):
     """An event that is followed by a job."""
 
     UPLOAD_STORED = "upload stored"
-    PART_STORED = "file of an archive or attachment stored"
+    PART_STORED = "file from an archive or email stored"
     REVISION_REQUESTED = "new revision requested"
     TAGGED = "tags assigned"
-    DESCRIBED_OFFLINE = "described offline because the providers were unavailable"
-    IMPROVED = "description improved"
+    DESCRIBED_OFFLINE = "model providers unavailable"
+    IMPROVED = "summary and tags improved"
     EMBEDDED = "vectors complete"
     VECTORS_REQUESTED = "vectors requested"
     MODEL_CHANGED = "embedding model changed"
-    OTHER_MODEL = "new vectors complete after a change of model"
-    DESCRIBED_LATE = "description completed after the vectors"
+    OTHER_MODEL = "vectors from a new model complete"
+    DESCRIBED_LATE = "summary and tags completed late"
     RESTORED = "restored from the trash"
     VISITOR_MERGED = "visitor signed in"
     COMPARISON_REQUESTED = "comparison requested"
@@ -47,10 +47,10 @@ class Cause(StrEnum):
     LONG_TEXT_READY = "long text ready"
     ANALYSIS_REQUESTED = "analysis requested"
     ITEM_DUE = "segment ready for a prompt"
-    PROMPT_ANSWERED = "all segments of a prompt answered"
+    PROMPT_ANSWERED = "prompt answered for all segments"
     CONVERSION_REQUESTED = "conversion requested"
     BATCH_REQUESTED = "conversion of many documents requested"
-    BATCH_PART_LISTED = "documents of a batch listed"
+    BATCH_PART_LISTED = "document in a batch listed"
     DELIVERY_DUE = "delivery due"
     TEST_DELIVERY_REQUESTED = "test delivery requested"
 
@@ -77,56 +77,54 @@ CHOREOGRAPHY: Mapping[Cause, Consequence] = {
     Cause.PART_STORED: Consequence(
         "process_document",
         ("process_document",),
-        "A file in an archive or an attachment of an email is stored, and no processed document has the same content.",
+        "A file from an archive or email is stored, and no processed document has the same content.",
         priority=8,
     ),
-    Cause.REVISION_REQUESTED: Consequence(
-        "process_document", (PERSON,), "A person requested a new revision of a processed document."
-    ),
+    Cause.REVISION_REQUESTED: Consequence("process_document", (PERSON,), "Somebody asked to process a document again."),
     Cause.TAGGED: Consequence(
         "embed_tags",
         ("process_document", "embed_document", PERSON),
-        "A description or a person assigned tags to a document, or its vectors were recomputed with another model.",
+        "A document got new tags, or its vectors were recomputed with another model.",
     ),
     Cause.DESCRIBED_OFFLINE: Consequence(
         "improve_document",
         ("process_document",),
-        "A document was described or embedded offline, because the configured providers were unavailable.",
+        "The model providers were unavailable, so a document got its title, summary, tags or vectors without them.",
         priority=7,
     ),
     Cause.IMPROVED: Consequence(
         "detect_connections",
         ("improve_document",),
-        "A document that was described offline was described again by the configured models.",
+        "A model replaced the title, summary and tags that were generated without one.",
         priority=6,
     ),
     Cause.EMBEDDED: Consequence(
         "detect_connections",
         ("process_document", "embed_document", PERSON),
-        "All chunks of a revision have vectors, or an upload shares the results of a document that has them.",
+        "All chunks of a revision have vectors, or an upload reuses the vectors of an identical document.",
         priority=6,
     ),
     Cause.VECTORS_REQUESTED: Consequence(
-        "embed_document", (PERSON,), "Vectors of a model were requested for documents that do not have them."
+        "embed_document", (PERSON,), "Somebody requested vectors for documents that have none from the chosen model."
     ),
     Cause.MODEL_CHANGED: Consequence(
         "embed_document",
         ("renew_vectors",),
-        "The vectors of a document were made with a model other than the configured one. "
-        "Searches use them until the new ones are complete.",
+        "A document's vectors come from a model other than the configured one. "
+        "Searches use the old vectors until the new ones are complete.",
         priority=8,
     ),
     Cause.OTHER_MODEL: Consequence(
         "detect_connections",
         ("embed_document",),
-        "A document was embedded with a different model, and all of its chunks have the new vectors.",
+        "All chunks of a document have vectors from the new model.",
         priority=6,
     ),
     Cause.DESCRIBED_LATE: Consequence(
         "detect_connections",
         ("process_document",),
-        "A document was compared before its description was complete, and a retry has now completed the description. "
-        "The document is compared again, because bridges need descriptions.",
+        "A document was compared with others before it had a summary and tags, and now has them. "
+        "It is compared again, because some connections depend on them.",
         priority=6,
     ),
     Cause.RESTORED: Consequence(
@@ -142,23 +140,23 @@ CHOREOGRAPHY: Mapping[Cause, Consequence] = {
         priority=6,
     ),
     Cause.COMPARISON_REQUESTED: Consequence(
-        "detect_connections", (PERSON,), "A person requested a new comparison of documents.", priority=7
+        "detect_connections", (PERSON,), "Somebody asked to compare documents again.", priority=7
     ),
     Cause.MANY_VECTORS: Consequence(
         "index_vectors",
         ("detect_connections", "renew_vectors"),
-        "An owner has so many vectors of one model that comparing them all would take too long without an index.",
+        "An owner has so many vectors that searching them without an index would take too long.",
     ),
     Cause.LONG_TEXT_READY: Consequence(
         "analyse_document",
         ("process_document",),
-        "The text of a document longer than OCTAVO_ANALYSE_PAGES is ready, and the document has never been analysed.",
+        "The text of a document with more pages than OCTAVO_ANALYSE_PAGES is ready for its first analysis.",
     ),
     Cause.ANALYSIS_REQUESTED: Consequence("analyse_document", (PERSON,), "An analysis was requested."),
     Cause.ITEM_DUE: Consequence(
         "answer_segment",
         ("analyse_document", "answer_segment", "recover_analyses", PERSON),
-        "A prompt can run on a segment. In sequential mode, the previous segment must be answered first.",
+        "A segment is ready for a prompt. In sequential mode, the previous segment must be answered first.",
     ),
     Cause.PROMPT_ANSWERED: Consequence(
         "consolidate_answers",
@@ -172,7 +170,7 @@ CHOREOGRAPHY: Mapping[Cause, Consequence] = {
     Cause.BATCH_REQUESTED: Consequence(
         "convert_batch",
         (PERSON,),
-        "A person requested the conversion of selected documents, or of all documents that match a filter.",
+        "Somebody asked to convert selected documents, or all documents that match a filter.",
     ),
     Cause.BATCH_PART_LISTED: Consequence(
         "convert",
@@ -183,7 +181,7 @@ CHOREOGRAPHY: Mapping[Cause, Consequence] = {
     Cause.DELIVERY_DUE: Consequence(
         "deliver",
         (RELAY,),
-        "A recipient is subscribed to this kind of event and has received all earlier events with the same process id.",
+        "A recipient is subscribed to this type of event and has received all earlier events with the same process id.",
         priority=3,
     ),
     Cause.TEST_DELIVERY_REQUESTED: Consequence(

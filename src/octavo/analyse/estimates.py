@@ -78,7 +78,7 @@ def health_of(counts: Counts) -> Health:
 
 
 PHASES = {
-    "initializing": "Waiting to be planned",
+    "initializing": "Waiting to start",
     "uploading": "Preparing pages",
     "processing": "Answering",
     "consolidating": "Combining answers",

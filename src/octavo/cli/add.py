@@ -55,12 +55,12 @@ def add(  # noqa: PLR0917 - each is an option of the command
     url: Annotated[list[str] | None, typer.Option(help="A web page or a YouTube video. Can be repeated.")] = None,
     text: Annotated[str | None, typer.Option(help="Text to add, or - to read it from standard input.")] = None,
     source: Annotated[
-        str | None, typer.Option(help="Origin of the documents: a description or a URL. Shown in the reader.")
+        str | None, typer.Option(help="Origin of the documents: a description or a URL. Shown with the document.")
     ] = None,
     name: Annotated[str | None, typer.Option(help="File name for standard input, such as notes.md.")] = None,
     duplicates: Annotated[
         Duplicates,
-        typer.Option(help="If a file already exists: reuse its document, create a new one, or reject the file."),
+        typer.Option(help="If you already have the file: reuse its document, create a new one, or reject the file."),
     ] = Duplicates.REUSE,
     extraction: HowToRead = Extraction.PLAIN,
     version_of: Annotated[
@@ -242,7 +242,7 @@ def error_as_data(error: OctavoError) -> dict[str, str]:
     return {"code": error.code, "message": error.line}
 
 
-uploads = typer.Typer(help="List uploads, for example refused ones.", no_args_is_help=True)
+uploads = typer.Typer(help="List uploads, including refused ones.", no_args_is_help=True)
 
 
 class State(StrEnum):

@@ -191,7 +191,10 @@ def migrate(as_json: AsJson = False) -> None:
 @app.command()
 def doctor(
     repair: Annotated[
-        bool, typer.Option("--repair", help="First repair values that can be recomputed, such as counts and statuses.")
+        bool,
+        typer.Option(
+            "--repair", help="Before the checks, repair values that can be recomputed, such as counts and statuses."
+        ),
     ] = False,
     checksums: Annotated[
         bool, typer.Option("--checksums", help="Read every stored file and compare its checksum. This can be slow.")

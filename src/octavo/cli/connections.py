@@ -53,7 +53,7 @@ def connections(  # noqa: PLR0917 - each is an option of the command
     dismissed: Annotated[bool, typer.Option("--dismissed", help="List dismissed connections.")] = False,
     rebuild: Annotated[
         bool,
-        typer.Option("--rebuild", help="Compare the document (or all documents) again, and wait until this is done."),
+        typer.Option("--rebuild", help="Compare the document (or all documents) again, and wait for the result."),
     ] = False,
     limit: Annotated[int, typer.Option(min=1, max=500, help="Maximum number of connections.")] = 20,
     cursor: Cursor = None,

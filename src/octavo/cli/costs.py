@@ -137,7 +137,7 @@ def set_all(
 @budgets_app.command("raise")
 def raise_one(
     document: Annotated[str, ID],
-    dollars: Annotated[str, typer.Argument(metavar="USD", help="US dollars, or `usual` for the default.")],
+    dollars: Annotated[str, typer.Argument(metavar="USD", help="Amount in US dollars, or `usual` for the default.")],
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,

@@ -41,7 +41,9 @@ def diff(
     first: Annotated[str, typer.Argument(metavar="A", help=HELP)],
     second: Annotated[
         str | None,
-        typer.Argument(metavar="B", help="The newer document or revision. Default: compare A with its predecessor."),
+        typer.Argument(
+            metavar="B", help="The newer document or revision. Default: compare A with its previous version."
+        ),
     ] = None,
     server: Server = None,
     key: Key = None,

@@ -80,7 +80,7 @@ def ls(  # noqa: PLR0917 - each is an option of the command
         str | None,
         typer.Option(
             help="Sort order: newest, oldest, title, kind, sender, date, amount, language, collection or state. "
-            "A minus sign reverses the order of a fact, such as -date."
+            "Some orders can be reversed with a minus sign, such as -date."
         ),
     ] = None,
     trashed: Annotated[bool, typer.Option("--trashed", help="List the trash.")] = False,
@@ -172,7 +172,7 @@ def facts(
         typer.Option(
             "--set",
             metavar="NAME=VALUE",
-            help="Correct a fact. An empty value means that the document does not have this fact. Can be repeated.",
+            help="Correct a fact, such as the sender. Leave the value empty if there is none. Can be repeated.",
         ),
     ] = None,
     server: Server = None,
@@ -231,7 +231,7 @@ def restore(
     documents: Annotated[
         list[str],
         typer.Argument(
-            metavar="ID... | PATH", help="Document ids, or at least four characters of each. Or the folder of a backup."
+            metavar="ID... | PATH", help="Document ids (at least four characters of each), or a backup folder."
         ),
     ],
     server: Server = None,
@@ -278,7 +278,7 @@ def retry(
         str | None,
         typer.Option(
             metavar="STAGE",
-            help="Repeat this stage and all later ones. `classified` writes a new description.",
+            help="Repeat this stage and all later ones. `classified` generates a new title, summary and tags.",
         ),
     ] = None,
     extraction: HowToRead = Extraction.PLAIN,
@@ -337,7 +337,7 @@ def change(target: Target, action: BulkAction, documents: list[str], trashed: tu
 def confirm_purge(count: int, as_json: bool) -> None:
     """Ask for confirmation on a terminal; elsewhere --yes is required."""
     if as_json or not open_console().is_terminal:
-        raise BadInput("Permanent deletion must be confirmed. If there is no terminal, use --yes.")
+        raise BadInput("Confirm the permanent deletion with --yes.")
     if not typer.confirm(f"Delete {count_of(count, 'document')} permanently? This cannot be undone."):
         typer.echo("Nothing was deleted.")
         raise typer.Exit(1)

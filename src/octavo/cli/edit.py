@@ -67,7 +67,7 @@ def edit(  # noqa: PLR0917 - each is an option of the command
     collection: Annotated[str | None, typer.Option(help="Move to this collection; created if it is new.")] = None,
     clear: Annotated[
         list[Field] | None,
-        typer.Option(help="Clear this field. Can be repeated. With --tag, the given tags replace all others."),
+        typer.Option(help="Clear this field. Can be repeated. To replace all tags, use --clear tags with --tag."),
     ] = None,
     server: Server = None,
     key: Key = None,

@@ -54,8 +54,10 @@ def add(  # noqa: PLR0917 - each is an option of the command
     delay: Annotated[
         float, typer.Option(min=0, max=LONGEST_DELAY_SECONDS, help="Seconds to wait before the first attempt.")
     ] = 0,
-    cap_key: Annotated[str | None, typer.Option(help="Name of a group of jobs with limited concurrency.")] = None,
-    cap: Annotated[int | None, typer.Option(min=1, help="How many jobs of the group can run in parallel.")] = None,
+    cap_key: Annotated[str | None, typer.Option(help="Name of the job group that --cap limits.")] = None,
+    cap: Annotated[
+        int | None, typer.Option(min=1, help="Maximum number of jobs in the group that run in parallel.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Queue jobs. If there is an error, none is queued."""
@@ -174,7 +176,7 @@ def dead_letters(
     then: Annotated[
         AfterDiscard,
         typer.Option(
-            help="Action after --discard. restart: delete the results and run again; fail_parent: end the analysis."
+            help="What to do after --discard. restart: delete the results and run again; fail_parent: end the analysis."
         ),
     ] = AfterDiscard.NOTHING,
     limit: Limit = 50,

@@ -74,7 +74,7 @@ def list_all(server: Server = None, key: Key = None, as_json: AsJson = False) ->
 
 @app.command()
 def rm(
-    keys: Annotated[list[str], typer.Argument(metavar="ID", help="Ids of keys, parts of ids, or full names.")],
+    keys: Annotated[list[str], typer.Argument(metavar="ID", help="Key ids (or parts of them), or full key names.")],
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,

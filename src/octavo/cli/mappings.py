@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from octavo.convert.values import Conversion, Value
     from octavo.records.conversions import MappingSummary, MappingView
 
-app = typer.Typer(help="Mappings define the fields of a conversion and their names in XML.", no_args_is_help=True)
+app = typer.Typer(
+    help="Mappings define which fields a conversion extracts, and their names in XML.", no_args_is_help=True
+)
 MappingFile = Annotated[Path, typer.Argument(metavar="FILE", help="A YAML mapping, or an invoice2data template.")]
 
 

@@ -22,17 +22,19 @@ Server = Annotated[
 ]
 Key = Annotated[
     str | None,
-    typer.Option(metavar="KEY", help="API key for --server. OCTAVO_KEY is safer, because other users cannot see it."),
+    typer.Option(
+        metavar="KEY", help="API key for --server. The variable OCTAVO_KEY is safer, because other users cannot see it."
+    ),
 ]
 Documents = Annotated[
     list[str],
-    typer.Argument(metavar="ID", help="Document ids, or at least four characters of their beginning or end."),
+    typer.Argument(metavar="ID", help="Document ids, or at least the first or last four characters of each."),
 ]
 HowToRead = Annotated[
     Extraction,
     typer.Option(
-        help="How the text is extracted. plain: as it is in the file; clean: a model cleans it up; pages: a model "
-        "reads the pages. The last two cost money, and the plain text is kept.",
+        help="How the text is extracted. plain: without a model; clean: a model cleans up the plain text; pages: a "
+        "model reads images of the pages. Models cost money. The plain text is always kept.",
     ),
 ]
 
@@ -42,7 +44,7 @@ PROMPT_FOR_IT = "-"
 Password = Annotated[
     str | None,
     typer.Option(
-        help="Password of an encrypted PDF; - prompts for it or, in a pipe, reads a line from standard input."
+        help="Password of an encrypted PDF. With -, you are prompted for it, or it is read from standard input."
     ),
 ]
 

@@ -49,7 +49,7 @@ def search(  # noqa: PLR0917 - each is an option of the command
     query: Annotated[
         list[str],
         typer.Argument(
-            help='Words or a question. "Quoted phrases" must occur. To exclude a word, write -word after --.'
+            help="Words or a question. Put exact phrases in quotation marks. To exclude a word, write -word after --."
         ),
     ],
     mode: Annotated[

@@ -268,7 +268,7 @@ def _connect(pair: ChunkPair, concept: str, sentences: SentenceCache) -> Detecte
         round(0.5 + 0.4 * _promise(pair, concept), 3),
         _quote(pair.source, concept, sentences),
         _quote(pair.target, concept, sentences),
-        f"One passage speaks well of {concept}, the other does not.",
+        f"One passage is positive about {concept}, the other is not.",
         Status.POSSIBLE,
         detail={"kind": "polarity"},
     )

@@ -43,7 +43,7 @@ def describe_difference(one: Statement, other: Statement) -> Difference:
         return Difference(WORDING, _both(mine, theirs))
     if words := _only_in_shorter(one, other):
         return Difference(WORDING, f"Only one sentence says “{words}”.")
-    return Difference(WORDING, "The two statements exclude each other.")
+    return Difference(WORDING, "The two statements cannot both be true.")
 
 
 def _both(mine: str, theirs: str) -> str:

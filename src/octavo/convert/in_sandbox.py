@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 # Reading the largest allowed mapping takes a tenth of this time.
 CHECK_LIMITS = Limits(memory_bytes=1 << 30, cpu_seconds=2, wall_seconds=10, output_bytes=0)
-STUCK = "A pattern in the mapping was stopped because it takes too long on this document."
+STUCK = "A pattern in the mapping took too long on this document and was stopped."
 
 
 async def check_mapping_in_sandbox(sandbox: Sandbox, text: str, file: str) -> MappingSummary:
@@ -60,7 +60,7 @@ async def check_mapping_in_sandbox(sandbox: Sandbox, text: str, file: str) -> Ma
     try:
         return MappingSummary.model_validate(outcome.value)
     except ValidationError:
-        raise Defect("The summary of the mapping is invalid.") from None
+        raise Defect("The sandbox returned an invalid mapping summary.") from None
 
 
 @sandboxed

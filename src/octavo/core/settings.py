@@ -166,7 +166,7 @@ class Settings(BaseSettings):
         int,
         Field(
             ge=0,
-            description="Number of days to keep the documents of a visitor after the visitor's last session has ended.",
+            description="Number of days to keep a visitor's documents after the visitor's last session has ended.",
         ),
     ] = 30
     sandbox_memory_bytes: Annotated[
@@ -263,25 +263,20 @@ class Settings(BaseSettings):
         int, Field(ge=1, description="Maximum size of a file that is analysed automatically, in bytes.")
     ] = 60 * MEBIBYTE
     conversion_source_days: Annotated[
-        int, Field(ge=0, description="Number of days to keep the source of a conversion.")
+        int, Field(ge=0, description="Number of days to keep the source files of conversions.")
     ] = 7
-    conversion_result_days: Annotated[
-        int, Field(ge=0, description="Number of days to keep the result of a conversion.")
-    ] = 30
+    conversion_result_days: Annotated[int, Field(ge=0, description="Number of days to keep conversion results.")] = 30
     correction_days: Annotated[
         int,
         Field(
             ge=0,
-            description="Number of days to keep corrections of conversions as training samples. They are kept "
-            "longer than the results and are applied when the same file is converted again.",
+            description="Number of days to keep corrections of conversions as training samples. Corrections are "
+            "kept longer than the results and are applied when the same file is converted again.",
         ),
     ] = 365
     conversion_gateway_url: Annotated[
         str | None,
-        Field(
-            description="URL of a service that converts PDFs in place of Octavo's own rules. It receives a PDF and "
-            "returns XML."
-        ),
+        Field(description="URL of a service that converts PDFs instead of Octavo. It receives a PDF and returns XML."),
     ] = None
     conversion_gateway_seconds: Annotated[
         float, Field(gt=0, le=500, description="Timeout of the conversion service, in seconds.")
@@ -305,7 +300,7 @@ class Settings(BaseSettings):
     ] = "wait"
     conversion_delete_after_download: Annotated[
         bool,
-        Field(description="Delete the result of a conversion in the first daily clean-up after it is downloaded."),
+        Field(description="Delete a conversion's result at the first daily clean-up after its download."),
     ] = False
     requests_per_minute: Annotated[int, Field(ge=1, description="Maximum requests per minute for each owner.")] = 12_000
     requests_per_minute_anonymous: Annotated[
@@ -346,15 +341,15 @@ class Settings(BaseSettings):
         int,
         Field(
             ge=1,
-            description="Maximum number of wrong passwords for one e-mail address from one IP address in a quarter of "
-            "an hour.",
+            description="Maximum number of wrong passwords for one e-mail address from one IP address within 15 "
+            "minutes.",
         ),
     ] = 10
     sign_in_tries_address: Annotated[
         int,
         Field(
             ge=1,
-            description="Maximum number of wrong passwords from one IP address in a quarter of an hour, for all e-mail "
+            description="Maximum number of wrong passwords from one IP address within 15 minutes, for all e-mail "
             "addresses together.",
         ),
     ] = 100
@@ -362,7 +357,7 @@ class Settings(BaseSettings):
         int,
         Field(
             ge=1,
-            description="Maximum number of wrong passwords for one e-mail address in a quarter of an hour, from all IP "
+            description="Maximum number of wrong passwords for one e-mail address within 15 minutes, from all IP "
             "addresses together. Above this number, signing in to the account is slowed down.",
         ),
     ] = 50
@@ -393,7 +388,7 @@ class Settings(BaseSettings):
         ),
     ] = None
     delivery_seconds: Annotated[
-        float, Field(gt=0, le=45, description="Timeout for webhook recipients and the mail server, in seconds.")
+        float, Field(gt=0, le=45, description="Timeout for requests to webhooks and the mail server, in seconds.")
     ] = 15
     mail_from: Annotated[str, Field(description="Sender address for outgoing mail.")] = "octavo@localhost"
     admin_mail: Annotated[str | None, Field(description="Mail address to notify when jobs of any owner fail.")] = None
@@ -444,8 +439,8 @@ class Settings(BaseSettings):
     task_models: Annotated[
         Texts,
         Field(
-            description="Models for individual tasks: `task=model` entries, separated by commas. Several models of a "
-            "task are separated by `|` and tried in this order, such as "
+            description="Models for individual tasks: `task=model` entries, separated by commas. Several models for "
+            "one task are separated by `|` and tried in this order, such as "
             "`classify_image=openai:gpt-5|gemini:gemini-2.5-pro`."
         ),
     ] = ()
@@ -466,9 +461,9 @@ class Settings(BaseSettings):
     provider_limits: Annotated[
         Texts,
         Field(
-            description="Maximum requests and tokens per minute for each provider, for all workers together, such as "
-            "`gemini=1000/1000000`; separate providers with commas. Rate limits that a provider reports are always "
-            "respected."
+            description="Maximum requests and tokens per minute for each model provider, such as "
+            "`gemini=1000/1000000`, separated by commas. The limits apply to all workers together. Rate limits that a "
+            "provider reports are always respected."
         ),
     ] = ()
     document_budget: Annotated[
@@ -476,9 +471,9 @@ class Settings(BaseSettings):
         Field(
             ge=0,
             le=1e6,
-            description="Model budget per document, in US dollars. The default should be enough to describe 1,000 "
-            "pages and run five prompts on them with the default Gemini model. This and the next two settings are "
-            "defaults: `octavo budgets` and the web pages can change budgets without a restart.",
+            description="Model budget per document, in US dollars. The default should be enough to summarise and tag "
+            "1,000 pages and run five prompts on them with the default Gemini model. This and the next two settings "
+            "are defaults: `octavo budgets` and the web pages can change budgets without a restart.",
         ),
     ] = 3.0
     owner_budget: Annotated[
@@ -489,7 +484,7 @@ class Settings(BaseSettings):
     ] = 100.0
     anonymous_models: Annotated[
         bool,
-        Field(description="Allow documents of visitors without an account to be sent to providers other than `local`."),
+        Field(description="Allow sending visitors' documents to model providers other than `local`."),
     ] = False
     server: Annotated[
         str | None,

@@ -111,7 +111,7 @@ _SENTENCES: Mapping[str, str] = {
     "conversion.expired": "{thing}: files of its conversion expired and were deleted.",
     "document.expired": "{thing} expired and was deleted.",
     "document.abandoned": "An upload was never finished.",
-    FAILING: "Deliveries to {thing} have failed for more than a week. Check the address and the receiver.",
+    FAILING: "Deliveries to {thing} have failed for more than a week. Check that the address is correct and reachable.",
     TEST: "This is a test. Deliveries to this address work.",
 }
 

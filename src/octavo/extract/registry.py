@@ -14,8 +14,8 @@ STORED_ONLY = {
     SourceType.IWORK: "Pages, Numbers and Keynote files cannot be read. Export the file as PDF, DOCX, XLSX or PPTX.",
     SourceType.MOBI: "Kindle books cannot be read. Convert the book to EPUB.",
     SourceType.DJVU: "DjVu files cannot be read. Convert the file to PDF.",
-    SourceType.AUDIO: "Speech in recordings cannot be read. Add a transcript, for example as VTT or SRT.",
-    SourceType.VIDEO: "Speech in videos cannot be read. Add a transcript, for example as VTT or SRT.",
+    SourceType.AUDIO: "Octavo cannot transcribe recordings. Add a transcript, for example as VTT or SRT.",
+    SourceType.VIDEO: "Octavo cannot transcribe videos. Add a transcript, for example as VTT or SRT.",
     SourceType.OTHER: "Text cannot be extracted from this file type. If it is a document, save it as PDF.",
 }
 # All types that can be read. They are listed here so that a check does not import the processors.

@@ -107,7 +107,7 @@ class Archive:
                     most -= len(block)
                     self._left -= len(block)
                     if min(most, self._left) < 0:
-                        raise TooLarge("The content of the file is much larger than the file itself.")
+                        raise TooLarge("The file's decompressed content is much larger than the file itself.")
                     yield block
         except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, OverflowError, RuntimeError) as error:
             raise BadInput(f"{DAMAGED}a part of it cannot be unpacked.") from error

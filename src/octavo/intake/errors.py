@@ -51,7 +51,7 @@ class Duplicate(BadInput):
     status = 409
 
     def __init__(self, twin: str) -> None:
-        super().__init__(f"The file exists as document {twin}.")
+        super().__init__(f"The file already exists as document {twin}.")
         self.fields = {"duplicate_of": twin}
 
 

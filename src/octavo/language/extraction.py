@@ -20,7 +20,7 @@ AMOUNTS = "Amounts"
 class Subject(StrEnum):
     """What a prompt asks to list, such as names or dates.
 
-    The enum value completes the message “The offline rules recognised no …”.
+    The enum value completes the message “The offline rules found no …”.
     """
 
     NAMES = "people or organisations"

@@ -31,7 +31,7 @@ QUERIES = load_queries("doctor")
 LEAST_FREE_BYTES = 1 << 30
 READ_BYTES = 1 << 30
 MOST_DAMAGED = 10
-HEAL = "Upload the same file again to replace a source; process the document again to replace its other files."
+HEAL = "To replace an original file, upload it again. To replace other files, process the document again."
 OBJECTS_AT_ONCE = 200
 REPAIRS = load_queries("repairs")
 
@@ -109,10 +109,12 @@ async def schema(installation: Installation) -> str:
 @check("jobs")
 async def jobs(installation: Installation) -> str:
     """Check that the state of every job matches its last event, and that every transition was legal."""
-    await _refuse_rows(installation, QUERIES.jobs_unlike_events, "Jobs do not match their events")
-    await _refuse_rows(installation, QUERIES.broken_jobs, "Jobs violate their invariants")
-    await _refuse_rows(installation, QUERIES.illegal_histories, "Jobs made illegal transitions")
-    await _refuse_rows(installation, QUERIES.left_leases, "Jobs were abandoned by their workers")
+    await _refuse_rows(
+        installation, QUERIES.jobs_unlike_events, "The status of some jobs does not match their last event"
+    )
+    await _refuse_rows(installation, QUERIES.broken_jobs, "Some jobs violate an invariant")
+    await _refuse_rows(installation, QUERIES.illegal_histories, "Some jobs changed status in a way that is not allowed")
+    await _refuse_rows(installation, QUERIES.left_leases, "Some jobs were abandoned by their workers")
     row = await (await installation.connection.execute(QUERIES.count_jobs)).fetchone()
     return f"{row[0] if row else 0} jobs, all consistent with their events"
 
@@ -130,8 +132,8 @@ async def events(installation: Installation) -> str:
 
 @check("caps")
 async def caps(installation: Installation) -> str:
-    await _refuse_rows(installation, QUERIES.wrong_caps, "Counts of running jobs are incorrect")
-    await _refuse_rows(installation, QUERIES.idle_caps, "Free slots were not given to waiting jobs")
+    await _refuse_rows(installation, QUERIES.wrong_caps, "Running-job counts are incorrect")
+    await _refuse_rows(installation, QUERIES.idle_caps, "Jobs are waiting although slots are free")
     return "all slot counts are correct"
 
 
@@ -147,12 +149,16 @@ async def documents(installation: Installation) -> str:
 
     Also checks that the recorded storage usage of owners is correct, and that no chunk is orphaned.
     """
-    await _refuse_rows(installation, QUERIES.wrong_documents, "Documents do not match the status of their jobs")
-    await _refuse_rows(installation, QUERIES.uncanonical_documents, "Documents without exactly one canonical upload")
-    await _refuse_rows(installation, QUERIES.wrong_versions, "Versions are in the wrong order")
-    await _refuse_rows(installation, QUERIES.wrong_references, "Reference counts of files are incorrect")
-    await _refuse_rows(installation, QUERIES.wrong_usage, "Recorded storage usage of owners is incorrect")
-    await _refuse_rows(installation, QUERIES.orphan_chunks, "Orphaned chunks")
+    await _refuse_rows(
+        installation, QUERIES.wrong_documents, "The status of some documents does not match the status of their jobs"
+    )
+    await _refuse_rows(
+        installation, QUERIES.uncanonical_documents, "Some documents have no canonical upload, or more than one"
+    )
+    await _refuse_rows(installation, QUERIES.wrong_versions, "Some document versions are in the wrong order")
+    await _refuse_rows(installation, QUERIES.wrong_references, "File reference counts are incorrect")
+    await _refuse_rows(installation, QUERIES.wrong_usage, "The recorded storage usage of some owners is incorrect")
+    await _refuse_rows(installation, QUERIES.orphan_chunks, "Some chunks belong to an old revision")
     row = await (await installation.connection.execute(QUERIES.count_documents)).fetchone()
     total, trashed, least, mean, most = row or (0, 0, 0, 0, 0)
     each = f", {least} to {most} chunks per document, {mean:.1f} on average" if total else ""
@@ -172,18 +178,22 @@ async def vectors(installation: Installation) -> str:
     """Check that documents have complete vectors, and that no renewal of vectors from an earlier model has failed."""
     settings = installation.settings
     values = {"model": embedding_model(settings), "visitors": settings.anonymous_models}
-    await _refuse_rows(installation, QUERIES.incomplete_vectors, "Documents with incomplete vectors")
-    await _refuse_rows(installation, QUERIES.stuck_vectors, "Vectors of an earlier model could not be renewed", values)
+    await _refuse_rows(installation, QUERIES.incomplete_vectors, "Some documents have incomplete vectors")
+    await _refuse_rows(
+        installation, QUERIES.stuck_vectors, "Vectors from an earlier model could not be replaced", values
+    )
     row = await (await installation.connection.execute(QUERIES.count_vectors, values)).fetchone()
     total, outdated = row or (0, 0)
-    rest = f"; {outdated} still have vectors of an earlier model and are renewed in the background" if outdated else ""
+    rest = f"; {outdated} still have vectors from an earlier model, which are being replaced" if outdated else ""
     return f"{total} documents with vectors, model {values['model']}{rest}"
 
 
 @check("analyses")
 async def analyses(installation: Installation) -> str:
     """Check that segments cover every page of each analysed document, and that every unfinished analysis has a job."""
-    await _refuse_rows(installation, QUERIES.wrong_analyses, "Analyses do not match their segments, jobs or answers")
+    await _refuse_rows(
+        installation, QUERIES.wrong_analyses, "Some analyses are inconsistent with their segments, jobs or answers"
+    )
     row = await (await installation.connection.execute(QUERIES.count_analyses)).fetchone()
     total, items = row or (0, 0)
     return f"{total} analyses with {items} items"
@@ -192,7 +202,7 @@ async def analyses(installation: Installation) -> str:
 @check("ledger")
 async def ledger(installation: Installation) -> str:
     """Check that the recorded spending equals the sum of the model calls."""
-    await _refuse_rows(installation, QUERIES.wrong_spending, "Totals of model costs are incorrect")
+    await _refuse_rows(installation, QUERIES.wrong_spending, "Recorded totals of model costs are incorrect")
     row = await (await installation.connection.execute(QUERIES.count_calls)).fetchone()
     calls, cost = row or (0, 0)
     return f"{calls} model calls, {cost:.2f} USD"

@@ -64,16 +64,18 @@ async def read_metrics(connection: Connection) -> list[Metric]:
         ),
         Metric(
             "jobs_taken_over",
-            "Jobs whose worker ended or stopped responding since their last finished stage.",
+            "Jobs whose worker died or stopped responding since their last finished stage.",
             [({}, taken_over["jobs"])],
         ),
         Metric("ai_spent_usd", "Cost of model calls this month, in US dollars.", [({}, spent["spent_usd"])]),
         Metric(
             "ai_answers",
-            "Model answers in the last hour: new ones, and reused ones that cost nothing.",
+            "Model answers in the last hour: new answers, and cached answers, which cost nothing.",
             [({"from": name}, answers[column]) for name, column in (("model", "new"), ("cache", "reused"))],
         ),
-        Metric("ai_files_expiring", "Files stored at providers, expiring within an hour.", [({}, files["files"])]),
+        Metric(
+            "ai_files_expiring", "Files stored at model providers that expire within an hour.", [({}, files["files"])]
+        ),
         Metric(
             "stage_seconds",
             "Mean duration of a stage for documents completed in the last hour, by source type.",

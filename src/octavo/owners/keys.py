@@ -21,7 +21,8 @@ async def make_key(
 ) -> NewKey:
     if not caller.may_grant(scope):
         raise NotAllowed(
-            "Only signed-in users and keys with the admin scope can create keys, and only up to their own permissions."
+            "Only signed-in users and keys with the admin scope can create keys. "
+            "A new key cannot have more permissions than its creator."
         )
     key = PREFIX + new_token()
     values = {"id": new_id(), "owner": caller.owner_id, "user": caller.user_id, "name": name, "scope": scope}

@@ -13,7 +13,7 @@ from tests.support.browser import Place, Visitor
 WAIT = """
     UPDATE jobs SET run_after = engine_now() + interval '15 minutes', admitted = false, attempt = 1, note =
         '{"error": {"code": "AI_UNAVAILABLE", "message": "The model provider is not available."}}' WHERE id = %s"""
-MARK = "Described offline; will be improved"
+MARK = "Summary made without a model; will be improved"
 
 
 def test_a_document_described_offline_is_marked_and_can_be_improved_now(place: Place, member: Visitor) -> None:
@@ -30,7 +30,7 @@ def test_a_document_described_offline_is_marked_and_can_be_improved_now(place: P
         expect(row.locator(".cause")).to_have_text(MARK)
         look_at(page, "described-offline")
         page = member.open(f"/documents/{document}?panel=about")
-        expect(page.get_by_text(f"{MARK} when the model provider answers again")).to_be_visible()
+        expect(page.get_by_text(f"{MARK} when the model provider is available again")).to_be_visible()
         expect(page.locator("#about-document").get_by_role("button", name="Try now")).to_be_visible()
         look_at(page, "described-offline-reader")
         page = member.open("/library")

@@ -291,7 +291,8 @@ async def test_a_recipient_that_has_failed_for_a_week_says_so_once_until_it_work
             assert first
             assert await notices() == []
             engine.run("UPDATE subscribers SET failing_since = failing_since - interval '8 days'")
-            told = f"Deliveries to “{address}” have failed for more than a week. Check the address and the receiver."
+            told = f"Deliveries to “{address}” have failed for more than a week. "
+            told += "Check that the address is correct and reachable."
             assert await notices() == [told]
             assert await notices() == [told]
             await desk.add(owner, b"three")

@@ -19,7 +19,7 @@ MAX_STATEMENTS = 20
 MAX_CITATIONS = 5
 ANSWER_TOKENS = 800
 ONLY_ENGLISH = (
-    "Without a model, answers are found in English only. Other languages are searched for sentences with similar words."
+    "Without a model, answers are found only in English text. In other languages, Octavo quotes similar sentences."
 )
 _MAX_OFFLINE, _MAX_QUOTE = 4, 500
 _PUNCTUATION = " .,;:|"

@@ -71,7 +71,7 @@ def build_parts(segment: SegmentToAnswer) -> list[Part]:
     if segment.before:
         parts.append(QuotedText("before", segment.before))
     if segment.file:
-        parts.append(InstructionText(f"The file's first page is number {(segment.context or segment.texts)[0][0]}."))
+        parts.append(InstructionText(f"The first page of the file is page {(segment.context or segment.texts)[0][0]}."))
         return [*parts, segment.file]
     return [*parts, *(QuotedText(f"{unit}-{number}", text) for number, text in [*segment.context, *segment.texts])]
 

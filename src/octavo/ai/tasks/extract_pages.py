@@ -33,7 +33,7 @@ def build_parts(pages: PagesToRead) -> list[Part]:
     numbers = f"{pages.first}" if pages.last == pages.first else f"{pages.first} to {pages.last}, in this order"
     if isinstance(pages.shown, FileReference):
         return [InstructionText(f"The file has {pages.count} pages. Their numbers are {numbers}."), pages.shown]
-    return [InstructionText(f"There is a picture of each page. Their numbers are {numbers}."), *pages.shown]
+    return [InstructionText(f"The pages follow as pictures. Their numbers are {numbers}."), *pages.shown]
 
 
 def check_not_empty(_pages: PagesToRead, answer: MarkdownText) -> MarkdownText:

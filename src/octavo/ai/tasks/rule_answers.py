@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 MAX_LISTED = 80
 _MAX_PAGES, _MAX_WORDS, _MAX_CHARACTERS = 5, 120, 19_000
-_FOUND = "Found by rules, offline. Rules can miss entries and misread words, so check the quotes."
-_NONE = "The offline rules recognised no {subject} in this text. They can miss some. Set up a model for a full answer."
+_FOUND = "Found by rules, without a model. Rules can miss entries and misread words, so check the quotes."
+_NONE = "The offline rules found no {subject} in this text, but they can miss some. Set up a model for a full answer."
 _UNSUPPORTED = "The offline rules for {subject} cover English and German. Set up a model to answer this prompt."
 
 

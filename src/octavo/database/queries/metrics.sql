@@ -46,5 +46,5 @@ SELECT count(*) AS files FROM provider_files
 WHERE expires_at BETWEEN engine_now() AND engine_now() + interval '1 hour';
 
 -- name: taken_over()
--- Jobs whose worker ended or stopped responding since their last finished stage.
+-- Jobs whose worker died or stopped responding since their last finished stage.
 SELECT count(*) AS jobs FROM jobs WHERE taken_from <> '{}';

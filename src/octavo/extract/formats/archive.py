@@ -139,7 +139,7 @@ class _Counted:
         block = self._file.read(min(size, _BLOCK) if size >= 0 else _BLOCK)
         self._left -= len(block)
         if self._left < 0:
-            raise TooLarge("The content of the file is much larger than the file itself.")
+            raise TooLarge("The file's decompressed content is much larger than the file itself.")
         return block
 
 

@@ -83,7 +83,7 @@ def _check_records(stream: bytes) -> None:
             row, column = struct.unpack_from("<HH", stream, at + 4)
             rows, columns = max(rows, row + 1), max(columns, column + 1)
             if rows * columns > xlsx.MOST_PLACES:
-                raise TooLarge("A sheet is too large: its cells are too far apart.")
+                raise TooLarge("A sheet is too large: its cells span too many rows and columns.")
         at += 4 + size
 
 

@@ -256,7 +256,7 @@ def _check_extent(parts: Iterable[bytes]) -> None:
         rows.update(int(row) for _, row in found)
         rest = text[-_OVERLAP:]
     if rows and (max(rows) - min(rows) + 1) * max(map(_column, columns)) > MOST_PLACES:
-        raise TooLarge("A sheet is too large: its cells are too far apart.")
+        raise TooLarge("A sheet is too large: its cells span too many rows and columns.")
 
 
 def _column(letters: bytes) -> int:

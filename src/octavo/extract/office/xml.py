@@ -117,7 +117,7 @@ def parse(data: bytes) -> Element:
         raise BadInput(f"{DAMAGED}its XML cannot be read.") from error
     declared: Any = root.getroottree().docinfo.internalDTD
     if declared is not None and declared.entities():
-        raise BadInput("The XML of the file declares entities, which Octavo does not expand.")
+        raise BadInput("The file's XML declares entities, which Octavo does not expand.")
     return root
 
 

@@ -72,5 +72,5 @@ def _why_not(settings: Settings, caller: Caller) -> str | None:
     if caller.is_anonymous and not settings.anonymous_models:
         return "Visitors cannot use external models. Sign in first."
     if not all(uses_remote_model(settings, task.name) for task in (CLEAN_MARKDOWN, EXTRACT_PAGES)):
-        return "This extraction needs a model, and none is set up. Choose plain extraction instead."
+        return "This type of extraction needs a model, and none is set up. Choose plain extraction."
     return None

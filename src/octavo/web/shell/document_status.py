@@ -72,7 +72,7 @@ DISCARD = StatusAction("Discard", "discard", asks=True)
 REPLACE = StatusAction("Replace file", "replace", "get")
 DOWNLOAD = StatusAction("Download", "source", "get")
 CLASSIFY = StatusAction("Classify again", "classify")
-WRITE_TEXT = StatusAction("Write the text again", "classify")
+WRITE_TEXT = StatusAction("Rewrite the text", "classify")
 DESCRIBE = StatusAction("Describe again", "classify")
 INDEX = StatusAction("Index again", "classify")
 READ_REST = StatusAction("Read the rest", "retry")
@@ -170,7 +170,7 @@ def _finished(document: Document) -> StatusText:
         status = replace(status, line=" · ".join(filter(None, (status.line, f"No connections yet; {later}"))))
     if not document.will_be_improved or document.needs_classification:
         return status
-    line = " · ".join(filter(None, (status.line, "Described offline; will be improved")))
+    line = " · ".join(filter(None, (status.line, "Summary made without a model; will be improved")))
     return replace(status, line=line, verbs=(*status.verbs, TRY_NOW))
 
 
@@ -244,7 +244,7 @@ MISSING_PARTS = {
 def _incomplete(document: Document) -> StatusText:
     parts = [part for name, part in MISSING_PARTS.items() if name in document.missing]
     first = parts[0] if parts else MISSING_PARTS["description"]
-    cause = document.error.message if document.error else "Some processing steps of this document failed."
+    cause = document.error.message if document.error else "Some processing steps failed."
     missing = f"Missing: {'; '.join(part.what for part in parts)}." if parts else None
     if document.will_be_resumed:
         cause = f"{cause.rstrip('.')}. It will be retried automatically."

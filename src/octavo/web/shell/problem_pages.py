@@ -23,7 +23,7 @@ PLACES = {
     "/conversions": "Back to conversions",
     "/settings/mappings": "Back to mappings",
     "/settings/keys": "Back to API keys",
-    "/settings/webhooks": "Back to notifications out",
+    "/settings/webhooks": "Back to notification settings",
     "/settings": "Back to settings",
     "/notifications": "Back to notifications",
 }

@@ -34,7 +34,7 @@ SAID = {
     "paused": "Paused. No more events will be sent.",
     "resumed": "Resumed. New events will be sent.",
     "tested": "Test sent. See the result in the log below.",
-    "deleted": "Recipient and log deleted.",
+    "deleted": "Recipient and delivery log deleted.",
     "mapping": "Mapping added. Choose it for your next conversion.",
     "appearance": "Saved in this browser.",
     "prompt": "Prompt saved. The next analysis will use it.",
@@ -42,7 +42,7 @@ SAID = {
     "used": "Prompt reactivated.",
     "gone": "Prompt deleted.",
     "weights": "Weights saved. All lists use the new order.",
-    "retention": "Retention period saved. It takes effect with the next nightly clean-up.",
+    "retention": "Retention period saved. It takes effect at the next nightly clean-up.",
     "budgets": "Budgets saved. Paused work resumes where the budget allows.",
 }
 

@@ -88,7 +88,9 @@ async def test_languages_without_contradictions_and_missing_bridges_are_named(ro
     limited = "Contradictions are found in English documents only."
     assert limited not in await panel(room, english)
     assert limited in await panel(room, german)
-    assert "Bridges need a configured model." in await room.read("/connections?engine=thematic_bridge")
+    assert "Bridges between different subjects need a configured model." in await room.read(
+        "/connections?engine=thematic_bridge"
+    )
 
 
 async def test_a_waiting_comparison_is_shown_in_the_panel_the_map_the_dock_and_the_history(room: Room) -> None:

@@ -111,7 +111,7 @@ FINISHED: dict[str, tuple[dict[str, Any], tuple[str, str, str | None, list[str]]
     ),
     "described offline": (
         {"will_be_improved": True},
-        ("ok", "Full text", "Described offline; will be improved", ["Try now"]),
+        ("ok", "Full text", "Summary made without a model; will be improved", ["Try now"]),
     ),
     "not decoded": (
         {
@@ -145,7 +145,7 @@ INCOMPLETE: dict[str, tuple[list[str], str, str, str]] = {
         ["text_by_model"],
         "Text not rewritten",
         "Missing: the text written by a model.",
-        "Write the text again",
+        "Rewrite the text",
     ),
     "several parts": (
         ["chunk_descriptions", "vectors"],

@@ -19,7 +19,7 @@ from octavo.web.context.services import Services
 
 ONLY_THIS_BROWSER = (
     "Your documents are tied to this browser. Create an account to reach them from other devices, and to keep them "
-    "if the cookies of this browser are deleted."
+    "if this browser's cookies are deleted."
 )
 
 

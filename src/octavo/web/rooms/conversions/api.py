@@ -170,7 +170,10 @@ async def convert(
     request: Request,
     mapping: Annotated[
         Name | None,
-        Query(description="Name of the mapping if the body is the raw file. Forms and JSON use a field."),
+        Query(
+            description="Name of the mapping, if the body is the raw file. "
+            "In a form or JSON, send the field `mapping` instead."
+        ),
     ] = None,
     content_type: Annotated[str, Header()] = "",
     x_upload_filename: Annotated[str | None, Header(max_length=3000)] = None,

@@ -151,8 +151,8 @@ def describe_changes(changes: Sequence[Mapping_[str, Any]]) -> list[Change]:
 
 _OTHER_CHANGES = {
     "undo": "Undid revision {}",
-    "facts": "Confirmed facts of the document",
-    "carried": "Corrections of an earlier conversion of this file",
+    "facts": "Confirmed document facts",
+    "carried": "Corrections from an earlier conversion of this file",
 }
 
 

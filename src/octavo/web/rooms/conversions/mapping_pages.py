@@ -150,7 +150,7 @@ async def delete(
 ) -> Response:
     """Delete a mapping. Requires confirmation."""
     if not sure:
-        text = "You can no longer choose the mapping. Existing conversions keep its text."
+        text = "The mapping will no longer be available. Existing conversions keep its text."
         back = f"/settings/mappings/{name}"
         question = Question(f"Delete the mapping {name}?", text, request.url.path, "Delete", back, (("sure", "true"),))
         return ask(request, question, frame)

@@ -55,10 +55,10 @@ JOB_NAMES = {
     "process_document": "Processing",
     "detect_connections": "Comparison",
     "embed_document": "Indexing",
-    "embed_tags": "Indexing of tags",
+    "embed_tags": "Tag indexing",
     "analyse_document": "Analysis",
     "answer_segment": "Part of an analysis",
-    "consolidate_answers": "Combining answers of an analysis",
+    "consolidate_answers": "Combining the answers of an analysis",
     "convert": "Conversion",
 }
 # The result of each finished stage.
@@ -80,7 +80,7 @@ STAGES = {
     "enriched": "Described the passages",
     "indexing": "Indexed some passages",
     "embedded": "Indexed",
-    "improvement_planned": "Described offline; will be improved",
+    "improvement_planned": "Summary made without a model; will be improved",
     "improved": "Description improved",
     "connected": "Connected",
     "planned": "Planned an analysis",

@@ -32,7 +32,7 @@ router = APIRouter(prefix="/api/v1", tags=["events"])
 
 STREAM = {
     "description": "A stream of server-sent events. The first is `hello`; its id is the start of the stream. "
-    "Each of the others contains one event as JSON. With `application/json`, the response is one page of events.",
+    "Each later one contains an event as JSON. With `application/json`, the response is one page of events.",
     "content": {"text/event-stream": {"schema": {"type": "string"}}},
 }
 After = Annotated[
