@@ -228,7 +228,7 @@ def _mail_fields(text: str) -> set[str]:
 
 
 def _is_table(text: str) -> bool:
-    """Whether all rows contain the same number of separators. A separator inside a cell makes this check fail."""
+    """Whether all rows contain the same number of separators. The check fails if a cell contains a separator."""
     rows = [row for row in text.split("\n", _COMPARED_ROWS + 1)[:_COMPARED_ROWS] if row.strip()]
     counts = [{row.count(separator) for row in rows} for separator in _SEPARATORS]
     return len(rows) >= _LEAST_ROWS and any(len(count) == 1 and 0 not in count for count in counts)

@@ -180,7 +180,7 @@ def _byline(source: FactSource) -> Author | None:
 
 
 def _below_title(source: FactSource, title_lines: Sequence[int]) -> Author | None:
-    """Find names in the lines after the title, up to the abstract or the text."""
+    """Find names in the lines after the title, up to the abstract or the main text."""
     if not title_lines:
         return None
     names: list[str] = []

@@ -63,7 +63,7 @@ def _reference(evidence: frozenset[str]) -> str:
 
 
 def _first_of(*names: str) -> Callable[[frozenset[str]], str]:
-    """Return a function that returns the first of these names that is in the evidence, or "none"."""
+    """Return a function that takes evidence and returns the first of these names in it, or "none"."""
     return lambda evidence: next((name for name in names if name in evidence), "none")
 
 

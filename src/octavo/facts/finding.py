@@ -272,7 +272,7 @@ def _fact(name: str, choice: Choice, *, has_places: bool) -> Fact:
 
 
 def _months(sheets: Sequence[Sheet], *, has_places: bool) -> Iterator[Fact]:
-    """Find a month without a day, such as "May 2017", near the top of the first page. The value is then 2017-05."""
+    """Find a month without a day near the top of the first page. For "May 2017", the value is 2017-05."""
     if not sheets:
         return
     page = PageRuns(sheets[:1], load_vocabulary())

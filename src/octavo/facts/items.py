@@ -114,7 +114,7 @@ class Head:
     def loose(self) -> Head:
         """Return a copy of this header for rows whose numbers are not aligned with it.
 
-        Only the order of the numbers matters.
+        Such numbers are recognised by their order, not by their position.
         """
         return replace(self, is_loose=True)
 
@@ -135,7 +135,7 @@ def find_items(page: PageRuns) -> Items:
 def _clearest(page: PageRuns, head: Head) -> Items:
     """Return the items of a table.
 
-    If it has several amount columns, the one in which more amounts equal quantity times price is used.
+    If several columns may be the amount column, the one with the most amounts that equal quantity times price is used.
     """
     best = _read(page, head)
     for variant in head.variants():
@@ -190,7 +190,7 @@ def _labels(page: PageRuns, line: Line) -> list[tuple[str, Box]]:
 
 
 def _adjacent(page: PageRuns, line: Line, step: int) -> Iterator[Line]:
-    """Yield the lines directly above or below that belong to the same header.
+    """Yield the lines directly above or below a header line that belong to the same header.
 
     These lines are close to each other, short, and without numbers.
     """
@@ -213,8 +213,8 @@ def _adjacent(page: PageRuns, line: Line, step: int) -> Iterator[Line]:
 def _columns(labels: Sequence[tuple[str, Box]]) -> dict[str, Box]:
     """Return the box of each column.
 
-    If several columns can be the amount column, the rightmost one is used. One to the left of the descriptions is used
-    as the quantity column.
+    If several columns can be the amount column, the rightmost one is used. If the leftmost of them is to the left of
+    the descriptions, it is used as the quantity column.
     """
     columns: dict[str, Box] = {}
     by_role: dict[str, list[Box]] = {}
@@ -237,7 +237,7 @@ def _columns(labels: Sequence[tuple[str, Box]]) -> dict[str, Box]:
 
 
 def _drop_stacked(columns: dict[str, Box], by_role: dict[str, list[Box]]) -> None:
-    """Drop a tax rate column that is really part of another header, such as "Price without" above "tax"."""
+    """Drop a tax rate column that is really part of another column's header, such as "Price without" above "tax"."""
     rate = columns.get("tax_rate")
     heads = [*by_role.get("amount", []), *by_role.get("unit_price", [])]
     if rate and any(min(rate.right, box.right) > max(rate.left, box.left) and rate.top != box.top for box in heads):
@@ -453,7 +453,7 @@ def _cut(anchors: list[Mention], printed: dict[Decimal, str], leading: tuple[int
 
 
 def _tops(page: PageRuns, anchors: Sequence[Mention], head: Head, region: Sequence[Line]) -> list[tuple[int, float]]:
-    """Return where each row starts: its page, and the top of its highest line."""
+    """Return the page and the vertical position at which each row starts, which is the top of its highest line."""
     rows = [(anchor, [page.lines[anchor.run.line], *_beside(page, anchor, head)]) for anchor in anchors]
     taken = {line.number for _, lines in rows for line in lines}
     return [

@@ -191,7 +191,7 @@ def _name_score(text: _Text, kind: Kind) -> float:
 
 
 def _form_score(text: _Text, kind: Kind) -> float:
-    """Score how well the form of a text fits a kind, such as blanks to fill in for a form, or speakers for a chat."""
+    """Score how well the structure of a text fits a kind, such as blanks for a form, or speakers for a chat."""
     raw = text.source.markdown[:8000]
     if kind is Kind.FORM:
         questions = sum(row.rstrip(" _").endswith("?") or "? " in row for row in raw.splitlines())

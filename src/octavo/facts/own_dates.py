@@ -1,4 +1,4 @@
-"""Chooses the date of a document that is not an invoice: its own printed date, such as 2017-05 or 2017-05-30."""
+"""Chooses the date of a document that is not an invoice, such as 2017-05 or 2017-05-30."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _printed(source: FactSource, title_lines: Sequence[int]) -> Iterator[OwnDate
 def _judge(
     lines: Sequence[PrintedLine], index: int, match: TypedMatch, *, near_title: bool
 ) -> tuple[float, set[str]] | None:
-    """Score a date and collect its evidence. Returns None if it is not the document's own date."""
+    """Score how likely a date is to be the document's own, and collect the evidence. Returns None if it is not."""
     line = lines[index]
     folded = fold(line.text)
     before = folded[max(match.start - 45, 0) : match.start]

@@ -174,7 +174,7 @@ class PartyFinder:
                         self._count(found, role[0], _LABEL - 0.004 * min(line.number, 100))
 
     def _party_label(self, run: TextRun) -> tuple[str, int] | None:
-        """Return the party, such as seller or buyer, that a label announces, and the offset at which the label ends.
+        """Return the party, such as seller or buyer, that a label refers to, and the offset at which the label ends.
 
         Returns None unless the label is alone in its text run or followed by a colon.
         """
@@ -232,7 +232,7 @@ class PartyFinder:
         return None
 
     def _keyed_name(self, key: TextRun) -> Candidate | None:
-        """Return the name to the right of "Name:". If the name takes up two lines, it begins on the line above."""
+        """Return the name to the right of "Name:". If the name takes up two lines, the first is on the line above."""
         line = self._page.lines[key.line]
         after = next((run for run in line.runs if run.box.left > key.box.right), None)
         if after is None:
@@ -251,7 +251,7 @@ class PartyFinder:
     def _joined(
         self, first: TextRun, second: TextRun | None, *, always: bool = False, any_case: bool = False
     ) -> Candidate | None:
-        """Add a name. It is joined with the next line if only the next line contains the legal form, such as GmbH."""
+        """Add a name, joined with the next line if the legal form, such as GmbH, is only in the next line."""
         continues = (
             second and not _LEGAL.search(first.text) and _LEGAL.search(second.text) and not _STREET.search(second.text)
         )
@@ -336,7 +336,10 @@ class PartyFinder:
                 self._count(name, "seller", 0.4, "contact")
 
     def _is_labelled(self, block: Block) -> bool:
-        """Whether the block has a label. The names in such a block have already been found by their label."""
+        """Whether the block has a label such as "Bill to".
+
+        The names in such a block have already been found by their label.
+        """
         first = block.runs[0]
         lines = self._page.lines[max(first.line - 1, 0) : first.line]
         above = [run for line in lines for run in line.runs if line.page == first.page and _is_aligned(run, first)]
@@ -442,7 +445,7 @@ def _is_aligned(first: TextRun, second: TextRun) -> bool:
 
 
 def _is_window(block: Block, height: float, width: float, window: Box | None) -> bool:
-    """Whether a block is the recipient's address: it is below the return address line, or where letters have it."""
+    """Whether a block is the recipient's address: below the return address line, or where letters usually have it."""
     first = block.runs[0]
     if first.page != 1:
         return False

@@ -34,9 +34,9 @@ _TOP_SHARE = 0.35
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """A value with the role that its label gives it.
+    """A value with the role that its label gives it, such as number or date.
 
-    `form` is how the role was found: label, composed, heading, number word or top.
+    `form` names how the role was found, such as `label`, `heading` or `top` (near the top of the page).
     """
 
     mention: Mention

@@ -68,9 +68,9 @@ def find_facts(source: FactSource) -> tuple[Fact, ...]:
 
 
 def _belongs(fact: Fact, kind: KindChoice) -> bool:
-    """Whether to keep a fact that was found by the rules for invoices.
+    """Whether to keep a fact that the rules for invoices found.
 
-    Other rules find the kind of a document, and the dates of documents that are not invoices.
+    The kind of a document, and the date of a document that is not an invoice, are taken from other rules instead.
     """
     return fact.name != "kind" and (fact.name != "date" or kind.kind is Kind.INVOICE)
 

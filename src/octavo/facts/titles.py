@@ -110,7 +110,10 @@ _SHEETS = frozenset({"xlsx", "xlsb", "xls", "ods", "csv"})
 
 @dataclass(frozen=True, slots=True)
 class Title:
-    """A title, the evidence for it, and its printed position. `lines` are the indexes of its lines in `front`."""
+    """A title, the evidence for it, and its printed position.
+
+    `lines` are the indexes of its lines in `FactSource.front`.
+    """
 
     text: str
     evidence: frozenset[str]
@@ -231,7 +234,7 @@ Group = Sequence[tuple[int, PrintedLine]]
 def _as_heading(source: FactSource, group: Group) -> str | None:
     """Return the text of the Markdown heading at the position of these lines, or None.
 
-    Unlike text read from the page, its letters are always in logical order.
+    Its letters are always in reading order, unlike those of text read from the page.
     """
     boxes = [line.run.box for _, line in group if line.run]
     for heading in source.headings[:20]:
@@ -318,7 +321,7 @@ def _score(source: FactSource, group: Group, claimed: str | None) -> float:
 
 
 def _is_continued(source: FactSource, group: Group) -> bool:
-    """Whether the next line continues the sentence. If so, the group is the beginning of a paragraph."""
+    """Whether the next line continues the last line of the group, which is then the beginning of a paragraph."""
     index, last = group[-1]
     below = [line for line in source.front[index + 1 : index + 4] if line.run and last.run and line.page == last.page]
     return any(

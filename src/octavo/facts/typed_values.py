@@ -152,7 +152,7 @@ def find_identifiers(text: str, notation: Notation) -> list[TypedMatch]:
 
 
 def find_references(text: str, notation: Notation) -> list[TypedMatch]:
-    """Find identifiers including single digits, because the first invoice may have the number 1."""
+    """Find identifiers. Single digits are included, because the first invoice may have the number 1."""
     days = [(one.start, one.end) for one in find_dates(text, notation)]
     return [
         TypedMatch(match[0], *match.span())

@@ -31,7 +31,7 @@ _ADDED = {
 
 
 class RoleHit(NamedTuple):
-    """A label in a text, and the role it gives to a value."""
+    """A label found in a text, and the role, such as total or due date, that it gives to a value."""
 
     role: str
     start: int

@@ -66,7 +66,7 @@ class GuardedClient:
             self._names.close()
 
     async def get(self, url: str, limits: FetchLimits, headers: Mapping[str, str] | None = None) -> FetchResponse:
-        """Fetch a URL. Each redirect is checked like the first URL. Responses with any status are returned."""
+        """Fetch a URL. Each redirect is checked like the first URL. Responses with an error status are returned too."""
         target, sent = parse_url(url), dict(headers or {})
         async with _within(limits):
             for _ in range(limits.redirects + 1):
@@ -80,7 +80,7 @@ class GuardedClient:
         raise TooManyRedirects
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str], limits: FetchLimits) -> FetchResponse:
-        """Send a request body. Redirects are not followed, because the body must not go to another address."""
+        """Send a POST request. Redirects are not followed, because the body must not be sent to another address."""
         async with _within(limits):
             return await self._exchange("POST", parse_url(url), body, headers, limits)
 

@@ -33,13 +33,13 @@ class NotCanonical(BadInput):
 
 
 class HashMismatch(BadInput):
-    """The SHA-256 of the received bytes differs from the announced one. Send the file again."""
+    """The SHA-256 of the received bytes differs from the expected one. Send the file again."""
 
     code = "HASH_MISMATCH"
 
 
 class SizeMismatch(BadInput):
-    """The number of received bytes differs from the announced size. Send the file again."""
+    """The number of received bytes differs from the expected size. Send the file again."""
 
     code = "SIZE_MISMATCH"
 

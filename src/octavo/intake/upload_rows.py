@@ -81,7 +81,7 @@ def with_details(upload: NewUpload, **details: JSON) -> NewUpload:
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A row of the table of uploads, as it was when it was read. The database may have changed since then."""
+    """A row of the uploads table, as it was when it was read. The row may have changed in the database since then."""
 
     id: UUID
     owner_id: UUID

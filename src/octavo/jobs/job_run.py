@@ -124,7 +124,7 @@ class Run(Generic[Tools]):
         return row[0]
 
     async def finished_parts(self, stage: str) -> set[str]:
-        """Return the names of the finished steps of a stage. The name of the whole stage is an empty string."""
+        """Return the names of the finished steps of a stage. An empty string means the stage as a whole."""
         return {part for name, part in await self._finished_stages() if name == stage}
 
     async def finished_outputs(self, stages: Collection[str]) -> list[JSON]:

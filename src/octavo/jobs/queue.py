@@ -60,7 +60,7 @@ class NewJob:
 
 @dataclass(frozen=True, slots=True)
 class EnqueuedJob:
-    """The id of a job. `made` is false if a job with the same key already existed."""
+    """The id of a job. `made` is true if the job was created, and false if a job with the same key already existed."""
 
     id: UUID
     made: bool
@@ -103,8 +103,8 @@ async def pause(connection: Connection, job: UUID, *, code: str, message: str) -
 async def release_workers(connection: Connection, workers: Sequence[UUID], *, killed: bool) -> None:
     """Requeue the jobs of workers that have ended.
 
-    `killed`: the workers were killed from outside. Otherwise, one of the jobs may have crashed its worker, so this is
-    recorded with the jobs.
+    `killed` is true if the workers were killed from outside. If it is false, one of the jobs may have crashed its
+    worker, so this is recorded with the jobs.
     """
     because = "worker_killed" if killed else "worker_ended"
     values = {"ended": list(workers), "because": because, "suspicious": not killed}
@@ -151,7 +151,7 @@ async def retry_jobs(
 async def retry_waiting_jobs(connection: Connection, owner_id: UUID, document: UUID) -> int:
     """Immediately retry the document's jobs that are waiting for their next attempt. Returns the number of jobs.
 
-    Also retries an improvement of the description that failed for good.
+    Also retries jobs that failed for good while improving the document's description.
     """
     rows = await fetch_rows(connection, JOB_QUERIES.waiting_jobs, {"owner": owner_id, "document": document})
     return await retry_jobs(connection, owner_id, [row["id"] for row in rows])
@@ -191,9 +191,9 @@ async def discard_dead_letters(connection: Connection, jobs: Iterable[UUID], *, 
 async def _hold(
     connection: Connection, owner_id: UUID | None, jobs: Iterable[UUID], allowed: Collection[JobStatus]
 ) -> list[UUID]:
-    """Lock these jobs of the owner. Raises an error if a job is missing or its state is not allowed.
+    """Lock these jobs of the owner. Raises an error if a job is missing or not in one of the `allowed` states.
 
-    Returns the jobs in the order in which their caps must be locked.
+    Returns the jobs in the order in which their caps (concurrency limits) must be locked.
     """
     wanted = set(jobs)
     values = {"owner": owner_id, "jobs": list(wanted)}

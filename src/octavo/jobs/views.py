@@ -119,7 +119,7 @@ async def _read_jobs(connection: Connection, owner_id: UUID | None, filters: Row
 
 
 async def _as_views(connection: Connection, rows: Sequence[Row], *, with_parts: bool) -> list[JobView]:
-    """Build the views with three queries, regardless of the number of jobs."""
+    """Build the views of jobs with three queries, regardless of the number of jobs."""
     if not rows:
         return []
     jobs = [row["id"] for row in rows]

@@ -261,7 +261,7 @@ class Worker(Generic[Tools]):
     async def _after_failure(self, job: ClaimedJob) -> None:
         """Call the `after_failure` hook of the job's kind.
 
-        The hook itself finds out whether the job will be retried.
+        The hook must find out for itself whether the job will be retried.
         """
         if hook := self._kinds[job.kind].after_failure:
             try:

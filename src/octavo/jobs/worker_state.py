@@ -59,7 +59,7 @@ class WorkerLimits:
 
     @property
     def takeover_delay_seconds(self) -> float:
-        """For how many seconds after an outage workers can renew their leases before others take over their jobs."""
+        """How many seconds workers have after an outage to renew their leases before others take over their jobs."""
         return max(3.0, self.heartbeat_seconds * 2)
 
 
@@ -134,7 +134,7 @@ class Slots:
     def stop_lost(self, one: RunningJob) -> bool:
         """Cancel a job whose lease is lost. Returns False if the job is not cancelled.
 
-        A job that has ended is not cancelled, because the work that follows a failure must be finished. If two attempts
+        A job that has already ended is not cancelled, so that the handling of its failure can finish. If two attempts
         of the job are running, only the earlier one is cancelled.
         """
         earliest = next((other for other in self.running.values() if other.job.id == one.job.id), None)
@@ -256,7 +256,7 @@ class ClaimStart:
         return self._position
 
     def add(self, jobs: Sequence[ClaimedJob], seconds: float) -> None:
-        """Remember the jobs that were just claimed."""
+        """Remember the queue position of the jobs that were just claimed."""
         self._recent.append((seconds, min(QueuePosition(job.priority, job.virtual_time) for job in jobs)))
 
 

@@ -41,7 +41,7 @@ class WordWeights:
 
 
 def score_phrases(phrases: Phrases, weights: WordWeights) -> dict[Stems, float]:
-    """Score each phrase, counting only its occurrences outside longer phrases."""
+    """Score each phrase, counting only its occurrences that are not part of a longer phrase."""
     inside: Counter[Stems] = Counter()
     for phrase, seen in phrases.seen.items():
         for part in parts_of(phrase):

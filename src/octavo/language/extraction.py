@@ -78,7 +78,7 @@ _WHO_HAS_TO = re.compile(r"^\W*(?:who (?:has to|must|shall) do what|wer muss was
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """The findings of each group, in text order. Findings with the same value are in one list.
+    """The findings in each group, such as "People", in text order. Findings with the same value are in one list.
 
     `supported` is true if there are rules for the language of the text.
     """
@@ -99,7 +99,10 @@ def find_subject(question: str) -> Subject | None:
 
 
 def extract(subject: Subject, chunks: Sequence[ChunkText]) -> Extraction:
-    """Find everything on one subject in the chunks. In each finding, `statement.chunk` is the index of the chunk."""
+    """Find all values of one subject, such as dates, in the chunks.
+
+    In each finding, `statement.chunk` is the index of the chunk.
+    """
     language = detect_document_language([chunk.content for chunk in chunks])
     statements = read_statements(chunks)
     match subject:

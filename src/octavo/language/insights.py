@@ -118,7 +118,7 @@ class DocumentInsight(Output):
 
 
 class Quote(Output):
-    """A quote. `text` is exactly `content[start:end]` of the chunk at this index."""
+    """A quote. `text` is exactly `content[start:end]` of the chunk with the index `chunk`."""
 
     chunk: Annotated[int, Field(ge=0)]
     start: Annotated[int, Field(ge=0)]

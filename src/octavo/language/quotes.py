@@ -213,9 +213,9 @@ def _weigh(keys: frozenset[str], having: Sequence[frozenset[str]]) -> dict[str, 
 
 
 def _join(by_words: float, similarity: float) -> float:
-    """Combine the word score and the semantic score.
+    """Combine the score for matching words with the score for similar meaning.
 
-    The word score counts twice as much, but a high semantic score alone can give nearly the highest result.
+    Matching words count twice as much, but a very similar meaning alone can give nearly the highest result.
     """
     by_meaning = min(max((similarity - _UNRELATED) / (_SAME - _UNRELATED), 0.0), 1.0)
     return max((2 * by_words + by_meaning) / 3, _MEANING_ALONE * by_meaning)
@@ -353,7 +353,7 @@ def _read_again(question: str, rated: Sequence[_RatedSentence]) -> Iterator[_Rat
 
 
 def _rate_words(passage: _Passage, sentence: int, weights: Mapping[str, float]) -> float:
-    """Score a sentence by the question's words that it contains, alone and together with the previous sentence."""
+    """Score a sentence by the question's words in the sentence itself, and in the sentence with the one before it."""
     own = passage.words[sentence]
     context = own | passage.words[max(sentence - 1, 0)]
     return _OF_SENTENCE * fsum(weights[word] for word in own) + _OF_CONTEXT * fsum(weights[word] for word in context)
@@ -368,7 +368,7 @@ def _is_of_kind(question: str, answer: str) -> bool:
 
 
 def _choose_passages(keys: frozenset[str], chunks: Sequence[ChunkText]) -> tuple[list[_Passage], dict[str, float]]:
-    """Choose the passages that the model reads. Also returns the weights of the question's words.
+    """Choose the passages that the model reads, and return them with the weights of the question's words.
 
     Passages with many of the question's words, from highly ranked chunks, come first.
     """

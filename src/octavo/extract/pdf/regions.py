@@ -112,7 +112,7 @@ def turn_of(page: PageContent) -> int:
 def lay_out(page: PageContent, images: Sequence[Box] = (), right_text: RightText | None = None) -> PageLayout:
     """Arrange the contents of a page into blocks in reading order.
 
-    `right_text` returns the text in a box in logical order.
+    `right_text` is a function that returns the text inside a box, with its letters in reading order.
     """
     upright = page.runs
     turned = [run for run in page.runs if run.rotation and not _is_upright(run)]
@@ -159,7 +159,7 @@ def _watermarks(runs: Sequence[TextRun]) -> list[TextRun]:
 
 
 def _beside_text(aside: Sequence[TextRun]) -> PageBlock:
-    """Put line numbers, watermarks or tiny letters into one region that is not part of the Markdown."""
+    """Put line numbers, watermarks or tiny letters into one region, which is left out of the Markdown."""
     text, box = " ".join(run.text.strip() for run in aside), box_around([run.box for run in aside])
     return PageBlock(BlockKind.PARAGRAPH, text, box, aside[0].size, region=RegionKind.HEADER, confidence=0.8)
 
@@ -200,18 +200,21 @@ def _has_stacked_rows(table: Table) -> bool:
 
 
 def _is_cut(table: Table) -> bool:
-    """Whether a row is a sentence that was cut into cells, or an amount is beside the column of its heading."""
+    """Whether a row is a sentence that was split into cells, or an amount is in the column next to its heading."""
     sentences = sum(map(_is_cut_sentence, table.grid[1:]))
     return 0 < 4 * sentences <= len(table.grid) or _is_shifted(table)
 
 
 def _is_cut_sentence(row: Sequence[str]) -> bool:
-    """Whether many cells begin with different words in lower case."""
+    """Whether many cells of a row begin with different lower-case words. The row is then probably a split sentence."""
     return len({text.split()[0] for text in row if text[:1].islower()}) >= _LEAST_CUT
 
 
 def _is_shifted(table: Table) -> bool:
-    """Whether an amount is in a column without a heading, beside an empty cell below a heading."""
+    """Whether an amount seems to be in the wrong column.
+
+    This is so if its column has no heading, and the cell next to it is empty but has a heading.
+    """
     if any(cell.columns > 1 or cell.rows > 1 for cell in table.rows[0]):
         return False
     head, *rows = table.grid
@@ -257,7 +260,7 @@ def _is_divided(tables: Sequence[Table]) -> bool:
 
 
 def has_lone_cells(blocks: Sequence[PageBlock]) -> bool:
-    """Whether many paragraphs are single words that are level with other blocks.
+    """Whether many paragraphs are single words at the same height as other blocks.
 
     The page then probably shows a table that was read column by column.
     """
@@ -269,10 +272,7 @@ def has_lone_cells(blocks: Sequence[PageBlock]) -> bool:
 
 
 def _is_plain(block: PageBlock) -> bool:
-    """Whether a block is body text.
-
-    This includes a line of text with wide gaps, because many headers and footers have gaps.
-    """
+    """Whether a block is body text, or a line of text with wide gaps. Many headers and footers are such lines."""
     return block.region is RegionKind.BODY or (block.region, block.kind) == (RegionKind.TABLE, BlockKind.PARAGRAPH)
 
 
@@ -304,7 +304,7 @@ class _PageMaker:
         return list(text_columns(find_columns(self._segments, backwards=self._backwards)))
 
     def _may_have_tables(self) -> bool:
-        """Whether searching for tables is worthwhile. Prose has few rulings and hardly any gaps in its lines."""
+        """Whether the page may contain tables. Pages of prose have few drawn lines and few wide gaps between words."""
         if len(self._page.lines) + len(self._page.shapes) > _FEW_RULINGS:
             return True
         rows = Counter(round(one.bottom / 3) for one in self._segments)
@@ -350,8 +350,9 @@ class _PageMaker:
         ]
 
     def _titles(self, inside: Sequence[Segment], outside: Sequence[Segment]) -> list[Segment]:
-        """Return the titles inside pictures, which are kept as text: several words that are larger than the
-        other text.
+        """Return the titles inside pictures: several words in larger letters than the other text.
+
+        Titles are kept as text.
         """
         least = _TITLE * size_of(outside or self._segments)
         large = [one for one in inside if one.size >= least and len(one.text.split()) >= _TITLE_WORDS]
@@ -365,7 +366,7 @@ class _PageMaker:
         return lost.total() > max(_FEW_LOST, _LOST_SHARE * wanted.total())
 
     def misses_rows(self, tables: Sequence[Table], areas: Sequence[FigureArea]) -> bool:
-        """Whether a line outside the tables and pictures looks like a row of numbers."""
+        """Whether a line outside the tables and pictures looks like a row of numbers, as if a table was missed."""
         level = Counter(round(one.bottom / 3) for one in self._segments)
         if max(level.values(), default=0) < _LEAST_CELLS:
             return False
@@ -375,7 +376,7 @@ class _PageMaker:
         return any(sum(is_figure(part.text) for part in line) >= _LEAST_FIGURES for line in lines)
 
     def _left_out(self, tables: Sequence[Table], labels: Sequence[LabelRows]) -> Iterator[Segment]:
-        """Yield the segments inside a table or a group of labels that are missing from its text."""
+        """Yield the text segments that are inside a table or a list of labels and values, but missing from its text."""
         texts = [(one.box, " ".join(cell.text for row in one.rows for cell in row)) for one in tables]
         for box, text in [*texts, *((one.box, " ".join(one.texts)) for one in labels)]:
             inside = [one for one in self._segments if is_inside(one, box)]
@@ -478,7 +479,7 @@ def _as_one(beside: Sequence[Part]) -> list[Part]:
 def _insert(parts: Sequence[Part], beside: Sequence[Part], *, before: bool) -> list[Part]:
     """Insert each block of a narrow column before or after the main block at the same height.
 
-    Blocks of the same box stay together.
+    Blocks that belong to the same text box stay together.
     """
     waiting: dict[int, list[Part]] = {}
     for part in beside:

@@ -49,7 +49,10 @@ _MOST_LABELLED, _HALF = 0.85, 0.6  # of the lines of a table
 
 
 class Grid(NamedTuple):
-    """Rulings that touch each other. `xs` and `ys` are the positions at which they divide their area."""
+    """Rulings (lines drawn on a page) that touch each other.
+
+    `xs` and `ys` are the horizontal and vertical positions of the lines between columns and rows.
+    """
 
     xs: tuple[float, ...]
     ys: tuple[float, ...]
@@ -82,9 +85,9 @@ def _positions(values: Iterable[float]) -> tuple[float, ...]:
 
 
 def _with_ends(positions: tuple[float, ...], crossing: Sequence[Ruling]) -> tuple[float, ...]:
-    """Add the positions of a table's open sides.
+    """Add the outer edges of a table whose sides have no ruling.
 
-    A side is open if at least two rulings reach beyond the last ruling that crosses them.
+    An edge is added where at least two rulings reach beyond the last ruling that crosses them.
     """
     starts = sorted(one.start for one in crossing)
     ends = sorted((one.end for one in crossing), reverse=True)
@@ -140,7 +143,7 @@ def spans(grid: Grid) -> Iterator[Span]:
 
 
 def _at(positions: Sequence[float], rulings: Sequence[Ruling]) -> list[list[Ruling]]:
-    """Return the rulings near each of these positions."""
+    """For each of the given positions, return the rulings near it."""
     ordered = sorted(rulings)
     places = [one.at for one in ordered]
     return [
@@ -256,7 +259,7 @@ def _fills(line: Line, grid: Grid) -> bool:
 
 
 def _with_columns(grid: Grid, words: Sequence[Word]) -> Grid:
-    """Split each column of the grid that white space divides into several columns."""
+    """Split a column of the grid into several columns if white space divides it."""
     inside: defaultdict[int, list[Word]] = defaultdict(list)
     for word in words:
         inside[_slot(grid.xs, (word.left + word.right) / 2)].append(word)
@@ -337,7 +340,7 @@ def _unjoined(span: Span, words: list[Word], xs: Sequence[float]) -> Iterator[Pi
 
 
 def _with_bands(cells: Sequence[Piece], height: int) -> tuple[list[Piece], bool]:
-    """Divide the space between two rulings if it contains several rows of text.
+    """Divide the space between two rulings into rows if it contains several rows of text.
 
     Returns the cells, and whether the division is certain.
     """
@@ -363,7 +366,7 @@ def _with_bands(cells: Sequence[Piece], height: int) -> tuple[list[Piece], bool]
 
 
 def _has_stacked_numbers(words: Sequence[Word]) -> bool:
-    """Whether a cell has several lines of numbers. They are probably rows that no ruling separates."""
+    """Whether a cell has several lines of numbers. They are probably separate rows without a ruling between them."""
     return sum(len(line) == 1 and NUMBER.fullmatch(line[0].text) is not None for line in text_lines(words)) > 1
 
 

@@ -52,7 +52,7 @@ class Place(NamedTuple):
 
 
 def running_blocks(pages: Sequence[PageText], body_size: float) -> set[Place]:
-    """Find the running headers and footers: blocks that are repeated at the edge of many pages. Numbers may differ."""
+    """Find the running headers and footers: blocks that are repeated, except for numbers, at the edge of many pages."""
     shown: defaultdict[tuple[str, str], list[Place]] = defaultdict(list)
     for index, page in enumerate(pages):
         for edge, block in _at_edges(page):
@@ -71,7 +71,7 @@ def running_blocks(pages: Sequence[PageText], body_size: float) -> set[Place]:
 def _is_far_out(page: PageText, block: PageBlock) -> bool:
     """Whether a block is a single line at the very edge of the page.
 
-    Even in large letters, it is not the title of a slide.
+    Such a line can be a running header even if its letters are large.
     """
     height = page.height or 0.0
     return block.lines == 1 and (_is_above(block, _FAR_OUT * height) or _is_below(block, (1 - _FAR_OUT) * height))
@@ -95,8 +95,9 @@ def _at_same_height(pages: Sequence[PageText], body_size: float) -> set[Place]:
 
 
 def _is_printed(pages: Sequence[PageText], places: Sequence[Place]) -> bool:
-    """Whether a line is at the very edge of both pages of a two-page document, where browsers print the address and the
-    date.
+    """Whether a line appears at the very edge of both pages of a two-page document.
+
+    Browsers print the web address and the date there.
     """
     blocks = [(pages[place.page], pages[place.page].blocks[place.block]) for place in places]
     edges = [(page.height or 0.0, block) for page, block in blocks if block.lines == 1]
@@ -147,7 +148,7 @@ def _at_edges(page: PageText) -> Iterator[tuple[str, int]]:
 def _outermost(page: PageText, near: set[int]) -> Iterator[tuple[str, int]]:
     """Yield the top and bottom block of a page with wide margins, each with the name of its edge.
 
-    The name includes the height of the block on the page, so that only blocks at the same height are compared.
+    The name includes the vertical position of the block, so that only blocks at the same position are compared.
     """
     height = page.height or 0.0
     placed = sorted((_top(block), index) for index, block in enumerate(page.blocks) if block.box)
@@ -242,7 +243,7 @@ def _reads_as_number(band: Band) -> bool:
 
 
 def _is_page_number(band: Band, height: float) -> bool:
-    """Whether a line at the very edge is only a page number, even if it is close to the text."""
+    """Whether a line at the very edge of the page is only a page number. The line may be close to the text."""
     far_out = band.bottom < _VERY_EDGE * height or band.top > (1 - _VERY_EDGE) * height
     return far_out and _reads_as_number(band)
 

@@ -113,7 +113,7 @@ def _reversed(texts: Sequence[str]) -> list[str]:
 
 
 def without_leader(word: Word) -> Word:
-    """Remove the row of dots at the end of a word that leads from a label to its number."""
+    """Remove a row of dots at the end of a word. Such dots connect a label to its number on the same line."""
     if not word.text.endswith(LEADER_MARKS):
         return word
     text = word.text.rstrip("".join(LEADER_MARKS))
@@ -242,7 +242,7 @@ def _neighbours(columns: Sequence[Column], lines: Sequence[Line]) -> tuple[list[
 
 
 class Ruling(NamedTuple):
-    """A straight line. `at` is its vertical position if it is horizontal, or else its horizontal position."""
+    """A line drawn on a page. `at` is its vertical position if it is horizontal, or else its horizontal position."""
 
     at: float
     start: float
@@ -342,7 +342,7 @@ def _is_flat(box: Box) -> bool:
 
 
 def _join(rulings: Iterable[Ruling]) -> tuple[Ruling, ...]:
-    """Join rulings that continue each other, and join the two edges of a thick line."""
+    """Join rulings (drawn lines) that lie end to end, and join the two edges of a thick line."""
     groups: list[list[Ruling]] = []
     for ruling in sorted(rulings):
         if groups and ruling.at - groups[-1][0].at <= NEAR:
@@ -365,7 +365,7 @@ def _joined(group: Sequence[Ruling]) -> list[Ruling]:
 
 
 def wide_rules(rulings: Rulings) -> Iterator[tuple[float, float, list[float]]]:
-    """Yield groups of horizontal rulings with the same ends: the left end, the right end and the vertical positions."""
+    """Yield groups of horizontal rulings that share both ends: left end, right end and vertical positions."""
     rows: dict[float, tuple[float, float, float]] = {}
     for one in rulings.horizontal:
         start, end, length = rows.get(one.at, (one.start, one.end, 0.0))

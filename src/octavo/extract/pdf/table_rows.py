@@ -219,8 +219,8 @@ def _over(row: Row, first: int, below: Sequence[Row], columns: Sequence[Column])
 def _distance(part: Segment, first: Column, last: Column) -> float:
     """Return the distance between the middle of a heading and the middle of a range of columns.
 
-    The middle of the range is computed from its outer edges, and from the middles of its first and last column. The
-    smaller distance is returned.
+    The middle of the range is computed in two ways: from its outer edges, and from the middles of its first and last
+    column. The smaller distance is returned.
     """
     middles = ((first[0] + last[1]) / 2, (sum(first) + sum(last)) / 4)
     return min(abs(middle - part.middle) for middle in middles)
@@ -274,7 +274,7 @@ def _grouped(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def _row_gap(rows: Sequence[Row]) -> float | None:
-    """Return the gap between lines above which a new row starts. None unless the gaps are clearly of two sizes."""
+    """Return the gap between lines above which a new row starts, or None if the gaps are not clearly of two sizes."""
     neighbours = list(pairwise(rows))
     pairs = sorted((low.top - high.bottom, bool(high.numbers & low.numbers - {0})) for high, low in neighbours)
     steps = [(after[0] - before[0], place) for place, (before, after) in enumerate(pairwise(pairs), 1)]
@@ -351,7 +351,7 @@ def band_groups(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def _is_prose(rows: Sequence[Row]) -> bool:
-    """Whether the lines between two rulings are sentences in all columns: long, and ending near the same place."""
+    """Whether all columns between two rulings contain sentences: long lines that end near the same right edge."""
     columns: defaultdict[int, list[Segment]] = defaultdict(list)
     for row in rows:
         for place, (_, part) in row.parts.items():
@@ -375,7 +375,7 @@ def fresh_lines(rows: Sequence[Row]) -> int:
 
 
 def is_sure(group: Sequence[Row]) -> bool:
-    """Whether the lines of a row certainly belong together, and are not several rows of short text."""
+    """Whether the lines of a row are certainly one row, and not several rows of short text."""
     return len(group) == 1 or fresh_lines(group) < 2  # noqa: PLR2004
 
 

@@ -50,9 +50,10 @@ Columns = tuple[Box, ...]  # side by side
 
 
 def page_tables(page: PageContent, pictures: Sequence[Box], columns: Callable[[], Sequence[Columns]]) -> list[Table]:
-    """Return the tables of a page outside its pictures. `columns` returns the columns of running text.
+    """Return the tables of a page outside its pictures.
 
-    An item table, as on an invoice, is used if the general search found only parts of it or merged it with other text.
+    `columns` is a function that returns the columns of running text. Tables of items, as on invoices, are searched for
+    separately. Such a table is used if the general search found only parts of it or merged it with other text.
     """
     found = _within_columns(page, _outside(page, pictures), pictures, columns)
     items = [
@@ -77,9 +78,7 @@ def _outside(page: PageContent, pictures: Sequence[Box]) -> list[Table]:
 def _within_columns(
     page: PageContent, tables: list[Table], pictures: Sequence[Box], columns: Callable[[], Sequence[Columns]]
 ) -> list[Table]:
-    """Search each text column separately, if a table without printed lines reaches from one text column
-    into another.
-    """
+    """Search each text column separately if a table without printed lines extends from one text column into another."""
     if all(table.confidence >= _RULED for table in tables):
         return tables
     framed = [(sides, _RULED) for sides in _frames_side_by_side(page)]
@@ -166,7 +165,7 @@ def find_tables(page: PageContent) -> tuple[Table, ...]:
 
 
 def _tables(page: PageContent, drawn: Sequence[tuple[Rulings, list[Grid]]], gaps: Sequence[float]) -> Iterator[Table]:
-    """Find tables in grids, and then tables among the remaining words near wide gaps."""
+    """Find tables in grids of drawn lines, and then tables among the remaining words near wide gaps."""
     words = [word for run in page.runs if abs(run.rotation) < 1 for word in run.words if _is_usable(word)]
     if len(words) > _MOST_WORDS:
         return
@@ -183,7 +182,7 @@ def _tables(page: PageContent, drawn: Sequence[tuple[Rulings, list[Grid]]], gaps
 
 
 def _outside_of(boxes: Sequence[Box], rulings: Rulings) -> Rulings:
-    """Return the rulings that are not part of these tables."""
+    """Return the rulings that are outside the given tables."""
     if not boxes:
         return rulings
     flat = (
@@ -225,7 +224,7 @@ def to_markdown(table: Table) -> str:
 
 
 def _gap_places(runs: Sequence[TextRun]) -> list[float]:
-    """Return the vertical positions of lines with a wide gap between words, if another such line is near.
+    """Return the vertical positions of lines with a wide gap between words, if another such line is nearby.
 
     This is a quick check before the search for tables.
     """
@@ -261,7 +260,7 @@ def _height(run: TextRun) -> float:
 
 
 def _near(words: Sequence[Word], places: Sequence[float]) -> list[Word]:
-    """Return the words near these vertical positions. Rows of dots at the end of words are removed."""
+    """Return the words near the given vertical positions. Rows of dots at the end of words are removed."""
     bands = {round(at / _MOST_APART) + add for at in places for add in (-1, 0, 1)}
     near = (word for word in words if round((word.top + word.bottom) / 2 / _MOST_APART) in bands)
     return [without_leader(word) for word in near]

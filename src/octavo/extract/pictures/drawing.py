@@ -123,8 +123,9 @@ def _open_sheet(path: Path, number: int) -> Generator[Image.Image]:
 
 
 def _longest_side(picture: Image.Image, width: int) -> int:
-    """Return the length of an image's longest side at which it is `width` pixels wide after it is rotated by its EXIF
-    data.
+    """Return how long the longest side of an image must be so that the image is `width` pixels wide.
+
+    The width is measured after the image is rotated by its EXIF data.
     """
     lies = picture.getexif().get(_ORIENTATION, 1) >= _LYING
     across, down = (picture.height, picture.width) if lies else picture.size

@@ -70,12 +70,12 @@ def _size_of(file: Path | BytesIO) -> int:
 
 
 def count_sheets(picture: Image.Image) -> int:
-    """Return the number of sheets in a fax or multi-page scan. An animated image has one sheet."""
+    """Return the number of sheets (pages) in a fax or multi-page scan. An animated image has one sheet."""
     return getattr(picture, "n_frames", 1) if picture.format == _PAGED else 1
 
 
 def seek_sheet(picture: Image.Image, number: int) -> None:
-    """Go to a sheet by number. Its size can differ from the size of the first sheet."""
+    """Go to a sheet (page) of an image file by number. Its size can differ from the size of the first sheet."""
     picture.seek(number - 1)
     _check_size(picture)
 
@@ -149,7 +149,10 @@ _DATE = re.compile(r"(\d{4}):(\d\d):(\d\d)")
 
 
 def open_sheets(path: Path) -> PdfFacts:
-    """Count the sheets of an image file and read its metadata. Raises `BadInput` for a damaged file, and `TooLarge`."""
+    """Count the sheets (pages) of an image file and read its metadata.
+
+    Raises `BadInput` if the file is damaged, and `TooLarge` if it has too many sheets.
+    """
     with open_picture(path) as picture:
         sheets = count_sheets(picture)
         if sheets > MOST_SHEETS:
@@ -158,7 +161,7 @@ def open_sheets(path: Path) -> PdfFacts:
 
 
 def read_sheet(path: Path, number: int, language: str = ANY_LANGUAGE) -> PageText:
-    """Run OCR on a sheet. Positions are in pixels of the upright image."""
+    """Run OCR on one sheet (page) of an image file. Positions are in pixels of the upright image."""
     # Imported late: loading the engine takes a second, and opening the file does not need it.
     from octavo.extract.ocr.page_recognition import recognise_page
 

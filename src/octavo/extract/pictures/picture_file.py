@@ -41,13 +41,13 @@ class PictureInSandbox(PagesInSandbox):
         return made
 
     async def extract(self, on_progress: OnProgress | None = None) -> Extracted:
-        """Run all steps and return the document."""
+        """Read the metadata, run OCR on all sheets (pages), and return the document."""
         facts = await self.open()
         return await self.recognise_all(facts, [unread_sheets(facts)], on_progress)
 
 
 def unread_sheets(facts: PdfFacts) -> bytes:
-    """Make a batch of all sheets before OCR. Each sheet is marked as a page that may contain text."""
+    """Make a batch of all sheets (pages) before OCR. Each sheet is marked as a page that may contain text."""
     sheets = (PageText(number, str(number), None, None, pictures=True) for number in range(1, facts.page_count + 1))
     return batch_to_json(Batch(tuple(sheets))) + b"\n"
 

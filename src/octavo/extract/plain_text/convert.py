@@ -103,7 +103,7 @@ class _Converter:
         return self._groups[place] if 0 <= place < len(self._groups) else None
 
     def _prose(self, lines: Sequence[str], neighbours: Sequence[Group], last_item: Item | None) -> Iterator[str]:
-        """Write a paragraph, a list, or an introductory paragraph with a list."""
+        """Write lines as a paragraph, as a list, or as an introductory paragraph followed by a list."""
         start = first_item(lines)
         items = read_items(lines[start:]) if start is not None else []
         is_list = form_list(items, neighbours if start == 0 else ())

@@ -57,7 +57,7 @@ _PATHS = frozenset({"shorts", "embed", "live", "v", "e"})
 
 
 def video_id(url: str) -> str | None:
-    """Return the id of a YouTube video (eleven characters), or None if the URL is not the URL of a video."""
+    """Return the id of a YouTube video (eleven characters), or None for any other URL."""
     try:
         parts = urlsplit(url.strip())
         host = _VARIANT.sub("", (parts.hostname or "").rstrip("."))

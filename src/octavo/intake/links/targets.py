@@ -274,7 +274,7 @@ def check_status(answer: FetchResponse) -> None:
 
 
 def read_wait(headers: Mapping[str, str]) -> float | None:
-    """Return how many seconds the site asks clients to wait, up to a limit. None if it does not ask."""
+    """Return how many seconds the site asks clients to wait, up to a limit, or None if it does not say."""
     return requested_wait(headers, longest=MOST_WAIT_SECONDS)
 
 
