@@ -97,9 +97,9 @@ class StoredAnswer:
 
 
 class Ledger:
-    """Reserves and settles calls in the database. `budgets` contains the default budgets.
+    """Records model calls: reserves the cost of a call before it, and settles it afterwards.
 
-    `rates` contains rate limits by provider. Providers without an entry are not limited.
+    `budgets` contains the default budgets. `rates` contains rate limits by provider. Providers without an entry are not limited.
     """
 
     def __init__(

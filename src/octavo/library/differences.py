@@ -192,7 +192,7 @@ class _Alignment:
         return self._runs
 
     def _trim(self, gap: Gap) -> Gap:
-        """Remove the identical elements at the beginning and the end of a gap."""
+        """Shrink a gap (unmatched ranges of both texts) by the elements that both share at its start and end."""
         a, b, c, d = gap.a, gap.b, gap.c, gap.d
         old, new = self._old, self._new
         while a < b and c < d and old[a] == new[c]:

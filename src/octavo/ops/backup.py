@@ -323,8 +323,8 @@ def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
 async def restore_backup(settings: Settings, path: Path, report: Report) -> Outcome:
     """Restore a backup into an empty installation that is not running.
 
-    The installation can use another PostgreSQL cluster and another storage bucket than before. Files are restored
-    first, then the database in one transaction. An interrupted restore can be repeated.
+    The installation can use a different PostgreSQL cluster and storage bucket than the one that was backed up. Files
+    are restored first, then the database in one transaction. An interrupted restore can be repeated.
     """
     manifest = read_manifest(path)
     _refuse_later_version(manifest)

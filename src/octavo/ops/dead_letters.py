@@ -25,7 +25,7 @@ LOST_PART = "PART_DISCARDED"
 async def discard(connection: Connection, jobs: Iterable[UUID], then: AfterDiscard = "nothing") -> int:
     """Discard dead letters and return their number. If any of the jobs is not a dead letter, none is discarded.
 
-    `then` says what happens next: nothing, the jobs are restarted, or the analyses that they belong to fail.
+    `then` is the follow-up action: do nothing, restart the jobs, or mark their analyses as failed.
     """
     wanted = list(jobs)
     parents = await _parents(connection, wanted) if then == "fail_parent" else set[UUID]()

@@ -1,4 +1,6 @@
-"""Scheduled job kinds. Housekeeping runs once a day. Recovery and the renewal of vectors run every five minutes."""
+"""Scheduled job kinds. Housekeeping runs once a day. Recovering stuck work and recomputing
+outdated vectors run every five minutes.
+"""
 
 from __future__ import annotations
 

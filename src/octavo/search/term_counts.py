@@ -128,7 +128,7 @@ class TermCounter:
         return await self._count(QUERIES.counts, missing) if missing else {}
 
     async def _estimate(self, queries: Sequence[str]) -> Counts:
-        """Estimate the counts of queries that match many chunks. Other queries are left out."""
+        """Estimate how many chunks match each query. Queries that match few chunks are left out of the result."""
         if self.chunks < ESTIMATED_FROM:
             return {}
         wanted = {"queries": list(queries), "from_chunks": ESTIMATED_FROM, "from_share": ESTIMATED_SHARE}

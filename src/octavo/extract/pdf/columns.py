@@ -171,10 +171,10 @@ def _flow(bands: Sequence[Band]) -> Flow:
 
 
 def _trimmed(bands: Sequence[Band], gutter: _Gutter) -> int:
-    """Return the index of the first band of the columns on both sides of a gutter.
+    """Return the index of the band where the two columns beside a gutter really begin.
 
-    The gutter may begin too high, because lines with text only on the left can be the end of the text above the
-    columns.
+    A gutter can start too high. The last lines of the text above the columns can be short, and then look like lines of
+    the left column.
     """
     first = next((at for at in range(gutter.start, gutter.end) if _sides([bands[at]], gutter.gap)[1]), gutter.start)
     if first > gutter.start and bands[first].top - bands[first - 1].bottom < 0.3 * _height(bands[first]):
@@ -201,10 +201,10 @@ def _is_justified(bands: Sequence[Band], gutter: _Gutter) -> bool:
 
 
 def _trimmed_end(bands: Sequence[Band], gutter: _Gutter) -> int:
-    """Return the index after the last band of the columns on both sides of a gutter.
+    """Return the index after the band where the two columns beside a gutter really end.
 
-    The gutter may end too low, because a line with text only on the left can be the start of the text below the
-    columns.
+    A gutter can end too low. The first line of the text below the columns can be short, and then looks like a line of
+    the left column.
     """
     last = gutter.end - 1
     if gutter.end == len(bands) or last <= gutter.start or _sides([bands[last]], gutter.gap)[1]:

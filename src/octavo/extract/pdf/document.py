@@ -345,7 +345,7 @@ class OpenPage:
                 return lambda x0, y0, x1, y1: Box(x0 - left, top - y1, x1 - left, top - y0)
 
     def hides(self, boxes: Sequence[Box]) -> list[bool]:
-        """Return for each box whether it is displayed entirely white. The page is drawn in greyscale to find out."""
+        """For each box, return whether the rendered page is completely white there, so that its text cannot be seen."""
         scale = fitting_scale(*self.size, _LOOK_SCALE)
         bitmap = self._page.render(scale=scale, grayscale=True)
         try:

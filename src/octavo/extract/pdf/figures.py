@@ -479,7 +479,7 @@ def _is_same_step(one: tuple[float, float], other: tuple[float, float]) -> bool:
 
 
 def _meet(rise: Sequence[Box], row: Sequence[Box]) -> bool:
-    """Whether a row of numbers begins below the lowest number of a column, where the axes meet."""
+    """Whether a row of numbers begins just below a column of numbers, as the labels of two chart axes do."""
     corner, first, high = rise[-1], row[0], _height(rise[-1])
     across = (first.left + first.right) / 2 - corner.right
     down = (first.top + first.bottom - corner.top - corner.bottom) / 2

@@ -381,8 +381,10 @@ class _Reader:
         self._waiting.clear()
 
     def _is_total(self, cells: Cells) -> bool:
-        """Whether a line is a total: it has a label after the first column, and a number in the last column below a
-        cell of the item above.
+        """Whether a line is a total.
+
+        A total has a label to the right of the first column, and a number in the last column, below a cell of the
+        previous item.
         """
         last = len(self._columns) - 1
         if not self._items or last not in self._items[-1].cells or last not in cells:

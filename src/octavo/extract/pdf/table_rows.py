@@ -194,9 +194,9 @@ def _under_rule(
 
 
 def _over(row: Row, first: int, below: Sequence[Row], columns: Sequence[Column]) -> tuple[int, int] | None:
-    """Return the first and last of the columns above which a heading is centred, or None.
+    """Return the first and last column that a spanning heading covers, or None.
 
-    Each column must have a separate heading.
+    The heading must be centred above the columns, and each column must also have its own heading below it.
     """
     last, part = row.parts[first]
     left, right = columns[first]

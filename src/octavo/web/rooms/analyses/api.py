@@ -107,7 +107,7 @@ async def delete_analysis(services: ServicesOf, caller: WriteCaller, analysis: U
 
 @router.get("/{analysis}/segments", responses=problems(401, 404, 422))
 async def list_segments(services: ServicesOf, caller: ReadCaller, analysis: UUID) -> Page[SegmentView]:
-    """List the segments of the document. A segment is a range of pages that is sent in one call."""
+    """List the segments of the document. A segment is a range of pages that is sent to a model in one call."""
     async with services.database.connection() as connection:
         return Page(await details.list_segments(connection, caller.owner_id, analysis), None)
 
