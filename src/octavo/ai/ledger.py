@@ -99,7 +99,8 @@ class StoredAnswer:
 class Ledger:
     """Records model calls: reserves the cost of a call before it, and settles it afterwards.
 
-    `budgets` contains the default budgets. `rates` contains rate limits by provider. Providers without an entry are not limited.
+    `budgets` contains the default budgets. `rates` contains rate limits by provider. Providers without an entry are not
+    limited.
     """
 
     def __init__(

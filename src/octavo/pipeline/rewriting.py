@@ -103,7 +103,10 @@ class Rewriting:
         return await self._finish()
 
     async def answer(self, pages: PageRange, ask: Ask) -> Answer:
-        """Return the model's text for the given pages. It is empty if the model refused, or if one page alone is too long."""
+        """Return the model's text for the given pages.
+
+        The text is empty if the model refused, or if there is only one page and it is too long.
+        """
         answer = await self._ask(f"{pages.first}-{pages.last}", ask)
         if answer and not answer.whole and pages.first == pages.last:
             answer, self._refusal = None, TokenLimit(f"Affected: page {pages.first}.")

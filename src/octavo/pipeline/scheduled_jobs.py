@@ -1,5 +1,6 @@
-"""Scheduled job kinds. Housekeeping runs once a day. Recovering stuck work and recomputing
-outdated vectors run every five minutes.
+"""Scheduled job kinds. Housekeeping runs once a day.
+
+Recovering stuck work and recomputing outdated vectors run every five minutes.
 """
 
 from __future__ import annotations
