@@ -212,7 +212,7 @@ async def test_the_doctor_finds_vectors_of_an_earlier_model(
         await finished(desk, owner, bread)
     settings = Settings.model_validate(with_gemini(gemini))
     async with desk.database.connection() as connection:
-        assert "1 still have vectors of an earlier model" in await vectors(Installation(settings, connection))
+        assert "1 still have vectors from an earlier model" in await vectors(Installation(settings, connection))
         assert "earlier" not in await vectors(Installation(Settings(data_dir=folder), connection))
     await desk.rows("DELETE FROM chunk_embeddings WHERE document_id = %s", bread)
     async with desk.database.connection() as connection:
