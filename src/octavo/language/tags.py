@@ -21,7 +21,7 @@ from octavo.language.vocabulary import rarity
 _LONGEST = 40
 _MOST = 4
 _REPEATED, _OFTEN, _VERY_OFTEN = 2, 3, 4
-_MANY_CHUNKS = 8
+_SEVERAL_CHUNKS, _MANY_CHUNKS = 3, 8
 _LEAST_SHARE, _MAIN_SHARE = 0.25, 0.75  # as a share of the best phrase's weight
 _TOO_COMMON, _COMMON = 0.86, 0.94  # rarity of a single word in the title, and of one that is not in it
 _COMMON_PHRASE = 0.7  # mean rarity of the words of a phrase that is not in a heading
@@ -138,7 +138,7 @@ class _Found:
 def choose_tags(source: TagSource) -> list[str]:
     """Choose a document's tags, most important first.
 
-    The result is empty if no phrase qualifies or the text is garbled.
+    If no phrase qualifies, a longer document gets its main word, if it has one. A garbled text gets no tags.
     """
     if source.kind in _WITHOUT_TOPICS or _is_broken(source.chunks):
         return [source.kind.value.replace("_", " ")] if source.kind in _WITHOUT_TOPICS - {DocumentType.CODE} else []
@@ -147,16 +147,18 @@ def choose_tags(source: TagSource) -> list[str]:
     best = max(source.weights.values(), default=0.0)
     title = set(heading_stems(source.title, source.language))
     found = _Found(counts, chunks_with, title, _headings(source), best)
-    good = [
+    subjects = [
         phrase
         for phrase in sorted(source.weights, key=lambda phrase: (-source.weights[phrase], phrase))
         if source.weights[phrase] >= _LEAST_SHARE * best
         and _is_subject(source.forms[phrase], phrase, source.language)
-        and _is_salient(phrase, found, source)
         and not _is_modifier(phrase, found, source.language)
         and not _is_fragment(source.forms[phrase], source.chunks)
         and not _has_verb(phrase, source)
     ]
+    good = [phrase for phrase in subjects if _is_salient(phrase, found, source)]
+    if not good and not known and len(source.chunks) >= _SEVERAL_CHUNKS:
+        good = [phrase for phrase in subjects if _is_main_word(phrase, found, source)][:1]
     chosen: list[Stems] = []
     for phrase in good:
         if not any(_repeats(phrase, other) for other in chosen):
@@ -247,6 +249,13 @@ def _is_salient(phrase: Stems, found: _Found, source: TagSource) -> bool:
         return True
     is_main = count >= _VERY_OFTEN and source.weights[phrase] >= _MAIN_SHARE * found.best
     return source.language == "en" and is_main and rare >= _COMMON and all(len(stem) > _SHORT for stem in phrase)
+
+
+def _is_main_word(phrase: Stems, found: _Found, source: TagSource) -> bool:
+    """Whether a single English word is rare, frequent in this document, and among its most important words."""
+    is_main = found.counts.get(phrase, 0) >= _VERY_OFTEN and source.weights[phrase] >= _MAIN_SHARE * found.best
+    is_rare = len(phrase) == 1 and rarity(phrase[0]) >= _TOO_COMMON and len(phrase[0]) > _SHORT
+    return source.language == "en" and is_main and is_rare
 
 
 def _is_modifier(phrase: Stems, found: _Found, language: str | None) -> bool:
