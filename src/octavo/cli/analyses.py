@@ -11,7 +11,7 @@ from uuid import UUID
 
 import typer
 
-from octavo.cli.names import match_parts, read_part
+from octavo.cli.names import find_named
 from octavo.cli.options import AsJson, Key, Server
 from octavo.cli.output import clean, make_table, open_console, print_items, print_json, print_on, short_id
 from octavo.cli.remote import Target, call
@@ -116,12 +116,12 @@ def export(
 
 
 async def find_analysis(client: Client, typed: str) -> UUID:
-    """Find an analysis by its id. For the latest analyses, part of the id is enough."""
-    part = read_part(typed, "octavo analyses ls")
-    if isinstance(part, UUID):
-        return part
-    known = [one.id for one in (await client.analyses.list()).items]
-    return match_parts([part], known, "analysis")[part]
+    """Find an analysis by its id or part of it."""
+
+    async def look_up(part: str) -> dict[UUID, str]:
+        return {one.id: one.title for one in (await client.analyses.list(id_part=part)).items}
+
+    return (await find_named([typed], look_up, "analysis", "octavo analyses ls"))[0]
 
 
 def _change(

@@ -35,6 +35,9 @@ def test_a_file_is_read_asked_and_answered(console: Console, instance: Instance)
         said = console.run("analyse", document[-8:], "--prompt", ASKED, "--watch")
         analysis = found["analysis"]["id"]
         assert sentence(7) in console.say("analyses", "export", analysis[-8:])
+        assert console.say("analyses", "export", analysis[-8:][:6].upper()) == console.say(
+            "analyses", "export", analysis
+        )
         console.say("analyses", "export", analysis, "--format", "csv", "--out", "answers.csv")
         assert "harbour fee of pier 7" in Path("answers.csv").read_text(encoding="utf-8-sig")
         assert "completed" in console.say("analyses", "ls")
