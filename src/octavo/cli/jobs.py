@@ -136,7 +136,10 @@ def show(
 @app.command()
 def retry(
     jobs: Ids,
-    from_stage: Annotated[str | None, typer.Option(help="Repeat this stage and all later ones.")] = None,
+    from_stage: Annotated[
+        str | None,
+        typer.Option(help="Repeat this stage and all later ones. `octavo jobs show ID --json` lists the stages."),
+    ] = None,
     start_over: Annotated[bool, typer.Option("--start-over", help="Repeat all stages.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -324,7 +327,7 @@ def row_of(job: JobView) -> list[str]:
         str(job.id),
         job.kind,
         job.status,
-        job.stage or "",
+        stage_of(job),
         progress_of(job),
         str(job.attempt),
         created,
@@ -343,7 +346,7 @@ def print_job(job: JobView, events: Sequence[EventView]) -> None:
         "Job": f"{job.id}, {job.kind}",
         "Status": job.status,
         "Reason": line_of(job),
-        "Stage": job.stage,
+        "Stage": stage_of(job),
         "Progress": progress_of(job),
         "Attempts": f"{job.attempt} ({job.failures} of {job.max_attempts} failures since the last finished stage)",
         "Document": str(job.document_id) if job.document_id else None,
@@ -351,20 +354,34 @@ def print_job(job: JobView, events: Sequence[EventView]) -> None:
     print_table([[f"{name}:", value] for name, value in facts.items() if value])
     if job.stages:
         typer.echo("\nFinished stages")
-        print_table([row_of_stage(stage) for stage in job.stages])
+        print_table([row_of_stage(job.kind, stage) for stage in job.stages])
     typer.echo("\nHistory")
-    print_table([row_of_event(event) for event in events])
+    print_table([row_of_event(job.kind, event) for event in events])
 
 
-def row_of_stage(stage: StageView) -> list[str]:
+def stage_of(job: JobView) -> str:
+    """Describe the current stage of a job or, if the job has ended successfully, its last stage."""
+    from octavo.records.jobs import finished_words, stage_words
+
+    if job.stage is None and job.status != JobStatus.PROCESSING:
+        return ""
+    return finished_words(job.kind, job.stage or "") if job.status == JobStatus.COMPLETE else stage_words(job)
+
+
+def row_of_stage(kind: str, stage: StageView) -> list[str]:
+    from octavo.records.jobs import finished_words
+
     seconds = (stage.finished_at - stage.started_at).total_seconds()
-    return ["", stage.stage, stage.part or "", f"attempt {stage.attempt}", f"{seconds:.1f} s"]
+    return ["", finished_words(kind, stage.stage), stage.part or "", f"attempt {stage.attempt}", f"{seconds:.1f} s"]
 
 
-def row_of_event(event: EventView) -> list[str]:
-    detail = (
-        f"{name}={value if isinstance(value, str) else json.dumps(value)}" for name, value in event.detail.items()
-    )
+def row_of_event(kind: str, event: EventView) -> list[str]:
+    from octavo.records.jobs import finished_words
+
+    stage = event.detail.get("stage")
+    words = {"stage": finished_words(kind, stage)} if isinstance(stage, str) else {}
+    values = {**event.detail, **words}.items()
+    detail = (f"{name}={value if isinstance(value, str) else json.dumps(value)}" for name, value in values)
     return ["", local_time(event.at), event.kind, " ".join(detail)]
 
 

@@ -1,4 +1,4 @@
-"""A new sign-in link while Octavo runs, and completion in the shell."""
+"""A new sign-in link while Octavo runs, the words of the pages for stages, and completion in the shell."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 
-from tests.integration.cli.test_documents_commands import Console, console, instance
+from tests.integration.cli.test_documents_commands import Console, console, instance, working, write
 from tests.support.instance import free_port
 from tests.support.processes import octavo_environment, run_octavo
 
@@ -59,6 +59,22 @@ def test_sign_in_says_that_the_database_cannot_be_reached(console: Console, monk
     line = console.refuse("sign-in")
     assert f"127.0.0.1:{port}" in line
     assert "canary" not in line
+
+
+# Stages -------------------------------------------------------------------------------------------------------------
+
+
+def test_stages_are_shown_as_on_the_pages_and_as_codes_in_json(console: Console) -> None:
+    with working(console.instance):
+        (added,) = console.read("add", str(write("stages.md")), "--wait")["items"]
+    job = console.read("show", added["document_id"])["process_id"]
+    codes = {one["stage"] for one in console.read("jobs", "show", job)["stages"]}
+    assert {"extracted", "enriched", "embedded"} <= codes
+    shown = console.say("jobs", "show", job)
+    assert {"Reading pages", "Describing", "Indexing"} <= {line.strip().split("  ")[0] for line in shown.splitlines()}
+    assert not [code for code in codes if code in shown]
+    (row,) = [line for line in console.say("jobs", "ls").splitlines() if line.startswith(job)]
+    assert not [code for code in codes if code in row]
 
 
 # Completion ---------------------------------------------------------------------------------------------------------
