@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from tests.integration.cli.test_documents_commands import Console, console, instance, working, write
+from tests.support.analyses import write_book
 from tests.support.instance import free_port
 from tests.support.processes import octavo_environment, run_octavo
 
@@ -75,6 +76,39 @@ def test_stages_are_shown_as_on_the_pages_and_as_codes_in_json(console: Console)
     assert not [code for code in codes if code in shown]
     (row,) = [line for line in console.say("jobs", "ls").splitlines() if line.startswith(job)]
     assert not [code for code in codes if code in row]
+
+
+# Conversions --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("typed", "hint"),
+    [("invoce_v1", "Did you mean invoice_v1"), ("Receipt_v1", "Did you mean receipt_v1"), ("nope", "Choose one of ")],
+)
+def test_a_mistyped_mapping_is_refused_before_anything_exists(console: Console, typed: str, hint: str) -> None:
+    Path("invoice.pdf").write_bytes(write_book(1))
+    jobs = console.query("SELECT count(*) FROM jobs")
+    line = console.refuse("convert", "invoice.pdf", "--mapping", typed, "--out", "xml")
+    assert f"There is no mapping '{typed}'. {hint}" in line
+    assert not Path("xml").exists()
+    assert console.query("SELECT count(*) FROM jobs") == jobs
+    assert console.query("SELECT count(*) FROM conversions") == [(0,)]
+
+
+def test_a_conversion_is_found_by_any_unique_part_of_its_id(console: Console) -> None:
+    Path("one.pdf").write_bytes(write_book(1))
+    Path("two.pdf").write_bytes(write_book(2))
+    with working(console.instance):
+        console.run("convert", "one.pdf", "two.pdf", "--mapping", "receipt_v1", "--out", "xml")
+    first, second = (one["id"] for one in console.read("conversions", "ls")["items"])
+    for part in (first, first[-8:], first[-8:][:6].upper()):
+        assert console.read("conversions", "show", part)["id"] == first
+    ambiguous = console.refuse("conversions", "show", first[:4])
+    assert f"{first} (" in ambiguous
+    assert f"{second} (" in ambiguous
+    assert "No conversion's id" in console.refuse("conversions", "rm", "ffffffff")
+    for one in (first, second):
+        console.say("conversions", "rm", one[-8:])
 
 
 # Completion ---------------------------------------------------------------------------------------------------------
