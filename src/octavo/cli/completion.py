@@ -27,7 +27,7 @@ class Shell(StrEnum):
 
 
 Which = Annotated[
-    Shell | None, typer.Argument(metavar="[bash|zsh|fish]", help="Default: the shell that you use.", show_default=False)
+    Shell | None, typer.Argument(metavar="bash|zsh|fish", help="Default: the shell that you use.", show_default=False)
 ]
 # How to load the installed script in a shell that is already open.
 LOAD = {Shell.BASH: "source '{path}'", Shell.ZSH: "exec zsh", Shell.FISH: "source '{path}'"}
@@ -58,7 +58,7 @@ def show(shell: Which = None, as_json: AsJson = False) -> None:
 def install(shell: Which = None, as_json: AsJson = False) -> None:
     """Install the completion script for the current user.
 
-    It is written to your home folder. For bash and zsh, a line that loads it is added to ~/.bashrc or ~/.zshrc.
+    It is written to your home folder. For bash and zsh, the lines that load it are added to ~/.bashrc or ~/.zshrc.
     """
     from typer.completion import install as install_script  # pyright: ignore[reportPrivateImportUsage] - as above
 
@@ -78,7 +78,7 @@ def install(shell: Which = None, as_json: AsJson = False) -> None:
 
 def detect_shell() -> Shell:
     """Return the shell that started this command or, if that cannot be found, the login shell."""
-    from typer.completion import _get_shell_name  # pyright: ignore[reportPrivateUsage] - as above
+    from typer.completion import _get_shell_name  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
 
     name = _get_shell_name() or PurePath(os.environ.get("SHELL", "")).name
     try:
