@@ -62,13 +62,15 @@ async def list_analyses(
     connection: Connection,
     owner: UUID,
     *,
+    id_part: str | None = None,
     document: UUID | None = None,
     cursor: str | None = None,
     limit: int = DEFAULT_LIMIT,
 ) -> Page[Analysis]:
-    """List analyses, newest first, without their error logs."""
+    """List analyses, newest first, without their error logs. `id_part`: the beginning or end of an id."""
     after_at, after_id = read_cursor(cursor) if cursor else (None, None)
-    rows = await _read(connection, owner, document=document, after_at=after_at, after_id=after_id, most=limit + 1)
+    wanted = {"id_part": id_part.lower() if id_part else None, "document": document}
+    rows = await _read(connection, owner, **wanted, after_at=after_at, after_id=after_id, most=limit + 1)
     items = [_as_analysis(row, []) for row in rows[:limit]]
     more = make_cursor(items[-1].created_at, items[-1].id) if len(rows) > limit else None
     return Page(items, more)
@@ -132,7 +134,7 @@ async def _check_owner(connection: Connection, owner: UUID, analysis: UUID) -> N
 
 
 async def _read(connection: Connection, owner: UUID, **wanted: Any) -> list[Row]:  # noqa: ANN401
-    values = {"id": None, "document": None, "running": False, "after_at": None, "after_id": None, "most": 1}
+    values = dict.fromkeys(("id", "id_part", "document", "after_at", "after_id")) | {"running": False, "most": 1}
     return await fetch_rows(connection, QUERIES.analyses, values | {"owner": owner} | wanted)
 
 

@@ -6,6 +6,7 @@ import gc
 import sys
 
 from octavo.cli.app import app
+from octavo.cli.completion import enable as enable_completion
 from octavo.core.errors import OctavoError
 
 INTERRUPTED = 130
@@ -16,6 +17,7 @@ OBJECTS_BETWEEN_COLLECTIONS = 50_000
 def main() -> None:
     """Run a command. A known error prints one line on standard error and exits with code 1."""
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
+    enable_completion()
     try:
         app()
     except OctavoError as error:

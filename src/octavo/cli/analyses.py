@@ -11,19 +11,21 @@ from uuid import UUID
 
 import typer
 
-from octavo.cli.names import match_parts, read_part
-from octavo.cli.options import AsJson, Key, Server
+from octavo.cli.names import find_named
+from octavo.cli.options import AsJson, Cursor, Key, Server
 from octavo.cli.output import clean, make_table, open_console, print_items, print_json, print_on, short_id
 from octavo.cli.remote import Target, call
 from octavo.core.errors import StorageFailed
 
 if TYPE_CHECKING:
     from octavo.client import Client
+    from octavo.core.pagination import Page
     from octavo.records.analyses import Analysis
 
 app = typer.Typer(
     help="List, stop, resume and export analyses (start one with `octavo analyse`).", no_args_is_help=True
 )
+MOST_LISTED = 500
 Which = Annotated[str, typer.Argument(metavar="ANALYSIS", help="Id of the analysis, or part of it.")]
 
 
@@ -34,22 +36,33 @@ class Format(StrEnum):
 
 
 @app.command("ls")
-def list_all(server: Server = None, key: Key = None, as_json: AsJson = False) -> None:
-    """List the latest analyses, newest first."""
+def list_all(
+    limit: Annotated[int, typer.Option(min=1, max=MOST_LISTED, help="Maximum number of analyses.")] = 50,
+    cursor: Cursor = None,
+    server: Server = None,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """List analyses, newest first."""
 
-    async def run(client: Client) -> list[Analysis]:
-        return (await client.analyses.list()).items
+    async def run(client: Client) -> Page[Analysis]:
+        return await client.analyses.list(cursor=cursor, limit=limit)
 
-    found = call(Target(server, key), run)
+    page = call(Target(server, key), run)
     if as_json:
-        return print_items(found)
+        return print_items(page.items, page.next_cursor)
+    if not page.items:
+        return typer.echo("No analyses. Start one with `octavo analyse`.")
     console = open_console()
     rows = [
         [short_id(one.id), clean(one.title), one.status, f"{one.items.done} of {one.items.total}", one.health.message]
-        for one in found
+        for one in page.items
     ]
     head = ["ID", "DOCUMENT", "STATUS", "ANSWERED", "STATE"]
-    return print_on(console, make_table(console, head, rows, flexible=(1, 4)))
+    print_on(console, make_table(console, head, rows, flexible=(1, 4)))
+    if page.next_cursor:
+        typer.echo(f"Next page: --cursor {page.next_cursor}", err=True)
+    return None
 
 
 @app.command()
@@ -116,12 +129,12 @@ def export(
 
 
 async def find_analysis(client: Client, typed: str) -> UUID:
-    """Find an analysis by its id. For the latest analyses, part of the id is enough."""
-    part = read_part(typed, "octavo analyses ls")
-    if isinstance(part, UUID):
-        return part
-    known = [one.id for one in (await client.analyses.list()).items]
-    return match_parts([part], known, "analysis")[part]
+    """Find an analysis by its id or part of it."""
+
+    async def look_up(part: str) -> dict[UUID, str]:
+        return {one.id: one.title for one in (await client.analyses.list(id_part=part)).items}
+
+    return (await find_named([typed], look_up, "analysis", "octavo analyses ls"))[0]
 
 
 def _change(

@@ -15,6 +15,7 @@ from octavo.cli import (
     add,
     analyse,
     analyses,
+    completion,
     connections,
     conversions,
     convert,
@@ -66,6 +67,7 @@ app.add_typer(analyses.app, name="analyses")
 app.add_typer(prompts.app, name="prompts")
 app.add_typer(schedules.app, name="schedules")
 app.add_typer(add.uploads, name="uploads")
+app.add_typer(completion.app, name="completion")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Parent = Annotated[int | None, typer.Option(hidden=True, help="Stop when the process with this ID ends.")]
@@ -133,6 +135,25 @@ def status(as_json: AsJson = False) -> None:
         again = f", restarted {process.restarts} times" if process.restarts else ""
         typer.echo(f"  {process.name:<10} {state}{again}")
     return None
+
+
+@app.command("sign-in")
+def sign_in(as_json: AsJson = False) -> None:
+    """Print a new link that signs in one browser, while Octavo is running on this machine.
+
+    Only the link is written to standard output. It works once, within 15 minutes, and signs in to the same account as
+    the link of `octavo up`.
+    """
+    from octavo.cli.local import act, running_address
+    from octavo.owners import make_sign_in_link, sign_in_url
+    from octavo.owners.sessions import LINK_SECONDS
+
+    address = running_address(load_settings())
+    url = sign_in_url(address, act(make_sign_in_link))
+    if as_json:
+        return typer.echo(json.dumps({"url": url, "expires_in_seconds": LINK_SECONDS}))
+    typer.echo(url)
+    return typer.echo(f"Open this link within {LINK_SECONDS // 60} minutes. It works once.", err=True)
 
 
 @app.command()

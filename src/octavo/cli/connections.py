@@ -10,7 +10,7 @@ from uuid import UUID
 
 import typer
 
-from octavo.cli.names import find_ids, match_parts, read_part
+from octavo.cli.names import find_ids, find_named
 from octavo.cli.options import AsJson, Cursor, Key, Server
 from octavo.cli.output import clean, make_facts, make_table, open_console, print_items, print_json, print_on, short_id
 from octavo.cli.remote import Target, call
@@ -171,15 +171,12 @@ def verdict(
 
 
 async def find_connections(client: Client, typed: Sequence[str]) -> list[UUID]:
-    """Return the ids of the connections that the user named, without duplicates.
+    """Return the ids of the connections that the user named, without duplicates."""
 
-    Full ids are returned unchanged. Partial ids are looked up on the server.
-    """
-    wanted = [read_part(one, LISTED_BY) for one in typed]
-    parts = [one for one in wanted if isinstance(one, str)]
-    known = [one.id for part in set(parts) for one in await client.find_connections(part)]
-    found = match_parts(parts, known, "connection")
-    return list(dict.fromkeys(found[one] if isinstance(one, str) else one for one in wanted))
+    async def look_up(part: str) -> dict[UUID, str]:
+        return {one.id: one.explanation for one in await client.find_connections(part)}
+
+    return await find_named(typed, look_up, "connection", LISTED_BY)
 
 
 @app.command()

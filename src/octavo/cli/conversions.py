@@ -12,7 +12,7 @@ from uuid import UUID
 
 import typer
 
-from octavo.cli.names import match_parts, read_part
+from octavo.cli.names import find_named
 from octavo.cli.options import AsJson, Cursor, Key, Server
 from octavo.cli.output import clean, make_table, open_console, print_items, print_json, print_on, short_id, short_time
 from octavo.cli.remote import Target, call
@@ -146,12 +146,13 @@ def samples(
 
 
 async def _find(client: Client, typed: str) -> UUID:
-    """Find a conversion by its id. For the latest conversions, part of the id is enough."""
-    part = read_part(typed, "octavo conversions ls")
-    if isinstance(part, UUID):
-        return part
-    known = [one.id for one in (await client.conversions.list(limit=MOST_LISTED)).items]
-    return match_parts([part], known, "conversion")[part]
+    """Find a conversion by its id or part of it."""
+
+    async def look_up(part: str) -> dict[UUID, str]:
+        found = await client.conversions.list(id_part=part, limit=MOST_LISTED)
+        return {one.id: one.filename for one in found.items}
+
+    return (await find_named([typed], look_up, "conversion", "octavo conversions ls"))[0]
 
 
 def _print(found: ConversionView) -> None:

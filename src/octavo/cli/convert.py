@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from enum import StrEnum
 from itertools import count
 from pathlib import Path
@@ -64,13 +65,14 @@ def convert(
     """
     named = [one for one in files if _is_id(one)]
     found = find_files([one for one in files if one not in named]) if len(named) < len(files) else FileSelection()
-    converting = ConversionBatch(mapping, form.value, _folder(out))
+    converting = ConversionBatch(mapping, form.value, out)
     for refused in found.refused:
         converting.refused.append((refused.shown, refused.error))
 
     async def run(client: Client) -> None:
         if mapping:
             await _check_mapping(client, mapping)
+        _make_folder(out)
         sources: list[Source] = [*found.files, *await _documents(client, named)]
         converting.names.update(_names(sources, form))
         with _progress(len(sources), silent=as_json) as advance:
@@ -112,7 +114,9 @@ async def _check_mapping(client: Client, name: str) -> None:
     """Raise an error if the mapping does not exist, before any file is sent."""
     known = [one.name for one in await client.conversions.list_mappings()]
     if name not in known:
-        raise BadInput(f"There is no mapping {clean(name)!r}. Choose one of {', '.join(known)}.")
+        near = get_close_matches(name.lower(), known)
+        hint = f"Did you mean {' or '.join(near)}?" if near else f"Choose one of {', '.join(known)}."
+        raise BadInput(f"There is no mapping {clean(name)!r}. {hint} `octavo mappings ls` lists all mappings.")
 
 
 def _is_id(typed: str) -> bool:
@@ -172,12 +176,11 @@ class ConversionBatch:
         return path, conversion
 
 
-def _folder(out: Path) -> Path:
+def _make_folder(out: Path) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadInput(f"{clean(str(out))} cannot be written: {error.strerror}.") from None
-    return out
 
 
 def _names(files: Sequence[Source], form: Form) -> dict[Source, str]:

@@ -403,7 +403,7 @@ def facts_of(document: Document, job: Job | None) -> dict[str, str | None]:
         "Status": f"{document.status}{', needs classification' if needs_classification(document) else ''}",
         "Missing": ", ".join(part.replace("_", " ") for part in document.missing),
         "Reason": f"{document.error.message} ({document.error.code})" if document.error else None,
-        "Stage": stage_of(job) if job else None,
+        "Stage": describe_stage(job, document.source_type) if job else None,
         "Quality": (document.quality or "").replace("_", " "),
         "Quality reason": document.quality_reason,
         "Length": length_of(document),
@@ -441,8 +441,8 @@ def text_by(document: Document) -> str | None:
     return f"{writer}; as read from the file: {kept}" if kept else writer
 
 
-def stage_of(job: Job) -> str:
-    from octavo.cli.watch import explain, progress_of
+def describe_stage(job: Job, source_type: str) -> str:
+    from octavo.cli.watch import activity_of, explain, progress_of
 
-    parts = [job.stage or job.status, progress_of(job), explain(job)]
+    parts = [activity_of(job, source_type), progress_of(job), explain(job)]
     return ", ".join(part for part in parts if part)

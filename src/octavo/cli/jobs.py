@@ -16,9 +16,10 @@ from uuid import UUID
 import typer
 
 from octavo.cli.local import act
+from octavo.cli.names import find_named
 from octavo.cli.options import AsJson, Cursor
 from octavo.cli.output import local_time
-from octavo.core.errors import BadInput, NotFound
+from octavo.core.errors import BadInput
 from octavo.core.types import JobStatus
 
 if TYPE_CHECKING:
@@ -33,11 +34,12 @@ MOST_ADDED = 1_000_000
 BATCH = 1000
 LONGEST_DELAY_SECONDS = 366 * 24 * 3600
 MOST_LISTED = 500
+FEW = 10
 ALL = "all"
 
 app = typer.Typer(help="List, add, retry and cancel jobs.", no_args_is_help=True)
 
-Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="Job ids, as listed by `octavo jobs ls`.")]
+Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="Job ids, or at least four characters of each.")]
 Limit = Annotated[int, typer.Option(min=1, max=MOST_LISTED, help="Maximum number of jobs.")]
 
 
@@ -114,13 +116,15 @@ def ls(
 
 
 @app.command()
-def show(job: Annotated[str, typer.Argument(metavar="ID")], as_json: AsJson = False) -> None:
+def show(
+    job: Annotated[str, typer.Argument(metavar="ID", help="Job id, or part of it.")], as_json: AsJson = False
+) -> None:
     """Show one job: its status, the reason why it is waiting, and its history."""
-    (wanted,) = read_ids([job])
 
     async def run(connection: Connection) -> tuple[JobView, list[EventView]]:
         from octavo.jobs.views import list_events_of_job, show_job
 
+        (wanted,) = await find_jobs(connection, [job])
         return await show_job(connection, None, wanted), await list_events_of_job(connection, None, wanted)
 
     found, events = act(run)
@@ -132,20 +136,22 @@ def show(job: Annotated[str, typer.Argument(metavar="ID")], as_json: AsJson = Fa
 @app.command()
 def retry(
     jobs: Ids,
-    from_stage: Annotated[str | None, typer.Option(help="Repeat this stage and all later ones.")] = None,
+    from_stage: Annotated[
+        str | None,
+        typer.Option(help="Repeat this stage and all later ones. `octavo jobs show ID --json` lists the stages."),
+    ] = None,
     start_over: Annotated[bool, typer.Option("--start-over", help="Repeat all stages.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Queue failed, cancelled or paused jobs again. Finished stages are not repeated."""
     if from_stage is not None and start_over:
         raise BadInput("--from-stage and --start-over cannot be combined.")
-    wanted = read_ids(jobs)
     stage = "" if start_over else from_stage
 
     async def run(connection: Connection) -> int:
         from octavo.jobs.queue import retry_jobs
 
-        return await retry_jobs(connection, None, wanted, from_stage=stage)
+        return await retry_jobs(connection, None, await find_jobs(connection, jobs), from_stage=stage)
 
     report_changed("Queued again", act(run), as_json)
 
@@ -153,12 +159,11 @@ def retry(
 @app.command()
 def cancel(jobs: Ids, as_json: AsJson = False) -> None:
     """Cancel jobs, and the jobs that depend on them, immediately."""
-    wanted = read_ids(jobs)
 
     async def run(connection: Connection) -> int:
         from octavo.jobs.queue import cancel_jobs
 
-        return await cancel_jobs(connection, None, wanted)
+        return await cancel_jobs(connection, None, await find_jobs(connection, jobs))
 
     report_changed("Cancelled", act(run), as_json)
 
@@ -199,13 +204,12 @@ def dead_letters(
 
 def change_dead_letters(jobs: Sequence[str], then: AfterDiscard, *, again: bool, as_json: bool) -> None:
     everything = ALL in jobs
-    named = [] if everything else read_ids(jobs)
 
     async def run(connection: Connection) -> int:
         from octavo.jobs.queue import requeue_dead_letters
         from octavo.ops.dead_letters import discard
 
-        wanted = await all_dead_letters(connection) if everything else named
+        wanted = await (all_dead_letters(connection) if everything else find_jobs(connection, jobs))
         return await (requeue_dead_letters(connection, wanted) if again else discard(connection, wanted, then.value))
 
     report_changed("Queued again" if again else "Discarded", act(run), as_json)
@@ -242,13 +246,6 @@ def check_input(kind: str, given: dict[str, JSON]) -> None:
         check(given)
 
 
-def read_ids(texts: Sequence[str]) -> list[UUID]:
-    try:
-        return [UUID(text) for text in texts]
-    except ValueError:
-        raise NotFound("A job id looks like 0192f0c1-7e11-7d6a-a1c0-6f8f1f0b9a52.") from None
-
-
 # The database ------------------------------------------------------------------------------------------------------
 
 
@@ -272,6 +269,13 @@ async def enqueue_all(connection: Connection, new_job: Callable[[], NewJob], cou
     except psycopg.DataError as error:
         raise BadInput(f"The database rejected the job: {error.diag.message_primary}.") from None
     return added
+
+
+async def find_jobs(connection: Connection, typed: Sequence[str]) -> list[UUID]:
+    """Find the jobs that the user named by their ids, or parts of them."""
+    from octavo.jobs.views import name_jobs
+
+    return await find_named(typed, lambda part: name_jobs(connection, part, FEW), "job", "octavo jobs ls")
 
 
 async def all_dead_letters(connection: Connection) -> list[UUID]:
@@ -323,7 +327,7 @@ def row_of(job: JobView) -> list[str]:
         str(job.id),
         job.kind,
         job.status,
-        job.stage or "",
+        stage_of(job),
         progress_of(job),
         str(job.attempt),
         created,
@@ -342,7 +346,7 @@ def print_job(job: JobView, events: Sequence[EventView]) -> None:
         "Job": f"{job.id}, {job.kind}",
         "Status": job.status,
         "Reason": line_of(job),
-        "Stage": job.stage,
+        "Stage": stage_of(job),
         "Progress": progress_of(job),
         "Attempts": f"{job.attempt} ({job.failures} of {job.max_attempts} failures since the last finished stage)",
         "Document": str(job.document_id) if job.document_id else None,
@@ -350,20 +354,34 @@ def print_job(job: JobView, events: Sequence[EventView]) -> None:
     print_table([[f"{name}:", value] for name, value in facts.items() if value])
     if job.stages:
         typer.echo("\nFinished stages")
-        print_table([row_of_stage(stage) for stage in job.stages])
+        print_table([row_of_stage(job.kind, stage) for stage in job.stages])
     typer.echo("\nHistory")
-    print_table([row_of_event(event) for event in events])
+    print_table([row_of_event(job.kind, event) for event in events])
 
 
-def row_of_stage(stage: StageView) -> list[str]:
+def stage_of(job: JobView) -> str:
+    """Describe the current stage of a job or, if the job has ended successfully, its last stage."""
+    from octavo.records.jobs import finished_words, stage_words
+
+    if job.stage is None and job.status != JobStatus.PROCESSING:
+        return ""
+    return finished_words(job.kind, job.stage or "") if job.status == JobStatus.COMPLETE else stage_words(job)
+
+
+def row_of_stage(kind: str, stage: StageView) -> list[str]:
+    from octavo.records.jobs import finished_words
+
     seconds = (stage.finished_at - stage.started_at).total_seconds()
-    return ["", stage.stage, stage.part or "", f"attempt {stage.attempt}", f"{seconds:.1f} s"]
+    return ["", finished_words(kind, stage.stage), stage.part or "", f"attempt {stage.attempt}", f"{seconds:.1f} s"]
 
 
-def row_of_event(event: EventView) -> list[str]:
-    detail = (
-        f"{name}={value if isinstance(value, str) else json.dumps(value)}" for name, value in event.detail.items()
-    )
+def row_of_event(kind: str, event: EventView) -> list[str]:
+    from octavo.records.jobs import finished_words
+
+    stage = event.detail.get("stage")
+    words = {"stage": finished_words(kind, stage)} if isinstance(stage, str) else {}
+    values = {**event.detail, **words}.items()
+    detail = (f"{name}={value if isinstance(value, str) else json.dumps(value)}" for name, value in values)
     return ["", local_time(event.at), event.kind, " ".join(detail)]
 
 

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import typer
 
-from octavo.cli.names import match_parts, read_part
+from octavo.cli.names import find_among
 from octavo.cli.options import AsJson, Key, Server
 from octavo.cli.output import local_time, make_table, open_console, print_items, print_json, print_on, short_id
 from octavo.cli.remote import Target, call
@@ -99,8 +99,7 @@ def find_key(typed: str, known: Sequence[KeyView]) -> UUID:
     named = [one.id for one in known if one.name == typed]
     if len(named) == 1:
         return named[0]
-    part = read_part(typed, "octavo keys ls")
-    return part if isinstance(part, UUID) else match_parts([part], [one.id for one in known], "key")[part]
+    return find_among(typed, {one.id: one.name for one in known}, "key", "octavo keys ls")
 
 
 def row_of(key: KeyView, *, whole_id: bool) -> list[str]:

@@ -25,14 +25,17 @@ if TYPE_CHECKING:
     from octavo.ops.backup import Outcome, Report
 
 
-def local_address(settings: Settings) -> str:
-    """Return the address of the installation that uses this data folder."""
+OTHER_SERVER = "Or choose another server with --server and --key."
+
+
+def running_address(settings: Settings, hint: str = "") -> str:
+    """Return the address of the installation that uses this data folder. `hint` is added to the error."""
     from octavo.database.embedded import DataFolder
     from octavo.ops.processes import RecordFile
 
     record = RecordFile(DataFolder(settings.data_dir)).read()
     if record is None:
-        raise NotRunning("Or choose another server with --server and --key.")
+        raise NotRunning(hint)
     return record.address
 
 

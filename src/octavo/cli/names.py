@@ -1,13 +1,13 @@
-"""Finds documents and keys by id, or by the beginning or end of an id."""
+"""Finds documents, jobs and other records by id, by the beginning or end of an id, or by that of the short id."""
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from octavo.cli.output import SHORT_ID, clean
 from octavo.core.errors import BadInput, NotFound
 
 if TYPE_CHECKING:
@@ -15,23 +15,42 @@ if TYPE_CHECKING:
 
 LEAST_CHARACTERS = 4
 MOST_SHOWN = 3
+TITLE_CHARACTERS = 40
 _PART = re.compile(r"[0-9a-f-]{4,36}")
 
 
 async def find_ids(client: Client, typed: Sequence[str], *, trashed: Sequence[bool] = (False,)) -> list[UUID]:
-    """Return the ids of the documents that the user named, without duplicates.
+    """Return the ids of the documents that the user named, without duplicates, including older versions.
 
-    Full ids are returned unchanged. Partial ids are looked up. `trashed` selects where to search: False for the
-    library, True for the trash.
+    `trashed` selects where to search: False for the library, True for the trash.
     """
-    wanted = [read_part(one) for one in typed]
-    parts = [one for one in wanted if isinstance(one, str)]
-    known = [one for part in set(parts) for one in await list_ids(client, part, trashed)]
-    found = match_parts(parts, known, "document")
+    from octavo.client import Filters
+
+    async def look_up(part: str) -> dict[UUID, str]:
+        pages = [await client.list_documents(Filters(id=part, trashed=where)) for where in trashed]
+        return {one.id: one.title for page in pages for one in page.items}
+
+    return await find_named(typed, look_up, "document", "octavo ls")
+
+
+async def find_named(
+    typed: Sequence[str], look_up: Callable[[str], Awaitable[Mapping[UUID, str]]], what: str, listed_by: str
+) -> list[UUID]:
+    """Return the ids that the user named, without duplicates.
+
+    Full ids are returned unchanged. For a partial id, `look_up` returns the ids that match it, with their titles. It
+    may return only some of them: two matches already show that the part is ambiguous.
+    """
+    wanted = [read_part(one, listed_by) for one in typed]
+    found = {
+        part: match_part(part, await look_up(part), what, listed_by)
+        for part in dict.fromkeys(wanted)
+        if isinstance(part, str)
+    }
     return list(dict.fromkeys(found[one] if isinstance(one, str) else one for one in wanted))
 
 
-def read_part(typed: str, listed_by: str = "octavo ls") -> UUID | str:
+def read_part(typed: str, listed_by: str) -> UUID | str:
     part = typed.strip().lower()
     try:
         return UUID(part)
@@ -43,32 +62,24 @@ def read_part(typed: str, listed_by: str = "octavo ls") -> UUID | str:
     )
 
 
-async def list_ids(client: Client, part: str, trashed: Iterable[bool]) -> list[UUID]:
-    """Return the document ids that begin or end with `part`, up to one page of results.
-
-    One page is enough: two matches already show that the part is ambiguous.
-    """
-    from octavo.client import Filters
-
-    pages = [await client.list_documents(Filters(id=part, trashed=where)) for where in trashed]
-    return [one.id for page in pages for one in page.items]
+def find_among(typed: str, known: Mapping[UUID, str], what: str, listed_by: str) -> UUID:
+    """Return the id that the user named. `known` maps all ids to their titles."""
+    part = read_part(typed, listed_by)
+    return part if isinstance(part, UUID) else match_part(part, known, what, listed_by)
 
 
-def match_parts(parts: Sequence[str], known: Iterable[UUID], what: str) -> dict[str, UUID]:
-    """Map each partial id to the full id. Raises an error unless exactly one id begins or ends with the partial id."""
-    matches: dict[str, list[UUID]] = defaultdict(list)
-    for one in dict.fromkeys(known):
-        text = str(one)
-        for part in set(parts):
-            if text.startswith(part) or text.endswith(part):
-                matches[part].append(one)
-    return {part: choose(part, matches[part], what) for part in parts}
-
-
-def choose(part: str, matches: Sequence[UUID], what: str) -> UUID:
+def match_part(part: str, known: Mapping[UUID, str], what: str, listed_by: str) -> UUID:
+    """Return the id that the partial id means. Raises an error unless exactly one id matches."""
+    matches = [one for one in known if is_part(part, str(one))]
     if not matches:
-        raise NotFound(f"No {what}'s id begins or ends with {part}.")
+        raise NotFound(f"No {what}'s id begins or ends with {part}. `{listed_by}` lists them.")
     if len(matches) > 1:
-        some = ", ".join(map(str, matches[:MOST_SHOWN])) + (", …" if len(matches) > MOST_SHOWN else "")
-        raise BadInput(f"{part} matches {len(matches)} {what}s: {some}. Type more characters.")
+        some = ", ".join(f"{one} ({clean(known[one])[:TITLE_CHARACTERS]})" for one in matches[:MOST_SHOWN])
+        more = ", …" if len(matches) > MOST_SHOWN else ""
+        raise BadInput(f"{part} matches more than one {what}: {some}{more}. Type more characters.")
     return matches[0]
+
+
+def is_part(part: str, ident: str) -> bool:
+    """Whether an id, or the short id that is shown for it, begins with `part`, or the id ends with it."""
+    return ident.startswith(part) or ident.endswith(part) or ident[-SHORT_ID:].startswith(part)

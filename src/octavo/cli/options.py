@@ -28,7 +28,10 @@ Key = Annotated[
 ]
 Documents = Annotated[
     list[str],
-    typer.Argument(metavar="ID", help="Document ids, or at least the first or last four characters of each."),
+    typer.Argument(
+        metavar="ID",
+        help="Document ids, or at least four characters of each: the beginning of the id, or of the one that is shown.",
+    ),
 ]
 HowToRead = Annotated[
     Extraction,

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import typer
 
-from octavo.cli.names import match_parts, read_part
+from octavo.cli.names import find_among
 from octavo.cli.options import AsJson, Key, Server
 from octavo.cli.output import make_table, open_console, print_items, print_json, print_on, short_id
 from octavo.cli.remote import Target, call
@@ -109,8 +109,7 @@ def choose_prompt(typed: str, known: Sequence[Prompt]) -> UUID:
     named = [one.id for one in known if one.title.casefold() == typed.strip().casefold()]
     if len(named) == 1:
         return named[0]
-    part = read_part(typed, "octavo prompts ls")
-    return part if isinstance(part, UUID) else match_parts([part], [one.id for one in known], "prompt")[part]
+    return find_among(typed, {one.id: one.title for one in known}, "prompt", "octavo prompts ls")
 
 
 def without_none(**values: object) -> dict[str, object]:

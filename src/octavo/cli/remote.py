@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from octavo.cli.local import local_address, open_local_session
+from octavo.cli.local import OTHER_SERVER, open_local_session, running_address
 from octavo.core.errors import BadSetting, OctavoError
 from octavo.core.settings import Settings, load_settings
 
@@ -58,7 +58,8 @@ async def open_client(target: Target, connections: int) -> AsyncGenerator[Client
         async with Client(server, key=key, connections=connections) as client:
             yield client
     elif key:
-        async with Client(local_address(settings), key=key, connections=connections, hint=LOCAL_HINT) as client:
+        address = running_address(settings, OTHER_SERVER)
+        async with Client(address, key=key, connections=connections, hint=LOCAL_HINT) as client:
             yield client
     else:
         async with open_as_owner(settings, connections) as client:
@@ -69,7 +70,7 @@ async def open_client(target: Target, connections: int) -> AsyncGenerator[Client
 async def open_as_owner(settings: Settings, connections: int) -> AsyncGenerator[Client]:
     from octavo.client import Client
 
-    address = local_address(settings)
+    address = running_address(settings, OTHER_SERVER)
     session = await open_local_session(settings)
     async with Client(address, session=session, connections=connections, hint=LOCAL_HINT) as client:
         try:

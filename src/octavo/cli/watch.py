@@ -165,7 +165,7 @@ class LineView:
 
     def show(self, watch: Watch) -> None:
         for document in watch.pending.values():
-            self._print(document, describe_change(watch.job_of(document)))
+            self._print(document, describe_change(document, watch.job_of(document)))
         for document in watch.ended.values():
             self._print(document, describe_end(document))
 
@@ -193,8 +193,15 @@ def rank(job: Job | None) -> int:
 
 
 def row_of(document: Document, job: Job | None) -> list[str]:
-    stage = (job.stage or job.status) if job else document.status
+    stage = activity_of(job, document.source_type) if job else document.status
     return [short_id(document.id), document.title, stage, progress_of(job), explain(job)]
+
+
+def activity_of(job: Job, source_type: str) -> str:
+    """Describe the stage of an unfinished document as the pages do. A job that has not started shows its status."""
+    from octavo.records.jobs import stage_of
+
+    return stage_of(job, source_type) if job.stage or job.status == "processing" else job.status
 
 
 def progress_of(job: Job | None) -> str:
@@ -212,12 +219,12 @@ def explain(job: Job | None) -> str:
     return f"{job.eta.low_seconds:.0f} to {job.eta.high_seconds:.0f} s left" if job.eta else ""
 
 
-def describe_change(job: Job | None) -> str:
+def describe_change(document: Document, job: Job | None) -> str:
     if job is None:
         return ""
     if job.waiting_because and job.waiting_because.reason != "behind":
         return f"waiting: {job.waiting_because.detail}"
-    return f"{job.stage or job.status} {progress_of(job)}".strip()
+    return f"{activity_of(job, document.source_type)} {progress_of(job)}".strip()
 
 
 def describe_end(document: Document) -> str:

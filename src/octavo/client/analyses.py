@@ -52,9 +52,13 @@ class AnalysisCalls:
     async def show(self, analysis: UUID) -> Analysis:
         return read_record(Analysis, await self._transport.get(f"/analyses/{analysis}"))
 
-    async def list(self, *, cursor: str | None = None) -> Page[Analysis]:
-        """List analyses, newest first."""
-        return await self._list(Analysis, "/analyses", cursor)
+    async def list(
+        self, *, id_part: str | None = None, cursor: str | None = None, limit: int = MOST_LISTED
+    ) -> Page[Analysis]:
+        """List analyses, newest first. `id_part`: the beginning or end of an id."""
+        given = {"id": id_part, "cursor": cursor, "limit": str(limit)}
+        query = {name: value for name, value in given.items() if value is not None}
+        return read_page(Analysis, await self._transport.get("/analyses", query))
 
     async def list_items(self, analysis: UUID) -> Sequence[ItemView]:
         """List all items (one prompt on one segment), in the order in which they run."""

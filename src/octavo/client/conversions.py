@@ -67,10 +67,17 @@ class ConversionCalls:
         return read_record(BatchView, await self._transport.get(f"/conversion-batches/{batch}"))
 
     async def list(
-        self, *, status: str | None = None, batch: UUID | None = None, cursor: str | None = None, limit: int = 50
+        self,
+        *,
+        status: str | None = None,
+        batch: UUID | None = None,
+        id_part: str | None = None,
+        cursor: str | None = None,
+        limit: int = 50,
     ) -> Page[ConversionView]:
-        """List your conversions, newest first, without their values."""
-        given = {"status": status, "batch": str(batch) if batch else None, "cursor": cursor, "limit": str(limit)}
+        """List your conversions, newest first, without their values. `id_part`: the beginning or end of an id."""
+        given = {"status": status, "id": id_part, "batch": str(batch) if batch else None, "cursor": cursor}
+        given["limit"] = str(limit)
         query = {name: value for name, value in given.items() if value is not None}
         return read_page(ConversionView, await self._transport.get("/conversions", query))
 

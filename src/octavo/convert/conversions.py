@@ -160,12 +160,14 @@ async def list_conversions(
     status: str | None,
     cursor: str | None,
     limit: int,
+    id_part: str | None = None,
     batch: UUID | None = None,
     document: UUID | None = None,
 ) -> Page[StoredConversion]:
-    """List conversions, newest first, without their values."""
+    """List conversions, newest first, without their values. `id_part`: the beginning or end of an id."""
     before = read_cursor(cursor)[1] if cursor else None
     values = {"owner": owner, "status": status, "batch": batch, "document": document, "before": before}
+    values["id_part"] = id_part.lower() if id_part else None
     async with connection.cursor(row_factory=class_row(StoredConversion)) as rows:
         await rows.execute(QUERIES.page, values | {"limit": limit + 1})
         found = await rows.fetchall()

@@ -95,6 +95,14 @@ async def find_jobs(connection: Connection, owner_id: UUID | None, jobs: Sequenc
     return {view.id: view for view in await _as_views(connection, rows, with_parts=False)}
 
 
+async def name_jobs(connection: Connection, part: str, most: int) -> dict[UUID, str]:
+    """Return the jobs of all owners whose id, or its last eight characters, begin with `part`, or whose id ends with
+    it. The result maps ids to kinds.
+    """
+    rows = await fetch_rows(connection, QUERIES.named_jobs, {"part": part, "most": most})
+    return {row["id"]: row["kind"] for row in rows}
+
+
 async def list_events_of_job(
     connection: Connection, owner_id: UUID | None, job: UUID, *, limit: int = MOST_LIMIT
 ) -> list[EventView]:

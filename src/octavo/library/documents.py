@@ -89,7 +89,7 @@ def _values(wanted: Filters, sort: Sort, cursor: str | None) -> Row:
     return {
         **{name: getattr(wanted, name) for name in _SAME_NAME},
         **_state(wanted),
-        "id_part": wanted.id,
+        "id_part": wanted.id.lower() if wanted.id else None,
         "like": _like(wanted.q),
         "sender": _like(wanted.sender),
         "versions": wanted.versions or wanted.trashed or wanted.id is not None,

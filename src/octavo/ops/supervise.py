@@ -46,7 +46,7 @@ from octavo.ops.processes import (
     oom_since,
     was_killed,
 )
-from octavo.owners import make_sign_in_link
+from octavo.owners import make_sign_in_link, sign_in_url
 
 log = structlog.get_logger()
 
@@ -144,7 +144,7 @@ class Supervisor:
         if await self._wait_until_ready():
             self._announce(await probe)
             self._announce(f"Octavo is ready at {self._address}")
-            self._announce(f"Sign in once with {self._address}/sign-in?token={token}")
+            self._announce(f"Sign in once with {sign_in_url(self._address, token)}")
             self._announce("Ctrl-C stops everything.")
 
     async def _wait_until_ready(self) -> bool:

@@ -10,6 +10,7 @@ from octavo.owners.sessions import (
     make_sign_in_link,
     open_anonymous_session,
     read_session,
+    sign_in_url,
     use_sign_in_link,
 )
 
@@ -25,5 +26,6 @@ __all__ = [
     "open_anonymous_session",
     "read_key",
     "read_session",
+    "sign_in_url",
     "use_sign_in_link",
 ]

@@ -117,6 +117,11 @@ async def make_sign_in_link(connection: Connection) -> str:
     return token
 
 
+def sign_in_url(address: str, token: str) -> str:
+    """Return the link that the user opens to sign in. `address` is the address of the web server."""
+    return f"{address}/sign-in?token={token}"
+
+
 async def is_sign_in_link(connection: Connection, token: str) -> bool:
     """Whether this token can still be used. The check does not use up the token."""
     return bool(await (await connection.execute(QUERIES.is_link, {"token_hash": hash_token(token)})).fetchone())

@@ -1,4 +1,4 @@
-"""Jobs, their stages and their events."""
+"""Jobs, their stages and their events, and the words for stages on the pages and the command line."""
 
 from __future__ import annotations
 
@@ -96,3 +96,57 @@ class LiveEvent:
     document_id: UUID | None
     state_after: str | None
     detail: dict[str, Any]
+
+
+# Words for stages ---------------------------------------------------------------------------------------------------
+
+DOCUMENT_JOB = "process_document"
+# The activity that follows each finished stage.
+STAGES = {
+    None: "Reading pages",
+    "inherited": "Reading pages",
+    "fetched": "Reading pages",
+    "pictured": "Reading pages",
+    "recognising": "Recognising text",
+    "reading": "Reading pages",
+    "extracted": "Saving text",
+    "markdown_saved": "Splitting",
+    "rewriting": "Writing text",
+    "rewritten": "Splitting",
+    "chunked": "Describing",
+    "facts_found": "Describing",
+    "parts_added": "Adding files",
+    "classified": "Describing",
+    "describing": "Describing",
+    "enriched": "Indexing",
+    "indexing": "Indexing",
+    "embedded": "Connecting",
+    "improvement_planned": "Connecting",
+}
+# The activity of jobs with a single stage.
+ACTIVITIES = {"embed_document": "Indexing", "detect_connections": "Comparing"}
+FETCHING = "Fetching"
+LINKS = frozenset({"web", "youtube"})
+
+
+def stage_of(job: JobView, source_type: str = "") -> str:
+    if job.kind in ACTIVITIES:
+        return ACTIVITIES[job.kind]
+    if job.stage is None and source_type in LINKS:
+        return FETCHING
+    return STAGES.get(job.stage, "Working")
+
+
+def stage_words(job: JobView) -> str:
+    """Describe what a document job is doing now. For other kinds of jobs, return the name of their stage."""
+    if job.kind == DOCUMENT_JOB:
+        return stage_of(job)
+    return job.stage or "the start"
+
+
+def finished_words(kind: str, stage: str) -> str:
+    """Describe what a document job did in this stage. For other kinds of jobs, return the name of the stage."""
+    if kind != DOCUMENT_JOB:
+        return stage
+    names = list(STAGES)
+    return STAGES[names[max(0, names.index(stage) - 1)]] if stage in names else stage

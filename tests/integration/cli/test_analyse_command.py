@@ -15,7 +15,12 @@ ASKED = "What is the harbour fee of pier 7?"
 
 
 @pytest.mark.parametrize(
-    "command", ["analyse", "analyses ls", "analyses stop", "prompts ls", "prompts add", "prompts edit", "prompts rm"]
+    "command",
+    [
+        "analyse",
+        *(f"analyses {one}" for one in ("ls", "stop", "resume", "rerun", "rm", "export")),
+        *(f"prompts {one}" for one in ("ls", "add", "edit", "rm")),
+    ],
 )
 def test_every_command_explains_itself(console: Console, command: str) -> None:
     said = console.say(*command.split(), "--help")
@@ -35,6 +40,9 @@ def test_a_file_is_read_asked_and_answered(console: Console, instance: Instance)
         said = console.run("analyse", document[-8:], "--prompt", ASKED, "--watch")
         analysis = found["analysis"]["id"]
         assert sentence(7) in console.say("analyses", "export", analysis[-8:])
+        assert console.say("analyses", "export", analysis[-8:][:6].upper()) == console.say(
+            "analyses", "export", analysis
+        )
         console.say("analyses", "export", analysis, "--format", "csv", "--out", "answers.csv")
         assert "harbour fee of pier 7" in Path("answers.csv").read_text(encoding="utf-8-sig")
         assert "completed" in console.say("analyses", "ls")
@@ -42,6 +50,30 @@ def test_a_file_is_read_asked_and_answered(console: Console, instance: Instance)
     assert said.returncode == 0
     assert sentence(7) in said.stdout
     assert "done" in said.stderr
+
+
+def test_an_analysis_is_stopped_resumed_repeated_and_deleted_by_part_of_its_id(
+    console: Console, instance: Instance
+) -> None:
+    Path("quay.pdf").write_bytes(write_book(4))
+    with working(instance):
+        answered = console.read("analyse", "quay.pdf", "--prompt", ASKED, "--watch")["analysis"]
+    first = answered["id"]
+    second = console.read("analyse", answered["document_id"], "--prompt", ASKED)["id"]
+    assert console.read("analyses", "rerun", first[-8:])["status"] in {"queued", "analyzing"}
+    assert console.read("analyses", "stop", first[-8:])["status"] == "stopped"
+    assert "is resumed." in console.say("analyses", "resume", first[-8:][:6])
+    assert "is stopped." in console.say("analyses", "stop", first)
+    page = console.read("analyses", "ls", "--limit", "1")
+    assert [one["id"] for one in page["items"]] == [second]
+    after = console.read("analyses", "ls", "--limit", "1", "--cursor", page["next_cursor"])
+    assert [one["id"] for one in after["items"]] == [first]
+    ambiguous = console.refuse("analyses", "rm", first[:4])
+    assert "matches more than one analysis: " in ambiguous
+    assert f"{second} (" in ambiguous
+    assert console.say("analyses", "rm", second[-8:]) == f"Analysis {second[-8:]} is deleted.\n"
+    assert second not in [one["id"] for one in console.read("analyses", "ls")["items"]]
+    assert "No analysis's id begins or ends with ffffffff" in console.refuse("analyses", "stop", "ffffffff")
 
 
 def test_prompts_are_kept_changed_and_deleted(console: Console) -> None:

@@ -302,7 +302,7 @@ def test_a_list_of_nothing_says_what_to_do(console: Console) -> None:
 
 def test_a_document_is_shown_by_some_of_its_id(console: Console) -> None:
     (document,) = console.add(write("shown.md"))
-    for part in (document, document[-8:], document[-12:].upper(), document[:35]):
+    for part in (document, document[-8:], document[-12:].upper(), document[:35], document[-8:][:6]):
         assert console.read("show", part)["id"] == document
     facts = dict(line.split(maxsplit=1) for line in console.say("show", document).splitlines())
     assert (facts["Id"], facts["Status"], facts["Stage"]) == (document, "pending", "queued, no worker is running")
@@ -310,7 +310,9 @@ def test_a_document_is_shown_by_some_of_its_id(console: Console) -> None:
     assert "No document's id" in console.refuse("show", "ffffffff")
     assert "Not found" in console.refuse("show", str(uuid4()))
     console.add(write("other.md"))
-    assert "Type more characters" in console.refuse("show", document[:4])
+    ambiguous = console.refuse("show", document[:4])
+    assert "matches more than one document: " in ambiguous
+    assert "(other.md)" in ambiguous
 
 
 def test_the_parts_of_an_archive_are_shown(console: Console) -> None:

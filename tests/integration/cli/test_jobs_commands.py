@@ -120,7 +120,8 @@ def test_a_key_a_delay_and_a_cap_are_kept(console: Console) -> None:
         (["add", "demo", "--cap-key", "k"], "used together"),
         (["ls", "--kind", "nothing"], "nothing is not one of analyse_document"),
         (["ls", "--cursor", "nonsense"], "cursor"),
-        (["show", "nonsense"], "looks like"),
+        (["show", "nonsense"], "`octavo jobs ls` lists them"),
+        (["cancel", "0000ffff"], "No job's id begins or ends with 0000ffff"),
         (["retry", str(uuid4())], "Not found"),
         (["retry", str(uuid4()), "--from-stage", "x", "--start-over"], "cannot be combined"),
         (["cancel", str(uuid4())], "Not found"),
@@ -130,6 +131,19 @@ def test_a_key_a_delay_and_a_cap_are_kept(console: Console) -> None:
 )
 def test_what_cannot_be_is_refused_in_one_line(console: Console, arguments: list[str], said: str) -> None:
     assert said in console.refuse(*arguments)
+
+
+def test_jobs_are_named_by_any_unique_part_of_their_ids(console: Console) -> None:
+    first, second = (one["id"] for one in console.read("add", "demo", "--count", "2"))
+    for part in (first[-8:], first[-8:][:6].upper(), first[:36]):
+        assert console.read("show", part)["id"] == first
+    ambiguous = console.refuse("cancel", first[:8])
+    assert "matches more than one job: " in ambiguous
+    assert f"{first} (demo)" in ambiguous
+    assert f"{second} (demo)" in ambiguous
+    assert "Cancelled: 2." in console.say("cancel", first[-8:], second[-8:], first)
+    assert "Queued again: 1." in console.say("retry", second[-12:])
+    assert console.read("show", second[-8:])["status"] == "queued"
 
 
 def test_a_database_that_is_not_set_up_is_refused_with_what_to_do(console: Console) -> None:

@@ -189,7 +189,7 @@ async def test_criterion_the_queue_lists_only_mine_by_an_index(desk: Desk, owner
         with pytest.raises(NotFound):
             await show_conversion(connection, stranger, mine[0])
         await connection.execute(b"SET enable_seqscan = off")
-        values = {"owner": owner, "status": None, "batch": None, "document": None, "before": None, "limit": 50}
+        values = dict.fromkeys(("id_part", "status", "batch", "document", "before")) | {"owner": owner, "limit": 50}
         plan = await (await connection.execute(b"EXPLAIN " + load_queries("conversions").page, values)).fetchall()
     assert "conversions_owner_created" in str(plan)
 

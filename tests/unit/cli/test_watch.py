@@ -10,7 +10,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from octavo.cli.watch import LineView, Watch, draw, summarise
+from octavo.cli.watch import LineView, Watch, activity_of, draw, summarise
 from octavo.client import Document, Job
 from octavo.core.types import JobStatus
 from octavo.records.jobs import Eta, JobError, Progress, WaitingBecause
@@ -133,8 +133,22 @@ def test_lines_are_printed_on_change_and_moving_up_is_none(capsys: pytest.Captur
     paused = make_job(document, "paused", None, WaitingBecause("paused", "the budget is used up", {}))
     assert said(paused) == f"{name}waiting: the budget is used up"
     running = make_job(document, "processing", "extracted")
-    assert said(running) == f"{name}extracted 3/10 pages"
+    assert said(running) == f"{name}Saving text 3/10 pages"
     assert said(running) == ""
+
+
+@pytest.mark.parametrize(
+    ("status", "stage", "source", "shown"),
+    [
+        ("queued", None, "pdf", "queued"),
+        ("processing", None, "pdf", "Reading pages"),
+        ("processing", None, "web", "Fetching"),
+        ("processing", "classified", "pdf", "Describing"),
+        ("paused", "enriched", "pdf", "Indexing"),
+    ],
+)
+def test_a_stage_is_named_as_on_the_pages(status: str, stage: str | None, source: str, shown: str) -> None:
+    assert activity_of(make_job(make_document("Notes"), status, stage), source) == shown
 
 
 def test_the_end_of_an_analysis_is_reported_with_its_error(capsys: pytest.CaptureFixture[str]) -> None:

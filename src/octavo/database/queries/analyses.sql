@@ -239,7 +239,7 @@ DELETE FROM analyses WHERE id = :analysis;
 
 -- Views --------------------------------------------------------------------------------------------------------------
 
--- name: analyses(owner, id, document, running, after_at, after_id, most)
+-- name: analyses(owner, id, id_part, document, running, after_at, after_id, most)
 -- Analyses with their counts, newest first.
 SELECT a.id, a.document_id, coalesce(d.title, d.filename) AS title, a.mode, a.at_once, a.status, a.phase, a.unit, a.units,
        a.error_code, a.error_message, a.created_at, a.completed_at, a.progressed_at,
@@ -275,7 +275,10 @@ CROSS JOIN LATERAL (
 CROSS JOIN LATERAL (
     SELECT coalesce(sum(c.tokens_in + c.tokens_out), 0)::bigint AS tokens, coalesce(sum(c.cost_usd), 0) AS cost_usd
     FROM jobs q JOIN ai_calls c ON c.job_id = q.id WHERE q.parent_id = a.id) AS t
-WHERE a.owner_id = :owner AND (:id::uuid IS NULL OR a.id = :id) AND (:document::uuid IS NULL OR a.document_id = :document)
+WHERE a.owner_id = :owner AND (:id::uuid IS NULL OR a.id = :id)
+  AND (:id_part::text IS NULL OR starts_with(a.id::text, :id_part) OR right(a.id::text, length(:id_part)) = :id_part
+      OR starts_with(right(a.id::text, 8), :id_part))
+  AND (:document::uuid IS NULL OR a.document_id = :document)
   AND (:after_at::timestamptz IS NULL OR (a.created_at, a.id) < (:after_at, :after_id::uuid)) AND d.deleted_at IS NULL
   AND (NOT :running::boolean OR a.status IN ('queued', 'analyzing'))
 ORDER BY a.created_at DESC, a.id DESC LIMIT :most;

@@ -67,7 +67,8 @@ GROUP BY 1, 2 ORDER BY 1, 2;
 SELECT c.id FROM connections c
 JOIN documents s ON s.id = c.source_document AND s.deleted_at IS NULL
 JOIN documents t ON t.id = c.target_document AND t.deleted_at IS NULL
-WHERE c.owner_id = :owner AND (starts_with(c.id::text, :part) OR right(c.id::text, length(:part)) = :part)
+WHERE c.owner_id = :owner AND (starts_with(c.id::text, :part) OR right(c.id::text, length(:part)) = :part
+  OR starts_with(right(c.id::text, 8), :part))
 ORDER BY c.id LIMIT :most;
 
 -- name: document_of(owner, connection)

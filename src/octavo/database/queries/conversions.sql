@@ -80,7 +80,7 @@ FROM conversions c JOIN jobs j ON j.id = c.id
 LEFT JOIN revisions r ON r.conversion_id = c.id AND r.number = c.revision
 WHERE c.id = :id AND c.owner_id = :owner;
 
--- name: page(owner, status, batch, document, before, limit)
+-- name: page(owner, id_part, status, batch, document, before, limit)
 -- Newest first, without values; ids are in creation order. `needs_review` and `complete` are different states; `settled` are all
 -- that need no review, `running` and `unsuccessful` are states of the page.
 SELECT c.id, c.document_id, c.filename, c.mapping, j.status, j.error_code, j.error_message, c.revision,
@@ -88,6 +88,8 @@ SELECT c.id, c.document_id, c.filename, c.mapping, j.status, j.error_code, j.err
        c.needs_review, c.batch_id, c.source_expires_at, c.result_expires_at, NULL::text AS record
 FROM conversions c JOIN jobs j ON j.id = c.id
 WHERE c.owner_id = :owner AND (:batch::uuid IS NULL OR c.batch_id = :batch)
+  AND (:id_part::text IS NULL OR starts_with(c.id::text, :id_part) OR right(c.id::text, length(:id_part)) = :id_part
+      OR starts_with(right(c.id::text, 8), :id_part))
   AND (:document::uuid IS NULL OR c.document_id = :document)
   AND CASE WHEN :status::text IS NULL THEN true
            WHEN :status = 'needs_review' THEN c.needs_review

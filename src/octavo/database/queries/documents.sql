@@ -33,7 +33,8 @@ WHERE d.owner_id = :owner
   AND (:versions OR NOT d.superseded)
   AND (:document::uuid IS NULL OR d.id = :document)
   AND (:documents::uuid[] IS NULL OR d.id = ANY (:documents))
-  AND (:id_part::text IS NULL OR starts_with(d.id::text, :id_part) OR right(d.id::text, length(:id_part)) = :id_part)
+  AND (:id_part::text IS NULL OR starts_with(d.id::text, :id_part) OR right(d.id::text, length(:id_part)) = :id_part
+      OR starts_with(right(d.id::text, 8), :id_part))
   AND (:status::text IS NULL OR d.status = :status)
   AND (:collection::text IS NULL OR lower(c.name) = lower(:collection))
   AND (:like::text IS NULL OR d.title ILIKE :like OR d.filename ILIKE :like OR d.author ILIKE :like)

@@ -13,6 +13,12 @@ WHERE (:owner::uuid IS NULL OR owner_id = :owner)
 ORDER BY created_at DESC, id DESC
 LIMIT :most;
 
+-- name: named_jobs(part, most)
+-- Jobs of all owners whose id, or the last eight characters of it, begin with `part`, or whose id ends with it.
+SELECT id, kind FROM jobs
+WHERE starts_with(id::text, :part) OR right(id::text, length(:part)) = :part OR starts_with(right(id::text, 8), :part)
+ORDER BY id LIMIT :most;
+
 -- name: waiting(jobs)
 -- Why jobs are waiting. Jobs that are not waiting have no row.
 SELECT job_id, reason, detail FROM job_waiting WHERE job_id = ANY (:jobs);

@@ -31,6 +31,11 @@ IF_GIVEN = BeforeValidator(_none_if_empty)
 WHOLE = BeforeValidator(_reject_booleans)
 Cursor = Annotated[str | None, Query(max_length=500, description="`next_cursor` of the previous page."), IF_GIVEN]
 Limit = Annotated[int, Query(ge=1, le=MOST_LIMIT)]
+ID_PART = Query(
+    pattern=r"^[0-9a-fA-F-]{4,36}$",
+    description="The beginning or the end of an id, or the beginning of its last eight characters.",
+)
+IdPart = Annotated[str | None, ID_PART]
 Email = Annotated[str, Field(max_length=254, pattern=r"^[^@\s\x00-\x1f\x7f]+@[^@\s\x00-\x1f\x7f]+$")]
 
 

@@ -9,43 +9,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
-from octavo.connect.comparisons import KIND as COMPARISON
 from octavo.core.errors import RETRY_RULES, OctavoError, OverBudget, TooLarge
 from octavo.core.formatting import count_of, format_date, format_eta, format_span
 from octavo.core.types import JobStatus
-from octavo.describe.embedding import EMBED_DOCUMENT as EMBEDDING
 from octavo.records.documents import Document
-from octavo.records.jobs import JobView
+from octavo.records.jobs import LINKS, JobView, stage_of
 
 Tone = Literal["", "run", "ok", "warn", "bad"]
 STALE_AFTER = timedelta(minutes=10)
-
-# The activity that follows each finished stage.
-STAGES = {
-    None: "Reading pages",
-    "inherited": "Reading pages",
-    "fetched": "Reading pages",
-    "pictured": "Reading pages",
-    "recognising": "Recognising text",
-    "reading": "Reading pages",
-    "extracted": "Saving text",
-    "markdown_saved": "Splitting",
-    "rewriting": "Writing text",
-    "rewritten": "Splitting",
-    "chunked": "Describing",
-    "facts_found": "Describing",
-    "parts_added": "Adding files",
-    "classified": "Describing",
-    "describing": "Describing",
-    "enriched": "Indexing",
-    "indexing": "Indexing",
-    "embedded": "Connecting",
-    "improvement_planned": "Connecting",
-}
-# The activity of jobs with a single stage.
-ACTIVITIES = {EMBEDDING: "Indexing", COMPARISON: "Comparing"}
-FETCHING = "Fetching"
-LINKS = frozenset({"web", "youtube"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,14 +84,6 @@ def describe(document: Document, job: JobView | None, now: datetime) -> StatusTe
     if document.status == "pending" and job is not None:
         return _unfinished(document, job, now)
     return _finished(document)
-
-
-def stage_of(job: JobView, source_type: str = "") -> str:
-    if job.kind in ACTIVITIES:
-        return ACTIVITIES[job.kind]
-    if job.stage is None and source_type in LINKS:
-        return FETCHING
-    return STAGES.get(job.stage, "Working")
 
 
 def last_progress(job: JobView) -> datetime:

@@ -23,11 +23,10 @@ from octavo.jobs.views import find_jobs
 from octavo.owners import Caller
 from octavo.records.account import DocumentEstimate
 from octavo.records.analyses import Analysis
-from octavo.records.jobs import JobView
+from octavo.records.jobs import JobView, stage_of
 from octavo.web.context.callers import ReadCaller
 from octavo.web.context.intake import may_rewrite
 from octavo.web.context.services import ServicesOf
-from octavo.web.shell.document_status import stage_of
 
 QUERIES = load_queries("pages")
 DOCK_ITEMS = 3

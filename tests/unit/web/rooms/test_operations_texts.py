@@ -10,7 +10,9 @@ import pytest
 from octavo.core.types import JobStatus
 from octavo.jobs.views import WorkerView
 from octavo.ops.health import Check
-from octavo.web.rooms.operations.texts import CHIPS, describe_health, describe_load, finished_words, waiting_time
+from octavo.pipeline import known_kinds
+from octavo.records.jobs import ACTIVITIES, DOCUMENT_JOB, finished_words
+from octavo.web.rooms.operations.texts import CHIPS, describe_health, describe_load, waiting_time
 
 NOW = datetime(2026, 3, 4, 12, 10, tzinfo=UTC)
 FINE = [Check("database", ok=True, detail="PostgreSQL"), Check("storage", ok=True, detail="folder")]
@@ -58,3 +60,7 @@ def test_every_state_has_a_chip() -> None:
 )  # fmt: skip
 def test_finished_stages_are_described_by_their_results(kind: str, stage: str, said: str) -> None:
     assert finished_words(kind, stage) == said
+
+
+def test_the_kinds_of_jobs_with_words_of_their_own_exist() -> None:
+    assert {DOCUMENT_JOB, *ACTIVITIES} <= {kind.name for kind in known_kinds()}

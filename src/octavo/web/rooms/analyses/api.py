@@ -21,7 +21,7 @@ from octavo.records.analyses import Analysis, ItemView, Prompt, ResultView
 from octavo.storage import attachment_header
 from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.services import ServicesOf
-from octavo.web.http.parameters import WHOLE, Cursor, Limit, problems
+from octavo.web.http.parameters import WHOLE, Cursor, IdPart, Limit, problems
 
 router = APIRouter(prefix="/api/v1/analyses", tags=["analyses"])
 
@@ -63,6 +63,7 @@ class RerunRequest(BaseModel):
 async def list_analyses(
     services: ServicesOf,
     caller: ReadCaller,
+    id: IdPart = None,  # noqa: A002 - the name of the query parameter
     document_id: UUID | None = None,
     cursor: Cursor = None,
     limit: Limit = DEFAULT_LIMIT,
@@ -70,7 +71,7 @@ async def list_analyses(
     """List your analyses, newest first."""
     async with services.database.connection() as connection:
         return await details.list_analyses(
-            connection, caller.owner_id, document=document_id, cursor=cursor, limit=limit
+            connection, caller.owner_id, id_part=id, document=document_id, cursor=cursor, limit=limit
         )
 
 

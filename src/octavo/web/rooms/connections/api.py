@@ -28,10 +28,10 @@ from octavo.owners import Caller
 from octavo.records.search import Connection, ConnectionPage, Engine, Status
 from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.services import Services, ServicesOf
-from octavo.web.http.parameters import WHOLE, Cursor, Limit, problems
+from octavo.web.http.parameters import ID_PART, WHOLE, Cursor, Limit, problems
 
 router = APIRouter(prefix="/api/v1", tags=["connections"])
-IdPart = Annotated[str, Query(pattern=r"^[0-9a-fA-F-]{4,36}$", description="The beginning or the end of an id.")]
+IdPart = Annotated[str, ID_PART]
 FEW, MOST_FOUND = 10, 50
 Few = Annotated[int, Query(ge=1, le=MOST_FOUND)]
 Weight = Annotated[int, Field(ge=0, le=100), WHOLE]

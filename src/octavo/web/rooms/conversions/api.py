@@ -39,7 +39,7 @@ from octavo.web.context.page_pictures import HEADERS, MEDIA_TYPE, PICTURE, UNCHA
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.downloads import attachment, is_known
 from octavo.web.http.multipart import FormReader
-from octavo.web.http.parameters import RAW, Cursor, Limit, problems, read_name
+from octavo.web.http.parameters import RAW, Cursor, IdPart, Limit, problems, read_name
 from octavo.web.http.problems import describe_validation_errors
 
 router = APIRouter(prefix="/api/v1", tags=["conversions"])
@@ -279,6 +279,7 @@ async def _read_json(request: Request) -> DocumentToConvert:
 async def conversions(
     services: ServicesOf,
     caller: ReadCaller,
+    id: IdPart = None,  # noqa: A002 - the name of the query parameter
     status: State | None = None,
     batch: UUID | None = None,
     document_id: UUID | None = None,
@@ -294,6 +295,7 @@ async def conversions(
             connection,
             caller.owner_id,
             status=status,
+            id_part=id,
             batch=batch,
             document=document_id,
             cursor=cursor,

@@ -36,7 +36,7 @@ from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.intake import check_extraction
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.downloads import attachment, is_known, is_still, names_a_date, read_range
-from octavo.web.http.parameters import IF_GIVEN, Cursor, Date, ExtractionField, Limit, RetryRequest, problems
+from octavo.web.http.parameters import IF_GIVEN, Cursor, Date, ExtractionField, IdPart, Limit, RetryRequest, problems
 from octavo.web.http.problems import WrongMethod
 from octavo.web.rooms.library.adding import FileUnlocker
 
@@ -192,7 +192,7 @@ class SignedLink(BaseModel):
 async def documents(  # noqa: PLR0917 - query parameters
     services: ServicesOf,
     caller: ReadCaller,
-    id: Annotated[str | None, Query(pattern=r"^[0-9a-f-]{4,36}$")] = None,  # noqa: A002 - the name of the query parameter
+    id: IdPart = None,  # noqa: A002 - the name of the query parameter
     q: Wanted = None,
     status: Literal["pending", "completed", "failed"] | None = None,
     tag: Wanted = None,

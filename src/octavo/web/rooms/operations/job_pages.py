@@ -13,10 +13,10 @@ from octavo.core.types import JobStatus
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs.queue import CANCELLABLE, RETRYABLE, cancel_jobs, discard_dead_letters, retry_jobs
 from octavo.jobs.views import find_jobs, list_events_of_job, show_job
-from octavo.records.jobs import JobView
+from octavo.records.jobs import JobView, finished_words, stage_words
 from octavo.web.context.services import ServicesOf
 from octavo.web.rooms.operations.pages import STAYS, Administrator, OperationsFrame, find_titles
-from octavo.web.rooms.operations.texts import CHIPS, OTHER_STATES, STATES, finished_words, stage_words
+from octavo.web.rooms.operations.texts import CHIPS, OTHER_STATES, STATES
 from octavo.web.shell.forms import Question, ask
 from octavo.web.shell.templates import back_to, render
 

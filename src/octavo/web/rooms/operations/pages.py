@@ -19,10 +19,10 @@ from octavo.jobs.schedules import ScheduleState, list_schedules, run_now
 from octavo.jobs.views import WorkerView, dead_letters, list_workers
 from octavo.ops.dead_letters import AfterDiscard, discard
 from octavo.owners import Caller
-from octavo.records.jobs import JobView
+from octavo.records.jobs import JobView, stage_words
 from octavo.web.context.callers import OptionalCaller
 from octavo.web.context.services import Services, ServicesOf
-from octavo.web.rooms.operations.texts import STATES, Health, describe_health, describe_load, stage_words, waiting_time
+from octavo.web.rooms.operations.texts import STATES, Health, describe_health, describe_load, waiting_time
 from octavo.web.shell.forms import Question, ask
 from octavo.web.shell.frame import Frame, load_frame
 from octavo.web.shell.templates import back_to, render

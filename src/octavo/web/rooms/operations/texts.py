@@ -10,8 +10,7 @@ from octavo.core.formatting import count_of, format_span
 from octavo.core.types import JobStatus
 from octavo.jobs.views import WorkerView
 from octavo.ops.health import Check
-from octavo.records.jobs import JobView
-from octavo.web.shell.document_status import STAGES, Tone, stage_of
+from octavo.web.shell.document_status import Tone
 
 SLOW_AFTER = timedelta(minutes=10)
 # The filters in order, with label and tone.
@@ -69,18 +68,3 @@ def describe_load(workers: Sequence[WorkerView], waits: timedelta | None, dead_l
 
 def waiting_time(oldest: datetime | None, now: datetime) -> timedelta | None:
     return max(now - oldest, timedelta()) if oldest else None
-
-
-def stage_words(job: JobView) -> str:
-    """Describe what a document job is doing now. For other kinds of jobs, return the name of their stage."""
-    if job.kind == "process_document":
-        return stage_of(job)
-    return job.stage or "the start"
-
-
-def finished_words(kind: str, stage: str) -> str:
-    """Describe what a document job did in this stage. For other kinds of jobs, return the name of the stage."""
-    if kind != "process_document":
-        return stage
-    names = list(STAGES)
-    return STAGES[names[max(0, names.index(stage) - 1)]] if stage in names else stage
