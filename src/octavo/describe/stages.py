@@ -32,7 +32,7 @@ from octavo.describe.saving import save_description
 from octavo.extract.pictures import SHOWN_PIXELS
 from octavo.extract.pictures.page_images import shrink_in_sandbox
 from octavo.jobs.job_run import LeaseLost, Run
-from octavo.language.insights import ChunkText, DocumentSource
+from octavo.language.insights import ChunkText, DocumentSource, DocumentType
 from octavo.sandbox import Sandbox
 from octavo.storage import Bucket
 
@@ -204,6 +204,7 @@ class DocumentDescriber:
             date=known["document_date"],
             language=known["language"],
             known_tags=[row["name"] for row in tags],
+            type=DocumentType(known["kind"]) if known["kind"] in set(DocumentType) else None,
         )
 
     # enriched

@@ -221,7 +221,10 @@ def _printed(source: FactSource, text: str) -> Place | None:
 
 
 def describe_chunks(source: DocumentSource) -> DocumentFacts:
-    """Find the title, author, date and type of a document from its chunks and metadata only."""
+    """Find the title, author and date of a document from its chunks and metadata only.
+
+    Its type, too, unless the type was already found from the pages.
+    """
     headings = tuple(dict.fromkeys(text for chunk in source.chunks[:20] for text in chunk.headings))
     given = FactSource(
         markdown="\n\n".join(chunk.content for chunk in source.chunks)[:_READ],
@@ -233,4 +236,4 @@ def describe_chunks(source: DocumentSource) -> DocumentFacts:
     )
     best = {one.name: one.value for one in reversed(find_facts(given))}
     author = best.get("author") or best.get("sender")
-    return DocumentFacts(best.get("title"), author, best.get("date"), Kind(best.get("kind", "other")))
+    return DocumentFacts(best.get("title"), author, best.get("date"), source.type or Kind(best.get("kind", "other")))

@@ -145,7 +145,7 @@ class ChunkText:
 class DocumentSource:
     """The chunks of a document in order, and the file's metadata. `kind` is the source type, such as pdf, eml or web.
 
-    `known_tags` are tags that the account already uses.
+    `type` is the document type that was found from the pages. `known_tags` are tags that the account already uses.
     """
 
     chunks: Sequence[ChunkText]
@@ -156,6 +156,7 @@ class DocumentSource:
     date: str | None = None
     language: str | None = None
     known_tags: Sequence[str] = ()
+    type: DocumentType | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from octavo.ai.tasks.classify_document import classify_offline
-from octavo.facts.sheet import FactSource, FileMetadata, Heading, find_facts
-from octavo.language.insights import ChunkText, DocumentSource
+from octavo.facts.sheet import FactSource, FileMetadata, Heading, describe_chunks, find_facts
+from octavo.language.insights import ChunkText, DocumentSource, DocumentType
 
 
 def facts(text: str, kind: str = "text", name: str = "", **metadata: str) -> dict[str, str]:
@@ -92,3 +92,11 @@ def test_a_description_without_a_model_has_the_same_facts() -> None:
     text = f"# Bogs\n\nAda Lovelace\n\nMay 2017\n\n{TEXT}"
     insight = classify_offline(DocumentSource([ChunkText(text, ("Bogs",))], kind="markdown"))
     assert (insight.title, insight.author, insight.date) == ("Bogs", "Ada Lovelace", "2017-05")
+
+
+def test_the_type_that_was_found_from_the_pages_is_kept() -> None:
+    statement = ChunkText("Account statement. Opening balance 10.00. Closing balance 12.00. Account number 123456.")
+    assert describe_chunks(DocumentSource([statement], kind="pdf")).type is not DocumentType.INVOICE
+    found = DocumentSource([statement], kind="pdf", type=DocumentType.INVOICE)
+    assert describe_chunks(found).type is DocumentType.INVOICE
+    assert classify_offline(found).tags == ["invoice"]

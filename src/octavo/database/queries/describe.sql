@@ -15,7 +15,8 @@ SELECT revision FROM documents WHERE id = :document AND deleted_at IS NULL;
 SELECT d.source_type, d.filename, max(f.value) FILTER (WHERE f.name = 'title') AS title,
        max(f.value) FILTER (WHERE f.name = 'author') AS author,
        max(f.normalized) FILTER (WHERE f.name = 'date') AS document_date,
-       max(f.normalized) FILTER (WHERE f.name = 'language') AS language
+       max(f.normalized) FILTER (WHERE f.name = 'language') AS language,
+       max(f.value) FILTER (WHERE f.name = 'kind') AS kind
 FROM documents d
 LEFT JOIN LATERAL (
     SELECT DISTINCT ON (name) name, value, normalized FROM facts
