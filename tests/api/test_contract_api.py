@@ -32,15 +32,32 @@ async def test_an_export_has_all_that_the_other_routes_tell(house: House, monkey
         "INSERT INTO artifacts (id, document_id, kind, key, content_type) VALUES (%s, %s, 'markdown', %s, 'text/plain')"
     )
     await house.run(made, uuid4(), one, stored.key)
+    for note in ("first", "second"):
+        marked = await client.post(f"{path}/highlights", json={"start": 0, "end": 5, "note": note})
+        assert marked.status_code == 201, marked.text
     monkeypatch.setattr(exports, "MOST_LIMIT", 1)
     answer = await client.get(f"{path}/export")
     assert answer.headers["content-disposition"].startswith("attachment")
     whole = answer.json()
     assert whole["document"] == (await client.get(path)).json()
     assert whole["markdown"] == TEXT * 9000
-    for name, number in (("chunks", 2), ("connections", 1)):
+    for name, number in (("chunks", 2), ("connections", 1), ("highlights", 2)):
         assert whole[name] == (await client.get(f"{path}/{name}")).json()["items"]
         assert len(whole[name]) == number
+
+
+async def test_a_highlight_of_a_missing_passage_is_refused_with_the_reason(house: House) -> None:
+    client, stranger = await house.browser(), await house.browser()
+    document = UUID((await client.post("/api/v1/documents", json={"text": TEXT})).json()["document_id"])
+    path = f"/api/v1/documents/{document}/highlights"
+    refused(await client.post(path, json={"quote": "gull"}), 409, "NOT_READY")
+    await put_passage(house.run, document, index=0)
+    problem = await client.post(path, json={"quote": "a crane"})
+    refused(problem, 422, "VALIDATION")
+    assert "not found in the text" in problem.json()["detail"]
+    for body in ({}, {"start": 3}, {"start": 3, "end": 3}, {"quote": "gull", "colour": "black"}):
+        refused(await client.post(path, json=body), 422, "VALIDATION")
+    refused(await stranger.get(path), 404, "NOT_FOUND")
 
 
 async def test_a_monitoring_system_can_read_how_much_there_is_to_do(house: House) -> None:

@@ -126,6 +126,11 @@ RULES: dict[str, Rule] = {
     "GET /api/v1/documents/{document}/export": Rule("read", "document"),
     # A download like the one above, only later: it needs no more than that.
     "POST /api/v1/documents/{document}/link": Rule("read", "document"),
+    "GET /api/v1/documents/{document}/highlights": Rule("read", "document"),
+    "POST /api/v1/documents/{document}/highlights": Rule("write", "quotable document", 201, given(quote="Some text")),
+    "GET /api/v1/highlights": Rule("read", None, query="?q=text"),
+    "PATCH /api/v1/highlights/{highlight}": Rule("write", "highlight", body=given(note="Asked")),
+    "DELETE /api/v1/highlights/{highlight}": Rule("write", "highlight", 204),
     "GET /api/v1/views": Rule("read", None),
     "POST /api/v1/views": Rule("write", None, 201, given(name="Invoices", filter={"kind": "invoice"}, sort="-date")),
     "DELETE /api/v1/views/{view}": Rule("write", "view", 204),
@@ -285,6 +290,8 @@ class World:
             "connection": self.connection,
             "mapping": self.mapping,
             "collection": lambda: self.post("/api/v1/collections", "items.0.id", name=f"Collection {self.number()}"),
+            "quotable document": self.quotable_document,
+            "highlight": self.highlight,
             "view": lambda: self.post("/api/v1/views", "id", name=f"View {self.number()}"),
             "key": lambda: self.post("/api/v1/keys", "id", name="k", scope="read"),
             "member": self.member,
@@ -345,6 +352,20 @@ class World:
         document = await self.document()
         await self.house.run("UPDATE documents SET text_ready = true, revision = 1 WHERE id = %s", document)
         return document
+
+    async def quotable_document(self) -> str:
+        document = await self.ready_document()
+        await self.house.run(
+            "INSERT INTO chunks (id, document_id, revision, index, content, char_start, char_end, word_count) "
+            "VALUES (%s, %s, 1, 0, 'Some text.', 0, 10, 2)",
+            *(uuid4(), document),
+        )
+        return document
+
+    async def highlight(self) -> str:
+        return await self.post(
+            f"/api/v1/documents/{await self.quotable_document()}/highlights", "id", quote="Some text"
+        )
 
     async def conversion_service(self) -> str:
         return "conversion"

@@ -69,6 +69,8 @@ CHECKED_FURTHER = {
         *("POST /api/v1/mappings", "POST /api/v1/mappings/check"),  # whether the text is a mapping
         "PATCH /api/v1/documents/{document}/facts",  # whether a value is a date, an amount or a kind
         "POST /api/v1/views",  # whether a month exists
+        "POST /api/v1/documents/{document}/highlights",  # whether the text has this quote
+        *("GET /api/v1/documents/{document}/highlights", "GET /api/v1/highlights"),
         "GET /api/v1/conversions/{conversion}/words",  # whether the file has this page
         *("POST /api/v1/documents/{document}/convert", "POST /api/v1/conversions/{conversion}/again"),  # the mapping
     ],
@@ -185,6 +187,7 @@ class World:
             "number": lambda: "1",
             "view": lambda: self.call("POST", "/api/v1/views", json={"name": f"View {next(self.numbers)}"})["id"],
             "batch": self.batch,
+            "highlight": self.highlight,
         }
         return makers[name]()
 
@@ -207,6 +210,10 @@ class World:
     def batch(self) -> str:
         wanted = {"ids": [self.add()["document"]], "action": "convert", "edit": {"mapping": "invoice_v1"}}
         return self.call("POST", "/api/v1/documents/bulk", json=wanted)["batch_id"]
+
+    def highlight(self) -> str:
+        path = f"/api/v1/documents/{self.kept['document']}/highlights"
+        return self.call("POST", path, json={"quote": "Some text"})["id"]
 
     def analysis(self) -> str:
         return self.call("POST", "/api/v1/analyses", json={"document_id": self.kept["document"]})["id"]

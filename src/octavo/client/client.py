@@ -41,6 +41,7 @@ from octavo.records.documents import (
     Document,
     FactView,
     FigureView,
+    Highlight,
     PageView,
     RegionView,
     Retried,
@@ -257,6 +258,29 @@ class Client(UploadCalls):
     async def list_chunks(self, document: UUID, *, cursor: str | None = None, limit: int = MOST_LISTED) -> Page[Chunk]:
         """List the chunks of a document, in order."""
         return await self._list(Chunk, f"/documents/{document}/chunks", {"cursor": cursor, "limit": limit})
+
+    async def list_highlights(
+        self, document: UUID, *, cursor: str | None = None, limit: int = MOST_LISTED
+    ) -> Page[Highlight]:
+        return await self._list(Highlight, f"/documents/{document}/highlights", {"cursor": cursor, "limit": limit})
+
+    async def find_highlights(
+        self, q: str | None = None, *, cursor: str | None = None, limit: int = MOST_LISTED
+    ) -> Page[Highlight]:
+        """List the highlights of all documents, newest first; `q` are words in the quote or the note."""
+        return await self._list(Highlight, "/highlights", {"q": q, "cursor": cursor, "limit": limit})
+
+    async def add_highlight(self, document: UUID, passage: Mapping[str, object]) -> Highlight:
+        """Highlight a passage: its `quote`, or its `start` and `end`; optionally with a `colour` and a `note`."""
+        return await self._call(Highlight, Request("POST", f"/documents/{document}/highlights", json=passage))
+
+    async def edit_highlight(self, highlight: UUID, changes: Mapping[str, object]) -> Highlight:
+        """Change the `note` or the `colour` of a highlight."""
+        request = Request("PATCH", f"/highlights/{highlight}", repeatable=True, json=changes)
+        return await self._call(Highlight, request)
+
+    async def delete_highlight(self, highlight: UUID) -> None:
+        await self._transport.call(Request("DELETE", f"/highlights/{highlight}", repeatable=True))
 
     async def list_children(
         self, document: UUID, *, cursor: str | None = None, limit: int = MOST_LISTED

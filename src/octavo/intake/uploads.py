@@ -41,6 +41,7 @@ from octavo.intake.upload_rows import (
 )
 from octavo.jobs.queue import NewJob
 from octavo.library.changes import process_job
+from octavo.library.highlights import place_highlights
 from octavo.records.documents import Outcome, Ticket
 from octavo.storage import Body, Bucket, ObjectMissing, ObjectStream, Stored, replace_damaged
 
@@ -293,6 +294,8 @@ class Intake:
             row = await (await connection.execute(QUERIES.place, values)).fetchone()
             if row and row[0] == "uploaded":
                 await check_quota(connection, upload.owner_id, limits.stored_bytes)
+                if upload.version_of:  # its chunks may already be those of a duplicate
+                    await place_highlights(connection, upload.document_id)
         except psycopg.errors.NoDataFound:
             raise NotFound(NO_DOCUMENT if upload.version_of else None) from None
         except psycopg.errors.ProgramLimitExceeded:

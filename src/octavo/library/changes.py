@@ -1,4 +1,7 @@
-"""Edits, retries, deletes and restores documents. Each change and its events are saved in one transaction."""
+"""Edits, retries, deletes and restores documents, and sets their budgets.
+
+Each change and its events are saved in one transaction.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +14,23 @@ from uuid import UUID
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
+from octavo.ai.budgets import Budgets, lock_ledger, set_budget
 from octavo.choreography import Cause, compare_documents, job_after
-from octavo.core.errors import BadInput, NotFound
+from octavo.core.errors import BadInput, BudgetTooHigh, NotFound
 from octavo.core.ids import new_id
 from octavo.core.types import JSON, Extraction, JobStatus
-from octavo.database import Connection, load_queries
+from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs import queue
 from octavo.jobs.queue import RETRYABLE, NewJob, enqueue
 from octavo.library.collections import clean_label, ensure_collection
+from octavo.library.documents import show_document
 from octavo.library.errors import SourceGone, StillProcessed
 from octavo.library.facts import FOLLOWED, say_facts
+from octavo.records.account import DocumentBudget
 from octavo.records.documents import Retried
 
 QUERIES = load_queries("documents")
+BUDGETS = load_queries("budgets")
 MOST_TAGS = 50
 KIND = "process_document"
 FETCHED = "fetched"
@@ -366,3 +373,41 @@ async def _was_stopped(connection: Connection, held: LockedDocument) -> bool:
 async def _record(connection: Connection, kind: str, held: Sequence[LockedDocument], detail: dict[str, JSON]) -> None:
     values = {"kind": kind, "documents": [one.id for one in held], "detail": Jsonb(detail)}
     await connection.execute(QUERIES.record, values)
+
+
+# Budgets ----------------------------------------------------------------------------------------------------------
+
+
+async def read_document_budget(
+    connection: Connection, owner: UUID, document: UUID, defaults: Budgets
+) -> DocumentBudget:
+    await show_document(connection, owner, document)
+    values = {"owner": owner, "document": document, "usual": defaults.limits}
+    (row,) = await fetch_rows(connection, BUDGETS.document, values)
+    own, general = row["own_usd"], float(row["usual_usd"])
+    return DocumentBudget(
+        document_id=document,
+        usd=general if own is None else float(own),
+        usual_usd=general,
+        is_set=own is not None,
+        most_usd=float(row["most_usd"]),
+        spent_usd=float(row["spent_usd"]),
+        paused=row["paused"],
+        needed_usd=float(row["needed_usd"]),
+        over=row["over"],
+    )
+
+
+async def set_document_budget(
+    connection: Connection, owner: UUID, document: UUID, most: float | None, defaults: Budgets
+) -> DocumentBudget:
+    """Set the budget of a document. None restores the default."""
+    await lock_documents(connection, owner, [document])
+    await lock_ledger(connection)
+    before = await read_document_budget(connection, owner, document, defaults)
+    if most is not None and most > before.most_usd:
+        raise BudgetTooHigh(f"The maximum is {before.most_usd:.2f} USD.")
+    await set_budget(connection, "document", document, most)
+    told = Jsonb({"fields": ["budget"], "budget_usd": most})
+    await connection.execute(QUERIES.record, {"kind": "edited", "documents": [document], "detail": told})
+    return await read_document_budget(connection, owner, document, defaults)

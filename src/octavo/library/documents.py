@@ -90,8 +90,8 @@ def _values(wanted: Filters, sort: Sort, cursor: str | None) -> Row:
         **{name: getattr(wanted, name) for name in _SAME_NAME},
         **_state(wanted),
         "id_part": wanted.id.lower() if wanted.id else None,
-        "like": _like(wanted.q),
-        "sender": _like(wanted.sender),
+        "like": like_pattern(wanted.q) if wanted.q else None,
+        "sender": like_pattern(wanted.sender) if wanted.sender else None,
         "versions": wanted.versions or wanted.trashed or wanted.id is not None,
         "sort": sort.removeprefix("-"),
         "descending": sort.startswith("-"),
@@ -283,10 +283,9 @@ def moment_url(source_url: str | None, seconds: float | None) -> str | None:
     return f"{source_url}&t={int(seconds)}s"
 
 
-def _like(q: str | None) -> str | None:
-    if not q:
-        return None
-    escaped = q.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+def like_pattern(text: str) -> str:
+    """Return a pattern for LIKE that finds this text anywhere."""
+    escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     return f"%{escaped}%"
 
 

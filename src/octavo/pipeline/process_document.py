@@ -7,7 +7,7 @@ Its stages produce:
 - `extracted`: the text with its pages, blocks and outline, extracted in the sandbox
 - `markdown_saved`: the text as Markdown. From this stage on, a new document can be read.
 - `rewritten`: the text rewritten by a model, on request. If this fails, the extracted text is used.
-- `chunked`: the chunks. A new revision replaces the previous one in one transaction.
+- `chunked`: the chunks. A new revision replaces the previous one in one transaction. Highlights are found again.
 - `facts_found`: the document's facts, such as kind, title, sender, date and amount
 - `parts_added`: a document for each file in an archive or attachment of an email
 - `analysis_asked`: an analysis, if the document is long and the settings request it
@@ -59,6 +59,7 @@ from octavo.library.changes import CHUNKED, FETCHED
 from octavo.library.changes import KIND as NAME
 from octavo.library.errors import SourceGone
 from octavo.library.facts import save_facts
+from octavo.library.highlights import place_highlights
 from octavo.library.pictures import PICTURED
 from octavo.pipeline.analyse_document import analyse_long_document
 from octavo.pipeline.document_parts import PartsOf, add_parts
@@ -376,6 +377,7 @@ class Processing:
         about = {name: written.metadata.extra[name] for name in WRITTEN_BY if name in written.metadata.extra}
         values = place | {"written": Jsonb(about)}
         await self.files.forget(connection, await connection.execute(QUERIES.switch_revision, values))
+        await place_highlights(connection, self._source.id)
 
     # facts_found
 

@@ -169,6 +169,38 @@ class Chunk:
     boxes: list[PageBox]
 
 
+# Highlights -------------------------------------------------------------------------------------------------------
+
+
+HighlightColour = Literal["yellow", "green", "blue", "pink"]
+
+
+@dataclass(frozen=True, slots=True)
+class Highlight:
+    """A highlighted passage of a document, with an optional note.
+
+    `start` and `end` are character positions in the document's Markdown, `chunk_id` is the chunk and `page` the page
+    where the passage begins. They are found again when the document is processed again. If the text no longer contains
+    the quote, `lost` is true and the position is null. `title` is the title of the document; `user_id` is the person
+    who made the highlight, and null for a visitor.
+    """
+
+    id: UUID
+    document_id: UUID
+    title: str
+    chunk_id: UUID | None
+    page: int | None
+    start: int | None
+    end: int | None
+    quote: str
+    colour: HighlightColour
+    note: str
+    lost: bool
+    user_id: UUID | None
+    created_at: datetime
+    updated_at: datetime
+
+
 # Pages and figures ------------------------------------------------------------------------------------------------
 
 

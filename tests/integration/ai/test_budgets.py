@@ -21,7 +21,7 @@ from octavo.jobs.kinds import JobKind, Kinds
 from octavo.jobs.worker import Worker
 from octavo.jobs.worker_state import WorkerLimits
 from octavo.language.insights import ChunkText, DocumentSource
-from octavo.library.budgets import set_document_budget
+from octavo.library.changes import set_document_budget
 from tests.support.fake_ai import Trouble
 from tests.support.gateway import Bench
 

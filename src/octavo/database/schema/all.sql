@@ -13,6 +13,7 @@
 \ir facts.sql
 \ir search.sql
 \ir connections.sql
+\ir highlights.sql
 \ir ai.sql
 \ir deliveries.sql
 \ir conversions.sql

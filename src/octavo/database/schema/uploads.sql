@@ -100,7 +100,8 @@ BEGIN
     FROM documents d, job_kinds k WHERE d.id = copy AND k.name = 'process_document';
 END $$;
 
--- Copies what a person set on the previous version to a new version, except dates, numbers and amounts, which differ.
+-- Copies what a person set on the previous version to a new version, except dates, numbers and amounts, which differ. The positions
+-- of highlights are found when the new version has chunks.
 CREATE FUNCTION inherit_corrections(before documents, next uuid) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE documents SET collection_id = before.collection_id, edited = before.edited WHERE id = next;
@@ -110,6 +111,9 @@ BEGIN
       AND name IN ('kind', 'title', 'sender', 'author', 'recipient', 'language', 'party')
     ON CONFLICT DO NOTHING;
     PERFORM follow_facts(next, ARRAY(SELECT name FROM facts WHERE document_id = next));
+    INSERT INTO highlights (id, document_id, user_id, quote, text_before, text_after, colour, note, created_at, updated_at)
+    SELECT gen_random_uuid(), next, user_id, quote, text_before, text_after, colour, note, created_at, updated_at
+    FROM highlights WHERE document_id = before.id;
 END $$;
 
 -- Finalizes an upload in one call: the document, its job and their events, or the existing document with the same content.

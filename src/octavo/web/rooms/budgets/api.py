@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from octavo.ai.budgets import MAX_USD, Budgets, Scope, read_budgets, resume_paused_jobs, set_budgets
 from octavo.ai.estimates import DocumentSize, estimate_document, estimate_size
 from octavo.ai.ledger import read_usage
-from octavo.library.budgets import read_document_budget, set_document_budget
+from octavo.library.changes import read_document_budget, set_document_budget
 from octavo.library.documents import show_document
 from octavo.owners import Caller
 from octavo.records.account import BudgetsInForce, DocumentBudget, DocumentEstimate, Usage

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Form, Request, Response
 
 from octavo.ai.budgets import MAX_USD, Budgets
 from octavo.core.errors import BudgetTooHigh
-from octavo.library.budgets import read_document_budget
+from octavo.library.changes import read_document_budget
 from octavo.library.documents import show_document
 from octavo.records.account import BudgetsInForce, DocumentBudget
 from octavo.web.context.callers import AdminCaller, WriteCaller

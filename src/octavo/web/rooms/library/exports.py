@@ -26,6 +26,7 @@ from octavo.library.errors import NotReady, StillProcessed
 from octavo.library.facts import list_facts
 from octavo.library.figures import list_figures
 from octavo.library.files import find_file
+from octavo.library.highlights import list_highlights
 from octavo.records.documents import Document
 from octavo.storage import attachment_header
 from octavo.web.context.callers import ReadCaller
@@ -44,11 +45,13 @@ LISTS: dict[str, Callable[..., Awaitable[Page[Any]]]] = {
     "chunks": list_chunks,
     "connections": list_connections,
     "figures": list_figures,
+    "highlights": list_highlights,
     "conversions": export_conversions,
 }
 EXPORTED: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "`document`, `facts`, `markdown` (or null), `chunks`, `connections`, `figures`, `conversions`.",
+        "description": "`document`, `facts`, `markdown` (or null), `chunks`, `connections`, `figures`, `highlights`, "
+        "`conversions`.",
         "content": {MEDIA_TYPE: {"schema": {"type": "object"}}, "application/zip": {"schema": {"type": "string"}}},
     }
 }
@@ -62,7 +65,8 @@ async def export(
     document: UUID,
     format: Annotated[Literal["json", "zip"], Query()] = "json",  # noqa: A002 - the name of the query parameter
 ) -> StreamingResponse:
-    """Export a document as JSON: its record, facts, text, chunks, connections, figures and conversions.
+    """Export a document as JSON: its record, facts, text, chunks, connections, figures, highlights and
+    conversions.
 
     With `format=zip`, export the text as Markdown, with the pictures of the figures that it refers to.
     """

@@ -5,4 +5,5 @@ from octavo.web.rooms.reader import api, pages
 ROUTERS = (
     pages.router,
     api.router,
+    api.marking,
 )

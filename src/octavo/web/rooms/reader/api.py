@@ -1,26 +1,27 @@
-"""The API for pages, their regions, figures and pictures."""
+"""The API for pages, their regions, figures and pictures, and for highlights and notes."""
 
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import Annotated
+from typing import Annotated, Self
 from uuid import UUID
 
 from fastapi import APIRouter, Header, Path, Query, Response
 from fastapi.responses import StreamingResponse
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from octavo.core.pagination import Page
 from octavo.extract.extracted import Box
 from octavo.jobs.views import DEFAULT_LIMIT
+from octavo.library import highlights
 from octavo.library.figures import list_figures, list_pages, list_regions
 from octavo.library.pictures import find_boxes
-from octavo.records.documents import FigureView, PageView, RegionView
-from octavo.web.context.callers import ReadCaller
+from octavo.records.documents import FigureView, Highlight, HighlightColour, PageView, RegionView
+from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.page_pictures import HEADERS, MEDIA_TYPE, PICTURE, UNCHANGED, FigureRequest, PageRequest, Width
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.downloads import is_known
-from octavo.web.http.parameters import Cursor, Limit, problems
+from octavo.web.http.parameters import IF_GIVEN, WHOLE, Cursor, Limit, problems
 
 router = APIRouter(prefix="/api/v1/documents", tags=["documents"])
 MOST_BOXES = 100
@@ -130,3 +131,98 @@ async def _answer(services: Services, wanted: PageRequest, boxes: list[Box], hea
 def _digest(picture: str, boxes: list[Box]) -> str:
     """Compute a checksum for the picture with its boxes, without rendering it."""
     return sha256(f"{picture} {boxes}".encode()).hexdigest() if boxes else picture
+
+
+# Highlights ---------------------------------------------------------------------------------------------------------
+
+
+marking = APIRouter(prefix="/api/v1", tags=["highlights"])
+MOST_NOTE, MOST_PLACE = 10_000, 2**31 - 2
+_STORABLE = r"^[^\x00]*$"  # PostgreSQL cannot store the null character
+Note = Annotated[str, Field(max_length=MOST_NOTE, pattern=_STORABLE)]
+TextPlace = Annotated[int, Field(ge=0, le=MOST_PLACE), WHOLE]
+
+
+class HighlightRequest(BaseModel):
+    """A passage to highlight: its `quote`, or its `start` and `end` in the document's Markdown.
+
+    If the text contains the quote several times, the occurrence nearest to `start` is highlighted.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    quote: Annotated[str, Field(min_length=1, max_length=highlights.MOST_QUOTE, pattern=_STORABLE)] | None = None
+    start: TextPlace | None = None
+    end: TextPlace | None = None
+    colour: HighlightColour = "yellow"
+    note: Note = ""
+
+    @model_validator(mode="after")
+    def _names_a_passage(self) -> Self:
+        if self.quote is None and (self.start is None or self.end is None or self.end <= self.start):
+            raise ValueError("quote, or start and a greater end: required")
+        return self
+
+
+class HighlightEdit(BaseModel):
+    """Changes to a highlight. Only the fields that are sent are changed."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    note: Note | None = None
+    colour: HighlightColour | None = None
+
+
+@marking.get("/documents/{document}/highlights", responses=problems(401, 404, 422))
+async def document_highlights(
+    services: ServicesOf, caller: ReadCaller, document: UUID, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
+) -> Page[Highlight]:
+    """List the highlights of a document in the order of its text. Lost highlights come last."""
+    async with services.database.connection() as connection:
+        return await highlights.list_highlights(connection, caller.owner_id, document, cursor=cursor, limit=limit)
+
+
+@marking.post("/documents/{document}/highlights", status_code=201, responses=problems(400, 401, 403, 404, 409, 422))
+async def add_highlight(
+    services: ServicesOf, caller: WriteCaller, document: UUID, wanted: HighlightRequest
+) -> Highlight:
+    """Highlight a passage of a document. It is found again when the document is processed again or has a new version.
+
+    White space and Markdown in the quote do not matter.
+    """
+    new = highlights.NewHighlight(**wanted.model_dump())
+    async with services.database.transaction() as connection:
+        return await highlights.add_highlight(connection, caller.owner_id, document, caller.user_id, new)
+
+
+@marking.get("/highlights", responses=problems(401, 422))
+async def find_highlights(
+    services: ServicesOf,
+    caller: ReadCaller,
+    q: Annotated[
+        str | None,
+        Query(max_length=500, pattern=_STORABLE, description="Words in the quote or the note."),
+        IF_GIVEN,
+    ] = None,
+    cursor: Cursor = None,
+    limit: Limit = DEFAULT_LIMIT,
+) -> Page[Highlight]:
+    """List the highlights of all your documents, newest first."""
+    async with services.database.connection() as connection:
+        return await highlights.find_highlights(connection, caller.owner_id, q, cursor=cursor, limit=limit)
+
+
+@marking.patch("/highlights/{highlight}", responses=problems(400, 401, 403, 404, 422))
+async def edit_highlight(
+    services: ServicesOf, caller: WriteCaller, highlight: UUID, wanted: HighlightEdit
+) -> Highlight:
+    """Change the note or the colour of a highlight."""
+    async with services.database.transaction() as connection:
+        return await highlights.edit_highlight(connection, caller.owner_id, highlight, wanted.note, wanted.colour)
+
+
+@marking.delete("/highlights/{highlight}", status_code=204, responses=problems(401, 403, 404, 422))
+async def delete_highlight(services: ServicesOf, caller: WriteCaller, highlight: UUID) -> None:
+    """Delete a highlight and its note."""
+    async with services.database.transaction() as connection:
+        await highlights.delete_highlight(connection, caller.owner_id, highlight)
