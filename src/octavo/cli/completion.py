@@ -37,7 +37,7 @@ STARTUP_FILES = {Shell.BASH: "~/.bashrc", Shell.ZSH: "~/.zshrc"}
 def enable() -> None:
     """Register the completion of each shell, if a completion script started this process."""
     if VARIABLE in os.environ:
-        from typer.completion import completion_init  # pyright: ignore[reportPrivateImportUsage] - there is no other
+        from typer.completion import completion_init  # pyright: ignore[reportPrivateImportUsage] - no public name
 
         completion_init()
 
@@ -45,7 +45,7 @@ def enable() -> None:
 @app.command()
 def show(shell: Which = None, as_json: AsJson = False) -> None:
     """Print the completion script, for example to install it for all users."""
-    from typer.completion import get_completion_script  # pyright: ignore[reportPrivateImportUsage] - there is no other
+    from typer.completion import get_completion_script  # pyright: ignore[reportPrivateImportUsage] - no public name
 
     wanted = shell or detect_shell()
     script = get_completion_script(prog_name=PROGRAM, complete_var=VARIABLE, shell=wanted.value)
@@ -60,7 +60,7 @@ def install(shell: Which = None, as_json: AsJson = False) -> None:
 
     It is written to your home folder. For bash and zsh, the lines that load it are added to ~/.bashrc or ~/.zshrc.
     """
-    from typer.completion import install as install_script  # pyright: ignore[reportPrivateImportUsage] - as above
+    from typer.completion import install as install_script  # pyright: ignore[reportPrivateImportUsage] - no public name
 
     wanted = shell or detect_shell()
     try:

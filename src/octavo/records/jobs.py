@@ -123,9 +123,29 @@ STAGES = {
     "embedded": "Connecting",
     "improvement_planned": "Connecting",
 }
+# The activity that each finished stage was a part of.
+FINISHED = {
+    "inherited": "Reading pages",
+    "fetched": "Fetching",
+    "pictured": "Reading pages",
+    "recognising": "Recognising text",
+    "reading": "Reading pages",
+    "extracted": "Reading pages",
+    "markdown_saved": "Saving text",
+    "rewriting": "Writing text",
+    "rewritten": "Writing text",
+    "chunked": "Splitting",
+    "facts_found": "Describing",
+    "parts_added": "Adding files",
+    "classified": "Describing",
+    "describing": "Describing",
+    "enriched": "Describing",
+    "indexing": "Indexing",
+    "embedded": "Indexing",
+    "improvement_planned": "Describing",
+}
 # The activity of jobs with a single stage.
 ACTIVITIES = {"embed_document": "Indexing", "detect_connections": "Comparing"}
-FETCHING = "Fetching"
 LINKS = frozenset({"web", "youtube"})
 
 
@@ -133,7 +153,7 @@ def stage_of(job: JobView, source_type: str = "") -> str:
     if job.kind in ACTIVITIES:
         return ACTIVITIES[job.kind]
     if job.stage is None and source_type in LINKS:
-        return FETCHING
+        return FINISHED["fetched"]
     return STAGES.get(job.stage, "Working")
 
 
@@ -148,5 +168,4 @@ def finished_words(kind: str, stage: str) -> str:
     """Describe what a document job did in this stage. For other kinds of jobs, return the name of the stage."""
     if kind != DOCUMENT_JOB:
         return stage
-    names = list(STAGES)
-    return STAGES[names[max(0, names.index(stage) - 1)]] if stage in names else stage
+    return FINISHED.get(stage, stage)

@@ -11,7 +11,7 @@ from octavo.core.types import JobStatus
 from octavo.jobs.views import WorkerView
 from octavo.ops.health import Check
 from octavo.pipeline import known_kinds
-from octavo.records.jobs import ACTIVITIES, DOCUMENT_JOB, finished_words
+from octavo.records.jobs import ACTIVITIES, DOCUMENT_JOB, FINISHED, STAGES, finished_words
 from octavo.web.rooms.operations.texts import CHIPS, describe_health, describe_load, waiting_time
 
 NOW = datetime(2026, 3, 4, 12, 10, tzinfo=UTC)
@@ -56,10 +56,16 @@ def test_every_state_has_a_chip() -> None:
 @pytest.mark.parametrize(
     ("kind", "stage", "said"),
     [("demo", "stage-1", "stage-1"), ("process_document", "extracted", "Reading pages"),
-     ("process_document", "markdown_saved", "Saving text"), ("process_document", "of tomorrow", "of tomorrow")],
+     ("process_document", "markdown_saved", "Saving text"), ("process_document", "classified", "Describing"),
+     ("process_document", "reading", "Reading pages"), ("process_document", "fetched", "Fetching"),
+     ("process_document", "of tomorrow", "of tomorrow")],
 )  # fmt: skip
 def test_finished_stages_are_described_by_their_results(kind: str, stage: str, said: str) -> None:
     assert finished_words(kind, stage) == said
+
+
+def test_every_stage_with_words_has_words_when_it_is_finished() -> None:
+    assert set(FINISHED) == set(STAGES) - {None}
 
 
 def test_the_kinds_of_jobs_with_words_of_their_own_exist() -> None:
