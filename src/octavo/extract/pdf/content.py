@@ -1,6 +1,5 @@
-"""Reads the contents of PDF pages with liteparse: text runs, words, rulings and other shapes, with their positions.
-
-Other modules turn these contents into lines, regions and tables.
+"""Reads the contents of PDF pages with the library liteparse: words, text runs, drawn lines and other shapes, with
+their positions. Other modules turn these contents into lines, regions and tables.
 """
 
 from __future__ import annotations
@@ -64,9 +63,10 @@ class TextRun(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """A filled or stroked shape. A thin shape is a ruling: a line of a table, an underline, or the edge of a frame.
+    """A filled or stroked shape.
 
-    `colour` is the fill colour, if the shape has no stroke.
+    A thin shape is a straight line: a line of a table, an underline, or the edge of a frame. `colour` is the fill
+    colour, if the shape has no stroke.
     """
 
     box: Box
@@ -184,10 +184,10 @@ def with_right_weights(runs: tuple[TextRun, ...]) -> tuple[TextRun, ...]:
 
 
 def with_signs(run: TextRun) -> TextRun | None:
-    """Replace the letters of a symbol font with the symbols that they show. Returns None if the run contains only
-    icons.
+    """Replace the letters of a symbol font with the symbols that they show.
 
-    liteparse reports only the font of a run's first letter, so longer words are treated as text in another font.
+    Returns None if the run contains only icons. liteparse reports only the font of a run's first letter. So if the run
+    contains ordinary words, only its first letter is replaced.
     """
     signs = signs_of(run.font)
     if signs is None:
@@ -212,8 +212,8 @@ def _replaced(run: TextRun, change: Callable[[str], str]) -> TextRun:
 def _rotation(item: Any, size: float) -> float:  # noqa: ANN401
     """Return the rotation of a text run.
 
-    liteparse also reports slanted (italic) letters as rotated. They are recognised by their low box, and their rotation
-    is 0.
+    liteparse also reports italic letters as rotated. They are recognised by the small height of their box, and 0 is
+    returned for them.
     """
     rotation = item.rotation or 0.0
     is_slanted = rotation and abs((rotation + 180) % 360 - 180) < _MOST_SLANT and item.height < _SLANTED_HEIGHT * size
@@ -221,7 +221,10 @@ def _rotation(item: Any, size: float) -> float:  # noqa: ANN401
 
 
 def _is_too_high(item: Any, text: str, size: float) -> bool:  # noqa: ANN401
-    """Whether a box is many times higher than its letters are wide, which indicates a font with a wrong ascent."""
+    """Whether the box of a text run is many times higher than its letters are wide.
+
+    This happens if the font declares a wrong height.
+    """
     wide = max(item.width / len(text), size)
     return not item.rotation and len(text) > 1 and item.height > _TOO_HIGH * wide
 
