@@ -145,7 +145,10 @@ _CONTAINER_LABELS = {
 
 
 def container_type(head: bytes, suffix: str, media_type: str) -> SourceType:
-    """Detect the type of an OLE container. Encrypted office documents are also OLE containers, not zip archives."""
+    """Detect the type of an OLE container, the format of Office files before 2007.
+
+    Encrypted newer office files also use it.
+    """
     if _LOCKED in head:
         return _LABELS.get(suffix) or _LABELS.get(media_type) or SourceType.DOCX
     label = _CONTAINER_LABELS.get(suffix) or _CONTAINER_LABELS.get(media_type)

@@ -77,8 +77,9 @@ PAGED = frozenset({SourceType.PDF, SourceType.IMAGE})
 
 
 class Quality(StrEnum):
-    """How complete the text is. `PARTIAL` means that some text is missing. `STORED_ONLY` means that reading was not
-    attempted.
+    """How completely a file was read.
+
+    `PARTIAL` means that some text is missing. `STORED_ONLY` means that reading was not attempted.
     """
 
     FULL = "full"
@@ -149,8 +150,8 @@ class Region:
 class Figure:
     """A picture in the document: figure, chart, formula, photo or cover.
 
-    `number` counts from 1. The Markdown contains `![alternative](figures/<number>.png)` at `start`. The picture is
-    either an area of a page (`page` and `box`) or a file inside the container (`member`).
+    `number` counts from 1. The Markdown contains `![alternative](figures/<number>.png)` at offset `start`. The picture
+    is an area of a page (`page` and `box`), or a picture file inside the document (`member`).
     """
 
     number: int

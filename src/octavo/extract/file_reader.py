@@ -99,9 +99,10 @@ async def open_reader(
 
 
 def preload_for(files: Iterable[tuple[Path, str]]) -> tuple[str, ...]:
-    """Return the modules that are needed to read the given files, according to their types.
+    """Return the names of the modules that are needed to read the given files.
 
-    Files that cannot be opened are skipped here. The error is reported when they are read.
+    They are imported when the sandbox starts. Files that cannot be opened are skipped, because the error is reported
+    when they are read.
     """
     types: set[SourceType] = set()
     for path, name in files:

@@ -1,6 +1,7 @@
-"""Writes fetched or pasted transcripts as paragraphs. The functions are pure.
+"""Writes fetched or pasted transcripts as paragraphs.
 
-Each timestamp becomes a moment, which is a position in the text with a time.
+The functions are pure. Each timestamp becomes a "moment": a position in the text and the time in the recording at which
+the words are spoken.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ _EARLY_SECONDS = 300
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """A snippet of a transcript.
+    """A few words of a transcript with their time.
 
     `start` is None for words before the first timestamp. `new_speaker` is true if another speaker starts here.
     """
@@ -86,9 +87,7 @@ class TranscriptText:
 
 @dataclass(slots=True)
 class _Paragraph:
-    """The words of a paragraph. The first word of each snippet is stored with the start time of the snippet, in
-    seconds.
-    """
+    """The words of a paragraph. The first word of each snippet also has the time at which it is spoken, in seconds."""
 
     words: list[tuple[str, float | None]] = field(default_factory=list[tuple[str, float | None]])
     size: int = 0

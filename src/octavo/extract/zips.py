@@ -135,7 +135,7 @@ def _open(file: BinaryIO) -> zipfile.ZipFile:
 
 
 def _refuse_others(file: BinaryIO) -> None:
-    """Before opening an archive, reject encrypted files, old office files and archives with far too many entries."""
+    """Reject encrypted files, old office files and archives with far too many entries, before the archive is opened."""
     if file.read(len(_OLE)) == _OLE:
         file.seek(0)
         if _OLE_PASSWORD in file.read(64 * MEBIBYTE):
@@ -163,7 +163,9 @@ def _is_file(info: zipfile.ZipInfo) -> bool:
 
 @contextmanager
 def reject_deep_nesting() -> Generator[None]:
-    """Raise `BadInput` if a document that is read in the `with` block is nested too deeply for recursion."""
+    """Raise `BadInput` if the code in the `with` block exceeds the recursion limit, because a document is nested too
+    deeply.
+    """
     try:
         yield
     except RecursionError:

@@ -34,8 +34,8 @@ class CallLimits:
     """Limits for planning model calls.
 
     A document of up to `single_pages` pages is read in one call. A longer one is split into calls of `batch_pages`
-    pages, and consecutive calls share `overlap_pages` pages. `output_tokens` is the model's output limit. Calls are
-    planned to fill only the fraction `filled` of that limit, because page lengths are estimates.
+    pages, and neighbouring calls share `overlap_pages` pages. `output_tokens` is the largest number of tokens that the
+    model can return. Calls are planned to use only the fraction `filled` of it, because page lengths are estimates.
     """
 
     single_pages: int = 200
@@ -59,10 +59,9 @@ def estimate_tokens(text: str) -> int:
 
 
 def plan_calls(tokens: Sequence[int], limits: CallLimits | None = None) -> list[PageRange]:
-    """Plan one call for all pages if they fit, or else several overlapping calls.
-
-    `tokens` contains the estimated output tokens of each page. A page whose estimate exceeds the limit still gets a
-    call. That call contains only this page.
+    """Plan the model calls that read a document: one call for all pages if they fit, or else several overlapping calls.
+    `tokens` contains the estimated output tokens of each page. A single page that exceeds the limit still gets its own
+    call.
     """
     limits = limits or CallLimits()
     if not tokens:

@@ -70,10 +70,11 @@ def rewrite_document(task: Task, *, made_by: str) -> None:
 
 
 def rewrite(plain: Extracted, texts: Mapping[int, str], made_by: str) -> Extracted:
-    """Replace sections of a document with a model's text. `texts` maps indexes into `sections_of(plain)` to new texts.
+    """Replace sections of a document with a model's text.
 
-    A section keeps its extracted text if it has no new text, or if the new text is not faithful. These sections are
-    listed in `metadata.extra`, unless they are empty or are never rewritten (`fixed`).
+    `texts` maps indexes into `sections_of(plain)` to new texts. A section keeps its extracted text if there is no new
+    text for it, or if the new text changes too many words. Such sections are listed in `metadata.extra`, unless they
+    are empty or must never be rewritten (`fixed`).
     """
     sections = sections_of(plain)
     recognised = set(read_ranges(plain.metadata.extra.get("pages_by_ocr", "")))
@@ -221,10 +222,10 @@ def _union(one: Box, other: Box) -> Box:
 
 
 def _find_moments(moments: Sequence[Moment], places: Sequence[tuple[int, int]]) -> Iterator[Moment]:
-    """Find the positions of the recording times in the new text.
+    """Find where each recording time belongs in the new text.
 
-    Each time moves to the first word after it that also occurs in the new text. It is dropped if there is no such word
-    before the next time.
+    A time belongs to the first word after it that also occurs in the new text. It is dropped if there is no such word
+    before the next time. `places` contains the offsets of shared words in the old and the new text.
     """
     lefts = [left for left, _ in places]
     last = -1
@@ -239,8 +240,8 @@ def _find_moments(moments: Sequence[Moment], places: Sequence[tuple[int, int]]) 
 def _outline(plain: Extracted, document: _Document) -> tuple[OutlineEntry, ...]:
     """Make the new outline.
 
-    If the old outline was made from the headings, so is the new one. Otherwise the old entries are kept, and each
-    points to the new start of its page.
+    If the old outline was made from the headings, the new one is made from the new headings. Otherwise the old entries
+    are kept, and each points to the new start of its page.
     """
     if plain.outline == outline_of(plain.blocks):
         return outline_of(document.blocks)
@@ -249,9 +250,9 @@ def _outline(plain: Extracted, document: _Document) -> tuple[OutlineEntry, ...]:
 
 
 def is_faithful(plain: str, written: str, *, recognised: bool = False) -> bool:
-    """Whether the new text keeps nearly all words of the original and adds only a few others.
+    """Whether a rewritten text keeps nearly all words of the original and adds only a few others.
 
-    Word order is ignored. If the original has no words, any text is accepted.
+    The order of words is ignored. If the original has no words, any text is accepted.
     """
     before, after = (Counter(index_words(_BY_MODEL.sub(" ", text)).words) for text in (plain, written))
     if not before:

@@ -19,7 +19,7 @@ _MOST_BETWEEN = 18.0  # points: a line of text and the space above it
 
 
 class BoxedLike(Protocol):
-    """The fields of a block that this module needs; `octavo.extract.extracted.Block` provides them."""
+    """Protocol for a block with a position on a page. `octavo.extract.extracted.Block` implements it."""
 
     @property
     def start(self) -> int: ...
@@ -36,7 +36,7 @@ class BlockOnPage(BlockLike, BoxedLike, Protocol):
 
 
 class PageLike(Protocol):
-    """The fields of a page that this module needs; `octavo.extract.extracted.Page` provides them."""
+    """Protocol for a page. `octavo.extract.extracted.Page` implements it."""
 
     @property
     def number(self) -> int: ...
@@ -47,9 +47,9 @@ class PageLike(Protocol):
 
 
 class MomentLike(Protocol):
-    """The fields of a moment (a text position and its time in a recording) that this module needs.
+    """Protocol for a moment, which is a position in the text with its time in a recording.
 
-    `octavo.extract.extracted.Moment` provides them.
+    `octavo.extract.extracted.Moment` implements it.
     """
 
     @property
@@ -169,7 +169,7 @@ class _MomentFinder:
 
 
 class BoxFinder:
-    """Finds the areas of the pages (boxes) that show a range of text."""
+    """Finds the areas of pages (boxes) on which a range of text is printed."""
 
     def __init__(self, blocks: Iterable[BoxedLike]) -> None:
         self._blocks = sorted(_placed(blocks), key=lambda placed: placed[0])

@@ -63,7 +63,10 @@ class Member:
 
 
 def extract(path: Path, hints: Hints) -> Extracted:
-    """List the members as a table. Files that operating systems add, such as `.DS_Store`, are left out."""
+    """Return a table that lists the files in an archive.
+
+    Files that operating systems add, such as `.DS_Store`, are left out.
+    """
     grid = Grid()
     grid.add_rows([["File", "Size"]])
     refused = count = 0
@@ -129,7 +132,10 @@ def _zip_members(path: Path) -> Iterator[Member]:
 
 
 class _Counted:
-    """Reads a compressed file and limits the unpacked bytes, because a small file can unpack to a very large one."""
+    """A compressed file that is unpacked while it is read.
+
+    Limits the number of unpacked bytes, because a small file can unpack to a very large one.
+    """
 
     def __init__(self, file: _Readable) -> None:
         self._file = file
@@ -194,10 +200,10 @@ def _label(name: str) -> str:
 
 @sandboxed
 def unpack(task: Task, *, source_type: str, filename: str, most: int, most_bytes: int, most_total: int) -> int:
-    """Write the members to the output file, each after a header with its number, name, type and size.
+    """Unpack the files of an archive into the output file, each after a header with its number, name, type and size.
 
-    Writes at most `most` members and at most `most_total` bytes. Also leaves out members that cannot be unpacked or are
-    longer than `most_bytes`. Returns the number of members that were left out, not counting empty ones.
+    Writes at most `most` files and at most `most_total` bytes. Files that are longer than `most_bytes` or cannot be
+    unpacked are left out. Returns the number of files that were left out, not counting empty ones.
     """
     left_out = written = count = 0
     for number, member in enumerate(members(Path(task.input_path), Hints(SourceType(source_type), filename))):

@@ -127,7 +127,10 @@ def extract(path: Path, _hints: Hints) -> Extracted:
 
 
 def _without_code(source: str) -> tuple[str, list[str]]:
-    """Replace code blocks with placeholders. Returns the text, and the code blocks in order."""
+    """Replace code blocks with placeholders, so that they are not parsed.
+
+    Returns the text, and the code blocks in order.
+    """
     parts: list[str] = []
     kept: list[str] = []
     place = 0
@@ -158,7 +161,7 @@ def _code(name: str, content: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Macro:
-    """A macro. `count` is the number of its arguments. The first argument is optional if there is a default."""
+    """A LaTeX macro. `count` is the number of its arguments. If there is a default, the first argument is optional."""
 
     body: str
     count: int = 0
@@ -191,7 +194,7 @@ _PARAMETER = re.compile(r"#([1-9])")
 
 
 def _short(text: str, start: int) -> tuple[str, int]:
-    """Return the text in braces, like `_balanced`, but read only a limited number of characters."""
+    """Return the text in braces, like `_balanced`, but give up after a limited number of characters."""
     content, end = _balanced(text[start : start + _LONGEST_MACRO], 0)
     return content, start + end
 

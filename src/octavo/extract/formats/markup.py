@@ -1,6 +1,7 @@
-"""Code shared by the readers of lightweight markup, and the reader of reStructuredText.
+"""Reads reStructuredText.
 
-All readers convert the markup to Markdown.
+Also contains the code that it shares with the readers of other lightweight markup, such as AsciiDoc. All of them
+convert the markup to Markdown.
 """
 
 from __future__ import annotations
@@ -82,7 +83,10 @@ class MarkupReader:
             self.blocks.append(Paragraph(fence(list(lines), re.sub(r"[^\w+#.-]", "", language)[:30])))
 
     def nested(self, lines: Sequence[str], convert: Callable[[MarkupReader], None]) -> list[DocumentBlock]:
-        """Read the blocks of lines inside another block. Lines that are nested too deeply become one paragraph."""
+        """Read lines that are inside another block, such as a quote, and return their blocks.
+
+        Lines that are nested too deeply become one paragraph.
+        """
         inner = MarkupReader(lines, self.about, self.links, levels=self.levels, depth=self.depth + 1)
         if inner.depth > _DEEPEST:
             return [Paragraph(inline([TextRun(" ".join(lines))], one_line=True))] if any(lines) else []
@@ -242,7 +246,7 @@ def _rst_text(reader: MarkupReader, text: str) -> str:
 
 
 def _rst_role(found: re.Match[str]) -> str:
-    """Format text that has a role, such as an abbreviation, a reference or an identifier."""
+    """Convert text with a role, such as `:abbr:` or `:ref:`, to Markdown."""
     role, text = found[1].lower().rpartition(":")[2], found[2] or found[3]
     if role in {"pep", "rfc"}:
         return f"{role.upper()} {text}"
@@ -390,7 +394,7 @@ def _grid_rows(lines: Sequence[str]) -> list[list[str]]:
 
 
 def _spans(line: str, columns: Sequence[tuple[int, int]], borders: Sequence[bool]) -> Iterator[tuple[int, int]]:
-    """Yield the first and the last column of each cell in one text line of a grid table."""
+    """Yield the first and last column of each cell in one text line of a table. Cells can cover several columns."""
     first = 0
     for number, (_, right) in enumerate(columns):
         if borders[number]:

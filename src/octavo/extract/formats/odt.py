@@ -91,9 +91,10 @@ def convert(archive: Archive, figures: Figures) -> str:
 
 @dataclass(slots=True)
 class _BodyReader:
-    """Reads the blocks of the body. `depth` is the number of lists, tables and notes around the current block.
+    """Reads the blocks of the document body.
 
-    `boxes` and `comments` belong to the block that is being read, and are written after it.
+    `depth` is the number of lists, tables and notes around the current block. `boxes` and `comments` contain the text
+    boxes and comments of the current block, and are written after it.
     """
 
     styles: Styles
@@ -303,7 +304,7 @@ class _BodyReader:
         return cells
 
     def _cover(self, cells: list[str], spans: dict[int, tuple[int, str]]) -> None:
-        """Fill the next position of the row with the text of the cell that covers it, from above or from the left."""
+        """Append a cell that is covered by a larger cell. Its text is copied from the cell above it or to its left."""
         left, text = spans.get(len(cells), (0, ""))
         if left:
             spans[len(cells)] = (left - 1, text)

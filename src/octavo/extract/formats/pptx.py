@@ -75,7 +75,7 @@ def _slide(package: Package, part: str | None, authors: dict[str, str], figures:
 
 
 def _hidden(blocks: list[DocumentBlock]) -> list[DocumentBlock]:
-    """Add "(hidden)" to a slide that is hidden in the presentation."""
+    """Add "(hidden)" to the title of a slide that is not shown in the presentation."""
     first = blocks[0] if blocks else None
     if isinstance(first, Heading):
         return [replace(first, text=f"{first.text} (hidden)"), *blocks[1:]]
@@ -107,7 +107,10 @@ def _placeholder(shape: Element) -> Element | None:
 
 
 def _identity(mark: Element | None) -> tuple[str | None, str | None]:
-    """Return the number and type that identify a placeholder in the layout."""
+    """Return the number and the type of a placeholder.
+
+    They identify the placeholder in the slide layout from which it inherits.
+    """
     kind = attribute(mark, "type") or ""
     return attribute(mark, "idx"), _KINDS_OF_BODY.get(kind, kind)
 
@@ -203,7 +206,10 @@ class _Slide:
                 yield from self._picture(one)
 
     def _area(self, shape: Element) -> Area | None:
-        """Return the area of a shape on the slide. A placeholder without a position inherits it from the layout."""
+        """Return the position and size of a shape on the slide.
+
+        A placeholder without a position inherits it from the layout.
+        """
         for one in (shape, *self._inherited(shape)):
             frame = next(descendants(one, "a:xfrm", "p:xfrm"), None)
             numbers = [

@@ -78,10 +78,11 @@ _BELOW = (1 << 30, 0)
 
 
 class SheetCells(NamedTuple):
-    """Data of cells that calamine does not read. Rows and columns are numbered from 0.
+    """Details of cells that the library calamine does not read.
 
-    `formats` maps cells to their number formats. `formulas` maps rows to the formulas whose result is not in the file.
-    `texts` maps cells to their displayed texts. It contains only errors, unless the file stores displayed texts.
+    Rows and columns are numbered from 0. `formats` maps cells to number formats. `formulas` maps rows to formulas whose
+    result is not in the file. `texts` maps cells to displayed texts. It contains only error values, unless the file
+    stores displayed texts.
     """
 
     formats: dict[tuple[int, int], str]
@@ -141,7 +142,7 @@ def read_cells(package: Package) -> dict[str, SheetCells]:
 
 
 def _format_codes(styles: Element | None) -> dict[bytes, str]:
-    """Return the number format of each cell style that has one, keyed by the position of the style in the file."""
+    """Return the number formats of the cell styles that have one. The key is the position of the style in the file."""
     if styles is None:
         return {}
     own = {one.get("numFmtId"): one.get("formatCode") or "" for one in styles.iter() if local_name(one) == "numFmt"}

@@ -373,7 +373,7 @@ def _book_metadata(root: Element) -> Metadata:
 
 
 def _values(root: Element) -> Extracted | None:
-    """List the values of all elements.
+    """Make a list of the values of all elements.
 
     Returns None if the file is too long, or if it is prose in an unknown vocabulary.
     """

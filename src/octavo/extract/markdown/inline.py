@@ -64,7 +64,9 @@ def inline(runs: Iterable[TextRun], *, is_plain: bool = False, one_line: bool = 
 
 
 def _readable(runs: Iterable[TextRun]) -> Iterator[TextRun]:
-    """Write powers with a caret, so that 10⁵ becomes "10^5" and not "105", and replace characters of symbol fonts."""
+    """Make text runs readable without formatting: a superscript after a number gets a caret, so that 10⁵ becomes "10^5"
+    and not "105". Also replaces characters of symbol fonts.
+    """
     before = ""
     for run in runs:
         text = run.text if run.is_raw else symbols_of(run.text)
@@ -183,7 +185,10 @@ def _formatted(run: TextRun, text: str, before: str, after: str) -> str:
 
 
 def _would_be_literal(core: str, before: str, after: str) -> bool:
-    """Whether Markdown would show these emphasis markers as text, as it does between a letter and punctuation."""
+    """Whether Markdown would display these emphasis markers as characters.
+
+    It does so between a letter and punctuation.
+    """
     return (_is_punctuation(core[0]) and before.isalnum()) or (_is_punctuation(core[-1]) and after.isalnum())
 
 

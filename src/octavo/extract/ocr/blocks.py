@@ -34,9 +34,10 @@ _SENTENCE_END = (".", "!", "?", ":")
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A paragraph. `text` contains only intended line breaks. `size` is the font size, and `lines` is the line count.
+    """A paragraph.
 
-    `runs` is true for horizontal running text, and false for table cells and vertical text.
+    `text` contains only line breaks that the author intended. `size` is the font size, and `lines` is the number of
+    lines. `runs` is true for horizontal running text, and false for table cells and vertical text.
     """
 
     text: str
@@ -114,7 +115,7 @@ def _cut(rows: list[Row]) -> Iterator[list[Row]]:
 
 
 def _pitch(rows: Sequence[Row]) -> float:
-    """Return the usual distance between the baselines of two rows."""
+    """Return the usual line spacing: the distance between the baselines of two neighbouring rows."""
     most = MOST_PITCH * median(row.height for row in rows)
     steps = [row.base - before.base for before, row in pairwise(rows) if row.base > before.base]
     return min(median(steps), most) if steps else most
@@ -205,7 +206,7 @@ def _mark(paragraph: Paragraph) -> str:
 
 
 def _counts(items: Sequence[Paragraph]) -> bool:
-    """Whether there are at least two numbered paragraphs and their numbers are consecutive, as in a list."""
+    """Whether there are at least two numbered paragraphs with consecutive numbers, as in a list."""
     numbers = [int(found[1]) for item in items if (found := _NUMBER.match(item.text))]
     return len(numbers) > 1 and all(after == before + 1 for before, after in pairwise(numbers))
 

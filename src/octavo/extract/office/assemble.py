@@ -1,4 +1,4 @@
-"""Assembles the result of a processor from finished Markdown: blocks, pages, outline, figures and metadata."""
+"""Builds the result of reading a file from finished Markdown: blocks, pages, outline, figures and metadata."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Figures:
 
 
 def is_picture(data: bytes) -> bool:
-    """Whether the bytes are a picture that shows something, and not a spacer of a few pixels."""
+    """Whether the bytes are a picture with content, and not a spacer of a few pixels."""
     if data[:6] in {b"GIF87a", b"GIF89a"}:
         size = struct.unpack_from("<HH", data, 6) if len(data) > _GIF_HEAD else (0, 0)
     elif data.startswith(b"\x89PNG"):

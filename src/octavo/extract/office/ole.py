@@ -1,4 +1,4 @@
-"""OLE containers, the file format of Outlook and of Office before 2007."""
+"""Reads OLE containers, the file format of Outlook and of Office before 2007."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Office Open XML packages (DOCX, PPTX, XLSX): parts, relationships, charts and metadata."""
+"""Reads Office Open XML packages (DOCX, PPTX, XLSX): parts, relationships, charts and metadata."""
 
 from __future__ import annotations
 
@@ -74,8 +74,9 @@ class Package:
         return next(found, None)
 
     def target(self, part: str, identifier: str | None) -> str | None:
-        """Return the name of the part that a relationship of `part` points to, or None if the target is outside the
-        file.
+        """Return the name of the part to which the relationship with this id points.
+
+        Returns None if the target is outside the file.
         """
         relation = self.relations(part).get(identifier or "")
         return relation.target if relation and not relation.external else None
@@ -136,9 +137,9 @@ def _chart_title(root: Element) -> str:
 
 
 def _points(series: Element, *names: str) -> dict[int, str]:
-    """Return stored values of a chart series, such as its categories, by index.
+    """Return the stored values of a chart series, such as its categories, by index.
 
-    `names` are the names of the elements that contain these values.
+    `names` are the names of the XML elements that contain these values.
     """
     found: dict[int, str] = {}
     for part in (one for one in series if local_name(one) in names):
@@ -170,7 +171,9 @@ _LONGEST_FORMAT = 200
 
 @dataclass(frozen=True, slots=True)
 class _NumberFormat:
-    """One section of a number format: the text before and after the number, and the pattern of its digits."""
+    """One section of a spreadsheet number format such as `0.00 €`: the text before and after the number, and the
+    pattern of its digits.
+    """
 
     before: str
     pattern: str

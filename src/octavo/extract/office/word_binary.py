@@ -1,7 +1,8 @@
-"""The structures of Word files from before 2007: text in pieces, and properties of paragraphs, characters and styles.
+"""Reads the structures of Word files from before 2007: pieces of text, and the properties of paragraphs, characters and
+styles.
 
 Properties are stored by offset in the file, and text by position in the document. The piece table maps positions to
-offsets. All counts are bounded by the size of the file, because every character needs at least one byte.
+offsets. All counts are limited by the size of the file, because every character needs at least one byte.
 """
 
 from __future__ import annotations
@@ -89,14 +90,17 @@ class WordFile:
     styles: list[Style] = field(default_factory=list[Style])
 
     def part(self, index: int) -> bytes:
-        """Return one structure of the table stream. `index` is its index in the header's list of offsets and sizes."""
+        """Return the bytes of one structure in the table stream.
+
+        `index` is its position in the list of structures in the file header.
+        """
         start, size = self._place(index)
         return self.table[start : start + size]
 
     def after(self, index: int) -> bytes:
         """Return all bytes of the table stream that follow a structure.
 
-        Used for list levels, which are stored after the lists.
+        Used for the levels of lists, which are stored there.
         """
         return self.table[sum(self._place(index)) :]
 
@@ -263,10 +267,7 @@ def _placed(pieces: list[Piece], runs: list[Run]) -> list[Run]:
 
 
 def modifiers(data: bytes) -> Iterator[Modifier]:
-    """Yield the changes in a list of properties.
-
-    Each change is the code of a property and the bytes of its new value.
-    """
+    """Parse a list of property changes. Yields the code of each property and the bytes of its new value."""
     at = 0
     while at + 2 < len(data):
         (what,) = struct.unpack_from("<H", data, at)

@@ -108,8 +108,10 @@ def secure_parser() -> object:
 
 
 def parse(data: bytes) -> Element:
-    """Parse XML. Rejects damaged XML, and XML that declares entities, because office programs do not declare entities
-    but attacks such as entity bombs do.
+    """Parse XML.
+
+    Rejects damaged XML. Also rejects XML that declares entities: office programs never declare them, but attacks such
+    as entity bombs do.
     """
     try:
         root: Any = etree.fromstring(data, secure_parser())
@@ -302,7 +304,10 @@ def caption_of(image: Element) -> str:
 
 
 def text_before(element: Element) -> str:
-    """Return the text directly before an element. If there is none, return the end of the previous element's text."""
+    """Return the text directly before an element.
+
+    If there is none, return the text at the end of the previous element.
+    """
     before: Element | None = element.getprevious()
     if before is None:
         parent = element.getparent()

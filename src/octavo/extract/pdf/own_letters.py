@@ -219,9 +219,9 @@ def _parts_of_word(words: Sequence[Word], at: int, known: frozenset[str]) -> int
 
 
 def _unclear_signs(own: str) -> frozenset[str]:
-    """Return the dashes and quotes of the page that cannot be restored by replacing characters.
+    """Return the dashes and quotes of the page that liteparse does not distinguish.
 
-    liteparse writes several different ones as the same plain character, so it is unclear which one was meant.
+    It writes them as the same plain character, so it is unclear which one was meant.
     """
     if own.isascii() or not _SIGNS.search(own):
         return frozenset()
@@ -296,9 +296,9 @@ def _doubled(characters: Characters) -> Iterator[int]:
 
 
 def without_doubles(text: str) -> str:
-    """Remove one letter of each pair of equal letters, because some letters are drawn twice.
+    """If a text seems to be drawn twice, as in "TThhee", remove the second copy of each letter.
 
-    Real double letters are removed too, so the result is useful only for counting.
+    Real double letters are removed too, so use the result only for counting.
     """
     return _DOUBLED.sub("", text) if _ALL_DOUBLED.search(text) else text
 

@@ -468,9 +468,8 @@ def _as_box(part: Part) -> Part:
 
 
 def _as_one(beside: Sequence[Part]) -> list[Part]:
-    """Combine the blocks of a side column if they are close to each other and one of them is a table or picture.
-
-    Otherwise they are returned unchanged, so that notes in the margin stay beside their paragraphs.
+    """Mark blocks of a side column that must stay together: they are close to each other, and one of them is a table or
+    picture. Other blocks, such as notes in the margin, stay beside their paragraphs.
     """
     groups: list[list[Part]] = []
     for part in beside:

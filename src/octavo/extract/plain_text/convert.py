@@ -174,9 +174,9 @@ def underlined(lines: Sequence[str]) -> Heading | None:
 
 
 def heading_of(group: Group, following: Group | None, *, is_first: bool) -> Heading | None:
-    """Return the heading at the start of a group, or None.
+    """Return the heading at the start of a group of lines, or None.
 
-    Text must follow a heading, except after a centred title at the beginning.
+    Text must follow a heading, except for a centred title at the beginning of the document.
     """
     text, first = group.text, group.lines[0]
     if is_first and _is_centred(first) and len(group.lines) <= _MOST_LINES and _is_name(first.strip()):
@@ -291,9 +291,9 @@ def first_item(lines: Sequence[str]) -> int | None:
 
 
 def form_list(items: Sequence[Item], neighbours: Sequence[Group]) -> bool:
-    """Whether the items form a list that Markdown would number in the same way.
+    """Whether the items form a list to which Markdown would give the same numbers.
 
-    A single item is a list only if the group before or after it continues the list.
+    A single item is a list only if the lines before or after it continue the list.
     """
     outer = [item for item in items if item.indent <= items[0].indent] if items else []
     if not outer or any(item.sign != outer[0].sign for item in outer) or not _counts_up(items):
@@ -320,7 +320,7 @@ def would_merge(last: Item, item: Item) -> bool:
 
 
 def _continues(item: Item, group: Group) -> bool:
-    """Whether the neighbouring group starts with the previous or next item of the same list."""
+    """Whether the neighbouring group of lines starts with the previous or next item of the same list."""
     other = read_items(group.lines[:1])
     if not other or other[0].sign != item.sign or other[0].indent != item.indent:
         return False

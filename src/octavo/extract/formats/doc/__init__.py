@@ -101,9 +101,10 @@ class _Field:
 
 @dataclass(slots=True)
 class _Row:
-    """The cells of a row. `edges` are the positions of their borders.
+    """The cells of a table row.
 
-    `merged` contains the indexes of the cells that continue the cell above them.
+    `edges` are the horizontal positions of the cell borders. `merged` contains the indexes of the cells that continue
+    the cell above them.
     """
 
     cells: list[list[DocumentBlock]]
@@ -268,7 +269,7 @@ class _Reader:
                 yield from self._text(_CHARACTERS.get(sign, ""), form)
 
     def _line(self, start: int, end: int) -> str:
-        """Return the text of a note or comment on one line. Comments on the surrounding text are not included."""
+        """Return the text of a footnote or comment on one line, without comments on that text."""
         waiting, self.comments = self.comments, []
         fields, self.fields = self.fields, []
         text = one_line(self.blocks(start, end))
@@ -306,7 +307,7 @@ def _symbol(code: int) -> str:
 
 @dataclass(slots=True)
 class _TableParts:
-    """Collects the paragraphs of a table until it ends."""
+    """Collects the paragraphs of a table until the table ends."""
 
     rows: list[_Row] = field(default_factory=list[_Row])
     row: list[list[DocumentBlock]] = field(default_factory=list[list[DocumentBlock]])

@@ -107,10 +107,11 @@ def _comments(package: Package, part: str) -> dict[str, tuple[str, str]]:
 
 @dataclass(slots=True)
 class _BodyReader:
-    """Reads the blocks of the body.
+    """Reads the blocks of the document body.
 
-    `pending` holds the page breaks of empty paragraphs until the next block with text. `depth` is the number of tables
-    around the current block. Comments in a table or list are added after the outermost table or the whole list.
+    `pending` contains the page breaks of empty paragraphs, until the next block with text. `depth` is the number of
+    tables around the current block. Comments inside a table or list are added after the outermost table or the whole
+    list.
     """
 
     reader: ParagraphReader

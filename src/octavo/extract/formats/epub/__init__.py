@@ -84,10 +84,10 @@ def convert(archive: Archive) -> BookText:
 
 
 def _targets(contents: Contents) -> dict[str, list[Target]]:
-    """Map each file to its link targets.
+    """Map each file of the book to its link targets.
 
-    Link targets are the entries of the table of contents, followed by the printed pages. They are numbered in this
-    order.
+    A link target is a position to which the table of contents or the list of printed pages points. Targets are
+    numbered, starting with those of the table of contents.
     """
     targets: dict[str, list[Target]] = {}
     entries = [(entry, entry) for entry in contents.entries] + [(page, None) for page in contents.pages]

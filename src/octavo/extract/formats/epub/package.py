@@ -1,4 +1,4 @@
-"""Reads the package of an EPUB book: spine, metadata, table of contents and list of printed pages (XHTML or NCX)."""
+"""Reads the package of an EPUB book: reading order (spine), metadata, table of contents and list of printed pages."""
 
 from __future__ import annotations
 
@@ -127,7 +127,11 @@ def _is_author(element: Element) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry of a table of contents. Level 1 is the top level. `place` is the name of a file and a fragment in it."""
+    """An entry of a table of contents.
+
+    Level 1 is the top level. `place` is what the entry links to: the name of a file, and the id of an element in that
+    file.
+    """
 
     level: int
     title: str
