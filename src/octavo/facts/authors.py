@@ -118,7 +118,7 @@ def claimed_author(text: str | None) -> str | None:
 
 
 def is_name(text: str) -> bool:
-    """Whether a text looks like a person's name: two to five capitalised words, none of them ordinary."""
+    """Whether a text looks like a person's name: two to five capitalised words, none of which is an ordinary word."""
     text = _TITLES.sub("", text.strip(" .,:"))
     if _EASTERN.fullmatch(text):
         return True
@@ -180,7 +180,7 @@ def _byline(source: FactSource) -> Author | None:
 
 
 def _below_title(source: FactSource, title_lines: Sequence[int]) -> Author | None:
-    """Find names in the lines after the title, up to the abstract or the main text."""
+    """Find authors in the lines after the title, up to the abstract or the main text."""
     if not title_lines:
         return None
     names: list[str] = []
@@ -221,7 +221,9 @@ def _is_contact(text: str) -> bool:
 
 
 def _is_supported(names: Sequence[str], after: Sequence[str]) -> bool:
-    """Whether the names are probably people: most look like known names, or a workplace or date follows them."""
+    """Whether the names in a line are probably people: most look like known names, or a workplace or date
+    follows them.
+    """
     likely = sum(map(is_likely, names))
     if 2 * likely >= len(names):
         return True

@@ -49,8 +49,8 @@ class PrintedLine:
     """A line at the beginning of a document.
 
     `size` is its letter height, divided by the usual letter height in the document. `top` is its vertical position on
-    the page, from 0 to 1. `level` is the heading level, or 0 if it is not a heading. `cells` is the number of texts
-    side by side in the line, or the number of cells in a table row.
+    the page, from 0 (top) to 1 (bottom). `level` is the heading level, or 0 if it is not a heading. `cells` is the
+    number of separate texts in the line, such as the cells of a table row.
     """
 
     text: str
@@ -68,7 +68,7 @@ class PrintedLine:
 
 @dataclass(frozen=True)
 class FactSource:
-    """The content and metadata of a document, from which its facts are found.
+    """The content and metadata of a document in which to find its facts.
 
     `sheets` contains the words on the first pages with their boxes. It is empty if the document has no pages.
     `markdown` is the text. For a long text, `markdown` is only the beginning, and `tail` is the end. `word_count`
@@ -88,7 +88,7 @@ class FactSource:
 
     @cached_property
     def front(self) -> Sequence[PrintedLine]:
-        """The lines of the first two pages, or of the beginning of a text without pages."""
+        """The lines of the first two pages, or the first lines of a text without pages."""
         return list(_lines_of_sheets(self.sheets[:_FRONT_PAGES])) or list(_lines_of_text(self.markdown))
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Page layout: groups words into lines and text runs, writes a page as text, and locates text on a page."""
+"""Groups the words of a page into lines, writes a page as text, and finds the position of a text on a page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_COLUMNS = 400
 
 @dataclass(frozen=True, slots=True)
 class TextRun:
-    """Adjacent words in a line, such as a label, a value or a cell."""
+    """Neighbouring words in a line without a wide space between them, such as a label, a value or a table cell."""
 
     page: int
     line: int
@@ -34,7 +34,7 @@ class TextRun:
         return Place(self.page, box, self.text[start:end])
 
     def left_of(self, start: int) -> float:
-        """Return the left edge of the word that contains this character."""
+        """Return the left edge of the word that contains the character at index `start`."""
         return self.words[bisect_right(self.starts, start) - 1].box.left
 
 
@@ -102,7 +102,7 @@ def _parts(words: Sequence[Word]) -> list[list[Word]]:
 
 @dataclass(frozen=True, slots=True)
 class PageText:
-    """All pages as text in columns, the format that templates expect.
+    """All pages as text, with spaces that keep the columns aligned, as templates expect.
 
     For each character, `origins` contains the index of its word, or -1 if it does not belong to a word.
     """
@@ -125,9 +125,9 @@ class PageText:
 
 
 def text_in_columns(sheets: Sequence[Sheet], lines: Sequence[Line] | None = None) -> PageText:
-    """Write the pages as text in columns, with text runs indented as on the page.
+    """Write the pages as text, with spaces that keep the columns aligned as on the page.
 
-    The unit of indentation is the median letter width. Pass `lines` if the lines have already been found.
+    One space is as wide as the median letter. Pass `lines` if the lines have already been found.
     """
     letters: list[str] = []
     origins: list[int] = []
