@@ -58,7 +58,7 @@ async def list_connections(
 
 
 async def show_connection(connection: DatabaseConnection, owner: UUID, ident: UUID) -> Connection:
-    """Read one connection, as seen from the document that is stored as its source."""
+    """Read one connection. Its `source` is the document that is stored as the source."""
     found = await fetch_rows(connection, QUERIES.document_of, {"owner": owner, "connection": ident})
     if not found:
         raise NotFound(f"Connection {ident}.")
@@ -72,7 +72,7 @@ async def show_connection(connection: DatabaseConnection, owner: UUID, ident: UU
 async def find_connections(connection: DatabaseConnection, owner: UUID, part: str, limit: int) -> list[Connection]:
     """Find connections whose id begins or ends with `part`.
 
-    Each connection is shown as seen from the document that is stored as its source.
+    The `source` of each is the document that is stored as the source.
     """
     rows = await fetch_rows(connection, QUERIES.find, {"owner": owner, "part": part.lower(), "most": limit})
     return [await show_connection(connection, owner, row["id"]) for row in rows]
@@ -193,9 +193,10 @@ VERDICTS = {Decision.CONFIRM: "confirmed", Decision.DISMISS: "dismissed"}
 
 
 async def decide(connection: DatabaseConnection, owner: UUID, ident: UUID, decision: Decision) -> Connection:
-    """Store a decision about a connection and record an event for both documents. Returns the updated connection.
+    """Confirm or dismiss a connection, and record an event for both documents.
 
-    The decision is keyed by the text of both quotes, so it also applies to other connections with the same quotes.
+    Returns the updated connection. The decision is stored with the text of both quotes, so it also applies to other
+    connections with the same quotes.
     """
     found = await fetch_rows(connection, QUERIES.document_of, {"owner": owner, "connection": ident})
     if not found:

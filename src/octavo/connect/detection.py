@@ -1,8 +1,8 @@
-"""Detects the connections of one document: loads candidate pairs, looks for each type of connection, saves the results.
+"""Detects the connections of one document: loads pairs of similar chunks, looks for each type of connection, and saves
+the results.
 
 Pairs of chunks that share a concept but have opposite tones are sent to a model, in any language. Concepts and tones
-are read from the descriptions of the chunks. They show that two chunks may disagree, not that they do. Such a pair is
-therefore kept only if the model confirms the contradiction.
+only show that two chunks may disagree. Such a pair is therefore kept only if the model confirms the contradiction.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class DetectionResult:
 
 
 async def start_of_comparison(connection: Connection) -> datetime:
-    """Return the current time of the database. Read it before the comparison starts, and save it with the results."""
+    """Return the current time of the database. Call this before the comparison starts, and pass the time to `save`."""
     rows = await fetch_rows(connection, QUERIES.start_of_comparison, {})
     return rows[0]["started"]
 
@@ -275,10 +275,10 @@ def _connect(pair: ChunkPair, concept: str, sentences: SentenceCache) -> Detecte
 
 
 def _promise(pair: ChunkPair, concept: str) -> float:
-    """Return how promising a pair of chunks is, from 0 to 1.
+    """Score how likely a pair of chunks is to disagree, from 0 to 1.
 
-    This is the importance of the concept times the strength of the tone. For both, the lower value of the two chunks is
-    used.
+    The score is the importance of the concept times the strength of the tone. For both, the lower value of the two
+    chunks is used.
     """
     weights = [
         {name.casefold(): weight for name, weight in chunk.concepts.items()}.get(concept.casefold(), 0.0)

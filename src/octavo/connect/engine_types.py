@@ -1,4 +1,4 @@
-"""Input and output types of detection: pairs of chunks, and connections with evidence."""
+"""Data types for detecting connections: pairs of chunks, and connections with the quotes that support them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from octavo.records.search import Engine, Status
 
 @dataclass(frozen=True, slots=True)
 class ComparableChunk:
-    """A chunk with the data that detection uses. `polarity` is its tone, negative or positive, or None if unknown."""
+    """A chunk with the data that is needed to find connections.
+
+    `polarity` is its tone, negative or positive, or None if unknown.
+    """
 
     id: UUID
     document_id: UUID

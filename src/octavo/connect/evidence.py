@@ -63,7 +63,10 @@ class SentenceCache:
         return self._statements[chunk.id]
 
     def places(self, chunk: ComparableChunk) -> dict[str, list[int]]:
-        """Map each word root in a chunk to the indexes of the statements that contain it."""
+        """Map each word root in a chunk to the indexes of the statements that contain it.
+
+        A root is the part that all forms of a word share.
+        """
         if chunk.id not in self._places:
             places = self._places[chunk.id] = {}
             for place, statement in enumerate(self.statements(chunk)):

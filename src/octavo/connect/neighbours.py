@@ -108,10 +108,10 @@ async def has_index(connection: Connection, model: EmbeddingModel) -> bool:
 async def find_by_index(
     connection: Connection, scope: SearchScope, chunks: Sequence[UUID], most: int, least: float
 ) -> list[Neighbour]:
-    """Find neighbours with the index.
+    """Find neighbours with the vector index.
 
-    Vectors form clusters, and a search can end in the wrong cluster. Such a search does not even find the chunk that it
-    started from, so it is repeated with a wider search range.
+    A search in the index can miss the right vectors completely. Then it does not even find the chunk that it started
+    from. Such a search is repeated with a wider search range.
     """
     found = await _search_index(connection, scope, chunks, most, EF_SEARCH)
     reliable = {one.source for one in found if one.source == one.target}

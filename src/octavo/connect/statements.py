@@ -188,7 +188,7 @@ def _read(start: int, end: int, text: str) -> Statement:
 
 
 def find_names(tokens: list[str]) -> Iterator[str]:
-    """Find names: capitalised words that are not at the beginning of the sentence."""
+    """Find names: words with a capital letter that are not at the beginning of the sentence."""
     for place, token in enumerate(tokens):
         low = token.lower().replace("\u2019", "'").removesuffix("'s")
         opens = place == 0 and not (len(token) > 1 and token.isupper())
