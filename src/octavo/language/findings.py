@@ -1,4 +1,4 @@
-"""Values that rules find in a text, with the words that support them."""
+"""Defines findings: values that rules found in a text, with the words that support them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _GERMAN_MONTH = re.compile(r"(?:Jan|Jän|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|No
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A sentence, a heading, a table row or a list item. In `text`, spaces replace markup."""
+    """A sentence, heading, table row or list item. In `text`, markup is replaced with spaces."""
 
     chunk: int
     start: int

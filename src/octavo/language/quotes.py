@@ -242,7 +242,7 @@ def _quote(candidate: _Candidate, score: float, chunks: Sequence[ChunkText]) -> 
 
 
 def _with_marks(content: str, start: int, end: int) -> tuple[int, int]:
-    """Extend a sentence to include the markup directly around it, so that bold text stays bold."""
+    """Extend the range of a sentence to include the markup directly around it, such as the asterisks of bold text."""
     while start and content[start - 1] in _MARKS:
         start -= 1
     while end < len(content) and content[end] in _MARKS:
@@ -296,7 +296,9 @@ class _RatedSentence:
         return self.passage.split.text[start:end]
 
     def closer_text(self) -> SplitText:
-        """Return the sentence as a shorter passage: only its heading, the previous sentence and the sentence itself."""
+        """Return a shorter passage for the sentence: only its heading, the previous sentence and the sentence
+        itself.
+        """
         text, heading = self.passage.split.text, self.passage.heading
         start, end = self.passage.split.sentences[self.answer.sentence]
         first, _ = self.passage.split.sentences[max(self.answer.sentence - 1, 0)]
@@ -353,14 +355,18 @@ def _read_again(question: str, rated: Sequence[_RatedSentence]) -> Iterator[_Rat
 
 
 def _rate_words(passage: _Passage, sentence: int, weights: Mapping[str, float]) -> float:
-    """Score a sentence by the question's words in the sentence itself, and in the sentence with the one before it."""
+    """Score a sentence by how many of the question's words it contains, alone and together with the sentence
+    before it.
+    """
     own = passage.words[sentence]
     context = own | passage.words[max(sentence - 1, 0)]
     return _OF_SENTENCE * fsum(weights[word] for word in own) + _OF_CONTEXT * fsum(weights[word] for word in context)
 
 
 def _is_of_kind(question: str, answer: str) -> bool:
-    """Whether an answer has the type that the question asks for, such as a number or a time."""
+    """Whether an answer is of the type that the question asks for, such as a number for "how many" or a time for
+    "when".
+    """
     for asked, expected in _ANSWER_KINDS:
         if asked.search(question):
             return bool(expected.search(answer))
@@ -368,9 +374,10 @@ def _is_of_kind(question: str, answer: str) -> bool:
 
 
 def _choose_passages(keys: frozenset[str], chunks: Sequence[ChunkText]) -> tuple[list[_Passage], dict[str, float]]:
-    """Choose the passages that the model reads, and return them with the weights of the question's words.
+    """Choose the passages that the model reads.
 
-    Passages with many of the question's words, from highly ranked chunks, come first.
+    Passages with many of the question's words, from highly ranked chunks, come first. Also returns the weights of the
+    question's words.
     """
     passages = [one for place, chunk in enumerate(chunks) for one in _passages(place, chunk, keys)]
     weights = _weigh(keys, [one.all_words for one in passages])

@@ -108,7 +108,7 @@ _NOUNS = frozenset(["vegetable", "ritual", "individual", "professional", "chemic
 
 @dataclass(frozen=True, slots=True)
 class TagSource:
-    """The input for choosing tags: the weights and spellings of the document's phrases, and its parsed chunks."""
+    """The input for choosing tags: the document's phrases with their weights and spellings, and its parsed chunks."""
 
     weights: Mapping[Stems, float]
     forms: Mapping[Stems, str]
@@ -138,7 +138,7 @@ class _Found:
 def choose_tags(source: TagSource) -> list[str]:
     """Choose a document's tags, most important first.
 
-    If no phrase qualifies, a longer document gets its main word, if it has one. A garbled text gets no tags.
+    If no phrase is suitable, a longer document gets its main word as a tag, if it has one. A garbled text gets no tags.
     """
     if source.kind in _WITHOUT_TOPICS or _is_broken(source.chunks):
         return [source.kind.value.replace("_", " ")] if source.kind in _WITHOUT_TOPICS - {DocumentType.CODE} else []
@@ -168,7 +168,9 @@ def choose_tags(source: TagSource) -> list[str]:
 
 
 def _is_broken(chunks: Sequence[ParsedChunk]) -> bool:
-    """Whether the text is a placeholder, or has so many single letters that its words must have been split wrongly."""
+    """Whether the text is only a placeholder, or has so many single letters that its words must have been split
+    wrongly.
+    """
     text = " ".join(chunk.text for chunk in chunks[:20])
     words = len(_ANY_WORD.findall(text))
     return bool(_PLACEHOLDER.search(text)) or (words > 0 and len(_LETTER.findall(text)) > _BROKEN * words)
@@ -191,7 +193,7 @@ def _headings(source: TagSource) -> set[str]:
 
 
 def _known(source: TagSource, counts: Mapping[Stems, int]) -> Iterator[str]:
-    """Yield the account's tags that occur often in the text, most frequent first."""
+    """Yield tags that the account already uses and that occur often in the text, most frequent first."""
     found: list[tuple[int, str]] = []
     for tag in source.known:
         phrases = find_phrases([tag], source.language) if source.language else None
@@ -218,7 +220,9 @@ def _is_subject(form: str, phrase: Stems, language: str | None) -> bool:
 
 
 def _says_nothing(words: Sequence[str], phrase: Stems) -> bool:
-    """Whether a phrase ends with a common word, begins with a vague word, repeats a word, or is only an adjective."""
+    """Whether a phrase is too vague for a tag: it ends with a common word, begins with a vague word, repeats a word, or
+    is only an adjective.
+    """
     if words[-1] in _STOP or phrase[-1] in _STOP or all(word in _STOP for word in words):
         return True
     if len(words) > 1:
@@ -252,14 +256,18 @@ def _is_salient(phrase: Stems, found: _Found, source: TagSource) -> bool:
 
 
 def _is_main_word(phrase: Stems, found: _Found, source: TagSource) -> bool:
-    """Whether a single English word is rare, frequent in this document, and among its most important words."""
+    """Whether a single English word is rare in English, frequent in this document, and among the document's most
+    important words.
+    """
     is_main = found.counts.get(phrase, 0) >= _VERY_OFTEN and source.weights[phrase] >= _MAIN_SHARE * found.best
     is_rare = len(phrase) == 1 and rarity(phrase[0]) >= _TOO_COMMON and len(phrase[0]) > _SHORT
     return source.language == "en" and is_main and is_rare
 
 
 def _is_modifier(phrase: Stems, found: _Found, language: str | None) -> bool:
-    """Whether the last word of a phrase is an adjective, or a single word is usually followed by another word."""
+    """Whether a phrase only describes another word: its last word is an adjective, or it is a single word that is
+    usually followed by another word.
+    """
     last = phrase[-1]
     if language != "en" or last in _NOUNS:
         return False
