@@ -31,7 +31,7 @@ Out = TypeVar("Out")
 
 @dataclass(frozen=True, slots=True)
 class InstructionText:
-    """Text written by the developers of Octavo, which the model can trust."""
+    """Instructions to the model, written by the developers of Octavo and therefore trusted."""
 
     text: str
 
@@ -154,7 +154,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class OfflineUse:
-    """Conditions for running a task offline, without a model.
+    """When to run a task offline, without a model.
 
     `if_configured`: if True, `local` must be one of the task's models. If False, it must be the only one. `if_away`:
     also run offline if all models failed and at least one provider is only temporarily unavailable. `decide`: a

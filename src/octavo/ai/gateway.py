@@ -39,7 +39,7 @@ MAINTENANCE_SECONDS = 10.0
 
 
 class MalformedAnswer(ProviderFault):
-    """An answer that failed validation, with the reason."""
+    """Raised when a model's answer fails validation. Contains the reason."""
 
     def __init__(self, usage: TokenUsage, answer: str, reason: str) -> None:
         super().__init__(Fault.MALFORMED, usage)
@@ -49,7 +49,9 @@ class MalformedAnswer(ProviderFault):
 
 @dataclass(frozen=True, slots=True)
 class RemoteModels:
-    """The providers that are called over the network, their billing, and a function that closes the connections."""
+    """The providers that are called over the network, the billing of their calls, and a function that closes all
+    connections.
+    """
 
     providers: Mapping[str, Provider]
     billing: Billing
@@ -273,7 +275,7 @@ def _local_last(models: Sequence[Model]) -> Sequence[Model]:
 
 
 def _error_of_call(faults: Mapping[Model, ProviderFault]) -> OctavoError:
-    """Return the error to raise if every model failed.
+    """Choose the error to raise if every model failed.
 
     `TokenLimit` is preferred, because the caller can shorten the request.
     """

@@ -1,4 +1,4 @@
-"""The interface of a provider."""
+"""The interface that all model providers implement."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ class EmbeddingReply:
 
 @dataclass(frozen=True, slots=True)
 class VisionLimits:
-    """Limits for one call: the longest side of a picture in pixels, the page count, and whether PDFs can be sent."""
+    """Limits on the pictures and PDFs in one call: the longest side of a picture in pixels, the page count, and whether
+    PDFs can be sent.
+    """
 
     pixels: int
     pages: int

@@ -34,7 +34,7 @@ class SegmentAnswer(Output):
 
 @dataclass(frozen=True, slots=True)
 class SegmentToAnswer:
-    """A prompt and the segment to answer it from.
+    """A prompt and the pages of a document to answer it from.
 
     `texts` contains the numbered pages of the segment, and `context` contains the pages before it. If `file` is set, it
     contains all of these pages in order. Remote models then receive the file, and only the provider `local` uses the
