@@ -16,7 +16,7 @@ LEAST_SAMPLES = 3
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Counts of one analysis at one point in time.
+    """The numbers from which the progress of an analysis is calculated, read at one point in time.
 
     Segments that were split into shorter ones are not included.
     """
@@ -55,7 +55,10 @@ def percent_of(counts: Counts) -> Percent:
 
 
 def eta_of(counts: Counts) -> Eta | None:
-    """Return the time left as a range, based on the quartiles of past durations; None if it cannot be estimated."""
+    """Estimate the remaining time as a range, from the quartiles of past durations.
+
+    Returns None if it cannot be estimated.
+    """
     left = counts.items - counts.items_done - counts.items_failed + counts.results - counts.results_completed
     if counts.status != "analyzing" or counts.samples < LEAST_SAMPLES or left <= 0:
         return None

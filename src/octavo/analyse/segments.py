@@ -45,9 +45,10 @@ class Segment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SegmentLimits:
-    """The maximum size of a segment, in units (pages or chunks) and tokens.
+    """The maximum size of a segment.
 
-    `own`: units without context. `context`: units of context. `shown`: units in total. `tokens`: tokens in total.
+    Sizes are counted in units (pages or chunks) and tokens. `own`: units that belong to the segment. `context`: units
+    before it that are shown as context. `shown`: both together. `tokens`: tokens of both together.
     """
 
     own: int
@@ -98,12 +99,12 @@ def plan_segments(tokens: Sequence[int], limits: SegmentLimits) -> list[Segment]
 
 
 def subdivide(segment: Segment) -> list[Segment]:
-    """Split a segment that was too long for the model. A unit is a page or a chunk.
+    """Split a segment that was too long for the model. A segment of more than 80 units (pages or chunks) is split into
+    parts of up to 80 units, and a shorter one into halves.
 
-    A segment of more than 80 units is split into parts of up to 80 units, a shorter one into halves. The context of
-    each part is as long as the segment's context was, but at most as long as the part itself and at least a third as
-    long. The first part never gets more context than the segment had. A segment with a single unit is returned without
-    its context; if it has no context, the result is empty.
+    Each part also gets units before it as context: as many as the segment had, but at least a third of the length of
+    the part, and at most its full length. The first part never gets more context than the segment had. A segment with a
+    single unit is returned without its context. If it has no context, the result is empty.
     """
     if segment.own == 1:
         return [Segment(segment.first, segment.last, segment.first)] if segment.context_first < segment.first else []
@@ -121,8 +122,8 @@ def subdivide(segment: Segment) -> list[Segment]:
 class Coverage:
     """The gaps and overlaps between segments.
 
-    `missing`: ranges of units (pages or chunks) that are in no segment. `doubled`: ranges of units that are in several
-    segments. Ranges include both ends.
+    `missing`: ranges of pages or chunks that are in no segment. `doubled`: ranges that are in several segments. Ranges
+    include both ends.
     """
 
     missing: tuple[tuple[int, int], ...]
