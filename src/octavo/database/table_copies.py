@@ -30,7 +30,7 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class TableCopy:
-    """Describes the file that holds the rows of one table. `sha256` is the hash of the compressed file."""
+    """The file that contains the rows of one table. `sha256` is the hash of the compressed file."""
 
     name: str
     columns: Sequence[str]
