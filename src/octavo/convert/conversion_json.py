@@ -18,7 +18,7 @@ _MOST_VALUES = 20_000
 
 
 def conversion_to_json(conversion: Conversion) -> bytes:
-    """Serialise a conversion. Identical conversions give identical bytes."""
+    """Serialise a conversion as JSON. Identical conversions give identical bytes."""
     return json.dumps(
         conversion_to_record(conversion), ensure_ascii=False, allow_nan=False, separators=(",", ":")
     ).encode()

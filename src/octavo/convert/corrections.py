@@ -1,7 +1,7 @@
 """Lets people correct conversions: values, positions and table rows. People can also accept failed checks.
 
 Each correction is saved as a new revision with its author, time, changes and validated XML. Corrections are kept longer
-than the conversion. They are applied again if the same content is converted again.
+than the conversion. If the same content is converted again, they are applied again.
 """
 
 from __future__ import annotations
@@ -168,7 +168,9 @@ class Corrections:
         return [value for value in found.values() if value]
 
     async def _places(self, owner: UUID, conversion: UUID, corrections: Sequence[Correction]) -> dict[str, Place]:
-        """Map the names of values to the positions that the person selected, with the words at each position."""
+        """Return the positions that a person selected for corrected values, by the name of the value, with the words at
+        each position.
+        """
         pointed = [one for one in corrections if one.page and one.box]
         if not pointed:
             return {}
@@ -294,7 +296,7 @@ def _finish(conversion: Conversion, mapping: MappingRules, values: Sequence[Valu
 
 
 def _accept(values: Sequence[Value], mapping: MappingRules, text: str, editor: Editor | None) -> list[Value]:
-    """Confirm all values that a failed check uses, because a person accepted the check."""
+    """Mark all values that a failed check uses as confirmed, because a person accepted the check."""
     check = next((one for one in mapping.checks if one.text == text), None)
     if check is None:
         raise BadInput(f"{mapping.name} has no check {text[:80]!r}.")
@@ -384,11 +386,10 @@ def _text(value: Value | None) -> str | None:
 
 
 def carry_over(conversion: Conversion, mapping: MappingRules, found: Any, corrected: Any) -> Corrected | None:  # noqa: ANN401
-    """Apply the corrections that were made to an earlier conversion of the same content.
+    """Apply the corrections of an earlier conversion of the same content.
 
-    `found` and `corrected` are the records of the first and last revision of the earlier conversion. Corrected values
-    keep the name of the person and the time of the correction. Fields that this mapping does not have are skipped.
-    Returns None if nothing changes.
+    `found` and `corrected` are the records of its first and last revision. Corrected values keep the name of the person
+    and the time of the correction. Fields that this mapping does not have are skipped. Returns None if nothing changes.
     """
     old, new = (_values_of(record, mapping) for record in (found, corrected))
     values = {one.path: one for one in conversion.values}
@@ -437,7 +438,10 @@ def fact_name(field: Field) -> str | None:
 
 
 def confirm_facts(conversion: Conversion, mapping: MappingRules, facts: Sequence[FactView]) -> Corrected | None:
-    """Set fields to the facts that a person confirmed for the document. Returns None if nothing changes."""
+    """Apply the facts that a person confirmed for the document to the fields of a conversion.
+
+    Returns None if nothing changes.
+    """
     said = {one.name: one for one in facts if one.source == "person" and one.status == "confirmed"}
     values = {one.path: one for one in conversion.values}
     changes: list[Change] = []
@@ -462,7 +466,7 @@ def confirm_facts(conversion: Conversion, mapping: MappingRules, facts: Sequence
 
 
 def _values_of(record: Any, mapping: MappingRules) -> list[Value]:  # noqa: ANN401
-    """Return the values in a record, except those that are not valid in this mapping.
+    """Return the values in a record, without those that are invalid in this mapping.
 
     The record may have been made with another version of the mapping.
     """

@@ -38,7 +38,7 @@ _LONGEST_NAME = 80
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """The result of a submission.
+    """The result of submitting a file or document for conversion.
 
     `created` is false if the same conversion already existed, whether finished or in progress.
     """
@@ -50,7 +50,7 @@ class Submission:
 class _Begun(NamedTuple):
     """A conversion that was queued or already exists.
 
-    `key` is the storage key of its file, or None if the conversion already existed.
+    `key` is the storage key of its file. It is None if the conversion already existed.
     """
 
     id: UUID

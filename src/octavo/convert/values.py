@@ -26,13 +26,13 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value of a field. `row` counts from 1 within a table.
+    """A value of a field. `row` counts from 1 within a table. `value` is in the standard form of its type: 2024-08-15,
+    350.55, EUR.
 
-    `value` is in the canonical form of its type: 2024-08-15, 350.55, EUR. `place` is its position in the document. A
-    constant from the mapping has no position. `calibrated` is true if the confidence was measured on labelled
-    documents, and false if the rules or a mapping set it. `by` is the name of the person who confirmed the value, and
-    `at` is the time of the confirmation. `page` is the page number that this person entered instead of selecting a
-    position.
+    `place` is its position in the document. A constant from the mapping has no position. `calibrated` is true if the
+    confidence was measured on labelled documents, and false if the rules or a mapping set it. `by` is the name of the
+    person who confirmed the value, and `at` is the time of the confirmation. `page` is the page number that this person
+    entered instead of selecting a position.
     """
 
     name: str
@@ -88,9 +88,10 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """A cross-check and whether it passed. `holds` is None if a value is missing.
+    """The result of a cross-check such as `net + tax = total`.
 
-    `accepted` is true if the check failed, but a person confirmed all values that it uses.
+    `holds` is whether it passed, or None if a value is missing. `accepted` is true if the check failed, but a person
+    confirmed all values that it uses.
     """
 
     check: str
@@ -182,7 +183,7 @@ class Conversion:
 class Suggestion:
     """A model's answer that has not been verified yet.
 
-    The document should contain `quote` verbatim, and `value` should be the canonical form of the value in the quote.
+    The document should contain `quote` verbatim. `value` should be the value in the quote, in standard form.
     """
 
     name: str

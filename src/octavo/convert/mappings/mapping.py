@@ -24,7 +24,7 @@ Lookup = Callable[[str], "str | None"]
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A term of a check. `name` is a field, or `table.column` for the sum of a column."""
+    """One term of a check such as `net + tax = total`. `name` is a field, or `table.column` for the sum of a column."""
 
     name: str
     minus: bool = False
@@ -36,7 +36,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A check on values.
+    """A check such as `net + tax = total`.
 
     It passes if the left side equals one of the alternatives on the right. With `at_most`, it also passes if the left
     side is smaller.
@@ -113,7 +113,7 @@ def _in_order(first: str | None, second: str | None) -> bool | None:
 
 @dataclass(frozen=True, slots=True)
 class UserPattern:
-    """A regular expression as written in a mapping.
+    """A regular expression from a mapping file.
 
     It is compiled on first use, which happens only in the sandbox, because compiling a hostile pattern can take
     minutes.
@@ -152,7 +152,9 @@ class Prefer(StrEnum):
 
 
 class Group(StrEnum):
-    """How several matches of one pattern are combined."""
+    """Which value to use if a pattern matches several times: the first or last match, all matches joined, their sum,
+    the smallest or the largest.
+    """
 
     FIRST = "first"
     LAST = "last"
@@ -173,9 +175,9 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class LineRule:
-    """Finds table rows with patterns for their lines. The table lies between matches of `start` and `end`.
+    """Finds the rows of a table with patterns for its text lines.
 
-    Each named group in a pattern is a column.
+    The table is between the matches of `start` and `end`. Each named group in a pattern is a column.
     """
 
     start: UserPattern
@@ -220,7 +222,9 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The number and date formats in one sender's documents, and text changes to make before patterns are applied."""
+    """The number and date formats in one sender's documents, and replacements to make in the text before patterns are
+    applied.
+    """
 
     decimal: str | None = None
     date_formats: tuple[str, ...] = ()

@@ -111,7 +111,7 @@ def load_yaml(text: str, file: str) -> Settings:
 
 
 def _refuse_bombs(text: str, file: str) -> None:
-    """Reject YAML that would expand to far more data than its size suggests.
+    """Reject YAML that would expand to far more data than its size suggests ("billion laughs").
 
     This is checked before any data is built.
     """

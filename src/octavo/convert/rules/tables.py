@@ -99,7 +99,7 @@ def _amounts(wanted: Field) -> list[str]:
 
 
 def _head(wanted: Field, hits: Sequence[LabelHit]) -> _Head | None:
-    """Return the header that the labels of a line form, or None.
+    """Recognise a table header by the labels in a line, or return None.
 
     A header names at least two columns, including an amount column. If it names only two columns, one of them must be
     the first column in the mapping. If it names a column twice, the first position is used.
@@ -139,7 +139,7 @@ def _row(line: Line, head: _Head, notation: Notation) -> Row:
 
 
 def _tokens(words: Sequence[Word], head: _Head, notation: Notation) -> list[list[Word]]:
-    """Split a text run into cells. A number below the header of a number column is a separate cell."""
+    """Split a group of words into cells. A number below the header of a number column is a separate cell."""
     parts: list[list[Word]] = []
     text: list[Word] = []
     for word in words:
@@ -237,7 +237,7 @@ def _blocks(text: str, rule: LineRule) -> Iterator[tuple[int, int]]:
 
 
 class _Block:
-    """Reads table rows from the lines between the start and end patterns of a rule."""
+    """Reads table rows from the text lines between the start and end patterns of a rule."""
 
     def __init__(self, text: PageText, rule: LineRule) -> None:
         self._text = text
