@@ -151,7 +151,10 @@ class Run:
     as_json: bool
 
     def send_all(self, target: Target, at_once: int) -> bool:
-        """Send all files, links and texts. Returns True if the user interrupted the command."""
+        """Send all files, links and texts, up to `at_once` in parallel.
+
+        Returns True if the user interrupted the command.
+        """
         for refused in self.found.refused:
             self._print(describe_refused(refused), err=True)
 

@@ -250,7 +250,10 @@ def check_input(kind: str, given: dict[str, JSON]) -> None:
 
 
 async def sync_kinds(connection: Connection) -> None:
-    """Store the job kinds in the database, as workers do when they start, in case no worker has started yet."""
+    """Store the known job kinds in the database.
+
+    Workers also do this when they start, but no worker may have started yet.
+    """
     from octavo.jobs import kinds
     from octavo.pipeline import known_kinds
 
@@ -386,7 +389,7 @@ def row_of_event(kind: str, event: EventView) -> list[str]:
 
 
 def line_of(job: JobView) -> str:
-    """Return one line about a job: its error, the reason why it is waiting, or the time left."""
+    """Return a short text about a job: its error, the reason why it is waiting, or the time left."""
     from octavo.jobs.views import explain_waiting
 
     if job.error:

@@ -94,7 +94,7 @@ FATAL = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
 class AddOptions:
     """How files are added, and the fields to set on their documents.
 
-    `version_of`: the document that the file is a new version of.
+    `version_of`: the document of which the file becomes a new version.
     """
 
     duplicates: Policy = "reuse"
