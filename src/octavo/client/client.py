@@ -300,7 +300,10 @@ class Client(UploadCalls):
         since_revision: int | None = None,
         revision: int | None = None,
     ) -> Comparison:
-        """Compare a document with another document or revision; by default with its previous version or revision."""
+        """Compare a document with another document or revision.
+
+        By default, compare it with its previous version or revision.
+        """
         given = {"since": since, "since_revision": since_revision, "revision": revision}
         query = {name: str(value) for name, value in given.items() if value is not None}
         return read_record(Comparison, await self._transport.get(f"/documents/{document}/diff", query))
@@ -322,9 +325,9 @@ class Client(UploadCalls):
         return read_record(SearchPage, await self._transport.get("/search", wanted))
 
     async def ask(self, question: str, documents: Sequence[UUID] = ()) -> AsyncGenerator[Statement | AnswerSources]:
-        """Yield the answer to a question: first its statements, then its citations.
+        """Ask a question about documents, by default about all of them.
 
-        By default, all documents are used.
+        Yields the statements of the answer, then its citations.
         """
         async with aclosing(stream_answer(self._transport, question, documents)) as parts:
             async for record, data in parts:
