@@ -13,7 +13,7 @@ from typing import ClassVar
 
 
 class ErrorClass(StrEnum):
-    """The class of an error. It determines whether and when a failed attempt is retried."""
+    """Groups errors by how they are handled. The class determines whether and when a failed attempt is retried."""
 
     TRANSIENT = "transient"
     TIMEOUT = "timeout"
@@ -29,9 +29,10 @@ class ErrorClass(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RetryRule:
-    """When to retry after an error. `charged`: whether the attempt counts towards the maximum number of attempts.
+    """When to retry after an error.
 
-    Attempts that fail because of another service do not count.
+    `charged`: whether the failed attempt counts towards the maximum number of attempts. Attempts that fail because of
+    another service do not count.
     """
 
     first_delay_seconds: int
