@@ -167,7 +167,7 @@ def _subject(event_type: str, event: EventRecord, row: Row) -> Subject:
 def _text_of(detail: Mapping[str, JSON], name: str) -> str | None:
     """Return one field of the event's error, such as `code` or `message`.
 
-    If the event has no error, its `reason` is used as the message.
+    If the event has no error, its `reason` is returned as the message.
     """
     error = detail.get("error")
     found = error.get(name) if isinstance(error, dict) else detail.get("reason") if name == "message" else None
