@@ -143,7 +143,7 @@ class Intake:
         return outcome
 
     async def take(self, owner: UUID, new: NewUpload, body: Body, limits: IntakeLimits) -> Outcome:
-        """Begin, send and finalize an upload in one call.
+        """Add a file in one call, without separate steps.
 
         The upload's row is created only after the bytes have arrived, so an interrupted transfer leaves no row behind.
         """
@@ -217,9 +217,8 @@ class Intake:
         await self._remove([row[0]] if row[0] else [])
 
     async def _received(self, upload: Upload, limits: IntakeLimits) -> Upload:
-        """Return the upload with its bytes stored under a key that only the server writes to.
-
-        Bytes that the client sent to a signed URL are copied first.
+        """Make sure that the bytes of an upload are stored under a key to which only the server writes, and return the
+        updated upload. If the client sent the bytes to a signed URL, they are copied first.
         """
         if upload.object_key:
             return upload
@@ -307,7 +306,7 @@ class Intake:
         return _outcome(upload, *row) if row else None
 
     async def _heal(self, upload: Upload, outcome: Outcome) -> None:
-        """If the stored bytes of a duplicate are damaged, replace them with the new bytes.
+        """If the new file is a duplicate, and the stored copy is damaged, replace the stored copy with the new bytes.
 
         A failure is only logged, because the upload itself has succeeded.
         """

@@ -73,7 +73,7 @@ class Exchange:
         return answer
 
     def _place(self, url: str) -> str:
-        """Replace YouTube's address with the configured base URL. URLs of other sites stay unchanged."""
+        """Point a URL on YouTube to the configured base URL instead. URLs of other sites stay unchanged."""
         return self.base + url.removeprefix(YOUTUBE) if url.startswith((f"{YOUTUBE}/", f"{YOUTUBE}?")) else url
 
     def _note_details(self, body: bytes) -> None:
