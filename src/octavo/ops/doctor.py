@@ -56,7 +56,7 @@ CHECKS: dict[str, Examine] = {}
 
 
 def check(name: str) -> Callable[[Examine], Examine]:
-    """Decorator that registers a check. Names must be unique."""
+    """Register a function as a check of `octavo doctor` (decorator). Names must be unique."""
 
     def register(examine: Examine) -> Examine:
         if name in CHECKS:
@@ -175,7 +175,9 @@ async def connections(installation: Installation) -> str:
 
 @check("vectors")
 async def vectors(installation: Installation) -> str:
-    """Check that documents have complete vectors, and that no renewal of vectors from an earlier model has failed."""
+    """Check that documents have all their vectors, and that replacing the vectors of an earlier embedding model has not
+    failed.
+    """
     settings = installation.settings
     values = {"model": embedding_model(settings), "visitors": settings.anonymous_models}
     await _refuse_rows(installation, QUERIES.incomplete_vectors, "Some documents have incomplete vectors")
@@ -267,7 +269,7 @@ async def sandbox(installation: Installation) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A correction, and the number of rows that it changed."""
+    """The result of one repair: what was corrected, and the number of rows that changed."""
 
     name: str
     changed: int

@@ -1,4 +1,5 @@
-"""Supervised processes, and the record of them in the data folder, which `octavo status` and `octavo stop` read.
+"""Tools for supervising processes, and the file in the data folder that lists them, which `octavo status` and `octavo
+stop` read.
 
 Child processes end when their parent ends. A process that ends is restarted after a pause that grows each time.
 """
@@ -108,7 +109,7 @@ class UpRecord:
     oom_kills: int | None = None
 
     def is_ending(self) -> bool:
-        """Whether any process that this `octavo up` started still exists."""
+        """Whether any process that was started by this `octavo up` still exists."""
         return any(one.pid and psutil.pid_exists(one.pid) for one in self.processes)
 
 
@@ -142,14 +143,14 @@ class RecordFile:
         temporary.replace(self._path)
 
     def read(self) -> UpRecord | None:
-        """Return the record of the running supervisor.
+        """Return what the running supervisor has recorded.
 
-        None if no supervisor is running, or if it has not written its record yet.
+        Returns None if no supervisor is running, or if it has not written its file yet.
         """
         return self._load() if is_locked(self._lock_path) else None
 
     def left_behind(self) -> UpRecord | None:
-        """Return the record of an earlier supervisor that was killed, if there is one. Call this after `claim`."""
+        """Return what an earlier supervisor recorded before it was killed, or None. Call this after `claim`."""
         return self._load()
 
     def _load(self) -> UpRecord | None:
