@@ -32,7 +32,7 @@ async def make_key(
 
 
 async def list_keys(connection: Connection, caller: Caller) -> list[KeyView]:
-    """Return the caller's API keys; for callers who manage the owner, the API keys of all members."""
+    """List the caller's API keys or, if the caller may manage the account, the API keys of all members."""
     return [KeyView(**row) for row in await fetch_rows(connection, QUERIES.list_keys, _whose(caller))]
 
 
@@ -50,7 +50,7 @@ async def read_key(connection: Connection, key: str) -> Caller | None:
 
 
 def _whose(caller: Caller) -> dict[str, Any]:
-    """Return the query parameters that select the API keys that the caller can manage."""
+    """Return query parameters for selecting the API keys that the caller may manage."""
     if not caller.may_grant("read"):
         raise NotAllowed("Only signed-in users and keys with the admin scope can see and change keys.")
     return {"owner": caller.owner_id, "user": caller.user_id, "everybodys": caller.may_manage}

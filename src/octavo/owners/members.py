@@ -25,7 +25,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class OwnerChoice:
-    """An owner (account) that a person can act for. `email` is the address of the person for whom it was created."""
+    """An account (owner) for which a person can act. `email` is the address of the person for whom it was created."""
 
     owner_id: UUID
     kind: str
@@ -42,7 +42,7 @@ async def list_owners(connection: Connection, user_id: UUID) -> list[OwnerChoice
 
 
 async def add_member(connection: Connection, caller: Caller, email: str, role: Role) -> Member:
-    """Make a person who has a user account a member of the owner that the caller acts for."""
+    """Make a registered person a member of the account for which the caller acts."""
     await _lock_members(connection, caller)
     account = await find_account(connection, email)
     if account is None:
@@ -71,7 +71,7 @@ async def remove_member(connection: Connection, caller: Caller, user_id: UUID) -
 
 
 async def switch_owner(connection: Connection, user_id: UUID, secret: str, owner_id: UUID) -> None:
-    """Make a session act for another owner that the person is a member of."""
+    """Make a session act for another account of which the person is a member."""
     values = {"session_hash": hash_token(secret), "user": user_id, "owner": owner_id}
     cursor = await connection.execute(QUERIES.switch_owner, values)
     if cursor.rowcount == 0:

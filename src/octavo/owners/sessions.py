@@ -33,7 +33,10 @@ class OpenSession:
 
 
 async def open_anonymous_session(connection: Connection) -> tuple[str, Caller]:
-    """Create an anonymous owner with a session. Returns the secret for the browser's cookie, and the caller."""
+    """Create an account for an anonymous visitor, and open a session for it.
+
+    Returns the secret for the browser's cookie, and the caller.
+    """
     owner_id = new_id()
     await connection.execute(QUERIES.insert_owner, {"id": owner_id, "kind": "anonymous"})
     secret = await insert_session(connection, owner_id, None)
@@ -80,7 +83,7 @@ async def read_session(connection: Connection, secret: str, *, renew: bool = Tru
 async def end_session(connection: Connection, secret: str | None) -> UUID | None:
     """End a session.
 
-    If it belonged to an anonymous visitor, returns the visitor's owner id, so that the visitor's documents can be
+    If it belonged to an anonymous visitor, returns the visitor's account id, so that the visitor's documents can be
     moved.
     """
     if not secret:
