@@ -64,7 +64,7 @@ def name_of(pages: Segment) -> str:
 
 
 class SegmentFiles(RevisionFiles):
-    """The files that hold the pages of segments.
+    """The files that contain the pages of segments.
 
     They belong to the document, not to a revision, so all analyses of the document share them.
     """
@@ -80,7 +80,7 @@ class SegmentFiles(RevisionFiles):
             return bool(await fetch_rows(connection, QUERIES.segment_file, values))
 
     async def keep(self, connection: Connection, kind: str, made: JSON, content_type: str) -> None:
-        """Insert the row of a file.
+        """Insert the database row of a file.
 
         Does nothing if another analysis has just stored the same pages, because its file may already be in use.
         """
@@ -186,7 +186,7 @@ async def cut_segment(files: SegmentFiles, pdf: PdfInSandbox, pages: Segment, pl
 
 
 async def keep_segment(connection: Connection, files: SegmentFiles, segment: UUID, pages: Segment, made: JSON) -> None:
-    """Insert the row of a segment's file and mark the segment as ready, in the caller's transaction."""
+    """Insert the database row of a segment's file and mark the segment as ready, in the caller's transaction."""
     if made is not None:
         await files.keep(connection, name_of(pages), made, PDF_TYPE)
     await connection.execute(QUERIES.set_ready, {"segment": segment})

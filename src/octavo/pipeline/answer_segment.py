@@ -172,7 +172,7 @@ class SegmentQuestion:
         )
 
     async def _before(self) -> str:
-        """Return the summary of the previous segment.
+        """Return the summary of the previous segment, which is sent as context.
 
         It is loaded once and reused by later attempts, so that every attempt sends the same request.
         """
@@ -230,7 +230,10 @@ class SegmentQuestion:
         return made
 
     async def _cut(self) -> list[tuple[Segment, JSON, JSON]]:
-        """Divide the segment into shorter ones. Returns their rows and, if pages are sent as files, their files."""
+        """Divide the segment into shorter ones.
+
+        Returns each of them with its database row and, if pages are sent as files, its file.
+        """
         lengths = await measure(self._tools.database, self._analysed)
         tokens = lengths.tokens(as_files=self._item.file_key is not None)
         parts = [(one, as_row(one, tokens, ready=False)) for one in subdivide(self._item.segment)]

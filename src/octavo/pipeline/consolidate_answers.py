@@ -41,7 +41,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class ConsolidatedAnswer:
-    """A consolidated answer in the format in which it is stored."""
+    """One prompt's combined answer for the whole document, in the format in which it is stored."""
 
     answer: str
     citations: list[Citation]
@@ -169,9 +169,10 @@ class Consolidation:
         return texts
 
     async def _texts(self, said: SegmentResult) -> list[tuple[int, str]]:
-        """Return the texts of all pages, or an empty list if there are no citations.
+        """Return the texts of all pages, to check the citations of an answer.
 
-        All pages are needed to check the citations, because a citation may have a wrong page number.
+        All pages are needed, because a citation may have a wrong page number. Returns an empty list if there are no
+        citations.
         """
         if not said.citations:
             return []

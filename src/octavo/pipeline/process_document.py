@@ -109,7 +109,7 @@ class ProcessInput(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The source of a document, with the columns needed for processing."""
+    """The source of a document, such as its file or URL, as read from the database."""
 
     id: UUID
     filename: str
@@ -344,7 +344,7 @@ class Processing:
     async def save_rewritten(self, connection: Connection, made: JSON) -> None:
         """Save the rewritten text and keep the extracted text as well.
 
-        Later stages create the chunks and descriptions again.
+        Later stages then create new chunks, summaries and tags.
         """
         if not isinstance(made, dict):
             return
@@ -451,7 +451,10 @@ def _without_rewrite_metadata(extracted: Extracted) -> Extracted:
 
 
 def _details(extracted: Extracted) -> dict[str, JSON]:
-    """Return additional metadata to display. It is shortened, because a file can contain any amount of metadata."""
+    """Return additional metadata to show to users.
+
+    It is shortened, because a file can contain any amount of metadata.
+    """
     extra = {name: text for name, text in extracted.metadata.extra.items() if name not in WRITTEN_BY}
     said: dict[str, JSON] = {name[:60]: text[:500] for name, text in list(extra.items())[:MOST_DETAILS]}
     if extracted.quality == Quality.PARTIAL:

@@ -36,13 +36,19 @@ class RevisionFiles:
         self._unused: list[str] = []
 
     async def put(self, name: str, body: bytes) -> dict[str, JSON]:
-        """Write a file. Its key contains the lease token, so each attempt of a job writes separate files."""
+        """Write a file and return its storage key and other properties.
+
+        The key contains the lease token, so each attempt of a job writes separate files.
+        """
         job = self._run.job
         stored = await self._tools.bucket.put(f"derived/{job.id}/{job.lease_token}/{name}", body)
         return {"key": stored.key, "bytes": stored.bytes, "sha256": stored.sha256}
 
     async def keep(self, connection: Connection, kind: str, made: JSON, content_type: str) -> None:
-        """Insert the row of a file in the stage's transaction. The file replaces an earlier file of the same kind."""
+        """Insert the database row of a file in the stage's transaction.
+
+        The file replaces an earlier file of the same kind.
+        """
         if not isinstance(made, dict):
             raise TypeError("this stage returns what it stored")
         place = {"document": self._document, "revision": self._revision, "kind": kind}
@@ -52,9 +58,10 @@ class RevisionFiles:
         await connection.execute(QUERIES.insert_artifact, place | values)
 
     async def forget(self, connection: Connection, cursor: AsyncCursor[TupleRow]) -> None:
-        """Delete the database rows of stored files that are no longer used. The files themselves are deleted later.
+        """Delete the database rows of stored files that are no longer used.
 
-        `cursor` returns the storage keys of the files to check.
+        The files themselves are deleted later. `cursor` contains the storage keys of the files that may have become
+        unused.
         """
         values = {"keys": [row[0] for row in await cursor.fetchall()]}
         unused = await (await connection.execute(QUERIES.delete_unused_objects, values)).fetchall()

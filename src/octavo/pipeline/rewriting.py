@@ -45,9 +45,9 @@ Ask = Callable[[], Awaitable[ModelAnswer[MarkdownText]]]
 
 @dataclass(slots=True)
 class Rewriting:
-    """Rewrites the text of one revision.
+    """Rewrites the text of one revision with a model.
 
-    `_made_by` is the model that gave the last answer. In almost all cases, it gave all answers.
+    `_made_by` is the model that gave the last answer, and usually all answers.
     """
 
     run: Run[Tools]
@@ -136,7 +136,7 @@ class Rewriting:
 
     @asynccontextmanager
     async def _kept_alive(self) -> AsyncGenerator[None]:
-        """Keep extending the time limit of the stage during a call.
+        """Keep extending the time limit of the stage while a model call is running.
 
         A call may take longer than the limit if several models are tried.
         """

@@ -103,7 +103,9 @@ async def renew_all_vectors(run: Run[Tools]) -> JSON:
 
 
 async def resume_documents(run: Run[Tools]) -> JSON:
-    """Retry descriptions, vectors and connections of readable documents, some time after they failed for good."""
+    """Retry missing summaries, tags, vectors and connections of readable documents, some time after they failed for
+    good.
+    """
     async with run.tools.database.transaction() as connection:
         return {"queued": (await connection.execute(QUERIES.resume_documents)).rowcount}
 
