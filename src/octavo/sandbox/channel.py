@@ -25,7 +25,7 @@ ProgressCallback = Callable[[Progress], None]
 
 
 class GarbledError(Exception):
-    """The child process violated the protocol."""
+    """Raised if the child process violates the message protocol."""
 
 
 def parse(document: bytes) -> JSON:
@@ -59,9 +59,9 @@ def printable(text: str) -> str:
 
 
 class Channel:
-    """Splits the child process's output into messages.
+    """Splits the output of a child process into messages.
 
-    If one read contains several progress messages, only the newest is reported.
+    If several progress messages arrive together, only the newest is reported.
     """
 
     def __init__(self, on_progress: ProgressCallback | None, on_failure: Callable[[], None]) -> None:
