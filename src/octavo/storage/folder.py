@@ -1,6 +1,7 @@
-"""The files of the local bucket. A write returns only when the file is durable. Symbolic links are never followed.
+"""Reads and writes the files of the local bucket.
 
-All functions block, so they run in threads. They raise OSError.
+A write returns only when the file is durable. Symbolic links are never followed. All functions block, so they run in
+threads. They raise OSError.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def make_root(root: Path) -> None:
 
 @contextmanager
 def opened_folder(root: Path, names: Names, *, make: bool = False) -> Generator[int]:
-    """Open a folder one level at a time, starting at the root. A symbolic link in the path is an error."""
+    """Open a folder step by step from the root, so that a symbolic link in the path is detected and refused."""
     folder = os.open(root, _FOLDER)
     try:
         for name in names:

@@ -261,9 +261,10 @@ class S3Bucket:
         await self._threads.aclose()
 
     async def _ask(self, key: str, answer: Awaitable[T], *, reads: str | None = None) -> T:
-        """Await a request and translate its errors. `reads` is the key of the object that the request reads.
+        """Wait for a request and convert its errors.
 
-        If `reads` is None, a "not found" response means that the bucket or the server is missing.
+        `reads` is the key of the object that the request reads. If `reads` is None, a "not found" response means that
+        the bucket or the server is missing.
         """
         try:
             return await answer

@@ -57,7 +57,10 @@ async def complete_or_undo(work: Coroutine[Any, Any, None], undo: Callable[[], A
 
 
 async def ended(future: asyncio.Future[Any]) -> None:
-    """Wait until a future is done, even if the caller is cancelled several times. Ignores the result."""
+    """Wait until a future is done, even if the caller is cancelled several times.
+
+    The result of the future is ignored.
+    """
     while not future.done():
         with suppress(asyncio.CancelledError):
             await asyncio.wait([future])
@@ -66,7 +69,7 @@ async def ended(future: asyncio.Future[Any]) -> None:
 
 
 class Digest:
-    """The size and SHA-256 hash of the bytes added so far."""
+    """Computes the size and SHA-256 hash of bytes while they are added."""
 
     def __init__(self) -> None:
         self.bytes = 0
