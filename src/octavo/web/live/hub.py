@@ -45,7 +45,9 @@ class TooFarBehind(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class StreamIntervals:
-    """How often to read the database, send heartbeats, and check again whether callers still have access."""
+    """Time intervals for event streams: how often to read the database, send heartbeats, and check whether callers
+    still have access.
+    """
 
     poll_seconds: float = 0.25
     heartbeat_seconds: float = 15.0
@@ -78,7 +80,7 @@ class Subscription:
             self.ended.set()
 
     def catch_up(self) -> bool:
-        """Whether the queue contains all events that the stream has not read.
+        """Whether the queue contains all events that the stream has not read yet.
 
         If not, the stream must read the database again.
         """
@@ -94,7 +96,7 @@ class Subscription:
 
 
 class Hub:
-    """Delivers each event to all streams of its owner (account). Without streams, it does not read the database."""
+    """Delivers each event to all open streams of its account. While no stream is open, the database is not read."""
 
     def __init__(
         self,
