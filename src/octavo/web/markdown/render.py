@@ -116,7 +116,7 @@ def _read_inline(state: StateCore) -> None:
 
 
 def _define(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - called by the parser
-    """Parse a link definition. Footnotes, which look like link definitions, are not parsed."""
+    """Parse a link definition such as `[name]: address`. Footnotes look similar and are skipped."""
     return not state.src.startswith("[^", state.bMarks[start] + state.tShift[start]) and reference(
         state, start, end, silent
     )

@@ -135,7 +135,7 @@ def show_formulas(cleaned: str) -> str:
 
 
 def is_address(address: str) -> bool:
-    """Whether the address has a scheme that is allowed in links."""
+    """Whether links may use the scheme of this address, such as https."""
     try:
         return urlsplit(address.strip()).scheme.lower() in SCHEMES
     except ValueError:
