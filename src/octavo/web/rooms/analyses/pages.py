@@ -102,7 +102,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class AnalysisView:
-    """An analysis with all values that change while it runs."""
+    """An analysis with all values that change on the page while it runs."""
 
     analysis: Analysis
     results: list[ResultView]
@@ -326,7 +326,7 @@ class SidePanel:
 
     @property
     def words(self) -> str | None:
-        """The message that is shown if the quote cannot be marked on the page."""
+        """The message to show if the quote cannot be marked on the page."""
         if not self.citation or (self.found and self.found.boxes):
             return None
         if not self.citation.verified:
@@ -364,7 +364,7 @@ def _citation(item: ItemView | None, results: Sequence[ResultView], opened: Side
 
 
 async def _find(services: Services, owner: UUID, document: UUID, citation: CitationView) -> QuoteOnPage | None:
-    """Find the position of a verified quote on its page. Returns None if it is unknown; nothing is highlighted then."""
+    """Find where a verified quote is on its page, in order to highlight it. Returns None if the position is unknown."""
     if not citation.verified:
         return None
     try:

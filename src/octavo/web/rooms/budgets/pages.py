@@ -97,7 +97,7 @@ async def _show(
 
 
 def as_written(found: BudgetsInForce) -> dict[str, str]:
-    """Return the values of the form fields. The field of a budget that is not set is empty; its default applies."""
+    """Return the texts of the form fields. A field is empty if its budget is not set and the default applies."""
     given = {"document": found.document, "owner": found.owner, "month": found.month}
     return {name: plain_number(one.usd) if one and one.is_set else "" for name, one in given.items()}
 

@@ -67,7 +67,7 @@ class MapQuery(BaseModel):
     def address(self, **changed: object) -> str:
         """Return the address of this page with some parameters changed.
 
-        The selected pair of documents is removed from it, unless `changed` contains the pair.
+        The selected pair of documents is kept only if `changed` contains it.
         """
         kept = {"focus": self.focus, "engine": self.engine, "min": self.least or "", "view": self.view}
         query = {name: str(value) for name, value in {**kept, **changed}.items() if value}
