@@ -79,7 +79,7 @@ _RULES = re.compile(r"[-=|:\s]*")
 class Row:
     """A document in a list.
 
-    `named`: whether it has a title other than its file name; such titles are shown in a serif typeface.
+    `named` is true if its title is not just its file name; such titles are shown in a serif typeface.
     """
 
     document: Document
@@ -107,7 +107,7 @@ class Row:
 
     @property
     def tab(self) -> str:
-        """The tab of the library that lists the document."""
+        """The library tab on which the document is listed."""
         document = self.document
         if document.status == "pending":
             return "needs_you" if self.words.tone == "warn" else "working"

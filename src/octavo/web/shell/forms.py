@@ -49,7 +49,7 @@ def local_path(address: str, otherwise: str = "/") -> str:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A confirmation page.
+    """A page that asks the user to confirm an action.
 
     `keep` is the address that is opened if the user declines; `other` is the label and the address of an alternative.
     """
