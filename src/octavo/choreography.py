@@ -1,11 +1,9 @@
-"""The table of events and the jobs that follow them. Each event enqueues one job.
+"""Defines which job follows which event, in one table.
 
-Jobs are built here. The caller enqueues each job in the same transaction as its event, so that both are committed or
-neither is. Database triggers and functions never enqueue jobs. Only scheduled jobs, and jobs created with `octavo jobs
-add`, are not in this table.
-
-This module is not part of `pipeline`, because packages that `pipeline` imports also enqueue jobs. `make docs` writes
-the table to docs/reference/what-follows-what.md.
+Each event queues one job. Jobs are built here. The caller queues each job in the same transaction as its event, so that
+both are committed or neither is. Database triggers and functions never queue jobs. Only scheduled jobs, and jobs
+created with `octavo jobs add`, are not in this table. This module is not part of `pipeline`, because packages that
+`pipeline` imports also queue jobs. `make docs` writes the table to docs/reference/what-follows-what.md.
 """
 
 from __future__ import annotations

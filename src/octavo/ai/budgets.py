@@ -1,5 +1,6 @@
-"""Spending limits. The settings define defaults, which an administrator or a document's owner can override.
+"""Spending limits.
 
+The settings define defaults. An administrator can override them, and each account can override the limit of a document.
 The database reads the limits, under a lock, each time it reserves budget. A change therefore applies to every worker's
 next call.
 """

@@ -44,9 +44,9 @@ class Counts:
 
 
 def percent_of(counts: Counts) -> Percent:
-    """Return the percentages of prepared segments (`upload`), finished items (`processing`) and all work (`overall`).
-
-    An item is one prompt on one segment. `overall` reaches 100 only when the analysis is completed.
+    """Return three percentages: prepared segments (ranges of pages) as `upload`, finished items as `processing`, and
+    all work as `overall`. An item is one prompt on one segment. `overall` reaches 100 only when the analysis is
+    completed.
     """
     everything = counts.segments + counts.items + counts.results
     finished = counts.segments_ready + counts.items_done + counts.results_completed

@@ -1,7 +1,8 @@
-"""Moves an analysis forward: enqueues its items, combines their answers, and completes, stops or restarts it.
+"""Moves an analysis forward: queues its items, combines their answers, and completes, stops or restarts it.
 
-An item is one prompt on one segment. Except for `recover_all`, every function runs in the caller's transaction. The
-caller must have locked the row of the analysis, so that changes to its items and results never overlap.
+An item is one prompt on one segment (range of pages). Except for `recover_all`, every function runs in the caller's
+transaction. The caller must have locked the row of the analysis, so that changes to its items and results never
+overlap.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ NO_PROGRESS = "No progress for two days."
 
 
 async def enqueue_due_items(connection: Connection, analysis: UUID) -> int:
-    """Enqueue all items that can run now, ordered by prompt and then by page. Returns their number.
+    """Queue all items that can run now, ordered by prompt and then by page.
 
-    In sequential mode, each prompt runs on one segment at a time, in page order.
+    An item is one prompt on one segment (range of pages). Returns their number. In sequential mode, each prompt runs on
+    one segment at a time, in page order.
     """
     rows = await fetch_rows(connection, QUERIES.take_due_items, {"analysis": analysis})
     jobs = [
@@ -44,7 +46,7 @@ async def enqueue_due_items(connection: Connection, analysis: UUID) -> int:
 
 
 async def settle(connection: Connection, analysis: UUID) -> None:
-    """Check which prompts have run on every segment and start combining their answers.
+    """Find the prompts that have run on all pages, and start combining their answers.
 
     Then update the status of the analysis. Called after items or results change.
     """
@@ -95,7 +97,7 @@ async def _cancel_jobs(connection: Connection, analysis: UUID) -> None:
 
 
 async def restart(connection: Connection, analysis: UUID) -> None:
-    """Continue an analysis that failed, was stopped or abandoned, or has gaps. Answers are kept."""
+    """Continue an analysis that failed, was stopped or abandoned, or has missing answers. Existing answers are kept."""
     values = {"analysis": analysis}
     row = await (await connection.execute(QUERIES.has_items, values)).fetchone()
     if not row or not row[0]:

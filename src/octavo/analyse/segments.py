@@ -1,7 +1,8 @@
-"""Divides a document into segments, one per model call, and checks that they cover it. Pure functions.
+"""Divides a document into segments, one per model call, and checks that together they cover the document. Pure
+functions.
 
-A unit is a page of the document or, if it has no pages, a chunk. Each unit belongs to exactly one segment; later
-segments may show it again as context.
+A segment is a range of units. A unit is a page of the document or, if it has no pages, a chunk. Each unit belongs to
+exactly one segment; later segments may show it again as context.
 """
 
 from __future__ import annotations
@@ -58,7 +59,9 @@ class SegmentLimits:
 
 
 def limits_for_pages(count: int, size: int, call_limits: CallLimits) -> SegmentLimits:
-    """Return the limits for segments of a file with `count` pages and `size` bytes."""
+    """Return the maximum size of segments (page ranges that are sent in one model call) for a file with `count` pages
+    and `size` bytes.
+    """
     page_bytes = max(1.0, size / count)
     own = min(MOST_OWN, max(LEAST_OWN, int(OWN_BYTES / page_bytes)))
     shown = max(1, min(own + MOST_CONTEXT, call_limits.pages, int(call_limits.bytes / page_bytes)))
@@ -66,9 +69,9 @@ def limits_for_pages(count: int, size: int, call_limits: CallLimits) -> SegmentL
 
 
 def limits_for_chunks(tokens: Sequence[int], call_limits: CallLimits) -> SegmentLimits:
-    """Return the limits for segments that consist of chunks.
+    """Return the maximum size of segments for a document without pages, whose segments consist of chunks.
 
-    Such a segment contains about as much text as one that consists of pages.
+    Such a segment contains about as much text as a segment of pages.
     """
     chunk_tokens = max(1.0, sum(tokens) / max(1, len(tokens)))
     own = max(1, int(MOST_OWN * PAGE_OF_TEXT_TOKENS / chunk_tokens))

@@ -59,7 +59,7 @@ class Neighbour(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SearchScope:
-    """The vectors to search: all vectors of one owner and model, except those of the excluded documents."""
+    """The vectors to search: all vectors of one account and model, except those of the excluded documents."""
 
     owner: UUID
     model: EmbeddingModel

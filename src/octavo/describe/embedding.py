@@ -140,7 +140,7 @@ class EmbeddingProgress:
 
 
 async def embedding_progress(connection: Connection, owner: UUID, settings: Settings) -> EmbeddingProgress:
-    """Count the owner's documents that already use the configured model."""
+    """Count the account's documents that already have vectors of the configured model."""
     model = embedding_model(settings)
     values = {"owner": owner, "model": model, "visitors": settings.anonymous_models}
     (row,) = await fetch_rows(connection, QUERIES.embedding_progress, values)

@@ -64,7 +64,7 @@ class Snippet:
 
 
 def clean_snippets(snippets: Iterable[Snippet]) -> list[Snippet]:
-    """Sort snippets by time. Sounds such as "[music]", speaker marks (">>") and empty snippets are removed."""
+    """Sort snippets by time. Sounds such as "[music]", speaker changes (">>") and empty snippets are removed."""
     cleaned = [part for snippet in snippets for part in _split_speakers(snippet)]
     return sorted((part for part in cleaned if part.text), key=_time)
 
@@ -74,7 +74,7 @@ def _time(snippet: Snippet) -> float:
 
 
 def _split_speakers(snippet: Snippet) -> Iterator[Snippet]:
-    """Split a snippet at speaker marks (">>"), and remove sounds such as "[music]"."""
+    """Split a snippet where the speaker changes (">>"), and remove sounds such as "[music]"."""
     for number, part in enumerate(_SPEAKER.split(_SOUND.sub(" ", snippet.text))):
         yield replace(snippet, text=" ".join(part.split()), new_speaker=snippet.new_speaker or number > 0)
 

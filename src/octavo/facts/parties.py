@@ -1,4 +1,6 @@
-"""Finds a document's sender and recipient by labels, return address line, letterhead, footer and address window."""
+"""Finds the sender and the recipient of a document: by labels, return address, letterhead, footer, and the position of
+the recipient's address.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Chooses the document's own number and date, and the numbers and dates of orders, customers and payments."""
+"""Chooses the number and the date of the document itself, and the numbers and dates of orders, customers and
+payments.
+"""
 
 from __future__ import annotations
 

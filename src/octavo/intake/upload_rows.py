@@ -207,14 +207,14 @@ async def check_concurrency(connection: Connection, owner: UUID, limits: IntakeL
 
 
 async def lock_usage(connection: Connection, owner: UUID) -> None:
-    """Lock the owner's storage usage until the end of the transaction."""
+    """Lock the storage usage of an account until the end of the transaction."""
     await connection.execute(QUERIES.lock_usage, {"owner": owner})
 
 
 async def check_quota(connection: Connection, owner: UUID, most: int | None) -> None:
-    """Raise `QuotaExceeded` if the owner's files take more than `most` bytes. None means unlimited.
+    """Raise `QuotaExceeded` if the files of the account take more than `most` bytes.
 
-    Call this after adding the data, in the same transaction.
+    None means unlimited. Call this after adding the data, in the same transaction.
     """
     if most is None:
         return

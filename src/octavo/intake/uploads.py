@@ -73,7 +73,7 @@ class HeadRecorder:
 
 
 class Intake:
-    """Adds files for an owner. `detect` finds the type of a file from its first bytes."""
+    """Adds files to an account. `detect` finds the type of a file from its first bytes."""
 
     def __init__(self, database: Database, bucket: Bucket, detect: Detect) -> None:
         self._database = database
@@ -178,7 +178,7 @@ class Intake:
         return received
 
     async def read(self, owner: UUID, upload_id: UUID) -> Upload:
-        """Read an upload of this owner."""
+        """Read an upload of this account."""
         async with (
             self._database.connection() as connection,
             connection.cursor(row_factory=class_row(Upload)) as cursor,
@@ -358,7 +358,7 @@ def _process_job(upload: Upload, cause: Cause) -> NewJob:
 
 
 def _comparison_job(upload: Upload) -> NewJob:
-    """Build the job that compares a new document with the owner's other documents.
+    """Build the job that compares a new document with the account's other documents.
 
     Used if the results of a document with the same content were copied, because the new document then needs no
     processing.

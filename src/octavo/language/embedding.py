@@ -39,10 +39,10 @@ _PART = re.compile(r".{1,10000}(?:\s|\Z)|.{1,10000}", re.DOTALL)
 
 
 class Embedder:
-    """The embedding model. Create one per process, because loading takes a tenth of a second.
+    """The embedding model.
 
-    `threads` windows are embedded in parallel. The embedder can be called from any thread and releases the GIL while it
-    runs.
+    Create one per process, because loading takes a tenth of a second. `threads` is the number of text windows that are
+    embedded in parallel. The embedder can be called from any thread and releases the GIL while it runs.
     """
 
     def __init__(self, threads: int = 1) -> None:

@@ -147,7 +147,7 @@ async def schedules(installation: Installation) -> str:
 async def documents(installation: Installation) -> str:
     """Check that every document matches its job, upload, versions and files.
 
-    Also checks that the recorded storage usage of owners is correct, and that no chunk is orphaned.
+    Also checks that the recorded storage usage of each account is correct, and that every chunk belongs to a document.
     """
     await _refuse_rows(
         installation, QUERIES.wrong_documents, "The status of some documents does not match the status of their jobs"
@@ -192,7 +192,9 @@ async def vectors(installation: Installation) -> str:
 
 @check("analyses")
 async def analyses(installation: Installation) -> str:
-    """Check that segments cover every page of each analysed document, and that every unfinished analysis has a job."""
+    """Check that the segments (page ranges) of each analysis cover every page of the document, and that every
+    unfinished analysis has a job.
+    """
     await _refuse_rows(
         installation, QUERIES.wrong_analyses, "Some analyses are inconsistent with their segments, jobs or answers"
     )

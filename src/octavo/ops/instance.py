@@ -1,4 +1,4 @@
-"""Opens the database, the storage, the sandbox and other resources that the settings describe.
+"""Opens the database, the storage, the sandbox and other resources as configured in the settings.
 
 All commands and processes use these functions.
 """

@@ -1,4 +1,4 @@
-"""Members: the people who can act for the same owner (account), each with a role."""
+"""Members: the people who can act for the same account (owner), each with a role."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ async def change_role(connection: Connection, caller: Caller, user_id: UUID, rol
 
 
 async def remove_member(connection: Connection, caller: Caller, user_id: UUID) -> None:
-    """Remove a member, and delete the member's sessions and API keys for this owner."""
+    """Remove a member, and delete the member's sessions and API keys for this account."""
     members = await _lock_members(connection, caller)
     _refuse_last_owner(caller, members, user_id)
     await connection.execute(QUERIES.remove_member, {"owner": caller.owner_id, "user": user_id})
@@ -79,7 +79,7 @@ async def switch_owner(connection: Connection, user_id: UUID, secret: str, owner
 
 
 async def _lock_members(connection: Connection, caller: Caller) -> dict[UUID, Member]:
-    """Lock the owner and return its members.
+    """Lock the account and return its members.
 
     Checks the caller's permission again, because it may have been revoked since the request started.
     """
@@ -95,7 +95,8 @@ async def _lock_members(connection: Connection, caller: Caller) -> dict[UUID, Me
 def _refuse_last_owner(caller: Caller, members: dict[UUID, Member], user_id: UUID) -> None:
     """Raise `LastOwner` if this person is the only member with the role `owner`.
 
-    The local owner (the administrator on this machine) is exempt, because it can be used without any member.
+    The local account (the administrator's account on this machine) is exempt, because it can be used without any
+    member.
     """
     if user_id not in members:
         raise NotFound

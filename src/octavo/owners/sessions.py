@@ -1,6 +1,5 @@
-"""Browser sessions of anonymous visitors, of signed-in people, and of the administrator on this machine (local owner).
-
-The local owner signs in with links that work once.
+"""Browser sessions of anonymous visitors, of signed-in people, and of the administrator on this machine (the local
+owner). The local owner signs in with links that work once.
 """
 
 from __future__ import annotations
@@ -44,9 +43,10 @@ async def open_anonymous_session(connection: Connection) -> tuple[str, Caller]:
 
 
 async def open_session(connection: Connection, owner_id: UUID, user_id: UUID | None, *, replacing: str | None) -> str:
-    """Replace the browser's old session with a new one. Returns the secret of the new session.
+    """Replace the browser's old session with a new one.
 
-    If the old session belongs to an anonymous visitor, the visitor's documents are moved to the new owner.
+    Returns the secret of the new session. If the old session belongs to an anonymous visitor, the visitor's documents
+    are moved to the new account.
     """
     visitor = await end_session(connection, replacing)
     if visitor:
@@ -67,7 +67,7 @@ async def insert_session(connection: Connection, owner_id: UUID, user_id: UUID |
 async def read_session(connection: Connection, secret: str, *, renew: bool = True) -> OpenSession | None:
     """Return the session with this secret.
 
-    Returns None if the session is invalid or has expired, or if the person is no longer a member of the owner.
+    Returns None if the session is invalid or has expired, or if the person is no longer a member of the account.
     """
     below = RENEWED_BELOW_SECONDS if renew else 0
     values = {"session_hash": hash_token(secret), "seconds": SESSION_SECONDS, "below": below}
@@ -113,7 +113,10 @@ async def local_owner(connection: Connection) -> UUID:
 
 
 async def make_sign_in_link(connection: Connection) -> str:
-    """Create a token that signs in one browser as the local owner. It can be used once, within 15 minutes."""
+    """Create a token that signs in one browser as the local owner (the administrator's account on this machine).
+
+    It can be used once, within 15 minutes.
+    """
     token = new_token()
     await ensure_local_owner(connection)
     await connection.execute(QUERIES.insert_link, {"token_hash": hash_token(token), "seconds": LINK_SECONDS})

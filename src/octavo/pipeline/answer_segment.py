@@ -1,4 +1,7 @@
-"""Job kind that answers one item: one prompt for one segment. A segment that is too long for the model is split."""
+"""Job kind that answers one prompt for one segment (range of pages) of a document.
+
+A segment that is too long for the model is split.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ LONGEST_WAIT_SECONDS = 600
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One prompt for one segment.
+    """One prompt for one segment (range of pages).
 
     `is_cut` is true if the segment has already been split because it was too long for another prompt.
     """
@@ -91,7 +94,7 @@ def gives_up(error: OctavoError, attempt: int) -> bool:
 
 
 async def after_failure(tools: Tools, job: ClaimedJob) -> None:
-    """Continue an analysis after an item has failed for good: start the next items, or combine the answers."""
+    """Continue an analysis after one of its jobs has failed for good: start the next jobs, or combine the answers."""
     if job.parent_id is None:
         return
     async with tools.database.transaction() as connection:
@@ -102,7 +105,10 @@ async def after_failure(tools: Tools, job: ClaimedJob) -> None:
 
 
 async def load_item(run: Run[Tools]) -> Item:
-    """Load the item of the job. Raises `Cancelled` if the item is no longer assigned to this job."""
+    """Load the prompt and the segment (range of pages) of the job.
+
+    Raises `Cancelled` if they are no longer assigned to this job.
+    """
     async with run.database.connection() as connection, connection.cursor(row_factory=class_row(Item)) as cursor:
         await cursor.execute(QUERIES.item, {"job": run.job.id})
         item = await cursor.fetchone()

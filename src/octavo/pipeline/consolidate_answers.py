@@ -1,4 +1,4 @@
-"""Job kind that combines one prompt's answers for all segments into one answer."""
+"""Job kind that combines the answers to one prompt, one for each segment (range of pages), into one answer."""
 
 from __future__ import annotations
 
@@ -117,9 +117,9 @@ class Consolidation:
         return ConsolidatedAnswer(note + whole.answer, verify(cited, texts), self._made_by, self._failed, gaps)
 
     async def _answers(self) -> tuple[list[Row], list[Row]]:
-        """Return the answers for all segments, and the segments that failed.
+        """Return the answers for all segments (ranges of pages), and the segments that failed.
 
-        Raises `Incomplete` unless the answered and the failed segments together cover every page exactly once.
+        Raises `Incomplete` unless both together cover every page exactly once.
         """
         values = {"analysis": self._result.analysis_id, "prompt": self._result.prompt_id}
         async with self._run.database.connection() as connection:

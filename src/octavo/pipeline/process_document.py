@@ -1,6 +1,4 @@
-"""Job kind that turns a document's source into text that can be read, cited and searched.
-
-Its stages produce:
+"""Job kind that turns a document's source into text that can be read, cited and searched. Its stages produce:
 
 - `fetched`: the downloaded target of a link (only for links)
 - `pictured`: a copy of a picture in screen size (only for pictures)
@@ -11,9 +9,10 @@ Its stages produce:
 - `facts_found`: the document's facts, such as kind, title, sender, date and amount
 - `parts_added`: a document for each file in an archive or attachment of an email
 - `analysis_asked`: an analysis, if the document is long and the settings request it
-- `classified`, `enriched`, `embedded`: descriptions and vectors (see octavo.describe). If they fail, the document can
-  still be read.
-- `improvement_planned`: a job that later improves descriptions made without a model, if the providers were unavailable
+- `classified`, `enriched`, `embedded`: title, summary, tags, chunk summaries and vectors (see octavo.describe). If they
+  fail, the document can still be read.
+- `improvement_planned`: a job that later generates title, summary and tags again with a model, if the providers were
+  unavailable
 """
 
 from __future__ import annotations

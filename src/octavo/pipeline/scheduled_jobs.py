@@ -86,7 +86,7 @@ async def _retry_improvements(database: Database) -> JSON:
 
 
 async def recover_analyses(run: Run[Tools]) -> JSON:
-    """Continue analyses that have items without a job, and abandon analyses that made no progress for two days."""
+    """Continue analyses whose jobs were lost, and abandon analyses that made no progress for two days."""
     enqueued, abandoned = await recover_all(run.database)
     return {"lined_up": enqueued, "abandoned": abandoned}
 

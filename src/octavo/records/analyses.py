@@ -115,7 +115,7 @@ class CitationView:
 
 @dataclass(frozen=True, slots=True)
 class ItemView:
-    """The answer to one prompt for one segment, the pages from `first` to `last`.
+    """The answer to one prompt for one segment of a document, which is the pages from `first` to `last`.
 
     `status`: planned, running, retrying, paused, done, split or failed.
     """

@@ -34,9 +34,10 @@ class FoundValue(BaseModel):
 
 
 class FoundCheck(BaseModel):
-    """A cross-check of values. `holds` is None if a value is missing.
+    """A cross-check of values, such as `net + tax = total`.
 
-    `accepted`: the check failed, but a person accepted the values anyway.
+    `holds` is true if it passed, and None if a value is missing. `accepted`: the check failed, but a person accepted
+    the values anyway.
     """
 
     check: str

@@ -136,7 +136,10 @@ class Bucket(Protocol):
         ...
 
     def list(self, prefix: str = "") -> AsyncIterator[ObjectInfo]:
-        """List all objects whose key starts with the segments in `prefix`, page by page, in no particular order."""
+        """List all objects whose key starts with `prefix`, page by page, in no particular order.
+
+        A prefix ends where a segment of the key ends, so `a` does not match `ab/c`.
+        """
         ...
 
     async def sign_get(self, key: str, *, now: datetime, seconds: int, filename: str, content_type: str) -> str:

@@ -21,9 +21,9 @@ _NOTHING = "The offline search found no sentence that matches this prompt. Set u
 
 
 class SegmentAnswer(Output):
-    """The answer from one segment of a document. `found` is true if the pages contain an answer.
+    """The answer from one segment (some pages) of a document.
 
-    `summary` is context for the call about the next segment.
+    `found` is true if the pages contain an answer. `summary` is passed as context to the call about the next segment.
     """
 
     found: bool

@@ -1,4 +1,4 @@
-"""Task: combine the answers of all segments of a document into one."""
+"""Model task: combine the answers from all parts of a long document into one answer."""
 
 from __future__ import annotations
 

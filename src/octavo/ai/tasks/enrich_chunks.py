@@ -1,4 +1,4 @@
-"""Task: find themes, concepts, tone, importance and a summary for each of up to 50 chunks in one call."""
+"""Model task: find themes, concepts, tone, importance and a summary for each of up to 50 chunks in one call."""
 
 from __future__ import annotations
 

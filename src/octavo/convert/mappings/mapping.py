@@ -1,6 +1,5 @@
-"""The parts of a mapping: the fields of a type of document, how to find them, their names in XML, and cross-checks.
-
-Examples of checks: `net + tax = total`, `sum(lines.amount) = net or total`, `date <= due_date`.
+"""Data structures for mappings: the fields of a type of document, how to find them, their names in XML, and
+cross-checks. Examples of checks: `net + tax = total`, `sum(lines.amount) = net or total`, `date <= due_date`.
 """
 
 from __future__ import annotations

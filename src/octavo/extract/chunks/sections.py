@@ -213,8 +213,8 @@ class Cutter:
     def _at_word(self, window: Window) -> int | None:
         """Return the start of the word nearest to the preferred end of the chunk.
 
-        If no word starts within `window`, return the nearest position before an ideograph or, failing that, before any
-        character.
+        If no word starts in the allowed range (`window`), return the nearest position before an ideograph or, failing
+        that, before any character.
         """
         text, start = self._measure.text, self._measure.start
         tests: tuple[Callable[[int], bool], ...] = (
@@ -227,10 +227,9 @@ class Cutter:
         return next((unit for unit in found if unit), None)
 
     def _nearest(self, units: Iterable[int], window: Window) -> int | None:
-        """Return the candidate nearest to the preferred end of the chunk, or the first one if two are equally near.
-
-        Candidates are skipped if they are outside `window` or would split a table or code listing. Returns None if no
-        candidate is left.
+        """Choose where to end a chunk: return the candidate nearest to the preferred end, or the first one if two are
+        equally near. Candidates are skipped if they are outside `window` or would split a table or code listing.
+        Returns None if no candidate is left.
         """
         allowed = (unit for unit in units if window.low <= unit <= window.high)
         by_distance = sorted(allowed, key=lambda unit: abs(unit - window.target))

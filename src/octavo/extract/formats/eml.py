@@ -209,7 +209,7 @@ def _parts(part: Message) -> list[Message]:
 
 
 def _is_text(part: Message) -> bool:
-    """Whether this part is text of the message itself, and not an attached text file."""
+    """Whether this part of the email is text of the message itself, and not an attached text file."""
     is_attached = part.get_content_disposition() == "attachment"
     return part.get_content_type() in {"text/plain", "text/html"} and not is_attached
 

@@ -315,7 +315,10 @@ class _LatexReader:
             self.blocks.append(Quote(text) if self.quotes else Paragraph(text))
 
     def runs(self, style: TextRun) -> Iterator[TextRun]:
-        """Yield the text runs up to the end of the text. Blocks found on the way are appended to `blocks`."""
+        """Yield the text, in pieces with uniform formatting, up to the end.
+
+        Blocks such as headings and tables are appended to `blocks` instead.
+        """
         while self.place < len(self.text):
             found = _TOKEN.match(self.text, self.place)
             if found is None:

@@ -119,7 +119,7 @@ def write_inline(text: str, pattern: re.Pattern[str], links: dict[str, str] | No
 
 
 def _runs(text: str, pattern: re.Pattern[str], links: dict[str, str]) -> Iterator[TextRun]:
-    """Split a text into runs at its markup. The group names in `pattern` are the types of markup."""
+    """Split a text into pieces with uniform formatting. The group names in `pattern` are the types of markup."""
     end = 0
     for found in pattern.finditer(text):
         yield TextRun(text[end : found.start()])

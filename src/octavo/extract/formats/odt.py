@@ -160,7 +160,10 @@ class _BodyReader:
         return Quote(inline(runs)) if self.styles.is_named(style, *_QUOTE_STYLES) else Paragraph(inline(runs))
 
     def _runs(self, element: Element, formatting: TextRun) -> Iterator[TextRun]:
-        """Yield the text in document order, as runs with the formatting of the spans around them."""
+        """Yield the text in document order, in pieces with uniform formatting.
+
+        The formatting comes from the elements around the text.
+        """
         yield self._run(element.text, formatting)
         for one in element:
             name = name_of(one)

@@ -166,7 +166,7 @@ def _is_above(area: Area | None, own: Area | None) -> bool:
 
 
 def _is_left(area: Area | None, own: Area | None) -> bool:
-    """Whether the shape `area` is to the left of the shape `own`, in the same row.
+    """Whether the shape `area` is to the left of the shape `own`, in the same row of the slide.
 
     Two shapes are in the same row if they overlap vertically by at least half the height of the smaller one.
     """

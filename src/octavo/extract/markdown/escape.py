@@ -71,5 +71,5 @@ def escape_places(line: str) -> list[int]:
 
 
 def escape_inline(text: str, mark: str) -> str:
-    """Like `escape_inside`, but insert `mark` instead of a backslash."""
+    """Escape text like `escape_inside`, but insert `mark` instead of each backslash."""
     return _SPECIAL.sub(rf"{mark}\g<0>", text)

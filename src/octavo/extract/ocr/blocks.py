@@ -49,7 +49,7 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Lines that are side by side, from left to right. Most rows have only one line."""
+    """Recognised lines that are side by side, from left to right. Most rows have only one line."""
 
     lines: list[Line]
 

@@ -91,9 +91,9 @@ _LEAST_POINTS = 12
 
 
 def has_ink(picture: Image.Image) -> bool:
-    """Whether the page is not blank. This check is much faster than OCR.
+    """Whether the page is not blank.
 
-    Faint print counts as ink. Paper grain and the shadows on an empty sheet do not.
+    This check is much faster than OCR. Faint print counts as ink. Paper grain and the shadows on empty paper do not.
     """
     small = picture.convert("L")
     small.thumbnail((_SIDE, _SIDE), reducing_gap=2.0)

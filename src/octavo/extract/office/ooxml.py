@@ -25,7 +25,7 @@ _CHART_NAMES = {"ofPie": "Pie", "stock": "Stock", "surface3D": "Surface", "dough
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A relationship from one part of a package to another part or to a URL.
+    """A relationship from one part (file) of a package to another part or to a URL.
 
     `target` is the name of a part, or a URL if `external` is true. `kind` is the last segment of the relationship type.
     """
@@ -37,7 +37,7 @@ class Relation:
 
 @dataclass(slots=True)
 class Package:
-    """An office document, stored as a package of parts.
+    """An office document, which is a ZIP package of parts (files).
 
     A missing part is read as None, because most parts are optional.
     """
@@ -69,7 +69,7 @@ class Package:
         return self._relations[part]
 
     def related(self, part: str, kind: str) -> str | None:
-        """Return the name of the first internal part to which `part` has a relationship of this kind."""
+        """Return the name of the first part of the package to which `part` has a relationship of this kind, or None."""
         found = (one.target for one in self.relations(part).values() if one.kind == kind and not one.external)
         return next(found, None)
 
@@ -228,7 +228,7 @@ def _read_format(code: str) -> tuple[_NumberFormat, ...]:
 
 
 def _is_unsupported(condition: str | None, sign: str) -> bool:
-    """Whether a part of a format is unsupported: a condition, a fraction, a date or text."""
+    """Whether a number format contains something that is not supported: a condition, a fraction, a date or text."""
     return bool(condition and not _COLOURS.fullmatch(condition)) or sign.isalpha() or sign in {"/", "@"}
 
 

@@ -35,7 +35,9 @@ Modifier = tuple[int, bytes]
 
 
 class Counts(NamedTuple):
-    """The lengths of the parts of the text, such as footnotes and headers, in the order in which they are stored."""
+    """The lengths of the sections of the text, such as main text, footnotes and headers, in the order in which they are
+    stored.
+    """
 
     text: int
     footnotes: int
@@ -115,9 +117,9 @@ class WordFile:
         return _at(self.paragraphs, position)
 
     def runs_between(self, start: int, end: int) -> Iterator[tuple[int, int, bytes]]:
-        """Split the range from `start` to `end` into runs with the same properties.
+        """Split the range from `start` to `end` into ranges with the same properties.
 
-        Yields the start, end and properties.
+        Yields the start, end and properties of each.
         """
         place = max(bisect_right(self.characters, start, key=lambda run: run.start) - 1, 0)
         while start < end:
@@ -190,7 +192,10 @@ def _pieces(file: WordFile) -> Iterator[Piece]:
 
 
 def _piece_table(data: bytes) -> bytes:
-    """Return the piece table, skipping the property lists that are stored before it."""
+    """Return the piece table, which says where in the file each piece of the text is stored.
+
+    Skips the property lists before it.
+    """
     at = 0
     while at + 3 <= len(data) and data[at] == 1:
         at += 3 + struct.unpack_from("<H", data, at + 1)[0]

@@ -45,9 +45,10 @@ class Word(NamedTuple):
 
 
 class TextRun(NamedTuple):
-    """Words on one line in one font. `tag` is the id of the run's marked content, if the PDF is tagged.
+    """Words on one line in one font.
 
-    `white` is true if the letters are white. Such letters can be seen only on a darker background.
+    `tag` is the id of the marked content to which they belong, if the PDF is tagged. `white` is true if the letters are
+    white. Such letters can be seen only on a darker background.
     """
 
     box: Box
@@ -173,8 +174,8 @@ def text_run(item: Any) -> TextRun | None:  # noqa: ANN401
 def with_right_weights(runs: tuple[TextRun, ...]) -> tuple[TextRun, ...]:
     """Correct the bold flags of a page's text runs.
 
-    Many fonts declare a wrong weight, and no headings can be found on a page of bold text. If more than half of the
-    text is bold only because of declared weights, these weights are ignored.
+    Many fonts declare a wrong weight. If more than half of the text is bold only because of declared weights, these
+    weights are ignored. Otherwise no headings could be found on the page.
     """
     heavy = {font for font in {run.font for run in runs if run.bold} if not _style(font)[0]}
     letters = sum(len(run.text) for run in runs)

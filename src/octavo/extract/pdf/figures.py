@@ -94,7 +94,10 @@ class FigureArea:
 
 
 class Segment(NamedTuple):
-    """Text runs on one line without a wide gap between them. `math` is the share of letters that belong to formulas."""
+    """Text runs on one line without a wide space between them.
+
+    `math` is the share of letters that belong to formulas.
+    """
 
     box: Box
     text: str
@@ -682,7 +685,7 @@ def _caption_lines(first: Segment, segments: Sequence[Segment], area: Box) -> li
 
 
 def _segments(runs: Sequence[TextRun]) -> list[Segment]:
-    """Join text runs that are close together on a line into segments, sorted from top to bottom."""
+    """Join text runs that are close together on a line. The results are sorted from top to bottom."""
     found: list[Segment] = []
     for line in _lines(runs):
         part: list[TextRun] = []

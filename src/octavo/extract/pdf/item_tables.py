@@ -1,7 +1,6 @@
 """Finds tables of items, as on invoices: a header, and rows whose cells are below the cells of the header.
 
-Such tables often have no drawn lines. Text lines below an item that describe it further belong to the same row. The
-functions are pure.
+Such tables often have no drawn lines. Further text lines below an item belong to the same row. The functions are pure.
 """
 
 from __future__ import annotations

@@ -239,7 +239,7 @@ def _beside_several(segments: Sequence[Segment]) -> set[Segment]:
 
 
 def inner(one: Segment) -> tuple[float, float]:
-    """Return the top and bottom of the letters of a piece of text. Its box is higher."""
+    """Return the top and bottom of the letters in a piece of text. They are inside its box, which is higher."""
     if one.block is not None:
         return one.top, one.bottom
     height = one.bottom - one.top

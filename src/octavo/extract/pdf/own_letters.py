@@ -249,9 +249,9 @@ def _with_signs(run: TextRun, table: dict[int, int | str], plain: Iterable[str])
 
 
 def _missing(page: PageContent, own: str) -> Counter[str]:
-    """Count the letters and digits in PDFium's text that no text run contains.
+    """Count the letters and digits in PDFium's text that liteparse's text does not contain.
 
-    A letter that a text run contains in another form is not missing.
+    A letter that liteparse writes in another form is not missing.
     """
     wanted, have = Counter(own), Counter("".join(run.text for run in page.runs))
     wanted["."] -= sum(map(len, _LEADERS.findall(own)))
@@ -467,7 +467,7 @@ def _span(word: str, text: str, anchor: int, edits: _Edits) -> range | None:
 
 
 def _with_words(run: TextRun, texts: dict[int, str]) -> TextRun:
-    """Replace words of a run. `texts` maps the indexes of words to their new texts."""
+    """Replace words of a text run. `texts` maps the indexes of words to their new texts."""
     parts: list[str] = []
     end = 0
     for place, word in enumerate(run.words):

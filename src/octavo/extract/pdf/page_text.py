@@ -221,9 +221,8 @@ def _share_of_letters(text: str) -> float:
 
 
 def _with_right_letters(page: OpenPage, content: PageContent, own: str) -> tuple[PageContent, tuple[str, ...], bool]:
-    """Restore lost letters from PDFium's text (`own`), and remove text in fonts whose letters are implausible.
-
-    Returns the corrected page, the reasons why it may be wrong, and whether most letters are implausible.
+    """Restore missing letters from PDFium's text (`own`), and remove text in fonts that map glyphs to wrong characters.
+    Returns the corrected page, the reasons why it may be wrong, and whether most letters were wrong.
     """
     content, missing, misses_digits = with_own_letters(content, own, page.characters)
     content = with_own_spaces(content, own)

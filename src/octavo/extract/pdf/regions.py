@@ -313,7 +313,10 @@ class _PageMaker:
         return list(text_columns(find_columns(self._segments, backwards=self._backwards)))
 
     def _may_have_tables(self) -> bool:
-        """Whether the page may contain tables. Pages of prose have few drawn lines and few wide gaps between words."""
+        """Quickly check whether the page may contain tables.
+
+        Pages of prose have few drawn lines and few wide spaces between words.
+        """
         if len(self._page.lines) + len(self._page.shapes) > _FEW_RULINGS:
             return True
         rows = Counter(round(one.bottom / 3) for one in self._segments)
@@ -385,7 +388,9 @@ class _PageMaker:
         return any(sum(is_figure(part.text) for part in line) >= _LEAST_FIGURES for line in lines)
 
     def _left_out(self, tables: Sequence[Table], labels: Sequence[LabelRows]) -> Iterator[Segment]:
-        """Yield the text segments that are inside a table or a list of labels and values, but missing from its text."""
+        """Find text that is inside a table or a list of labels and values on the page, but missing from its extracted
+        text.
+        """
         texts = [(one.box, " ".join(cell.text for row in one.rows for cell in row)) for one in tables]
         for box, text in [*texts, *((one.box, " ".join(one.texts)) for one in labels)]:
             inside = [one for one in self._segments if is_inside(one, box)]
@@ -401,7 +406,7 @@ class _PageMaker:
         return not self._backwards and sum(one.text.endswith((":", "\uff1a")) for one in self._segments) > 1
 
     def _holds_text(self, area: FigureArea) -> bool:
-        """Whether the text in an area is part of the picture, and not just printed over the picture."""
+        """Whether the text in an area belongs to the picture, and is not just printed over the picture."""
         if area.confidence < _SURE_FIGURE or area.kind in _PLOTTED or area.framed:
             return area.confidence >= _SURE_FIGURE
         return not any(len(one.text) > _LABEL for one in self._segments if is_inside(one, area.box))
@@ -448,9 +453,9 @@ class _PageMaker:
 
 
 def _placed(part: Part, box: Box) -> Segment:
-    """Wrap a finished block, such as a table, in a segment, so that it can be sorted into columns like text.
+    """Make a placeholder for a finished block, such as a table, so that it can be sorted into columns like text.
 
-    The segment is slightly narrower than the block, because frames can extend into the space between columns.
+    The placeholder is slightly narrower than the block, because frames can extend into the space between columns.
     """
     inset = _INSET if box.right - box.left > _LEAST_FRAMED else 0.0
     return Segment(box.left + inset, box.top, box.right - inset, box.bottom, block=(part,))

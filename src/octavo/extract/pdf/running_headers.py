@@ -194,7 +194,7 @@ def _is_running(places: Sequence[Place]) -> bool:
 
 
 def split_edges(segments: list[Segment], height: float) -> tuple[list[Segment], list[Segment], list[Segment]]:
-    """Split the segments of a page into header, body and footer.
+    """Divide the text of a page into header, body and footer.
 
     White space must separate the header and footer from the body.
     """

@@ -90,10 +90,10 @@ def share(test: Callable[[str], object], parts: Sequence[Segment]) -> float:
 
 
 class Row(NamedTuple):
-    """One text line of a table.
+    """One text line of a table, divided into pieces of text.
 
-    `parts` maps column indexes to pieces of text: the key is the first column that the piece covers, and the value is
-    the last column and the piece. `numbers` contains the indexes of columns with numbers.
+    `parts` maps the first column that a piece covers to the last column and the piece itself. `numbers` contains the
+    indexes of columns with numbers.
     """
 
     top: float

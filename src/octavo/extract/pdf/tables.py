@@ -170,7 +170,7 @@ def find_tables(page: PageContent) -> tuple[Table, ...]:
 
 
 def _tables(page: PageContent, drawn: Sequence[tuple[Rulings, list[Grid]]], gaps: Sequence[float]) -> Iterator[Table]:
-    """Find tables in grids of drawn lines, and then tables among the remaining words near wide gaps."""
+    """Find tables in grids of drawn lines, and then tables among the remaining words near wide spaces."""
     words = [word for run in page.runs if abs(run.rotation) < 1 for word in run.words if _is_usable(word)]
     if len(words) > _MOST_WORDS:
         return
@@ -248,7 +248,10 @@ def _gap_places(runs: Sequence[TextRun]) -> list[float]:
 
 
 def _has_gap(line: list[TextRun]) -> bool:
-    """Whether two neighbouring text runs are as far apart as table cells. Before a number, a smaller gap is enough."""
+    """Whether two neighbouring text runs are as far apart as table cells.
+
+    Before a number, a smaller space is enough.
+    """
     line.sort(key=lambda run: run.box.left)
     before = line[0]
     for run in line[1:]:
@@ -292,7 +295,7 @@ def _upright(page: PageContent) -> PageContent:
 
 
 def _reads_up(page: PageContent) -> bool:
-    """Whether rotated text runs from bottom to top, judging by the order of words in its longest run."""
+    """Whether rotated text reads from bottom to top, judging by the order of its words."""
     words = max((run.words for run in page.runs), key=len)
     return words[0].top >= words[-1].top
 

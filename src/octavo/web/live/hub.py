@@ -123,7 +123,7 @@ class Hub:
 
     @asynccontextmanager
     async def subscribe(self, owner: UUID, *, is_behind: bool = False) -> AsyncGenerator[Subscription]:
-        """Subscribe one stream to all new events of this owner (account)."""
+        """Subscribe one stream to all new events of this account."""
         if len(self) >= MOST_OF_PROCESS:
             raise TooManyStreams
         async with self._slots.hold(f"streams {owner}", self._most_of_owner, TooManyStreams()):
@@ -138,7 +138,7 @@ class Hub:
                 self._leave(owner, subscription)
 
     def recheck(self, owner: UUID) -> None:
-        """Make all streams of this owner (account) check their access now. Called when credentials have changed."""
+        """Make all streams of this account check their access now. Called when credentials have changed."""
         for subscription in self._subscriptions.get(owner, ()):
             subscription.recheck.set()
 

@@ -1,4 +1,4 @@
-"""Reads the text of a paragraph: runs, links, fields, formulas, notes.
+"""Reads the text of a paragraph with its formatting, links, fields, formulas and notes.
 
 Tracked insertions are kept, and tracked deletions are dropped.
 """
@@ -62,10 +62,10 @@ class ParagraphReader:
     _fields: list[Field] = field(default_factory=list[Field])
 
     def read(self, element: Element, link: str = "") -> Iterator[TextRun]:
-        """Yield the text runs of an element.
+        """Yield the text of an element, in pieces with uniform formatting.
 
-        Text boxes, charts and comments are not part of the text. They are added to `boxes`, `charts` (part names) and
-        `comments` (ids).
+        Text boxes, charts and comments are not included. They are added to `boxes`, `charts` (names of package parts)
+        and `comments` (ids).
         """
         for one in element:
             name = name_of(one)

@@ -1,4 +1,6 @@
-"""Pages for analyses: a form to start one, a progress grid of segments and prompts, and the answers."""
+"""Pages for analyses: a form to start one, a grid that shows the progress of each prompt on each range of pages, and
+the answers.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +77,7 @@ class Part:
 class Answer:
     """The combined answer to a prompt, with its text as safe HTML.
 
-    If different models answered different segments, `parts` names the model of each segment.
+    If different models answered for different ranges of pages, `parts` names the model for each of them.
     """
 
     result: ResultView

@@ -51,7 +51,7 @@ TIMES = 5
 class DeadLetter:
     """A job that failed for good.
 
-    `title` is None if the document belongs to another owner (account): administrators do not see the titles of others.
+    `title` is None if the document belongs to another account, because administrators do not see the titles of others.
     """
 
     job: JobView
